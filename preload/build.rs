@@ -7,19 +7,19 @@ use std::{env, fs};
 
 use object::{Object, ObjectSegment};
 
-/// The stub is one segment of position-independent code. It is linked as a static PIE, so that a relocation, which must not be needed,
-/// would be visible in the result.
+/// The stub is one segment of position-independent code. It is linked as a static PIE, so that a relocation, which must
+/// not be needed, would be visible in the result.
 const STUB_LINK: &str = "-nostartfiles -nostdlib -static-pie -Wl,--build-id=none,-z,norelro,--no-eh-frame-hdr";
 
-/// The hook is loaded into every program, so loading it must be cheap: two segments, and functions that are looked up when they are first
-/// called. No symbol may be undefined, because the program would be terminated when it is called.
+/// The hook is loaded into every program, so loading it must be cheap: two segments, and functions that are looked up
+/// when they are first called. No symbol may be undefined, because the program would be terminated when it is called.
 const HOOK_LINK: &str = "-nostartfiles -Wl,-z,defs,-z,lazy,-z,norelro,-z,noseparate-code,--hash-style=gnu,--build-id=none,\
 --no-eh-frame-hdr";
 /// Reduces three segments to two with lld. Other linkers do not know the option.
 const HOOK_LINK_LLD: &str = ",--no-rosegment";
 
-/// The watcher's functions are called often, so they are looked up when it is loaded. Threads are cancelled in them, so it has unwind
-/// tables.
+/// The watcher's functions are called often, so they are looked up when it is loaded. Threads are cancelled in them, so
+/// it has unwind tables.
 const WATCHER_LINK: &str = "-nostartfiles -Wl,-z,defs,-z,now,--hash-style=gnu,--build-id=none,--eh-frame-hdr";
 
 /// The rulers' functions are looked up when the library is loaded, so that the first call takes no longer than others.
@@ -30,6 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=warm");
     println!("cargo:rerun-if-changed=locks");
     println!("cargo:rerun-if-changed=rulers");
+    println!("cargo:rerun-if-env-changed=RUSTC_LINKER");
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let target = env::var("TARGET")?;
     rulers(&out.join("rulers.so"), &target)?;

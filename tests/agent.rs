@@ -37,9 +37,9 @@ fn requests_are_stored_and_appear_in_the_status() {
     );
     let (_, text, _) = agent.steady(&["agent", "status"]);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    assert!(text.contains("shop") && text.contains("500 in all"), "{text}");
+    assert!(text.contains("shop") && text.contains("500 in total"), "{text}");
     agent.stop();
-    assert_eq!(fs::read_dir(agent.folder.join("s")).unwrap().count(), 0, "the agent leaves files next to its socket");
+    assert_eq!(fs::read_dir(agent.folder.join("s")).unwrap().count(), 0, "files are left next to the agent's socket");
     let rows = running::rows(&agent.store());
     let sum = |of: fn(&steady_model::RequestSums) -> u64| rows.requests.iter().map(|row| of(&row.sums)).sum::<u64>();
     assert_eq!((sum(|sums| sums.requests), sum(|sums| sums.warming)), (350, 150));
@@ -92,7 +92,7 @@ fn an_agent_without_requests_reads_its_rulers() {
 fn two_agents_do_not_share_a_socket() {
     let agent = Agent::start("two", &[]);
     let (status, _, error) = agent.steady(&["agent", "--store", agent.folder.join("b.db").to_str().unwrap()]);
-    assert!(status == 2 && error.contains("listens there already"), "{status} {error}");
+    assert!(status == 2 && error.contains("an agent already listens there"), "{status} {error}");
     requests(&agent.sender(), 10, |number| request(number, "v1", "/", "none"));
     agent.await_requests(10);
 }
@@ -104,7 +104,7 @@ fn two_agents_cannot_share_a_store_by_different_names() {
     std::os::unix::fs::symlink(agent.store(), path("link.db")).unwrap();
     let start =
         |store: &str| steady::run(&["agent", "--no-rulers", "--socket", &path("t/agent.sock"), "--store", store]);
-    let holder = format!("(process {}) keeps rows in it", agent.child.id());
+    let holder = format!("(process {}) writes to this store", agent.child.id());
     for store in [&path("agent.db"), &path("link.db"), &path("./s/../link.db")] {
         let (status, _, error) = start(store);
         assert!(status == 2 && error.contains(&holder), "{store}: {status} {error}");
@@ -129,9 +129,9 @@ fn directories_that_others_can_write_to_are_rejected_and_missing_ones_created() 
         assert!(status == 2 && error.contains("can be written by everybody (mode 0777)"), "{status} {error}");
     }
     let (status, _, error) = start(&"long/".repeat(30), "agent.db");
-    assert!(status == 2 && error.contains("a socket's path can have 106"), "{status} {error}");
+    assert!(status == 2 && error.contains("the path of a socket has at most 106"), "{status} {error}");
     let (status, _, error) = steady::run(&["agent", "status", "--socket", &path(&"long/".repeat(30))]);
-    assert!(status == 2 && error.contains("a socket's path can have 106"), "{status} {error}");
+    assert!(status == 2 && error.contains("the path of a socket has at most 106"), "{status} {error}");
     let mut agent = Agent::start_with(folder.join("new/deep/agent.db"), folder.clone(), &["--no-rulers"]);
     agent.await_status(|status| status["agent"].is_object().then_some(()));
     let mode = |name: &str| fs::metadata(path(name)).unwrap().mode() & 0o777;

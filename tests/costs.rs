@@ -1,4 +1,5 @@
-//! `steady costs`: the costs of primitives on this machine, invalid options, interruptions, and processes that are left.
+//! `steady costs`: the costs of primitives on this machine, invalid options, interruptions, and processes that are
+//! left.
 
 mod steady;
 
@@ -151,7 +152,7 @@ fn invalid_options_are_usage_errors() {
     refused(&["--only", ""], "no probe ''");
     refused(&["--repetitions", "0"], "6..");
     refused(&["--repetitions", "5"], "6..");
-    refused(&["--budget", "0"], "longer than nothing");
+    refused(&["--budget", "0"], "longer than 0 s");
     refused(&["--cpu", "9999"], "--cpu 9999");
     refused(&["--samples"], "--export-json");
     refused(&["clocks", "--only", "signal"], "cannot be used with");
@@ -302,8 +303,8 @@ fn nothing_is_left_if_steady_is_killed() {
     assert!(within_a_second(|| left() == 0), "{} left", left());
 }
 
-/// Returns the number of processes in a session, without zombies, which init reaps at some later time. Each prober is the
-/// leader of a session.
+/// Returns the number of processes in a session, without zombies, which init reaps at some later time. Each prober is
+/// the leader of a session.
 fn in_session(session: i32) -> usize {
     let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     let is_in_session = |entry: &fs::DirEntry| {
@@ -349,6 +350,6 @@ fn a_killed_prober_is_reported_and_the_others_are_shown() {
     assert_eq!(status, 125, "{stderr}");
     assert!(stderr.contains("was ended by signal 9") && stderr.lines().count() == 1, "{stderr}");
     let report: Value = serde_json::from_str(&stdout).unwrap();
-    let absent = probes(&report).iter().filter(|probe| probe["median_seconds"].is_null()).count();
-    assert_eq!((absent, probes(&report).len()), (1, 2), "{report}");
+    let not_measured = probes(&report).iter().filter(|probe| probe["median_seconds"].is_null()).count();
+    assert_eq!((not_measured, probes(&report).len()), (1, 2), "{report}");
 }

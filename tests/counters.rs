@@ -7,8 +7,8 @@ use std::fs;
 use serde_json::Value;
 use steady::{json, primary, run, scratch, skip, work};
 
-/// Returns whose events the counters of this machine count, or why there are no counters. The source is the report of a
-/// comparison.
+/// Returns the scope of the counters of this machine (whose events they count), or the reason why there are none. Both
+/// are read from the report of a comparison.
 fn counters() -> Result<String, String> {
     let report = json(0, &["--runs", "6", "true", "true"]);
     match &report["counters"] {

@@ -1,5 +1,5 @@
-//! `steady explain` on programs that do one thing a known number of times: the counts are right, the largest part has the
-//! right cause, and nothing is counted twice.
+//! `steady explain` on programs that do one thing a known number of times: the counts are right, the largest part has
+//! the right cause, and nothing is counted twice.
 
 mod steady;
 
@@ -32,7 +32,7 @@ fn explained(name: &str, options: &[&str], command: &[&str]) -> Value {
     assert_eq!(status, 0, "{stderr}");
     let text = fs::read_to_string(&file).expect("the report was written");
     let _ = fs::remove_file(&file);
-    serde_json::from_str(&text).expect("it is JSON")
+    serde_json::from_str(&text).expect("the report is JSON")
 }
 
 fn seconds(report: &Value, name: &str) -> f64 {
@@ -125,8 +125,8 @@ fn sleeping_counts_as_blocked() {
     let blocked = seconds(&report, "blocked_seconds");
     let waiting = seconds(&report, "waiting_seconds");
     let rest = seconds(&report, "cpu_seconds") + waiting + seconds(&report, "stopped_seconds");
-    // On a busy machine the program may lose the CPU after it has started its timer and before it sleeps. That part of the
-    // time counts as waiting for a CPU.
+    // On a busy machine the program may lose the CPU after it has started its timer and before it sleeps. That part of
+    // the time counts as waiting for a CPU.
     assert!(blocked + waiting >= 0.29 && blocked > 0.0 && seconds(&report, "cpu_seconds") < 0.1, "{report}");
     assert!((blocked + rest - seconds(&report, "thread_seconds")).abs() < 1e-6, "{report}");
 }
@@ -155,8 +155,8 @@ fn queueing_for_a_cpu_counts_as_waiting() {
     let report = explained("spin", &[], &["taskset", "-c", "0", made(), "spin", "0.2"]);
     let (cpu, waiting) = (seconds(&report, "cpu_seconds"), seconds(&report, "waiting_seconds"));
     assert!((0.199..0.3).contains(&cpu), "{report}");
-    // The program gets at most a third of the CPU, so it queues at least twice as long as it runs. The bound is lower because
-    // times have a coarse resolution.
+    // The program gets at most a third of the CPU, so it queues at least twice as long as it runs. The bound is lower
+    // because times have a coarse resolution.
     assert!(waiting > 1.2 * cpu, "{report}");
     assert!(
         (cpu + waiting - seconds(&report, "wall_seconds")).abs() < 0.2 * seconds(&report, "wall_seconds"),

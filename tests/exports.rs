@@ -1,4 +1,4 @@
-//! The files that `steady compare` and `steady judge` write beside the report.
+//! The files that `steady compare` and `steady judge` write in addition to the report.
 
 #[allow(dead_code, reason = "shared with other tests")]
 mod kept_rows;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use steady::{output_of, run, scratch, skip, steady, work};
 
-/// A comparison of a few pairs, with these words besides.
+/// Runs a comparison of 8 pairs with additional options. Returns the exit status, standard output and standard error.
 fn compare(words: &[&str]) -> (i32, String, String) {
     run(&[&["compare", "--quiet", "--runs", "8", "--warmup", "1", &work(50), &work(60)], words].concat())
 }
@@ -42,7 +42,7 @@ fn runs_are_written_as_csv() {
 }
 
 #[test]
-fn standard_output_takes_every_form() {
+fn standard_output_can_have_every_format() {
     let (status, csv, stderr) = compare(&["--format", "csv"]);
     assert_eq!((status, csv.lines().count()), (0, 17), "{stderr}");
     let (status, markdown, stderr) = compare(&["--format", "markdown"]);
@@ -51,7 +51,7 @@ fn standard_output_takes_every_form() {
 }
 
 #[test]
-fn a_saved_comparison_is_written_in_the_same_forms() {
+fn judging_an_export_writes_identical_files() {
     let kept = path("kept.json");
     let forms = [("--export-csv", "csv"), ("--export-markdown", "md"), ("--export-html", "html")];
     let named = |prefix: &str| forms.map(|(option, ending)| (option, path(&format!("{prefix}.{ending}"))));
@@ -73,7 +73,7 @@ fn a_saved_comparison_is_written_in_the_same_forms() {
 }
 
 #[test]
-fn what_cannot_be_written_is_told_before_anything_runs() {
+fn an_output_that_cannot_be_written_is_an_error_before_anything_runs() {
     let mark = path("ran");
     let touch = format!("touch {mark}");
     for option in ["--export-csv", "--export-markdown", "--export-html"] {
@@ -89,7 +89,7 @@ fn what_cannot_be_written_is_told_before_anything_runs() {
 }
 
 #[test]
-fn a_relative_path_serves_where_the_absolute_one_is_too_long() {
+fn a_relative_path_works_where_the_absolute_one_is_too_long() {
     let folder = scratch("exports-deep");
     fs::create_dir_all(&folder).unwrap();
     let script = "import os, subprocess, sys
@@ -108,7 +108,7 @@ print(done.returncode, os.path.getsize('report.json') > 0, os.listdir(), done.st
 }
 
 #[test]
-fn a_locale_without_utf8_gets_letters_that_it_has() {
+fn a_locale_without_utf8_gets_ascii() {
     let words = ["compare", "--no-history", "--runs", "6", "true"];
     let in_locale = |locale: &str| output_of(steady().env("LC_ALL", locale).args(words).output().unwrap());
     let (status, text, _) = in_locale("C");
@@ -119,7 +119,7 @@ fn a_locale_without_utf8_gets_letters_that_it_has() {
     assert!(json.starts_with('{'), "{json}");
 }
 
-/// A FIFO that is removed at the end.
+/// A FIFO, removed on drop.
 struct Fifo(String);
 
 impl Fifo {
@@ -141,7 +141,7 @@ fn interrupt(child: &Child) {
     rustix::process::kill_process(rustix::process::Pid::from_child(child), rustix::process::Signal::INT).unwrap();
 }
 
-/// Whether a process ends within some seconds; it is killed if not.
+/// Returns whether a process ends within 20 seconds. Kills it otherwise.
 fn ends(child: &mut Child) -> bool {
     for _ in 0..1_000 {
         if child.try_wait().unwrap().is_some() {
@@ -155,8 +155,20 @@ fn ends(child: &mut Child) -> bool {
 }
 
 #[test]
-fn a_fifo_takes_a_report() {
-    let fifo = Fifo::new("taken.fifo");
+fn a_failed_measurement_leaves_no_empty_file() {
+    let (new, old) = (path("failed.new.json"), path("failed.old.html"));
+    fs::write(&old, "before").unwrap();
+    let words = ["compare", "--no-history", "false", "true", "--export-json", &new, "--export-html", &old];
+    let (status, _, stderr) = run(&words);
+    assert_eq!(status, 3, "{stderr}");
+    assert!(!Path::new(&new).exists());
+    assert_eq!(fs::read_to_string(&old).unwrap(), "before");
+    fs::remove_file(old).unwrap();
+}
+
+#[test]
+fn a_report_can_be_written_to_a_fifo() {
+    let fifo = Fifo::new("report.fifo");
     let words = ["compare", "--quiet", "--runs", "6", "--no-history", "true", "true", "--export-json", &fifo.0];
     let mut child = steady().args(words).stdout(Stdio::null()).spawn().unwrap();
     let json = fs::read_to_string(&fifo.0).unwrap();
@@ -164,9 +176,9 @@ fn a_fifo_takes_a_report() {
     assert!(ends(&mut child));
 }
 
-/// Process substitution: the pipe has no name under which it could be opened again.
+/// With process substitution, the pipe has no name by which it could be opened again.
 #[test]
-fn a_pipe_without_a_name_takes_a_report() {
+fn a_report_can_be_written_to_a_pipe_without_a_name() {
     let file = path("substituted.json");
     let script = format!(
         "\"$STEADY\" compare --quiet --runs 6 --no-history true true --export-json >(cat > '{file}.part' && mv '{file}.part' '{file}')"
@@ -187,7 +199,7 @@ fn waiting_for_the_reader_of_a_fifo_can_be_interrupted() {
     let words = ["compare", "--quiet", "--runs", "6", "--no-history", "true", "true", "--export-json", &fifo.0];
     let mut child = steady().args(words).spawn().unwrap();
     let opening = format!("/proc/{}/wchan", child.id());
-    // Where the kernel does not say what it waits for, a moment must do.
+    // Without wchan, wait for two seconds.
     for _ in 0..100 {
         let place = fs::read_to_string(&opening).unwrap_or_default();
         if place.contains("fifo") || place.contains("partner") {
@@ -195,14 +207,14 @@ fn waiting_for_the_reader_of_a_fifo_can_be_interrupted() {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert!(child.try_wait().unwrap().is_none(), "it waits for a reader before it measures");
+    assert!(child.try_wait().unwrap().is_none(), "steady does not wait for a reader");
     interrupt(&child);
     assert!(ends(&mut child), "only SIGKILL ended it");
 }
 
-/// The pipe is full and nobody reads it: the measuring is over and stored, and a signal ends the writing.
+/// The FIFO is full, and its reader does not read. The measurement has ended and is stored. A signal ends the writing.
 #[test]
-fn a_reader_that_does_not_read_can_be_interrupted_and_costs_no_data() {
+fn writing_to_a_full_fifo_can_be_interrupted_without_loss_of_data() {
     let home = path("unread.home");
     fs::create_dir_all(&home).unwrap();
     let fifo = Fifo::new("unread.fifo");
@@ -217,8 +229,8 @@ fn a_reader_that_does_not_read_can_be_interrupted_and_costs_no_data() {
         std::thread::sleep(Duration::from_millis(100));
         kept()
     });
-    assert!(stored, "a run is stored before its report is written");
-    assert!(child.try_wait().unwrap().is_none(), "the report is larger than a pipe");
+    assert!(stored, "the run is not stored before its report is written");
+    assert!(child.try_wait().unwrap().is_none(), "the report fits into the pipe");
     interrupt(&child);
     assert!(ends(&mut child), "only SIGKILL ended it");
     drop(reader);
@@ -226,7 +238,7 @@ fn a_reader_that_does_not_read_can_be_interrupted_and_costs_no_data() {
 }
 
 #[test]
-fn a_closed_standard_output_is_an_error_and_not_a_lost_report() {
+fn a_closed_standard_output_is_an_error_before_anything_runs() {
     let mark = path("closed.ran");
     let script = format!("\"$STEADY\" compare --runs 6 --no-history 'touch {mark}' true >&-");
     let run = |script: &str| {
@@ -235,12 +247,13 @@ fn a_closed_standard_output_is_an_error_and_not_a_lost_report() {
     let done = run(&script);
     let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(done.status.code() == Some(2) && stderr.contains("standard output is closed"), "{stderr}");
-    assert!(!Path::new(&mark).exists(), "nothing was measured");
+    assert!(!Path::new(&mark).exists(), "a command was run before the error");
     assert_eq!(run("\"$STEADY\" compare --quiet --runs 6 --no-history true true >&-").status.code(), Some(0));
     assert_eq!(run("\"$STEADY\" completions bash >&-").status.code(), Some(125));
 }
 
-/// Checks exports against the schemas of their kind: all schemas must be schemas, and each kind that has one must be exported.
+/// A script that validates exports by the schemas of their kinds. It also checks the schemas themselves, and prints the
+/// kinds that have a schema and no export.
 const VALIDATE: &str = "import glob, json, sys
 import jsonschema
 schemas = {}
@@ -259,8 +272,8 @@ for path in glob.glob(sys.argv[1] + '/testdata/reports/*.json') + sys.argv[2:]:
 print(*sorted(set(schemas) - seen))";
 
 #[test]
-fn what_is_exported_is_what_the_schemas_say() {
-    let test = "what_is_exported_is_what_the_schemas_say";
+fn exports_agree_with_their_schemas() {
+    let test = "exports_agree_with_their_schemas";
     let has_validator = |python: &&str| {
         Command::new(python)
             .args(["-W", "ignore", "-c", "import jsonschema; jsonschema.Draft202012Validator"])
@@ -276,7 +289,7 @@ fn what_is_exported_is_what_the_schemas_say() {
     let release = format!(
         "release compare --store '{store}' --no-history EXPORT --from 2026-11-21T09:05:00Z --window 1m --by route v1 v2"
     );
-    // One of each kind of record that has a schema.
+    // One record of each kind that has a schema.
     for line in [
         &release,
         "compare --samples --runs 6 --seed 1 EXPORT true true",
@@ -292,12 +305,13 @@ fn what_is_exported_is_what_the_schemas_say() {
         "costs --samples --only system_call --repetitions 10 EXPORT",
         "load --samples --cpu-time 20ms --procs 1..2 EXPORT",
         "load --rulers EXPORT",
+        "load --published hash8 EXPORT",
         "signature /bin/true EXPORT",
         "signature bench --samples --budget 1s EXPORT",
     ] {
         let file = path(&format!("schema-{}.json", files.len()));
         let line = line.replace("EXPORT", &format!("--quiet --export-json '{file}'"));
-        // The comparisons that are joined.
+        // `judge` joins the exports of the two comparisons before it.
         let before = |place: usize| files.iter().rev().nth(place).map_or("", String::as_str);
         let line = line.replace("FIRST", before(1)).replace("SECOND", before(0));
         let script = format!("\"$0\" {line}");
@@ -314,6 +328,6 @@ fn what_is_exported_is_what_the_schemas_say() {
     let mut validator = Command::new(python);
     validator.args(["-W", "ignore", "-c", VALIDATE]).arg(root).args(&files);
     let (status, unseen, stderr) = output_of(validator.output().unwrap());
-    assert_eq!((status, unseen.trim()), (0, ""), "kinds that have a schema and were not exported: {unseen}; {stderr}");
+    assert_eq!((status, unseen.trim()), (0, ""), "kinds with a schema and without an export: {unseen}; {stderr}");
     files.iter().for_each(|file| fs::remove_file(file).unwrap());
 }

@@ -58,7 +58,7 @@ fn a_stored_comparison_is_reported_again_identically() {
 #[test]
 fn the_list_shows_commands_and_times_of_runs() {
     let home = data_of("list");
-    assert_eq!(run_in(&home, 0, &["history", "list"]).0, "No runs are kept.\n");
+    assert_eq!(run_in(&home, 0, &["history", "list"]).0, "The history has no runs.\n");
     assert!(!home.exists(), "listing creates no files");
     fill(&home, 3);
     let long = format!("sh -c ': {}'", "x".repeat(100));
@@ -70,7 +70,7 @@ fn the_list_shows_commands_and_times_of_runs() {
     assert!(all[0]["started"].as_str().unwrap().ends_with('Z'));
     let (text, _) = run_in(&home, 0, &["history", "list", "--limit", "2"]);
     assert_eq!(text.lines().count(), 3, "not a header and two runs: {text}");
-    assert!(text.lines().all(|line| line.chars().count() <= 80) && !text.contains('\u{1b}'), "{text}");
+    assert!(text.contains(&format!("{long} · true · ")) && !text.contains('\u{1b}'), "{text}");
     assert!(text.contains("true · true"), "{text}");
 }
 
@@ -123,7 +123,7 @@ fn runs_are_removed_by_number_and_by_age() {
     assert_eq!(run_in(&home, 0, &["history", "remove", "--before", "2500-01-01"]).0, "Removed 2 runs.\n");
     fill(&home, 1);
     assert_eq!(run_in(&home, 0, &["history", "remove", "--all"]).0, "Removed 1 run.\n");
-    assert_eq!(run_in(&home, 0, &["history", "list"]).0, "No runs are kept.\n");
+    assert_eq!(run_in(&home, 0, &["history", "list"]).0, "The history has no runs.\n");
 }
 
 #[test]
@@ -213,7 +213,6 @@ fn runs_of_all_kinds_have_their_kind_and_fields() {
     assert_eq!((&load["seed"], &load["complete"]), (&Value::from("7"), &Value::from(true)));
     let (text, _) = run_in(&home, 0, &["history", "list"]);
     assert!(text.contains(" compare ") && text.contains(" load "), "{text}");
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let (shown, _) = run_in(&home, 0, &["history", "show", "2"]);
     assert!(shown.contains("Run 2") && shown.contains("hash: 0.05 s of CPU"), "{shown}");
     let shown: Value =

@@ -71,8 +71,8 @@ fn cleanup_runs_after_a_failure() {
     fs::remove_file(&notes).unwrap();
 }
 
-/// Compares `sh -c COMMAND` with itself and interrupts the comparison once the file `ready` exists. Returns the lines that the
-/// cleanups wrote.
+/// Compares `sh -c COMMAND` with itself and interrupts the comparison once the file `ready` exists. Returns the lines
+/// that the cleanups wrote.
 fn interrupted(ready: &Path, setup: &str, command: &str) -> Vec<String> {
     let notes = scratch("interruption");
     let cleanup = note("cleanup", &notes);

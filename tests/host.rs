@@ -98,7 +98,7 @@ fn the_last_sentence_says_how_far_from_quiet_this_host_is() {
     assert_eq!(status, 0, "{stderr}");
     let last = stdout.replace("\n  ", " ");
     assert!(
-        last.trim_end().lines().last().unwrap().starts_with("How far it is from quiet: over one second"),
+        last.trim_end().lines().last().unwrap().starts_with("How far it is from quiet: for one second"),
         "{stdout}"
     );
 }
@@ -121,8 +121,8 @@ fn restore_gives_identical_files() {
     }
 }
 
-/// Runs `steady` again and again, killing it one step later each time, and calls `then` after each kill. Returns the number
-/// of steps, once a run ends before its kill.
+/// Runs `steady` again and again, killing it one step later each time, and calls `then` after each kill. Returns the
+/// number of steps, once a run ends before its kill.
 fn killed_at_every_step(host: &CopiedHost, args: &[&str], mut then: impl FnMut(u32)) -> u32 {
     for at in 0.. {
         let number = at.to_string();
@@ -199,7 +199,7 @@ fn settings_that_others_have_changed_are_reported_and_kept() {
     host.write(GOVERNOR, "ondemand\n");
     let (status, stdout, _) = host.run(&["restore"]);
     assert_eq!(status, 1, "{stdout}");
-    assert!(stdout.replace("\n  ", " ").contains("somebody else set it"), "{stdout}");
+    assert!(stdout.replace("\n  ", " ").contains("another program set it"), "{stdout}");
     assert_eq!(host.text(GOVERNOR), "ondemand\n");
     let (status, ..) = host.run(&["restore", "--force"]);
     assert_eq!((status, host.files()), (0, before));
@@ -245,7 +245,7 @@ fn an_invalid_journal_is_an_error() {
 /// The directory of the journal, and the one that earlier versions used.
 const FOLDER: &str = "var/lib/steady-host";
 const FORMER: &str = "var/lib/steady";
-/// The user `nobody`.
+/// The user id of `nobody`.
 const NOBODY: u32 = 65_534;
 
 #[test]
@@ -381,7 +381,7 @@ fn a_command_gets_a_quiet_host_and_returns_its_status() {
     let (status, stdout, stderr) =
         host.run(&["quiet", "--export-json", file.to_str().unwrap(), "--", "sh", "-c", &script]);
     assert_eq!((status, stdout.as_str()), (7, "performance"), "{stderr}");
-    assert!(stderr.contains("put back when the command had ended"), "{stderr}");
+    assert!(stderr.contains("restored after the command ended"), "{stderr}");
     assert_eq!(host.files(), before);
     assert!(!host.0.join(JOURNAL).exists());
     let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
@@ -467,13 +467,13 @@ fn status_reports_a_host_that_was_left_quiet() {
     let _ = child.wait();
     assert!(within_a_second(|| processes_with(&format!("sleep 60.{mark}")) == 0));
     let (_, stdout, _) = host.run(&["status", "--no-rulers"]);
-    assert!(stdout.replace("\n  ", " ").contains("was killed: steady host restore"), "{stdout}");
+    assert!(stdout.replace("\n  ", " ").contains("was killed; run steady host restore"), "{stdout}");
     assert_eq!((host.run(&["restore"]).0, host.files()), (0, before));
 }
 
 #[test]
 fn quiet_host_is_restored_after_measuring() {
-    let host = CopiedHost::of("host-intel-passive", "beside");
+    let host = CopiedHost::of("host-intel-passive", "measuring");
     let before = host.files();
     let args = ["compare", "--no-history", "--runs", "6", "--quiet-host", "--host-root", host.root()];
     let (status, _, stderr) = run(&[
@@ -482,7 +482,7 @@ fn quiet_host_is_restored_after_measuring() {
     ]
     .concat());
     assert_eq!(status, 0, "{stderr}");
-    assert!(stderr.contains("this host is quiet meanwhile: governor"), "{stderr}");
+    assert!(stderr.contains("this host is quiet during the run: governor"), "{stderr}");
     assert_eq!(host.text("seen"), "performance");
     fs::remove_file(host.0.join("seen")).unwrap();
     assert_eq!(host.files(), before);

@@ -1,5 +1,5 @@
-//! The rules that no compiler checks: which crate may depend on which, why each library is here, where `unsafe` is, what
-//! documents must hold, and in `structure` what holds between the files of a crate.
+//! Rules that the compiler does not check: dependencies between crates, comments that justify libraries, places of
+//! `unsafe`, and contents of documents. The module `structure` checks imports between the files of a crate.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 #[path = "house/structure.rs"]
 mod structure;
 
-/// The arrows: which folders of the workspace each may depend on, for its tests and its build too.
+/// The allowed dependencies: for each folder of the workspace, the folders that its code, tests and build may depend
+/// on.
 const ARROWS: &[(&str, &[&str])] = &[
     ("crates/model", &[]),
     ("crates/linux", &["model"]),
@@ -38,7 +39,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("crates/render", &["model"]),
     ("crates/feature", &["model", "linux", "process", "render"]),
-    // What tests of reports share.
+    // Shared code of the tests of reports.
     ("crates/testing", &["model", "render", "feature"]),
     ("crates/limit", &["model", "linux", "process", "render", "feature", "testing"]),
     ("crates/locks", &["model", "linux", "process", "render", "feature", "preload", "testing"]),
@@ -50,7 +51,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "crates/load",
         &["model", "linux", "stats", "workloads", "process", "rulers", "render", "feature", "host", "testing"],
     ),
-    // It compares two commands, and has the fields of a comparison in its JSON.
+    // It depends on `compare`, because it compares two commands and has the fields of a comparison in its JSON.
     (
         "crates/explain",
         &[
@@ -70,7 +71,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("crates/host", &["model", "linux", "stats", "process", "rulers", "render", "feature", "testing"]),
     ("crates/signature", &["model", "linux", "stats", "workloads", "render", "feature", "testing"]),
     ("crates/warm", &["model", "linux", "stats", "process", "render", "feature", "preload", "testing"]),
-    // It keeps texts, and looks into none of them; its file is made as a private one of Linux.
+    // It stores records as text without parsing them. `linux` creates its private file.
     ("crates/history", &["model", "linux", "render"]),
     (
         "crates/release",
@@ -81,49 +82,49 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("preload", &[]),
 ];
 
-/// Above all others: the command line, which knows features by its table, and the fuzz targets.
+/// The folders that may depend on everything: the command line, and the fuzz targets.
 const ABOVE_ALL: [&str; 2] = ["crates/cli", "fuzz"];
 
-/// The only places where `unsafe` may stand: a file or a folder of these names.
+/// The files and folders that may contain `unsafe` code.
 const UNSAFE_PLACES: [&str; 3] = ["crates/linux/src/sys", "crates/workloads/src/raw", "preload"];
 
-/// Put together, so that this file does not hold the word.
+/// Concatenated, so that this file does not contain the word.
 const UNSAFE: &str = concat!("un", "safe");
 
-/// The pages that a newcomer reads first, and the bytes that each may have.
+/// The pages that a newcomer reads first, each with its maximum size in bytes.
 const SHORT_PAGES: [(&str, usize); 2] = [("README.md", 12 * 1024), ("ARCHITECTURE.md", 12 * 1024)];
 
-/// Words that documents avoid; CONTRIBUTING.md has what to write instead.
+/// Words that documents must not use. CONTRIBUTING.md has the replacements.
 const AVOIDED_WORDS: [&str; 5] = ["told", "anew", "whoever", "meanwhile", "dearer"];
 
 /// Directories without documents: build products, data, and golden reports, which are the program's own output.
 const WITHOUT_DOCUMENTS: [&str; 4] = ["target", "testdata", "tests", "results"];
 
 #[test]
-fn crates_depend_along_the_arrows_only() {
+fn crates_have_only_allowed_dependencies() {
     let root = root();
     let metadata = cargo_metadata(&root);
     let packages = metadata["packages"].as_array().expect("cargo metadata lists packages");
-    let crossing: Vec<String> = packages.iter().flat_map(|package| off_the_arrows(package, &root)).collect();
+    let forbidden: Vec<String> = packages.iter().flat_map(|package| forbidden_dependencies(package, &root)).collect();
     assert!(packages.len() > 1, "no workspace found");
-    assert!(crossing.is_empty(), "off the table of arrows:\n{}", crossing.join("\n"));
+    assert!(forbidden.is_empty(), "dependencies that ARROWS does not allow:\n{}", forbidden.join("\n"));
 }
 
 #[test]
-fn an_arrow_off_the_table_is_seen() {
+fn a_dependency_that_is_not_allowed_is_found() {
     let package = |name: &str, dependency: &str| {
         let dependencies = json!([{ "name": "libc" }, { "path": format!("/root/crates/{dependency}") }]);
         json!({ "manifest_path": format!("/root/{name}/Cargo.toml"), "dependencies": dependencies })
     };
-    let seen = |name, dependency| off_the_arrows(&package(name, dependency), Path::new("/root"));
+    let seen = |name, dependency| forbidden_dependencies(&package(name, dependency), Path::new("/root"));
     assert!(seen("crates/render", "model").is_empty());
     assert_eq!(seen("crates/render", "stats"), ["crates/render -> crates/stats"]);
     assert_eq!(seen("crates/novelty", "model"), ["crates/novelty is not in the table"]);
     assert_eq!(seen("preload/warm", "linux"), ["preload/warm -> crates/linux"]);
 }
 
-/// What in a package's dependencies the table does not allow, in words.
-fn off_the_arrows(package: &Value, root: &Path) -> Vec<String> {
+/// Returns the dependencies of a package that `ARROWS` does not allow, each as `FROM -> TO`.
+fn forbidden_dependencies(package: &Value, root: &Path) -> Vec<String> {
     let manifest = Path::new(package["manifest_path"].as_str().expect("a package has a manifest"));
     let from = folder(manifest.parent().expect("a manifest has a folder"), root);
     if ABOVE_ALL.iter().any(|name| is_at(&from, name)) {
@@ -140,13 +141,13 @@ fn off_the_arrows(package: &Value, root: &Path) -> Vec<String> {
 }
 
 #[test]
-fn every_library_has_its_reason() {
+fn every_library_has_a_comment_with_its_reason() {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("the workspace has a manifest");
-    assert_eq!(without_reason(&manifest), Vec::<&str>::new(), "no comment above these");
+    assert_eq!(without_reason(&manifest), Vec::<&str>::new(), "libraries without a comment above them");
 }
 
-/// The third-party dependencies of the workspace that no comment stands above. One comment may speak for the lines
-/// right below it; an empty line or one of our own crates ends what it speaks for.
+/// Returns the third-party dependencies of the workspace without a comment above them. A comment applies to the lines
+/// below it, up to an empty line or a crate of the workspace.
 fn without_reason(manifest: &str) -> Vec<&str> {
     let section = manifest.split("[workspace.dependencies]").nth(1).expect("the workspace names its dependencies");
     let lines = section.lines().skip(1).take_while(|line| !line.starts_with('['));
@@ -164,14 +165,14 @@ fn without_reason(manifest: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_library_without_reason_is_seen() {
+fn a_library_without_a_comment_is_found() {
     let manifest = "[workspace.dependencies]\na = \"1\"\n# Why.\nb = \"1\"\nc = { version = \"1\" }\n\
                     own = { path = \"x\" }\nd = \"1\"\n# Why.\n\ne = \"1\"\n[lints]\nf = \"1\"\n";
     assert_eq!(without_reason(manifest), ["a", "d", "e"]);
 }
 
 #[test]
-fn unsafe_stands_in_its_places_only() {
+fn unsafe_code_is_in_the_allowed_places_only() {
     let root = root();
     let sources: Vec<PathBuf> = ["crates", "preload", "fuzz", "tests", "bench", "python"]
         .iter()
@@ -179,8 +180,8 @@ fn unsafe_stands_in_its_places_only() {
         .collect();
     assert!(sources.len() > 10, "no sources found");
     let elsewhere = sources.iter().filter(|path| !UNSAFE_PLACES.iter().any(|place| is_at(&folder(path, &root), place)));
-    let guilty: Vec<String> = elsewhere.flat_map(|path| lines_with_unsafe(path)).collect();
-    assert!(guilty.is_empty(), "{UNSAFE} code out of place:\n{}", guilty.join("\n"));
+    let found: Vec<String> = elsewhere.flat_map(|path| lines_with_unsafe(path)).collect();
+    assert!(found.is_empty(), "{UNSAFE} code outside the allowed places:\n{}", found.join("\n"));
 }
 
 fn lines_with_unsafe(path: &Path) -> Vec<String> {
@@ -189,14 +190,14 @@ fn lines_with_unsafe(path: &Path) -> Vec<String> {
     lines.map(|(index, line)| format!("{}:{}: {}", path.display(), index + 1, line.trim())).collect()
 }
 
-/// Whether the word stands in a line as code: by itself, before any comment.
+/// Returns whether a line contains the word as code: as a whole word, and before any comment.
 fn holds_unsafe(line: &str) -> bool {
     let code = line.split("//").next().unwrap_or_default();
     code.split(|letter: char| !letter.is_alphanumeric() && letter != '_').any(|word| word == UNSAFE)
 }
 
 #[test]
-fn unsafe_is_told_from_words_about_it() {
+fn unsafe_code_is_distinguished_from_comments_about_it() {
     for line in ["{} {", "    let x = {}{ 1 };", "#[{}(no_mangle)]", "{} extern \"C\" {"] {
         assert!(holds_unsafe(&line.replacen("{}", UNSAFE, 1)), "{line}");
     }
@@ -208,20 +209,20 @@ fn unsafe_is_told_from_words_about_it() {
 #[test]
 fn the_first_pages_are_short() {
     for (name, most) in SHORT_PAGES {
-        let size = fs::read(root().join(name)).expect("the page is there").len();
-        assert!(size <= most, "{name} has {size} bytes, of {most} at most");
+        let size = fs::read(root().join(name)).expect("the page can be read").len();
+        assert!(size <= most, "{name} has {size} bytes; the limit is {most}");
     }
 }
 
 #[test]
-fn links_of_documents_lead_somewhere() {
+fn links_of_documents_have_targets() {
     let documents = documents(&root());
     assert!(documents.len() > 30, "no documents found");
     let dead: Vec<String> = documents.iter().flat_map(|path| dead_links(path)).collect();
     assert!(dead.is_empty(), "dead links:\n{}", dead.join("\n"));
 }
 
-/// The links of a document to files or headings that do not exist. Links out of the tree are not checked.
+/// Returns the links of a document to files or headings that do not exist. Links to other sites are not checked.
 fn dead_links(path: &Path) -> Vec<String> {
     let text = fs::read_to_string(path).expect("documents are readable UTF-8");
     let folder = path.parent().expect("a document has a folder");
@@ -236,7 +237,7 @@ fn dead_links(path: &Path) -> Vec<String> {
 }
 
 #[test]
-fn dead_links_are_seen() {
+fn dead_links_are_found() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let write = |name: &str, text: &str| {
         fs::write(folder.join(name), text).expect("the scratch folder is writable");
@@ -251,7 +252,7 @@ fn dead_links_are_seen() {
     }
 }
 
-/// The targets of a document's links and images, outside of code.
+/// Returns the targets of a document's links and images, without those in code.
 fn links(text: &str) -> Vec<String> {
     let prose = without_code(text);
     let after = |mark: &str, end: char| -> Vec<String> {
@@ -261,7 +262,7 @@ fn links(text: &str) -> Vec<String> {
     [after("](", ')'), after("src=\"", '"'), after("srcset=\"", '"')].concat()
 }
 
-/// The anchors of a document's headings, as GitHub and mdBook make them.
+/// Returns the anchors of a document's headings, as GitHub and mdBook create them.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
     for line in text.lines().filter(|line| line.starts_with('#')) {
@@ -275,7 +276,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
     anchors
 }
 
-/// A document without its code: blocks that are indented or fenced, and spans in backticks.
+/// Returns a document without its code: without blocks that are indented or fenced, and spans in backticks.
 fn without_code(text: &str) -> String {
     let (mut fenced, mut indented, mut after_blank) = (false, false, true);
     let mut prose = String::new();
@@ -293,12 +294,12 @@ fn without_code(text: &str) -> String {
 }
 
 #[test]
-fn documents_avoid_words_that_newcomers_look_up_in_vain() {
+fn documents_do_not_use_the_words_to_avoid() {
     let used: Vec<String> = documents(&root()).iter().flat_map(|path| avoided_words(path)).collect();
     assert!(used.is_empty(), "words to avoid (CONTRIBUTING.md):\n{}", used.join("\n"));
 }
 
-/// The avoided words of a document. A word in backticks is quoted, not used.
+/// Returns the lines of a document that use words to avoid. A word in backticks is quoted, not used.
 fn avoided_words(path: &Path) -> Vec<String> {
     let text = fs::read_to_string(path).expect("documents are readable UTF-8").to_lowercase();
     let used = |line: &str| {
@@ -328,13 +329,13 @@ fn every_page_of_the_book_is_in_its_summary_and_links_within_it() {
 
 #[test]
 fn the_architecture_names_every_crate() {
-    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("the page is there");
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("the page can be read");
     for (name, _) in ARROWS {
         assert!(text.contains(&format!("\n| `{name}` | ")), "ARCHITECTURE.md has no row for {name}");
     }
 }
 
-/// The repository's root.
+/// Returns the root directory of the repository.
 fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let lock = here.ancestors().find(|folder| folder.join("Cargo.lock").exists());
@@ -348,17 +349,17 @@ fn cargo_metadata(root: &Path) -> Value {
     serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON")
 }
 
-/// A path below the root, as the tables above write it.
+/// Returns a path relative to the root, as in the tables above.
 fn folder(path: &Path, root: &Path) -> String {
-    path.strip_prefix(root).expect("the workspace lies below its root").display().to_string()
+    path.strip_prefix(root).expect("the path is below the root").display().to_string()
 }
 
-/// Whether a path is `place`, the module file of that name, or below it.
+/// Returns whether a path is `place`, the module file of that name, or below it.
 fn is_at(path: &str, place: &str) -> bool {
     path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest == ".rs" || rest.starts_with('/'))
 }
 
-/// Every document below a folder, sorted.
+/// Returns all Markdown documents below a folder, sorted.
 fn documents(folder: &Path) -> Vec<PathBuf> {
     let mut entries: Vec<PathBuf> =
         fs::read_dir(folder).into_iter().flatten().map(|entry| entry.expect("folders are readable").path()).collect();
@@ -377,7 +378,7 @@ fn documents(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Every Rust source below a folder, which need not exist; what was built is left out.
+/// Returns all Rust sources below a folder, without build products; none if the folder does not exist.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.expect("folders are readable").path());
     entries

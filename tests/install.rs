@@ -24,7 +24,7 @@ fn is_installed(program: &str) -> bool {
 fn piped(program: &mut Command, input: &str) -> (i32, String, String) {
     let file = scratch("input");
     fs::write(&file, input).unwrap();
-    let output = program.stdin(fs::File::open(&file).unwrap()).output().expect("it starts");
+    let output = program.stdin(fs::File::open(&file).unwrap()).output().expect("the program starts");
     fs::remove_file(&file).unwrap();
     output_of(output)
 }
@@ -96,8 +96,8 @@ fn assert_compare_page(text: &str) {
     for line in [
         "steady compare [OPTIONS] <COMMAND>...",
         "steady compare --fail-if 'slower>2%' './main' './branch'",
-        "1    the --fail-if condition is met",
-        "4    undecided, with --require-verdict",
+        "1    the --fail-if condition certainly holds",
+        "4    with --require-verdict: undecided; with --fail-if: not known whether the",
     ] {
         assert!(lines.contains(&line), "no line '{line}': {text}");
     }
@@ -121,13 +121,13 @@ fn the_binary_works_without_other_files() {
     let folder = scratch("alone");
     fs::create_dir_all(&folder).unwrap();
     let alone = folder.join("steady");
-    // `cp` copies the file, because a concurrent fork in this process would inherit a file open for writing. Executing it would
-    // then fail with ETXTBSY.
+    // `cp` copies the file, because a concurrent fork in this process would inherit a file open for writing. Executing
+    // it would then fail with ETXTBSY.
     let copied = Command::new("cp").args([Path::new(env!("CARGO_BIN_EXE_steady")), &alone]).status().unwrap();
     assert!(copied.success());
     let words = ["compare", "--runs", "3", "--format", "json", "true", "true"];
     let output = Command::new(&alone).args(words).env_clear().current_dir("/").stdin(Stdio::null()).output();
-    let (status, stdout, stderr) = output_of(output.expect("it starts"));
+    let (status, stdout, stderr) = output_of(output.expect("steady starts"));
     assert_eq!(status, 0, "{stderr}");
     let report: serde_json::Value = serde_json::from_str(&stdout).expect("the report is JSON");
     assert_eq!(report["pairs"], 3, "{stdout}");
@@ -224,10 +224,10 @@ impl Script {
     fn version(&self, root: &Path) -> String {
         let mut script = Command::new(&self.program);
         script.current_dir(root).env("GIT_CEILING_DIRECTORIES", root.parent().unwrap());
-        let (status, said, stderr) = output_of(script.output().expect("it starts"));
+        let (status, stdout, stderr) = output_of(script.output().expect("the build script starts"));
         assert_eq!(status, 0, "{stderr}");
-        let version = said.lines().find_map(|line| line.strip_prefix("cargo::rustc-env=STEADY_VERSION="));
-        version.expect("it names the version").to_owned()
+        let version = stdout.lines().find_map(|line| line.strip_prefix("cargo::rustc-env=STEADY_VERSION="));
+        version.expect("the build script prints the version").to_owned()
     }
 }
 

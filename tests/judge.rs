@@ -41,7 +41,7 @@ fn three_runs_are_joined_into_one_verdict() {
     let files = parts("three", 3, &["--metric", "cpu", "--layout", "turns", "--runs", "16"], [&less, &more]);
     let (status, text, stderr) = judge(&[], &files);
     assert_eq!(status, 0, "{stderr}");
-    assert!(text.contains("3 sources joined") && text.contains("What each source says by itself"), "{text}");
+    assert!(text.contains("3 sources joined") && text.contains("Verdict of each source by itself"), "{text}");
     assert!(text.contains("The sources agree") || text.contains("The sources differ"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 
@@ -164,7 +164,7 @@ fn corrupted_samples_cause_no_panic() {
 
 /// Devices are endless, and other JSON must be rejected before it is parsed into values.
 #[test]
-fn files_that_are_no_exports_are_rejected_with_little_memory() {
+fn files_that_are_not_exports_are_rejected_with_little_memory() {
     let refused = |file: &str, wanted: &str| {
         // The limit on address space, in KiB, has room for the text of 32 MiB, but not for its parsed values.
         let script = "ulimit -v 600000; exec \"$0\" judge \"$1\"";

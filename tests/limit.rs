@@ -1,5 +1,5 @@
-//! `steady limit` on real commands: limits with every source of CPU time, exit statuses, streams, signals, and processes that
-//! are left.
+//! `steady limit` on real commands: limits with every source of CPU time, exit statuses, streams, signals, and
+//! processes that are left.
 
 mod steady;
 
@@ -81,8 +81,8 @@ fn threads_and_children_are_added_up() {
             ("daemons", format!("setsid sh -c 'sh -c \"{SPIN}\" & {SPIN}' & sleep 20")),
         ] {
             let name = format!("{kind}-{source}");
-            // Without a source of the time that a process waits for a CPU, that time counts towards the wall limit. On a busy
-            // machine the default wall limit, four times the CPU limit, would be reached first.
+            // Without a source of the time that a process waits for a CPU, that time counts towards the wall limit. On
+            // a busy machine the default wall limit, four times the CPU limit, would be reached first.
             let options = ["--cpu", "600ms", "--wall-factor", "100", "--source", source];
             let (status, report) = limited(&name, &options, &script);
             assert_eq!((status, &report["outcome"]), (124, &"cpu-limit".into()), "{source} {kind}: {report}");
@@ -95,7 +95,8 @@ fn threads_and_children_are_added_up() {
 fn all_processes_of_a_fork_storm_are_killed() {
     let storm = "spin_7101() { while :; do sh -c ': 7101' & sh -c 'sleep 7101' & sleep 0.02; done; }; spin_7101";
     for source in sources("all_processes_of_a_fork_storm_are_killed") {
-        // The script sleeps between forks. On fast CPUs the default wall limit, four times the CPU limit, would come first.
+        // The script sleeps between forks. On fast CPUs the default wall limit, four times the CPU limit, would come
+        // first.
         let options = ["--cpu", "200ms", "--wall-factor", "100", "--kill-after", "100ms", "--source", source];
         let (status, report) = limited(&format!("storm-{source}"), &options, storm);
         assert_eq!((status, &report["outcome"]), (124, &"cpu-limit".into()), "{source}: {report}");
@@ -335,7 +336,7 @@ fn a_file_size_limit_is_reported_and_applies_to_the_command() {
     let (_, stdout, stderr) = run_below_limit("\"$0\" limit --cpu 5s --no-history --export-json \"$1\" -- true");
     assert!(stdout == "125\n" && stderr.contains("File too large"), "{stdout} {stderr}");
     let (_, stdout, stderr) = run_below_limit("\"$0\" compare --runs 6 --quiet true true");
-    assert!(stdout == "0\n" && stderr.contains("not kept in the history"), "{stdout} {stderr}");
+    assert!(stdout == "0\n" && stderr.contains("not stored in the history"), "{stdout} {stderr}");
     assert!(stderr.contains("no more than 0 bytes (ulimit -f)"), "{stderr}");
     // SIGXFSZ kills the command, and `steady` ends by the same signal.
     let writes = "\"$0\" limit --cpu 5s --no-history --quiet -- sh -c 'exec echo text >> \"$0\"' \"$1\"";

@@ -1,4 +1,5 @@
-//! `steady locks`: test programs with known lock counts, real programs, killed processes, and programs that cannot be observed.
+//! `steady locks`: test programs with known lock counts, real programs, killed processes, and programs that cannot be
+//! observed.
 
 mod steady;
 
@@ -31,12 +32,12 @@ fn compiled(name: &str, source: &str, more: &[&str]) -> PathBuf {
 /// Tests that may run concurrently hold it for reading, a test that must run alone for writing.
 static CONCURRENT: RwLock<()> = RwLock::new(());
 
-/// Waits until a test may run concurrently with others, and returns the guard. Returns `None`, after reporting a skip, where
-/// locks cannot be observed.
+/// Waits until a test may run concurrently with others, and returns the guard. Returns `None`, after reporting a skip,
+/// where locks cannot be observed.
 fn may_run(test: &str) -> Option<RwLockReadGuard<'static, ()>> {
     let can = cfg!(all(target_arch = "x86_64", target_env = "gnu"));
     if !can {
-        skip(test, "locks are watched on x86-64 with the GNU C library only");
+        skip(test, "locks can be watched only on x86-64 with the GNU C library");
     }
     can.then(|| CONCURRENT.read().unwrap_or_else(PoisonError::into_inner))
 }
@@ -288,11 +289,11 @@ fn programs_that_cannot_be_observed_are_rejected_with_the_reason() {
         path
     };
     let other = modified_copy("other-machine", &|bytes| bytes[18] = 0xb7);
-    refused(&other, 125, "another kind of machine");
+    refused(&other, 125, "another architecture");
     let setuid = modified_copy("own-rights", &|_| {});
     if chown(&setuid, Some(65_534), None).is_ok() {
         fs::set_permissions(&setuid, fs::Permissions::from_mode(0o4755)).unwrap();
-        refused(&setuid, 125, "rights of its own");
+        refused(&setuid, 125, "elevated privileges");
     } else {
         skip(
             "programs_that_cannot_be_observed_are_rejected_with_the_reason",
@@ -433,7 +434,8 @@ fn waits_agree_with_those_that_steady_signature_measures() {
     fs::remove_file(file).unwrap();
 }
 
-/// Panics unless the report has waits for unobserved futexes, of about `waited` seconds, in a program that contains `why`.
+/// Panics unless the report has waits for unobserved futexes, of about `waited` seconds, in a program that contains
+/// `why`.
 fn assert_unobserved_waits(report: &Value, waited: f64, why: &str) {
     let futexes = &report["futexes"];
     let (other, off_by) = (seconds(futexes, "other_seconds"), seconds(futexes, "other_off_by_seconds"));

@@ -76,15 +76,15 @@ fn braces_are_literal_without_parameters_and_if_doubled() {
 #[test]
 fn invalid_parameters_are_usage_errors() {
     for (args, why) in [
-        (&["-L", "n=1,2", "true"][..], "stands in no command"),
-        (&["-L", "n=1,2", "echo {n} {m}"], "no parameter is called so"),
-        (&["-L", "n=1,2", "echo {n}", "true", "-n", "a", "-n", "b{n}"], "has none"),
+        (&["-L", "n=1,2", "true"][..], "no command contains the parameter 'n'"),
+        (&["-L", "n=1,2", "echo {n} {m}"], "there is no parameter of this name"),
+        (&["-L", "n=1,2", "echo {n}", "true", "-n", "a", "-n", "b{n}"], "does not"),
         (&["-L", "n=1,2", "-L", "n=3", "echo {n}"], "given twice"),
         (&["-L", "n=1,1", "echo {n}"], "twice"),
         (&["-L", "n", "echo {n}"], "NAME=A,B"),
         (&["-P", "n", "2", "1", "echo {n}"], "above MAX"),
         (&["-P", "n", "1", "2", "-D", "0", "echo {n}"], "above zero"),
-        (&["-P", "n", "1", "100000", "echo {n}"], "1000 is the most"),
+        (&["-P", "n", "1", "100000", "echo {n}"], "the maximum is 1000"),
         (&["-P", "n", "1", "100", "-P", "m", "1", "100", "echo {n} {m}"], "more than 1000 commands"),
         (&["-D", "1", "true"], "--parameter-scan"),
         (&["-L", "n=1,2,3", "--setup", "a", "--setup", "b", "echo {n}"], "given 2 times for 3 commands"),
@@ -98,7 +98,7 @@ fn invalid_parameters_are_usage_errors() {
 fn names_are_given_once_per_command() {
     let report = json(0, &["--runs", "2", "-n", "one", "-n", "two", "true", "true"]);
     assert_eq!(each(&report, "name"), ["one", "two"]);
-    assert!(usage_error(&["-n", "one", "true", "true"]).contains("--command-name is given 1 times for 2 commands"));
+    assert!(usage_error(&["-n", "one", "true", "true"]).contains("--command-name is given 1 time for 2 commands"));
 }
 
 #[test]
@@ -113,9 +113,9 @@ fn a_variable_is_set_for_the_new_command_alone() {
     assert_eq!(each(&report, "environment"), [value!({}), value!({"NOVEL": "a b"})]);
     assert_eq!(report["commands"][1]["name"], format!("{note} (NOVEL=a b)"));
     for (args, why) in [
-        (&["--env-new", "A=1", "true", "true"][..], "there are 2"),
+        (&["--env-new", "A=1", "true", "true"][..], "2 were given"),
         (&["--env-new", "A", "true"], "NAME=VALUE"),
-        (&["--env-new", "STEADY_RUN=1", "true"], "set by steady"),
+        (&["--env-new", "STEADY_RUN=1", "true"], "steady sets STEADY_RUN"),
         (&["--env-new", "A=1", "--env-new", "A=2", "true"], "sets A twice"),
         (&["--env-new", "A=1", "--rev", "a..b", "true"], "cannot be used with"),
     ] {
@@ -152,10 +152,10 @@ fn a_library_is_preloaded_into_the_new_command_alone() {
     let (status, _, stderr) = run(&["compare", "--runs", "6", "--preload-new", path, fixed.to_str().unwrap()]);
     assert_eq!(status, 0, "{stderr}");
     assert!(stderr.contains("linked statically"), "{stderr}");
-    for (wrong, why) in [("/etc/passwd", "no ELF file"), ("/nonexistent", "No such file"), ("/", "directory")] {
+    for (wrong, why) in [("/etc/passwd", "not an ELF file"), ("/nonexistent", "No such file"), ("/", "directory")] {
         assert!(usage_error(&["--preload-new", wrong, "true"]).contains(why), "{wrong}");
     }
-    assert!(usage_error(&["--preload-new", fixed.to_str().unwrap(), "true"]).contains("no shared library"));
+    assert!(usage_error(&["--preload-new", fixed.to_str().unwrap(), "true"]).contains("not a shared library"));
     fs::remove_file(library).unwrap();
     fs::remove_file(fixed).unwrap();
 }

@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use kept_rows::{SECONDS, Service, store, store_from};
+use kept_rows::{FIRST_SECOND, SECONDS, Service, store, store_from};
 use serde_json::Value;
 use steady::{eventually, output_of, processes_with, scratch, steady};
 
@@ -65,15 +65,25 @@ fn a_more_expensive_version_is_found_with_the_size_of_the_difference() {
 
 #[test]
 fn several_stores_are_compared_together() {
-    let (one, other) = (store("one-host", &[SHOP]), store("other-host", &[SHOP, ONE]));
+    let (one, other) = (store("one-host", &[SHOP]), store_from(FIRST_SECOND, 8, "other-host", &[SHOP, ONE]));
     let other = other.to_str().unwrap();
     let report = json(&one, &["--store", other, "--service", "shop", "v1", "v2"]);
     let sides = report["sides"].as_array().unwrap();
     assert!(sides.iter().all(|side| side["hosts"] == 2), "{sides:?}");
     let alone = json(&one, &["v1", "v2"]);
-    assert_eq!(sides[0]["requests"].as_u64(), alone["sides"][0]["requests"].as_u64().map(|requests| 2 * requests));
+    let requests = |report: &Value| (0..2).map(|side| report["sides"][side]["requests"].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(requests(&report), 2 * requests(&alone));
     let (status, _, stderr) = within(&one, &["--store", other, "v1", "v2"]);
     assert!(status == 2 && stderr.contains("--service") && stderr.contains("'one' and 'shop'"), "{stderr}");
+}
+
+#[test]
+fn copies_of_a_store_are_refused() {
+    let one = store("copied", &[SHOP]);
+    let copy = scratch("copy.db");
+    fs::copy(&one, &copy).unwrap();
+    let (status, _, stderr) = within(&one, &["--store", copy.to_str().unwrap(), "--service", "shop", "v1", "v2"]);
+    assert!(status == 2 && stderr.contains("copies of one store"), "{status} {stderr}");
 }
 
 #[test]
@@ -93,6 +103,10 @@ fn fail_if_and_require_verdict_set_the_exit_status() {
     assert_eq!(status(&["--service", "shop", "--require-verdict"]), 0);
     assert_eq!(status(&["--service", "alike", "--require-verdict", "--resolution", "0.01%"]), 4);
     assert_eq!(status(&["--service", "alike", "--resolution", "0.01%"]), 0);
+    // With a condition, the required answer is whether it holds.
+    let required =
+        |limit: &str| status(&["--service", "alike", "--require-verdict", "--resolution", "0.01%", "--fail-if", limit]);
+    assert_eq!((required("slower>20%"), required("slower>0%")), (0, 4));
 }
 
 #[test]
@@ -108,22 +122,22 @@ fn usage_errors_name_what_is_missing() {
     refused(&scratch("no-store.db"), &["v1", "v2"], &["there is no store", "steady agent"]);
     refused(&store, &at(&["v1", "v2"]), &["--service", "'one' and 'shop'"]);
     refused(&store, &at(&["v1", "v2", "--service", "ship"]), &["no service 'ship'", "'one' and 'shop'"]);
-    refused(&store, &at(&["v1", "v2", "--service", "one"]), &["no version 'v2'", "only of 'v1'"]);
+    refused(&store, &at(&["v1", "v2", "--service", "one"]), &["no version 'v2'", "only 'v1'"]);
     refused(&store, &at(&["v1", "v9", "--service", "shop"]), &["no version 'v9'", "'v1' and 'v2'"]);
     refused(&store, &at(&["v1", "v1", "--service", "shop"]), &["itself"]);
     refused(
         &store,
         &["v1", "v2", "--service", "shop", "--from", "2026-11-22", "--window", "1m"],
-        &["the last was at 2026-11-21T09:05:59Z"],
+        &["its last report was at 2026-11-21T09:05:59Z"],
     );
-    refused(&store, &["v1", "v2", "--service", "shop", "--to", "2026-11-20"], &["begins at 2026-11-21T09:05:00Z"]);
+    refused(&store, &["v1", "v2", "--service", "shop", "--to", "2026-11-20"], &["are from 2026-11-21T09:05:00Z"]);
     refused(
         &store,
         &["v1", "v2", "--service", "shop", "--from", "2026-11-22", "--to", "2026-11-21"],
-        &["after it begins"],
+        &["ends before it begins"],
     );
     let other = scratch("no-database.db");
-    fs::write(&other, "this is no database, whatever its name says, and is long enough to be one".repeat(30)).unwrap();
+    fs::write(&other, "this text is not a database, although it is as long as one".repeat(30)).unwrap();
     let (status, _, stderr) = output_of(compare(&other, &["v1", "v2"]).output().unwrap());
     assert!([2, 125].contains(&status) && stderr.contains("no-database.db"), "{stderr}");
 }
@@ -143,7 +157,7 @@ fn a_comparison_is_stored_in_the_history_and_reported_again() {
         again.1
     };
     let list = history(&["list"]);
-    // The start is the time of the comparison, not that of the window.
+    // The run starts at the time of the comparison, not at the begin of the window.
     let runs = history(&["list", "--format", "json"]);
     assert!(runs.contains("\"started\"") && !runs.contains(WINDOW[1]), "{runs}");
     assert!(list.contains("release") && list.contains("shop v1") && list.contains("% more"), "{list}");
@@ -197,7 +211,7 @@ fn signal(signal: &str, process: &Child) {
 #[test]
 fn watch_ends_with_the_verdict() {
     let begun = now() - SECONDS;
-    let store = store_from(begun, "watched", &[SHOP]);
+    let store = store_from(begun, 7, "watched", &[SHOP]);
     let from = begun.to_string();
     let args = ["--watch", "--from", &from, "--window", "10m", "v1", "v2", "--no-history", "--format", "json"];
     let (status, stdout, stderr) = output_of(compare(&store, &args).output().unwrap());
@@ -214,7 +228,7 @@ fn watch_ends_with_the_verdict() {
 #[test]
 fn an_interrupted_watch_prints_the_report_so_far() {
     let begun = now() - SECONDS;
-    let store = store_from(begun, "interrupted", &[ALIKE]);
+    let store = store_from(begun, 7, "interrupted", &[ALIKE]);
     let from = begun.to_string();
     let args = ["--watch", "--window", "10m", "v1", "v2", "--no-history", "--resolution", "0.01%"];
     let follow = |more: &[&str]| {
@@ -235,6 +249,19 @@ fn an_interrupted_watch_prints_the_report_so_far() {
     signal("-INT", &process);
     let (status, stdout, stderr) = output_of(process.wait_with_output().unwrap());
     assert_eq!((status, stdout.as_str()), (130, ""), "{stderr}");
+}
+
+#[test]
+fn watch_waits_for_a_service_that_has_not_reported_yet() {
+    let store = store("not-yet", &[SHOP]);
+    let mut command =
+        compare(&store, &["--watch", "--window", "10m", "--service", "later", "v1", "v2", "--no-history"]);
+    let process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    assert!(eventually(|| catches_interrupts(&process)));
+    signal("-INT", &process);
+    let (status, stdout, stderr) = output_of(process.wait_with_output().unwrap());
+    assert_eq!((status, stdout.as_str()), (130, ""), "{stderr}");
+    assert!(stderr.contains("no service 'later'") && stderr.contains("waiting for its requests"), "{stderr}");
 }
 
 #[test]

@@ -66,8 +66,8 @@ impl Repository {
         serde_json::from_str(&stdout).unwrap()
     }
 
-    /// Returns the files that `steady` has left in its directory, and the work trees that git lists besides the main one; `None`
-    /// while git adds a work tree, because it cannot read one that is half there.
+    /// Returns the files that `steady` has left in its directory, and the work trees that git lists in addition to the
+    /// main one. Returns `None` while git adds a work tree, because `git worktree list` cannot read an incomplete one.
     fn leftovers_unless_busy(&self) -> Option<Vec<String>> {
         let made = fs::read_dir(self.folder.join("tmp"))
             .unwrap()
@@ -88,7 +88,7 @@ impl Repository {
 
 impl Drop for Repository {
     fn drop(&mut self) {
-        // A failure is not an error: the directory lies in that of the build.
+        // A failure is harmless, because the directory is in the build directory.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -211,7 +211,8 @@ fn a_file_may_become_a_directory_and_a_directory_a_file() {
     assert_eq!(report["runs"], 4);
 }
 
-/// The working tree has symbolic links where the commit has directories. Files behind them are neither copied nor removed.
+/// The working tree has symbolic links where the commit has directories. Files behind them are neither copied nor
+/// removed.
 #[test]
 fn files_outside_the_repository_are_left_alone() {
     let repository = Repository::new("outside");
@@ -263,7 +264,7 @@ fn directories_that_are_not_workspaces_are_kept() {
     fs::rename(&base, &real).unwrap();
     std::os::unix::fs::symlink(&real, &base).unwrap();
     let (status, _, stderr) = repository.run(&args);
-    assert!(status != 0 && stderr.contains("is not a directory"), "{status} {stderr}");
+    assert!(status != 0 && stderr.contains("not a directory"), "{status} {stderr}");
     assert!(real.join("store/data").exists());
 }
 
@@ -305,6 +306,26 @@ fn the_output_of_a_failed_build_is_shown() {
     assert_eq!(status, 2);
     assert!(stderr.contains("in old ") && stderr.contains("no file"), "{stderr}");
     assert!(repository.leftovers().is_empty());
+}
+
+#[test]
+fn a_failing_run_says_where_it_ran() {
+    let repository = two_commits("where");
+    repository.write("notes", "not in any revision\n");
+    let (status, _, stderr) = repository.run(&["--runs", "6", "--rev", "old..HEAD", "cat notes"]);
+    assert_eq!(status, 3);
+    assert!(stderr.contains("--show-output shows its output") && stderr.contains("only the files of the"), "{stderr}");
+    let (_, _, stderr) = repository.run(&["--show-output", "--runs", "6", "--rev", "old..HEAD", "cat notes"]);
+    assert!(stderr.contains("its output is above") && stderr.contains("cat: notes"), "{stderr}");
+}
+
+#[test]
+fn equal_revisions_are_compared_with_a_notice() {
+    let repository = two_commits("equal");
+    let (status, _, stderr) = repository.run(&["--quiet", "--runs", "6", "--rev", "main..HEAD", "true"]);
+    assert!(status == 0 && stderr.contains("are the same commit"), "{stderr}");
+    let (_, _, stderr) = repository.run(&["--quiet", "--runs", "6", "--rev", "old..HEAD", "true"]);
+    assert!(!stderr.contains("same commit"), "{stderr}");
 }
 
 #[test]

@@ -51,7 +51,8 @@ fn the_cost_of_readings_stays_below_its_limit() {
         });
         above_limit.map(Value::to_string).collect()
     };
-    // The kernel charges an interrupt to the thread that it interrupts, and one of a hundred readings may meet a long one.
+    // The kernel charges an interrupt to the thread that it interrupts, and one of a hundred readings may meet a long
+    // one.
     let attempts: Vec<Vec<String>> = (0..3).map(|_| too_expensive(&json(&[]))).collect();
     assert!(attempts.iter().any(Vec::is_empty), "{attempts:?}");
 }
@@ -81,7 +82,7 @@ fn every_format_is_written_and_text_fits_eighty_columns() {
     let (status, stdout, stderr) = run(&[&args[..], &exports].concat());
     assert_eq!((status, stderr.as_str()), (0, ""));
     assert!(stdout.lines().all(|line| line.chars().count() <= 80), "{stdout}");
-    assert!(stdout.starts_with("Right now ") && stdout.contains("Beside 1 neighbour that spins"), "{stdout}");
+    assert!(stdout.starts_with("Right now, ") && stdout.contains("Next to 1 neighbour that spins"), "{stdout}");
     let csv = fs::read_to_string(&files[1]).unwrap();
     assert_eq!(csv.lines().count(), 1 + 2 * RESOURCES.len(), "{csv}");
     let (markdown, html) = (fs::read_to_string(&files[0]).unwrap(), fs::read_to_string(&files[2]).unwrap());
@@ -98,22 +99,30 @@ fn the_best_readings_are_stored_and_a_broken_file_is_replaced() {
         assert_eq!(status, 0, "{stderr}");
         (serde_json::from_str::<Value>(&stdout).unwrap(), stderr)
     };
+    let best = |report: &Value| {
+        let reading = &report["rows"][0]["readings"][0];
+        reading["seconds_per_unit"].as_f64().unwrap() / reading["slowdown_ratio"].as_f64().unwrap()
+    };
     assert_eq!(read().1, "");
     let file = home.join("steady/rulers.json");
-    let text = fs::read_to_string(&file).unwrap();
-    // Pretend that this host was once twice as fast. Bins are thousandths of a natural logarithm, and ln 2 is 0.693.
-    let mut best: Value = serde_json::from_str(&text).unwrap();
-    for ruler in best["rulers"].as_object_mut().unwrap().values_mut() {
-        let lowest: i64 =
-            ruler["low"].as_object().unwrap().keys().map(|bin| bin.parse::<i64>().unwrap()).min().unwrap();
-        ruler["low"][(lowest - 693).to_string()] = 50.into();
+    let mut stored: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    // Pretend that this host was once ten times as fast, which no load explains. Bins are thousandths of a natural
+    // logarithm of seconds, and ln 10 is 2.303.
+    let mut pretended = 0.0;
+    for (name, ruler) in stored["rulers"].as_object_mut().unwrap() {
+        let bins = ruler["low"].as_object_mut().unwrap();
+        let bin = bins.keys().map(|bin| bin.parse::<i64>().unwrap()).min().unwrap() - 2_303;
+        bins.insert(bin.to_string(), 50.into());
+        if name.contains("alu 0") {
+            pretended = (bin as f64 / 1e3).exp();
+        }
     }
-    fs::write(&file, best.to_string()).unwrap();
-    let slowdown = read().0["rows"][0]["readings"][0]["slowdown_ratio"].as_f64().unwrap();
-    assert!(slowdown > 1.8, "{slowdown}");
+    fs::write(&file, stored.to_string()).unwrap();
+    let ratio = best(&read().0) / pretended;
+    assert!((0.98..1.02).contains(&ratio), "{ratio}");
     fs::write(&file, "no JSON").unwrap();
-    let slowdown = read().0["rows"][0]["readings"][0]["slowdown_ratio"].as_f64().unwrap();
-    assert!(slowdown < 1.8, "{slowdown}");
+    let ratio = best(&read().0) / pretended;
+    assert!(ratio > 2.0, "{ratio}");
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
     assert!(read().1.contains("not kept for later runs"), "a directory in place of the file is reported");

@@ -1,5 +1,5 @@
-//! `steady signature` on real files: known signatures with every allocator and kind of worker, files that change while they
-//! are read, and killed processes.
+//! `steady signature` on real files: known signatures with every allocator and kind of worker, files that change while
+//! they are read, and killed processes.
 
 mod steady;
 
@@ -77,7 +77,7 @@ fn vectors() -> Vec<(String, usize, String)> {
     let text = include_str!("../testdata/signature/vectors.tsv");
     let vectors = text.lines().map(|line| {
         let mut cells = line.split('\t').map(str::to_owned);
-        let mut next = || cells.next().expect("three cells a line");
+        let mut next = || cells.next().expect("a line has three cells");
         (next(), next().parse().expect("a size"), next())
     });
     vectors.collect()
@@ -194,8 +194,8 @@ fn kernel_files_are_read_to_their_end_although_their_size_is_wrong() {
     }
 }
 
-/// Signs a file slowly and calls `disturb` once part of it is read. Returns the exit status, standard output and standard
-/// error.
+/// Signs a file slowly and calls `disturb` once part of it is read. Returns the exit status, standard output and
+/// standard error.
 fn disturbed(name: &str, workers: &[&str], disturb: impl FnOnce(&Path)) -> (i32, String, String) {
     let folder = Folder::new(name);
     let path = folder.file("file", &made(12 << 20));
@@ -219,7 +219,7 @@ fn started(args: &[&str]) -> Child {
 }
 
 fn ended(child: Child) -> Output {
-    child.wait_with_output().expect("it ends")
+    child.wait_with_output().expect("the process can be waited for")
 }
 
 #[test]

@@ -47,8 +47,8 @@ fn prewarmed_programs_use_snapshots_from_the_first_launch() {
     let (status, _, stderr) = output_of(env.steady().args(args).output().unwrap());
     assert_eq!((status, stderr.as_str()), (0, ""));
     assert_eq!((env.launches("warm"), env.launches("no_card")), (2, 0), "{}", env.status());
-    // Without --programs, the programs named on the command line are prewarmed. Those that env(1) and similar programs start
-    // use snapshots too, because they inherit the hook.
+    // Without --programs, the programs named on the command line are prewarmed. Those that env(1) and similar programs
+    // start use snapshots too, because they inherit the hook.
     let args = ["warm", "--mode", "prewarm", "--", "sh", "-c", "/usr/bin/env head -c1 /dev/zero >/dev/null"];
     assert_eq!(output_of(env.steady().args(args).output().unwrap()), (0, String::new(), String::new()));
     assert_eq!((env.launches("warm"), env.launches("no_card")), (4, 0), "{}", env.status());
@@ -156,12 +156,12 @@ fn why_gives_the_state_of_a_program() {
     assert!(why("/bin/true").contains("there is no store"), "{}", why("/bin/true"));
     env.snapshot("/bin/true");
     assert!(why("/bin/true").contains("started from a snapshot"), "{}", why("/bin/true"));
-    assert!(why("/bin/cat").contains("not been taken yet"), "{}", why("/bin/cat"));
+    assert!(why("/bin/cat").contains("not been captured yet"), "{}", why("/bin/cat"));
     assert!(why("/etc/passwd").contains("may not be executed"), "{}", why("/etc/passwd"));
     // A copy elsewhere is another program.
     let copy = env.folder().join("true");
     fs::copy("/bin/true", &copy).unwrap();
-    assert!(why(copy.to_str().unwrap()).contains("not been taken yet"));
+    assert!(why(copy.to_str().unwrap()).contains("not been captured yet"));
     let mut limited =
         env.shell(&format!("ulimit -s unlimited; exec {} warm why /bin/true", env!("CARGO_BIN_EXE_steady")));
     assert!(output_of(limited.output().unwrap()).1.contains("ulimit -s"));
@@ -169,7 +169,7 @@ fn why_gives_the_state_of_a_program() {
     assert!(output_of(with_variable).1.contains("MALLOC_ARENA_MAX"));
     let script = env.script("hello", "#!/bin/sh -e\necho hello\n");
     let (status, stdout, _) = output_of(env.steady().args(["warm", "snapshot", &script]).output().unwrap());
-    assert!(status == 0 && stdout.replace("\n  ", " ").contains("is a script of /bin/sh -e"), "{stdout}");
+    assert!(status == 0 && stdout.replace("\n  ", " ").contains("is a script for /bin/sh -e"), "{stdout}");
 }
 
 #[test]
@@ -199,13 +199,27 @@ fn refused_programs_have_a_reason_and_run_normally() {
 }
 
 #[test]
+fn tools_from_snapshots_show_the_program_of_a_process_from_a_snapshot() {
+    let test = "tools_from_snapshots_show_the_program_of_a_process_from_a_snapshot";
+    let Some(env) = available(test) else { return };
+    ["/bin/bash", "/usr/bin/readlink", "/bin/ls"].iter().for_each(|program| env.snapshot(program));
+    let script = "/usr/bin/readlink /proc/$$/exe; /bin/ls -l /proc/$$/exe | cut -c 1; true";
+    let (status, stdout, stderr) =
+        output_of(env.command(&["sh", "-c", "/bin/bash -c \"$1\"; :", "sh", script]).output().unwrap());
+    let bash = fs::canonicalize("/bin/bash").unwrap();
+    assert_eq!((status, stdout, stderr.as_str()), (0, format!("{}\nl\n", bash.display()), ""));
+    assert!(env.launches("warm") >= 3, "{}", env.status());
+}
+
+#[test]
 fn clear_removes_snapshots_of_running_programs() {
     let Some(env) = available("clear_removes_snapshots_of_running_programs") else { return };
     env.snapshot("/bin/cat");
     let mut shell = env.command(&["sh", "-c", "/bin/cat; echo $?; /bin/cat /dev/null; echo $?"]);
     let mut child = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     assert!(within(5.0, || env.launches("warm") > 0), "{}", env.status());
-    assert_eq!(output_of(env.steady().args(["warm", "clear"]).output().unwrap()), (0, String::new(), String::new()));
+    let (status, stdout, stderr) = output_of(env.steady().args(["warm", "clear"]).output().unwrap());
+    assert!(status == 0 && stdout.is_empty() && stderr.contains("removed what was stored on "), "{stderr}");
     assert_eq!(env.state("/bin/cat"), "unknown");
     drop(child.stdin.take());
     assert_eq!(child.read_to_end(), "0\n0\n");

@@ -1,5 +1,5 @@
-//! `steady warm bench`: the gain from snapshots on this machine, invalid options, interruptions, and that no files are left,
-//! in particular in the store of the user.
+//! `steady warm bench`: the gain from snapshots on this machine, invalid options, interruptions, and that no files are
+//! left, in particular in the store of the user.
 
 mod steady;
 
@@ -138,7 +138,7 @@ fn the_status_is_3_if_no_program_could_be_measured() {
     let args = ["--runs", "1", "--count", "1", "--timeout", "200ms", "--no-history", "--programs"];
     for (programs, expected, last) in [("sleep 7", 3, "no program could be measured"), ("sleep 7,true", 0, "")] {
         let (status, stdout, stderr) = output_of(cache.run(&[&args[..], &[programs]].concat()));
-        assert!(stdout.contains("absent: it had not ended"), "{stdout}");
+        assert!(stdout.contains("not measured: it had not ended"), "{stdout}");
         assert!(status == expected && stderr.contains(last), "{programs}: {status} {stderr}");
     }
     assert!(cache.is_empty());

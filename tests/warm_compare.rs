@@ -1,5 +1,5 @@
-//! `steady compare --warm` on real commands: runs from snapshots behave like normal runs, start-up is reported separately,
-//! programs without a snapshot are started normally, and no files or processes are left.
+//! `steady compare --warm` on real commands: runs from snapshots behave like normal runs, start-up is reported
+//! separately, programs without a snapshot are started normally, and no files or processes are left.
 
 mod steady;
 
@@ -66,7 +66,7 @@ fn json(output: Output) -> Value {
 fn available(test: &str) -> bool {
     let available = cfg!(all(target_arch = "x86_64", target_env = "gnu"));
     if !available {
-        skip(test, "snapshots are made for x86-64 with the GNU C library only");
+        skip(test, "snapshots can be created on x86-64 with the GNU C library only");
     }
     available
 }
@@ -130,8 +130,8 @@ fn every_format_says_that_runs_start_from_snapshots() {
     let read = |file: &String| fs::read_to_string(file).unwrap();
     for form in [text, read(&files[0]), read(&files[1])] {
         let form = form.replace('\u{a0}', " ");
-        for said in ["of snapshots", "Start-up", "is not part of this"] {
-            assert!(form.split_whitespace().collect::<Vec<_>>().join(" ").contains(said), "{said}: {form}");
+        for phrase in ["of snapshots", "Start-up", "is not part of this"] {
+            assert!(form.split_whitespace().collect::<Vec<_>>().join(" ").contains(phrase), "{phrase}: {form}");
         }
     }
     let csv = read(&files[2]);

@@ -1,4 +1,5 @@
-//! The store of `steady warm`: which owners and permissions it accepts, and that it stays consistent if keepers are killed.
+//! The store of `steady warm`: which owners and permissions it accepts, and that it stays consistent if keepers are
+//! killed.
 
 mod steady;
 #[path = "warm/mod.rs"]
@@ -36,7 +37,7 @@ fn a_directory_that_others_can_write_to_is_rejected() {
     let store = env.store();
     for folder in [store.parent().unwrap(), store.as_path(), &store.join("cards"), &store.join("snapshots")] {
         chmod(folder, 0o770);
-        assert_no_snapshots(&env, "not a folder of this user's alone");
+        assert_no_snapshots(&env, "not a directory that only this user can access");
         chmod(folder, 0o700);
     }
     // A directory above the cache.
@@ -56,7 +57,7 @@ fn symbolic_links_and_other_owners_are_rejected() {
     let elsewhere = env.folder().join("elsewhere");
     fs::rename(&store, &elsewhere).unwrap();
     symlink(&elsewhere, &store).unwrap();
-    assert_no_snapshots(&env, "not a folder of this user's alone");
+    assert_no_snapshots(&env, "not a directory that only this user can access");
     fs::remove_file(&store).unwrap();
     fs::rename(&elsewhere, &store).unwrap();
     if fs::metadata(env.folder()).unwrap().uid() != 0 {

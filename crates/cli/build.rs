@@ -1,13 +1,13 @@
-//! Which state of the source a binary was built from: `steady --version` says it, `0.1.0 (1a2b3c4 2026-11-20)`.
+//! Sets the version that `steady --version` prints, with the commit of the source: `0.1.0 (1a2b3c4 2026-11-20)`.
 //!
-//! Where there is no repository, or no git, the version stands alone. The date is the commit's, not the build's: one
-//! commit has one version.
-#![allow(clippy::print_stdout, reason = "build scripts speak to cargo on standard output")]
+//! Without a repository or git, the version has no commit. The date is that of the commit, not of the build, so that
+//! one commit has one version.
+#![allow(clippy::print_stdout, reason = "cargo reads the standard output of build scripts")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the binary is made of, from the workspace's root.
+/// The sources of the binary, relative to the root of the workspace.
 const SOURCES: [&str; 3] = ["crates", "Cargo.toml", "Cargo.lock"];
 
 fn main() {
@@ -30,48 +30,48 @@ struct Git {
 }
 
 impl Git {
-    /// None where the sources merely lie inside a repository of something else, as an unpacked archive may.
+    /// `None` if the sources are untracked files inside another repository, such as an unpacked archive.
     fn of(root: &Path) -> Option<Self> {
         let git = Git { root: root.to_owned() };
-        let top = PathBuf::from(git.tell(&["rev-parse", "--show-toplevel"])?);
+        let top = PathBuf::from(git.output(&["rev-parse", "--show-toplevel"])?);
         let same = top.canonicalize().ok()? == root.canonicalize().ok()?;
-        git.tell(&["ls-files", "--error-unmatch", "crates/cli/build.rs"])?;
+        git.output(&["ls-files", "--error-unmatch", "crates/cli/build.rs"])?;
         same.then_some(git)
     }
 
-    /// `1a2b3c4 2026-11-20`, or `1a2b3c4+changes 2026-11-20`.
+    /// The commit and its date: `1a2b3c4 2026-11-20`, or `1a2b3c4+changes 2026-11-20`.
     fn state(&self) -> Option<String> {
-        let commit = self.tell(&["show", "--no-patch", "--format=%h %cd", "--date=short", "--abbrev=7", "HEAD"])?;
+        let commit = self.output(&["show", "--no-patch", "--format=%h %cd", "--date=short", "--abbrev=7", "HEAD"])?;
         let (revision, date) = commit.split_once(' ')?;
-        let changed = self.tell(&[&["status", "--porcelain", "--"][..], &SOURCES].concat())?;
+        let changed = self.output(&[&["status", "--porcelain", "--"][..], &SOURCES].concat())?;
         let changes = if changed.is_empty() { "" } else { "+changes" };
         Some(format!("{revision}{changes} {date}"))
     }
 
-    /// Has cargo ask again when another commit is checked out or made, or a source changes.
+    /// Makes cargo run this script again when HEAD or a source changes.
     fn watch(&self) {
-        // Without any of these lines cargo asks again when a file of this crate changes, build.rs among them.
-        // A branch's commit is a file of its own or a line of packed-refs; the log has a line for every move.
-        let branch = self.tell(&["symbolic-ref", "--quiet", "HEAD"]);
+        // Without these lines, cargo runs it again when a file of this crate changes. The commit of a branch is in a
+        // separate file or in packed-refs. The log has a line for every change of HEAD.
+        let branch = self.output(&["symbolic-ref", "--quiet", "HEAD"]);
         let names = ["HEAD", "logs/HEAD", "packed-refs"].into_iter().chain(branch.as_deref());
-        let files = names.filter_map(|name| self.tell(&["rev-parse", "--git-path", name]));
+        let files = names.filter_map(|name| self.output(&["rev-parse", "--git-path", name]));
         for path in files.map(PathBuf::from).chain(SOURCES.map(PathBuf::from)) {
             let path = self.root.join(path);
-            // One that is not there would have this run at every build.
+            // A missing file would make cargo run this script at every build.
             if path.exists() {
                 println!("cargo::rerun-if-changed={}", path.display());
             }
         }
     }
 
-    /// What git says, less the line's end; None where it fails.
-    fn tell(&self, words: &[&str]) -> Option<String> {
+    /// The output of a git command without the final newline. `None` if the command fails.
+    fn output(&self, words: &[&str]) -> Option<String> {
         let mut git = Command::new("git");
-        // In a hook these name another repository, or another state of this one.
+        // In a git hook, these variables select another repository or another state of this one.
         for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
             git.env_remove(variable);
         }
-        // Asking must not write to the repository.
+        // Prevents git from writing to the repository.
         git.env("GIT_OPTIONAL_LOCKS", "0");
         let output = git.arg("-C").arg(&self.root).args(words).output().ok()?;
         let text = String::from_utf8(output.stdout).ok()?;

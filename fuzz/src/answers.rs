@@ -1,11 +1,13 @@
-//! What a fleet's store answers, and which of its series are asked for.
+//! Responses of a fleet's metrics store, and the matchers that select its series.
 
 use std::str;
 
 use steady_fleet::{Address, Matchers, answer, header};
 
-/// Whatever stands there, no more series and values are read than there is text for; matchers that can be read are
-/// written as what is read again.
+/// Parses the input as a response of the store, an address, a header and matchers.
+///
+/// The number of series and values that are read is limited by the length of the input. Matchers that can be parsed are
+/// printed in a form that parses to the same matchers.
 pub fn answers(bytes: &[u8]) {
     let (mut series, mut values) = (0, 0);
     let _ = answer::read(bytes, &mut |one| {

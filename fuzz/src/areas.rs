@@ -1,4 +1,4 @@
-//! Areas that watchers of locks write to, in memory that any process of the command may write.
+//! Memory areas in which the lock library stores its measurements. Any process of the command may write to them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,12 +8,12 @@ use steady_preload::area::{HEAD_BYTES, MAGIC, PLACE_BYTES};
 
 use crate::reports::rendered;
 
-/// How many places there are.
+/// The number of process slots in the area.
 const PLACES: usize = 2;
-/// What is written at once.
+/// The size of a word in bytes.
 const WORD: usize = 8;
 
-/// What is in an area, given as records: in which word of it (4 bytes), and what (8 bytes). All else is zero.
+/// An area as a map from offsets in bytes to words. All other bytes are zero.
 struct Sparse(BTreeMap<u64, [u8; WORD]>);
 
 impl Bytes for Sparse {
@@ -37,7 +37,9 @@ impl Bytes for Sparse {
     }
 }
 
-/// Whatever is in an area, it is read and shown.
+/// Reads an area with any content and renders the report.
+///
+/// The input is a sequence of records: the index of a word (4 bytes), and its value (8 bytes).
 pub fn areas(bytes: &[u8]) {
     let mut area =
         Sparse(BTreeMap::from([(0, MAGIC.to_ne_bytes()), (8, [PLACES as u8, 0, 0, 0, PLACES as u8, 0, 0, 0])]));

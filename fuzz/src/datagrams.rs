@@ -1,34 +1,36 @@
-//! Datagrams that anyone who may write to the agent's socket may send.
+//! Datagrams to the agent's socket, whose content the sender controls.
 
 use steady_agent::table::{Limits, Now, Table};
 
-/// What parts two datagrams in the fuzzer's bytes: no line holds it.
+/// Separates datagrams in the fuzzer's bytes. No valid line contains it.
 const MARK: u8 = 0x1e;
-/// Small bounds, so that they are met.
+/// Small limits, which short inputs can reach.
 const LIMITS: Limits =
     Limits { services: 3, versions: 3, routes: 4, classes: 2, processes: 4, rows: 64, late_seconds: 60 };
 /// A hundred seconds after the boot.
 const NOW: Now = Now { monotonic: 100_500_000_000, ahead: 1_700_000_000 };
 
-/// Whatever arrives, each line is taken, folded or counted, rows stay within their bounds, and all sums are numbers.
+/// Gives datagrams to the agent's table.
+///
+/// Each request is counted in a row or as folded, tables stay within their limits, and all sums are finite.
 pub fn datagrams(bytes: &[u8]) {
     let mut table = Table::new(LIMITS);
     let mut kept = 0;
     for datagram in bytes.split(|byte| *byte == MARK) {
         table.take_in(datagram, NOW);
         if table.is_full() {
-            kept += taken(&mut table);
+            kept += checked_requests(&mut table);
         }
     }
-    kept += taken(&mut table);
+    kept += checked_requests(&mut table);
     let arrived = *table.arrived();
     assert!(table.services(NOW).len() <= LIMITS.services);
     assert!(kept <= arrived.requests, "{kept} requests in rows, {arrived:?}");
     assert!(kept + arrived.folded >= arrived.requests, "{kept} requests in rows, {arrived:?}");
 }
 
-/// Requests in the rows that are taken.
-fn taken(table: &mut Table) -> u64 {
+/// Removes the rows from the table and checks them. Returns the number of their requests.
+fn checked_requests(table: &mut Table) -> u64 {
     let mut requests = 0;
     for rows in table.take("host") {
         let classes = rows.classes.len().max(1);

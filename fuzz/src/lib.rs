@@ -1,7 +1,8 @@
-//! What must hold of whatever is read, one function each: of bytes that anyone may have written. They panic where it does not.
+//! Properties that must hold for any input from outside, one function for each kind of input. They panic if a property
+//! fails.
 //!
-//! `cargo +nightly fuzz run --features fuzzer NAME` looks for bytes that break one. What was found stands in `corpus/NAME`, and
-//! the test of this crate gives all of it, and testdata with it, to the same functions.
+//! `cargo +nightly fuzz run --features fuzzer NAME` searches for input that breaks one. Found inputs are stored in
+//! `corpus/NAME`. The tests of this crate give them, and files of testdata, to the same functions.
 #![forbid(unsafe_code)]
 
 mod answers;
@@ -12,7 +13,7 @@ mod reports;
 use std::str;
 
 use steady_compare::{Compared, judge};
-use steady_linux::{cgroup, debuggee, exits, procfs, topology};
+use steady_linux::{cgroup, exits, procfs, topology};
 use steady_model::Nanos;
 use steady_preload::card::{Card, HEADER_BYTES, checksum};
 use steady_process::log;
@@ -22,7 +23,8 @@ pub use areas::areas;
 pub use datagrams::datagrams;
 pub use reports::reports;
 
-/// A log of what is being measured, as it may be left by a kill or a full disk: what it tells is judged and shown.
+/// Reads a log of a comparison or a load experiment, which a kill or a full disk may have cut off. Judges and renders
+/// it.
 pub fn log(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     if let Some(record) = log::read(text) {
@@ -33,10 +35,10 @@ pub fn log(bytes: &[u8]) {
     }
 }
 
-/// What the kernel tells: the files of `/proc` and of control groups, and the records of what has ended.
+/// Parses files of `/proc`, files of control groups, and the kernel's records of ended processes.
 pub fn kernel(bytes: &[u8]) {
     let _ = exits::parse_task(bytes);
-    let _ = debuggee::parse_maps(bytes);
+    let _ = procfs::parse_maps(bytes);
     let Ok(text) = str::from_utf8(bytes) else { return };
     let _ = procfs::parse_process_stat(text);
     let _ = procfs::parse_storage_io(text);
@@ -57,15 +59,15 @@ pub fn kernel(bytes: &[u8]) {
     }
 }
 
-/// The card of a program that is kept warm, which code in the middle of other programs reads.
+/// Parses the card of a snapshot, which the hook reads inside other programs.
 pub fn cards(bytes: &[u8]) {
     let mut bytes = bytes.to_vec();
-    // No mutation would find the checksum.
+    // The fuzzer would not find a valid checksum by mutation.
     let sum = checksum(&bytes).to_ne_bytes();
     if let Some(place) = bytes.get_mut(HEADER_BYTES - sum.len()..HEADER_BYTES) {
         place.copy_from_slice(&sum);
     }
     let Some(card) = Card::parse(&bytes) else { return };
-    // Everything in it can be walked through.
+    // Formatting reads every field.
     let _ = format!("{card:?}");
 }

@@ -1,4 +1,4 @@
-//! Reports of all kinds, as they were exported.
+//! Exported reports of all features.
 
 use std::str;
 
@@ -8,14 +8,16 @@ use steady_explain::{ExplainPairRecord, ExplainRecord};
 use steady_feature::Report as Rendered;
 use steady_feature::flags::Form;
 use steady_limit::LimitRecord;
-use steady_load::{LoadRecord, RulerRecord};
+use steady_load::{LoadRecord, LoadTable, RulerRecord};
 use steady_locks::LocksRecord;
 use steady_release::ReleaseReport;
 use steady_render::{Style, svg};
 use steady_warm::BenchRecord;
 
-/// A report's JSON, of whatever kind: what can be read is judged again, is shown in every form, and is written so that the
-/// same is read again.
+/// Reads the input as the JSON of each kind of report.
+///
+/// A report that can be read is judged again and rendered in every format. Its JSON can be read again and gives an
+/// equal report.
 pub fn reports(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     if let Ok(report) = Compared::read(text) {
@@ -23,6 +25,10 @@ pub fn reports(bytes: &[u8]) {
     }
     if let Ok(report) = LoadRecord::read(text) {
         loaded(&report);
+    }
+    if let Ok(table) = LoadTable::read("table", text) {
+        rendered(&table);
+        table.drawing().iter().for_each(|chart| harmless(&svg::text(chart), true));
     }
     if let Ok(record) = RulerRecord::read(text) {
         rendered(&record);
@@ -34,7 +40,7 @@ pub fn reports(bytes: &[u8]) {
     }
     if let Ok(record) = ExplainRecord::read(text) {
         rendered(&record);
-        // Prices of any size may lead to what is no number, which does not equal itself.
+        // Very large prices may lead to NaN, which does not equal itself. Therefore the JSON is compared.
         let json = record.json(false);
         assert_eq!(ExplainRecord::read(&json).map(|again| again.json(false)), Ok(json));
     }
@@ -61,47 +67,41 @@ pub fn reports(bytes: &[u8]) {
     }
 }
 
-/// A comparison in every form. A log that makes no sense may give a record that is refused when it is read again.
+/// Renders a comparison in every format and reads its JSON again. Reading may refuse the record of an inconsistent log.
 pub(crate) fn compared(report: &Compared) {
     harmless(&report.json(true), false);
     rendered(report);
     if let Ok(again) = Compared::read(&report.json(true)) {
-        assert_eq!(&again, report, "what was written is not what is read");
+        assert_eq!(&again, report, "the record read from its JSON differs");
     }
 }
 
-/// A load experiment in every form, its drawing too. A log that makes no sense may give a record that is refused when it is read
-/// again.
+/// Renders a load experiment and its chart in every format, and reads its JSON again. Reading may refuse the record of
+/// an inconsistent log.
 pub(crate) fn loaded(report: &LoadRecord) {
     harmless(&report.json(true), false);
     rendered(report);
     report.drawing().iter().for_each(|chart| harmless(&svg::text(chart), true));
     if let Ok(again) = LoadRecord::read(&report.json(true)) {
-        assert_eq!(&again, report, "what was written is not what is read");
+        assert_eq!(&again, report, "the record read from its JSON differs");
     }
 }
 
-/// A record in every form.
+/// Renders a record in every format and checks the output.
 pub(crate) fn rendered(record: &dyn Rendered) {
     harmless(&record.json(false), false);
-    shown([Form::Text, Form::Html, Form::Csv, Form::Markdown].map(|form| record.rendered(form, narrow(), false)));
-}
-
-fn narrow() -> Style {
-    Style { width: 40, color: true }
-}
-
-fn shown<const FORMS: usize>(forms: [String; FORMS]) {
-    for form in forms {
-        assert!(!form.is_empty(), "nothing is shown");
-        harmless(&form, true);
+    let narrow = Style { width: 40, color: true };
+    for form in [Form::Text, Form::Html, Form::Csv, Form::Markdown] {
+        let output = record.rendered(form, narrow, false);
+        assert!(!output.is_empty(), "the output is empty");
+        harmless(&output, true);
     }
 }
 
-/// Nothing in what is shown moves the cursor, changes the terminal or turns the direction of the text, but lines, tabs and
-/// the colours of `steady`'s own.
-fn harmless(form: &str, colours: bool) {
-    let mut rest = form.to_owned();
+/// Checks that the output contains no control characters except line feeds and tabs, and none that change the direction
+/// of text. With `colours`, the colour sequences of `steady` are allowed too.
+fn harmless(output: &str, colours: bool) {
+    let mut rest = output.to_owned();
     if colours {
         for code in ["0", "1", "1;31", "1;32", "1;33", "1;36"] {
             rest = rest.replace(&format!("\u{1b}[{code}m"), "");
@@ -112,6 +112,6 @@ fn harmless(form: &str, colours: bool) {
     if let Some(letter) = rest.chars().find(misleads) {
         let at = rest.find(letter).unwrap_or_default();
         let before: String = rest[..at].chars().rev().take(80).collect::<Vec<_>>().into_iter().rev().collect();
-        panic!("{letter:?} stands in what is shown after {before:?}");
+        panic!("the output contains {letter:?} after {before:?}");
     }
 }

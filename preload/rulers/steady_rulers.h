@@ -1,8 +1,9 @@
-/* Rulers: some tens of microseconds of fixed work each. The CPU time of a ruler shows how slow a resource of the machine is now.
+/* Rulers: some tens of microseconds of fixed work each. The CPU time of a ruler shows how slow a resource of the
+ * machine is now.
  *
- * Run one right before a request, on the thread that will serve it, and report its time to the agent. The agent then separates the
- * cost of the request from the state of the machine. Any thread may call these functions, in a forked child too. They take no
- * locks, leave no descriptor open, and may change errno. */
+ * Run one right before a request, on the thread that will serve it, and report its time to the agent. `steady release`
+ * then separates the cost of the request from the state of the machine. Any thread may call these functions, also in a
+ * forked child. They acquire no locks, leave no descriptor open, and may change errno. */
 #ifndef STEADY_RULERS_H
 #define STEADY_RULERS_H
 
@@ -22,7 +23,8 @@ enum {
 /* Runs a ruler once. Returns the CPU time that it took the calling thread, in nanoseconds; 0 on failure. */
 uint64_t steady_ruler(int kind);
 
-/* Returns how long the calling thread has waited for a CPU so far, in nanoseconds; UINT64_MAX if the kernel does not report it. */
+/* Returns how long the calling thread has waited for a CPU so far, in nanoseconds; UINT64_MAX if the kernel does not
+ * report it. */
 uint64_t steady_run_delay(void);
 
 /* Returns the version of the rulers' work. Readings of different versions must not be compared. */

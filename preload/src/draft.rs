@@ -5,29 +5,29 @@ use std::ffi::CString;
 use crate::card::{HEADER_BYTES, KIND_REFUSED, KIND_SCRIPT, KIND_WARM, LONGEST_CARD, MAGIC, checksum};
 use crate::identity::{Identity, Time};
 
-/// An owned [`Card`](crate::card::Card).
+/// An owned [`Card`](crate::card::Card), to be written to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CardDraft {
-    /// As [`Card::Warm`](crate::card::Card::Warm).
+    /// A program with snapshots, as in [`Card::Warm`](crate::card::Card::Warm).
     Warm(WarmDraft),
-    /// As [`Card::Refused`](crate::card::Card::Refused).
+    /// A refused program, as in [`Card::Refused`](crate::card::Card::Refused).
     Refused {
-        /// The refused file.
+        /// The identity of the refused file.
         identity: Identity,
-        /// Its path.
+        /// The path of the refused file.
         program: CString,
         /// The reason for the refusal.
         reason: CString,
         /// The files that the refusal is based on, as [`WarmDraft::dependencies`].
         dependencies: Vec<(CString, Option<Identity>)>,
     },
-    /// As [`Card::Script`](crate::card::Card::Script).
+    /// A script and its interpreter, as in [`Card::Script`](crate::card::Card::Script).
     Script {
-        /// The script.
+        /// The identity of the script's file.
         identity: Identity,
-        /// Its path.
+        /// The path of the script.
         program: CString,
-        /// The interpreter, as written behind `#!`.
+        /// The interpreter, as written after `#!`.
         interpreter: CString,
         /// The rest of that line: a single argument, as the kernel passes it.
         argument: Option<CString>,
@@ -47,8 +47,8 @@ pub struct WarmDraft {
     pub stack_limits: [u64; 2],
     pub name: CString,
     pub program: CString,
-    /// Files other than the program by their absolute paths: the identity that each must still have, or none if it must not
-    /// exist.
+    /// Files other than the program by their absolute paths: the identity that each must still have, or none if it must
+    /// not exist.
     pub dependencies: Vec<(CString, Option<Identity>)>,
     /// Environment variables by name: the value that each must have, or none if it must not be set.
     pub conditions: Vec<(CString, Option<CString>)>,

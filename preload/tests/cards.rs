@@ -8,15 +8,15 @@ use steady_preload::identity::{Identity, Key, Time};
 use steady_preload::{CardDraft, WarmDraft};
 
 fn text() -> impl Strategy<Value = CString> {
-    prop::collection::vec(1..=255_u8, 0..60).prop_map(|bytes| CString::new(bytes).expect("no zero"))
+    prop::collection::vec(1..=255_u8, 0..60).prop_map(|bytes| CString::new(bytes).expect("the text has no NUL"))
 }
 
 fn named() -> impl Strategy<Value = CString> {
-    "[^/\0]{1,30}".prop_map(|name| CString::new(name).expect("no zero"))
+    "[^/\0]{1,30}".prop_map(|name| CString::new(name).expect("the text has no NUL"))
 }
 
 fn path() -> impl Strategy<Value = CString> {
-    "/[^\0]{0,80}".prop_map(|path| CString::new(path).expect("no zero"))
+    "/[^\0]{0,80}".prop_map(|path| CString::new(path).expect("the text has no NUL"))
 }
 
 fn time() -> impl Strategy<Value = Time> {
@@ -101,14 +101,14 @@ fn warm_draft(warm: &Warm<'_>) -> WarmDraft {
 proptest! {
     #[test]
     fn written_cards_are_parsed(card in card()) {
-        let bytes = card.to_bytes().expect("short enough");
-        let read = Card::parse(&bytes).expect("a card");
+        let bytes = card.to_bytes().expect("the card is short enough");
+        let read = Card::parse(&bytes).expect("the bytes are a card");
         prop_assert_eq!(draft(&read), card);
     }
 
     #[test]
     fn truncated_cards_are_rejected(card in card()) {
-        let bytes = card.to_bytes().expect("short enough");
+        let bytes = card.to_bytes().expect("the card is short enough");
         for end in 0..bytes.len() {
             prop_assert_eq!(Card::parse(&bytes[..end]), None);
         }
@@ -116,14 +116,14 @@ proptest! {
 
     #[test]
     fn cards_with_trailing_bytes_are_rejected(card in card(), more in prop::collection::vec(any::<u8>(), 1..40)) {
-        let mut bytes = card.to_bytes().expect("short enough");
+        let mut bytes = card.to_bytes().expect("the card is short enough");
         bytes.extend(more);
         prop_assert_eq!(Card::parse(&bytes), None);
     }
 
     #[test]
     fn damaged_cards_are_rejected(card in card(), place in any::<prop::sample::Index>(), change in 1..=u8::MAX) {
-        let mut bytes = card.to_bytes().expect("short enough");
+        let mut bytes = card.to_bytes().expect("the card is short enough");
         let place = place.index(bytes.len());
         bytes[place] ^= change;
         prop_assert_eq!(Card::parse(&bytes), None);
@@ -145,12 +145,12 @@ proptest! {
 #[test]
 fn cards_that_are_too_long_are_not_written() {
     let reason = |bytes: usize| {
-        let reason = CString::new(vec![b'x'; bytes]).expect("no zero");
+        let reason = CString::new(vec![b'x'; bytes]).expect("the text has no NUL");
         let (identity, program) = (Identity::default(), CString::default());
         CardDraft::Refused { identity, program, reason, dependencies: vec![] }.to_bytes()
     };
-    let others = reason(0).expect("short enough").len();
-    let longest = reason(LONGEST_CARD - others).expect("short enough");
+    let others = reason(0).expect("the card is short enough").len();
+    let longest = reason(LONGEST_CARD - others).expect("the card is short enough");
     assert_eq!(longest.len(), LONGEST_CARD);
     assert!(Card::parse(&longest).is_some());
     assert_eq!(reason(LONGEST_CARD - others + 1), None);
@@ -162,7 +162,7 @@ fn invalid_fields_are_rejected() {
         let images = vec![Identity::default(); 2];
         let mut warm = WarmDraft { images, name: c"true".into(), program: c"/bin/true".into(), ..WarmDraft::default() };
         change(&mut warm);
-        let bytes = CardDraft::Warm(warm).to_bytes().expect("short enough");
+        let bytes = CardDraft::Warm(warm).to_bytes().expect("the card is short enough");
         Card::parse(&bytes).is_some()
     };
     assert!(card(|_| ()));

@@ -1,5 +1,5 @@
 //! The library of rulers, in a C program that is built like those of its users; and the same rulers called directly.
-#![allow(clippy::print_stderr, reason = "skipped tests say so")]
+#![allow(clippy::print_stderr, reason = "skipped tests print their reason")]
 
 use std::path::Path;
 use std::process::Command;
@@ -21,23 +21,24 @@ fn a_c_program_runs_the_rulers() {
     }
     let folder = env::temp_dir().join(format!("steady-rulers-{}", process::id()));
     fs::create_dir_all(&folder).expect("a folder can be made");
-    let beside = RULERS_BESIDE.iter().map(|(name, text)| (*name, text.as_bytes()));
-    for (name, bytes) in beside.chain([(RULERS_NAME, RULERS)]) {
+    let files = RULERS_BESIDE.iter().map(|(name, text)| (*name, text.as_bytes()));
+    for (name, bytes) in files.chain([(RULERS_NAME, RULERS)]) {
         fs::write(folder.join(name), bytes).expect("files can be written");
     }
     let program = folder.join("program");
     let words = ["-Wall", "-Wextra", "-Werror", "-pthread", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/rulers.c")];
     let built = Command::new("cc").args(words).arg("-o").arg(&program).args(flags(&folder)).output().expect("cc runs");
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    let output = Command::new(&program).output().expect("it runs");
+    let output = Command::new(&program).output().expect("the program starts");
     assert_eq!(String::from_utf8_lossy(&output.stdout), FOUND, "{}", output.status);
-    fs::remove_dir_all(&folder).expect("it can be removed");
+    fs::remove_dir_all(&folder).expect("the directory can be removed");
 }
 
-/// The flags that pkg-config prints; those it should print if it is not installed.
+/// Returns the flags that pkg-config prints, or should print if it is not installed.
 fn flags(folder: &Path) -> Vec<String> {
-    let asked = Command::new("pkg-config").args(["--cflags", "--libs"]).arg(folder.join("steady_rulers.pc")).output();
-    if let Ok(output) = asked {
+    let pkg_config =
+        Command::new("pkg-config").args(["--cflags", "--libs"]).arg(folder.join("steady_rulers.pc")).output();
+    if let Ok(output) = pkg_config {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         return String::from_utf8_lossy(&output.stdout).split_whitespace().map(str::to_owned).collect();
     }

@@ -1,14 +1,14 @@
-/* Programs that do one thing so many times: where their time goes is known by construction.
+/* Causes one kind of event a given number of times. Where the time goes is known by construction.
  *
  *   made faults N              touches N new pages
  *   made calls N               makes N system calls by number (getppid)
- *   made pingpong N            passes a byte there and back N times between two processes
- *   made forks N               makes N processes, one after the other, that end at once
- *   made execs N               starts this program N times, one after the other, to end at once
+ *   made pingpong N            passes a byte back and forth N times between two processes
+ *   made forks N               forks N processes, one after the other, which exit immediately
+ *   made execs N               executes this program N times, one after the other, with the argument `end`
  *   made sleep SECONDS         sleeps
- *   made spin SECONDS          uses so much CPU time
- *   made locks THREADS SECONDS THREADS threads take one lock in turn, each to use so much CPU time with it
- *   made end                   ends at once
+ *   made spin SECONDS          uses this much CPU time
+ *   made locks THREADS SECONDS each thread in turn acquires one lock and uses this much CPU time while holding it
+ *   made end                   exits immediately
  */
 #define _GNU_SOURCE
 #include <pthread.h>

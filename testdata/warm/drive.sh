@@ -1,5 +1,5 @@
-# Runs each line of the file `lines` here, in a folder `work/N` of its own, and keeps what it wrote and its status.
-# The shell's own commands of these names are off, so that the programs are started.
+# Runs each line of the file `lines` in its own folder `work/N`, and stores its output and exit status.
+# These builtins of the shell are disabled, so that the programs of these names are started.
 root=$PWD
 n=0
 while IFS= read -r line <&9; do

@@ -1,4 +1,4 @@
-# Makes the files that the command lines of this folder read, in the folder where it is started: the same each time.
+# Creates the files that the command lines in testdata/warm read, in the current folder. They are the same each time.
 set -eu
 export LC_ALL=C TZ=UTC0
 umask 022

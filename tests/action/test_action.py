@@ -1,10 +1,14 @@
-"""The composite action: checks that action.yml is well-formed, and runs its scripts as a runner does."""
+"""The composite action: action.yml and the workflows are well-formed, and its scripts run as under a runner."""
 
+import functools
+import hashlib
+import http.server
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+import threading
 import unittest
 from pathlib import Path
 
@@ -37,6 +41,7 @@ class Action:
     def __init__(self, folder: Path):
         self.file, self.folder = load(ROOT / "action.yml"), folder
         self.outputs, self.summary = folder / "outputs", folder / "summary"
+        self.server = "http://localhost:9"  # nothing listens there
 
     def run(self, step: str, path: str = os.environ["PATH"], where: Path = ROOT, **given) -> subprocess.CompletedProcess:
         for file in (self.outputs, self.summary):
@@ -54,11 +59,20 @@ class Action:
                               env={**own, **files, **environment}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE)
 
-    @staticmethod
-    def _value(text: str, inputs: dict) -> str:
+    def _value(self, text: str, inputs: dict) -> str:
         known = {f"inputs.{name}": value for name, value in inputs.items()}
-        known |= {"inputs.steady || steps.install.outputs.steady": inputs["steady"], "github.action_path": str(ROOT)}
+        known |= {
+            "inputs.steady || steps.released.outputs.steady || format('{0}/steadyhand/bin/steady', runner.temp)": inputs["steady"],
+            "inputs.release || github.action_ref": inputs["release"],
+            "github.action_path": str(ROOT),
+            "github.action_repository": "owner/steadyhand",
+            "github.server_url": self.server,
+        }
         return EXPRESSION.sub(lambda match: known[match.group(1).strip()], text)
+
+    def scripts(self) -> list:
+        """Returns the steps that run a script."""
+        return [step for step in self.file["runs"]["steps"] if "run" in step]
 
     def output_values(self) -> dict:
         return dict(line.split("=", 1) for line in self.outputs.read_text().splitlines())
@@ -81,7 +95,7 @@ class WithAction(unittest.TestCase):
 
 class Files(WithAction):
     def test_text_from_outside_never_becomes_code(self):
-        for step in self.action.file["runs"]["steps"]:
+        for step in self.action.scripts():
             self.assertNotRegex(step["run"], EXPRESSION)
 
     def test_every_input_is_used_and_every_output_set(self):
@@ -94,11 +108,24 @@ class Files(WithAction):
     def test_scripts_are_clean(self):
         if not shutil.which("shellcheck"):
             self.skipTest("no shellcheck")
-        for step in self.action.file["runs"]["steps"]:
+        for step in self.action.scripts():
             script = "set -eo pipefail\n" + step["run"]  # the options of the runner's shell
             checked = subprocess.run(["shellcheck", "--shell=bash", "-"], input=script, text=True,
                                      stdout=subprocess.PIPE)
             self.assertEqual(checked.returncode, 0, checked.stdout)
+        for script in ("test", "packaging/build"):
+            checked = subprocess.run(["shellcheck", "--severity=warning", ROOT / script], text=True, stdout=subprocess.PIPE)
+            self.assertEqual(checked.returncode, 0, checked.stdout)
+
+    def test_workflows_are_valid(self):
+        tools = TARGET / "tools" / "bin"
+        actionlint = shutil.which("actionlint", path=f"{tools}:{os.environ['PATH']}")
+        if not actionlint:
+            self.skipTest("no actionlint (go install github.com/rhysd/actionlint/cmd/actionlint@latest)")
+        files = [*(ROOT / ".github" / "workflows").glob("*.yml"), ROOT / "examples" / "workflow.yml"]
+        self.assertGreater(len(files), 2)
+        checked = subprocess.run([actionlint, *files], stdout=subprocess.PIPE, text=True)
+        self.assertEqual(checked.returncode, 0, checked.stdout)
 
     def test_the_example_uses_existing_inputs_and_outputs(self):
         steps = load(ROOT / "examples" / "workflow.yml")["jobs"]["gate"]["steps"]
@@ -183,7 +210,64 @@ class Installing(WithAction):
         self.assertEqual(Path(where), ROOT)
         self.assertRegex(words, r"^install --locked .*--path crates/cli --root \S+/steadyhand ")
         self.assertRegex(done.stdout, r"^steady \d")
-        self.assertEqual(self.action.output_values(), {"steady": f"{self.folder}/steadyhand/bin/steady"})
+        self.assertTrue((self.folder / "steadyhand" / "bin" / "steady").exists())
+
+
+class Released(WithAction):
+    """The download of a released binary, from a web server that plays the release page."""
+
+    def setUp(self):
+        super().setUp()
+        self.page = self.folder / "site" / "owner" / "steadyhand" / "releases" / "download" / "v0.1.0"
+        self.page.mkdir(parents=True)
+        handler = functools.partial(QuietHandler, directory=self.folder / "site")
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        self.action.server = f"http://127.0.0.1:{server.server_port}"
+
+    def publish(self, text: str) -> None:
+        """Puts a release with this program on the page."""
+        arch = os.uname().machine
+        program = self.folder / "tree" / "bin" / "steady"
+        program.parent.mkdir(parents=True)
+        program.write_text(text)
+        program.chmod(0o755)
+        name = f"steady-{arch}-linux-gnu.tar.gz"
+        subprocess.run(["tar", "-czf", self.page / name, "-C", self.folder / "tree", "."], check=True)
+        digest = hashlib.sha256((self.page / name).read_bytes()).hexdigest()
+        (self.page / f"SHA256SUMS-{arch}").write_text(f"{digest}  {name}\n")
+
+    def released(self, status: int = 0, **inputs) -> dict:
+        done = self.action.run("released", **inputs)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return self.action.output_values()
+
+    def test_the_binary_of_a_release_is_used(self):
+        self.publish("#!/bin/sh\necho steady 0.1.0\n")
+        outputs = self.released(release="v0.1.0")
+        self.assertEqual(set(outputs), {"steady"})
+        ran = subprocess.run([outputs["steady"]], stdout=subprocess.PIPE, text=True, check=True)
+        self.assertEqual(ran.stdout, "steady 0.1.0\n")
+
+    def test_a_binary_with_another_checksum_is_never_run(self):
+        self.publish(f"#!/bin/sh\ntouch {self.folder}/ran\n")
+        [sums] = self.page.glob("SHA256SUMS-*")
+        sums.write_text("0" * 64 + sums.read_text()[64:])
+        self.assertEqual(self.released(1, release="v0.1.0"), {})
+        self.assertFalse((self.folder / "ran").exists())
+
+    def test_without_a_release_the_source_is_built_and_cached(self):
+        keys = [self.released(release=name) for name in ("v0.2.0", "main", "0123abc", "")]
+        self.assertEqual([set(outputs) for outputs in keys], [{"key"}] * 4)
+        self.assertEqual(len({outputs["key"] for outputs in keys}), 1)
+        self.assertRegex(keys[0]["key"], "^[0-9a-f]{64}$")
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
 
 
 if __name__ == "__main__":

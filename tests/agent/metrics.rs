@@ -18,13 +18,13 @@ use crate::steady::{self, output_of, skip};
 pub(crate) const ANYWHERE: &str = "127.0.0.1:0";
 const OPEN_METRICS: &str = "Accept: application/openmetrics-text; version=1.0.0, text/plain;q=0.5\r\n";
 
-/// Returns the URL of the metrics page from the log of the agent. The log of an agent that was started again also has the URL
-/// of the killed one, where no process listens.
+/// Returns the URL of the metrics page from the log of the agent. The log of an agent that was started again also has
+/// the URL of the killed one, where no process listens.
 pub(crate) fn url(agent: &Agent) -> String {
     let served = |_| {
         std::thread::sleep(Duration::from_millis(20));
         let log = agent.log();
-        let url = log.lines().rev().find_map(|line| line.split_once("shows metrics at "))?.1.trim().to_owned();
+        let url = log.lines().rev().find_map(|line| line.split_once("publishes metrics at "))?.1.trim().to_owned();
         TcpStream::connect(address(&url)).ok().map(|_| url)
     };
     (0..500).find_map(served).unwrap_or_else(|| panic!("no metrics page: {}", agent.log()))
@@ -39,8 +39,8 @@ pub(crate) fn ask(agent: &Agent, request: &str, lines: &str) -> (String, Vec<u8>
     try_ask(agent, request, lines).expect("the response is complete")
 }
 
-/// Like [`ask`], but returns `None` if the response ended before its last chunk. The agent closes a connection after ten
-/// seconds.
+/// Like [`ask`], but returns `None` if the response ended before its last chunk. The agent closes a connection after
+/// ten seconds.
 pub(crate) fn try_ask(agent: &Agent, request: &str, lines: &str) -> Option<(String, Vec<u8>)> {
     let mut stream = TcpStream::connect(address(&url(agent))).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -68,7 +68,8 @@ fn joined(mut body: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Polls the metrics until they count this many requests, and returns the page. Labels must not contain braces or spaces.
+/// Polls the metrics until they count this many requests, and returns the page. Labels must not contain braces or
+/// spaces.
 fn page_of(agent: &Agent, requests: f64, lines: &str) -> String {
     for _ in 0..200 {
         let page = String::from_utf8(ask(agent, "GET /metrics", lines).1).unwrap();
@@ -324,7 +325,7 @@ fn metrics_need_the_token_and_other_paths_do_not_exist() {
 
 #[test]
 fn invalid_listen_options_are_usage_errors() {
-    let agent = Agent::start("taken", &["--no-rulers", "--listen", ANYWHERE]);
+    let agent = Agent::start("in-use", &["--no-rulers", "--listen", ANYWHERE]);
     let folder = running::folder("wrong");
     let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
     let url = url(&agent);
@@ -340,13 +341,13 @@ fn invalid_listen_options_are_usage_errors() {
     let (empty, two_words, missing, none) = (path("empty"), path("words"), path("missing"), path("none.pem"));
     let (fifo, endless) = (path("fifo"), "/dev/zero");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    for (args, says) in [
+    for (args, expected) in [
         (vec!["--listen", used_address], "in use"),
         (vec!["--listen", "moon:1"], "write PORT or ADDRESS:PORT"),
         (vec!["--listen", ANYWHERE, "--listen-token", &empty], "one word"),
         (vec!["--listen", ANYWHERE, "--listen-token", &two_words], "one word"),
         (vec!["--listen", ANYWHERE, "--listen-token", &missing], "No such file"),
-        (vec!["--listen", ANYWHERE, "--listen-cert", &none, "--listen-key", &none], "no certificate in it"),
+        (vec!["--listen", ANYWHERE, "--listen-cert", &none, "--listen-key", &none], "no certificate in PEM format"),
         (vec!["--listen", ANYWHERE, "--listen-cert", &missing, "--listen-key", &none], "No such file"),
         (vec!["--listen", ANYWHERE, "--listen-cert", &none], "--listen-key"),
         (vec!["--listen", ANYWHERE, "--listen-token", &fifo], "not a regular file"),
@@ -356,7 +357,7 @@ fn invalid_listen_options_are_usage_errors() {
         (vec!["--listen-token", &two_words], "--listen <ADDRESS>"),
     ] {
         let (status, _, error) = starts(&args);
-        assert!(status == 2 && error.contains(says), "{args:?}: {status} {error}");
+        assert!(status == 2 && error.contains(expected), "{args:?}: {status} {error}");
     }
     let made = ["one", "other"].map(|name| certificate(&folder, name));
     let [Some((one, key)), Some((_, other))] = made else {
@@ -403,13 +404,13 @@ impl Flood {
 hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 host, port = sys.argv[1].split(':')
-says = [b'', b'GET /metrics HTTP/1.1\r\nHost: he', b'\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03half']
+starts = [b'', b'GET /metrics HTTP/1.1\r\nHost: he', b'\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03half']
 async def client(number):
     await asyncio.sleep(number / 1000)
     while True:
         try:
             reader, writer = await asyncio.open_connection(host, int(port))
-            writer.write(says[number % 3])
+            writer.write(starts[number % 3])
             await reader.read()
             writer.close()
         except OSError:
@@ -460,7 +461,8 @@ fn a_flood_of_idle_connections_does_not_delay_scrapes() {
         let agent = Agent::start(if is_tls { "flooded-tls" } else { "flooded" }, &args);
         let url = url(&agent);
         let flood = Flood::begin(address(&url), 1_500);
-        // Scrape ten times. The limit of 30 s is above the 10 s of Prometheus, so that a slow response gives a time to report.
+        // Scrape ten times. The limit of 30 s is above the 10 s of Prometheus, so that a slow response gives a time to
+        // report.
         let script = "import ssl, sys, time, urllib.request
 context = ssl.create_default_context(cafile=sys.argv[2]) if sys.argv[1].startswith('https') else None
 for _ in range(10):

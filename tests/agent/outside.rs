@@ -12,8 +12,8 @@ use std::thread;
 use crate::running::Agent;
 use crate::{metrics, steady};
 
-/// Serves a page of metrics whose counter grows by 100 with each scrape. With `restarts`, the counter starts again at every
-/// third scrape. Returns the port, and the number of scrapes so far.
+/// Serves a page of metrics whose counter grows by 100 with each scrape. With `restarts`, the counter starts again at
+/// every third scrape. Returns the port, and the number of scrapes so far.
 fn serve_counter(restarts: bool) -> (u16, Arc<AtomicU64>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -65,7 +65,7 @@ fn cpu_time_is_divided_by_a_counter_of_requests() {
     let agent = Agent::start("outside", &options.iter().map(String::as_str).collect::<Vec<_>>());
     agent.await_requests(300);
     let (_, text, _) = agent.steady(&["agent", "status"]);
-    assert!(text.contains("From outside") && text.contains("requests of shop"), "{text}");
+    assert!(text.contains("Counted from outside") && text.contains("requests of shop"), "{text}");
     let rows = agent.end();
     assert_eq!((rows.versions, rows.routes), (vec!["v2".to_owned()], vec!["(all)".to_owned()]));
     for row in &rows.requests {
@@ -135,7 +135,7 @@ fn restarted_counters_and_failed_scrapes_are_reported_and_add_no_rows() {
     let args = options(port, busy.0.id(), &["--version", "v1"]);
     let agent = Agent::start("restarts", &args.iter().map(String::as_str).collect::<Vec<_>>());
     agent.await_status(|status| (status["agent"]["outside"]["failures"].as_u64()? >= 2).then_some(()));
-    assert!(agent.log().contains("started anew"), "{}", agent.log());
+    assert!(agent.log().contains("was restarted"), "{}", agent.log());
     let rows = agent.end();
     assert!(rows.requests.iter().all(|row| row.sums.requests == 100), "{rows:?}");
     // No process listens on this port.
@@ -143,7 +143,7 @@ fn restarted_counters_and_failed_scrapes_are_reported_and_add_no_rows() {
     let args = options(closed, busy.0.id(), &["--version", "v1"]);
     let agent = Agent::start("closed", &args.iter().map(String::as_str).collect::<Vec<_>>());
     let why = agent.await_status(|status| status["agent"]["outside"]["trouble"].as_str().map(str::to_owned));
-    assert!(why.contains("nobody listens there"), "{why}");
+    assert!(why.contains("no server listens there"), "{why}");
     assert!(agent.end().requests.is_empty());
 }
 
@@ -185,7 +185,7 @@ fn incomplete_options_and_unknown_processes_are_usage_errors() {
     let cases: [(&[&str], &str); 5] = [
         (&["--requests", counter, "--service", "shop", "--version", "v1"], "--cgroup"),
         (&["--requests", counter, "--service", "shop", "--pid", "1"], "--version"),
-        (&["--requests", counter, "--service", "shop", "--version", "v1", "--pid", "536870911"], "no process"),
+        (&["--requests", counter, "--service", "shop", "--version", "v1", "--pid", "536870911"], "does not exist"),
         (&["--requests", counter, "--service", "shop", "--version", "v1", "--cgroup", "/nowhere"], "/nowhere"),
         (&["--requests", "ftp://x#y", "--service", "shop"], "http://"),
     ];

@@ -1,4 +1,4 @@
-"""Simulated agents with the metrics of docs/metrics.md, for requests of known cost: v2 uses FACTOR times the CPU time of v1."""
+"""Simulated agents with the metrics of docs/metrics.md. v2 uses FACTOR times the CPU time of v1."""
 
 import math
 import random
@@ -20,8 +20,11 @@ def clipped(log):
 
 
 def request_metrics(cost, usual, before, ruler, failed):
-    """Returns what a request adds to each request metric. `cost` is its CPU time in nanoseconds, `usual` the typical cost of its route
-    and class. `before` and `ruler` are the logarithmic deviations of recent requests and of the last ruler from their typical values."""
+    """Returns what a request adds to each request metric.
+
+    `cost` is its CPU time in nanoseconds, `usual` the typical cost of its route and class. `before` and `ruler` are the
+    logarithmic deviations of recent requests and of the last ruler from their typical values.
+    """
     seconds, log, shifted = cost / 1e9, math.log(cost), before + 16
     base = min(seconds, BOUND * usual / 1e9)
     excess = seconds - base

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Records the answers of real stores to `steady release compare` in testdata/fleet: record.py STEADY FOLDER.
 
-A Prometheus and a VictoriaMetrics scrape three simulated agents for 34 seconds. One agent restarts, another is unavailable
-for a while. The queries of `steady` pass through a proxy that records queries and answers.
+A Prometheus and a VictoriaMetrics scrape three simulated agents for 34 seconds. One agent restarts, another is
+unavailable for a while. The queries of `steady` pass through a proxy that records queries and answers.
 """
 
 import json
@@ -24,7 +24,10 @@ SECONDS = 34
 
 
 def proxy(target, kept):
-    """Starts a server that forwards queries to `target` and appends them to `kept` with their answers. Returns its URL."""
+    """Starts a server that forwards queries to `target` and appends them to `kept` with their answers.
+
+    Returns its URL.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):

@@ -1,5 +1,8 @@
-"""A service under a changing load. Its requests go through the middleware to a random version, until its stdin is closed. On
-SIGUSR1 it sends its batch of lines and stops until SIGCONT."""
+"""A service under a changing load.
+
+Its requests go through the middleware to a random version, until its stdin is closed. On SIGUSR1 it sends its batch of
+lines and stops until SIGCONT.
+"""
 
 import math
 import os

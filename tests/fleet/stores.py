@@ -22,10 +22,11 @@ def free_port():
 
 
 def scrape_config(targets, folder):
-    """Writes the scrape configuration of both stores and returns its path. `targets` has each host's port; JSON is valid YAML."""
+    """Writes the scrape configuration of both stores and returns its path. `targets` has each host's port."""
     static = [{"targets": [f"127.0.0.1:{port}"], "labels": {"host": host}} for host, port in targets.items()]
     job = {"job_name": "steady", "honor_labels": True, "static_configs": static}
     config = {"global": {"scrape_interval": "1s", "scrape_timeout": "900ms"}, "scrape_configs": [job]}
+    # JSON is valid YAML.
     path = Path(folder) / "scrape.yml"
     path.write_text(json.dumps(config))
     return path

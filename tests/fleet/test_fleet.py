@@ -1,5 +1,7 @@
-"""A realistic fleet: agents with services under a changing load, scraped by a real Prometheus and a real VictoriaMetrics. The results
-from these stores must agree with those from the agents' own stores for the same seconds."""
+"""A realistic fleet: agents with services under a changing load, scraped by a real Prometheus and VictoriaMetrics.
+
+The results from these stores must agree with the results from the agents' own stores for the same seconds.
+"""
 
 import contextlib
 import json
@@ -24,8 +26,9 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).absolute()
 STEADY = TARGET / "debug" / "steady"
 HERE = Path(__file__).resolve().parent
 HOSTS = 4
-# The requests of a second and of a scrape are not exactly the same blocks. The largest allowed difference: 0.1 percentage points, or a
-# quarter of the half-width if that is above 0.7 percentage points, because the machine was busy.
+# The requests of a second and of a scrape are not exactly the same blocks. The largest allowed difference: 0.1
+# percentage points, or a quarter of the half-width if that is above 0.7 percentage points, because the machine was
+# busy.
 CLOSE = 0.001
 NARROW = 7 * CLOSE
 
@@ -92,8 +95,10 @@ class Host:
 
 @contextlib.contextmanager
 def quiet(*hosts):
-    """Pauses the services of these hosts while the block runs, so that each request is certainly before or after it. Services first send
-    their batches. The waits cover the agents' delay of a second and the scrape interval."""
+    """Pauses the services of these hosts while the block runs, so that each request is certainly before or after it.
+
+    Services first send their batches. The waits cover the agents' delay of a second and the scrape interval.
+    """
     for host in hosts:
         host.service.send_signal(signal.SIGUSR1)
     time.sleep(3.2)
@@ -129,9 +134,11 @@ def scrapes(url, end):
 
 
 def without_gaps(host, seen, path):
-    """Copies the host's store without the seconds that are not between two scrapes of the same agent. Returns the number of gaps, and
-    whether one begins or ends near requests. An agent adds a second to its store and metrics once the second is over. It may be up to a
-    second late, and then a scrape has one second less."""
+    """Copies the host's store without the seconds that are not between two scrapes of the same agent.
+
+    Returns the number of gaps, and whether one begins or ends near requests. An agent adds a second to its store and
+    metrics once the second is over. It may be up to a second late, and then a scrape has one second less.
+    """
     with contextlib.closing(sqlite3.connect(host.store)) as store, contextlib.closing(sqlite3.connect(path)) as copy:
         store.backup(copy)
         gaps, among_requests = 0, False

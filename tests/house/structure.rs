@@ -1,4 +1,5 @@
-//! What holds between the files of a crate, and for each function: no import cycles, no tuple patterns as parameters.
+//! Rules for sources: the files of a crate do not import each other in cycles, and functions have no tuple patterns as
+//! parameters.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -28,7 +29,7 @@ fn functions_have_no_tuple_patterns_as_parameters() {
     let files: Vec<PathBuf> =
         ["crates", "preload", "fuzz", "tests"].iter().flat_map(|top| sources(&root.join(top))).collect();
     let found = in_parallel(&files, |file| {
-        // Most files are not parsed, which takes most of the time: a tuple pattern is followed by its type.
+        // Parsing takes most of the time. Only files with `): ` are parsed, because a type follows a tuple pattern.
         let text = Some(text(file)).filter(|text| text.contains("): "));
         let functions = text.map(|text| with_tuple_patterns(&parsed(file, &text)));
         functions.unwrap_or_default().into_iter().map(|name| format!("{}: {name}", folder(file, &root))).collect()
@@ -39,10 +40,10 @@ fn functions_have_no_tuple_patterns_as_parameters() {
 /// A module's path within its crate: `["run", "store"]`; empty for the crate itself.
 type Module = Vec<String>;
 
-/// The modules of a crate that are files, without those of tests.
+/// Returns the modules of a crate that are files, without modules of tests.
 fn modules(src: &Path) -> BTreeMap<Module, PathBuf> {
     let module = |file: &PathBuf| {
-        let path = file.strip_prefix(src).expect("sources lie below src").with_extension("");
+        let path = file.strip_prefix(src).expect("sources are below src").with_extension("");
         let mut module: Module = path.iter().map(|part| part.to_string_lossy().into_owned()).collect();
         if matches!(module.last().map(String::as_str), Some("mod" | "lib" | "main")) {
             module.pop();
@@ -52,7 +53,8 @@ fn modules(src: &Path) -> BTreeMap<Module, PathBuf> {
     sources(src).iter().filter_map(module).collect()
 }
 
-/// Groups of modules each of which imports the others, in words. A module and those inside it may import each other.
+/// Returns the groups of modules that import each other, directly or through others, as lists of names. A module and
+/// its descendants may import each other.
 fn cycles(modules: &BTreeMap<Module, syn::File>) -> Vec<String> {
     let imports: BTreeMap<&Module, BTreeSet<&Module>> =
         modules.iter().map(|(module, file)| (module, imports(module, file, modules))).collect();
@@ -69,7 +71,7 @@ fn cycles(modules: &BTreeMap<Module, syn::File>) -> Vec<String> {
     groups.into_iter().collect()
 }
 
-/// All modules that a module imports, and those that they import. It is among them itself if there is a way back.
+/// Returns all modules that a module imports, directly or through others. In a cycle, the module itself is among them.
 fn reached<'a>(module: &Module, imports: &BTreeMap<&'a Module, BTreeSet<&'a Module>>) -> BTreeSet<&'a Module> {
     let mut reached = BTreeSet::new();
     let mut left: Vec<&Module> = imports[module].iter().copied().collect();
@@ -81,7 +83,7 @@ fn reached<'a>(module: &Module, imports: &BTreeMap<&'a Module, BTreeSet<&'a Modu
     reached
 }
 
-/// The modules that a file names by a path, without those around it and inside it.
+/// Returns the modules that the paths in a file refer to, without ancestors and descendants of the file's module.
 fn imports<'a>(module: &Module, file: &syn::File, modules: &'a BTreeMap<Module, syn::File>) -> BTreeSet<&'a Module> {
     let mut paths = Paths { module: module.clone(), modules, found: BTreeSet::new() };
     paths.visit_file(file);
@@ -89,16 +91,16 @@ fn imports<'a>(module: &Module, file: &syn::File, modules: &'a BTreeMap<Module, 
     paths.found.into_iter().filter(|other| !related(other)).collect()
 }
 
-/// Collects the modules that paths lead to.
+/// Collects the modules that paths refer to.
 struct Paths<'a> {
-    /// Where the path is that is being looked at.
+    /// The module that contains the current path.
     module: Module,
     modules: &'a BTreeMap<Module, syn::File>,
     found: BTreeSet<&'a Module>,
 }
 
 impl Paths<'_> {
-    /// Notes the module that a path of `words` leads to: the longest beginning that is one.
+    /// Records the module that the path `words` refers to: its longest prefix that is a module.
     fn note(&mut self, words: &[String]) {
         let Some(first) = words.first() else { return };
         let mut path = self.module.clone();
@@ -121,7 +123,7 @@ impl Paths<'_> {
         self.found.extend(self.modules.get_key_value(&path).map(|(module, _)| module));
     }
 
-    /// Notes each path of an import, which begins with `words`.
+    /// Records the modules of each path of an import. `words` is the common prefix of the paths.
     fn note_import(&mut self, words: &mut Module, tree: &syn::UseTree) {
         match tree {
             syn::UseTree::Path(path) => {
@@ -163,7 +165,7 @@ impl<'ast> Visit<'ast> for Paths<'_> {
         visit::visit_path(self, path);
     }
 
-    /// What is given to a macro is known as text only.
+    /// Searches the arguments of a macro for paths as text, because `syn` does not parse them.
     fn visit_macro(&mut self, call: &'ast syn::Macro) {
         let text = call.tokens.to_string().replace(" :: ", "::");
         let is_of_path = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == ':';
@@ -174,7 +176,7 @@ impl<'ast> Visit<'ast> for Paths<'_> {
     }
 }
 
-/// Whether something is compiled for tests alone.
+/// Returns whether an item is compiled for tests only (`#[cfg(test)]`).
 fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         syn::Meta::List(list) => list.path.is_ident("cfg") && list.tokens.to_string() == "test",
@@ -182,7 +184,7 @@ fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
-/// The functions of a file that have a tuple pattern as a parameter. Closures may have them.
+/// Returns the functions of a file that have a tuple pattern as a parameter. Closures may have them.
 fn with_tuple_patterns(file: &syn::File) -> Vec<String> {
     let mut functions = Functions::default();
     functions.visit_file(file);
@@ -218,7 +220,7 @@ fn text(file: &Path) -> String {
     fs::read_to_string(file).expect("sources are readable UTF-8")
 }
 
-/// The text of a file before its module of tests, which stands at its end: what is not parsed takes no time.
+/// Returns the text of a file without the module of tests at its end, which need not be parsed.
 fn without_tests(text: &str) -> &str {
     text.split_once("\n#[cfg(test)]\nmod tests {").map_or(text, |(before, _)| before)
 }
@@ -227,7 +229,7 @@ fn parsed(file: &Path, text: &str) -> syn::File {
     syn::parse_file(text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
-/// What `find` finds in each of `places`, in their order, with a thread on each CPU.
+/// Calls `find` for each of `places`, with one thread per CPU. Returns all results in the order of the places.
 fn in_parallel(places: &[PathBuf], find: impl Fn(&Path) -> Vec<String> + Sync) -> Vec<String> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let share = |first: usize| places.iter().skip(first).step_by(threads).map(|place| find(place)).collect::<Vec<_>>();
@@ -244,7 +246,12 @@ fn in_parallel(places: &[PathBuf], find: impl Fn(&Path) -> Vec<String> + Sync) -
 fn a_cycle_of_imports_is_found() {
     let cycles = |texts: &[(&str, &str)]| {
         let module = |path: &str| path.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect();
-        cycles(&texts.iter().map(|(path, text)| (module(path), syn::parse_file(text).expect("Rust"))).collect())
+        cycles(
+            &texts
+                .iter()
+                .map(|(path, text)| (module(path), syn::parse_file(text).expect("the text is Rust")))
+                .collect(),
+        )
     };
     let two = [("", "mod a; mod b;"), ("a", "use super::b::{self, X};"), ("b", "fn f() -> crate::a::Y { todo() }")];
     assert_eq!(cycles(&two), ["a, b"]);
@@ -253,7 +260,7 @@ fn a_cycle_of_imports_is_found() {
     let three =
         [("a", "use crate::b::X;"), ("b", "mod inner { use super::super::c::Y; }"), ("c", "use crate::a::d::Z;")];
     assert_eq!(cycles(&[&three[..], &[("a::d", "use super::super::b::X;")]].concat()), ["a::d, b, c"]);
-    // A parent and its child, and tests.
+    // A module and its child, and modules of tests, form no cycle.
     let fine = [("a", "mod b; use b::X;"), ("a::b", "use super::Y; use crate::c::Z;"), ("c", "")];
     assert!(cycles(&fine).is_empty());
     let in_tests = [("a", "use crate::b::X;"), ("b", "#[cfg(test)] mod tests { use crate::a::Y; }")];
@@ -262,7 +269,7 @@ fn a_cycle_of_imports_is_found() {
 
 #[test]
 fn a_tuple_pattern_as_a_parameter_is_found() {
-    let found = |text: &str| with_tuple_patterns(&syn::parse_file(text).expect("Rust"));
+    let found = |text: &str| with_tuple_patterns(&syn::parse_file(text).expect("the text is Rust"));
     assert_eq!(found("fn f((a, b): (u8, u8)) {} impl X { fn g(&self, &(c, d): &(u8, u8)) {} }"), ["f", "g"]);
     assert!(found("fn f(both: (u8, u8), Nanos(n): Nanos) { let g = |(a, b): (u8, u8)| a; }").is_empty());
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use steady_agent::store::{Batch, Keep, Writer};
 use steady_model::{Assignment, HostSecond, ReleaseRow, ReleaseRows, RequestSums, WALL_SECONDS, WallRow, wall_bucket};
-use steady_stats::release::{Fold, RequestCost};
+use steady_stats::release::{Accumulator, RequestCost};
 
 use crate::steady::scratch;
 
@@ -30,17 +30,17 @@ pub(crate) struct Service {
 
 /// Creates a store with these services, in a new file.
 pub(crate) fn store(name: &str, services: &[Service]) -> PathBuf {
-    store_from(FIRST_SECOND, name, services)
+    store_from(FIRST_SECOND, 7, name, services)
 }
 
-/// Like [`store`], with the first row at the second `begun`.
-pub(crate) fn store_from(begun: u64, name: &str, services: &[Service]) -> PathBuf {
+/// Like [`store`], with the first row at the second `begun`, and another seed for the requests.
+pub(crate) fn store_from(begun: u64, seed: u64, name: &str, services: &[Service]) -> PathBuf {
     let path = scratch(&format!("{name}.db"));
     for suffix in ["", "-wal", "-shm"] {
         let _ = fs::remove_file(format!("{}{suffix}", path.display()));
     }
     let mut writer = Writer::open(Path::new(&path), UNLIMITED).unwrap();
-    let mut generators: Vec<Generator> = services.iter().map(|service| Generator::new(service, begun)).collect();
+    let mut generators: Vec<Generator> = services.iter().map(|service| Generator::new(service, begun, seed)).collect();
     for second in begun..begun + SECONDS {
         let busy =
             HostSecond { second, host: 0, cpus: 2, busy: Some(0.4), steal: None, pressure: Some(0.1), running: None };
@@ -54,15 +54,15 @@ pub(crate) fn store_from(begun: u64, name: &str, services: &[Service]) -> PathBu
 /// Generates the rows of a service.
 struct Generator<'a> {
     service: &'a Service,
-    fold: Fold,
+    fold: Accumulator,
     served: u64,
     state: u64,
     loaded_from: u64,
 }
 
 impl<'a> Generator<'a> {
-    fn new(service: &'a Service, begun: u64) -> Self {
-        Generator { service, fold: Fold::new(), served: 0, state: 7, loaded_from: begun + SECONDS / 2 }
+    fn new(service: &'a Service, begun: u64, seed: u64) -> Self {
+        Generator { service, fold: Accumulator::new(), served: 0, state: seed, loaded_from: begun + SECONDS / 2 }
     }
 
     /// Draws a number from 0 to 1 (the generator of Knuth's MMIX).

@@ -1,5 +1,8 @@
-/* Threads that take a lock so many times each, hold it so long and do without it so long, and say how long they waited for it and
- * had it by a clock of their own, and how long it all took. With "none" for a lock there is none. */
+/* usage: known LOCK THREADS ROUNDS HOLD ALONE
+ *
+ * In each round, each thread acquires the lock (mutex, rwlock, spinlock or none), sleeps HOLD microseconds, releases
+ * the lock, and sleeps ALONE microseconds. Prints three numbers in seconds: how long all threads together waited for
+ * the lock, how long they held it, and the duration of the whole run. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <semaphore.h>
@@ -15,7 +18,7 @@ static pthread_spinlock_t spinlock;
 static pthread_barrier_t all_there;
 static const char *kind;
 static long rounds, hold, alone;
-/* Of each thread. */
+/* Times of one thread, in seconds. */
 struct seen {
     double waited, held;
 };

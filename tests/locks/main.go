@@ -1,4 +1,4 @@
-// Goroutines that wait for a lock of the Go runtime's own.
+// Goroutines that wait for a mutex of the Go runtime, which is not a pthread mutex.
 package main
 
 import (

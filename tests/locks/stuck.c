@@ -1,4 +1,4 @@
-/* Two threads that wait for each other's lock, for good: the first thread waits for both to end. */
+/* A deadlock: two threads wait for each other's lock, and the main thread waits for the first of them to end. */
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -10,12 +10,12 @@ fn main() {
         for _ in 0..3 {
             scope.spawn(|| {
                 for _ in 0..120 {
-                    let mut held = mutex.lock().expect("nobody panics");
+                    let mut held = mutex.lock().expect("no thread panics");
                     *held += 1;
                     thread::sleep(Duration::from_millis(5));
                 }
             });
         }
     });
-    println!("{}", mutex.into_inner().expect("nobody panics"));
+    println!("{}", mutex.into_inner().expect("no thread panics"));
 }

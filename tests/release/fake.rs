@@ -19,7 +19,7 @@ pub(crate) struct Request {
     pub(crate) headers: BTreeMap<String, String>,
 }
 
-/// A response.
+/// A response of the fake server, or a way in which it fails to respond.
 #[derive(Clone, Debug)]
 pub(crate) enum Response {
     /// A status, a content type and the content.
@@ -75,7 +75,7 @@ impl FakeServer {
     }
 }
 
-/// Reads one request.
+/// Reads one request from a connection. Returns `None` if it is incomplete.
 fn request(stream: &TcpStream) -> Option<Request> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();

@@ -145,7 +145,7 @@ fn the_text_report_states_the_difference() {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let (status, stdout, stderr) = output_of(compare(&fake.url(), &args).output().unwrap());
     assert_eq!((status, stderr.as_str()), (0, ""));
-    assert!(stdout.starts_with("v2 needs ") && stdout.contains(" on 2 hosts, for scrapes are"), "{stdout}");
+    assert!(stdout.starts_with("v2 needs ") && stdout.contains(" on 2 hosts, because scrapes are"), "{stdout}");
     assert!(stdout.lines().all(|line| line.chars().count() <= 80), "{stdout}");
 }
 
@@ -203,7 +203,7 @@ fn the_base_path_and_headers_are_sent() {
 #[test]
 fn server_errors_are_reported_on_one_line() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    assert!(error_line(&format!("http://{closed}"), &[], 125).contains("nobody listens there"));
+    assert!(error_line(&format!("http://{closed}"), &[], 125).contains("no server listens there"));
     assert!(error_line("http://no-such-host.invalid", &[], 125).contains("cannot be reached"));
     let assert_error = |answer: Response, expected: i32, piece: &str| {
         let fake = FakeServer::start(move |_, _| answer.clone());
@@ -218,13 +218,13 @@ fn server_errors_are_reported_on_one_line() {
     assert_error(Response::Nothing, 125, "cannot be reached");
     assert_error(Response::Half(half.to_owned()), 125, "ends too early");
     assert_error(Response::Redirect("https://login/"), 2, "https://login/");
-    assert_error(Response::json(401, "{}"), 2, "--header tells it who you are");
+    assert_error(Response::json(401, "{}"), 2, "send a token or a tenant with --header");
     assert_error(Response::json(403, "{}"), 2, "status 403");
-    assert_error(page, 2, "a page, not with JSON");
-    assert_error(Response::json(503, "<html>"), 125, "status 503: a page");
-    assert_error(Response::json(400, bad), 2, "says: parse error (to group by (service");
-    assert_error(Response::json(200, over), 125, "says: too many samples");
-    assert_error(Response::json(200, "[1, 2]"), 125, "makes no sense");
+    assert_error(page, 2, "an HTML page, not with JSON");
+    assert_error(Response::json(503, "<html>"), 125, "status 503 and an HTML page");
+    assert_error(Response::json(400, bad), 2, "reports an error: parse error (query: group by (service");
+    assert_error(Response::json(200, over), 125, "reports an error: too many samples");
+    assert_error(Response::json(200, "[1, 2]"), 125, "is invalid");
     assert_error(Response::json(200, r#"{"data":null}"#), 125, "has no status");
 }
 
@@ -242,7 +242,8 @@ fn missing_agents_services_and_versions_are_reported() {
         Response::json(200, if request.form.contains_key("time") { empty } else { answer })
     });
     assert!(
-        error_line(&fake.url(), &["--from", "2020-01-01", "--window", "1h"], 2).contains("within the window, though")
+        error_line(&fake.url(), &["--from", "2020-01-01", "--window", "1h"], 2)
+            .contains("in the window, but it has some now")
     );
     let of = |series: &str| format!(r#"{{"status":"success","data":{{"resultType":"vector","result":[{series}]}}}}"#);
     let knows = |series: &str, args: &[&str], pieces: [&str; 2]| {
@@ -253,8 +254,8 @@ fn missing_agents_services_and_versions_are_reported() {
     };
     let shop = r#"{"metric":{"service":"shop","version":"v1"},"value":[1,"1"]}"#;
     let both = format!(r#"{shop},{{"metric":{{"service":"till","version":"v2"}},"value":[1,"1"]}}"#);
-    knows(shop, &[], ["no version 'v2'", "only of 'v1'"]);
-    knows(&both, &[], ["--service must say which", "'shop' and 'till'"]);
+    knows(shop, &[], ["no version 'v2'", "only 'v1'"]);
+    knows(&both, &[], ["choose one with --service", "'shop' and 'till'"]);
     knows(&both, &["--service", "ship"], ["no service 'ship'", "'shop' and 'till'"]);
     knows(
         r#"{"metric":{"service":"kube","exported_service":"shop","version":"v1"},"value":[1,"1"]}"#,
@@ -290,7 +291,7 @@ fn invalid_options_are_usage_errors() {
     wrong(&["--prometheus", "http://a:b@c"], "Authorization");
     wrong(&["--prometheus", url, "--store", "x"], "cannot be used with");
     wrong(&["--select", "a=\"b\""], "--prometheus");
-    wrong(&["--prometheus", url, "--select", "a=b"], "stands in quotes");
-    wrong(&["--prometheus", url, "--host-label", "a-b"], "no label's name");
+    wrong(&["--prometheus", url, "--select", "a=b"], "must be in quotes");
+    wrong(&["--prometheus", url, "--host-label", "a-b"], "not a valid label name");
     wrong(&["--prometheus", url, "--header", "secret"], "NAME: VALUE");
 }

@@ -16,8 +16,8 @@ pub(crate) fn steady() -> Command {
     command
 }
 
-/// Returns a `steady` command for which one system call fails with EPERM. The call is given by its numbers on x86-64 and
-/// aarch64. Without seccomp, Python reports KeyError or AssertionError on standard error.
+/// Returns a `steady` command for which one system call fails with EPERM. The call is given by its numbers on x86-64
+/// and aarch64. Without seccomp, Python reports KeyError or AssertionError on standard error.
 pub(crate) fn without_call(x86_64: &str, aarch64: &str) -> Command {
     let mut command = Command::new("python3");
     command.args(["-c", include_str!("without_call.py"), x86_64, aarch64, env!("CARGO_BIN_EXE_steady")]);
@@ -25,7 +25,8 @@ pub(crate) fn without_call(x86_64: &str, aarch64: &str) -> Command {
     command
 }
 
-/// Returns the data directory of this test process, which holds its history. Removes those of processes that have ended.
+/// Returns the data directory of this test process, which holds its history. Removes those of processes that have
+/// ended.
 pub(crate) fn data_home() -> &'static Path {
     const NAME: &str = "data-of-";
     static HOME: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -43,8 +44,8 @@ pub(crate) fn data_home() -> &'static Path {
     &HOME
 }
 
-/// Returns whether repeating tests run the larger number of repetitions, which finds rare faults. `./test --all` requests
-/// it with `STEADY_TESTS=all` in the environment.
+/// Returns whether repeating tests run the larger number of repetitions, which finds rare faults. `./test --all`
+/// requests it with `STEADY_TESTS=all` in the environment.
 pub(crate) fn at_length() -> bool {
     std::env::var_os("STEADY_TESTS").is_some_and(|value| value == "all")
 }
@@ -87,7 +88,7 @@ pub(crate) fn json(status: i32, args: &[&str]) -> Value {
 /// Returns the primary verdict on the second command.
 pub(crate) fn primary(report: &Value) -> &Value {
     let verdicts = report["verdicts"].as_array().expect("there are verdicts");
-    verdicts.iter().find(|verdict| verdict["primary"] == true).expect("one is primary")
+    verdicts.iter().find(|verdict| verdict["primary"] == true).expect("one verdict is primary")
 }
 
 /// Returns the path of a file for this test process, in the directory for temporary files of the build.
@@ -111,8 +112,8 @@ pub(crate) fn eventually(condition: impl FnMut() -> bool) -> bool {
     polled(6_000, condition)
 }
 
-/// Waits up to a second for `condition`. Use it for what the documentation guarantees. It counts polls instead of reading the
-/// clock, so the time in which the whole machine stalls does not count.
+/// Waits up to a second for `condition`. Use it for what the documentation guarantees. It counts polls instead of
+/// reading the clock, so the time in which the whole machine stalls does not count.
 pub(crate) fn within_a_second(condition: impl FnMut() -> bool) -> bool {
     polled(100, condition)
 }
@@ -128,8 +129,8 @@ fn polled(polls: u32, mut condition: impl FnMut() -> bool) -> bool {
     condition()
 }
 
-/// Returns the CPU time of a process in seconds: utime and stime, in ticks of 10 ms (proc_pid_stat(5)). It is 0 once the
-/// process has ended.
+/// Returns the CPU time of a process in seconds: utime and stime, in ticks of 10 ms (proc_pid_stat(5)). It is 0 once
+/// the process has ended.
 pub(crate) fn cpu_seconds(pid: i32) -> f64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);

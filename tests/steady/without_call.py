@@ -1,4 +1,7 @@
-"""Forbids one system call with EPERM, like a sandbox, and executes a program: `NUMBER_ON_X86_64 NUMBER_ON_AARCH64 PROGRAM ...`."""
+"""Makes one system call fail with EPERM, as in a sandbox, and executes a program.
+
+    without_call.py NUMBER_ON_X86_64 NUMBER_ON_AARCH64 PROGRAM ...
+"""
 import ctypes, os, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
 number = int({"x86_64": sys.argv[1], "aarch64": sys.argv[2]}[os.uname().machine])

@@ -1,5 +1,5 @@
-//! Constructors of libraries, which run before a snapshot is captured. Programs whose constructors have effects that a snapshot
-//! cannot reproduce are refused with a reason. All others behave the same from a snapshot.
+//! Constructors of libraries, which run before a snapshot is captured. Programs whose constructors have effects that a
+//! snapshot cannot reproduce are refused with a reason. All others behave the same from a snapshot.
 
 use std::fs;
 use std::path::Path;
@@ -37,7 +37,7 @@ const REFUSED: [(&str, &str); 46] = [
     ("crashes", "signal"),
     ("hangs", "nanosleep"),
     ("reads_input", "stream"),
-    ("words", "the name that it is called by"),
+    ("words", "the name that it was started by"),
     ("own_maps", "/proc/self/maps"),
     ("locked_memory", "mlock"),
     ("processor", "getcpu"),
@@ -49,13 +49,13 @@ const REFUSED: [(&str, &str); 46] = [
     ("position", "streams"),
     ("inherited", "descriptor 7"),
     ("descriptor", "no known reason"),
-    ("asked_mask", "held back"),
+    ("asked_mask", "signal mask"),
     ("asked_handler", "signal 2"),
     ("terminals", "/proc/sys/kernel/pty/nr"),
     ("one_byte", "no known reason"),
-    ("called", "the name that it is called by"),
+    ("called", "the name that it was started by"),
     ("launch_bytes", "random bytes"),
-    ("called_short", "the name that it is called by"),
+    ("called_short", "the name that it was started by"),
 ];
 
 /// The kinds of constructors that must not be refused.

@@ -1,5 +1,5 @@
-//! Programs see the same from a snapshot in all contexts: arguments, environment, limits, signals, locale, time zone, streams,
-//! namespaces. The contexts, and whether a snapshot may be used in them, are in `testdata/warm/contexts.tsv`.
+//! Programs see the same from a snapshot in all contexts: arguments, environment, limits, signals, locale, time zone,
+//! streams, namespaces. The contexts, and whether a snapshot may be used in them, are in `testdata/warm/contexts.tsv`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,8 +10,8 @@ use crate::round::{Outcome, Sandbox, difference};
 use crate::steady::{scratch, skip};
 use crate::swapped::within;
 
-/// Creates a sandbox with the two test programs and a snapshot of the first. Returns it with the command lines that can run
-/// here. Returns `None`, after reporting a skip, without a compiler.
+/// Creates a sandbox with the two test programs and a snapshot of the first. Returns it with the command lines that can
+/// run here. Returns `None`, after reporting a skip, without a compiler.
 fn prepared(test: &str) -> Option<(Sandbox, Vec<Line>)> {
     let sandbox = Sandbox::with_files(&scratch(test));
     for program in ["probe", "ways"] {
@@ -116,7 +116,7 @@ fn addresses_are_random_at_each_launch() {
         assert_eq!(
             values(name).len(),
             2,
-            "not one address per snapshot, of which there are two: {name} {:?}",
+            "the addresses are not fixed by the two snapshots: {name} {:?}",
             values(name)
         );
     }

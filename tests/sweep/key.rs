@@ -1,5 +1,5 @@
-//! A changed program or library never runs its old code. After a file of a program with a snapshot is replaced, the next
-//! launch runs the new code, first without a snapshot and later from a new one.
+//! A changed program or library never runs its old code. After a file of a program with a snapshot is replaced, the
+//! next launch runs the new code, first without a snapshot and later from a new one.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -10,8 +10,8 @@ use crate::STEADY;
 use crate::steady::{at_length, scratch, skip};
 use crate::swapped::{Swapped, parse_line, within};
 
-/// Compiles a program and creates its snapshot, in a directory for one test. Returns `None`, after reporting a skip, without
-/// a compiler.
+/// Compiles a program and creates its snapshot, in a directory for one test. Returns `None`, after reporting a skip,
+/// without a compiler.
 fn program_with_snapshot(test: &str) -> Option<Swapped> {
     match Swapped::make(&scratch(test), Path::new(STEADY)) {
         Ok(swapped) => {
@@ -123,7 +123,8 @@ fn a_program_is_replaced() {
     swapped.assert_answers("a copy at the old path", 1, 3);
 }
 
-/// Replaces the library while programs start and snapshots are created. Each launch after a replacement gives the new answer.
+/// Replaces the library while programs start and snapshots are created. Each launch after a replacement gives the new
+/// answer.
 #[test]
 fn a_library_is_replaced_repeatedly() {
     let Some(swapped) = program_with_snapshot("a_library_is_replaced_repeatedly") else { return };
@@ -216,7 +217,8 @@ impl Drop for Mounted {
     }
 }
 
-/// Creates a file system image with a program. The length, inode number and times of the program are the same in all images.
+/// Creates a file system image with a program. The length, inode number and times of the program are the same in all
+/// images.
 fn image(swapped: &Swapped, own: i32, name: &str) -> Result<PathBuf, String> {
     swapped.program(own, "other")?;
     let (image, program) = (swapped.path(name), swapped.path("other"));

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The PATH of all rounds, independent of that of the test.
+/// The PATH of all rounds, independent of the PATH of the test.
 pub(crate) const PATH: &str = "/usr/bin:/bin:/usr/sbin:/sbin";
 
 /// The names of the tables.
@@ -51,7 +51,8 @@ pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/warm")
 }
 
-/// Returns the lines of a table and two more for each of its programs: one with `--version` and one with an unknown option.
+/// Returns the lines of a table and two more for each of its programs: one with `--version` and one with an unknown
+/// option.
 pub(crate) fn table(name: &str) -> Vec<Line> {
     let mut lines = read(name);
     let closed: BTreeSet<String> =

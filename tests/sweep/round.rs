@@ -1,4 +1,5 @@
-//! Rounds of command lines: each runs in its own directory, and its output, status and files are compared between rounds.
+//! Rounds of command lines: each runs in its own directory, and its output, status and files are compared between
+//! rounds.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,9 +15,9 @@ use super::swapped::within;
 pub(crate) struct Outcome {
     /// The exit status, as the shell reports it.
     pub(crate) status: String,
-    /// Standard output.
+    /// What it wrote to standard output.
     pub(crate) out: Vec<u8>,
-    /// Standard error.
+    /// What it wrote to standard error.
     pub(crate) err: Vec<u8>,
     /// The files in its directory afterwards: type and mode, and contents.
     pub(crate) files: BTreeMap<PathBuf, (String, Vec<u8>)>,
@@ -24,8 +25,8 @@ pub(crate) struct Outcome {
     pub(crate) starts: Vec<String>,
 }
 
-/// A directory in which rounds run, with the files that command lines read and a store of snapshots. Paths are the same in
-/// all rounds, because programs print them.
+/// A directory in which rounds run, with the files that command lines read and a store of snapshots. Paths are the same
+/// in all rounds, because programs print them.
 pub(crate) struct Sandbox {
     root: PathBuf,
 }
@@ -87,7 +88,7 @@ impl Sandbox {
         if output.status.success() { Ok(target) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
     }
 
-    /// Returns a command with a fixed environment, without that of the test.
+    /// Returns a command with a fixed environment, which inherits nothing from the environment of the test.
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>, locale: &str) -> Command {
         let mut command = Command::new(program);
         command.env_clear().current_dir(&self.root).stdin(Stdio::null());
@@ -108,8 +109,8 @@ impl Sandbox {
             let _ = fs::remove_dir_all(self.root.join(name));
             fs::create_dir_all(self.root.join(name)).expect("a directory can be created");
         }
-        // The directory is new in each round, because programs leave files that are named after their process id, which the
-        // next round may reuse. All users can write to it, because perldoc writes as another user.
+        // The directory is new in each round, because programs leave files that are named after their process id, which
+        // the next round may reuse. All users can write to it, because perldoc writes as another user.
         fs::set_permissions(self.tmp(), fs::Permissions::from_mode(0o1777)).expect("the mode can be changed");
         for number in 1..=lines.len() {
             let _ = fs::remove_file(self.root.join(format!("log-{number}")));
@@ -143,7 +144,7 @@ impl Sandbox {
 
 /// Adds the files in a directory to `files`, by their paths relative to `folder`.
 fn collect_files(folder: &Path, below: &Path, files: &mut BTreeMap<PathBuf, (String, Vec<u8>)>) {
-    // A directory that cannot be read has an entry of its own.
+    // A directory that cannot be read has an entry, but its files have none.
     let Ok(entries) = fs::read_dir(folder.join(below)) else { return };
     for entry in entries.filter_map(Result::ok) {
         let path = below.join(entry.file_name());

@@ -22,7 +22,8 @@ pub(crate) struct ProgramStatus {
 }
 
 impl Sandbox {
-    /// Creates snapshots of programs. Returns the exit status of the command, and the status of each program in their order.
+    /// Creates snapshots of programs. Returns the exit status of the command, and the status of each program in their
+    /// order.
     pub(crate) fn snapshot(&self, steady: &Path, programs: &[&str]) -> (i32, Vec<ProgramStatus>) {
         let (status, report) = self.run_warm(steady, &[&["snapshot", "--format", "json"], programs].concat());
         let all = report["programs"].as_array().expect("the report has programs");

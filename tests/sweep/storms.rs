@@ -1,5 +1,5 @@
-//! Many concurrent launches, and kills at random moments: incomplete snapshots are not executed, no processes are left, and all
-//! programs run.
+//! Many concurrent launches, and kills at random moments: incomplete snapshots are not executed, no processes are left,
+//! and all programs run.
 
 use std::fs;
 use std::path::{Path, PathBuf};

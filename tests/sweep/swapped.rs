@@ -25,7 +25,8 @@ pub(crate) struct Launch {
 }
 
 impl Swapped {
-    /// Compiles the program with number 1, and its library with answer 1, into `bin`. Returns the error without a compiler.
+    /// Compiles the program with number 1, and its library with answer 1, into `bin`. Returns the error without a
+    /// compiler.
     pub(crate) fn make(root: &Path, steady: &Path) -> Result<Self, String> {
         let sandbox = Sandbox::empty(root);
         let swapped = Swapped { sandbox, steady: steady.to_owned() };
@@ -94,7 +95,8 @@ impl Swapped {
         assert!(first.warm, "{first:?}");
     }
 
-    /// Panics unless every launch prints these values, and launches use a snapshot within 20 s. `what` names the replacement.
+    /// Panics unless every launch prints these values, and launches use a snapshot within 20 s. `what` names the
+    /// replacement.
     pub(crate) fn assert_answers(&self, what: &str, answer: i32, own: i32) {
         let is_expected = |launch: &Launch| (launch.answer, launch.own) == (answer, own);
         for _ in 0..3 {

@@ -14,8 +14,8 @@ use crate::store::ProgramStatus;
 /// Programs that must be refused, and a part of the reason. All other programs of the tables must get snapshots.
 const REFUSED: [(&str, &str); 1] = [("ldconfig", "static")];
 
-/// At least 95 % of the installed programs of the packages must have command lines. Other releases have programs that are not
-/// in the tables; these are listed as skipped.
+/// At least 95 % of the installed programs of the packages must have command lines. Other releases have programs that
+/// are not in the tables; these are listed as skipped.
 #[test]
 fn nearly_every_program_of_the_packages_has_lines() {
     let test = "nearly_every_program_of_the_packages_has_lines";
@@ -45,9 +45,9 @@ fn is_another_name(name: &str, known: &BTreeSet<String>) -> bool {
     file(name).is_some_and(|found| known.iter().any(|other| file(other) == Some(found)))
 }
 
-/// Compares the lines of a table with snapshots and without. With `./test --all`, all lines run in both locales, twice without
-/// snapshots and three times with them. Otherwise all lines run in UTF-8 and every fifth in C, once without snapshots and twice
-/// with them.
+/// Compares the lines of a table with snapshots and without. With `./test --all`, all lines run in both locales, twice
+/// without snapshots and three times with them. Otherwise all lines run in UTF-8 and every fifth in C, once without
+/// snapshots and twice with them.
 fn assert_same_with_snapshots(name: &str) {
     let (test, steady) = (format!("table {name}"), Path::new(STEADY));
     let lines = on_this_machine(&test, lines::table(name));
@@ -81,8 +81,8 @@ fn on_this_machine(test: &str, lines: Vec<Line>) -> Vec<Line> {
     here
 }
 
-/// Creates snapshots of all programs of the lines. Returns the path and the status of each program; for a script, those of its
-/// interpreter.
+/// Creates snapshots of all programs of the lines. Returns the path and the status of each program; for a script, those
+/// of its interpreter.
 fn create_snapshots(sandbox: &Sandbox, lines: &[Line]) -> BTreeMap<String, (PathBuf, ProgramStatus)> {
     let steady = Path::new(STEADY);
     let names: BTreeSet<&str> = lines.iter().map(|line| line.program.as_str()).collect();

@@ -1,5 +1,7 @@
-"""`steady limit` and programs from snapshots of `steady warm` on a terminal, under real shells: job control, Ctrl-C, Ctrl-Z, and
-reading from the terminal."""
+"""`steady limit`, and programs from snapshots of `steady warm`, on a terminal under real shells.
+
+The tests cover job control, Ctrl-C, Ctrl-Z, and reading from the terminal.
+"""
 
 import os
 import pty
@@ -214,7 +216,10 @@ class Warm(WithTerminals):
         return terminal
 
     def comes_from_a_snapshot(self, terminal: Terminal, process: str) -> None:
-        """Asserts that a process runs from a snapshot. It reads /proc from outside, because the hook hides this from programs."""
+        """Asserts that a process runs from a snapshot.
+
+        It reads /proc itself, because the hook hides this from programs.
+        """
         terminal.type(f"echo process:$(({process} + 0))")
         number = re.findall("process:([0-9]+)", terminal.expect("process:[0-9]+\n"))[-1]
         self.assertIn(self.cache, os.readlink(f"/proc/{number}/exe"))

@@ -49,7 +49,7 @@ impl TestEnv {
         &self.folder
     }
 
-    /// Removes the cache.
+    /// Removes the cache directory and with it the store.
     pub(crate) fn clear(&self) {
         let _ = fs::remove_dir_all(&self.cache);
     }

@@ -1,5 +1,5 @@
-//! `hosts STORE SERVICE`: prints what the agents' own rulers read and how busy their hosts were, a line each, all but the name
-//! of the ruler numbers: `busy SECOND SHARE`, `RULER SECOND READINGS LOG LOG_SQUARED`.
+//! `hosts STORE SERVICE`: prints the load of the hosts and the readings of the agents' own rulers, one line for each
+//! second: `busy SECOND SHARE` and `RULER SECOND READINGS LOG LOG_SQUARED`.
 #![allow(clippy::print_stdout, reason = "a bench reads it")]
 
 use std::path::PathBuf;

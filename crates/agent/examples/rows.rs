@@ -1,12 +1,12 @@
-//! `rows N [REQUESTS]`: writes N rows of so many requests (3) to a new store, reads them back and prints what that took,
-//! as JSON.
+//! `rows N [REQUESTS]`: writes N rows of REQUESTS requests each (by default 3) to a new store, reads them back, and
+//! prints the size and the CPU time as JSON.
 #![allow(clippy::print_stdout, reason = "a bench reads it")]
 
 use steady_agent::store::{Batch, Keep, Reader, Writer};
 use steady_linux::clock;
 use steady_model::{Assignment, LevelSums, ReleaseRow, ReleaseRows, RequestSums};
 
-/// Rows of a second: eight processes, two versions, twenty routes.
+/// A second has a row for each combination of process, version and route.
 const PROCESSES: u64 = 8;
 const VERSIONS: u32 = 2;
 const ROUTES: u32 = 20;
@@ -23,7 +23,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Rows read, bytes of the store, and the CPU time of writing and of reading.
+/// Returns the number of rows read, the size of the store in bytes, and the CPU time of writing and of reading in
+/// seconds.
 fn measure(
     path: &std::path::Path,
     wanted: usize,
@@ -68,7 +69,7 @@ fn rows(second: u64, most: usize, requests: u64) -> Vec<ReleaseRow> {
     all.take(most).map(row).collect()
 }
 
-/// Sums of a few requests, all of which differ.
+/// The sums of requests with different CPU times.
 fn sums(seed: u64, requests: u64) -> RequestSums {
     let mut sums = RequestSums { requests, with_before: requests, watched: requests, ..RequestSums::default() };
     for request in 0..requests {
@@ -93,7 +94,7 @@ fn sums(seed: u64, requests: u64) -> RequestSums {
     sums
 }
 
-/// What a request without excess adds to the sums in levels.
+/// The sums in levels of one request whose CPU time is below the bound.
 fn levels(base: f64, recent: f64, ruler: f64) -> LevelSums {
     let recents = [recent, recent * recent, recent * base, 0.0];
     let rulers = [ruler, ruler * ruler, ruler * base, 0.0, recent * ruler];

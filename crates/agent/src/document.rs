@@ -1,4 +1,4 @@
-//! The status of an agent as a document, and its services as lines of CSV.
+//! The status of an agent as a document, and its services as rows of CSV.
 
 use steady_feature::Report;
 use steady_model::{Nanos, Reading};
@@ -13,11 +13,11 @@ use crate::record::{
     StoredService,
 };
 
-/// Readings a second of a ruler, below which the load is not known well enough.
+/// Readings of a ruler per second that a verdict needs; with fewer, the load of the host is not known well enough.
 const FEW_READINGS: f64 = 20.0;
-/// Versions that are named; more are counted.
+/// The most versions that are listed by name; more are only counted.
 const NAMED: usize = 4;
-/// Labels that services choose are cut to so many columns.
+/// The most columns of a service's name.
 const LABEL: usize = 24;
 
 impl Report for AgentStatus {
@@ -29,19 +29,19 @@ impl Report for AgentStatus {
         csv(self)
     }
 
-    /// It has no samples.
+    /// Returns the same text with and without samples, because a status has none.
     fn json(&self, _samples: bool) -> String {
         json::text_by_lines(&SCHEMA, self, "services")
     }
 }
 
-/// The report: whether an agent runs, what arrives, what is in the store.
+/// Returns the report: whether an agent runs, what it receives, and what its store contains.
 fn document(status: &AgentStatus) -> Document {
     let mut sections = Vec::new();
     if let Ok(agent) = &status.agent {
-        sections.push(("Arrived", arrived(agent)));
+        sections.push(("Received", arrived(agent)));
         sections.push(("Services", agent.services.iter().map(service).collect()));
-        sections.push(("From outside", agent.outside.iter().flat_map(outside).collect()));
+        sections.push(("Counted from outside", agent.outside.iter().flat_map(outside).collect()));
         sections.push(("Agent", own(agent)));
     }
     sections.push(("Store", stored(status)));
@@ -54,7 +54,7 @@ fn document(status: &AgentStatus) -> Document {
     }
 }
 
-/// The services that the agent has heard of, a line each.
+/// Returns a row of CSV for each service that the agent knows.
 fn csv(status: &AgentStatus) -> String {
     const COLUMNS: [Column<AgentService>; 7] = [
         ("service", |service| service.name.clone()),
@@ -85,12 +85,13 @@ fn seconds(number: u64) -> Nanos {
 }
 
 fn outside(outside: &AgentOutside) -> Vec<Fact> {
-    let requests = format!("{} requests of {}", big(outside.requests), one_line(&outside.service));
+    let requests = counted(outside.requests, "request", "requests");
+    let requests = format!("{requests} of {}", one_line(&outside.service));
     let mut facts = vec![Fact::new("counted", requests)];
     facts.extend(outside.version.as_ref().map(|version| Fact::new("version", one_line(version))));
     let readings = format!("{}, of which {} failed", big(outside.readings), big(outside.failures));
     facts.push(Fact::new("readings", readings));
-    facts.extend(outside.trouble.as_ref().map(|why| open("trouble", one_line(why))));
+    facts.extend(outside.trouble.as_ref().map(|why| open("problem", one_line(why))));
     facts
 }
 
@@ -102,61 +103,72 @@ fn big(number: u64) -> String {
     thousands(usize::try_from(number).unwrap_or(usize::MAX))
 }
 
+/// Returns a number and the singular or plural of what is counted, with the thousands separated: `12,400 requests`.
+fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{}{TIE}{}", big(number), if number == 1 { one } else { many })
+}
+
 fn arrived(agent: &RunningAgent) -> Vec<Fact> {
     let arrived = &agent.arrived;
-    let mut items =
-        vec![Fact::new("requests", format!("{} in {} datagrams", big(arrived.requests), big(arrived.datagrams)))];
+    let datagrams = if arrived.datagrams == 1 { "datagram" } else { "datagrams" };
+    let requests = format!("{} in {} {datagrams}", big(arrived.requests), big(arrived.datagrams));
+    let mut items = vec![Fact::new("requests", requests)];
     let faults = LineFault::ALL.into_iter().filter(|fault| arrived.faults[fault.index()] > 0);
-    let said = |fault: LineFault| {
-        let (number, [one, many]) = (arrived.faults[fault.index()], fault_name(fault));
-        format!("{}{TIE}{}", big(number), if number == 1 { one } else { many })
+    let counted_fault = |fault: LineFault| {
+        let [one, many] = fault_name(fault);
+        counted(arrived.faults[fault.index()], one, many)
     };
-    let faults: Vec<String> = faults.map(said).collect();
-    let some =
-        |number: u64, label: &str, what: &str| (number > 0).then(|| open(label, format!("{} {what}", big(number))));
+    let faults: Vec<String> = faults.map(counted_fault).collect();
     if !faults.is_empty() {
-        items.push(open("wrong", faults.join(", ")));
+        items.push(open("invalid", faults.join(", ")));
     }
-    items.extend(some(arrived.lost, "lost", "lines that services could not send"));
+    let some = |number: u64, label: &str, one: &str, many: &str, what: &str| {
+        (number > 0).then(|| open(label, format!("{} {what}", counted(number, one, many))))
+    };
+    items.extend(some(arrived.lost, "lost", "line", "lines", "that services could not send"));
     items.extend(some(
         arrived.folded,
         "folded",
-        "requests of services, versions, routes or classes that were one too many",
+        "request",
+        "requests",
+        "beyond the limits of services, versions, routes or classes",
     ));
     items.extend(some(
         arrived.ends_replaced,
-        "ends",
-        "requests that ended when they cannot have; the time of receipt stands for it",
+        "end times",
+        "request",
+        "requests",
+        "with an impossible end time; the time of receipt replaces it",
     ));
     items
 }
 
-/// What a fault is called, where there is one of it and where there are many.
+/// Returns the singular and the plural of what has this fault.
 fn fault_name(fault: LineFault) -> [&'static str; 2] {
     match fault {
-        LineFault::Protocol => ["datagram of another version", "datagrams of another version"],
-        LineFault::Head => ["datagram that does not say who speaks", "datagrams that do not say who speaks"],
+        LineFault::Protocol => ["datagram of another protocol version", "datagrams of another protocol version"],
+        LineFault::Head => ["datagram with an invalid first line", "datagrams with an invalid first line"],
         LineFault::TooLong => ["datagram that is too long", "datagrams that are too long"],
-        LineFault::Letter => ["line with an unknown letter", "lines with an unknown letter"],
-        LineFault::Fields => ["line with too few fields or too many", "lines with too few fields or too many"],
-        LineFault::Number => ["line with a wrong number", "lines with a wrong number"],
-        LineFault::Text => ["line with a wrong text", "lines with a wrong text"],
+        LineFault::Letter => ["line with an unknown first letter", "lines with an unknown first letter"],
+        LineFault::Fields => ["line with a wrong number of fields", "lines with a wrong number of fields"],
+        LineFault::Number => ["line with an invalid number", "lines with an invalid number"],
+        LineFault::Text => ["line with an invalid text", "lines with an invalid text"],
         LineFault::Assignment => ["line with an unknown assignment", "lines with an unknown assignment"],
-        LineFault::Slot => ["line with a slot that cannot be", "lines with a slot that cannot be"],
-        LineFault::Name => ["unknown name", "unknown names"],
+        LineFault::Slot => ["line with an invalid slot", "lines with an invalid slot"],
+        LineFault::Name => ["unknown field name", "unknown field names"],
     }
 }
 
 fn service(service: &AgentService) -> Fact {
     let named = if service.versions.is_empty() { without_version(service) } else { versions(&service.versions) };
-    let rate = format!("{}{TIE}requests a second", short(service.per_second));
+    let rate = format!("{}{TIE}requests per second", short(service.per_second));
     let (processes, routes) =
         (count(service.processes, "process", "processes"), count(service.routes, "route", "routes"));
-    let requests = format!("{} in all", big(service.requests));
+    let requests = format!("{}{TIE}in{TIE}total", big(service.requests));
     Fact::new(&cut(&one_line(&service.name), LABEL), [named, processes, routes, rate, requests].join(", "))
 }
 
-/// What is known of a service that named no version within the last minute.
+/// Returns the text in place of the versions, for a service without requests in the last minute.
 fn without_version(service: &AgentService) -> String {
     const SILENT_SECONDS: u64 = 60;
     match service.silent_seconds {
@@ -181,27 +193,27 @@ fn own(agent: &RunningAgent) -> Vec<Fact> {
     }
     let clock = &agent.clock;
     if let Ok(step) = clock.last_step_seconds {
-        let times = count(usize::try_from(clock.steps).unwrap_or(usize::MAX), "time", "times");
-        items.push(open("clock", format!("set {times}, last by {}{TIE}s; rows go on by the time before", short(step))));
+        let times = counted(clock.steps, "time", "times");
+        let text = format!("set {times}, last by {}{TIE}s; rows continue with the previous time", short(step));
+        items.push(open("clock", text));
     } else if clock.ahead_seconds.abs() > 2.0 {
         items.push(open("clock", format!("rows are {}{TIE}s ahead of the time of day", short(clock.ahead_seconds))));
     }
     let writing = &agent.writing;
-    items.push(Fact::new("written", format!("{} rows", big(writing.rows))));
+    items.push(Fact::new("written", counted(writing.rows, "row", "rows")));
     if let Some(why) = &writing.trouble {
         let waiting = count(writing.waiting, "second waits", "seconds wait");
-        items.push(open("trouble", format!("nothing can be written: {}; {waiting}", one_line(why))));
+        items.push(open("problem", format!("rows cannot be written: {}; {waiting}", one_line(why))));
     }
     if writing.given_up > 0 {
-        items.push(open("given up", format!("{} requests that could not be written", big(writing.given_up))));
+        let requests = counted(writing.given_up, "request", "requests");
+        items.push(open("given up", format!("{requests} that could not be written")));
     }
     items.extend(agent.metrics.as_ref().ok().map(metrics));
     items
 }
 
 fn metrics(metrics: &AgentMetrics) -> Fact {
-    let counted =
-        |number: u64, one: &str, many: &str| format!("{}{TIE}{}", big(number), if number == 1 { one } else { many });
     let text = format!("{}, {}", metrics.url, counted(metrics.scrapes, "scrape answered", "scrapes answered"));
     if metrics.refused == 0 {
         return Fact::new("metrics", text);
@@ -212,18 +224,20 @@ fn metrics(metrics: &AgentMetrics) -> Fact {
 
 fn rulers(rulers: &Reading<AgentRulers>) -> Fact {
     let Ok(rulers) = rulers else {
-        return open("rulers", format!("none: {}", rulers.as_ref().err().map_or("", |why| &why.0)));
+        return open("rulers", format!("not measured: {}", rulers.as_ref().err().map_or("", |why| &why.0)));
     };
     let rates = rulers.per_second.iter().map(|(_, rate)| *rate);
     let (least, most) = (rates.clone().fold(f64::INFINITY, f64::min), rates.fold(0.0, f64::max));
     let rates = if least.round() == most.round() { format!("{most:.0}") } else { format!("{least:.0} to {most:.0}") };
     let kinds = count(rulers.per_second.len(), "ruler", "rulers");
-    let cpu =
-        format!("{} of one CPU of the {} that it may take", percent(rulers.cpu_ratio), percent(rulers.cpu_limit_ratio));
-    let text = format!("{kinds}, {rates} readings a second of each, {cpu}");
-    // A second that ends within a gap has one less.
+    let cpu = format!("{} of one CPU (limit: {})", percent(rulers.cpu_ratio), percent(rulers.cpu_limit_ratio));
+    let text = format!("{kinds}, {rates} readings of each per second, {cpu}");
+    // A second that ends between two readings has one reading less.
     if least < FEW_READINGS - 1.0 {
-        return open("rulers", format!("{text}: fewer than the {FEW_READINGS} that a verdict by them needs"));
+        return open(
+            "rulers",
+            format!("{text}; to compare one version after the other, {FEW_READINGS} per second are needed"),
+        );
     }
     Fact::new("rulers", text)
 }
@@ -234,27 +248,28 @@ fn stored(status: &AgentStatus) -> Vec<Fact> {
         Err(why) => open("file", format!("not known: {why}")),
     };
     let of = |service: &StoredService| {
-        let text = format!("{}, {} requests", versions(&service.versions), big(service.requests));
+        let requests = counted(service.requests, "request", "requests");
+        let text = format!("{}, {requests}", versions(&service.versions));
         Fact::new(&cut(&one_line(&service.name), LABEL), text)
     };
     let mut facts = vec![file];
     match &status.store {
         Ok(store) => {
-            facts.extend(std::iter::once(Fact::new("holds", size(store))).chain(store.services.iter().map(of)))
+            facts.extend(std::iter::once(Fact::new("contains", size(store))).chain(store.services.iter().map(of)))
         }
-        Err(why) => facts.push(open("holds", format!("not known: {why}"))),
+        Err(why) => facts.push(open("contains", format!("not known: {why}"))),
     }
     facts
 }
 
-/// How large a store is, and which time its rows cover.
+/// Returns the size of a store, and the time that its rows cover.
 fn size(store: &AgentStore) -> String {
     let bytes = memory(store.bytes.0 as f64);
     match (&store.first, &store.last) {
         (Ok(first), Ok(last)) => {
             let length = duration(seconds(last.0.saturating_sub(first.0) + 1));
-            format!("{bytes}, {length} up to {}", timestamp::text(*last))
+            format!("{bytes}, {length} until {}", timestamp::text(*last))
         }
-        _ => format!("{bytes}, nothing yet"),
+        _ => format!("{bytes}, no rows yet"),
     }
 }

@@ -11,57 +11,57 @@ use crate::outside::Metric;
 
 const EXAMPLES: &str = "\
 Examples:
-  Listen to the services of this user, until Ctrl-C
+  Listen to this user's services until Ctrl-C
       steady agent
-  As a service of the system, for the web server's group
+  As a system service, for services that run with the group www-data
       steady agent --socket /run/steady/agent.sock --group www-data \\
           --store /var/lib/steady/agent.db
-  How is it doing?
+  Show whether an agent runs, and what it receives and stores
       steady agent status
-  Show the sums to a Prometheus, or whatever scrapes like it, at /metrics
+  Publish the sums at /metrics, for Prometheus and compatible stores
       steady agent --listen 0.0.0.0:9464 --listen-token /etc/steady/token \\
           --listen-cert /etc/steady/cert.pem --listen-key /etc/steady/key.pem
-  An application that cannot be touched, but counts its requests for Prometheus
+  Measure an application that cannot be changed but publishes a request counter
       steady agent --service shop --version v2 \\
           --cgroup /sys/fs/cgroup/system.slice/shop.service \\
           --requests 'http://localhost:8000/metrics#http_requests_total'
 
-Services tell it of their requests by datagrams: by the Python package, or as
-docs/protocol.md says. It keeps sums by second, process, version and route, for
-`steady release compare`.
+Services report each request in a datagram. The Python package does this for
+WSGI and ASGI; docs/protocol.md describes the format. The agent stores sums by
+second, process, version, route and class, for `steady release compare`.
 
 Exit status:
-  0    it was asked to end, and all is written
-  2    wrong usage, or somebody else listens at that socket or address
-  125  it could not go on";
+  0    a signal ended the agent, and all rows are stored
+  2    wrong usage, or the socket, the address or the store cannot be used
+  125  the agent could not continue";
 
 /// The options of `steady agent`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct AgentFlags {
     #[command(subcommand)]
-    pub(crate) question: Option<AgentCommands>,
+    pub(crate) command: Option<AgentCommands>,
 
     #[command(flatten)]
-    pub(crate) place: AgentPlaceFlags,
+    pub(crate) paths: AgentPathFlags,
 
-    /// Let this group send, too: its name or its number [default: this user alone]
+    /// Let members of this group (a name or a number) send too [default: only this user]
     #[arg(long, value_name = "GROUP")]
     pub(crate) group: Option<String>,
 
-    /// Keep rows for so long
+    /// Remove stored rows that are older than this
     #[arg(long, value_name = "TIME", default_value = "1d", value_parser = duration)]
     pub(crate) keep: Nanos,
 
-    /// Keep no more than this on the disk; the oldest rows go first
+    /// The most disk space for the store and its journal; the oldest rows are removed first
     #[arg(long, value_name = "SIZE", default_value = "100MB", value_parser = store_size)]
     pub(crate) store_limit: u64,
 
-    /// Tell so many routes of a service apart; those that come later count as the route (other)
+    /// The number of routes to distinguish in each service; further routes count as the route (other)
     #[arg(long, value_name = "ROUTES", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) routes: u32,
 
-    /// Run no rulers of the agent's own, and look at nothing of the host
+    /// Do not run the agent's own rulers, and do not read the load of the host
     #[arg(long)]
     pub(crate) no_rulers: bool,
 
@@ -71,80 +71,81 @@ pub(crate) struct AgentFlags {
     #[command(flatten)]
     pub(crate) outside: OutsideFlags,
 
-    /// Shift the time of day by the seconds in this file: for tests
+    /// Shift the time of day by the number of seconds in this file (for tests)
     #[arg(long, value_name = "FILE", hide = true)]
     pub(crate) shift: Option<PathBuf>,
 }
 
-/// Where an agent is.
+/// The options that name the agent's socket and store.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct AgentPlaceFlags {
-    /// The socket that services send to [default: STEADY_SOCKET, else steady/agent.sock in XDG_RUNTIME_DIR, else
+pub(crate) struct AgentPathFlags {
+    /// The Unix socket that services send to [default: STEADY_SOCKET, else steady/agent.sock in XDG_RUNTIME_DIR, else
     /// /tmp/steady-UID/agent.sock]
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
 
-    /// The file that rows are kept in [default: steady/agent.db in XDG_DATA_HOME, or in ~/.local/share]
+    /// The database file that stores the rows [default: steady/agent.db in XDG_DATA_HOME, or in ~/.local/share]
     #[arg(long, value_name = "FILE")]
     pub(crate) store: Option<PathBuf>,
 }
 
-/// Where the sums are shown.
+/// The options for publishing metrics.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Metrics, for Prometheus and its like")]
+#[command(next_help_heading = "Metrics for Prometheus and compatible stores")]
 pub(crate) struct ListenFlags {
-    /// Show what is added up at http://ADDRESS/metrics; a port alone is seen on this host only
+    /// Publish the sums at http://ADDRESS/metrics; ADDRESS is IP:PORT, or PORT for connections from this host only
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<ListenAt>,
 
-    /// Show it only to those who send the token in this file, as Authorization: Bearer TOKEN
+    /// Answer only requests that carry the token in this file, as Authorization: Bearer TOKEN
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub(crate) listen_token: Option<PathBuf>,
 
-    /// Show it by https, with the certificate in this file (PEM), and those that vouch for it behind it
+    /// Use https, with the certificate in this file (PEM), followed by its intermediate certificates
     #[arg(long, value_name = "FILE", requires = "listen", requires = "listen_key")]
     pub(crate) listen_cert: Option<PathBuf>,
 
-    /// The key of that certificate (PEM)
+    /// The private key of the certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "listen_cert")]
     pub(crate) listen_key: Option<PathBuf>,
 }
 
-/// What is counted from outside.
+/// The options for a service whose requests and CPU time the agent counts from outside.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "An application that cannot be touched")]
+#[command(next_help_heading = "An application that cannot be changed")]
 pub(crate) struct OutsideFlags {
-    /// Its counter of requests, on a page for Prometheus: http://HOST:PORT/PATH#METRIC, or the same with https; or #METRIC{LABEL="VALUE"}
+    /// The application's counter of requests, on a page in the text format of Prometheus: http://HOST:PORT/PATH#METRIC,
+    /// or the same with https; #METRIC{LABEL="VALUE",...} adds up only the series with these labels
     #[arg(long, value_name = "URL#METRIC", requires = "service")]
     pub(crate) requests: Option<Metric>,
 
-    /// The control group whose CPU time its requests take, a folder below /sys/fs/cgroup
-    #[arg(long, value_name = "FOLDER", requires = "requests", conflicts_with = "pid")]
+    /// The application's control group, a directory below /sys/fs/cgroup: its CPU time is measured
+    #[arg(long, value_name = "DIR", requires = "requests", conflicts_with = "pid")]
     pub(crate) cgroup: Option<PathBuf>,
 
-    /// The process whose CPU time its requests take, with all below it
+    /// The application's process: its CPU time and that of its descendants are measured
     #[arg(long, value_name = "PID", requires = "requests", value_parser = clap::value_parser!(i32).range(1..))]
     pub(crate) pid: Option<i32>,
 
-    /// What it is called
+    /// The name of the application's service
     #[arg(long, value_name = "NAME", requires = "requests")]
     pub(crate) service: Option<String>,
 
-    /// Its version
+    /// The version that the application runs
     #[arg(long, value_name = "NAME", requires = "requests")]
     pub(crate) version: Option<String>,
 
-    /// The label of the metric that names its version, which may change
+    /// The label of the metric that names the version, if the version may change while the agent runs
     #[arg(long, value_name = "LABEL", requires = "requests", conflicts_with = "version")]
     pub(crate) version_label: Option<String>,
 }
 
-/// What the agent has besides listening.
+/// The subcommands of `steady agent`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentCommands {
-    /// Whether an agent runs, what arrives, what is kept
+    /// Show whether an agent runs, and what it receives and stores
     Status(AgentStatusFlags),
-    /// Where the rulers are that services run before a request: a library, its header and its file for pkg-config
+    /// Unpack the library of the rulers that services run before requests, with its header and pkg-config file
     Library(LibraryFlags),
 }
 
@@ -152,18 +153,18 @@ pub(crate) enum AgentCommands {
 #[derive(Debug, Args)]
 pub(crate) struct AgentStatusFlags {
     #[command(flatten)]
-    pub(crate) place: AgentPlaceFlags,
+    pub(crate) paths: AgentPathFlags,
 
     #[command(flatten)]
     pub(crate) output: OutputFlags,
 }
 
-/// A size that a store can keep within.
+/// Parses the size limit of the store, in bytes.
 fn store_size(text: &str) -> Result<u64, String> {
-    /// Less has no room for the names of a few services.
+    /// A smaller store has no space for the names of a few services.
     const LEAST: u64 = 1 << 20;
     match size(text)? {
-        bytes if bytes < LEAST => Err("it must be at least 1 MiB".to_owned()),
+        bytes if bytes < LEAST => Err("the size must be at least 1 MiB".to_owned()),
         bytes => Ok(bytes),
     }
 }
@@ -173,16 +174,17 @@ Examples:
   Build a service in C
       export PKG_CONFIG_PATH=\"$(steady agent library)\"
       cc service.c $(pkg-config --cflags --libs steady_rulers)
-  Put them where they are to stay
+  Install the library for all users
       steady agent library /usr/local/lib/steady
 
-Without a folder they are unpacked into one of this user's in ~/.cache or,
-where that cannot be done, in /var/tmp or /tmp. It prints the folder.";
+Without DIR, the files are unpacked below this user's ~/.cache or, if that
+is not possible, below /var/tmp or /tmp. The directory is printed.";
 
 /// The options of `steady agent library`.
 #[derive(Debug, Args)]
 #[command(after_help = LIBRARY_EXAMPLES)]
 pub(crate) struct LibraryFlags {
-    /// The folder to write them to; it is made where it is missing
+    /// The directory to write the files to; it is created if it does not exist
+    #[arg(value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
 }

@@ -1,17 +1,17 @@
-//! `steady agent`: listens to the services of a host, keeps rows of their requests, and reads them back.
+//! `steady agent`: listens to the services of a host, stores rows of sums over their requests, and reads them back.
 //!
-//! Datagrams are read ([`mod@line`]) and added to the rows of the second that is open ([`table`]); once a second they
-//! are handed to the thread that writes them ([`store`]) and added to what scrapes are shown ([`metrics`]). Threads of
-//! their own run the agent's rulers, count requests from outside and answer scrapes.
+//! The main thread parses datagrams ([`mod@line`]) and adds each request to a row of the current second ([`table`]).
+//! Once a second it passes the rows to the thread that writes the store ([`store`]), and adds them to the published
+//! metrics ([`metrics`]). Further threads run the agent's rulers, count requests from outside, and answer scrapes.
 #![forbid(unsafe_code)]
 
 mod document;
 mod flags;
-mod keeper;
 pub mod line;
 pub mod metrics;
 pub mod outside;
-mod place;
+mod own_rulers;
+mod paths;
 mod record;
 mod run;
 mod serve;
@@ -20,24 +20,24 @@ mod status;
 pub mod store;
 pub mod table;
 pub mod time;
-mod witness;
+mod writing;
 
 use clap::{ArgMatches, FromArgMatches};
 use steady_feature::{Failure, Feature, Session, Status};
 
 use flags::{AgentCommands, AgentFlags};
 
-pub use place::store as store_file;
+pub use paths::store as store_file;
 pub use record::{
     AgentClock, AgentMetrics, AgentOutside, AgentRulers, AgentService, AgentStatus, AgentStore, AgentWriting, Arrived,
     LineFault, RunningAgent, SCHEMA, StoredService,
 };
-pub use run::{AgentError, Event, Settings, ask, run};
+pub use run::{AgentError, Event, Settings, run, running_agent};
 
-/// The feature.
+/// The feature `agent`, as the command line knows it.
 pub const FEATURE: Feature = Feature {
     name: "agent",
-    about: "Listen to services and keep what their requests cost; what they load for that",
+    about: "Listen to services and store the CPU time of their requests",
     flags: Feature::flags_of::<AgentFlags>,
     run: dispatch,
     status: |_| Status::Own,
@@ -48,7 +48,7 @@ pub const FEATURE: Feature = Feature {
 /// Runs the subcommand and returns the exit status.
 fn dispatch(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
     let flags = AgentFlags::from_arg_matches(matches).map_err(|error| Failure::Own(error.to_string()))?;
-    match &flags.question {
+    match &flags.command {
         Some(AgentCommands::Status(flags)) => status::status(flags, session),
         Some(AgentCommands::Library(flags)) => status::library(flags, session),
         None => serve::serve(&flags, session),

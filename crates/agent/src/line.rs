@@ -1,22 +1,22 @@
-//! What services send, as docs/protocol.md has it: bytes in, requests out. Nothing is copied, and whatever arrives is either a line
-//! or a kind of fault.
+//! Parses the datagrams that services send (docs/protocol.md), without copies. Any bytes give lines or faults.
 
 use std::borrow::Cow;
 use std::str;
 
-use crate::record::LineFault;
 use steady_model::{Assignment, RequestProcess, RequestRuler, TimeSlot};
+
+use crate::record::LineFault;
 
 /// The longest datagram, in bytes.
 pub const LONGEST: usize = 65_000;
 /// The longest text as written, in bytes.
 const LONGEST_TEXT: usize = 500;
-/// No request takes longer than a day, in nanoseconds.
+/// The longest time of a request that is accepted: a day, in nanoseconds.
 const LONGEST_REQUEST: u64 = 86_400 * 1_000_000_000;
-/// No slot is longer than a day, in seconds.
+/// The longest slot that is accepted: a day, in seconds.
 const LONGEST_SLOT: u32 = 86_400;
 
-/// A text as it is written in a line, which is the same for the same text always.
+/// A text in its escaped form. Equal texts have the same escaped form, so it serves as a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Text<'a>(&'a str);
 
@@ -26,19 +26,19 @@ impl<'a> Text<'a> {
             return Err(LineFault::Text);
         }
         let text = str::from_utf8(bytes).map_err(|_| LineFault::Text)?;
-        // A carriage return that is not written as such might be of a line's end.
+        // An unescaped carriage return may come from a line that ends with CR LF.
         if text.contains('\r') || text.contains('\\') && !is_escaped(text) {
             return Err(LineFault::Text);
         }
         Ok(Text(text))
     }
 
-    /// As written.
+    /// Returns the text in its escaped form.
     pub fn written(self) -> &'a str {
         self.0
     }
 
-    /// As meant.
+    /// Returns the text without escapes.
     pub fn plain(self) -> Cow<'a, str> {
         let mut pieces = self.0.split('\\');
         let first = pieces.next().unwrap_or("");
@@ -46,7 +46,8 @@ impl<'a> Text<'a> {
             return Cow::Borrowed(first);
         }
         let mut plain = first.to_owned();
-        // Two backslashes in a row have an empty piece between them, and the piece behind them is as it is.
+        // There is an empty piece between two backslashes in a row; the piece after them has no escape at its
+        // beginning.
         while let Some(piece) = pieces.next() {
             let mut letters = piece.chars();
             match letters.next() {
@@ -64,7 +65,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Whether every backslash begins one of the four that mean something.
+/// Returns whether every backslash begins one of the four escapes.
 fn is_escaped(text: &str) -> bool {
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {
@@ -75,41 +76,41 @@ fn is_escaped(text: &str) -> bool {
     true
 }
 
-/// A request as a line tells of it.
+/// A line about a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RequestLine<'a> {
-    /// When it had been answered, in nanoseconds of the monotonic clock.
+    /// The time when the request had been answered, in nanoseconds of the monotonic clock.
     pub end: u64,
-    /// Which request of its process it was, from 1 on.
+    /// The number of the request in its process, from 1.
     pub number: u64,
-    /// The version that answered.
+    /// The version that answered the request.
     pub version: Text<'a>,
-    /// The route.
+    /// The template of the route.
     pub route: Text<'a>,
-    /// The status; 0 where there was none.
+    /// The status of the answer; 0 if there was none.
     pub status: u16,
     /// CPU time in nanoseconds.
     pub cpu: u64,
     /// Wall time in nanoseconds.
     pub wall: u64,
-    /// How its version was decided.
+    /// How the version was decided.
     pub assignment: Assignment,
-    /// The slot that it began in, where slots decide; then always.
+    /// The slot in which the request began; always present if `assignment` is [`Assignment::Slot`], otherwise never.
     pub slot: Option<TimeSlot>,
-    /// How long it waited for a CPU, in nanoseconds, where that is told.
+    /// The time that the thread waited for a CPU during the request, in nanoseconds.
     pub delay: Option<u64>,
-    /// The ruler that ran before it, and how long in nanoseconds.
+    /// The ruler that ran before the request, and its CPU time in nanoseconds.
     pub ruler: Option<(RequestRuler, u64)>,
-    /// The class of the request, which the application knew before it ran. Never the empty text.
+    /// The class of the request, which the application knew before it ran; never the empty text.
     pub class: Option<Text<'a>>,
-    /// Names that are not known.
+    /// The number of fields with an unknown name.
     pub unknown: u32,
 }
 
 /// Cumulative CPU time of a process and of its requests, both in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProcessLine<'a> {
-    /// When both were read, in nanoseconds of the monotonic clock.
+    /// The time when both were read, in nanoseconds of the monotonic clock.
     pub time: u64,
     /// CPU time of all threads of the process since it started.
     pub cpu: u64,
@@ -119,36 +120,36 @@ pub struct ProcessLine<'a> {
     pub slot: Option<TimeSlot>,
     /// The version that answered all requests since the previous reading.
     pub version: Option<Text<'a>>,
-    /// Names that are not known.
+    /// The number of fields with an unknown name.
     pub unknown: u32,
 }
 
-/// A line.
+/// A line of a datagram, after the first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Line<'a> {
-    /// One request.
+    /// A request that was answered (`r`).
     Request(RequestLine<'a>),
-    /// CPU time of the process.
+    /// A reading of the CPU time of the process (`c`).
     Process(ProcessLine<'a>),
-    /// So many lines were dropped.
+    /// The number of lines that the process dropped (`l`).
     Lost(u64),
 }
 
-/// A datagram of which it is known who speaks.
+/// A datagram whose first line is valid.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<'a> {
-    /// The service.
+    /// The name of the service.
     pub service: Text<'a>,
-    /// The process.
+    /// The process that sent the datagram.
     pub process: RequestProcess,
     rest: &'a [u8],
 }
 
 impl<'a> Datagram<'a> {
-    /// Reads who speaks.
+    /// Parses the first line of a datagram.
     ///
     /// # Errors
-    /// [`LineFault::TooLong`], [`LineFault::Protocol`] or [`LineFault::Head`]: nothing of it counts.
+    /// [`LineFault::TooLong`], [`LineFault::Protocol`] or [`LineFault::Head`]; the whole datagram must then be ignored.
     pub fn of(bytes: &'a [u8]) -> Result<Self, LineFault> {
         if bytes.len() > LONGEST {
             return Err(LineFault::TooLong);
@@ -168,7 +169,7 @@ impl<'a> Datagram<'a> {
         read().map_err(|_: LineFault| LineFault::Head)
     }
 
-    /// Its lines, one after the other.
+    /// Parses the lines after the first, one at a time.
     pub fn lines(self) -> impl Iterator<Item = Result<Line<'a>, LineFault>> {
         let mut rest = self.rest;
         std::iter::from_fn(move || {
@@ -182,7 +183,7 @@ impl<'a> Datagram<'a> {
     }
 }
 
-/// Bytes up to a mark, and those behind it.
+/// Returns the bytes before the first occurrence of a byte, and those after it.
 fn cut(bytes: &[u8], mark: u8) -> (&[u8], &[u8]) {
     match memchr::memchr(mark, bytes) {
         Some(place) => (&bytes[..place], &bytes[place + 1..]),
@@ -190,10 +191,10 @@ fn cut(bytes: &[u8], mark: u8) -> (&[u8], &[u8]) {
     }
 }
 
-/// The fields of a line.
+/// The fields of a line that have not been read yet; `None` after the last one.
 struct Fields<'a>(Option<&'a [u8]>);
 
-/// A `NAME=VALUE` field.
+/// A field of the form `NAME=VALUE`.
 struct Named<'a> {
     name: &'a [u8],
     value: &'a [u8],
@@ -241,7 +242,7 @@ fn small<T: TryFrom<u64>>(digits: &[u8]) -> Result<T, LineFault> {
     T::try_from(number(digits)?).map_err(|_| LineFault::Number)
 }
 
-/// A time that a request may take.
+/// Parses the time of a request in nanoseconds; at most a day.
 fn time(digits: &[u8]) -> Result<u64, LineFault> {
     let time = number(digits)?;
     if time > LONGEST_REQUEST { Err(LineFault::Number) } else { Ok(time) }
@@ -286,7 +287,7 @@ fn request<'a>(fields: &mut Fields<'a>) -> Result<RequestLine<'a>, LineFault> {
     match line.assignment {
         Assignment::Slot if line.slot.is_none() => Err(LineFault::Slot),
         Assignment::Slot => Ok(line),
-        // Where slots decide nothing it says nothing.
+        // A slot has no meaning unless slots decide the version.
         _ => Ok(RequestLine { slot: None, ..line }),
     }
 }
@@ -310,7 +311,7 @@ fn process<'a>(fields: &mut Fields<'a>) -> Result<ProcessLine<'a>, LineFault> {
     Ok(line)
 }
 
-/// Takes a field that has a name.
+/// Stores the value of a `NAME=VALUE` field in a request's line.
 fn named<'a>(line: &mut RequestLine<'a>, &Named { name, value }: &Named<'a>) -> Result<(), LineFault> {
     match name {
         b"class" => line.class = Some(Text::of(value)?).filter(|class| !class.written().is_empty()),
@@ -338,10 +339,10 @@ fn slot(value: &[u8]) -> Result<TimeSlot, LineFault> {
     let (seconds, begin) = cut(value, b':');
     let slot: Result<TimeSlot, LineFault> =
         small(seconds).and_then(|seconds| Ok(TimeSlot { seconds, begin: number(begin)? }));
-    let can_be = |slot: &TimeSlot| {
+    let is_possible = |slot: &TimeSlot| {
         (1..=LONGEST_SLOT).contains(&slot.seconds) && slot.begin.is_multiple_of(u64::from(slot.seconds))
     };
-    slot.ok().filter(can_be).ok_or(LineFault::Slot)
+    slot.ok().filter(is_possible).ok_or(LineFault::Slot)
 }
 
 #[cfg(test)]
@@ -350,7 +351,7 @@ mod tests {
 
     use super::*;
 
-    /// The lines of a datagram of the service `shop`.
+    /// Parses lines in a datagram of the service `shop`.
     fn lines(text: &str) -> Vec<Result<String, LineFault>> {
         let datagram = format!("steady/1\tshop\t77\t123\n{text}");
         let read = Datagram::of(datagram.as_bytes()).unwrap();
@@ -361,7 +362,7 @@ mod tests {
     fn one(line: &str) -> Result<RequestLine<'_>, LineFault> {
         read_line(line.as_bytes()).map(|line| match line {
             Line::Request(line) => line,
-            Line::Process(_) | Line::Lost(_) => panic!("no request"),
+            Line::Process(_) | Line::Lost(_) => panic!("the line is not a request"),
         })
     }
 
@@ -420,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_has_its_kind_and_the_rest_counts_all_the_same() {
+    fn each_fault_has_its_kind_and_further_lines_are_read() {
         use LineFault::{Assignment as Way, Fields, Letter, Number, Slot, Text as Written};
         let cases = [
             ("r\t5\t1\tv\t/\t200\t1\t1", Fields),
@@ -453,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_of_others_are_told_apart() {
+    fn datagrams_with_an_invalid_first_line_are_refused() {
         let fault = |bytes: &[u8]| Datagram::of(bytes).unwrap_err();
         assert_eq!(fault(b"steady/2\tshop\t1\t1\n"), LineFault::Protocol);
         for other in [
@@ -469,14 +470,14 @@ mod tests {
         assert_eq!(fault(&[b'\n'; LONGEST + 1]), LineFault::TooLong);
     }
 
-    /// As services write texts.
+    /// Escapes a text as services do.
     fn written(text: &str) -> String {
         text.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r")
     }
 
     proptest! {
         #[test]
-        fn texts_come_back(text in "(\\PC|[\\\\trn\t\n\r\"'\u{0}]){0,60}") {
+        fn escaped_texts_are_restored(text in "(\\PC|[\\\\trn\t\n\r\"'\u{0}]){0,60}") {
             let written = written(&text);
             let read = Text::of(written.as_bytes()).unwrap();
             let plain = read.plain();
@@ -484,14 +485,14 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn no_bytes_make_the_parser_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             if let Ok(datagram) = Datagram::of(&bytes) {
                 datagram.lines().for_each(drop);
             }
         }
 
         #[test]
-        fn no_line_makes_it_panic(text in "((r|l|c|q)(\t(\\PC{0,4}|[0-9]{1,21}|slot|none|slot=[0-9]{1,3}:[0-9]{1,20}|ruler=(alu)?:[0-9]{0,5}|delay=[0-9]*|class=.?|version=.?)){0,12}\n?){0,9}") {
+        fn no_line_makes_the_parser_panic(text in "((r|l|c|q)(\t(\\PC{0,4}|[0-9]{1,21}|slot|none|slot=[0-9]{1,3}:[0-9]{1,20}|ruler=(alu)?:[0-9]{0,5}|delay=[0-9]*|class=.?|version=.?)){0,12}\n?){0,9}") {
             for line in lines(&text) {
                 drop(line);
             }

@@ -1,4 +1,5 @@
-//! What is reported of an agent and its store. The agent writes [`RunningAgent`] to its status file.
+//! The status of an agent and its store. The agent writes [`RunningAgent`] to its status file; `steady agent status`
+//! adds the facts about the store.
 
 use std::collections::BTreeMap;
 
@@ -9,36 +10,36 @@ use steady_model::{Bytes, Reading, RequestRuler, Timestamp};
 use steady_render::json::Schema;
 use steady_render::timestamp;
 
-/// The schema of [`AgentStatus`] in JSON.
+/// The schema of the JSON of [`AgentStatus`].
 pub const SCHEMA: Schema = Schema { name: "steady.agent/1", what: "the status of an agent" };
 
-/// What may be wrong with what services send.
+/// The faults that a datagram or a line of it may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LineFault {
     /// A datagram of another version of the protocol.
     Protocol,
-    /// A datagram whose first line does not say who speaks.
+    /// A datagram whose first line does not name the protocol, the service and the process.
     Head,
-    /// A datagram that is too long.
+    /// A datagram that is longer than the protocol allows.
     TooLong,
-    /// A line that begins with another letter.
+    /// A line whose first letter is not one of the protocol's.
     Letter,
-    /// A line with too few fields, or too many.
+    /// A line with too few or too many fields.
     Fields,
-    /// A number that is none, or cannot be.
+    /// A number that is malformed or out of range.
     Number,
-    /// A text that is no UTF-8, too long, or has a backslash that means nothing.
+    /// A text that is not valid UTF-8, too long, or has an unknown escape sequence.
     Text,
-    /// A way to decide versions that is not known.
+    /// An unknown value of the field `ASSIGNMENT`.
     Assignment,
-    /// A slot that is missing, or cannot be.
+    /// A slot that is missing or impossible.
     Slot,
-    /// Not a fault of the line, which counts all the same: a name in it that is not known.
+    /// An unknown field name. The rest of the line is used.
     Name,
 }
 
 impl LineFault {
-    /// Every kind.
+    /// All faults, in the order of [`LineFault::index`].
     pub const ALL: [LineFault; 10] = [
         LineFault::Protocol,
         LineFault::Head,
@@ -52,7 +53,7 @@ impl LineFault {
         LineFault::Name,
     ];
 
-    /// Its name in JSON.
+    /// Returns the name of the fault in JSON and in metrics.
     pub fn name(self) -> &'static str {
         match self {
             LineFault::Protocol => "protocol",
@@ -68,204 +69,205 @@ impl LineFault {
         }
     }
 
-    /// The position in [`LineFault::ALL`].
+    /// Returns the position of the fault in [`LineFault::ALL`].
     pub fn index(self) -> usize {
         self as usize
     }
 }
 
-/// What has arrived at the agent since it began.
+/// Counts of what the agent has received since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Arrived {
-    /// Datagrams.
+    /// Datagrams received, valid or not.
     pub datagrams: u64,
-    /// Lines of requests that were taken.
+    /// Requests received in valid lines.
     pub requests: u64,
-    /// What was wrong, in the order of [`LineFault::ALL`]; in JSON by their names.
+    /// Faults, in the order of [`LineFault::ALL`]; in JSON by their names.
     #[serde(with = "by_fault")]
     #[schemars(with = "BTreeMap<String, u64>")]
     pub faults: [u64; LineFault::ALL.len()],
-    /// Lines that services say they have dropped.
+    /// Lines that services report as dropped.
     pub lost: u64,
-    /// Requests that are not in rows of their own, for their service, version or route was one too many.
+    /// Requests beyond a limit of services, versions, routes or classes: left out, or counted under `(other)`.
     pub folded: u64,
-    /// Requests whose end could not be: the time of receipt stands in its place.
+    /// Requests with an impossible end time, which the time of receipt replaces.
     pub ends_replaced: u64,
 }
 
-/// A service that the agent has heard of lately.
+/// A service that the agent has received datagrams from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentService {
-    /// Its name.
+    /// The name of the service.
     pub name: String,
-    /// Its versions.
+    /// Versions of the last minute.
     pub versions: Vec<String>,
-    /// How many routes it has.
+    /// The number of routes used in the last minute.
     pub routes: usize,
-    /// Processes that have answered within the last minute.
+    /// The number of processes that have sent a datagram in the last minute.
     pub processes: usize,
-    /// Requests a second, over the last ten seconds.
+    /// Requests per second, over the last ten seconds.
     #[serde(rename = "requests_per_second")]
     pub per_second: f64,
-    /// Requests since the agent began.
+    /// Requests since the agent started.
     pub requests: u64,
-    /// Seconds since its last datagram.
+    /// Seconds since the last datagram of the service.
     pub silent_seconds: u64,
 }
 
-/// The agent's own rulers, over the last seconds.
+/// The agent's own rulers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentRulers {
-    /// Readings a second of each; in JSON by their names.
+    /// Readings per second of each ruler, in the last second; in JSON by their names.
     #[serde(rename = "readings_per_second", with = "by_ruler")]
     #[schemars(with = "BTreeMap<String, f64>")]
     pub per_second: Vec<(RequestRuler, f64)>,
-    /// The share of one CPU that they take, with the host's state.
+    /// The share of one CPU that the thread of the rulers uses, smoothed over the last seconds. The thread also reads
+    /// the load of the host.
     pub cpu_ratio: f64,
-    /// The most that they may take.
+    /// The largest share of one CPU that the thread may use.
     pub cpu_limit_ratio: f64,
 }
 
-/// The time of day, as the agent sees it.
+/// The steps of the time of day, and the time that the rows use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentClock {
-    /// How often it was set since the agent began.
+    /// How often the time of day was set since the agent started.
     pub steps: u64,
-    /// By how many seconds it was set last.
+    /// The size of the last step, in seconds; positive if the time of day was set forward.
     pub last_step_seconds: Reading<f64>,
-    /// How far the store's time is ahead of the time of day.
+    /// How far the time of the rows is ahead of the time of day, in seconds.
     pub ahead_seconds: f64,
 }
 
-/// How the writing goes.
+/// What the agent has written to the store, and what it could not write.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentWriting {
-    /// Rows written.
+    /// Rows written since the agent started.
     pub rows: u64,
-    /// Writes that failed.
+    /// Attempts to write that failed.
     pub failures: u64,
-    /// What the last one failed for, unless one has succeeded since.
+    /// The error of the last attempt, if it failed.
     pub trouble: Option<String>,
-    /// Seconds that wait to be written.
+    /// Batches that wait to be written; there is usually one for each second.
     pub waiting: usize,
-    /// Requests that were given up, for there was no room to wait.
+    /// Requests that were given up because too many rows waited.
     pub given_up: u64,
 }
 
-/// What is counted from outside.
+/// The service whose requests are counted from outside.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentOutside {
-    /// The service.
+    /// The name of the service.
     pub service: String,
-    /// Its version now, where it is known.
+    /// The version of the last requests, if known.
     pub version: Option<String>,
-    /// How often its counter was read.
+    /// Attempts to read the counter and the CPU time.
     pub readings: u64,
-    /// How often that failed, or told nothing that could be used.
+    /// Attempts that failed, or gave values that cannot be used.
     pub failures: u64,
-    /// What it failed for, unless it has worked since.
+    /// The error of the last attempt, if it failed.
     pub trouble: Option<String>,
-    /// Requests counted.
+    /// Requests counted since the agent started.
     pub requests: u64,
 }
 
-/// How what the agent adds up is shown as metrics.
+/// The publication of metrics.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentMetrics {
-    /// Where.
+    /// The URL of the metrics.
     pub url: String,
-    /// Scrapes that were answered with all of the page.
+    /// Scrapes that were answered with a complete page.
     pub scrapes: u64,
-    /// Requests that did not show the token.
+    /// Requests without the correct token.
     pub refused: u64,
 }
 
-/// An agent that runs, or did when it last said so.
+/// The status of a running agent, which it writes once a second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunningAgent {
-    /// Its process.
+    /// The process ID of the agent.
     pub pid: u32,
-    /// Since when.
+    /// The time when the agent started.
     #[serde(with = "timestamp")]
     #[schemars(with = "String")]
     pub since: Timestamp,
-    /// For how many seconds.
+    /// The time since the agent started, in seconds.
     #[serde(rename = "running_seconds")]
     pub seconds: u64,
-    /// The file of its store.
+    /// The path of the store.
     pub store: String,
-    /// What has arrived.
+    /// Counts of what the agent has received.
     pub arrived: Arrived,
-    /// Services.
+    /// The services that the agent has received datagrams from.
     pub services: Vec<AgentService>,
-    /// Its rulers.
+    /// The agent's own rulers.
     pub rulers: Reading<AgentRulers>,
-    /// The clock.
+    /// Steps of the time of day.
     pub clock: AgentClock,
-    /// The store.
+    /// What the agent has written to the store.
     pub writing: AgentWriting,
-    /// What is counted from outside.
+    /// The service whose requests are counted from outside.
     pub outside: Reading<AgentOutside>,
-    /// Where its sums are shown.
+    /// The publication of metrics.
     pub metrics: Reading<AgentMetrics>,
-    /// The most memory that it has needed.
+    /// The largest resident memory of the agent since it started.
     #[serde(rename = "peak_memory_bytes")]
     pub peak_memory: Reading<Bytes>,
 }
 
-/// A service in the store.
+/// A service whose rows are in the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StoredService {
-    /// Its name.
+    /// The name of the service.
     pub name: String,
-    /// Its versions.
+    /// Its versions, the most recently used one last.
     pub versions: Vec<String>,
-    /// The first second of which there are rows.
+    /// The first second with requests of the service.
     #[serde(with = "timestamp")]
     #[schemars(with = "String")]
     pub first: Timestamp,
-    /// The last.
+    /// The last second with requests of the service.
     #[serde(with = "timestamp")]
     #[schemars(with = "String")]
     pub last: Timestamp,
-    /// Requests.
+    /// The number of its requests in the store; a minute whose rows were removed in part counts as a whole.
     pub requests: u64,
 }
 
-/// What is in the store.
+/// The contents of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AgentStore {
-    /// How large it is.
+    /// The size of the store with its journal.
     #[serde(rename = "size_bytes")]
     pub bytes: Bytes,
-    /// The first second that anything is kept of.
+    /// The first second with rows.
     #[serde(serialize_with = "moment")]
     #[schemars(with = "Reading<String>")]
     pub first: Reading<Timestamp>,
-    /// The last.
+    /// The last second with rows.
     #[serde(serialize_with = "moment")]
     #[schemars(with = "Reading<String>")]
     pub last: Reading<Timestamp>,
-    /// Services.
+    /// The services whose rows are in the store.
     pub services: Vec<StoredService>,
 }
 
 /// The answer of `steady agent status`. Its fields are those of its JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct AgentStatus {
-    /// Whether an agent runs.
+    /// Whether an agent listens at the socket.
     pub running: bool,
-    /// The socket that was asked about.
+    /// The path of the socket.
     pub socket: String,
-    /// The agent behind it; the reason where none runs.
+    /// The status of the agent; not available, with the reason, if no agent runs.
     pub agent: Reading<RunningAgent>,
-    /// The store's file; the reason where it is not known.
+    /// The path of the store; not available, with the reason, if it is not known.
     pub store_path: Reading<String>,
-    /// What is in it; the reason where it cannot be read.
+    /// The contents of the store; not available, with the reason, if it cannot be read.
     pub store: Reading<AgentStore>,
 }
 
-/// A time of day as RFC 3339 has it, or why there is none.
+/// Serializes a time of day in the format of RFC 3339, or the reason why there is none.
 fn moment<S: Serializer>(at: &Reading<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
     at.as_ref().map(|at| timestamp::text(*at)).serialize(serializer)
 }

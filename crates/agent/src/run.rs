@@ -1,4 +1,5 @@
-//! The agent as a whole: it listens and adds up, once a second hands over what was gathered, and tells of itself.
+//! The agent's main loop: it receives datagrams and adds them up, passes the rows on once a second, and writes the
+//! status file.
 
 use std::fs;
 use std::io;
@@ -7,140 +8,150 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
-use crate::record::RunningAgent;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use steady_linux::datagrams::Datagrams;
 use steady_linux::{Root, host, process, procfs};
 use steady_model::{Absent, Reading, Timestamp};
 use thiserror::Error;
 
-use crate::keeper::Keeper;
 use crate::line::LONGEST;
 use crate::metrics::{ListenPlan, Metrics, Server};
 use crate::outside::{Outside, OutsidePlan};
+use crate::own_rulers::OwnRulers;
+use crate::record::RunningAgent;
 use crate::socket::{Socket, SocketError, is_listened_to, status_file};
 use crate::store::{Batch, Keep, StoreError, Writer};
 use crate::table::{Limits, Now, Table};
-use crate::time::{Clocks, SECOND, Stop, Watch, seconds_ahead};
-use crate::witness::Witness;
+use crate::time::{ClockWatch, Clocks, SECOND, Stop, seconds_ahead};
+use crate::writing::WriterThread;
 
-/// Datagrams that are read at once: more than the kernel keeps waiting, unless it was told otherwise.
-const AT_ONCE: usize = 16;
-/// Batches of datagrams that are read before it is seen whether the second is over.
+/// Datagrams that one system call reads: more than the kernel queues for a Unix socket by default (unix(7),
+/// `net.unix.max_dgram_qlen`).
+const BATCH_LENGTH: usize = 16;
+/// Batches of datagrams that are read before the loop polls for a signal again.
 const BATCHES: usize = 8;
 
-/// What the agent is to do.
+/// The settings of an agent.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where services send to.
+    /// The path of the socket that services send to.
     pub socket: PathBuf,
-    /// The group that may, besides this user.
+    /// The number of a group whose members may send too; without it, only this user may.
     pub group: Option<u32>,
-    /// The file of the store.
+    /// The path of the store.
     pub store: PathBuf,
-    /// How much is kept.
+    /// The limits of the store: age and size.
     pub keep: Keep,
-    /// What bounds the memory.
+    /// The limits of the table of rows in memory.
     pub limits: Limits,
-    /// What is counted from outside.
+    /// The service whose requests are counted from outside.
     pub outside: Option<OutsidePlan>,
-    /// Whether the agent's own rulers run; without them there is nothing of the host either.
+    /// Whether the agent's own rulers run; without them, the load of the host is not read either.
     pub rulers: bool,
-    /// Where its sums are shown as metrics.
+    /// The address at which metrics are published.
     pub listen: Option<ListenPlan>,
-    /// A file with seconds by which the time of day is shifted: for tests of what happens when it is set.
+    /// A file with the number of seconds by which the time of day is shifted, to test steps of the clock.
     pub shift: Option<PathBuf>,
 }
 
-/// What somebody should hear of.
+/// An event that the user should know of.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// It listens.
+    /// The agent listens at its socket.
     Listening,
-    /// It shows metrics at this address.
-    Shown(String),
-    /// Nothing can be written, for this reason; it goes on and tries again.
-    NotWritten(String),
-    /// It can be written again; so many requests were given up in all.
-    Written {
-        /// How many.
+    /// The agent publishes metrics at this URL.
+    Publishing(String),
+    /// Rows cannot be written, for this reason; the agent continues and tries again.
+    WriteFailed(String),
+    /// Rows can be written again.
+    WriteResumed {
+        /// Requests that were given up since the agent started, because too many rows waited.
         given_up: u64,
     },
-    /// The time of day was set, by so many seconds.
+    /// The time of day was set, by this number of seconds.
     Stepped(f64),
-    /// What is counted from outside cannot be, for this reason.
-    NotCounted(String),
-    /// It can be counted again.
-    Counted,
+    /// Requests cannot be counted from outside, for this reason.
+    CountFailed(String),
+    /// Requests can be counted from outside again.
+    CountResumed,
 }
 
-/// Why the agent does not run, or ran and could not end well.
+/// The reason why the agent could not start, or could not end normally.
 #[derive(Debug, Error)]
 pub enum AgentError {
-    /// Of its socket.
+    /// The socket cannot be used.
     #[error("'{path}': {error}")]
     Socket {
-        /// Where.
+        /// The path of the socket.
         path: String,
-        /// Why.
+        /// What is wrong with it.
         error: SocketError,
     },
-    /// Of its store.
+    /// The store cannot be used.
     #[error("'{path}': {error}")]
     Store {
-        /// Where.
+        /// The path of the store.
         path: String,
-        /// Why.
+        /// What is wrong with it.
         error: StoreError,
     },
-    /// What is to be counted from outside cannot be.
+    /// The application that should be counted from outside cannot be read.
     #[error("{0}")]
     Outside(String),
-    /// Metrics cannot be shown where and as they were to be.
+    /// Metrics cannot be published as requested.
     #[error("{0}")]
     Listen(String),
-    /// What was gathered last could not be written.
-    #[error("the last {rows} rows, of {requests} requests, could not be written: {why}")]
+    /// The last rows could not be written.
+    #[error(
+        "the last {rows} row{ending}, of {requests} request{request_ending}, could not be written: {why}",
+        ending = plural(*.rows as u64),
+        request_ending = plural(*.requests)
+    )]
     Unwritten {
-        /// How many rows: of requests, rulers, processes and the host.
+        /// The number of lost rows: those of requests, rulers, processes and the host.
         rows: usize,
-        /// How many requests they tell of.
+        /// The number of requests in these rows.
         requests: u64,
-        /// Why.
+        /// The error of the last attempt.
         why: String,
     },
-    /// A thread that it needs could not be started.
+    /// A thread could not be started.
     #[error("a thread could not be started: {0}")]
     Thread(io::Error),
-    /// What the system says.
+    /// A system call failed.
     #[error("{0}")]
     System(#[from] io::Error),
 }
 
-/// Runs until `stop` can be read; `tell` hears of what happens.
+/// The ending of a regular plural.
+fn plural(number: u64) -> &'static str {
+    if number == 1 { "" } else { "s" }
+}
+
+/// Runs an agent until `stop` is readable, and passes its events to `report`.
 ///
 /// # Errors
 /// [`AgentError`]
-pub fn run(settings: &Settings, stop: &OwnedFd, tell: &mut dyn FnMut(Event)) -> Result<(), AgentError> {
+pub fn run(settings: &Settings, stop: &OwnedFd, report: &mut dyn FnMut(Event)) -> Result<(), AgentError> {
     let socket = Socket::listen(&settings.socket, settings.group);
-    let socket = socket.map_err(|error| AgentError::Socket { path: shown(&settings.socket), error })?;
+    let socket = socket.map_err(|error| AgentError::Socket { path: display(&settings.socket), error })?;
     let mut agent = Agent::new(settings)?;
-    tell(Event::Listening);
-    if let Some((_, server)) = &agent.shown {
-        tell(Event::Shown(server.told().url));
+    report(Event::Listening);
+    if let Some((_, server)) = &agent.published {
+        report(Event::Publishing(server.status().url));
     }
-    // Services do not wait: what finds no room in the kernel's short queue is dropped.
+    // Services do not wait: they drop datagrams while the kernel's short queue is full.
     process::wake_soon();
-    let listened = agent.listen(&socket, stop, tell);
-    let ended = agent.end(tell);
+    let listened = agent.listen(&socket, stop, report);
+    let ended = agent.end(report);
     listened.and(ended)
 }
 
-fn shown(path: &Path) -> String {
+fn display(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// An agent that runs.
+/// The state of a running agent.
 struct Agent<'a> {
     settings: &'a Settings,
     clocks: Clocks,
@@ -148,18 +159,18 @@ struct Agent<'a> {
     began: Now,
     second: u64,
     table: Table,
-    watch: Watch,
+    clock_watch: ClockWatch,
     stop: Arc<Stop>,
-    keeper: Keeper,
-    witness: Option<Witness>,
+    writer: WriterThread,
+    own_rulers: Option<OwnRulers>,
     outside: Option<Outside>,
-    shown: Option<(Arc<Metrics>, Server)>,
+    published: Option<(Arc<Metrics>, Server)>,
     events: Receiver<Event>,
 }
 
 impl<'a> Agent<'a> {
     fn new(settings: &'a Settings) -> Result<Self, AgentError> {
-        let failed = |error| AgentError::Store { path: shown(&settings.store), error };
+        let failed = |error| AgentError::Store { path: display(&settings.store), error };
         let (root, clocks) = (Root::default(), Clocks::new(settings.shift.clone()));
         let host = procfs::hostname(&root).unwrap_or_else(|_| "localhost".to_owned());
         let mut writer = Writer::open(&settings.store, settings.keep).map_err(failed)?;
@@ -173,11 +184,11 @@ impl<'a> Agent<'a> {
         let (sender, events) = channel();
         let stop = Arc::new(Stop::default());
         let outside =
-            settings.outside.as_ref().map(|plan| Outside::begin(plan, ahead, Arc::clone(&stop), sender.clone()));
+            settings.outside.as_ref().map(|plan| Outside::start(plan, ahead, Arc::clone(&stop), sender.clone()));
         let outside = outside.transpose().map_err(AgentError::Outside)?;
-        let shown = settings.listen.as_ref().map(|plan| show(plan, settings.limits, began)).transpose()?;
-        let witness = settings.rulers.then(|| Witness::begin(ahead, monotonic, Arc::clone(&stop))).transpose();
-        let witness = witness.map_err(AgentError::Thread)?;
+        let published = settings.listen.as_ref().map(|plan| publish(plan, settings.limits, began)).transpose()?;
+        let own_rulers = settings.rulers.then(|| OwnRulers::start(ahead, monotonic, Arc::clone(&stop))).transpose();
+        let own_rulers = own_rulers.map_err(AgentError::Thread)?;
         Ok(Agent {
             settings,
             clocks,
@@ -185,12 +196,12 @@ impl<'a> Agent<'a> {
             began,
             second: began.second(),
             table: Table::new(settings.limits),
-            watch: Watch::new(ahead, by_day),
+            clock_watch: ClockWatch::new(ahead, by_day),
             stop,
-            keeper: Keeper::begin(writer, sender).map_err(AgentError::Thread)?,
-            witness,
+            writer: WriterThread::start(writer, sender).map_err(AgentError::Thread)?,
+            own_rulers,
             outside,
-            shown,
+            published,
             events,
         })
     }
@@ -199,10 +210,10 @@ impl<'a> Agent<'a> {
         Now { monotonic: self.clocks.monotonic(), ahead: self.began.ahead }
     }
 
-    fn listen(&mut self, socket: &Socket, stop: &OwnedFd, tell: &mut dyn FnMut(Event)) -> Result<(), AgentError> {
-        // A byte more than may be: what fills it is too long.
-        let mut room = Datagrams::new(AT_ONCE, LONGEST + 1);
-        self.tell_status(socket, tell);
+    fn listen(&mut self, socket: &Socket, stop: &OwnedFd, report: &mut dyn FnMut(Event)) -> Result<(), AgentError> {
+        // One byte more than a datagram may have, so that a datagram that is too long is recognized.
+        let mut buffer = Datagrams::new(BATCH_LENGTH, LONGEST + 1);
+        self.report_status(socket, report);
         loop {
             let left = SECOND - self.now().monotonic % SECOND;
             let timeout = Timespec { tv_sec: 0, tv_nsec: left.min(SECOND - 1) as _ };
@@ -213,11 +224,11 @@ impl<'a> Agent<'a> {
             }
             let stops = !files[1].revents().is_empty();
             for _ in 0..BATCHES {
-                // Before what is of the new second is added.
+                // Rows of the previous second must be passed on before requests of the new one are added.
                 if self.now().second() != self.second {
-                    self.tick(socket, tell);
+                    self.tick(socket, report);
                 }
-                if self.receive(socket, &mut room)? < AT_ONCE {
+                if self.receive(socket, &mut buffer)? < BATCH_LENGTH {
                     break;
                 }
             }
@@ -227,11 +238,11 @@ impl<'a> Agent<'a> {
         }
     }
 
-    /// Takes in what waits; how many datagrams that was.
-    fn receive(&mut self, socket: &Socket, room: &mut Datagrams) -> Result<usize, AgentError> {
-        let received = room.receive(socket)?;
+    /// Adds one batch of datagrams to the table, and returns their number.
+    fn receive(&mut self, socket: &Socket, buffer: &mut Datagrams) -> Result<usize, AgentError> {
+        let received = buffer.receive(socket)?;
         let now = self.now();
-        for datagram in room.all() {
+        for datagram in buffer.all() {
             match datagram {
                 Some(datagram) => self.table.take_in(datagram, now),
                 None => self.table.too_long(),
@@ -243,106 +254,109 @@ impl<'a> Agent<'a> {
         Ok(received)
     }
 
-    /// A second is over.
-    fn tick(&mut self, socket: &Socket, tell: &mut dyn FnMut(Event)) {
+    /// Ends the current second: passes its rows on, checks the time of day, and writes the status.
+    fn tick(&mut self, socket: &Socket, report: &mut dyn FnMut(Event)) {
         self.hand_over();
         self.second = self.now().second();
         self.table.tick();
-        if let Some(step) = self.watch.look(self.clocks.ahead()) {
-            tell(Event::Stepped(step));
+        if let Some(step) = self.clock_watch.check(self.clocks.ahead()) {
+            report(Event::Stepped(step));
         }
-        self.tell_status(socket, tell);
+        self.report_status(socket, report);
     }
 
-    /// Has what was gathered written.
+    /// Passes all rows since the last call to the metrics and to the thread that writes the store.
     fn hand_over(&mut self) {
         let mut services = self.table.take(&self.host);
         services.extend(self.outside.as_ref().and_then(|outside| outside.fetch(&self.host)));
-        let (rulers, seconds) = self.witness.as_ref().map(Witness::fetch).unwrap_or_default();
+        let (rulers, seconds) = self.own_rulers.as_ref().map(OwnRulers::fetch).unwrap_or_default();
         let batch = Batch { second: self.second, host: self.host.clone(), services, rulers, seconds };
-        if let Some((metrics, _)) = &self.shown {
-            metrics.add(&batch, self.table.arrived(), self.keeper.told().given_up);
+        if let Some((metrics, _)) = &self.published {
+            metrics.add(&batch, self.table.arrived(), self.writer.status().given_up);
         }
         if batch.is_empty() {
             return;
         }
-        if let Some(batch) = self.keeper.hand_over(batch) {
+        if let Some(batch) = self.writer.hand_over(batch) {
             self.table.give_up(&batch.services);
-            if let Some((metrics, _)) = &self.shown {
+            if let Some((metrics, _)) = &self.published {
                 metrics.give_up(&batch.services);
             }
         }
     }
 
-    /// Tells what has happened, and then writes what is told of this agent where those find it who ask: nothing that
-    /// stands there has not been said.
-    fn tell_status(&self, socket: &Socket, tell: &mut dyn FnMut(Event)) {
+    /// Reports pending events, and then replaces the status file. The status is read first, so every problem that the
+    /// file mentions has been reported on standard error before.
+    fn report_status(&self, socket: &Socket, report: &mut dyn FnMut(Event)) {
         let now = self.now();
         let status = RunningAgent {
             pid: std::process::id(),
             since: Timestamp(self.began.second()),
             seconds: (now.monotonic - self.began.monotonic) / SECOND,
-            store: shown(&self.settings.store),
+            store: display(&self.settings.store),
             arrived: *self.table.arrived(),
             services: self.table.services(now),
-            rulers: self.witness.as_ref().map_or_else(|| Err(Absent::because("--no-rulers was given")), Witness::told),
-            clock: self.watch.told(),
-            writing: self.keeper.told(),
+            rulers: self
+                .own_rulers
+                .as_ref()
+                .map_or_else(|| Err(Absent::because("--no-rulers was given")), OwnRulers::status),
+            clock: self.clock_watch.status(),
+            writing: self.writer.status(),
             outside: self
                 .outside
                 .as_ref()
-                .map(Outside::told)
-                .ok_or_else(|| Absent::because("nothing is counted from outside")),
+                .map(Outside::status)
+                .ok_or_else(|| Absent::because("--requests was not given")),
             metrics: self
-                .shown
+                .published
                 .as_ref()
-                .map(|(_, server)| server.told())
+                .map(|(_, server)| server.status())
                 .ok_or_else(|| Absent::because("--listen was not given")),
             peak_memory: process::own_peak_memory(),
         };
-        self.events.try_iter().for_each(tell);
-        // Where it cannot be written nobody is told; nothing else suffers.
+        self.events.try_iter().for_each(report);
+        // If the file cannot be written, only `steady agent status` is affected.
         let _ = serde_json::to_vec(&status).map(|text| socket.report(&text));
     }
 
-    fn end(mut self, tell: &mut dyn FnMut(Event)) -> Result<(), AgentError> {
-        self.stop.ask();
+    fn end(mut self, report: &mut dyn FnMut(Event)) -> Result<(), AgentError> {
+        self.stop.request();
         self.hand_over();
-        if let Some(witness) = self.witness.take() {
-            witness.join();
+        if let Some(own_rulers) = self.own_rulers.take() {
+            own_rulers.join();
         }
         if let Some(outside) = self.outside.take() {
             outside.join();
         }
-        if let Some((_, server)) = self.shown.take() {
+        if let Some((_, server)) = self.published.take() {
             server.end();
         }
-        let before = self.keeper.told().given_up;
-        let (told, rows) = self.keeper.end();
-        self.events.try_iter().for_each(tell);
-        match told.trouble {
-            Some(why) => Err(AgentError::Unwritten { rows, requests: told.given_up - before, why }),
+        let before = self.writer.status().given_up;
+        let (status, rows) = self.writer.end();
+        self.events.try_iter().for_each(report);
+        match status.trouble {
+            Some(why) => Err(AgentError::Unwritten { rows, requests: status.given_up - before, why }),
             None => Ok(()),
         }
     }
 }
 
-/// Begins to show what is added up from now on.
-fn show(plan: &ListenPlan, limits: Limits, began: Now) -> Result<(Arc<Metrics>, Server), AgentError> {
-    // To the millisecond: it tells one agent from the next.
+/// Starts to publish metrics; their sums begin at 0.
+fn publish(plan: &ListenPlan, limits: Limits, began: Now) -> Result<(Arc<Metrics>, Server), AgentError> {
+    // In milliseconds, because the start time distinguishes this agent from the previous one.
     let start = (began.monotonic % SECOND / 1_000_000) as f64 / 1e3 + began.second() as f64;
     let metrics = Arc::new(Metrics::new(limits, start));
-    let server = Server::begin(plan, Arc::clone(&metrics)).map_err(AgentError::Listen)?;
+    let server = Server::start(plan, Arc::clone(&metrics)).map_err(AgentError::Listen)?;
     Ok((metrics, server))
 }
 
-/// What the agent behind a socket tells of itself.
+/// Reads the status of the agent that listens at a socket.
 ///
 /// # Errors
-/// Why there is none: absent.
-pub fn ask(socket: &Path) -> Reading<RunningAgent> {
+/// The reason why it is not available: no agent listens there, or its status cannot be read.
+pub fn running_agent(socket: &Path) -> Reading<RunningAgent> {
     is_listened_to(socket)?;
     let file = status_file(socket);
-    let text = fs::read(&file).map_err(|error| Absent::because(format!("'{}': {error}", shown(&file))))?;
-    serde_json::from_slice(&text).map_err(|_| Absent::because("the agent there is of another version"))
+    let text = fs::read(&file).map_err(|error| Absent::because(format!("'{}': {error}", display(&file))))?;
+    serde_json::from_slice(&text).map_err(|_| Absent::because("the agent there is another version of steady"))
 }

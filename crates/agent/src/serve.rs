@@ -1,22 +1,22 @@
-//! Being the agent: its settings from the flags, and what it says on standard error.
+//! Runs the agent: resolves the options into its settings, and reports its events on standard error.
 
 use steady_feature::{Failure, Interrupt, Session};
 
 use crate::flags::{AgentFlags, ListenFlags, OutsideFlags};
 use crate::metrics::ListenPlan;
 use crate::outside::{CpuOf, OutsidePlan};
-use crate::place;
+use crate::paths;
 use crate::run::{self, AgentError, Event, Settings};
 use crate::socket::SocketError;
 use crate::store::Keep;
 use crate::table::Limits;
 
-/// Listens until a signal asks it to end.
+/// Runs the agent until it gets a signal to end, and returns the exit status.
 pub(crate) fn serve(flags: &AgentFlags, session: &dyn Session) -> Result<u8, Failure> {
     let settings = settings(flags, session)?;
-    let own = |error: std::io::Error| Failure::Own(format!("signals: {error}"));
+    let own = |error: std::io::Error| Failure::Own(format!("signals cannot be caught: {error}"));
     let (_interrupt, stop) = Interrupt::catch().map_err(own)?;
-    let ended = run::run(&settings, &stop, &mut |event| session.notice(&said(&event, &settings)));
+    let ended = run::run(&settings, &stop, &mut |event| session.notice(&notice(&event, &settings)));
     ended.map(|()| 0).map_err(|error| match &error {
         AgentError::Socket { error: SocketError::System(_), .. }
         | AgentError::Thread(_)
@@ -29,9 +29,9 @@ pub(crate) fn serve(flags: &AgentFlags, session: &dyn Session) -> Result<u8, Fai
 fn settings(flags: &AgentFlags, session: &dyn Session) -> Result<Settings, Failure> {
     let keep = Keep { seconds: (flags.keep.0 / 1_000_000_000).max(1), bytes: flags.store_limit };
     Ok(Settings {
-        socket: place::socket(flags.place.socket.as_deref(), session),
-        group: flags.group.as_deref().map(place::group).transpose()?,
-        store: place::store(flags.place.store.as_deref(), session)?,
+        socket: paths::socket(flags.paths.socket.as_deref(), session),
+        group: flags.group.as_deref().map(paths::group).transpose()?,
+        store: paths::store(flags.paths.store.as_deref(), session)?,
         keep,
         limits: Limits { routes: flags.routes as usize, late_seconds: keep.seconds, ..Limits::default() },
         outside: outside(&flags.outside)?,
@@ -52,11 +52,15 @@ fn outside(flags: &OutsideFlags) -> Result<Option<OutsidePlan>, Failure> {
         (Some(folder), _) => CpuOf::Group(folder.clone()),
         (None, Some(pid)) => CpuOf::Tree(pid),
         (None, None) => {
-            return Err(Failure::Usage("--requests: whose CPU time? --cgroup FOLDER or --pid PID".to_owned()));
+            return Err(Failure::Usage(
+                "--requests needs a source of CPU time; add --cgroup DIR or --pid PID".to_owned(),
+            ));
         }
     };
     if flags.version.is_none() && flags.version_label.is_none() {
-        return Err(Failure::Usage("--requests: of which version? --version NAME or --version-label LABEL".to_owned()));
+        return Err(Failure::Usage(
+            "--requests needs a version; add --version NAME or --version-label LABEL".to_owned(),
+        ));
     }
     Ok(Some(OutsidePlan {
         service: service.clone(),
@@ -67,19 +71,39 @@ fn outside(flags: &OutsideFlags) -> Result<Option<OutsidePlan>, Failure> {
     }))
 }
 
-fn said(event: &Event, settings: &Settings) -> String {
+/// Returns a warning if others on the network can read the metrics or the token, to be appended to a line.
+fn exposed(settings: &Settings) -> &'static str {
+    match &settings.listen {
+        Some(plan) if plan.address.0.ip().is_loopback() => "",
+        Some(ListenPlan { token: None, .. }) => {
+            "\nagent: anyone on the network can read them; --listen-token restricts that"
+        }
+        Some(ListenPlan { tls: None, .. }) => {
+            "\nagent: the token is sent unencrypted over the network; add --listen-cert and --listen-key"
+        }
+        _ => "",
+    }
+}
+
+/// Returns the line that reports an event on standard error.
+fn notice(event: &Event, settings: &Settings) -> String {
     match event {
         Event::Listening => {
-            format!("agent: listens at '{}', keeps rows in '{}'", settings.socket.display(), settings.store.display())
+            format!("agent: listens at '{}', stores rows in '{}'", settings.socket.display(), settings.store.display())
         }
-        Event::Shown(url) => format!("agent: shows metrics at {url}"),
-        Event::NotWritten(why) => format!("agent: rows cannot be written: {why}; it goes on and tries again"),
-        Event::Written { given_up: 0 } => "agent: rows are written again, and none is missing".to_owned(),
-        Event::Written { given_up } => format!("agent: rows are written again; {given_up} requests had to be given up"),
+        Event::Publishing(url) => format!("agent: publishes metrics at {url}{}", exposed(settings)),
+        Event::WriteFailed(why) => format!("agent: rows cannot be written: {why}; the agent continues and tries again"),
+        Event::WriteResumed { given_up: 0 } => "agent: rows are written again; no request was lost".to_owned(),
+        Event::WriteResumed { given_up: 1 } => {
+            "agent: rows are written again; 1 request was lost since the start".to_owned()
+        }
+        Event::WriteResumed { given_up } => {
+            format!("agent: rows are written again; {given_up} requests were lost since the start")
+        }
         Event::Stepped(seconds) => {
-            format!("agent: the time of day was set by {seconds:+.1} s; rows go on by the time before")
+            format!("agent: the time of day was set by {seconds:+.1} s; rows continue with the previous time")
         }
-        Event::NotCounted(why) => format!("agent: nothing can be counted from outside: {why}"),
-        Event::Counted => "agent: requests are counted from outside again".to_owned(),
+        Event::CountFailed(why) => format!("agent: requests cannot be counted from outside: {why}"),
+        Event::CountResumed => "agent: requests are counted from outside again".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! The agent's socket: where it is, whose it is, and that there is one agent behind it.
+//! The agent's socket: its path, its permissions, and the lock that admits one agent.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Permissions};
@@ -14,26 +14,33 @@ use steady_linux::directory::{Directory, DirectoryError, Lock};
 use steady_model::{Absent, Reading};
 use thiserror::Error;
 
-/// The longest path of a socket in bytes, less one for the temporary name: `sun_path` of `struct sockaddr_un` has 108
-/// bytes with the NUL at its end.
+/// The longest path of a socket, in bytes. `sun_path` of `struct sockaddr_un` has 108 bytes (unix(7)); the terminating
+/// NUL and the `~` of the temporary name take one each.
 const LONGEST: usize = 106;
 
-/// Why there is no socket.
+/// The reason why the socket cannot be used.
 #[derive(Debug, Error)]
 pub enum SocketError {
-    /// Another agent has it: the process, as far as known.
-    #[error("an agent listens there already ({0}); steady agent status tells of it, --socket takes another path")]
+    /// Another process listens at the path; its process ID, as far as known.
+    #[error(
+        "an agent already listens there ({0}); see its status with 'steady agent status', or choose another path with \
+         --socket"
+    )]
     Taken(String),
-    /// Another user could put another socket in its place.
-    #[error("{0}; --socket takes another path")]
+    /// Other users can write to the directory, so they could replace the socket.
+    #[error("{0}; choose another path with --socket")]
     Untrusted(DirectoryError),
-    /// The kernel has no room for the path.
-    #[error("the path has {0} bytes and a socket's path can have {LONGEST}; --socket takes a shorter one")]
+    /// The path does not fit into a socket address.
+    #[error(
+        "the path has {0} bytes, but the path of a socket has at most {LONGEST}; choose a shorter one with --socket"
+    )]
     TooLong(usize),
-    /// There is something else at its path.
-    #[error("there is something else at that path, and it stays")]
+    /// The file at the path is not a datagram socket, or this user may not connect to it.
+    #[error(
+        "the file at this path is not a socket that the agent can replace; remove it, or choose another path with --socket"
+    )]
     Occupied,
-    /// What the system says.
+    /// A system call failed.
     #[error("{0}")]
     System(#[from] io::Error),
 }
@@ -48,19 +55,19 @@ impl From<DirectoryError> for SocketError {
     }
 }
 
-/// A socket that services may send to; gone when this is dropped.
+/// The socket that services send to. Dropping it removes its file and the status file.
 #[derive(Debug)]
 pub struct Socket {
     socket: UnixDatagram,
     path: PathBuf,
     directory: Directory,
-    // It is held for as long as the socket is ours.
+    // Held until the socket is removed.
     _lock: Lock,
 }
 
 impl Socket {
-    /// Creates the socket at `path` and, where that is missing, its directory; both are for this user alone, or for `group`
-    /// as well. One that an agent left when it was killed is replaced.
+    /// Creates the socket at `path`, and its directory if it does not exist. Only this user can use them, and `group`
+    /// if given. A socket that a killed agent left behind is replaced.
     ///
     /// # Errors
     /// [`SocketError`]
@@ -70,15 +77,15 @@ impl Socket {
         let lock = directory.lock(&with(name(path), ".lock"), Duration::ZERO)?;
         match fs::symlink_metadata(path) {
             Ok(found) if !found.file_type().is_socket() => return Err(SocketError::Occupied),
-            // With the lock held no agent listens there, but a program that takes no lock may.
+            // The lock excludes other agents, but not other programs.
             Ok(_) => match connect(path) {
-                Ok(_) => return Err(SocketError::Taken("a process without its lock".to_owned())),
+                Ok(_) => return Err(SocketError::Taken("a process that does not hold the agent's lock".to_owned())),
                 Err(error) if is_gone(&error) => {}
                 Err(_) => return Err(SocketError::Occupied),
             },
             Err(_) => {}
         }
-        // What another agent said of itself does not hold for this one.
+        // The status file of an earlier agent is out of date.
         directory.remove(status_name(path))?;
         // Bind under a temporary name; rename once the permissions are set.
         let unfinished = path.with_file_name(with(name(path), "~"));
@@ -88,7 +95,7 @@ impl Socket {
     }
 
     fn bind(path: &Path, group: Option<u32>) -> io::Result<UnixDatagram> {
-        // An agent that was killed may have left one.
+        // An agent that was killed may have left a file of this name.
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -105,7 +112,7 @@ impl Socket {
     /// Replaces the file in which this agent reports its status.
     ///
     /// # Errors
-    /// What the system calls say.
+    /// The error of a system call.
     pub(crate) fn report(&self, status: &[u8]) -> io::Result<()> {
         self.directory.replace(status_name(&self.path), status, 0o644, false, || ())
     }
@@ -119,14 +126,14 @@ impl AsFd for Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        // What cannot be removed is taken over by the next agent.
+        // On an error, the next agent replaces the files.
         for file in [name(&self.path).to_owned(), status_name(&self.path)] {
             let _ = self.directory.remove(file);
         }
     }
 }
 
-/// Whether a path is short enough for an agent's socket.
+/// Checks that a path is short enough for an agent's socket.
 ///
 /// # Errors
 /// [`SocketError::TooLong`]
@@ -135,13 +142,13 @@ pub fn fits(path: &Path) -> Result<(), SocketError> {
     if length > LONGEST { Err(SocketError::TooLong(length)) } else { Ok(()) }
 }
 
-/// The file in which the agent behind a socket reports its status.
+/// Returns the path of the file in which the agent at a socket reports its status.
 pub(crate) fn status_file(socket: &Path) -> PathBuf {
     socket.with_file_name(status_name(socket))
 }
 
-/// Whether a process listens at a socket; absent, with the reason, where none does or this user may not know. Takes no
-/// lock, so that it does not disturb an agent that starts.
+/// Checks that a process listens at a socket. Otherwise returns the reason: no process does, or this user may not
+/// connect. It does not take the lock, which would disturb an agent that starts.
 pub(crate) fn is_listened_to(socket: &Path) -> Reading<()> {
     match connect(socket) {
         Ok(_) => Ok(()),
@@ -156,7 +163,7 @@ fn connect(path: &Path) -> io::Result<UnixDatagram> {
     Ok(socket)
 }
 
-/// Whether an error means that no process has a socket there.
+/// Returns whether an error means that no process listens at the path.
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::ConnectionRefused)
 }
@@ -175,7 +182,7 @@ fn with(name: &OsStr, suffix: &str) -> OsString {
     name
 }
 
-/// The directory of a socket, created if it is missing.
+/// Opens the directory of a socket, or creates it.
 fn directory(path: &Path, group: Option<u32>) -> Result<Directory, SocketError> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let is_new = !parent.exists();
@@ -218,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kill_left_is_taken_over_and_what_is_none_stays() {
+    fn a_socket_of_a_killed_agent_is_replaced_and_other_files_stay() {
         let path = path("stale");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let unfinished = path.with_file_name("agent.sock~");
@@ -227,7 +234,7 @@ mod tests {
         drop(Socket::listen(&path, None).unwrap());
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
         let other = UnixDatagram::bind(&path).unwrap();
-        assert!(matches!(Socket::listen(&path, None), Err(SocketError::Taken(_))), "it asked for no lock");
+        assert!(matches!(Socket::listen(&path, None), Err(SocketError::Taken(_))), "the other process holds no lock");
         drop(other);
         fs::remove_file(&path).unwrap();
         fs::write(&path, "precious").unwrap();
@@ -237,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_program_listens_at_stays() {
+    fn a_stream_socket_of_another_program_stays() {
         let path = path("stream");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let stream = std::os::unix::net::UnixListener::bind(&path).unwrap();
@@ -248,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn looking_for_an_agent_does_not_keep_one_from_starting() {
+    fn checking_for_an_agent_does_not_prevent_one_from_starting() {
         let path = path("looked");
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -275,39 +282,39 @@ mod tests {
         assert!(matches!(error, SocketError::Untrusted(_)) && error.to_string().contains("mode 1777"), "{error}");
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
         fs::set_permissions(path.parent().unwrap(), Permissions::from_mode(0o755)).unwrap();
-        let room = LONGEST - path.parent().unwrap().as_os_str().len() - 1;
-        drop(Socket::listen(&path.with_file_name("x".repeat(room)), None).unwrap());
-        let error = Socket::listen(&path.with_file_name("x".repeat(room + 1)), None).unwrap_err();
+        let longest = LONGEST - path.parent().unwrap().as_os_str().len() - 1;
+        drop(Socket::listen(&path.with_file_name("x".repeat(longest)), None).unwrap());
+        let error = Socket::listen(&path.with_file_name("x".repeat(longest + 1)), None).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the path has 107 bytes and a socket's path can have 106; --socket takes a shorter one"
+            "the path has 107 bytes, but the path of a socket has at most 106; choose a shorter one with --socket"
         );
         fs::remove_dir_all(path.parent().unwrap().parent().unwrap()).unwrap();
     }
 
     #[test]
-    fn whoever_meets_it_may_use_it_as_meant() {
-        let path = path("met");
-        let (is_over, sightings) = (AtomicBool::new(false), AtomicUsize::new(0));
+    fn the_socket_never_appears_with_other_permissions() {
+        let path = path("permissions");
+        let (is_over, readings) = (AtomicBool::new(false), AtomicUsize::new(0));
         thread::scope(|scope| {
-            let met = scope.spawn(|| {
-                let mut met = BTreeSet::new();
+            let modes = scope.spawn(|| {
+                let mut modes = BTreeSet::new();
                 while !is_over.load(Ordering::Relaxed) {
                     if let Ok(facts) = fs::metadata(&path) {
-                        met.insert(facts.mode() & 0o777);
-                        sightings.fetch_add(1, Ordering::Relaxed);
+                        modes.insert(facts.mode() & 0o777);
+                        readings.fetch_add(1, Ordering::Relaxed);
                     }
                 }
-                met
+                modes
             });
-            // On a busy machine it may be long before it looks.
+            // On a busy machine, the thread may start late.
             let mut made = 0;
-            while made < 500 || sightings.load(Ordering::Relaxed) < 500 {
+            while made < 500 || readings.load(Ordering::Relaxed) < 500 {
                 drop(Socket::listen(&path, None).unwrap());
                 made += 1;
             }
             is_over.store(true, Ordering::Relaxed);
-            assert_eq!(met.join().unwrap(), BTreeSet::from([0o660]));
+            assert_eq!(modes.join().unwrap(), BTreeSet::from([0o660]));
         });
         fs::remove_dir_all(path.parent().unwrap().parent().unwrap()).unwrap();
     }

@@ -8,25 +8,25 @@ use steady_preload::{RULERS, RULERS_BESIDE, RULERS_NAME};
 use steady_process::unpacked::{self, Carried};
 
 use crate::flags::{AgentStatusFlags, LibraryFlags};
-use crate::place;
+use crate::paths;
 use crate::record::{AgentStatus, AgentStore, StoredService};
-use crate::run::{AgentError, ask};
+use crate::run::{AgentError, running_agent};
 use crate::socket::fits;
 use crate::store::{Reader, ServiceFacts, StoreError};
 
-/// Reports whether an agent runs, and what is in the store.
+/// Reports whether an agent runs, and what its store contains.
 pub(crate) fn status(flags: &AgentStatusFlags, session: &mut dyn Session) -> Result<u8, Failure> {
     session.open(&flags.output, false, Status::Own)?;
-    let socket = place::socket(flags.place.socket.as_deref(), session);
-    // No agent can ever be there.
+    let socket = paths::socket(flags.paths.socket.as_deref(), session);
+    // No agent can listen at a path that is too long, so this is a usage error and not the status of an agent.
     let path = || socket.display().to_string();
     fits(&socket).map_err(|error| Failure::Usage(AgentError::Socket { path: path(), error }.to_string()))?;
-    let agent = ask(&socket);
-    // The one that was named, that of the agent, or this user's.
-    let path: Reading<PathBuf> = match (&flags.place.store, &agent) {
+    let agent = running_agent(&socket);
+    // The store that the user named, else the running agent's, else this user's default.
+    let path: Reading<PathBuf> = match (&flags.paths.store, &agent) {
         (Some(path), _) => Ok(path.clone()),
         (None, Ok(agent)) => Ok(PathBuf::from(&agent.store)),
-        (None, Err(_)) => place::store(None, session).map_err(|failure| Absent::because(failure.to_string())),
+        (None, Err(_)) => paths::store(None, session).map_err(|failure| Absent::because(failure.to_string())),
     };
     let store = path.as_ref().map_err(Clone::clone).and_then(|path| store(path));
     let status = AgentStatus {
@@ -39,7 +39,7 @@ pub(crate) fn status(flags: &AgentStatusFlags, session: &mut dyn Session) -> Res
     session.write(&status).map(|()| 0)
 }
 
-/// What is in a store.
+/// Reads the facts about a store.
 fn store(path: &Path) -> Reading<AgentStore> {
     let read = || {
         let reader = Reader::open(path)?;
@@ -51,15 +51,15 @@ fn store(path: &Path) -> Reading<AgentStore> {
         StoredService { name, versions, first: Timestamp(first), last: Timestamp(last), requests }
     };
     let services = services.into_iter().map(service).collect();
-    let moment = |second: Option<u64>| second.map(Timestamp).ok_or_else(|| Absent::because("nothing is kept yet"));
+    let moment = |second: Option<u64>| second.map(Timestamp).ok_or_else(|| Absent::because("the store is empty"));
     Ok(AgentStore { bytes: Bytes(facts.bytes), first: moment(facts.first), last: moment(facts.last), services })
 }
 
-/// Writes the files and prints their folder; the exit status.
+/// Writes the files of the rulers' library, prints their directory, and returns the exit status.
 pub(crate) fn library(flags: &LibraryFlags, session: &mut dyn Session) -> Result<u8, Failure> {
     if RULERS.is_empty() {
         return Err(Failure::Own(
-            "there are no rulers: their library could not be linked where steady was built".to_owned(),
+            "this build of steady has no library of rulers: it could not be linked where steady was built".to_owned(),
         ));
     }
     let files = files();
@@ -69,10 +69,12 @@ pub(crate) fn library(flags: &LibraryFlags, session: &mut dyn Session) -> Result
             unpacked::write(&files, folder).map_err(error)?;
             std::path::absolute(folder).map_err(error)?
         }
-        None => unpacked::unpack(&files, &place::caches(session))
-            .map_err(|error| Failure::Own(format!("the rulers cannot be unpacked: {error}")))?,
+        None => unpacked::unpack(&files, &paths::caches(session))
+            .map_err(|error| Failure::Own(format!("the library of rulers cannot be unpacked: {error}")))?,
     };
-    let text = folder.to_str().ok_or_else(|| Failure::Usage(format!("'{}' is no UTF-8 text", folder.display())))?;
+    let text = folder
+        .to_str()
+        .ok_or_else(|| Failure::Usage(format!("'{}' cannot be printed: it is not valid UTF-8", folder.display())))?;
     session.print(&format!("{text}\n")).map(|()| 0)
 }
 

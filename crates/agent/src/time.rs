@@ -1,9 +1,9 @@
-//! From the monotonic clock, which requests are told by, to seconds since 1970, by which rows are kept. Also the end of the
-//! agent, as threads wait for it.
+//! Converts times of the monotonic clock, which services report, to seconds since 1970, which rows use. Also the signal
+//! by which the agent's threads end.
 //!
-//! What leads from the one to the other is a whole number of seconds, so that the seconds of both begin together, and slots with
-//! them. It is taken once: when the time of day is set, rows go on as before, and the step is told. After a new start it may
-//! grow, never shrink, for time in the store does not go back.
+//! The offset between the two is a whole number of seconds, so the seconds of both begin at the same moment, and slots
+//! too. The agent determines it once, at its start: if the time of day is set later, rows continue as before, and the
+//! step is reported. The offset of a later start may be larger, but time in the store never goes back.
 
 use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -16,29 +16,29 @@ use crate::record::AgentClock;
 
 /// Nanoseconds in a second.
 pub const SECOND: u64 = 1_000_000_000;
-/// A clock that is disciplined moves by less than this in a second; one that is set, by more.
+/// The smallest change of the time of day within a second that is a step: NTP moves the clock by less.
 const STEP_SECONDS: f64 = 0.2;
-/// A new start takes the time of day as it is by then, if it is ahead by more than this.
+/// A new start in the same boot keeps the previous offset unless the time of day is ahead of it by more than this.
 const FORWARD_SECONDS: i64 = 2;
 
-/// The host's clocks; the time of day may be shifted by what stands in a file, so that faults can be made.
+/// The host's clocks. Tests can shift the time of day by the number in a file.
 #[derive(Clone, Debug, Default)]
 pub struct Clocks {
     shift: Option<PathBuf>,
 }
 
 impl Clocks {
-    /// The host's own, but for a shift of the time of day by so many seconds as stand in a file.
+    /// Returns the clocks of the host. The file `shift` has the number of seconds that is added to the time of day.
     pub fn new(shift: Option<PathBuf>) -> Clocks {
         Clocks { shift }
     }
 
-    /// `CLOCK_MONOTONIC`, in nanoseconds.
+    /// Reads `CLOCK_MONOTONIC`, in nanoseconds.
     pub fn monotonic(&self) -> u64 {
         clock::monotonic().0
     }
 
-    /// How many seconds the time of day is ahead of the monotonic clock.
+    /// Reads how many seconds the time of day is ahead of the monotonic clock.
     pub fn ahead(&self) -> f64 {
         let (before, real, after) = (clock::monotonic(), clock::real_time(), clock::monotonic());
         let monotonic = before.0 / 2 + after.0 / 2;
@@ -47,8 +47,12 @@ impl Clocks {
     }
 }
 
-/// What is to be added to seconds of the monotonic clock, by the time of day, what it was before in this boot, and the second
-/// behind the last that is kept.
+/// Returns the number of seconds to add to the monotonic clock to get seconds since 1970.
+///
+/// - `by_day`: this number by the time of day.
+/// - `before`: the number that an earlier agent used in this boot.
+/// - `monotonic`: the monotonic clock, in nanoseconds.
+/// - `next`: the second after the last one in the store, since 1970.
 pub fn seconds_ahead(by_day: f64, before: Option<i64>, monotonic: u64, next: u64) -> i64 {
     let day = by_day.round() as i64;
     let ahead = match before {
@@ -56,64 +60,65 @@ pub fn seconds_ahead(by_day: f64, before: Option<i64>, monotonic: u64, next: u64
         _ => day,
     };
     let least = i64::try_from(next).unwrap_or(i64::MAX).saturating_sub((monotonic / SECOND) as i64);
-    // In the boot of then, the second that is open may be one of which something is kept.
+    // In the same boot, the current second may already have rows of the earlier agent.
     let least = if before.is_some() { least - 1 } else { least };
     ahead.max(least)
 }
 
-/// Sees that the time of day is set.
+/// Detects steps of the time of day.
 #[derive(Clone, Debug)]
-pub struct Watch {
+pub struct ClockWatch {
     ahead: i64,
     last: f64,
-    told: AgentClock,
+    status: AgentClock,
 }
 
-impl Watch {
-    /// From now on, with what rows are kept by.
-    pub fn new(ahead: i64, by_day: f64) -> Watch {
-        let last_step_seconds = Err(Absent::because("it was not set"));
-        let told = AgentClock { steps: 0, last_step_seconds, ahead_seconds: ahead as f64 - by_day };
-        Watch { ahead, last: by_day, told }
+impl ClockWatch {
+    /// Starts to watch. `ahead` is the offset that rows use, `by_day` the one by the time of day ([`Clocks::ahead`]).
+    pub fn new(ahead: i64, by_day: f64) -> ClockWatch {
+        let last_step_seconds = Err(Absent::because("the time of day was not set"));
+        let status = AgentClock { steps: 0, last_step_seconds, ahead_seconds: ahead as f64 - by_day };
+        ClockWatch { ahead, last: by_day, status }
     }
 
-    /// Looks at the time of day; by how many seconds it was set since the last look.
-    pub fn look(&mut self, by_day: f64) -> Option<f64> {
+    /// Compares the time of day with that of the last call, about a second ago. Returns the step in seconds if the time
+    /// of day was set.
+    pub fn check(&mut self, by_day: f64) -> Option<f64> {
         let step = by_day - self.last;
         self.last = by_day;
-        self.told.ahead_seconds = self.ahead as f64 - by_day;
+        self.status.ahead_seconds = self.ahead as f64 - by_day;
         if step.abs() < STEP_SECONDS {
             return None;
         }
-        self.told.steps += 1;
-        self.told.last_step_seconds = Ok(step);
+        self.status.steps += 1;
+        self.status.last_step_seconds = Ok(step);
         Some(step)
     }
 
-    /// What is told of it.
-    pub fn told(&self) -> AgentClock {
-        self.told.clone()
+    /// Returns the steps so far, and the difference between the time of the rows and the time of day.
+    pub fn status(&self) -> AgentClock {
+        self.status.clone()
     }
 }
 
-/// Asked for once, seen by all.
+/// The signal by which the agent's threads end.
 #[derive(Debug, Default)]
 pub(crate) struct Stop {
-    asked: Mutex<bool>,
+    is_requested: Mutex<bool>,
     changed: Condvar,
 }
 
 impl Stop {
-    /// Asks everybody to end.
-    pub(crate) fn ask(&self) {
-        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    /// Requests all threads to end.
+    pub(crate) fn request(&self) {
+        *self.is_requested.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.changed.notify_all();
     }
 
-    /// Waits for so long, or until it is asked for; whether it is.
+    /// Waits for this time, or until the end is requested. Returns whether it is.
     pub(crate) fn wait(&self, time: Duration) -> bool {
-        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.changed.wait_timeout_while(asked, time, |asked| !*asked);
+        let is_requested = self.is_requested.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_timeout_while(is_requested, time, |is_requested| !*is_requested);
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }
@@ -127,8 +132,8 @@ mod tests {
         let monotonic = 500 * SECOND;
         let ahead = |by_day, before, next| seconds_ahead(by_day, before, monotonic, next);
         assert_eq!(ahead(1_000.4, None, 0), 1_000);
-        assert_eq!(ahead(1_000.4, Some(1_001), 1_400), 1_001, "the same boot: as before");
-        assert_eq!(ahead(1_000.4, Some(1_001), 1_502), 1_001, "the second that is open, again");
+        assert_eq!(ahead(1_000.4, Some(1_001), 1_400), 1_001, "the same boot: the previous offset");
+        assert_eq!(ahead(1_000.4, Some(1_001), 1_502), 1_001, "a restart within the same second");
         assert_eq!(ahead(400.0, Some(1_001), 1_400), 1_001, "set back while no agent ran");
         assert_eq!(ahead(9_000.0, Some(1_001), 1_400), 9_000, "set forward");
         assert_eq!(ahead(400.0, None, 1_400), 900, "set back across a boot");
@@ -136,13 +141,13 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_told_and_drift_is_not() {
-        let mut watch = Watch::new(1_000, 1_000.3);
-        assert_eq!((watch.look(1_000.301), watch.told().steps), (None, 0));
-        assert_eq!(watch.look(-2_599.699), Some(-3_600.0));
-        assert_eq!((watch.look(-2_599.699), watch.told().steps), (None, 1));
-        assert_eq!(watch.told().last_step_seconds, Ok(-3_600.0));
-        assert!((watch.told().ahead_seconds - 3_599.699).abs() < 1e-9);
+    fn steps_are_reported_and_drift_is_not() {
+        let mut watch = ClockWatch::new(1_000, 1_000.3);
+        assert_eq!((watch.check(1_000.301), watch.status().steps), (None, 0));
+        assert_eq!(watch.check(-2_599.699), Some(-3_600.0));
+        assert_eq!((watch.check(-2_599.699), watch.status().steps), (None, 1));
+        assert_eq!(watch.status().last_step_seconds, Ok(-3_600.0));
+        assert!((watch.status().ahead_seconds - 3_599.699).abs() < 1e-9);
     }
 
     #[test]

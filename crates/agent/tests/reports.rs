@@ -1,4 +1,4 @@
-//! The status of an agent in its forms.
+//! The reports of the status of an agent, in all formats.
 
 use steady_agent::{
     AgentClock, AgentMetrics, AgentOutside, AgentRulers, AgentService, AgentStatus, AgentStore, AgentWriting, Arrived,
@@ -48,7 +48,7 @@ fn running() -> RunningAgent {
             version: None,
             readings: 700,
             failures: 2,
-            trouble: Some("nobody listens there".to_owned()),
+            trouble: Some("no server listens there".to_owned()),
             requests: 81,
         }),
         metrics: Ok(AgentMetrics { url: "https://[::]:9464/metrics".to_owned(), scrapes: 1_204, refused: 1 }),
@@ -81,7 +81,7 @@ fn status() -> AgentStatus {
 
 #[test]
 fn the_schema_is_as_recorded() {
-    goldens::hold_schema(&SCHEMA, description::<AgentStatus>(&SCHEMA));
+    goldens::check_schema(&SCHEMA, description::<AgentStatus>(&SCHEMA));
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_service_is_silent_only_if_it_sends_nothing() {
 }
 
 #[test]
-fn all_that_is_amiss_is_told_and_fits() {
+fn all_problems_are_reported_within_the_width() {
     for width in [60, 80] {
         let text = text(&status(), width);
         assert!(text.lines().all(|line| line.chars().count() <= width && !line.contains('\u{1b}')), "{text}");
@@ -105,15 +105,15 @@ fn all_that_is_amiss_is_told_and_fits() {
         for part in [
             "running for 13 min: process 77",
             "12,400 in 0 datagrams",
-            "1 datagram that does not say who speaks, 2 lines with an unknown letter",
-            "v1 and v\\n2, 8 processes, 1 route, 151 requests a second",
-            "fewer than the 20",
+            "1 datagram with an invalid first line, 2 lines with an unknown first letter",
+            "v1 and v\\n2, 8 processes, 1 route, 151 requests per second, 12,400 in total",
+            "to compare one version after the other, 20 per second are needed",
             "set 1 time, last by -3600 s",
-            "nothing can be written: disk full; 3 seconds wait",
+            "rows cannot be written: disk full; 3 seconds wait",
             "given up 9 requests",
-            "nobody listens there",
+            "no server listens there",
             "https://[::]:9464/metrics, 1,204 scrapes answered, 1 request without the token",
-            "up to 2023-11-14T22:25:53Z",
+            "until 2023-11-14T22:25:53Z",
             "5 versions, 12,400 requests",
         ] {
             assert!(flat.contains(part), "{part}: {text}");
@@ -122,23 +122,23 @@ fn all_that_is_amiss_is_told_and_fits() {
 }
 
 #[test]
-fn what_is_absent_has_its_reason() {
-    let none = || Absent::because("nobody was asked");
+fn unavailable_values_have_a_reason() {
+    let none = || Absent::because("no agent runs");
     let status =
         AgentStatus { running: false, agent: Err(none()), store_path: Err(none()), store: Err(none()), ..status() };
     let text = text(&status, 80);
-    assert_eq!(text.matches("nobody was asked").count(), 3, "{text}");
+    assert_eq!(text.matches("no agent runs").count(), 3, "{text}");
     let json: serde_json::Value = serde_json::from_str(&status.json(false)).unwrap();
     assert_eq!((&json["running"], &json["agent"]), (&false.into(), &serde_json::Value::Null));
     for name in ["agent_absent", "store_absent", "store_path_absent"] {
-        assert_eq!(json[name], "nobody was asked", "{json}");
+        assert_eq!(json[name], "no agent runs", "{json}");
     }
 }
 
-/// The file that an agent writes and `steady agent status` reads.
+/// The agent writes this JSON to its status file, and `steady agent status` reads it.
 #[test]
-fn what_a_running_agent_writes_is_read_back() {
-    let absent = || Absent::because("nobody asked");
+fn the_status_file_is_read_back() {
+    let absent = || Absent::because("not measured");
     let less = RunningAgent {
         outside: Err(absent()),
         metrics: Err(absent()),
@@ -153,7 +153,7 @@ fn what_a_running_agent_writes_is_read_back() {
 }
 
 #[test]
-fn the_json_has_names_with_units_and_a_reason_for_what_is_absent() {
+fn the_json_has_units_in_names_and_reasons_for_unavailable_values() {
     let running = RunningAgent { metrics: Err(Absent::because("--listen was not given")), ..running() };
     let status = AgentStatus { agent: Ok(running), ..status() };
     let json: serde_json::Value = serde_json::from_str(&status.json(false)).unwrap();
@@ -176,7 +176,7 @@ fn the_json_has_names_with_units_and_a_reason_for_what_is_absent() {
 }
 
 #[test]
-fn every_form_can_be_written() {
+fn every_format_has_the_report() {
     let status = status();
     assert!(
         status.csv().starts_with("service,versions,routes,processes,requests_per_second,requests,silent_seconds\n")

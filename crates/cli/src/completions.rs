@@ -1,10 +1,10 @@
-//! `steady completions`: what a shell needs in order to complete the words of `steady`.
+//! Runs `steady completions`, which prints a completion script for a shell.
 
 use crate::failure::Failure;
 use crate::flags::{CompletionsFlags, Flags};
 use crate::output;
 
-/// Prints the script; the exit status.
+/// Prints the script. Returns the exit status.
 pub(crate) fn run(flags: &CompletionsFlags) -> Result<u8, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(flags.shell, &mut Flags::with_features(), "steady", &mut script);

@@ -1,13 +1,13 @@
-//! What `steady` itself has to say when it cannot go on.
+//! Messages of `steady` on standard error.
 
 use std::io::{self, Write};
 
 pub(crate) use steady_feature::Failure;
 
-/// Says something on standard error, in the name of this program. Names and reasons in it come from outside, so that control
-/// characters are spelled out.
+/// Prints a message on standard error, after `steady: `. Control characters are escaped, because names and reasons come
+/// from outside.
 pub(crate) fn notice(text: &str) {
     let lines: Vec<String> = text.split('\n').map(steady_render::letters::one_line).collect();
-    // Where nobody listens, the exit status speaks.
+    // If the message cannot be printed, the exit status still reports an error.
     let _ = writeln!(io::stderr(), "steady: {}", lines.join("\n"));
 }

@@ -1,4 +1,4 @@
-//! The table of features: all that the command line knows of them.
+//! The table of features. The command line uses features only through this table.
 
 use std::ffi::{OsStr, OsString};
 
@@ -6,7 +6,7 @@ use clap::{ArgMatches, Command};
 use steady_feature::{Feature, LogKind, RecordKind, Status};
 use steady_model::RunKind;
 
-/// Every feature, in the order of the help.
+/// All features, in the order of the help.
 pub(crate) static FEATURES: &[Feature] = &[
     steady_compare::FEATURE,
     steady_load::FEATURE,
@@ -22,7 +22,7 @@ pub(crate) static FEATURES: &[Feature] = &[
     steady_release::FEATURE,
 ];
 
-/// Puts the features before the subcommands of `steady` that are none.
+/// Adds the features as subcommands, before the other subcommands of `steady`.
 pub(crate) fn with_features(steady: Command) -> Command {
     let mut steady = FEATURES.iter().fold(steady, |steady, feature| steady.subcommand(feature.command()));
     let mut subcommands: Vec<Command> = steady.get_subcommands_mut().map(std::mem::take).collect();
@@ -34,25 +34,25 @@ pub(crate) fn with_features(steady: Command) -> Command {
     steady
 }
 
-/// The feature that a command line names, and its part of it.
+/// The feature that the command line selects, and the matches of its flags.
 pub(crate) fn named(matches: &ArgMatches) -> Option<(&'static Feature, &ArgMatches)> {
     let (name, matches) = matches.subcommand()?;
     FEATURES.iter().find(|feature| feature.name == name).map(|feature| (feature, matches))
 }
 
-/// Whose status a call returns, by the name of its subcommand and the words behind it.
+/// Whose exit status a call returns, from the name of its subcommand and the words after it.
 pub(crate) fn status(name: &OsStr, words: &[OsString]) -> Status {
     let feature = FEATURES.iter().find(|feature| name == feature.name);
     feature.map_or(Status::Own, |feature| (feature.status)(words))
 }
 
-/// How records of a kind are read.
+/// The description of a kind of record.
 pub(crate) fn record_kind(kind: RunKind) -> &'static RecordKind {
     let record = FEATURES.iter().flat_map(|feature| feature.records).find(|record| record.kind == kind);
-    record.expect("a test reads the records of all kinds")
+    record.expect("every kind of record belongs to a feature")
 }
 
-/// How the logs of features are read.
+/// The kinds of logs of all features.
 pub(crate) fn logs() -> impl Iterator<Item = LogKind> {
     FEATURES.iter().flat_map(|feature| feature.records).filter_map(|record| record.log)
 }

@@ -1,4 +1,4 @@
-//! The command line as typed. Nothing is looked up or decided here.
+//! The flags of `steady` and of the subcommands that are not features, as typed.
 
 mod history;
 
@@ -12,7 +12,7 @@ use crate::features;
 
 pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
 
-/// What pages of the manual name as their source.
+/// The source in the footer of manual pages.
 pub(crate) const NAME_AND_VERSION: &str = concat!("steady ", env!("STEADY_VERSION"));
 
 /// Performance verdicts that hold on a Linux machine that cannot be kept quiet.
@@ -24,39 +24,41 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
-    /// The whole command line, the features of the table among its subcommands.
+    /// The whole command line, with the features as subcommands.
     pub(crate) fn with_features() -> Command {
         features::with_features(Flags::command())
     }
 }
 
-/// What to do, besides the features of the table.
+/// The subcommands that are not features.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Subcommands {
-    /// What is kept of earlier runs of all kinds: list, show, report again, remove
+    /// List, show, report again or remove earlier runs of all kinds
     History(Box<HistoryFlags>),
-    /// Print what a shell needs in order to complete the words of steady
+    /// Print the script for completion in a shell
     Completions(CompletionsFlags),
-    /// Print a page of the manual, or write them all
+    /// Print a manual page, or write all of them to a directory
     Man(ManFlags),
 }
 
 const EXAMPLES_OF_COMPLETIONS: &str = "\
 Examples:
-  bash, for you alone
+  bash, for the current user
       mkdir -p ~/.local/share/bash-completion/completions
       cd ~/.local/share/bash-completion/completions
       steady completions bash >steady
-  zsh, in a folder that $fpath names
+  zsh, if $fpath contains the folder
+      mkdir -p ~/.zfunc
       steady completions zsh >~/.zfunc/_steady
   fish
+      mkdir -p ~/.config/fish/completions
       steady completions fish >~/.config/fish/completions/steady.fish";
 
 /// The options of `steady completions`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES_OF_COMPLETIONS)]
 pub(crate) struct CompletionsFlags {
-    /// The shell to complete in
+    /// The shell of the completion script
     pub(crate) shell: Shell,
 }
 
@@ -64,7 +66,7 @@ const EXAMPLES_OF_MAN: &str = "\
 Examples:
   Read a page
       steady man compare | man -l -
-  Install them all
+  Install all pages
       steady man --dir ~/.local/share/man/man1";
 
 /// The options of `steady man`.
@@ -75,8 +77,9 @@ pub(crate) struct ManFlags {
     #[arg(value_name = "SUBCOMMAND")]
     pub(crate) subcommand: Vec<String>,
 
-    /// Write all pages to this folder instead: steady.1, steady-compare.1, ...; it is made if need be
-    #[arg(long, value_name = "FOLDER", conflicts_with = "subcommand")]
+    /// Write all pages to this directory instead: steady.1, steady-compare.1, ... The directory is created if it
+    /// does not exist
+    #[arg(long, value_name = "DIR", conflicts_with = "subcommand")]
     pub(crate) dir: Option<PathBuf>,
 }
 

@@ -1,9 +1,11 @@
 //! `steady`: performance verdicts that hold on a machine that cannot be kept quiet.
 //!
-//! This file only wires: it parses the flags, calls what they name, prints an error and picks the exit status.
+//! This file parses the flags, calls the subcommand, prints its error and returns the exit status.
 #![forbid(unsafe_code)]
-#![allow(clippy::print_stderr, reason = "errors are this program's to print")]
+#![allow(clippy::print_stderr, reason = "this program prints its errors")]
 
+#[cfg(test)]
+mod commands;
 mod completions;
 mod failure;
 mod features;
@@ -55,7 +57,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does what the flags say, for what is no feature of the table; the exit status.
+/// Runs a subcommand that is not a feature. Returns the exit status.
 fn run(flags: Flags) -> Result<u8, Failure> {
     match flags.command {
         Subcommands::History(flags) => history::run(&flags),
@@ -64,29 +66,30 @@ fn run(flags: Flags) -> Result<u8, Failure> {
     }
 }
 
-/// Does the work of a helper process, if this is one: launchers, guardians, crowds, workers and neighbours are this same
-/// program, called with a hidden word. They stay small: nothing else of it is touched on their way.
+/// Runs a helper process, if the first argument selects one: launchers, guardians, crowds, workers and neighbours are
+/// this program with a hidden first argument. They start before anything else is initialised, so that they use little
+/// memory.
 fn helper() -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(1);
     let word = words.next()?;
     if let Some(helper) = FEATURES.iter().flat_map(|feature| feature.helpers).find(|helper| word == helper.word) {
         return Some((helper.main)(&mut words));
     }
-    // What several features start commands with.
+    // The launcher belongs to no single feature.
     (word == launcher::ARGUMENT).then(|| {
         launcher::serve(&std::env::vars_os().collect::<Vec<_>>(), &|scope| counters::open(&HARDWARE, scope));
         ExitCode::SUCCESS
     })
 }
 
-/// Says what is wrong with the flags, or what was asked for in place of an experiment: help, the version.
+/// Prints what is wrong with the flags, or the help or the version if that was requested.
 fn misuse(error: &clap::Error) -> ExitCode {
-    // Where nobody listens, the exit status speaks.
+    // If the message cannot be printed, the exit status still reports the error.
     let _ = error.print();
     if !error.use_stderr() {
         return ExitCode::SUCCESS;
     }
-    // Of what returns a command's own status, only those that no command is likely to have are its own.
+    // A subcommand that returns the user's command's status uses a status for its own errors that commands seldom have.
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     let status = words.split_first().map_or(Status::Own, |(name, words)| features::status(name, words));
     let failure = if status == Status::OfTheCommand { Failure::Own } else { Failure::Usage };

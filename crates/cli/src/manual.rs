@@ -1,4 +1,4 @@
-//! `steady man`: the pages of the manual, made from the command line's own help.
+//! Runs `steady man`, which makes manual pages from the help of the command line.
 
 use std::io;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::flags::{Flags, ManFlags};
 use crate::output;
 
-/// Prints a page or writes them all; the exit status.
+/// Prints one page or writes all pages. Returns the exit status.
 pub(crate) fn run(flags: &ManFlags) -> Result<u8, Failure> {
     let mut steady = Flags::with_features().disable_help_subcommand(true);
     steady.build();
@@ -27,7 +27,8 @@ pub(crate) fn run(flags: &ManFlags) -> Result<u8, Failure> {
 }
 
 fn find<'a>(steady: &'a Command, words: &[String]) -> Result<&'a Command, Failure> {
-    let unknown = |word: &String| Failure::Usage(format!("there is no subcommand '{word}'; steady --help names them"));
+    let unknown =
+        |word: &String| Failure::Usage(format!("there is no subcommand '{word}'; 'steady --help' lists them"));
     words.iter().try_fold(steady, |command, word| {
         let found = command.find_subcommand(word).filter(|found| !found.is_hide_set());
         found.ok_or_else(|| unknown(word))
@@ -42,8 +43,8 @@ fn write_all(command: &Command, folder: &Path) -> io::Result<()> {
     std::fs::write(folder.join(format!("{name}.1")), page(command)?)
 }
 
-/// A page in roff. Its sections are clap_mangen's, but for two: a synopsis of one line in place of thirty options, and
-/// the text after the help, whose lines must stay lines.
+/// A page in roff. Most of its sections come from clap_mangen. The synopsis has one line instead of thirty options, and
+/// the lines of the text after the options must not be joined.
 fn page(command: &Command) -> io::Result<Vec<u8>> {
     let mut command = command.clone();
     let usage = command.render_usage().to_string();
@@ -66,8 +67,8 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// The paragraphs after the help: one that begins with `Heading:` becomes a section whose lines are kept as they are;
-/// any other is text to be filled, in a section of its own.
+/// The text after the options. A paragraph that begins with `Heading:` becomes a section with unchanged lines. Any
+/// other paragraph becomes a section with filled text.
 fn after_help(text: &str) -> Roff {
     let mut roff = Roff::new();
     for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_behind_the_options_fits_on_a_terminal() {
+    fn the_text_after_the_options_fits_on_a_terminal() {
         let mut steady = Flags::with_features();
         steady.build();
         let mut commands = vec![&steady];

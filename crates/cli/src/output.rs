@@ -1,4 +1,4 @@
-//! Where reports go: standard output and files.
+//! Writes reports to standard output and to files.
 
 mod place;
 
@@ -17,10 +17,10 @@ use crate::letters::readable;
 
 use place::Place;
 
-/// The width of text where the terminal does not say.
+/// The width of text if the terminal has none.
 const WIDTH: usize = 80;
 
-/// The places that a report will go to, found writable before the measuring begins.
+/// The destinations of a report. They are checked before the measuring begins.
 pub(crate) struct Destinations {
     format: FormatFlag,
     quiet: bool,
@@ -28,35 +28,43 @@ pub(crate) struct Destinations {
     files: Vec<(Form, Export)>,
 }
 
-/// A file that something will go to, found writable before the measuring begins.
+/// An output file. It is checked before the measuring begins.
 pub(crate) struct Export {
     option: &'static str,
     path: PathBuf,
     target: Target,
 }
 
-/// What is written to.
+/// The kind of an output file.
 enum Target {
-    /// A pipe or a device. It stays open: a pipe without a name cannot be opened again by its path, and the reader of a FIFO
-    /// would see an end.
+    /// A pipe or a device. It stays open, because an unnamed pipe cannot be opened again, and closing a FIFO would
+    /// signal the end of file to its reader.
     Stream(File),
-    /// An ordinary file, which is replaced when it is written.
+    /// A regular file, which is replaced when it is written.
     File(Place),
 }
 
 impl Export {
-    /// Checks that the file can be written; what stands in it stays. Waits for the reader of a FIFO; signals must not be
-    /// caught yet, so that they end the waiting.
+    /// Checks that the file can be written, without changing its content. A file that does not exist does not exist
+    /// afterwards either, so that a failed measurement leaves no empty file. Waits for the reader of a FIFO. Call it
+    /// before signals are caught, so that they interrupt this wait.
     pub(crate) fn open(option: &'static str, path: &Path) -> Result<Self, Failure> {
-        let opened = File::options().append(true).create(true).open(path);
-        let refused = |error| Failure::Usage(format!("{option} '{}': {error}", path.display()));
-        let file = opened.map_err(refused)?;
-        let ordinary = file.metadata().map_err(refused)?.is_file();
-        let target = if ordinary { Target::File(Place::find(path).map_err(refused)?) } else { Target::Stream(file) };
+        let open = || match File::options().append(true).open(path) {
+            Ok(file) if !file.metadata()?.is_file() => Ok(Target::Stream(file)),
+            Ok(_) => Ok(Target::File(Place::find(path)?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let place = Place::find(path)?;
+                place.check()?;
+                Ok(Target::File(place))
+            }
+            Err(error) => Err(error),
+        };
+        let target =
+            open().map_err(|error: io::Error| Failure::Usage(format!("{option} '{}': {error}", path.display())))?;
         Ok(Export { option, path: path.to_owned(), target })
     }
 
-    /// Writes the file.
+    /// Writes a text to the file.
     pub(crate) fn save(&self, text: &str) -> Result<(), Failure> {
         let written = match &self.target {
             Target::Stream(stream) => {
@@ -70,20 +78,20 @@ impl Export {
 }
 
 impl Destinations {
-    /// Checks that the files can be written, and that no two are one.
-    /// Standard output must be open where a report will go there.
+    /// Checks that the files can be written and are different, and that standard output is open if the report goes
+    /// there.
     pub(crate) fn open(flags: &OutputFlags, samples: bool) -> Result<Self, Failure> {
         if process::stdout_was_closed() && !(flags.quiet && flags.format == FormatFlag::Text) {
             let helps = "use --quiet with --export-json FILE, or redirect it";
-            return Err(Failure::Usage(format!("standard output is closed, and the report goes there: {helps}")));
+            return Err(Failure::Usage(format!("standard output is closed, but the report goes there: {helps}")));
         }
         Destinations::files(flags, samples)
     }
 
-    /// As [`Destinations::open`], for commands that print nothing on standard output.
+    /// As [`Destinations::open`], for features that print nothing on standard output.
     pub(crate) fn files(flags: &OutputFlags, samples: bool) -> Result<Self, Failure> {
         if samples && flags.files.export_json.is_none() && flags.format != FormatFlag::Json {
-            return Err(Failure::Usage("--samples goes with --export-json FILE or --format json".to_owned()));
+            return Err(Failure::Usage("--samples needs --export-json FILE or --format json".to_owned()));
         }
         let open = |(option, form, path): (_, _, &PathBuf)| Ok((form, Export::open(option, path)?));
         let files = flags.files.wanted().map(open).collect::<Result<Vec<_>, Failure>>()?;
@@ -93,12 +101,12 @@ impl Destinations {
         Ok(Destinations { format: flags.format, quiet: flags.quiet, samples, files })
     }
 
-    /// Whether text is not wanted.
+    /// Returns whether `--quiet` was given.
     pub(crate) fn quiet(&self) -> bool {
         self.quiet
     }
 
-    /// A drawing beside the report, where one was asked for.
+    /// Opens the file of a drawing, if `path` is given. It must differ from the files of the report.
     pub(crate) fn drawing(&self, option: &'static str, path: Option<&Path>) -> Result<Option<Export>, Failure> {
         let Some(path) = path else { return Ok(None) };
         let drawing = Export::open(option, path)?;
@@ -106,15 +114,14 @@ impl Destinations {
         Ok(Some(drawing))
     }
 
-    /// Writes the report everywhere. What one place cannot take does not keep it from the others; the first failure is
-    /// the one that is told.
+    /// Writes the report to all destinations. If one fails, the others are still written. Returns the first failure.
     pub(crate) fn write(&self, report: &dyn Report) -> Result<(), Failure> {
         let printed = self.print(report).map_err(|error| Failure::Own(format!("standard output: {error}")));
         let written = self.write_files(report);
         printed.and(written)
     }
 
-    /// Writes the report to the files alone; as [`Destinations::write`].
+    /// As [`Destinations::write`], to the files only.
     pub(crate) fn write_files(&self, report: &dyn Report) -> Result<(), Failure> {
         let write = |(form, file): &(Form, Export)| file.save(&report.rendered(*form, style(), self.samples));
         self.files.iter().map(write).fold(Ok(()), Result::and)
@@ -128,12 +135,12 @@ impl Destinations {
         print(if self.format == FormatFlag::Text { readable(shown) } else { shown }.as_bytes())
     }
 
-    /// Says under the report under which number it is kept; only to people.
+    /// Prints the number of the run in the history below the text of the report.
     pub(crate) fn mention(&self, id: i64) -> Result<(), Failure> {
         self.print_text(format!("History: {id} (steady history report {id})\n"))
     }
 
-    /// Prints text, if standard output is for people.
+    /// Prints text if the format of standard output is text.
     pub(crate) fn print_text(&self, text: String) -> Result<(), Failure> {
         if !self.is_text() || self.quiet {
             return Ok(());
@@ -141,13 +148,13 @@ impl Destinations {
         print(readable(text).as_bytes()).map_err(|error| Failure::Own(format!("standard output: {error}")))
     }
 
-    /// Whether standard output gets text.
+    /// Returns whether the format of standard output is text.
     pub(crate) fn is_text(&self) -> bool {
         self.format == FormatFlag::Text
     }
 }
 
-/// Prints on standard output. A reader that has seen enough, such as head, is no failure.
+/// Prints on standard output. A reader that closes its end early, such as head(1), is not an error.
 pub(crate) fn print(text: &[u8]) -> io::Result<()> {
     if process::stdout_was_closed() && !text.is_empty() {
         return Err(io::Error::other("it is closed"));
@@ -157,9 +164,9 @@ pub(crate) fn print(text: &[u8]) -> io::Result<()> {
     written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
 }
 
-/// Refuses two options that name one file.
+/// Refuses two options with the same file.
 fn apart(one: &Export, other: &Export) -> Result<(), Failure> {
-    // Devices and pipes may take several reports.
+    // Several reports may go to the same device or pipe.
     let (Target::File(place), Target::File(of_other)) = (&one.target, &other.target) else { return Ok(()) };
     if !place.is(of_other) {
         return Ok(());
@@ -168,12 +175,13 @@ fn apart(one: &Export, other: &Export) -> Result<(), Failure> {
     Err(Failure::Usage(format!("{first} and {second} name the same file: '{path}'")))
 }
 
-/// The style of what goes to standard output.
+/// The style of text on standard output.
 pub(crate) fn style() -> Style {
     style_on(&io::stdout())
 }
 
-/// As wide as the terminal; in colour on a terminal, unless NO_COLOR is set (no-color.org).
+/// The style of text on a stream: the width of its terminal, and colours on a terminal unless NO_COLOR is set
+/// (no-color.org).
 pub(crate) fn style_on(stream: &(impl IsTerminal + AsFd)) -> Style {
     let terminal = stream.is_terminal();
     let width = rustix::termios::tcgetwinsize(stream).map_or(WIDTH, |size| usize::from(size.ws_col));

@@ -1,4 +1,4 @@
-//! Commands as typed become programs with words: split as a shell splits, looked up as execvp(3) looks up.
+//! Resolves typed commands: splits them into words as a shell does, and finds their programs as execvp(3) does.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -8,7 +8,7 @@ use rustix::fs::{Access, access};
 use steady_feature::{Failure, typed};
 use steady_model::Command;
 
-/// The command that `text` stands for, started in `directory`: its words, or all of it handed to `shell`.
+/// The command in `text`, started in `directory`. With `shell`, the shell gets the whole text.
 pub(crate) fn command(text: &str, shell: Option<&str>, directory: &Path) -> Result<Command, Failure> {
     let argv = typed::words(text, shell)?;
     let program = find(argv.first().map_or("", String::as_str), directory);
@@ -16,13 +16,13 @@ pub(crate) fn command(text: &str, shell: Option<&str>, directory: &Path) -> Resu
     Ok(Command { name: text.trim().to_owned(), argv, program, ..Command::default() })
 }
 
-/// The file that execvp(3) would execute for a command's first word.
+/// The file that execvp(3) would execute for the first word of a command.
 pub(crate) fn executed(word: &OsStr) -> Result<PathBuf, Failure> {
     let name = word.to_string_lossy();
     if name.is_empty() {
-        return Err(Failure::NotFound("the command has no name".to_owned()));
+        return Err(Failure::NotFound("the name of the command is empty".to_owned()));
     }
-    // Whether it can be executed, executing it says.
+    // A path is not checked here, because executing it gives the exact error.
     if name.contains('/') {
         return Ok(PathBuf::from(word));
     }
@@ -34,14 +34,14 @@ pub(crate) fn executed(word: &OsStr) -> Result<PathBuf, Failure> {
     }
 }
 
-/// The program that `words` start, in the place of `steady`.
+/// The command of a command line that runs in place of `steady`.
 pub(crate) fn attended(words: &[OsString]) -> Result<Command, Failure> {
     let argv: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let program = executed(words.first().map_or("".as_ref(), |word| word.as_os_str()))?;
     Ok(Command { name: joined(&argv), argv, program, ..Command::default() })
 }
 
-/// The words of a command as one line that a shell would split into the same.
+/// The words of a command as one line, quoted so that a shell splits it into the same words.
 pub(crate) fn joined(argv: &[String]) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-+=:,./%".contains(letter);
     let word = |word: &String| match !word.is_empty() && word.chars().all(plain) {
@@ -51,7 +51,7 @@ pub(crate) fn joined(argv: &[String]) -> String {
     argv.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// The folders in which programs are looked for.
+/// The folders of PATH.
 fn in_path() -> impl Iterator<Item = PathBuf> {
     let path = env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
     env::split_paths(&path).collect::<Vec<_>>().into_iter()
@@ -60,13 +60,13 @@ fn in_path() -> impl Iterator<Item = PathBuf> {
 fn hint(argv: &[String], shell: Option<&str>) -> &'static str {
     let assignment = argv.first().is_some_and(|word| word.contains('='));
     if shell.is_none() && (assignment || typed::has_shell_word(argv)) {
-        "; --shell runs commands in a shell"
+        "; the command runs without a shell, add --shell for pipes, redirections and variables"
     } else {
         ""
     }
 }
 
-/// The file to execute: the word itself if it has a slash, else the first executable in PATH.
+/// The file to execute: the word itself if it contains a slash, otherwise the first executable in PATH.
 fn find(word: &str, directory: &Path) -> Result<PathBuf, String> {
     if word.contains('/') {
         let path = directory.join(word);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_split_as_a_shell_splits_them() {
+    fn words_are_split_as_in_a_shell() {
         let found = command("sh -c 'echo \"a b\"' c\\ d", None, Path::new("")).unwrap();
         assert_eq!(found.argv, ["sh", "-c", "echo \"a b\"", "c d"]);
         assert!(found.program.is_absolute());
@@ -106,7 +106,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_text_becomes_words_or_a_refusal(text in ".*|[a-z /'\"\\\\|;=$]*") {
+        fn any_text_is_split_or_refused(text in ".*|[a-z /'\"\\\\|;=$]*") {
             if let Ok(found) = command(&text, None, Path::new("")) {
                 proptest::prop_assert!(!found.argv.is_empty() && found.program.metadata().is_ok());
             }
@@ -116,13 +116,13 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_gets_the_command_whole() {
+    fn a_shell_gets_the_whole_command() {
         let found = command("a | b", Some("sh -e"), Path::new("")).unwrap();
         assert_eq!(found.argv, ["sh", "-e", "-c", "a | b"]);
     }
 
     #[test]
-    fn what_cannot_be_run_is_told_with_its_remedy() {
+    fn errors_name_the_remedy() {
         assert!(message("", None).contains("empty"));
         assert!(message("  ", Some("sh")).contains("empty"));
         assert!(message("sh 'x", None).contains("quote"), "{}", message("sh 'x", None));

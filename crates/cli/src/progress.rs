@@ -1,4 +1,4 @@
-//! How far a run has come, as a line on a terminal.
+//! Progress of a run as a line on a terminal.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,31 +10,30 @@ use steady_render::letters::one_line;
 
 use crate::letters::readable;
 
-/// The bar's whole length.
+/// The number of steps of the bar.
 const PARTS: u64 = 1_000;
-/// How often a step that lasts is drawn again.
+/// The interval between updates during a long step.
 const TICK: Duration = Duration::from_millis(500);
 
-/// Draws on standard error, if that is a terminal, how much is done. It has a thread during steps that last, and none else:
-/// features measure their own CPU time.
+/// Shows progress on standard error, if that is a terminal. It has a thread only during long steps, because features
+/// measure the CPU time of this process.
 #[derive(Default)]
 pub(crate) struct Share {
     bar: Option<ProgressBar>,
-    /// Whether the bar shows a share; none before it has a style.
+    /// Whether the bar shows a share. `None` before the bar has a style.
     has_share: Option<bool>,
     step: Arc<Mutex<Option<Step>>>,
 }
 
-/// A step that lasts.
 struct Step {
     name: &'static str,
-    /// When it began, on the bar's clock.
+    /// The start of the step on the bar's clock.
     began: Duration,
     takes: Duration,
 }
 
 impl Share {
-    /// Draws the share that is done, if it is known, and words next to it.
+    /// Shows the completed share, if it is known, and a text.
     pub(crate) fn show(&mut self, share: Option<f64>, text: &str) {
         *self.step.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let bar = self.bar.take().filter(|bar| !bar.is_finished()).unwrap_or_else(|| {
@@ -51,19 +50,19 @@ impl Share {
         self.bar = Some(bar);
     }
 
-    /// Draws the time as it passes in a step that begins now, until the next call of [`Share::show`].
+    /// Starts a long step. Its time is updated until the next call of [`Share::show`].
     pub(crate) fn last(&mut self, name: &'static str, takes: Option<Nanos>) {
         let Some(bar) = &self.bar else { return };
         let began = bar.elapsed();
         let step = takes.map(|takes| Step { name, began, takes: takes.into() });
         *self.step.lock().unwrap_or_else(PoisonError::into_inner) = step;
-        // Where no thread can be started, the library would panic.
+        // The library panics if it cannot start a thread.
         if !bar.is_hidden() && std::thread::Builder::new().spawn(|| ()).is_ok() {
             bar.enable_steady_tick(TICK);
         }
     }
 
-    /// Removes it; the next one begins again.
+    /// Removes the line. The next call of [`Share::show`] starts a new one.
     pub(crate) fn clear(&self) {
         self.bar.iter().for_each(ProgressBar::finish_and_clear);
     }
@@ -73,7 +72,7 @@ impl Share {
         let step = Arc::clone(&self.step);
         let within = move |state: &ProgressState, line: &mut dyn fmt::Write| {
             let step = step.lock().unwrap_or_else(PoisonError::into_inner);
-            // What cannot be written is drawn again soon.
+            // A failed update is repaired by the next one.
             let _ = step.iter().try_for_each(|step| line.write_str(&step.within(state.elapsed())));
         };
         let style = ProgressStyle::with_template(&format!("{bar}{{elapsed:>3}} {{wide_msg}} {{step}}"));
@@ -82,7 +81,7 @@ impl Share {
 }
 
 impl Step {
-    /// How far it is: `pair: 4 s of 12 s`.
+    /// The time within the step, as in `pair: 4 s of 12 s`.
     fn within(&self, now: Duration) -> String {
         let seconds = now.saturating_sub(self.began).as_secs_f64();
         format!("{}: {seconds:.0} s of {:.0} s", self.name, self.takes.as_secs_f64())

@@ -1,4 +1,4 @@
-//! What features ask of the command line.
+//! The implementation of [`Session`] for the command line.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
@@ -9,34 +9,36 @@ use rand::rngs::OsRng;
 use steady_feature::flags::{Form, OutputFlags};
 use steady_feature::{Failure, Record, Report, Session, Status};
 use steady_linux::{Root, host, signals};
-use steady_model::{Command, Host, Nanos, Reading, Seed};
+use steady_model::{Command, Host, Nanos, Reading, RunKind, Seed};
 use steady_process::git;
+use steady_render::json::{self, ReadError};
 use steady_render::letters::one_line;
 use steady_render::{Style, svg};
 
 use crate::failure::notice;
-use crate::history::{Home, Keeper};
+use crate::features::record_kind;
+use crate::history::{Home, RunLog};
 use crate::letters::readable;
 use crate::output::{Destinations, Export, print, style, style_on};
 use crate::programs;
 use crate::progress::Share;
 
-/// This call of `steady`.
+/// One call of `steady`.
 #[derive(Default)]
 pub(crate) struct CommandLine {
-    /// Where reports go, once that is known.
+    /// The destinations of the report, after [`Session::open`].
     destinations: Option<Destinations>,
-    /// Whether standard output is among them; it may be the command's.
+    /// Whether the report goes to standard output, which may belong to the user's command instead.
     prints: bool,
-    /// The file of the drawing.
+    /// The file of `--export-svg`.
     drawing: Option<Export>,
-    /// The number of the record in the history.
-    kept: Option<i64>,
+    /// The number of the run in the history.
+    stored: Option<i64>,
     /// Whether parts of the report's text were printed.
     has_printed: bool,
     progress: Share,
-    /// The log of this run, once a line of it was written.
-    keeper: Option<Keeper>,
+    /// The log of this run, if it has been created.
+    log: Option<RunLog>,
 }
 
 impl Session for CommandLine {
@@ -70,8 +72,11 @@ impl Session for CommandLine {
     }
 
     fn seed(&self, given: Option<u64>) -> Result<Seed, Failure> {
-        let drawn = || OsRng.try_next_u64().map_err(|error| Failure::Own(format!("no random seed to be had: {error}")));
-        given.map_or_else(drawn, Ok).map(Seed)
+        let random = || {
+            let number = OsRng.try_next_u64();
+            number.map_err(|error| Failure::Own(format!("the system has no random number for the seed: {error}")))
+        };
+        given.map_or_else(random, Ok).map(Seed)
     }
 
     fn data_folder(&self) -> Result<PathBuf, String> {
@@ -80,6 +85,12 @@ impl Session for CommandLine {
 
     fn save(&self, option: &'static str, file: &Path, text: &str) -> Result<(), Failure> {
         Export::open(option, file)?.save(text)
+    }
+
+    fn record(&self, json: &str) -> Option<Result<Box<dyn Record>, ReadError>> {
+        let kind = json::kind(json)?;
+        let kind = RunKind::ALL.into_iter().find(|known| known.name() == kind)?;
+        Some((record_kind(kind).read)(json))
     }
 
     fn notice(&self, text: &str) {
@@ -119,7 +130,7 @@ impl Session for CommandLine {
     fn log_progress(&self, line: &str) {
         let is_quiet = self.destinations.as_ref().is_some_and(Destinations::quiet);
         if !is_quiet && !io::stderr().is_terminal() {
-            // As in a notice.
+            // An error is ignored, as in a notice.
             let _ = writeln!(io::stderr(), "{}", one_line(line));
         }
     }
@@ -147,7 +158,7 @@ impl Session for CommandLine {
             if !self.prints && !destinations.quiet() {
                 signals::write_as_others_do();
                 let text = report.rendered(Form::Text, style_on(&io::stderr()), false);
-                // Where nobody listens, the exit status speaks.
+                // If the text cannot be printed, the files and the exit status still have the result.
                 let _ = io::stderr().write_all(readable(text).as_bytes());
             }
             destinations.write_files(report)
@@ -156,8 +167,8 @@ impl Session for CommandLine {
             (Some(file), Some(chart)) => file.save(&svg::text(&chart)),
             _ => Ok(()),
         };
-        // As above.
-        let _ = match (self.kept, self.prints) {
+        // An error is ignored for the same reason.
+        let _ = match (self.stored, self.prints) {
             (Some(id), true) => destinations.mention(id),
             (Some(id), false) if !destinations.quiet() => {
                 writeln!(io::stderr(), "History: {id} (steady history report {id})")
@@ -169,25 +180,25 @@ impl Session for CommandLine {
     }
 
     fn log(&mut self, line: &str) {
-        self.keeper.get_or_insert_with(Keeper::begin).line(line);
+        self.log.get_or_insert_with(RunLog::begin).line(line);
     }
 
     fn log_file(&mut self) -> Option<PathBuf> {
-        self.keeper.get_or_insert_with(Keeper::begin).log()
+        self.log.get_or_insert_with(RunLog::begin).path()
     }
 
     fn keep(&mut self, record: &dyn Record) {
         self.progress.clear();
-        self.kept = match self.keeper.take() {
-            Some(keeper) => keeper.keep_run(record),
-            None => Keeper::keep_at_once(record),
+        self.stored = match self.log.take() {
+            Some(log) => log.store(record),
+            None => RunLog::store_without_log(record),
         };
     }
 }
 
 impl Drop for CommandLine {
-    /// A run that was logged and not kept ended in an error.
+    /// Stores the complete part of a run that was logged and ended with an error.
     fn drop(&mut self) {
-        self.keeper.take().into_iter().for_each(Keeper::salvage);
+        self.log.take().into_iter().for_each(RunLog::salvage);
     }
 }

@@ -1,7 +1,7 @@
-//! What the log costs by itself: appends 100,000 pairs to a file, as a launcher does, and prints the time for one.
+//! Measures the cost of the log: appends 100,000 pairs to a file, as a launcher does, and prints the time per pair.
 //!
 //!     append FILE
-#![allow(clippy::print_stdout, reason = "a program")]
+#![allow(clippy::print_stdout, reason = "this program prints its result")]
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -41,7 +41,7 @@ fn append(file: &Path) -> std::io::Result<Nanos> {
     Ok(clock::monotonic() - began)
 }
 
-/// A run with numbers as long as those of a real one.
+/// A run whose numbers have as many digits as those of real runs.
 fn run(command: usize, pair: u64) -> Run {
     Run {
         command,

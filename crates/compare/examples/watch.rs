@@ -1,11 +1,11 @@
-//! Rulers and work side by side, for the bench of the rulers: each line begins with the moment on the monotonic clock.
+//! Runs rulers or work, for the bench of the rulers. Each line begins with the time of the monotonic clock.
 //!
 //! ```text
-//! watch rulers SECONDS EVERY_MS CPU|-   MOMENT RESOURCE SECONDS_PER_UNIT COST_SECONDS, for every ruler at each moment
-//! watch loads BYTES SECONDS CPU|-       MOMENT LOADS CPU_SECONDS, of random loads from so much memory
-//! watch size RESOURCE                   the bytes that a ruler goes over
+//! watch rulers SECONDS EVERY_MS CPU|-   prints TIME RESOURCE SECONDS_PER_UNIT COST_SECONDS for every ruler
+//! watch loads BYTES SECONDS CPU|-       prints TIME LOADS CPU_SECONDS of random loads from BYTES of memory
+//! watch size RESOURCE                   prints the size of a ruler's working set in bytes
 //! ```
-#![allow(clippy::print_stdout, reason = "what it prints is what it is for")]
+#![allow(clippy::print_stdout, reason = "this program prints its results")]
 
 use std::path::Path;
 use std::str::FromStr;
@@ -16,7 +16,7 @@ use steady_model::{Nanos, Resource};
 use steady_rulers::{Best, Rulers};
 use steady_workloads::Loads;
 
-/// Some milliseconds of loads from a cache.
+/// The number of loads per line: some milliseconds if they hit a cache.
 const LOADS: u64 = 200_000;
 
 fn main() -> Result<(), String> {
@@ -62,11 +62,11 @@ fn size(resource: &str) -> Result<(), String> {
     let found = Resource::ALL.into_iter().find(|one| one.name() == resource);
     let resource = found.ok_or_else(|| format!("no such ruler: '{resource}'"))?;
     let reading = fresh().read(resource).map_err(|absent| absent.to_string())?;
-    println!("{}", reading.working_set.ok_or("it goes over no memory")?.0);
+    println!("{}", reading.working_set.ok_or("this ruler has no working set")?.0);
     Ok(())
 }
 
-/// Rulers that know nothing of earlier runs.
+/// Rulers without a stored best speed.
 fn fresh() -> Rulers {
     Rulers::new(&Root::default(), Best::load(Path::new("/nonexistent")))
 }
@@ -79,5 +79,5 @@ fn keep_to(cpu: &str) -> Result<(), String> {
 }
 
 fn number<T: FromStr>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|_| format!("'{text}' is not such a number"))
+    text.parse().map_err(|_| format!("'{text}' is not a valid number"))
 }

@@ -1,4 +1,5 @@
-//! The coins of an experiment: every nuisance is drawn afresh for every block, from a generator whose seed is recorded.
+//! The random choices of an experiment: order, CPU and environment padding are drawn for every block. The generator's
+//! seed is in the record.
 
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -8,7 +9,7 @@ use steady_model::{Layout, Seed};
 use steady_process::launcher::PADDING_MAX;
 use steady_process::runner::{BlockSpec, RunSpec, Start};
 
-/// A stream of coins.
+/// A seeded generator of random choices.
 pub(crate) struct Coins {
     generator: ChaCha12Rng,
 }
@@ -18,7 +19,7 @@ impl Coins {
         Coins { generator: ChaCha12Rng::seed_from_u64(seed.0) }
     }
 
-    /// One run of each of `commands` commands, one after the other in random order.
+    /// A block of turns: one run of each of `commands` commands, in random order.
     pub(crate) fn turns(&mut self, commands: usize) -> BlockSpec {
         let mut order: Vec<usize> = (0..commands).collect();
         order.shuffle(&mut self.generator);
@@ -30,7 +31,8 @@ impl Coins {
         BlockSpec { number: None, layout: Layout::Turns, runs, start: Start::Usual, draw: None }
     }
 
-    /// The first command and `contender` at the same time: who starts first and who sits where is drawn.
+    /// A block of duets: the first command and `contender` run concurrently. The order of their starts and their CPUs
+    /// are random.
     pub(crate) fn duet(&mut self, contender: usize) -> BlockSpec {
         let seat = self.generator.random_range(0..2);
         let mut block = self.seated(contender, seat);
@@ -55,9 +57,10 @@ impl Coins {
         }
     }
 
-    /// So many rounds in which every place comes to every command as often as to any other, as far as their number allows.
-    /// Labels that change places make of them rounds that are as likely, so that all of them together are one fair coin;
-    /// and what a place does to a run is gone from their mean.
+    /// Rounds in which every command has every place equally often, as far as their number allows.
+    ///
+    /// Exchanging the labels of two commands gives rounds that are equally likely, so all rounds together are one fair
+    /// coin. The effect of a place on a run cancels in their mean.
     pub(crate) fn balanced(&mut self, layout: Layout, commands: usize, rounds: usize) -> Vec<Vec<BlockSpec>> {
         match layout {
             Layout::Turns => self.balanced_turns(commands, rounds),
@@ -65,7 +68,7 @@ impl Coins {
         }
     }
 
-    /// Each order with its reverse.
+    /// Random orders, each together with its reverse.
     fn balanced_turns(&mut self, commands: usize, rounds: usize) -> Vec<Vec<BlockSpec>> {
         let mut orders: Vec<Vec<usize>> = Vec::with_capacity(rounds + 1);
         while orders.len() < rounds {
@@ -79,7 +82,7 @@ impl Coins {
         orders.iter().map(|order| vec![self.in_order(order)]).collect()
     }
 
-    /// Each seat with each place in the order of starts.
+    /// Duets in which each combination of CPU and order of starts is equally frequent.
     fn balanced_duets(&mut self, commands: usize, rounds: usize) -> Vec<Vec<BlockSpec>> {
         let mut all: Vec<Vec<BlockSpec>> = vec![Vec::new(); rounds];
         for contender in 1..commands {
@@ -103,12 +106,12 @@ impl Coins {
         all
     }
 
-    /// A place among so many.
+    /// A random index below `places`.
     pub(crate) fn place(&mut self, places: usize) -> usize {
         self.generator.random_range(0..places.max(1))
     }
 
-    /// The index of one of `shares`, drawn with those probabilities.
+    /// A random index into `shares`, with probabilities in proportion to the shares.
     pub(crate) fn pick(&mut self, shares: &[f64]) -> usize {
         let mut left = self.generator.random::<f64>() * shares.iter().sum::<f64>();
         for (index, share) in shares.iter().enumerate() {
@@ -129,7 +132,7 @@ impl Coins {
 mod tests {
     use super::*;
 
-    /// The largest deviation of a fair coin's share in 4,000 throws that one would see in a million tests.
+    /// The largest deviation of a share in 4,000 throws of a fair coin: five standard errors.
     const FAIR: f64 = 5.0 * 0.5 / 63.2;
 
     fn share(throws: impl Iterator<Item = bool>) -> f64 {
@@ -154,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn every_order_of_three_commands_comes_up() {
+    fn every_order_of_three_commands_occurs() {
         let mut coins = Coins::new(Seed(2));
         let mut orders: Vec<Vec<usize>> =
             (0..200).map(|_| coins.turns(3).runs.iter().map(|run| run.command).collect()).collect();
@@ -164,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draw_gives_every_place_to_every_command_as_often() {
+    fn a_draw_gives_every_command_every_place_equally_often() {
         let mut coins = Coins::new(Seed(4));
         let turns = coins.balanced(Layout::Turns, 3, 8);
         for (one, other) in [(0, 1), (0, 2), (1, 2)] {
@@ -181,17 +184,17 @@ mod tests {
             let mut places: Vec<(bool, usize)> = duets.iter().map(of).collect();
             places.sort();
             places.dedup_by_key(|place| *place);
-            assert_eq!(places.len(), 4, "each twice");
+            assert_eq!(places.len(), 4, "each combination of CPU and order occurs");
         }
         assert_eq!(coins.balanced(Layout::Duet, 2, 3).len(), 3);
-        // Which of the two orders comes first is a coin again.
+        // Which of the two orders comes first is random, too.
         let firsts = (0..4000).map(|_| coins.balanced(Layout::Turns, 2, 3)[0][0].runs[0].command == 0);
         let share = share(firsts);
         assert!((share - 0.5).abs() < FAIR, "{share}");
     }
 
     #[test]
-    fn a_seed_gives_the_same_coins_again() {
+    fn a_seed_repeats_its_random_choices() {
         let draw = |seed| {
             let mut coins = Coins::new(Seed(seed));
             (0..20).map(|_| coins.turns(2)).collect::<Vec<_>>()

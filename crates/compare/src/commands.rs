@@ -1,9 +1,9 @@
-//! The runner of real commands: one launcher for turns, and one per CPU for duets.
+//! The runner of real commands. It has one launcher for turns, and one for each CPU of duets.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use steady_linux::activity::Snapshot;
+use steady_linux::activity::KernelCounters;
 use steady_linux::{Root, clock};
 use steady_model::{Absent, Activity, Block, CounterScope, Hook, Layout, Moment, Nanos, Plan, Reading};
 
@@ -17,18 +17,18 @@ pub struct CommandRunner<'a> {
     plan: Plan,
     turns: Launcher,
     duet: Option<[Launcher; 2]>,
-    /// Runs the scripts that go with no run; started when the first is wanted.
+    /// Runs setup and cleanup scripts. It is started before the first script.
     scripts: Option<Launcher>,
     images: Option<Images<'a>>,
     log: Option<PathBuf>,
     interrupt: Option<OwnedFd>,
-    begun: Snapshot,
-    last: Snapshot,
+    begun: KernelCounters,
+    last: KernelCounters,
 }
 
 impl<'a> CommandRunner<'a> {
-    /// Starts the launcher for turns. Runs are appended to `log` as they end, and stop when `interrupt` becomes
-    /// readable. `folder`, if any, is removed at the end, even where this process is killed.
+    /// Starts the launcher for turns. It appends runs to `log` as they end, and stops when `interrupt` becomes
+    /// readable. It removes `folder` at the end, even if this process is killed.
     ///
     /// # Errors
     /// [`RunError::LauncherLost`].
@@ -41,13 +41,13 @@ impl<'a> CommandRunner<'a> {
         let epoch = clock::monotonic();
         let folder = folder.map(Path::to_owned);
         let turns = Launcher::start(&Setup { log: log.clone(), folder, ..setup(plan, epoch) })?;
-        let begun = Snapshot::take(&Root::default());
+        let begun = KernelCounters::read(&Root::default());
         let last = begun.clone();
         let (plan, duet, scripts, images) = (plan.clone(), None, None, None);
         Ok(CommandRunner { epoch, plan, turns, duet, scripts, images, log, interrupt, begun, last })
     }
 
-    /// Has runs start from these snapshots where they are asked to.
+    /// Sets the snapshots for blocks that start from snapshots.
     pub fn add_images(&mut self, images: Images<'a>) {
         self.images = Some(images);
     }
@@ -55,7 +55,7 @@ impl<'a> CommandRunner<'a> {
     /// Starts the launchers for duets, each pinned to one CPU.
     ///
     /// # Errors
-    /// [`RunError::LauncherLost`], also where this process may not choose its CPUs.
+    /// [`RunError::LauncherLost`], also if this process may not choose its CPUs.
     pub fn add_duet(&mut self, one: usize, other: usize) -> Result<(), RunError> {
         let pinned = |cpu| {
             Launcher::start(&Setup {
@@ -70,7 +70,7 @@ impl<'a> CommandRunner<'a> {
         Ok(())
     }
 
-    /// Whose events the CPU's counters count, or why they cannot be read.
+    /// Which events the CPU's counters count, or why they cannot be read.
     pub fn counters(&self) -> Reading<CounterScope> {
         self.turns.counters().clone()
     }
@@ -90,7 +90,8 @@ impl<'a> CommandRunner<'a> {
     }
 
     fn run_duet(&mut self, block: &BlockSpec, probe: bool) -> Result<Vec<RunReply>, RunError> {
-        let launchers = self.duet.as_mut().ok_or_else(|| RunError::LauncherLost("there are none for duets".into()))?;
+        let lost = || RunError::LauncherLost("there is no launcher for duets".into());
+        let launchers = self.duet.as_mut().ok_or_else(lost)?;
         for (place, run) in block.runs.iter().enumerate() {
             let groups = vec![group(block, place, std::slice::from_ref(run))];
             launchers[run.seat].ask(&Request::Runs { groups, probe })?;
@@ -147,7 +148,7 @@ impl Runner for CommandRunner<'_> {
 
     fn hook(&mut self, hook: Hook, command: usize) -> Result<(), RunError> {
         let Some(script) = self.plan.script(hook, command).map(str::to_owned) else { return Ok(()) };
-        // What cleans up does so after an interruption too.
+        // A cleanup script runs after an interruption too.
         let interrupt = self.interrupt.as_ref().filter(|_| hook != Hook::Cleanup).map(AsFd::as_fd);
         let launcher = match &mut self.scripts {
             Some(launcher) => launcher,
@@ -159,18 +160,18 @@ impl Runner for CommandRunner<'_> {
         launcher.ask(&Request::Script { hook, command, script })?;
         let done = launcher.script_done(interrupt);
         if done.is_err() {
-            // It has left, or is still busy with what was interrupted.
+            // The launcher has ended, or is still busy with the interrupted script.
             self.scripts = None;
         }
         done
     }
 
     fn activity(&self) -> Activity {
-        self.begun.until(&Snapshot::take(&Root::default()))
+        self.begun.until(&KernelCounters::read(&Root::default()))
     }
 
     fn moment(&mut self) -> Moment {
-        let now = Snapshot::take(&Root::default());
+        let now = KernelCounters::read(&Root::default());
         let activity = self.last.until(&now);
         self.last = now;
         Moment {
@@ -182,7 +183,7 @@ impl Runner for CommandRunner<'_> {
     }
 }
 
-/// What every launcher is told.
+/// The settings that all launchers share.
 fn setup(plan: &Plan, epoch: Nanos) -> Setup {
     Setup {
         commands: plan.commands.clone(),
@@ -200,7 +201,7 @@ fn setup(plan: &Plan, epoch: Nanos) -> Setup {
     }
 }
 
-/// The runs of `block` that one launcher makes, the first of which has `place` in it.
+/// The runs of `block` for one launcher. `place` is the index of the first of them within the block.
 fn group(block: &BlockSpec, place: usize, runs: &[RunSpec]) -> Group {
     let jobs = runs.iter().map(|run| Job { command: run.command, padding: run.padding }).collect();
     Group { block: block.number, layout: block.layout, place, jobs, start: block.start, draw: block.draw }

@@ -1,4 +1,4 @@
-//! `steady compare`: from its flags to its report.
+//! Runs `steady compare`: from its flags to its report.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -19,16 +19,16 @@ use crate::run::warm_runs::{self, Folder};
 use crate::run::{CompareError, Event, Setting, compare, show, show_begin};
 use crate::{failure, plan};
 
-/// Duets under a smaller quota than this many CPUs would throttle each other.
+/// The smallest CPU quota for duets, in CPUs. Under a smaller quota, both sides would be throttled.
 const DUET_CPUS: f64 = 2.0;
 
-/// Runs a comparison and reports it; the exit status.
+/// Runs a comparison and reports it. Returns the exit status.
 pub(crate) fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
     let flags = CompareFlags::from_arg_matches(matches).map_err(|error| Failure::Own(error.to_string()))?;
     around(&flags.host, flags.output.quiet, session, |session| run_here(&flags, session))
 }
 
-/// The same on the host as it is now.
+/// As [`run`], after `--quiet-host` has prepared the host.
 fn run_here(flags: &CompareFlags, session: &mut dyn Session) -> Result<u8, Failure> {
     let mut plan = plan::plan(flags, session)?;
     session.open(&flags.output, flags.samples, Status::Own)?;
@@ -41,7 +41,7 @@ fn run_here(flags: &CompareFlags, session: &mut dyn Session) -> Result<u8, Failu
     status
 }
 
-/// The same, with revisions that are built.
+/// As [`run_here`], with a resolved plan and built revisions.
 fn run_planned(
     flags: &CompareFlags,
     plan: &Plan,
@@ -60,11 +60,11 @@ fn run_planned(
     })?;
     interrupt.release();
     if let Some(log) = &mut log {
-        // As in [`Log::note`].
+        // An error is ignored, as in [`Log::note`].
         let _ = log.appender.ended(&record);
     }
     let compared = Compared(judge(record));
-    // Stored first: writing may block or fail.
+    // The history comes first, because writing the report may block or fail.
     if !flags.no_history {
         session.keep(&compared);
     }
@@ -75,7 +75,7 @@ fn run_planned(
     })
 }
 
-/// The log of a comparison, to which the launchers append their runs.
+/// The log of a comparison. Launchers append their runs to the same file.
 struct Log {
     path: PathBuf,
     appender: Appender,
@@ -87,9 +87,9 @@ impl Log {
         Some(Log { appender: Appender::open(&path).ok()?, path })
     }
 
-    /// Notes what belongs into the log.
+    /// Appends an event to the log.
     fn note(&mut self, event: &Event) {
-        // A disk that is full now may have room for the history at the end, and what is not in the log is in memory.
+        // Errors are ignored: the data is also in memory, and a full disk may have room for the history at the end.
         let _ = match event {
             Event::Begun(record) => self.appender.begun(record),
             Event::Looked(look) => self.appender.look(look),
@@ -114,7 +114,7 @@ fn measure(
     measured
 }
 
-/// The same, with a place for snapshots if the plan asks for them.
+/// As [`measure`], with a folder for snapshots if the plan needs one.
 fn measure_in(
     plan: &Plan,
     place: Option<&Result<Folder, Cold>>,
@@ -135,7 +135,7 @@ fn measure_in(
     let duets = duet_cpus(plan).and_then(|cpus| {
         runner
             .add_duet(cpus.0, cpus.1)
-            .map_err(|error| Absent::because(format!("commands cannot be kept to a CPU: {error}")))
+            .map_err(|error| Absent::because(format!("commands cannot be pinned to a CPU: {error}")))
     });
     let setting = Setting {
         host: session.host(),
@@ -152,10 +152,10 @@ fn measure_in(
     })
 }
 
-/// The two CPUs for duets, or why there are none.
+/// The two CPUs of duets, or why there are no duets.
 fn duet_cpus(plan: &Plan) -> Reading<(usize, usize)> {
     if plan.layout == Some(Layout::Turns) || plan.commands.len() < 2 {
-        return Err(Absent::because("they were not asked for"));
+        return Err(Absent::because("duets were not requested"));
     }
     if let Ok(Some(quota)) = cgroup::cpu_quota(&Root::default())
         && quota.cpus() < DUET_CPUS

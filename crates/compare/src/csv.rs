@@ -1,10 +1,10 @@
 //! The runs of a comparison as comma-separated values, for spreadsheets and data frames.
 //!
-//! Fields are quoted as RFC 4180 has it; lines end with a line feed alone, as the tools of Unix expect.
+//! Fields are quoted as in RFC 4180. Lines end with a line feed only, as Unix tools expect.
 
 use steady_model::{Block, Nanos, Outcome, Record, Report, Run};
 
-/// The columns, in their order; those with a unit end with it.
+/// The columns in their order. The name of a column with a unit ends with the unit.
 const COLUMNS: [&str; 23] = [
     "pair",
     "layout",
@@ -31,14 +31,15 @@ const COLUMNS: [&str; 23] = [
     "cache_misses",
 ];
 
-/// What runs from snapshots have besides.
+/// Additional columns if runs started from snapshots.
 const WARM_COLUMNS: [&str; 2] = ["draw", "start"];
 
-/// One line per run, below a line of names; a field is empty where there is no such reading.
+/// The runs as CSV: a line with the names of the columns, and one line per run. A field is empty if it was not
+/// measured.
 ///
-/// `pair` (the block, with another number of commands than two) and `order` within it count from 1; `command` counts
-/// from 0, as in the JSON. Where runs were started from snapshots, a line also has its `draw`, from 1, and `start`; runs
-/// that were started as usual there belong to no pair. Times are exact to the nanosecond.
+/// `pair` and `order` (the place within the pair) count from 1. `command` counts from 0, as in the JSON. A `pair` is a
+/// block if the number of commands is not two. If runs started from snapshots, a line also has `draw`, counted from 1,
+/// and `start`; runs that started as usual then belong to no pair. Times are exact to the nanosecond.
 pub fn csv(report: &Report) -> String {
     let record = &report.record;
     let names: Vec<String> = record.plan.commands.iter().map(|command| quoted(&command.name)).collect();
@@ -60,7 +61,7 @@ pub fn csv(report: &Report) -> String {
     out
 }
 
-/// The line of one run, but for what only runs from snapshots have.
+/// The line of one run, without the additional columns of runs from snapshots.
 fn line(record: &Record, block: &Block, pair: Option<usize>, run: &Run, order: usize, name: &str) -> String {
     let counters = record.counters.as_ref().ok().and(run.counters).unwrap_or_default();
     let fields: [String; COLUMNS.len()] = [
@@ -91,19 +92,19 @@ fn line(record: &Record, block: &Block, pair: Option<usize>, run: &Run, order: u
     fields.join(",")
 }
 
-/// What there is, or nothing.
+/// The value as text, or an empty field.
 fn field<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// A time in seconds with all of its digits: no double stands between.
+/// A time in seconds with all its digits. It is not converted to a double, which would round it.
 fn seconds(time: Nanos) -> String {
     let (whole, rest) = (time.0 / 1_000_000_000, time.0 % 1_000_000_000);
     let text = format!("{whole}.{rest:09}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// How a run ended, in two words.
+/// How a run ended, as in `exit 1`.
 fn outcome(outcome: Outcome) -> String {
     match outcome {
         Outcome::Exited(status) => format!("exit {status}"),
@@ -112,7 +113,7 @@ fn outcome(outcome: Outcome) -> String {
     }
 }
 
-/// A text between quotes where it holds what would end its field, and what would move the cursor spelled out.
+/// A text with control characters escaped, in quotes if it contains a separator, a quote, a line break or outer spaces.
 fn quoted(text: &str) -> String {
     let text = crate::words::harmless(text.to_owned());
     if text.contains([',', '"', '\n', '\r']) || text.starts_with(' ') || text.ends_with(' ') {
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_end_a_field_is_quoted() {
+    fn text_with_separators_or_control_characters_is_quoted_or_escaped() {
         assert_eq!(quoted("sort f"), "sort f");
         assert_eq!(quoted("awk '{print $1,\"x\"}'"), "\"awk '{print $1,\"\"x\"\"}'\"");
         assert_eq!(quoted("a\u{1b}[31m\rb"), "a\\u{1b}[31m\\rb");

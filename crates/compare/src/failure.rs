@@ -1,12 +1,12 @@
-//! Why commands could not be compared, with the remedy.
+//! Errors of a comparison as messages with a remedy.
 
 use steady_feature::{Failure, Interrupt, typed};
-use steady_model::{Outcome, Plan};
+use steady_model::{Outcome, Output, Plan};
 use steady_process::runner::{RunError, how};
 
 use crate::run::CompareError;
 
-/// Returns what to say to the user when the runs of a plan fail.
+/// Returns the message and the exit status for an error of a comparison.
 pub fn failure(plan: &Plan, error: CompareError, interrupt: &Interrupt) -> Failure {
     let name = |command: usize| plan.commands.get(command).map_or("?", |command| command.name.as_str());
     match error {
@@ -16,21 +16,22 @@ pub fn failure(plan: &Plan, error: CompareError, interrupt: &Interrupt) -> Failu
         }
         CompareError::Run(error @ RunError::ScriptFailed { .. }) => Failure::Measured(error.to_string()),
         CompareError::Run(RunError::NotDrawn { command, reason }) => Failure::Own(format!(
-            "no new snapshot of the program of '{}' could be taken: {reason}; without --warm it runs as usual",
+            "no new snapshot of the program of '{}' could be created: {reason}; without --warm it starts as usual",
             name(command)
         )),
         CompareError::Run(error @ RunError::LauncherLost(_)) => Failure::Own(error.to_string()),
         CompareError::Failed { command, outcome: Outcome::TimedOut } if plan.timeout != plan.run_limit() => {
             Failure::Usage(format!(
-                "a run of '{}' outlasted the whole budget and was ended: raise --budget, for 12 runs are needed; if it \
-                 hangs now and then, --timeout with --ignore-failure counts such runs apart",
+                "a run of '{}' took longer than the whole budget and was killed: raise --budget, because a verdict \
+                 needs 12 runs; if the command sometimes hangs, use --timeout with --ignore-failure to leave such runs \
+                 out",
                 name(command)
             ))
         }
         CompareError::Failed { command, outcome } => Failure::Measured(failed(plan, command, &outcome)),
         CompareError::BudgetTooSmall { per_pair, budget, needed } => Failure::Usage(format!(
-            "a pair needs {} s by itself, so the budget of {} s holds fewer than the 6 that are needed: use --budget {}s, \
-             or --runs for a number of pairs",
+            "a pair needs {} s on an idle machine, so the budget of {} s is too small for the 6 pairs that a verdict \
+             needs: use --budget {}s, or --runs for a number of pairs",
             two_digits_up(per_pair.seconds()),
             budget.seconds(),
             needed.seconds()
@@ -41,7 +42,7 @@ pub fn failure(plan: &Plan, error: CompareError, interrupt: &Interrupt) -> Failu
     }
 }
 
-/// A time in seconds with two digits, rounded up: what is too long for a budget stays so.
+/// Rounds a time in seconds up to two digits. Rounding down could make a time that exceeds a budget fit into it.
 fn two_digits_up(seconds: f64) -> f64 {
     if !(seconds.is_finite() && seconds > 0.0) {
         return 0.0;
@@ -52,11 +53,21 @@ fn two_digits_up(seconds: f64) -> f64 {
 
 fn failed(plan: &Plan, command: usize, outcome: &Outcome) -> String {
     let command = &plan.commands[command];
+    let is_shown = plan.output.0.contains(&Output::Stderr);
+    let shows = if is_shown { "its output is above" } else { "--show-output shows its output" };
     let remedy = match outcome {
-        Outcome::TimedOut => "raise --timeout",
-        Outcome::Exited(_) if typed::has_shell_word(&command.argv) => "--shell runs commands in a shell",
-        Outcome::Exited(_) => "--show-output shows what it says, --ignore-failure measures it all the same",
-        Outcome::Signalled(_) => "--show-output shows what it says",
+        Outcome::TimedOut => "raise --timeout".to_owned(),
+        Outcome::Exited(_) if typed::has_shell_word(&command.argv) => {
+            "it ran without a shell, add --shell for pipes, redirections and variables".to_owned()
+        }
+        Outcome::Exited(_) => format!("{shows}, --ignore-failure measures it in spite of the failure"),
+        Outcome::Signalled(_) => shows.to_owned(),
     };
-    format!("'{}' {}; {remedy}", command.name, how(outcome))
+    let place = match (&command.revision, &command.directory) {
+        (Some(_), Some(directory)) => {
+            format!("; it ran in '{}', which has only the files of the revision", directory.display())
+        }
+        _ => String::new(),
+    };
+    format!("'{}' {}; {remedy}{place}", command.name, how(outcome))
 }

@@ -1,4 +1,4 @@
-//! The options of `steady compare` and `steady judge`, as typed. Nothing is looked up or decided here.
+//! The options of `steady compare` and `steady judge` as typed. [`crate::plan`] resolves and checks them.
 
 mod around;
 mod judge;
@@ -19,39 +19,41 @@ const EXAMPLES: &str = "\
 Examples:
   Does the new build need less CPU time?
       steady compare './old input.txt' './new input.txt'
-  Be sure to half a percent, and take up to a minute for it
+  Detect changes of half a percent, in at most a minute
       steady compare --resolution 0.5% --budget 1m './old' './new'
   Three candidates against the first; pipes need a shell
       steady compare --shell 'sort f | uniq' 'sort -u f' 'awk \"!s[\\$0]++\" f'
-  In CI: fail only if it is surely more than 2 % slower
+  In CI: fail only if the branch is certainly more than 2 % slower
       steady compare --fail-if 'slower>2%' './main' './branch'
-  A server's client waits rather than works: judge the time on the wall
+  A client mostly waits for its server: compare wall time
       steady compare --metric wall 'curl -s http://a/' 'curl -s http://b/'
   Is the branch slower than main? Both are checked out, built and run
       steady compare --rev main..HEAD --build 'make -j2' './prog input'
-  Short commands, without what loading them takes
+  Short commands, without the cost of loading them
       steady compare --warm 'sort -n list' 'sort -g list'
   Every value against the first; one variable or one library changed
       steady compare -L level=1,6,9 'gzip -{level} -c file'
       steady compare --env-new MALLOC_ARENA_MAX=1 './server --bench'
       steady compare --preload-new ./libjemalloc.so './prog input'
-  Keep the samples, and judge them again
+  Save the samples, and evaluate them again
       steady compare --samples --export-json r.json ./old ./new
       steady judge r.json
-  See an earlier comparison again, for all are kept
+  Show an earlier comparison; all are stored in the history
       steady history list; steady history report last
 
 A verdict is 'faster', 'slower', 'same' (no difference beyond the resolution)
 or 'undecided' (the budget was too small for this load; the report says which
-would do). The error rate of 5 % holds under any load, because the order and
-the CPU of every pair are drawn by coin.
+budget would probably decide). The error rate of 5 % holds under any load,
+because the order and the CPU of the runs of every pair are random.
 
 Exit status:
   0    done
-  1    the --fail-if condition is met
-  2    wrong usage, no such program
+  1    the --fail-if condition certainly holds
+  2    wrong usage, no such program, a revision that cannot be built, or a
+       budget that is too small even on an idle machine
   3    a measured command failed or ran too long
-  4    undecided, with --require-verdict
+  4    with --require-verdict: undecided; with --fail-if: not known whether the
+       condition holds
   125  steady itself failed
   130  interrupted";
 
@@ -59,12 +61,12 @@ Exit status:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompareFlags {
-    /// The commands, each one string, split into words as a shell does and run without one. All are judged against
-    /// the first; one alone is measured.
+    /// The commands. Each is one string, which is split into words as by a shell and run without a shell. All others
+    /// are compared with the first. A single command is measured without a comparison
     #[arg(required = true, value_name = "COMMAND")]
     pub(crate) commands: Vec<String>,
 
-    /// Run without a shell: the default, accepted for hyperfine's sake
+    /// Run without a shell. This is the default; the option exists for compatibility with hyperfine
     #[arg(short = 'N', long, conflicts_with = "shell")]
     pub(crate) no_shell: bool,
 
@@ -72,31 +74,31 @@ pub(crate) struct CompareFlags {
     #[arg(long, value_name = "SHELL", num_args = 0..=1, require_equals = true, default_missing_value = "sh")]
     pub(crate) shell: Option<String>,
 
-    /// Measure at most this long in all: 10s, 1m30s, 500ms. It stops early once the verdict is in
+    /// The maximum time to measure: 10s, 1m30s, 500ms. The comparison stops early once it has a verdict
     #[arg(short, long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) budget: Nanos,
 
-    /// Measure this many pairs instead, and judge them once
+    /// Measure this number of pairs instead, and evaluate them once, at the end
     #[arg(short, long, value_name = "PAIRS", conflicts_with = "budget", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) runs: Option<u64>,
 
     #[command(flatten)]
     pub(crate) precision: PrecisionFlags,
 
-    /// What the verdict is about. auto: CPU time, unless the commands mostly wait
+    /// The quantity that is compared. auto: CPU time, unless the commands mostly wait
     #[arg(short, long, value_enum, default_value_t = MetricFlag::Auto)]
     pub(crate) metric: MetricFlag,
 
-    /// How pairs are run: in turns, both at once on two CPUs, or both ways by what resolves more
+    /// How the runs of a pair are arranged: in turns, concurrently on two CPUs, or a mix of both
     #[arg(long, value_enum, default_value_t = LayoutFlag::Auto)]
     pub(crate) layout: LayoutFlag,
 
-    /// Pairs of each layout to run and throw away first [default: as many as the commands need]
+    /// Pairs of each layout to run first and discard, at least 1 [default: as many as the commands need]
     #[arg(short, long, value_name = "PAIRS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) warmup: Option<u32>,
 
-    /// Start each run from a snapshot of its program, so that start-up does not drown what it does; start-up is told
-    /// apart. Where a program has none, all runs start as usual, and the report says why
+    /// Start each run from a snapshot of its program, which excludes the cost of loading it. The report has the cost of
+    /// start-up separately. If a program cannot have a snapshot, all runs start as usual, and the report says why
     #[arg(long)]
     pub(crate) warm: bool,
 
@@ -106,15 +108,15 @@ pub(crate) struct CompareFlags {
     #[command(flatten)]
     pub(crate) around: AroundFlags,
 
-    /// Count runs that exit with another status than 0 as successes: all of them, or those with these statuses
+    /// Count runs with an exit status other than 0 as successes: all of them, or only those with one of these statuses
     #[arg(short, long, value_name = "STATUS,...", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     pub(crate) ignore_failure: Option<IgnoredFailures>,
 
-    /// The longest that one run may last
+    /// The maximum duration of one run. A run that takes longer is killed
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<Nanos>,
 
-    /// The seed of all coins [default: from the system; the report names it]
+    /// The seed of all random choices [default: from the system; the report contains it]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
 
@@ -131,11 +133,11 @@ pub(crate) struct CompareFlags {
     #[command(flatten)]
     pub(crate) output: OutputFlags,
 
-    /// Put the raw samples into the JSON, so that `steady judge` can judge them again
+    /// Add the raw samples to the JSON, so that `steady judge` can evaluate them again
     #[arg(long)]
     pub(crate) samples: bool,
 
-    /// Keep nothing of this comparison in the history
+    /// Do not store this comparison in the history
     #[arg(long)]
     pub(crate) no_history: bool,
 }

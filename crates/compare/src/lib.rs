@@ -1,7 +1,9 @@
-//! `steady compare` and `steady judge`: what to run, in which random order, when to look and when to stop; and the verdicts.
+//! `steady compare` and `steady judge`: the plan of a comparison, the random order of its runs, the looks, and the
+//! verdicts.
 //!
-//! A comparison drives a [`Runner`](steady_process::runner::Runner), the one effect it has, and reports what happens as events. It
-//! yields a record of raw facts, which [`judge()`] turns into verdicts, now or again later.
+//! A comparison runs commands through a [`Runner`](steady_process::runner::Runner), which is its only effect, and
+//! reports its progress as events. It returns a record of raw data. [`judge()`] is a pure function from the record to
+//! verdicts.
 #![forbid(unsafe_code)]
 
 mod coins;
@@ -30,10 +32,10 @@ pub use judge::{JoinError, join, judge};
 pub use report::Compared;
 pub(crate) use steady_render::units;
 
-/// The feature `compare`.
+/// The feature `compare`, which runs and compares commands.
 pub const FEATURE: Feature = Feature {
     name: "compare",
-    about: "Tell whether a command costs less than another, on this machine as it is",
+    about: "Compare the costs of commands, on this machine as it is",
     flags: Feature::flags_of::<flags::CompareFlags>,
     run: compare::run,
     status: |_| Status::Own,
@@ -41,10 +43,10 @@ pub const FEATURE: Feature = Feature {
     helpers: &[],
 };
 
-/// The feature `judge`.
+/// The feature `judge`, which evaluates saved samples.
 pub const JUDGE: Feature = Feature {
     name: "judge",
-    about: "Judge saved samples again, to the same digits; join those of several runs",
+    about: "Evaluate saved samples again, to the same digits; join the samples of several runs",
     flags: Feature::flags_of::<flags::JudgeFlags>,
     run: judge::files::run,
     status: |_| Status::Own,

@@ -1,10 +1,10 @@
-//! From the flags as typed to a plan: everything is looked up and checked once, before anything is measured.
+//! Resolves the flags into a plan. Everything is looked up and checked once, before anything is measured.
 
+mod additions;
 mod commands;
 mod elf;
-mod novelty;
+mod expansion;
 mod parameters;
-mod spread;
 
 use std::fs::File;
 
@@ -16,7 +16,7 @@ use crate::flags::{CompareFlags, LayoutFlag, MetricFlag};
 
 pub(crate) use parameters::ParameterList;
 
-/// The plan of a comparison.
+/// Returns the plan that the flags describe.
 pub(crate) fn plan(flags: &CompareFlags, session: &dyn Session) -> Result<Plan, Failure> {
     let compared = commands::compared(flags, session)?;
     check_conditions(flags, compared.commands.len())?;
@@ -46,6 +46,11 @@ pub(crate) fn plan(flags: &CompareFlags, session: &dyn Session) -> Result<Plan, 
     })
 }
 
+/// A number and a noun, in the plural if needed: `1 command`, `2 commands`.
+fn plural(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
 fn metric(flag: MetricFlag) -> Option<Metric> {
     match flag {
         MetricFlag::Auto => None,
@@ -65,17 +70,17 @@ fn layout(flag: LayoutFlag) -> Option<Layout> {
     }
 }
 
-/// A condition on a verdict that there will not be would never hold, and a gate would stand open.
+/// Refuses a condition on the verdict if there is only one command. Without a verdict, such a gate would always pass.
 fn check_conditions(flags: &CompareFlags, commands: usize) -> Result<(), Failure> {
     if commands < 2 && (flags.gate.fail_if.is_some() || flags.gate.require_verdict) {
         return Err(Failure::Usage(
-            "--fail-if and --require-verdict are about a verdict: give two commands or more".to_owned(),
+            "--fail-if and --require-verdict need a verdict: give two commands or more".to_owned(),
         ));
     }
     Ok(())
 }
 
-/// Where the commands' output goes; files are found writable now.
+/// The destinations of the commands' output. Checks that files can be written.
 fn output(flags: &CompareFlags, outputs: PerCommand<Output>) -> Result<PerCommand<Output>, Failure> {
     if flags.around.show_output {
         return Ok(PerCommand(vec![Output::Stderr]));
@@ -90,24 +95,24 @@ fn output(flags: &CompareFlags, outputs: PerCommand<Output>) -> Result<PerComman
     Ok(outputs)
 }
 
-/// Duets run both commands at once, and what runs around one would run beside the other.
+/// Refuses scripts around each run with duets: the scripts of one command would run next to the other command.
 fn check_layout(flags: &CompareFlags) -> Result<(), Failure> {
     let around = [("prepare", &flags.around.prepare), ("conclude", &flags.around.conclude)];
     match around.iter().find(|(_, scripts)| !scripts.is_empty()) {
-        Some((option, _)) if flags.layout == LayoutFlag::Duet => {
-            Err(Failure::Usage(format!("--{option} cannot go with --layout duet: use --layout turns")))
-        }
+        Some((option, _)) if flags.layout == LayoutFlag::Duet => Err(Failure::Usage(format!(
+            "--{option} excludes --layout duet, because it would run next to the other command: use --layout turns"
+        ))),
         _ => Ok(()),
     }
 }
 
-/// A pipe would be read empty by the first run, and opening one may wait for ever.
+/// Refuses an input that is not a file. The first run would read a pipe to its end, and opening one may block forever.
 fn check_input(flags: &CompareFlags) -> Result<(), Failure> {
     let Some(path) = &flags.around.input else { return Ok(()) };
     let usage = |why: String| Failure::Usage(format!("--input '{}': {why}", path.display()));
     let metadata = path.metadata().map_err(|error| usage(error.to_string()))?;
     if !metadata.is_file() {
-        return Err(usage("it must be a file, for every run reads it from its beginning".to_owned()));
+        return Err(usage("it must be a file, because every run reads it from the beginning".to_owned()));
     }
     File::open(path).map_err(|error| usage(error.to_string())).map(drop)
 }

@@ -1,4 +1,4 @@
-//! What is shown of comparisons.
+//! Comparisons as reports and as records of the history.
 
 use serde_json::Value;
 use steady_feature::{LogKind, Record, RecordKind, Report};
@@ -9,15 +9,15 @@ use steady_render::json::ReadError;
 
 use crate::judge::{judge, status};
 
-/// The kind of records that comparisons leave in the history.
+/// The kind of a comparison's record in the history.
 pub(crate) const COMPARISONS: RecordKind = RecordKind {
     kind: RunKind::Compare,
     read: |text| Ok(Box::new(Compared::read(text)?)),
     log: Some(LogKind { read: logged, is_line: log::is_line }),
 };
 
-/// What is whole of a comparison that did not come to its end, judged; none without a pair of which all runs did what they
-/// should.
+/// The complete pairs of a comparison that was killed, with their verdicts. `None` if there is no pair of successful
+/// runs.
 fn logged(text: &str) -> Option<Box<dyn Record>> {
     let record = log::read(text)?;
     let is_accepted = |outcome| matches!(outcome, Outcome::Exited(status) if record.plan.failures.accepts(status));
@@ -25,19 +25,19 @@ fn logged(text: &str) -> Option<Box<dyn Record>> {
     is_whole.then(|| Box::new(Compared(judge(record))) as Box<dyn Record>)
 }
 
-/// A comparison that has been judged.
+/// A comparison with its verdicts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compared(pub steady_model::Report);
 
-/// Comparisons that are joined. They have neither runs nor samples of their own: nothing asks for their CSV.
+/// Joined comparisons. They have no runs and no samples of their own, so their CSV is empty and never requested.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Together<'a>(pub(crate) &'a Joined);
+pub(crate) struct JoinedReport<'a>(pub(crate) &'a Joined);
 
 impl Compared {
-    /// The comparison in a JSON text, judged again.
+    /// Reads a comparison from JSON with its samples, and computes its verdicts again.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// The text is not such an export. The error says what is wrong, and where.
     pub fn read(text: &str) -> Result<Self, ReadError> {
         Ok(Compared(judge(crate::json::read_record(text)?)))
     }
@@ -60,14 +60,19 @@ impl Report for Compared {
 impl Record for Compared {
     fn facts(&self) -> Facts {
         let record = &self.0.record;
-        let origin = (record.started, &record.host, &record.revision);
         Facts {
             seed: Ok(record.plan.seed),
             commands: record.plan.commands.iter().map(|command| command.name.clone()).collect(),
             pairs: Ok(record.blocks.len()),
             complete: record.ending != Ending::Interrupted,
             primary: Ok(record.primary),
-            ..Facts::without_pairs(RunKind::Compare, origin, crate::document::summary(&self.0))
+            ..Facts::new(
+                RunKind::Compare,
+                record.started,
+                &record.host,
+                &record.revision,
+                crate::document::summary(&self.0),
+            )
         }
     }
 
@@ -85,7 +90,7 @@ impl Record for Compared {
     }
 }
 
-impl Report for Together<'_> {
+impl Report for JoinedReport<'_> {
     fn document(&self) -> Document {
         crate::document::joined_document(self.0)
     }

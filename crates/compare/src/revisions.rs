@@ -1,4 +1,4 @@
-//! `--rev`: revisions of a git repository, built now, on this machine, and compared with each other.
+//! `--rev`: checks out and builds revisions of a git repository, and lets the commands run in them.
 
 mod overlay;
 mod paths;
@@ -21,14 +21,13 @@ use trees::Builder;
 
 pub(crate) use spec::specs;
 
-/// The trees of the revisions that are compared.
+/// The source trees of the revisions that are compared.
 pub(crate) struct Trees {
     workspace: Workspace,
     built_at: PathBuf,
 }
 
-/// Builds the revisions that the flags name, and lets the commands of the plan run in them. Nothing where they name
-/// none.
+/// Builds the revisions of the flags, and lets the commands of the plan run in them. Returns `None` if there are none.
 pub(crate) fn build(
     flags: &CompareFlags,
     plan: &mut Plan,
@@ -43,9 +42,13 @@ pub(crate) fn build(
     let specs = specs(&flags.variants.rev)?;
     let revisions = specs.iter().map(|spec| repository.resolve(spec)).collect::<Result<Vec<_>, _>>()?;
     if revisions.iter().all(|revision| !revision.work) && repository.is_dirty(session) {
-        session.notice(
-            "uncommitted changes are in none of these revisions; --rev WORK stands for the working tree as it is",
-        );
+        session
+            .notice("uncommitted changes are in none of these revisions; use --rev WORK for the working tree as it is");
+    }
+    if let [first, .., last] = revisions.as_slice()
+        && revisions.iter().all(|one| !one.work && one.commit == first.commit)
+    {
+        session.notice(&format!("{} and {} are the same commit", first.label, last.label));
     }
     let interrupted = |failure| match failure {
         Failure::Interrupted(_) => Failure::Interrupted(interrupt.signal()),
@@ -61,7 +64,7 @@ pub(crate) fn build(
     }
 }
 
-/// Builds all of them in a workspace; the place where each of them was built.
+/// Builds all revisions in a workspace. Returns the path where each of them was built.
 fn build_all(
     flags: &CompareFlags,
     plan: &mut Plan,
@@ -89,10 +92,10 @@ fn build_all(
         if !named {
             command.name = format!("{} ({})", command.name, revision.label);
         }
-        settle(command, revision, &directory, flags, session)?;
+        place_in_tree(command, revision, &directory, flags, session)?;
         if command.program.starts_with(&repository.root) && !command.program.starts_with(workspace.path()) {
             return Err(Failure::Usage(format!(
-                "'{}' is the same file for all revisions: name it from where you are, as in './{}'",
+                "'{}' is the same file for all revisions: use a path relative to the current directory, as in './{}'",
                 command.program.display(),
                 command.program.file_name().unwrap_or_default().display()
             )));
@@ -101,24 +104,24 @@ fn build_all(
     Ok(builder.path())
 }
 
-/// The order in which they are built: a coin decides, for what was written first may be read otherwise than what was
+/// The order of the builds. It depends on the seed, because files written first may be read at another speed than files
 /// written last.
 fn order(revisions: usize, seed: Seed) -> Vec<usize> {
     let forward = 0..revisions;
     if seed.0.is_multiple_of(2) { forward.collect() } else { forward.rev().collect() }
 }
 
-/// What the builds are told: which revision it is.
+/// The commands with the environment of their builds: `STEADY_REVISION`.
 fn builders(commands: &[Command], revisions: &[Revision]) -> Vec<Command> {
-    let told = |(command, revision): (&Command, &Revision)| {
+    let with_revision = |(command, revision): (&Command, &Revision)| {
         let value = format!("{}{}", revision.commit, if revision.changes { "+changes" } else { "" });
         Command { environment: vec![("STEADY_REVISION".to_owned(), value)], ..command.clone() }
     };
-    commands.iter().zip(revisions).map(told).collect()
+    commands.iter().zip(revisions).map(with_revision).collect()
 }
 
-/// Lets a command run in its tree.
-fn settle(
+/// Sets the program and the directory of a command to those in its tree.
+fn place_in_tree(
     command: &mut Command,
     revision: &Revision,
     directory: &Path,
@@ -127,7 +130,7 @@ fn settle(
 ) -> Result<(), Failure> {
     let text = flags.commands.first().map_or("", String::as_str);
     let found = session.typed_command(text, flags.shell.as_deref(), directory).map_err(|failure| {
-        let remedy = if flags.variants.build.is_none() { "; --build says how to build it" } else { "" };
+        let remedy = if flags.variants.build.is_none() { "; --build COMMAND builds a revision" } else { "" };
         Failure::Usage(format!("in {}: {failure}{remedy}", revision.label))
     })?;
     command.program = found.program;
@@ -136,12 +139,12 @@ fn settle(
 }
 
 impl Trees {
-    /// Removes them; a line says why if that fails.
+    /// Removes the trees. If that fails, a notice says why.
     pub(crate) fn remove(self, session: &dyn Session) {
         self.workspace.remove(session);
     }
 
-    /// What to say of a failed run, if its tree refers to the place where it was built.
+    /// Adds an explanation to the failure of a run, if a file of its tree contains the path where it was built.
     pub(crate) fn explain(&self, plan: &Plan, failure: Failure) -> Failure {
         let Failure::Measured(text) = failure else { return failure };
         let trees = plan.commands.iter().filter_map(|command| command.directory.as_deref());
@@ -151,8 +154,8 @@ impl Trees {
         Failure::Measured(match found {
             None => text,
             Some(file) => format!(
-                "{text}\n'{}' names the directory that it was built in, which is gone when the command runs: let the \
-                 program find it from where it is itself",
+                "{text}\n'{}' names the directory that it was built in, which no longer exists when the command runs: \
+                 use a path relative to the program",
                 file.display()
             ),
         })

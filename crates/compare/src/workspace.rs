@@ -1,7 +1,8 @@
-//! The private directory where revisions are built and snapshots to measure lie.
+//! The private directory of a comparison, for builds of revisions and for snapshots.
 //!
-//! Workspaces lie in `$TMPDIR/steady-UID`, which other parts of `steady` and the user's own programs may use too. Only a
-//! directory with a workspace's name and mark is ever removed, relative to descriptors of directories that are this user's.
+//! Workspaces are in `$TMPDIR/steady-UID`, which other parts of `steady` and other programs may use too. Only a
+//! directory with the name and the mark of a workspace is ever removed. Removal uses descriptors of directories that
+//! belong to this user.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -14,18 +15,19 @@ use rustix::fs::{FlockOperation, Mode, OFlags, StatVfsMountFlags, flock, openat,
 use steady_feature::{Failure, Session};
 use steady_linux::private::{MARK as MARK_FILE, PrivateDirectory};
 
-/// What the names of workspaces begin with; the number of the process follows, and another number where that is in use.
+/// The prefix of the names of workspaces. The process ID follows, and another number if that name is in use.
 const NAME: &str = "workspace-";
-/// Locked by the process that a workspace belongs to, for as long as it lives. Holds [`MARK`].
+/// The file that the owner of a workspace locks as long as it runs. It contains [`MARK`].
 const LOCK: &str = MARK_FILE;
-/// What tells a workspace from a directory of the same name that is not one.
+/// The content that distinguishes a workspace from another directory of the same name.
 const MARK: &[u8] = b"steady workspace\n";
-/// The repository that the workspace's trees are registered in.
+/// The file with the path of the repository that the workspace's trees are registered in.
 const REPOSITORY: &str = "repository";
 /// The longest path of a repository, in bytes.
 const LONGEST_PATH: usize = 4096;
 
-/// A directory of this process's own. Dropping it removes it and what it registered, as [`Workspace::remove`] does.
+/// A private directory of this process. Dropping it removes it and its trees' registration, as [`Workspace::remove`]
+/// does.
 pub(crate) struct Workspace {
     base: PrivateDirectory,
     name: OsString,
@@ -35,20 +37,23 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// Makes one for trees of the repository at `common`, if any, and removes those that killed processes left.
+    /// Creates a workspace for trees of the repository at `common`, if there is one, and removes the workspaces of
+    /// killed processes.
     pub(crate) fn open(common: Option<&Path>, session: &dyn Session) -> Result<Self, Failure> {
         let temporary = session.variable("TMPDIR").unwrap_or_else(|| "/tmp".into());
         let path = Path::new(&temporary).join(format!("steady-{}", rustix::process::geteuid().as_raw()));
-        let own = |error: io::Error| Failure::Own(format!("'{}': {error}; TMPDIR names another place", path.display()));
+        let own = |error: io::Error| {
+            Failure::Own(format!("'{}': {error}; set TMPDIR to use another directory", path.display()))
+        };
         let base = private_directory(&path).map_err(own)?;
         let real = path.canonicalize().map_err(own)?;
         if statvfs(&real).is_ok_and(|facts| facts.f_flag.contains(StatVfsMountFlags::NOEXEC)) {
             return Err(Failure::Usage(format!(
-                "no program may be run in '{}' (mounted noexec): let TMPDIR name another place",
+                "programs cannot be run in '{}' (mounted noexec): set TMPDIR to another directory",
                 real.display()
             )));
         }
-        // Without it, another process could remove this workspace before its lock is held.
+        // Without this lock, another process could remove the workspace before its own lock is held.
         let gate = lock(&base, OFlags::CREATE, FlockOperation::LockExclusive).map_err(own)?;
         prune(&base, &real, &|text| session.notice(text));
         let made = make(base, &real, common).map_err(own);
@@ -56,12 +61,12 @@ impl Workspace {
         made
     }
 
-    /// Where it is.
+    /// The path of the directory.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Removes it and what it registered; a line says why if that fails.
+    /// Removes the directory and the registration of its trees. If that fails, a notice says why.
     pub(crate) fn remove(mut self, session: &dyn Session) {
         self.is_removed = true;
         if let Err(error) = remove(&self.base, &self.name, &self.path) {
@@ -72,12 +77,12 @@ impl Workspace {
 
 impl Drop for Workspace {
     fn drop(&mut self) {
-        // What cannot be removed now is found by the next one that prunes.
+        // If the removal fails, the next process that prunes removes the workspace.
         let _ = if self.is_removed { Ok(()) } else { remove(&self.base, &self.name, &self.path) };
     }
 }
 
-/// Opens a directory, which is made where there is none.
+/// Opens a directory, and creates it if it does not exist.
 fn private_directory(path: &Path) -> io::Result<PrivateDirectory> {
     match fs::DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
@@ -88,17 +93,17 @@ fn private_directory(path: &Path) -> io::Result<PrivateDirectory> {
 fn make(base: PrivateDirectory, real: &Path, common: Option<&Path>) -> io::Result<Workspace> {
     let pid = std::process::id();
     for number in 0.. {
-        // Elsewhere, in another container, a process may have the same number.
+        // A process in another container may have the same ID.
         let name = if number == 0 { format!("{NAME}{pid}") } else { format!("{NAME}{pid}-{number}") };
         let (name, path) = (OsString::from(&name), real.join(name));
         match fs::DirBuilder::new().mode(0o700).create(&path) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
             made => made?,
         }
-        return match furnish(&base, &name, &path, common) {
+        return match mark(&base, &name, &path, common) {
             Ok(lock) => Ok(Workspace { base, name, path, is_removed: false, _lock: lock }),
             Err(error) => {
-                // What cannot be removed now is found by the next one that prunes.
+                // If the removal fails, the next process that prunes removes the workspace.
                 let _ = base.remove_tree(&name);
                 Err(error)
             }
@@ -107,8 +112,8 @@ fn make(base: PrivateDirectory, real: &Path, common: Option<&Path>) -> io::Resul
     Err(ErrorKind::AlreadyExists.into())
 }
 
-/// Marks a directory as a workspace of this process; its lock.
-fn furnish(base: &PrivateDirectory, name: &OsStr, path: &Path, common: Option<&Path>) -> io::Result<File> {
+/// Marks a directory as a workspace of this process. Returns its lock.
+fn mark(base: &PrivateDirectory, name: &OsStr, path: &Path, common: Option<&Path>) -> io::Result<File> {
     let lock = lock(&base.open_in(name)?, OFlags::CREATE, FlockOperation::NonBlockingLockExclusive)?;
     (&lock).write_all(MARK)?;
     if let Some(common) = common {
@@ -118,7 +123,7 @@ fn furnish(base: &PrivateDirectory, name: &OsStr, path: &Path, common: Option<&P
     Ok(lock)
 }
 
-/// Locks the file [`LOCK`] of a directory.
+/// Opens and locks the file [`LOCK`] of a directory.
 fn lock(directory: &PrivateDirectory, create: OFlags, how: FlockOperation) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | create;
     let file = openat(directory, LOCK, flags, Mode::RUSR | Mode::WUSR)?;
@@ -126,30 +131,30 @@ fn lock(directory: &PrivateDirectory, create: OFlags, how: FlockOperation) -> io
     Ok(file.into())
 }
 
-/// Removes the workspaces that no living process holds.
+/// Removes the workspaces that no running process has locked.
 fn prune(base: &PrivateDirectory, real: &Path, notice: &dyn Fn(&str)) {
     for name in base.names().unwrap_or_default().into_iter().filter(|name| is_workspace(name)) {
         let Ok(workspace) = base.open_in(&name) else { continue };
-        // The process was killed after it had removed the mark, or before it had made it.
+        // The process was killed after it removed the mark, or before it created the mark.
         if workspace.names().is_ok_and(|names| names.is_empty()) {
             let _ = base.remove_tree(&name);
             continue;
         }
         let Ok(found) = workspace.read(OsStr::new(LOCK), MARK.len()) else { continue };
-        // One that could not be marked, as on a full disk, has nothing else in it.
-        let unmarked = MARK.starts_with(&found) && workspace.names().is_ok_and(|names| names == [LOCK]);
-        if found != MARK && !unmarked {
+        // A workspace whose mark is incomplete, as on a full disk, contains nothing else.
+        let is_incomplete = MARK.starts_with(&found) && workspace.names().is_ok_and(|names| names == [LOCK]);
+        if found != MARK && !is_incomplete {
             continue;
         }
         let Ok(_dead) = lock(&workspace, OFlags::empty(), FlockOperation::NonBlockingLockExclusive) else { continue };
         let path = real.join(&name);
         if let Err(error) = remove(base, &name, &path) {
-            notice(&format!("'{}' was left behind, and could not be removed: {error}", path.display()));
+            notice(&format!("'{}' of an earlier run could not be removed: {error}", path.display()));
         }
     }
 }
 
-/// Returns whether a name is one that [`make`] gives: `workspace-PID` or `workspace-PID-NUMBER`.
+/// Returns whether [`make`] may have created a directory of this name: `workspace-PID` or `workspace-PID-NUMBER`.
 fn is_workspace(name: &OsStr) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let numbers = name.to_str().and_then(|name| name.strip_prefix(NAME));
@@ -159,11 +164,11 @@ fn is_workspace(name: &OsStr) -> bool {
     })
 }
 
-/// Removes a workspace: its trees, what the repository knows of them, and at last its lock and itself, so that a removal that
-/// was cut short can be done again.
+/// Removes a workspace: first its trees and their registration, then its lock and the directory itself. An interrupted
+/// removal can be repeated.
 fn remove(base: &PrivateDirectory, name: &OsStr, path: &Path) -> io::Result<()> {
     let workspace = match base.open_in(name) {
-        // A launcher that had to end first has done it.
+        // A launcher has removed it already.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         workspace => workspace?,
     };
@@ -172,17 +177,17 @@ fn remove(base: &PrivateDirectory, name: &OsStr, path: &Path) -> io::Result<()> 
     for entry in workspace.names()?.iter().filter(|entry| *entry != LOCK && *entry != REPOSITORY) {
         workspace.remove_tree(entry)?;
     }
-    // Where the disk was full there may be no more of it than its name.
+    // If the disk was full, the file may be empty.
     if let Some(common) = common.ok().filter(|common| !common.as_os_str().is_empty()) {
-        forget(&common, path)?;
+        deregister(&common, path)?;
     }
     workspace.remove_tree(OsStr::new(REPOSITORY))?;
     base.remove_tree(name)
 }
 
-/// Removes what the repository knows of working trees below `path` (gitrepository-layout(5), `worktrees`), and of no
-/// others: some may be on a disk that is away.
-fn forget(common: &Path, path: &Path) -> io::Result<()> {
+/// Removes the registration of working trees below `path` from a repository (gitrepository-layout(5), `worktrees`).
+/// Other trees stay registered, because they may be on a disk that is not mounted.
+fn deregister(common: &Path, path: &Path) -> io::Result<()> {
     let worktrees = common.join("worktrees");
     let entries = match fs::read_dir(&worktrees) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -195,7 +200,7 @@ fn forget(common: &Path, path: &Path) -> io::Result<()> {
             fs::remove_dir_all(entry.path())?;
         }
     }
-    // As git itself does with the last: an error means that it was not the last.
+    // git removes this directory with the last tree. An error means that other trees are registered.
     let _ = fs::remove_dir(worktrees);
     Ok(())
 }
@@ -206,7 +211,7 @@ mod tests {
 
     use super::*;
 
-    /// A base directory with one workspace that nobody holds.
+    /// Creates a base directory with one workspace that no process has locked. Returns the paths of both.
     fn abandoned(test: &str) -> (PathBuf, PathBuf) {
         let folder = std::env::temp_dir().join(format!("steady-workspaces-{}-{test}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
@@ -226,7 +231,7 @@ mod tests {
         prune(&PrivateDirectory::open(folder).unwrap(), folder, &|text| panic!("{text}"));
     }
 
-    /// A directory with a file that must stay.
+    /// Creates a directory with a file that must not be removed.
     fn directory(path: &Path) {
         fs::DirBuilder::new().mode(0o700).create(path).unwrap();
         fs::write(path.join("precious"), "").unwrap();
@@ -240,11 +245,11 @@ mod tests {
         let _ = fs::remove_dir_all(&outside);
         directory(&outside);
         fs::write(outside.join(LOCK), MARK).unwrap();
-        // Links with the name of a workspace to something with its mark, also in a workspace.
+        // Links named like a workspace that lead to a directory with the mark, and links inside a workspace.
         symlink(&outside, folder.join("workspace-1")).unwrap();
         symlink(&outside, workspace.join("build/link")).unwrap();
         symlink(outside.join("precious"), workspace.join("build/file-link")).unwrap();
-        // Other users of the same directory: with a lock, with the name, with both but without the mark.
+        // Directories of other programs: with the mark only, with the name only, with the name and an empty mark.
         for (name, mark) in [("store", MARK), ("4711", MARK), ("workspace-2", b"" as &[u8]), ("workspace-x", MARK)] {
             directory(&folder.join(name));
             fs::write(folder.join(name).join(LOCK), mark).unwrap();
@@ -268,15 +273,15 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_marked_is_not_left_behind() {
+    fn incompletely_marked_workspaces_are_removed() {
         let (folder, abandoned) = abandoned("unmarked");
         let base = || PrivateDirectory::open(&folder).unwrap();
-        // The mark is there, and what comes after it cannot be made.
+        // The mark exists, and the file with the repository's path cannot be created.
         let other = folder.join(format!("{NAME}{}-1", std::process::id()));
         fs::DirBuilder::new().mode(0o700).create(&other).unwrap();
         fs::write(other.join(REPOSITORY), "").unwrap();
-        assert!(furnish(&base(), other.file_name().unwrap(), &other, Some(Path::new("/repository"))).is_err());
-        // As a full disk leaves it: no mark, or a part of it.
+        assert!(mark(&base(), other.file_name().unwrap(), &other, Some(Path::new("/repository"))).is_err());
+        // The state after a full disk: no mark, or a part of it.
         for (name, mark) in [("workspace-2", b"" as &[u8]), ("workspace-3", &MARK[..4]), ("workspace-4", b"other")] {
             fs::DirBuilder::new().mode(0o700).create(folder.join(name)).unwrap();
             fs::write(folder.join(name).join(LOCK), mark).unwrap();
@@ -298,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn workspaces_that_others_can_change_stay() {
+    fn workspaces_that_other_users_can_change_are_not_removed() {
         let (folder, workspace) = abandoned("foreign");
         let empty = folder.join("workspace-7");
         fs::DirBuilder::new().mode(0o700).create(&empty).unwrap();
@@ -318,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_base_directory_that_is_a_link_or_foreign_is_refused() {
+    fn a_base_directory_that_is_a_link_or_writable_by_others_is_refused() {
         let (folder, _) = abandoned("base");
         let link = folder.with_extension("link");
         let _ = fs::remove_file(&link);

@@ -1,50 +1,50 @@
-//! The clocks of clock_gettime(2), in words.
+//! Descriptions of the clocks of clock_gettime(2).
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use steady_model::Probe;
 
-/// A clock, in words.
+/// Description of a clock.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ClockWords {
-    /// Whether somebody can set it, so that it jumps.
+    /// Whether the clock can be set, which makes it jump.
     pub can_be_set: bool,
-    /// What it measures.
+    /// The quantity that the clock measures.
     pub measures: &'static str,
-    /// When to use it.
+    /// The purpose that the clock suits.
     #[serde(rename = "use")]
     pub when: &'static str,
-    /// Whether it jumps, or moves otherwise than time does.
+    /// Whether the clock jumps, or runs at another rate than real time.
     #[serde(skip)]
     pub jumps: &'static str,
 }
 
-/// What is known of the clock that a probe reads; none of a probe that reads none.
+/// Describes the clock that a probe reads. Returns `None` for other probes.
 pub fn clock_words(probe: Probe) -> Option<ClockWords> {
     let words = match probe {
         Probe::ClockRealtime => ClockWords {
             can_be_set: true,
-            jumps: "yes: it jumps when it is set, by a person or by time synchronisation, backwards too",
+            jumps: "yes: it jumps, also backwards, when an administrator or time synchronisation sets it",
             measures: "the time of day, in seconds since 1970-01-01 00:00:00 UTC without leap seconds",
-            when: "to say when something happened; never to say how long it took",
+            when: "for when something happened; never for how long it took",
         },
         Probe::ClockMonotonic => ClockWords {
             can_be_set: false,
-            jumps: "no: it never jumps, but time synchronisation may slew its rate; it stands still in suspend",
-            measures: "the time that has passed since boot, suspend left out",
-            when: "to say how long something took for those who wait for it",
+            jumps: "no: but time synchronisation may change its rate slightly, and it stops during suspend",
+            measures: "the time since boot, without time in suspend",
+            when: "for how long something took, as seen by someone who waits for it",
         },
         Probe::ClockProcessCpu => ClockWords {
             can_be_set: false,
             jumps: "no: it moves only while a thread of the process runs",
-            measures: "the CPU time that all threads of the process have used together, in user and kernel mode",
-            when: "to say what a process costs, whoever else uses the machine",
+            measures: "the CPU time of all threads of the process, in user and kernel mode",
+            when: "for the cost of a process, independent of other processes",
         },
         Probe::ClockThreadCpu => ClockWords {
             can_be_set: false,
             jumps: "no: it moves only while the thread runs",
-            measures: "the CPU time that the calling thread has used, in user and kernel mode",
-            when: "to say what a piece of work costs within one thread",
+            measures: "the CPU time of the calling thread, in user and kernel mode",
+            when: "for the cost of a piece of work within one thread",
         },
         _ => return None,
     };
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_clock_and_nothing_else_is_known() {
+    fn all_clock_probes_have_a_description_and_no_others() {
         for probe in Probe::all() {
             assert_eq!(clock_words(probe).is_some(), probe.name().starts_with("clock_"), "{}", probe.name());
         }

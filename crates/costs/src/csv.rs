@@ -1,11 +1,11 @@
-//! What primitives cost as comma-separated values.
+//! Costs of primitives as comma-separated values.
 
 use steady_render::csv::{Column, table};
 
 use crate::record::{Cost, CostsRecord, Mode, ProbeCost};
 
-/// One line for each probe, in a sweep one for each length of its loop, below a line of names. A field is empty if there is no
-/// such reading; `absent` has the reason why a probe was not measured.
+/// Columns of the CSV, with one line for each probe, or in a sweep for each length of its loop. A field without a
+/// reading is empty; `absent` has the reason why a probe was not measured.
 fn columns() -> [Column<ProbeCost>; 21] {
     [
         ("name", |probe| probe.probe.name().to_owned()),
@@ -32,7 +32,7 @@ fn columns() -> [Column<ProbeCost>; 21] {
     ]
 }
 
-/// The probes of a record.
+/// Writes the probes of a record as CSV.
 pub(crate) fn csv(record: &CostsRecord) -> String {
     table(&columns(), &record.probes)
 }
@@ -46,7 +46,7 @@ fn mode(probe: &ProbeCost, at: usize, of: fn(&Mode) -> f64) -> String {
     mode.map_or_else(String::new, |mode| number(of(mode)))
 }
 
-/// A number with all its digits; empty if it is none.
+/// Text of a number with all its digits; empty if it is not finite.
 fn number(value: f64) -> String {
     if value.is_finite() { value.to_string() } else { String::new() }
 }

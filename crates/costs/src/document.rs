@@ -1,4 +1,4 @@
-//! What primitives cost as a document: in words, then as tables, the distribution of each, and the cost by length of the loop.
+//! The report about the cost of primitives: sentences, tables, histograms, and the cost by length of the loop.
 
 mod charts;
 mod figures;
@@ -19,7 +19,7 @@ use figures::Group;
 pub use charts::{histogram, title};
 use sentences::summary;
 
-/// As many probes have a histogram of several lines each on a terminal.
+/// Up to this many probes have a histogram of several lines each on a terminal.
 const FEW: usize = 3;
 
 impl Report for CostsRecord {
@@ -31,7 +31,7 @@ impl Report for CostsRecord {
         csv(self)
     }
 
-    /// Every repetition stands on a line of its own.
+    /// Each repetition is on one line.
     fn json(&self, samples: bool) -> String {
         pretty::indented_but(&self.value(samples), SAMPLES)
     }
@@ -47,12 +47,11 @@ impl Record for CostsRecord {
             seed: Ok(self.seed),
             commands: vec![work],
             complete: self.ending != Ending::Interrupted,
-            ..Facts::without_pairs(RunKind::Costs, (self.started, &self.host, &self.revision), summary(self))
+            ..Facts::new(RunKind::Costs, self.started, &self.host, &self.revision, summary(self))
         }
     }
 }
 
-/// The report.
 fn document(record: &CostsRecord) -> Document {
     let emphasis = |at: usize| if at == 0 { Emphasis::Heading } else { Emphasis::Plain };
     let sentences = sentences::sentences(record).into_iter().enumerate();
@@ -70,33 +69,33 @@ fn document(record: &CostsRecord) -> Document {
         let shown = if record.costs().count() <= FEW { Shown::Everywhere } else { Shown::OnPages };
         sections.extend(charts::histograms(record).into_iter().map(|section| section.shown(shown)));
     }
-    let known = tables::uses(record);
+    let descriptions = tables::descriptions(record);
     if are_clocks {
-        sections.extend(known);
+        sections.extend(descriptions);
     } else if !record.plan.sweep && record.plan.probes.iter().any(|probe| Group::of(*probe) == Group::Clocks) {
-        let clocks = std::iter::once(tables::clocks(record)).chain(known);
+        let clocks = std::iter::once(tables::clocks(record)).chain(descriptions);
         sections.extend(clocks.map(|section| section.shown(Shown::OnPages)));
     }
     let notes = notes::notes(record).into_iter().map(plain);
     sections.extend(Some(Section::paragraphs(notes)).filter(|section| !section.blocks.is_empty()));
     sections.push(Section::new("How it was measured", vec![Block::Facts(notes::facts(record))]).folded());
     let again = vec![Block::Command(notes::repeat(record))];
-    sections.push(Section::new("To measure the same again", again).shown(Shown::OffTerminal));
-    sections.push(origin(record.started, &record.host, &record.revision));
-    Document { subject: "Steadyhand: what primitives cost".to_owned(), answer, sections, is_brief: false }
+    sections.push(Section::new("Command to measure the same again", again).shown(Shown::OffTerminal));
+    sections.extend(origin(record.started, &record.host, &record.revision));
+    Document { subject: "Steadyhand: costs of primitives".to_owned(), answer, sections, is_brief: false }
 }
 
 fn plain(text: String) -> Sentence {
     vec![(Emphasis::Plain, text)]
 }
 
-/// Whether clocks alone were measured: then the document is about them.
+/// Whether only clocks were measured. The report is then about clocks.
 fn only_clocks(record: &CostsRecord) -> bool {
     let probes = &record.plan.probes;
     !probes.is_empty() && !record.plan.sweep && probes.iter().all(|probe| Group::of(*probe) == Group::Clocks)
 }
 
-/// The probes of a record, each once.
+/// The probes of a record without duplicates.
 fn each_once(record: &CostsRecord) -> Vec<Probe> {
     let mut probes: Vec<Probe> = Vec::new();
     for ProbeCost { probe, .. } in &record.probes {

@@ -36,13 +36,13 @@ pub use run::{
 };
 
 const PLOTS: &str = "--plots";
-/// The share of the progress that getting ready is.
+/// Share of the progress bar for preparing the probes.
 const READY: f64 = 0.1;
 
-/// The feature.
+/// The feature `steady costs`.
 pub const FEATURE: Feature = Feature {
     name: "costs",
-    about: "What calls, switches, faults, processes and other primitives cost on this machine; its clocks",
+    about: "Measure what calls, switches, faults, processes and other primitives cost on this machine, and its clocks",
     flags: Feature::flags_of::<CostsFlags>,
     run,
     status: |_| Status::Own,
@@ -50,7 +50,7 @@ pub const FEATURE: Feature = Feature {
     helpers: &[Helper { word: run::PROBER, main: probe }, Helper { word: run::ROUNDS, main: go_round }],
 };
 
-/// Measures what primitives cost, and reports it.
+/// Measures the cost of primitives and reports it.
 fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
     let flags = CostsFlags::from_arg_matches(matches).map_err(|error| Failure::Own(error.to_string()))?;
     if flags.list {
@@ -59,7 +59,7 @@ fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
     around(&flags.host, flags.output.quiet, session, |session| run_here(&flags, session))
 }
 
-/// The same on the host as it is now.
+/// Measures and reports in the present state of the host.
 fn run_here(flags: &CostsFlags, session: &mut dyn Session) -> Result<u8, Failure> {
     let plan = plan::plan(flags)?;
     let machine = plan::machine();
@@ -84,14 +84,14 @@ fn run_here(flags: &CostsFlags, session: &mut dyn Session) -> Result<u8, Failure
     let drawn = flags.plots.as_deref().map_or(Ok(()), |folder| draw(&record, folder, session));
     written.and(drawn)?;
     match stopped {
-        // The report says so itself.
+        // The report says that it was interrupted.
         Some(CostsError::Interrupted) => Ok(Failure::Interrupted(interrupt.signal()).status()),
-        Some(error) => Err(Failure::Own(format!("not all could be measured: {error}"))),
+        Some(error) => Err(Failure::Own(format!("some probes could not be measured: {error}"))),
         None => Ok(0),
     }
 }
 
-/// What a record says of this machine and this run.
+/// Collects the facts about this machine and this run for the record.
 fn circumstances(session: &dyn Session, machine: Machine, affinity: Affinity, seed: Seed) -> Circumstances {
     Circumstances {
         host: session.host(),
@@ -104,12 +104,12 @@ fn circumstances(session: &dyn Session, machine: Machine, affinity: Affinity, se
     }
 }
 
-/// Shows how far an experiment is.
+/// Shows the progress of an experiment.
 fn show(session: &mut dyn Session, event: &Event) {
     match event {
         Event::Opening { probe, done, of } => {
             let share = *done as f64 / (*of).max(1) as f64;
-            session.progress(Some(READY * share), &format!("getting ready: {}", probe.name()));
+            session.progress(Some(READY * share), &format!("preparing {}", probe.name()));
         }
         Event::Round { done, of } => {
             let share = f64::from(*done) / f64::from((*of).max(1));
@@ -118,7 +118,7 @@ fn show(session: &mut dyn Session, event: &Event) {
     }
 }
 
-/// Why there is nothing to report.
+/// The failure if nothing was measured.
 fn nothing(record: &CostsRecord, stopped: Option<CostsError>, interrupt: &Interrupt) -> Failure {
     let absent = record.probes.iter().find_map(|probe| Some((probe.probe.name(), probe.cost.as_ref().err()?)));
     match (stopped, absent) {
@@ -129,14 +129,14 @@ fn nothing(record: &CostsRecord, stopped: Option<CostsError>, interrupt: &Interr
     }
 }
 
-/// Makes the folder of the drawings if it is missing, and finds out whether files can be made there.
+/// Creates the folder for the histograms if it does not exist, and checks that it is writable.
 fn make_folder(folder: &Path) -> Result<(), Failure> {
     let file = folder.join(format!(".steady-{}.tmp", std::process::id()));
     let made = fs::create_dir_all(folder).and_then(|()| fs::write(&file, "")).and_then(|()| fs::remove_file(&file));
     made.map_err(|error| Failure::Usage(format!("{PLOTS} '{}': {error}", folder.display())))
 }
 
-/// Draws the histogram of each probe that was measured.
+/// Writes the histogram of each measured probe as SVG.
 fn draw(record: &CostsRecord, folder: &Path, session: &dyn Session) -> Result<(), Failure> {
     let drawn = record.costs().map(|cost| {
         let file = folder.join(format!("{}.svg", cost.probe.name()));
@@ -145,13 +145,13 @@ fn draw(record: &CostsRecord, folder: &Path, session: &dyn Session) -> Result<()
     drawn.fold(Ok(()), Result::and)
 }
 
-/// The whole life of a prober.
+/// Main function of a prober.
 fn probe(_: &mut dyn Iterator<Item = OsString>) -> ExitCode {
     run::serve();
     ExitCode::SUCCESS
 }
 
-/// The whole life of a process whose system calls a tracer counts.
+/// Main function of a process whose system calls a tracer counts.
 fn go_round(words: &mut dyn Iterator<Item = OsString>) -> ExitCode {
     if run::rounds(words) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

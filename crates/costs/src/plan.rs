@@ -1,4 +1,4 @@
-//! From the flags of `steady costs` to a plan.
+//! Resolves the flags of `steady costs` into a plan.
 
 use std::fmt::Write;
 
@@ -11,16 +11,17 @@ use steady_model::{Absent, Machine, Probe, Reading};
 use crate::flags::{CostsFlags, CostsOf};
 use crate::record::{Affinity, ClockFacts, CostsPlan};
 
-/// The clocks by probe and name.
+/// The clocks, with their probes and names.
 const CLOCKS: [(Probe, &str, Clock); 4] = [
     (Probe::ClockRealtime, "CLOCK_REALTIME", Clock::Realtime),
     (Probe::ClockMonotonic, "CLOCK_MONOTONIC", Clock::Monotonic),
     (Probe::ClockProcessCpu, "CLOCK_PROCESS_CPUTIME_ID", Clock::ProcessCpu),
     (Probe::ClockThreadCpu, "CLOCK_THREAD_CPUTIME_ID", Clock::ThreadCpu),
 ];
+/// Probes of a sweep without `--only`.
 const SWEPT: [Probe; 3] = [Probe::FunctionCall, Probe::SystemCall, Probe::ProcessSwitch];
 
-/// The plan of an experiment.
+/// Resolves the plan of an experiment.
 pub(super) fn plan(flags: &CostsFlags) -> Result<CostsPlan, Failure> {
     Ok(CostsPlan {
         probes: probes(flags)?,
@@ -30,17 +31,17 @@ pub(super) fn plan(flags: &CostsFlags) -> Result<CostsPlan, Failure> {
     })
 }
 
-/// The CPUs that are measured on.
+/// Chooses the CPUs to measure on.
 pub(super) fn affinity(machine: &Machine, wanted: Option<usize>) -> Result<Affinity, Failure> {
     let allowed = &machine.allowed;
     if let Some(cpu) = wanted.filter(|cpu| !allowed.contains(cpu)) {
-        return Err(Failure::Usage(format!("--cpu {cpu}: it is not among those that may be used ({allowed:?})")));
+        return Err(Failure::Usage(format!("--cpu {cpu}: steady may not use this CPU, only {allowed:?}")));
     }
     let found = cpus(&Topology::probe(&Root::default()), allowed, wanted);
-    found.ok_or_else(|| Failure::Own("it is not known which CPUs may be used".to_owned()))
+    found.ok_or_else(|| Failure::Own("the list of CPUs that may be used cannot be read".to_owned()))
 }
 
-/// The CPUs of this machine.
+/// Reads the topology of this machine.
 pub(super) fn machine() -> Machine {
     topology::machine(&Root::default(), None)
 }
@@ -54,7 +55,7 @@ fn probes(flags: &CostsFlags) -> Result<Vec<Probe>, Failure> {
     }
 }
 
-/// The probes that are named, each once, in the order in which they are shown.
+/// Resolves names to probes, without duplicates, in the order of reports.
 fn only(names: &[String]) -> Result<Vec<Probe>, Failure> {
     let named = |name: &str| -> Vec<Probe> {
         let of_group = |probe: &Probe| probe.name().strip_prefix(name).is_some_and(|rest| rest.starts_with('_'));
@@ -62,27 +63,27 @@ fn only(names: &[String]) -> Result<Vec<Probe>, Failure> {
             return vec![exact];
         }
         let group: Vec<Probe> = Probe::all().filter(of_group).collect();
-        // Half a name is no group.
+        // A prefix of a single probe is not a group.
         if group.len() > 1 { group } else { Vec::new() }
     };
     let mut wanted = Vec::new();
     for name in names {
         let found = named(name.trim());
         if found.is_empty() {
-            return Err(Failure::Usage(format!("--only: there is no probe '{name}'; steady costs --list names them")));
+            return Err(Failure::Usage(format!("--only: there is no probe '{name}'; 'steady costs --list' shows all")));
         }
         wanted.extend(found);
     }
     Ok(Probe::all().filter(|probe| wanted.contains(probe)).collect())
 }
 
-/// All probes by name, with what each is the cost of.
+/// Lists all probes by name, with what each one measures.
 pub(super) fn list() -> String {
     let mut text = String::new();
     let width = Probe::all().map(|probe| probe.name().len()).max().unwrap_or(0);
     for probe in Probe::all() {
         let more = if probe.needs_two_cpus() { " (two CPUs)" } else { "" };
-        // A String takes all that is written.
+        // Writing to a String cannot fail.
         let _ = writeln!(text, "{:width$}  {}{more}", probe.name(), what(probe));
     }
     text
@@ -90,30 +91,31 @@ pub(super) fn list() -> String {
 
 fn what(probe: Probe) -> String {
     match probe {
-        Probe::Call(call) => format!("{}; only if named", call.calls().join(" and ")),
-        probe if !Probe::USUAL.contains(&probe) => format!("{}; only if named", probe.unit()),
+        Probe::Call(call) => format!("{}; only by name", call.calls().join(" and ")),
+        probe if !Probe::USUAL.contains(&probe) => format!("{}; only by name", probe.unit()),
         _ => probe.unit().to_owned(),
     }
 }
 
-/// The CPU that all is measured on, and another for what needs two: on another core, of the same kind and near to it, if
-/// there is such a one. `wanted` is one of `allowed`; without it, of the best two the one that interrupts prefer less. `None`
-/// if no CPU may be used.
+/// Chooses the CPU for all probes, and a second one for probes that need two. The second one is on another core of the
+/// same kind and near to the first, if possible. `wanted` must be in `allowed`. Without it, the result is the CPU with
+/// the higher number of the best pair, because interrupts tend to go to low numbers. Returns `None` if no CPU may be
+/// used.
 fn cpus(topology: &Reading<Topology>, allowed: &[usize], wanted: Option<usize>) -> Option<Affinity> {
     let pair = |of: &[usize]| topology.as_ref().ok().and_then(|topology| topology.duet_cpus(of).ok());
     let best = if wanted.is_none() { pair(allowed) } else { None };
     let first = wanted.or(best.map(|(one, two)| one.max(two))).or(allowed.iter().max().copied())?;
-    let beside = |other: &usize| pair(&[first.min(*other), first.max(*other)]).is_some();
+    let pairs_well = |other: &usize| pair(&[first.min(*other), first.max(*other)]).is_some();
     let others: Vec<usize> = allowed.iter().copied().filter(|cpu| *cpu != first).collect();
     let second = best
         .map(|(one, two)| one.min(two))
-        .or_else(|| others.iter().copied().find(|other| beside(other)))
+        .or_else(|| others.iter().copied().find(|other| pairs_well(other)))
         .or_else(|| others.first().copied());
-    let other_cpu = second.ok_or_else(|| Absent::because("only one CPU may be used, and it takes two"));
+    let other_cpu = second.ok_or_else(|| Absent::because("only one CPU may be used, and the probe needs two"));
     Some(Affinity { cpu: first, other_cpu })
 }
 
-/// What the kernel states of its clocks, and what they show.
+/// Reads the stated resolution of each clock, and measures its smallest step.
 pub(super) fn clocks() -> Vec<ClockFacts> {
     let facts = CLOCKS.map(|(probe, name, clock)| ClockFacts {
         name: name.to_owned(),
@@ -149,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn every_probe_is_listed_on_a_line() {
+    fn each_probe_is_listed_on_one_line() {
         let text = list();
         assert_eq!(text.lines().count(), Probe::all().count());
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
@@ -167,17 +169,21 @@ mod tests {
         assert_eq!(of("vm", &[0, 1], Some(0)), Some((0, Some(1))));
         // CPUs 1 and 3 are threads of one core.
         assert_ne!(of("laptop-smt", &[0, 1, 2, 3], Some(1)), Some((1, Some(3))));
-        assert_eq!(of("laptop-smt", &[1, 3], Some(1)), Some((1, Some(3))), "where there is none, it is a thread of it");
+        assert_eq!(
+            of("laptop-smt", &[1, 3], Some(1)),
+            Some((1, Some(3))),
+            "without another core, it is a thread of the same core"
+        );
     }
 
     #[test]
-    fn one_cpu_is_no_pair() {
+    fn with_one_cpu_there_is_no_second_one() {
         assert_eq!(of("vm", &[1], None), Some((1, None)));
         assert_eq!(of("vm", &[], None), None);
         assert_eq!(
             of("missing", &[2, 5], None),
             Some((5, Some(2))),
-            "a machine that tells nothing has CPUs all the same"
+            "without a known topology, any two allowed CPUs are used"
         );
     }
 }

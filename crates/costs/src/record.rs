@@ -1,4 +1,4 @@
-//! What was measured of primitives, and what they cost: the record and its JSON.
+//! The record of measured primitives and their costs, and its JSON.
 
 use schemars::JsonSchema;
 use serde::ser::SerializeMap;
@@ -10,221 +10,222 @@ use steady_render::json::{self, Group, ReadError, Schema};
 use crate::clocks::ClockWords;
 
 /// The schema of [`CostsRecord`] in JSON.
-pub const SCHEMA: Schema = Schema { name: "steady.costs/1", what: "what primitives cost" };
+pub const SCHEMA: Schema = Schema { name: "steady.costs/1", what: "costs of primitives" };
 
-/// The field of a probe that is written only where raw samples are wanted.
+/// Field of a probe that is written only with raw samples.
 pub(crate) const SAMPLES: &str = "samples";
-/// No run lasts longer: 97 days. Sums of such times do not overflow.
+/// Upper limit of times in a record (97 days). Sums of such times do not overflow.
 const LONGEST: Nanos = Nanos((1 << 23) * 1_000_000_000);
-/// Nothing happens more often: a double, and so any reader of JSON, counts it exactly.
+/// Upper limit of counts. A double, and with it every reader of JSON, represents them exactly.
 const MOST: u64 = 1 << 53;
 
-/// Everything that `steady costs` measured, and what follows from it. Its fields are those of its JSON. What is derived (costs,
-/// their reasons, what is known of clocks) is written and never read: judging derives it again.
+/// Everything that `steady costs` measured, and the costs. Its fields are those of its JSON. Derived fields (costs,
+/// reasons, descriptions of clocks) are written and never read: [`judged`](crate::judged) computes them again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostsRecord {
-    /// The seed of the order.
+    /// Seed of the random order.
     pub seed: Seed,
-    /// When it was begun: a label.
+    /// Time of day at the start.
     #[serde(with = "steady_render::timestamp")]
     #[schemars(with = "String")]
     pub started: Timestamp,
-    /// From the start to the end.
+    /// Wall time of the whole run.
     pub elapsed_seconds: Nanos,
-    /// Where.
+    /// The machine that the costs were measured on.
     pub host: Host,
-    /// Its CPUs.
+    /// CPUs of the machine.
     pub machine: Machine,
-    /// The git revision of the directory that it was done in.
+    /// Git revision of the working directory.
     pub revision: Reading<String>,
-    /// The CPUs that everything was kept to.
+    /// The CPUs that all probes were pinned to.
     pub affinity: Affinity,
-    /// What was measured; in a sweep a probe has several elements, by length of the loop.
+    /// The measured probes. In a sweep, a probe has one element for each length of the loop.
     pub probes: Vec<ProbeCost>,
-    /// The four clocks.
+    /// The clocks of clock_gettime(2).
     pub clocks: Vec<ClockFacts>,
-    /// Why it ended.
+    /// Why the run ended.
     pub ending: Ending,
-    /// What was to be done.
+    /// The plan of the run.
     pub plan: CostsPlan,
 }
 
-/// What is to be measured.
+/// The plan of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostsPlan {
-    /// The probes, without doubles.
+    /// The probes, without duplicates.
     pub probes: Vec<Probe>,
-    /// How often each is repeated.
+    /// Repetitions of each probe.
     pub repetitions: u32,
-    /// The time that all of it may take. If it is short, there are fewer repetitions.
+    /// Time limit for the whole run. A short one leads to fewer repetitions.
     pub budget_seconds: Nanos,
-    /// Whether the loops have every length from 10 to 10^7, instead of one that fits.
+    /// Whether loops have all lengths from 10 to 10^7 rounds, instead of one suitable length.
     pub sweep: bool,
 }
 
-/// The CPUs that probes are kept to.
+/// The CPUs that probes are pinned to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Affinity {
-    /// The CPU that everything is measured on.
+    /// The CPU of all probes.
     pub cpu: usize,
-    /// Another one, for probes that need two.
+    /// The second CPU, for probes that need two.
     pub other_cpu: Reading<usize>,
 }
 
-/// A probe at one length of its loop: what was measured, and what its event costs.
+/// A probe at one length of its loop, with its samples and its cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeCost {
-    /// The probe.
+    /// Name of the probe.
     #[serde(rename = "name")]
     pub probe: Probe,
-    /// What the cost is the cost of.
+    /// The event that the cost is for.
     #[serde(skip_deserializing)]
     pub unit: &'static str,
-    /// Rounds of its loop.
+    /// Rounds of the timed loop.
     pub loops: Reading<u64>,
-    /// What its event costs.
+    /// The cost of the event.
     #[serde(flatten, skip_deserializing, default = "not_judged", serialize_with = "cost_or_reason")]
     #[schemars(with = "Group<Cost>")]
     pub cost: Reading<Cost>,
-    /// In a sweep, why it differs from the longest loop.
+    /// In a sweep, why the cost differs from the one at the longest loop.
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     pub against_longest: Option<LengthReason>,
-    /// The time that the cost is made of: `cpu` or `wall`.
+    /// Whether the cost is CPU time or wall time: `cpu` or `wall`.
     #[serde(skip_deserializing)]
     pub clock: &'static str,
-    /// How often its event should happen in a round, by construction.
+    /// Expected number of events in a round of the loop.
     pub events_per_loop: Reading<f64>,
-    /// What the empty loop still does, in words; of most probes nothing.
+    /// Description of the work that the empty loop still does; empty for most probes.
     pub subtracted: Reading<String>,
-    /// How many system calls a round makes, as a tracer counted them outside the timed loops.
+    /// System calls in a round, counted by a tracer outside the timed loops.
     pub calls_per_loop: Reading<f64>,
-    /// How many it should make.
+    /// Expected number of system calls in a round.
     pub expected_calls_per_loop: Reading<f64>,
-    /// CPU time of a unit of arithmetic next to it (a ruler): how fast the CPU's clock was.
+    /// CPU time of one step of the arithmetic ruler just before and after the loops. It shows the clock rate of the
+    /// CPU.
     pub alu_seconds: Reading<f64>,
-    /// The repetitions, in the order of time. Written only if samples are wanted.
+    /// The repetitions in order of time. Written only with raw samples.
     #[schemars(skip_serializing_if = "Result::is_err")]
     pub samples: Reading<Vec<Repetition>>,
 }
 
-/// The probe and what is subtracted from it, in an order drawn by coin.
+/// One timing of the loop with the event and of the empty loop, in random order.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Repetition {
-    /// When it was begun, on the experiment's clock.
+    /// Start, as time since the start of the experiment.
     pub started_seconds: Nanos,
-    /// Whether the empty loop came first.
+    /// Whether the empty loop ran first.
     pub empty_first: bool,
-    /// The loop with the event in it.
+    /// The loop with the event.
     pub probe: Timed,
-    /// As many rounds of the same loop without it.
+    /// The same number of rounds of the loop without the event.
     pub empty: Timed,
 }
 
-/// A clock of the kernel, as an instrument.
+/// Properties of a clock of the kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockFacts {
-    /// Its name in clock_gettime(2).
+    /// Name of the clock in clock_gettime(2).
     pub name: String,
-    /// The probe that reads it.
+    /// The probe that reads the clock.
     pub probe: Probe,
-    /// Its step as the kernel states it.
+    /// Resolution that clock_getres(2) states.
     pub stated_resolution_seconds: Nanos,
-    /// The smallest difference that two readings in a row have shown.
+    /// Smallest difference between two consecutive readings.
     pub smallest_step_seconds: Reading<Nanos>,
-    /// What is known of it.
+    /// Description of the clock.
     #[serde(flatten, skip_deserializing)]
     pub words: Option<ClockWords>,
 }
 
-/// What an event costs, net of the empty loop, in seconds per event.
+/// The cost of an event minus the empty loop, in seconds per event.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Cost {
-    /// The probe.
+    /// The probe that measured the cost.
     #[serde(skip)]
     pub probe: Probe,
-    /// Rounds of its loop.
+    /// Rounds of the timed loop.
     #[serde(skip)]
     pub loops: u64,
-    /// The median over the repetitions; below zero if the empty loop took longer.
+    /// Median over the repetitions; negative if the empty loop took longer.
     pub median_seconds: f64,
-    /// The lower end of its 95 % interval.
+    /// Lower end of the 95 % interval of the median.
     pub low_seconds: f64,
-    /// The upper end.
+    /// Upper end of the 95 % interval of the median.
     pub high_seconds: f64,
     /// Interquartile range of the repetitions.
     pub spread_seconds: f64,
-    /// Less than this cannot be told from nothing.
+    /// Costs below this cannot be distinguished from zero.
     pub resolution_seconds: f64,
-    /// Whether the median is closer to nothing than that.
+    /// Whether the absolute value of the median is below the resolution.
     pub below_resolution: bool,
-    /// Two if the repetitions fall into two groups; else empty.
+    /// The two modes of a bimodal distribution; otherwise empty.
     pub modes: Vec<Mode>,
-    /// How many repetitions it rests on.
+    /// Number of repetitions that the cost is computed from.
     pub repetitions: usize,
-    /// How many were set apart, because others had the CPU during them.
+    /// Number of repetitions that were excluded because other processes used the CPU during them.
     pub set_apart: usize,
-    /// Whether all were disturbed, so that none could be set apart: it rests on disturbed ones.
+    /// Whether nearly all repetitions were disturbed. None are excluded then.
     pub all_disturbed: bool,
-    /// How many events should have happened in all of them.
+    /// Expected number of events in all repetitions.
     pub expected_events: f64,
-    /// How many were counted.
+    /// Counted number of events in all repetitions.
     pub counted_events: u64,
-    /// The distribution of the repetitions that it rests on.
+    /// Distribution of the repetitions that the cost is computed from.
     pub histogram: Histogram,
-    /// What a reader must know (counts that differ by more than 1 %, few repetitions), as sentences.
+    /// Notes for the reader, as sentences: counts that differ by more than 1 %, few repetitions.
     pub notes: Vec<String>,
 }
 
-/// A histogram: `counts[i]` repetitions lie from `low_seconds + i * width_seconds` to the next edge.
+/// A histogram. Bin `i` begins at `low_seconds + i * width_seconds` and has `counts[i]` repetitions.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Histogram {
-    /// The lowest edge.
+    /// Lower edge of the first bin.
     pub low_seconds: f64,
-    /// The width of a bin.
+    /// Width of each bin.
     pub width_seconds: f64,
-    /// How many repetitions lie in each.
+    /// Number of repetitions in each bin.
     pub counts: Vec<u32>,
-    /// How many lie below all bins.
+    /// Number of repetitions below the first bin.
     pub below: u32,
-    /// How many lie above them.
+    /// Number of repetitions above the last bin.
     pub above: u32,
 }
 
-/// One of the groups that repetitions fall into.
+/// One mode of a bimodal distribution.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Mode {
-    /// Its median.
+    /// Median of the repetitions in the mode.
     pub median_seconds: f64,
-    /// The share of the repetitions that are in it.
+    /// Share of the repetitions that are in the mode.
     pub share_ratio: f64,
 }
 
-/// Why the cost at one length of the loop differs from that at the longest, or at the longest that others left the CPU to in
-/// most of its repetitions.
+/// Why the cost at one length of the loop differs from the cost at the longest undisturbed loop. A loop is undisturbed
+/// if other processes did not use the CPU in most of its repetitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum LengthReason {
-    /// It does not differ.
+    /// The cost does not differ.
     #[serde(rename = "agrees")]
     Agrees,
-    /// The time that it takes to start and end the timing is spread over few rounds.
+    /// The time to start and stop the timing is spread over few rounds.
     #[serde(rename = "start-up")]
     StartUp,
-    /// A step of the clock is no small part of it.
+    /// One step of the clock is a large part of the loop.
     #[serde(rename = "timer grain")]
     TimerGrain,
-    /// The CPU's clock ran at another rate.
+    /// The CPU ran at another clock rate.
     #[serde(rename = "frequency")]
     Frequency,
-    /// The loop lasted so long that others had the CPU in most of the repetitions.
+    /// The loop is so long that other processes used the CPU in most repetitions.
     #[serde(rename = "preemption")]
     Preemption,
-    /// It differs, and none of these is the reason.
+    /// The cost differs for none of these reasons.
     #[serde(rename = "unexplained")]
     Unexplained,
 }
 
 impl LengthReason {
-    /// Its name in tables and in JSON.
+    /// Name in tables and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             LengthReason::Agrees => "agrees",
@@ -237,27 +238,27 @@ impl LengthReason {
     }
 }
 
-/// The parts of a [`ProbeCost`] that a cost follows from.
+/// The fields of a [`ProbeCost`] that its cost is computed from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measured<'a> {
     pub(crate) probe: Probe,
     pub(crate) loops: u64,
     pub(crate) events_per_loop: f64,
-    /// System calls of a round, if both are known: as counted, and as expected.
+    /// Counted and expected system calls of a round, if both are known.
     pub(crate) calls: Option<[f64; 2]>,
     pub(crate) alu_seconds: Option<f64>,
     pub(crate) repetitions: &'a [Repetition],
 }
 
 impl Cost {
-    /// The 95 % interval of the median.
+    /// Returns the 95 % interval of the median.
     pub fn interval(&self) -> Interval {
         Interval { low: self.low_seconds, high: self.high_seconds }
     }
 }
 
 impl ProbeCost {
-    /// A probe of which nothing was measured.
+    /// A probe that was not measured, for the reason `why`.
     pub fn absent(probe: Probe, why: &Absent) -> Self {
         fn none<T>(why: &Absent) -> Reading<T> {
             Err(why.clone())
@@ -278,7 +279,7 @@ impl ProbeCost {
         }
     }
 
-    /// What was measured, or why nothing was.
+    /// Returns the measured fields, or the reason why the probe was not measured.
     pub(crate) fn measured(&self) -> Reading<Measured<'_>> {
         let repetitions = self.samples.as_ref().map_err(Clone::clone)?;
         let calls = self.calls_per_loop.as_ref().ok().zip(self.expected_calls_per_loop.as_ref().ok());
@@ -294,12 +295,12 @@ impl ProbeCost {
 }
 
 impl CostsRecord {
-    /// The costs that are known, in the order of the record.
+    /// Iterates over the costs that are known, in the order of the record.
     pub(crate) fn costs(&self) -> impl Iterator<Item = &Cost> {
         self.probes.iter().filter_map(|probe| probe.cost.as_ref().ok())
     }
 
-    /// The record in a JSON text that was written with its samples, not yet judged.
+    /// Reads a record from JSON that was written with its samples. Derived fields are not computed.
     pub(crate) fn measured(text: &str) -> Result<Self, ReadError> {
         let without = |probe: &Value| probe.is_object() && probe.get(SAMPLES).is_none();
         let read: Result<Self, ReadError> = json::record(&SCHEMA, text);
@@ -314,7 +315,7 @@ impl CostsRecord {
         Ok(record)
     }
 
-    /// The JSON, each probe with its repetitions if `samples`: only then can it be judged again.
+    /// Converts the record to JSON. It can be judged again only if it includes the raw `samples`.
     pub fn value(&self, samples: bool) -> Value {
         let mut value = json::value(&SCHEMA, self);
         if !samples {
@@ -327,10 +328,10 @@ impl CostsRecord {
         value
     }
 
-    /// Whether its numbers can be, and their sums too.
+    /// Rejects numbers that are out of range or whose sums overflow.
     fn check(&self) -> Result<(), ReadError> {
-        holds(self.elapsed_seconds < LONGEST, "elapsed_seconds", "longer than any measuring")?;
-        holds(self.plan.budget_seconds < LONGEST, "plan.budget_seconds", "longer than any measuring")?;
+        holds(self.elapsed_seconds < LONGEST, "elapsed_seconds", "longer than any measurement")?;
+        holds(self.plan.budget_seconds < LONGEST, "plan.budget_seconds", "longer than any measurement")?;
         let mut sums = Sums::default();
         for (at, probe) in self.probes.iter().enumerate() {
             probe.check(&format!("probes[{at}]"), &mut sums)?;
@@ -342,15 +343,15 @@ impl CostsRecord {
 impl ProbeCost {
     fn check(&self, path: &str, sums: &mut Sums) -> Result<(), ReadError> {
         let Ok(samples) = &self.samples else { return Ok(()) };
-        let there = |is_there: bool, name: &str| {
-            let error = || ReadError::field(&format!("{path}.{name}"), "null, and yet there are samples");
-            if is_there { Ok(()) } else { Err(error()) }
+        let required = |is_known: bool, name: &str| {
+            let error = || ReadError::field(&format!("{path}.{name}"), "null, although there are samples");
+            if is_known { Ok(()) } else { Err(error()) }
         };
-        there(self.loops.is_ok(), "loops")?;
-        there(self.events_per_loop.is_ok(), "events_per_loop")?;
-        there(self.subtracted.is_ok(), "subtracted")?;
+        required(self.loops.is_ok(), "loops")?;
+        required(self.events_per_loop.is_ok(), "events_per_loop")?;
+        required(self.subtracted.is_ok(), "subtracted")?;
         let loops = self.loops.as_ref().is_ok_and(|loops| *loops <= MOST);
-        holds(loops, &format!("{path}.loops"), "more than there can be")?;
+        holds(loops, &format!("{path}.loops"), "too large")?;
         let numbers = [
             ("events_per_loop", &self.events_per_loop),
             ("calls_per_loop", &self.calls_per_loop),
@@ -363,7 +364,7 @@ impl ProbeCost {
         }
         for (index, one) in samples.iter().enumerate() {
             let path = format!("{path}.samples[{index}]");
-            holds(one.started_seconds < LONGEST, &format!("{path}.started_seconds"), "later than any measuring")?;
+            holds(one.started_seconds < LONGEST, &format!("{path}.started_seconds"), "later than any measurement")?;
             sums.add(&one.probe, &format!("{path}.probe"))?;
             sums.add(&one.empty, &format!("{path}.empty"))?;
         }
@@ -375,7 +376,7 @@ fn holds(condition: bool, path: &str, problem: &str) -> Result<(), ReadError> {
     if condition { Ok(()) } else { Err(ReadError::inconsistent(path, problem)) }
 }
 
-/// Running totals, so that no sum that is made of the record later can overflow.
+/// Running totals that check that no later sum of times or counts can overflow.
 #[derive(Default)]
 struct Sums {
     time: u64,
@@ -383,10 +384,10 @@ struct Sums {
 }
 
 impl Sums {
-    /// Adds a loop, if its times and counts can be.
+    /// Adds the times and counts of a loop, and rejects those that are out of range.
     fn add(&mut self, timed: &Timed, path: &str) -> Result<(), ReadError> {
         for (name, time) in [("wall_seconds", timed.wall), ("cpu_seconds", timed.cpu)] {
-            holds(time < LONGEST, &format!("{path}.{name}"), "longer than any measuring")?;
+            holds(time < LONGEST, &format!("{path}.{name}"), "longer than any measurement")?;
             self.time = sum(self.time, time.0, path)?;
         }
         let counts = [
@@ -397,7 +398,7 @@ impl Sums {
             ("involuntary_switches", timed.involuntary_switches),
         ];
         for (name, count) in counts {
-            holds(count <= MOST, &format!("{path}.{name}"), "more than there can be")?;
+            holds(count <= MOST, &format!("{path}.{name}"), "too large")?;
             self.count = sum(self.count, count, path)?;
         }
         Ok(())
@@ -405,15 +406,15 @@ impl Sums {
 }
 
 fn sum(sum: u64, more: u64, path: &str) -> Result<u64, ReadError> {
-    let problem = "what is above adds up to more than there can be";
+    let problem = "the sum up to here is too large";
     sum.checked_add(more).ok_or_else(|| ReadError::inconsistent(path, problem))
 }
 
 fn not_judged() -> Reading<Cost> {
-    Err(Absent::because("it was not judged"))
+    Err(Absent::because("not judged"))
 }
 
-/// The fields of a [`Cost`]; if there is none, each is absent for the same reason.
+/// Writes the fields of a [`Cost`], or each field as absent for the same reason.
 fn cost_or_reason<S: Serializer>(cost: &Reading<Cost>, serializer: S) -> Result<S::Ok, S::Error> {
     let absent = match cost {
         Ok(cost) => return cost.serialize(serializer),

@@ -1,8 +1,8 @@
-//! Experiments on simulated probes: what is measured, in which order, within which time, and what is kept.
+//! Experiments on simulated probes: costs, order, budget, interruptions and prices.
 
 use steady_costs::prices::{self, Priced, Prices};
 use steady_costs::{
-    Affinity, Circumstances, Cost, CostsError, CostsPlan, CostsRecord, Done, Event, LengthReason, Repetition,
+    Affinity, Circumstances, Cost, CostsError, CostsPlan, CostsRecord, Done, Event, FEWEST, LengthReason, Repetition,
     SimulatedProbes, judged, measure,
 };
 use steady_linux::{Root, host, topology};
@@ -28,7 +28,7 @@ fn circumstances(seed: u64) -> Circumstances {
         host: host::probe(&Root::default()),
         machine: topology::machine(&Root::default(), None),
         started: Timestamp(0),
-        revision: Err(Absent::because("it is simulated")),
+        revision: Err(Absent::because("simulated")),
         clocks: vec![],
         affinity: Affinity { cpu: 0, other_cpu: Err(Absent::because("there is one CPU")) },
         seed: Seed(seed),
@@ -49,7 +49,7 @@ fn repetitions(done: &Done, probe: Probe) -> Vec<Repetition> {
 }
 
 #[test]
-fn what_is_simulated_is_found_again() {
+fn measured_costs_are_the_simulated_costs() {
     let record = shown(&plan(15.0), &mut SimulatedProbes::new(cost));
     for probe in &record.probes {
         let found = probe.cost.as_ref().unwrap();
@@ -77,7 +77,7 @@ fn disturbed_repetitions_do_not_move_the_cost() {
 }
 
 #[test]
-fn a_short_budget_has_fewer_repetitions_of_each_and_is_kept() {
+fn a_short_budget_leads_to_fewer_repetitions_and_is_kept() {
     for (budget, stretch) in [(0.3, 1.0), (1.0, 10.0), (3.0, 30.0)] {
         let mut probes = SimulatedProbes::new(cost);
         probes.stretch = stretch;
@@ -85,13 +85,29 @@ fn a_short_budget_has_fewer_repetitions_of_each_and_is_kept() {
         assert!(done.record.elapsed_seconds <= done.record.plan.budget_seconds, "{:?}", done.record.elapsed_seconds);
         assert_eq!((done.stopped.clone(), done.record.ending), (None, Ending::Spent));
         let counts = PROBES.map(|probe| repetitions(&done, probe).len());
-        assert!(counts.iter().all(|count| (1..100).contains(count)), "{counts:?}");
+        assert!(counts.iter().all(|count| (FEWEST..100).contains(count)), "{counts:?}");
         assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 2, "{counts:?}");
     }
 }
 
 #[test]
-fn loops_are_shortened_where_many_would_not_fit() {
+fn a_crowded_machine_gets_more_time_until_there_are_intervals() {
+    let elapsed = |stretch: f64| {
+        let mut probes = SimulatedProbes::new(cost);
+        probes.stretch = stretch;
+        let done = done(&plan(1.0), &mut probes);
+        let counts = PROBES.map(|probe| repetitions(&done, probe).len());
+        (done.record.elapsed_seconds.seconds(), *counts.iter().min().unwrap(), *counts.iter().max().unwrap())
+    };
+    let (seconds, fewest, most) = elapsed(200.0);
+    assert!((1.0..2.0).contains(&seconds) && fewest == FEWEST && most <= FEWEST + 1, "{seconds} s: {fewest} to {most}");
+    // Not more than twice the budget, however crowded it is.
+    let (seconds, fewest, _) = elapsed(3000.0);
+    assert!(seconds <= 2.0 && fewest < FEWEST, "{seconds} s: {fewest}");
+}
+
+#[test]
+fn loops_are_shortened_if_too_few_would_fit() {
     let loops = |stretch: f64| {
         let mut probes = SimulatedProbes::new(cost);
         probes.stretch = stretch;
@@ -100,20 +116,20 @@ fn loops_are_shortened_where_many_would_not_fit() {
         (repetitions(&done, Probe::SystemCall)[0].probe.loops, count)
     };
     let (quiet, all) = loops(1.0);
-    let (crowded, some) = loops(40.0);
+    let (busy, some) = loops(40.0);
     assert_eq!(all, 100);
-    assert!(crowded < quiet && crowded * 10 >= quiet, "{crowded} of {quiet}");
+    assert!(busy < quiet && busy * 10 >= quiet, "{busy} of {quiet}");
     assert!(some >= 25, "{some}");
 }
 
 #[test]
-fn no_time_at_all_is_told() {
+fn without_time_the_reason_is_the_budget() {
     let record = shown(&plan(0.004), &mut SimulatedProbes::new(cost));
     assert!(record.probes.iter().all(|probe| probe.cost.as_ref().is_err_and(|absent| absent.0.contains("time"))));
 }
 
 #[test]
-fn the_order_is_drawn_and_repeats() {
+fn the_order_is_random_and_reproducible() {
     let order = |seed| {
         let done = measure(&plan(15.0), circumstances(seed), &mut SimulatedProbes::new(cost), &mut |_| ());
         let mut all: Vec<(Nanos, Probe, bool)> = PROBES
@@ -138,7 +154,7 @@ fn the_order_is_drawn_and_repeats() {
 }
 
 #[test]
-fn an_interruption_keeps_what_is_whole() {
+fn an_interruption_keeps_complete_repetitions() {
     let mut probes = SimulatedProbes::new(cost);
     probes.interrupt_after = Some(50);
     let done = done(&plan(15.0), &mut probes);
@@ -150,18 +166,18 @@ fn an_interruption_keeps_what_is_whole() {
 }
 
 #[test]
-fn what_is_lost_is_told_and_the_others_go_on() {
+fn other_probes_continue_if_one_is_lost() {
     let mut probes = SimulatedProbes::new(cost);
     probes.lost = Some((Probe::SystemCall, 30));
     let done = done(&plan(15.0), &mut probes);
     assert!(matches!(&done.stopped, Some(CostsError::Lost { probe: Probe::SystemCall, .. })), "{:?}", done.stopped);
     assert_eq!(repetitions(&done, Probe::FunctionCall).len(), 100);
     let record = judged(done.record);
-    assert_eq!(record.probes[1].cost.as_ref().unwrap_err().0, "it is simulated to be lost");
+    assert_eq!(record.probes[1].cost.as_ref().unwrap_err().0, "simulated as lost");
 }
 
 #[test]
-fn what_cannot_be_had_is_absent_and_no_failure() {
+fn an_unavailable_probe_is_absent_and_no_error() {
     let mut probes = SimulatedProbes::new(cost);
     probes.absent = vec![Probe::ForkExit];
     let done = done(&plan(15.0), &mut probes);
@@ -170,7 +186,7 @@ fn what_cannot_be_had_is_absent_and_no_failure() {
 }
 
 #[test]
-fn events_are_told_as_they_happen() {
+fn progress_is_reported_for_each_probe_and_round() {
     let mut rounds = Vec::new();
     let mut opened = 0;
     measure(&plan(15.0), circumstances(1), &mut SimulatedProbes::new(cost), &mut |event| match event {
@@ -181,7 +197,7 @@ fn events_are_told_as_they_happen() {
 }
 
 #[test]
-fn a_sweep_shows_the_start_in_short_loops() {
+fn a_sweep_finds_start_up_time_in_short_loops() {
     let mut probes = SimulatedProbes::new(cost);
     probes.start_up = 2e-6;
     let plan = CostsPlan { sweep: true, probes: vec![Probe::FunctionCall, Probe::ProcessSwitch], ..plan(15.0) };
@@ -200,7 +216,7 @@ fn a_sweep_shows_the_start_in_short_loops() {
     assert!(record.elapsed_seconds <= plan.budget_seconds);
 }
 
-fn dear(probe: Probe) -> f64 {
+fn cost_with_programs(probe: Probe) -> f64 {
     match probe {
         Probe::SpawnStatic => 50e-6,
         Probe::VforkExit => 15e-6,
@@ -213,8 +229,8 @@ fn priced(known: Option<Prices>, probes: &mut SimulatedProbes) -> Result<Prices,
 }
 
 #[test]
-fn every_price_is_measured_once() {
-    let all = priced(None, &mut SimulatedProbes::new(dear)).unwrap();
+fn known_prices_are_not_measured_again() {
+    let all = priced(None, &mut SimulatedProbes::new(cost_with_programs)).unwrap();
     assert_eq!(all.prices.len(), Priced::all().count());
     let near = |priced, expected: f64| {
         let price = all.of(priced).unwrap();
@@ -225,22 +241,22 @@ fn every_price_is_measured_once() {
     near(Priced::Switch, 1e-6);
     near(Priced::Fork, 70e-6);
     near(Priced::Exec, 35e-6);
-    // Nothing is asked of probes that would fail.
-    let mut interrupted = SimulatedProbes::new(dear);
+    // These probes would fail, so no probe is used.
+    let mut interrupted = SimulatedProbes::new(cost_with_programs);
     interrupted.interrupt_after = Some(0);
     assert_eq!(priced(Some(all.clone()), &mut interrupted), Ok(all));
 }
 
 #[test]
-fn what_is_lacking_is_measured_and_the_rest_stays() {
-    let mut probes = SimulatedProbes::new(dear);
+fn only_missing_prices_are_measured() {
+    let mut probes = SimulatedProbes::new(cost_with_programs);
     probes.absent = vec![Probe::SpawnStatic];
     let mut some = priced(None, &mut probes).unwrap();
     assert!(some.of(Priced::Exec).unwrap_err().0.contains("spawn_static"));
     some.prices.retain(|(_, price)| price.is_ok());
-    let all = priced(Some(some.clone()), &mut SimulatedProbes::new(dear)).unwrap();
+    let all = priced(Some(some.clone()), &mut SimulatedProbes::new(cost_with_programs)).unwrap();
     assert!(all.of(Priced::Exec).is_ok());
-    // Both were measured at one rate of the clock, but for what is rounded in its mean.
+    // Both were measured at one clock rate, except for rounding in its mean.
     for (priced, kept) in &some.prices {
         let (kept, now) = (kept.clone().unwrap(), all.of(*priced).unwrap());
         let same = |one: f64, other: f64| (one - other).abs() <= 1e-12 * one.abs();
@@ -250,24 +266,24 @@ fn what_is_lacking_is_measured_and_the_rest_stays() {
 }
 
 #[test]
-fn what_stays_is_told_at_the_rate_of_what_is_new() {
-    let mut some = priced(None, &mut SimulatedProbes::new(dear)).unwrap();
-    // The clock ran at half the rate when these were measured.
+fn stored_prices_are_scaled_to_the_clock_rate_of_new_ones() {
+    let mut some = priced(None, &mut SimulatedProbes::new(cost_with_programs)).unwrap();
+    // These prices were measured at half the clock rate.
     some.alu = some.alu.map(|alu| AluTime { seconds: 2.0 * alu.seconds, ..alu });
     some.prices.retain(|(priced, _)| *priced != Priced::Exec);
-    let all = priced(Some(some.clone()), &mut SimulatedProbes::new(dear)).unwrap();
+    let all = priced(Some(some.clone()), &mut SimulatedProbes::new(cost_with_programs)).unwrap();
     let ratio = all.of(Priced::KernelEntry).unwrap().seconds / some.of(Priced::KernelEntry).unwrap().seconds;
     assert!((ratio - 0.5).abs() < 1e-9 && (all.alu.unwrap().seconds - 1e-9).abs() < 1e-15, "{ratio}");
-    // What is not known of one time cannot be told at the other.
+    // If one of the rates is unknown, prices are not scaled.
     some.alu = Err(Absent::because("not read"));
-    let all = priced(Some(some.clone()), &mut SimulatedProbes::new(dear)).unwrap();
+    let all = priced(Some(some.clone()), &mut SimulatedProbes::new(cost_with_programs)).unwrap();
     assert_eq!(all.of(Priced::KernelEntry), some.of(Priced::KernelEntry));
     assert!(all.alu.is_err());
 }
 
 #[test]
-fn an_interruption_leaves_no_prices() {
-    let mut probes = SimulatedProbes::new(dear);
+fn an_interrupted_measurement_gives_no_prices() {
+    let mut probes = SimulatedProbes::new(cost_with_programs);
     probes.interrupt_after = Some(10);
     assert_eq!(priced(None, &mut probes), Err(CostsError::Interrupted));
 }

@@ -1,11 +1,11 @@
-//! Explanations as comma-separated values.
+//! CSV output of explained commands and differences.
 
 use steady_model::{Nanos, Reading};
 use steady_render::csv::{Column, seconds, table};
 
 use crate::record::{Difference, ExplainPairRecord, ExplainRecord, Missing, Part};
 
-/// A line of one command's times.
+/// One line of the CSV for one command. A field without a reading is empty.
 #[derive(Default)]
 struct Row {
     line: String,
@@ -19,7 +19,7 @@ struct Row {
     absent: String,
 }
 
-/// A field is empty if there is no such reading. If a time is absent, the last has the reason.
+/// Columns for one command. If a time is not available, the last column has the reason.
 const COLUMNS: [Column<Row>; 9] = [
     ("line", |row| row.line.clone()),
     ("depth", |row| row.depth.to_string()),
@@ -32,7 +32,7 @@ const COLUMNS: [Column<Row>; 9] = [
     ("absent", |row| row.absent.clone()),
 ];
 
-/// One line for each time of one command, below a line of names: the wall time and what it went into.
+/// CSV of one command: a header line, then one line for each time and each part of the CPU time.
 pub(crate) fn one(record: &ExplainRecord) -> String {
     let time = |line: &str, depth: u32, time: &Reading<Nanos>| reading(line, depth, time, |time| seconds(*time));
     let mut rows = vec![
@@ -84,14 +84,14 @@ fn part(part: &Part) -> Row {
     }
 }
 
-/// A line of a difference, or what is missing.
+/// One line of the CSV for two commands: a line of the difference, or something that was not measured.
 enum PairRow<'a> {
     Line(&'a Difference),
     Missing(&'a Missing),
 }
 
 impl PairRow<'_> {
-    /// A field of a line; empty if there is none.
+    /// Text of a field of a line; empty if the line does not have that field.
     fn field(&self, of: impl Fn(&Difference) -> Option<f64>) -> String {
         match self {
             PairRow::Line(line) => of(line).map_or_else(String::new, |value| value.to_string()),
@@ -100,7 +100,7 @@ impl PairRow<'_> {
     }
 }
 
-/// As [`COLUMNS`].
+/// Columns for two commands, with the same rules as [`COLUMNS`].
 fn pair_columns<'a>() -> [Column<PairRow<'a>>; 13] {
     [
         ("line", |row| match row {
@@ -131,7 +131,7 @@ fn pair_columns<'a>() -> [Column<PairRow<'a>>; 13] {
     ]
 }
 
-/// One line for each time of two commands, below a line of names: the means of both, and their difference.
+/// CSV of two commands: a header line, then one line for each time, with the means of both and their difference.
 pub(crate) fn pair(record: &ExplainPairRecord) -> String {
     let lines = record.lines.iter().map(PairRow::Line);
     let rows: Vec<PairRow<'_>> = lines.chain(record.missing.iter().map(PairRow::Missing)).collect();

@@ -1,4 +1,4 @@
-//! Explanations as documents: the answer, the times, what they went into.
+//! Reports about one command and about two: the parts that both share.
 
 mod charts;
 mod one;
@@ -12,47 +12,46 @@ use steady_render::units::{TIE, decimals, decimals_of, duration, fixed, percent,
 
 use crate::record::Missing;
 
-/// What is missing in the figures, and why.
+/// What could not be priced or counted, and why.
 fn missing(missing: &[Missing]) -> impl Iterator<Item = Fact> {
-    missing.iter().map(|one| Fact::new("absent", format!("{}: {}", one_line(&one.what), one_line(&one.why))))
+    missing.iter().map(|one| Fact::new("not measured", format!("{}: {}", one_line(&one.what), one_line(&one.why))))
 }
 
-/// Where counts came from.
+/// Sources of the counts, one fact each.
 fn counted(sources: &[String]) -> impl Iterator<Item = Fact> {
     sources.iter().map(|source| Fact::new("counted", one_line(source)))
 }
 
-/// What a reader must know, a paragraph each.
+/// Notes, one paragraph each.
 fn notes(notes: &[String]) -> impl Iterator<Item = Sentence> {
     notes.iter().map(|note| vec![(Emphasis::Open, "Note:".to_owned()), (Emphasis::Plain, format!(" {note}"))])
 }
 
-/// The label of a row, so deep beneath what it is a part of.
+/// Label of a row, indented by its depth below the row that it is a part of.
 fn indented(depth: usize, label: &str) -> String {
     format!("{}{}", TIE.repeat(2 * depth), one_line(label))
 }
 
-/// A clock that runs faster or slower by less than this is not worth a word.
+/// The report mentions a change of the clock rate if it is at least this share.
 const SAME_CLOCK: f64 = 0.01;
 
-/// When the prices were measured, seen from a run, and how fast the clock ran then.
+/// When the prices were measured relative to the run, and how the clock rate has changed.
 fn prices(prices: &Prices, started: Timestamp, run: &Reading<AluTime>) -> Fact {
     let age = started.0.saturating_sub(prices.measured.0);
     let when = match age {
-        0..=59 => "measured just before".to_owned(),
-        age => format!("measured {} before", duration(Nanos(age.saturating_mul(1_000_000_000)))),
+        0..=59 => "measured just before the run".to_owned(),
+        age => format!("measured {} before the run", duration(Nanos(age.saturating_mul(1_000_000_000)))),
     };
-    let kernel =
-        prices.kernel.as_ref().map_or_else(|_| String::new(), |kernel| format!(", under {}", one_line(kernel)));
+    let kernel = prices.kernel.as_ref().map_or_else(|_| String::new(), |kernel| format!(", on {}", one_line(kernel)));
     Fact::new("prices", format!("{when}{kernel}{}; --fresh measures them again", clock(&prices.alu, run)))
 }
 
-/// How much faster the clock ran than when the prices were measured, which are scaled to its rate.
+/// How much the clock rate at the run differs from the rate at which the prices were measured. Prices are scaled by it.
 fn clock(then: &Reading<AluTime>, run: &Reading<AluTime>) -> String {
     let (then, now) = match (then, run) {
         (Ok(then), Ok(now)) => (then, now),
         (Err(Absent(why)), _) | (_, Err(Absent(why))) => {
-            return format!("; not adjusted to the clock: its rate is absent, {}", one_line(why));
+            return format!("; not scaled to the clock rate of the run, which was not measured: {}", one_line(why));
         }
     };
     let faster = then.seconds / now.seconds - 1.0;
@@ -60,10 +59,10 @@ fn clock(then: &Reading<AluTime>, run: &Reading<AluTime>) -> String {
         return String::new();
     }
     let word = if faster > 0.0 { "faster" } else { "slower" };
-    format!("; for the rate of the clock at the run, {} {word} than then", percent(faster.abs()))
+    format!("; scaled to the clock rate at the run, which was {} {word}", percent(faster.abs()))
 }
 
-/// What the machine was doing, as far as it says.
+/// Load of the machine, as far as it was measured.
 fn machine(activity: &Activity) -> Option<Fact> {
     let busy = activity.busy_ratio.as_ref().ok().map(|ratio| format!("CPUs busy {}", percent(*ratio)));
     let steal = activity.steal_ratio.as_ref().ok().map(|ratio| format!("stolen by the host {}", percent(*ratio)));
@@ -71,7 +70,7 @@ fn machine(activity: &Activity) -> Option<Fact> {
     (!all.is_empty()).then(|| Fact::new("machine", all.join(", ")))
 }
 
-/// A number of events: whole if it is, else with one decimal.
+/// A number of events: as an integer if it is one or at least 1000, else with one decimal.
 fn events(count: f64) -> String {
     let whole = count.round();
     if (count - whole).abs() < 0.05 || whole.abs() >= 1000.0 {
@@ -81,7 +80,7 @@ fn events(count: f64) -> String {
     fixed(count, 1)
 }
 
-/// So many of something, with its name: `51,200 page faults`.
+/// A count with its noun: `51,200 page faults`, `1 fork`.
 fn named(count: f64, name: &str) -> String {
     let one = match name {
         "page faults" => "page fault",
@@ -96,12 +95,12 @@ fn named(count: f64, name: &str) -> String {
     format!("{}{TIE}{}", events(count), if events(count) == "1" { one } else { name })
 }
 
-/// System calls of a name.
+/// Noun for system calls of one name: `calls of read`.
 fn call_of(name: &str, count: f64) -> String {
     format!("{} {}", if events(count) == "1" { "call of" } else { "calls of" }, one_line(name))
 }
 
-/// Both ends of a range in the digits that its width supports.
+/// Text of a range, with as many digits as its width supports.
 fn between(range: Interval, unit: &str) -> String {
     let decimals = digits(range);
     match (range.low.is_finite(), range.high.is_finite()) {
@@ -112,7 +111,7 @@ fn between(range: Interval, unit: &str) -> String {
     }
 }
 
-/// The decimals that an interval supports; enough of them that an end next to zero does not round to it.
+/// Number of decimals that an interval supports. There are enough that an end near zero does not round to zero.
 fn digits(range: Interval) -> usize {
     let half = range.half_width();
     if !half.is_finite() {

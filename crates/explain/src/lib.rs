@@ -1,4 +1,5 @@
-//! `steady explain`: where the time of a command went, or that of the difference of two: what they did, at the prices of this host.
+//! `steady explain`: where the time of a command goes, or the difference between two commands, from counted events and
+//! their prices on this host.
 #![forbid(unsafe_code)]
 
 mod csv;
@@ -34,10 +35,10 @@ pub use record::{
 };
 pub use run::{COUNTED_RUNS, Counter, Means, explain_pair};
 
-/// The feature.
+/// The feature `steady explain`.
 pub const FEATURE: Feature = Feature {
     name: "explain",
-    about: "Where the time of a command goes, and what its calls, faults and switches cost; why one needs longer than another",
+    about: "Show where the time of a command goes, or why one command takes longer than another",
     flags: Feature::flags_of::<ExplainFlags>,
     run,
     status: Status::of_words,
@@ -45,7 +46,7 @@ pub const FEATURE: Feature = Feature {
     helpers: &[Helper { word: run::ARGUMENT, main: guard }, Helper { word: run::COUNTER, main: count }],
 };
 
-/// Explains what the words name.
+/// Explains one command or the difference of two, as the command line says.
 fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
     let flags = ExplainFlags::from_arg_matches(matches).map_err(|error| Failure::Own(error.to_string()))?;
     match plan::explained(&flags)? {
@@ -56,7 +57,7 @@ fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
 
 /// Runs a command once and explains where its time went.
 fn one(flags: &ExplainFlags, session: &mut dyn Session) -> Result<u8, Failure> {
-    // Statuses from 1 on may be the command's.
+    // The exit status is the command's, so every status from 1 on may be its own.
     session.open(&flags.output(), false, Status::OfTheCommand)?;
     let record = run::one(flags, session)?;
     if !flags.no_history {
@@ -66,7 +67,7 @@ fn one(flags: &ExplainFlags, session: &mut dyn Session) -> Result<u8, Failure> {
     Ok(attended::status(record.ended))
 }
 
-/// Runs two commands in turns and explains their difference.
+/// Runs pairs of two commands and explains their difference.
 fn pair(flags: &ExplainFlags, session: &mut dyn Session) -> Result<u8, Failure> {
     let plan = plan::pairs(flags, session)?;
     session.open(&flags.output(), flags.pairs.samples, Status::Own)?;
@@ -90,12 +91,12 @@ fn measure(
     interrupt: OwnedFd,
     session: &mut dyn Session,
 ) -> Result<ExplainPairRecord, CompareError> {
-    let unheard = |error: std::io::Error| CompareError::Run(RunError::LauncherLost(error.to_string()));
-    let counter_interrupt = interrupt.try_clone().map_err(unheard)?;
+    let lost = |error: std::io::Error| CompareError::Run(RunError::LauncherLost(error.to_string()));
+    let counter_interrupt = interrupt.try_clone().map_err(lost)?;
     let mut runner = CommandRunner::start(plan, None, Some(interrupt), None)?;
     let setting = Setting {
         host: session.host(),
-        duets: Err(Absent::because("times are told by turns alone")),
+        duets: Err(Absent::because("only runs that follow each other show their own times")),
         started: clock::time_of_day(),
         revision: session.revision(),
         counters: runner.counters(),
@@ -103,7 +104,7 @@ fn measure(
         one_look: true,
     };
     let mut counter = TracedRuns::start(plan, Some(counter_interrupt))
-        .map_err(|error| Absent::because(format!("no process to count in: {error}")));
+        .map_err(|error| Absent::because(format!("the process that counts could not be started: {error}")));
     let counter: Reading<&mut dyn Counter> = match &mut counter {
         Ok(counter) => Ok(counter),
         Err(why) => Err(why.clone()),
@@ -112,13 +113,13 @@ fn measure(
     explain_pair(plan, setting, means, &mut runner, counter, &mut |event| show(session, &event))
 }
 
-/// The whole life of the guardian of an explained command.
+/// Main function of the guardian of an explained command.
 fn guard(words: &mut dyn Iterator<Item = OsString>) -> ExitCode {
     run::guard(words);
     ExitCode::SUCCESS
 }
 
-/// The whole life of a process that counts runs by a tracer.
+/// Main function of the helper process that counts what runs do, by a tracer.
 fn count(_: &mut dyn Iterator<Item = OsString>) -> ExitCode {
     run::serve_counter();
     ExitCode::SUCCESS

@@ -1,4 +1,4 @@
-//! From the flags as typed to what is to be done.
+//! Resolves the flags into a plan.
 
 use std::path::Path;
 
@@ -8,64 +8,67 @@ use steady_model::{Effort, Layout, Nanos, Output, PerCommand, Plan};
 
 use crate::flags::ExplainFlags;
 
-/// How long pairs are run if nothing else is asked for.
+/// Total time for the pairs without `--budget` and `--runs`.
 const BUDGET: Nanos = Nanos(10_000_000_000);
-/// The level of each line's interval.
+/// Confidence level of each line's interval.
 const CONFIDENCE: f64 = 0.95;
 const RESOLUTION: f64 = 0.01;
 
-/// What is explained.
+/// What a command line explains.
 pub(crate) enum Explained {
-    /// One command as it is.
+    /// One command, which runs once.
     One,
-    /// The difference of two.
+    /// The difference of two commands, from pairs of runs.
     Pair,
 }
 
-/// What the words name.
+/// Decides between one command and two from the arguments.
 pub(crate) fn explained(flags: &ExplainFlags) -> Result<Explained, Failure> {
     match (flags.commands.len(), flags.words.is_empty()) {
         (0, false) => check_one(flags).map(|()| Explained::One),
         (2, true) => check_pair(flags).map(|()| Explained::Pair),
-        (_, false) => Err(Failure::Own("give either one command behind --, or two as one string each".to_owned())),
+        (_, false) => Err(Failure::Own(
+            "both forms were mixed: give one command after --, or two commands as one string each".to_owned(),
+        )),
         (1, true) => {
             let command = &flags.commands[0];
             Err(Failure::Usage(format!(
-                "one command stands behind --: steady explain -- {command}; for two: steady explain 'OLD' 'NEW'"
+                "a single command goes after --: steady explain -- {command}; or give two: steady explain 'OLD' 'NEW'"
             )))
         }
-        (0, true) => {
-            Err(Failure::Usage("no command: steady explain -- COMMAND, or steady explain 'OLD' 'NEW'".to_owned()))
-        }
+        (0, true) => Err(Failure::Usage(
+            "no command was given: use steady explain -- COMMAND, or steady explain 'OLD' 'NEW'".to_owned(),
+        )),
         _ => Err(Failure::Usage(
-            "two commands, each as one string: steady explain 'OLD' 'NEW'; one stands behind --".to_owned(),
+            "too many commands: quote each of the two as one string: steady explain 'OLD' 'NEW'; or put one after --"
+                .to_owned(),
         )),
     }
 }
 
-/// What is for two commands would do nothing for one.
+/// Rejects options that have an effect only with two commands.
 fn check_one(flags: &ExplainFlags) -> Result<(), Failure> {
     let given = flags.pairs.given().or(flags.format.map(|_| "--format"));
     match given {
         Some(option) => Err(Failure::Own(format!(
-            "{option} is for two commands; one runs once, and its report goes to standard error and to --export-... files"
+            "{option} needs two commands; a single one runs once, and its report goes to standard error and --export-... files"
         ))),
         None => Ok(()),
     }
 }
 
-/// What is for one command would do nothing for two.
+/// Rejects options that have an effect only with one command.
 fn check_pair(flags: &ExplainFlags) -> Result<(), Failure> {
     let given = [("--trace", flags.trace), ("--by-process", flags.by_process)];
     match given.into_iter().find(|(_, given)| *given) {
         Some((option, _)) => Err(Failure::Usage(format!(
-            "{option} is for one command behind --; of two, runs of their own are counted by a tracer"
+            "{option} needs a single command after --; with two commands, a tracer counts system calls in extra runs"
         ))),
         None => Ok(()),
     }
 }
 
-/// The plan of the pairs.
+/// Resolves the plan of the pairs.
 pub(crate) fn pairs(flags: &ExplainFlags, session: &dyn Session) -> Result<Plan, Failure> {
     let pairs = &flags.pairs;
     let commands = flags.commands.iter().map(|text| session.typed_command(text, pairs.shell.as_deref(), Path::new("")));

@@ -1,7 +1,6 @@
-//! What is kept of an explained command, and of two whose difference was explained: the records, what both count, and their
-//! JSON.
+//! The records of an explained command and of an explained difference, and their JSON.
 //!
-//! Both have one schema: the JSON of one command has `command`, that of two has `commands`.
+//! Both have one schema. The JSON of one command has the field `command`, the JSON of two has `commands`.
 
 mod figures;
 mod one;
@@ -19,29 +18,29 @@ pub use pair::{Difference, ExplainPairRecord, Line, PairExport};
 /// The schema of [`ExplainRecord`] and [`ExplainPairRecord`] in JSON.
 pub const SCHEMA: Schema = Schema { name: "steady.explain/1", what: "an explanation" };
 
-/// No run lasts longer: 97 days. Sums of such times do not overflow.
+/// Upper limit of times in a record (97 days). Sums of such times do not overflow.
 const LONGEST: Nanos = Nanos((1 << 23) * 1_000_000_000);
 
 /// Either kind of record in JSON, for the JSON Schema.
 #[derive(JsonSchema)]
 #[serde(untagged)]
 pub enum Explanation {
-    /// One command.
+    /// The record of one command.
     One(Box<ExplainRecord>),
-    /// The difference of two.
+    /// The record of the difference of two commands.
     Pair(Box<PairExport<'static>>),
 }
 
-/// What could not be priced or counted.
+/// A price or a count that could not be measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Missing {
     /// What is missing: `forks`, `the price of execs`.
     pub what: String,
-    /// The reason.
+    /// Why it could not be measured.
     pub why: String,
 }
 
-/// The record in a JSON text, with what follows from it. A difference needs its samples.
+/// Reads a record of either kind from JSON and judges it again. A difference needs its samples.
 pub(crate) fn read(text: &str) -> Result<Box<dyn Record>, ReadError> {
     if SCHEMA.value(text)?.get("commands").is_some() {
         return Ok(Box::new(ExplainPairRecord::read(text)?));
@@ -49,48 +48,49 @@ pub(crate) fn read(text: &str) -> Result<Box<dyn Record>, ReadError> {
     Ok(Box::new(ExplainRecord::read(text)?))
 }
 
-/// Why user and system time have no tick.
+/// The reason why there is no tick length.
 pub(crate) fn exact() -> Absent {
     Absent::because("user and system time are exact")
 }
 
-/// The place of what is derived.
+/// Placeholder for a derived field that has not been computed yet.
 pub(crate) fn not_judged<T>() -> Reading<T> {
-    Err(Absent::because("it was not judged"))
+    Err(Absent::because("not judged"))
 }
 
 fn holds(condition: bool, path: &str, problem: &str) -> Result<(), ReadError> {
     if condition { Ok(()) } else { Err(ReadError::inconsistent(path, problem)) }
 }
 
-/// Nothing happens more often: a double, and so any reader of JSON, counts it exactly.
+/// Upper limit of counts. A double, and with it every reader of JSON, represents them exactly.
 const MOST: u64 = 1 << 53;
 
-/// How often things happened in a process tree.
+/// Numbers of events in a process tree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// Page faults served without reading from storage.
     pub minor_faults: u64,
     /// Page faults that read from storage.
     pub major_faults: u64,
-    /// Times that a thread gave its CPU up to wait for something. Absent under a tracer: each of its stops is one.
+    /// Context switches because a thread waits for something. Not available under a tracer, as each of its stops is
+    /// one.
     pub voluntary_switches: Reading<u64>,
-    /// Times that the CPU was taken from a thread; likewise.
+    /// Context switches because the kernel gives the CPU to another thread. Not available under a tracer.
     pub involuntary_switches: Reading<u64>,
-    /// Processes that were made, the command's own not counted.
+    /// Processes created, without the command's own.
     pub forks: Reading<u64>,
-    /// Threads that were made in addition to the first of each process.
+    /// Threads created, without the first thread of each process.
     pub threads: Reading<u64>,
-    /// Programs that were executed, the command's own not counted.
+    /// Programs executed, without the command's own.
     pub execs: Reading<u64>,
-    /// System calls in all.
+    /// Number of all system calls.
     pub calls: Reading<u64>,
-    /// System calls by name, most frequent first; only a tracer knows them.
+    /// System calls by name, the most frequent first. Only a tracer can count them.
     pub calls_by_name: Reading<Vec<CallCount>>,
 }
 
 impl Counts {
-    /// Whether there can be so many, so that sums of them do not overflow.
+    /// Rejects counts above the limit, to keep sums from overflowing.
     fn check(&self) -> Result<(), ReadError> {
         let readings = [
             ("voluntary_switches", &self.voluntary_switches),
@@ -104,43 +104,43 @@ impl Counts {
         let faults = [("minor_faults", self.minor_faults), ("major_faults", self.major_faults)];
         let named = self.calls_by_name.iter().flatten().map(|call| ("calls_by_name", call.count));
         let mut all = faults.into_iter().chain(read).chain(named);
-        all.try_for_each(|(name, count)| holds(count <= MOST, &format!("counts.{name}"), "more than there can be"))
+        all.try_for_each(|(name, count)| holds(count <= MOST, &format!("counts.{name}"), "too large"))
     }
 }
 
-/// One process of the tree.
+/// What one process of the tree used.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessUse {
-    /// Its number.
+    /// ID of the process.
     pub pid: i32,
-    /// The process that had made it, or that took it in when that had ended.
+    /// ID of the parent process. An orphan's parent is the process that adopted it.
     pub parent: i32,
-    /// Its name: the first 15 bytes of its program's.
+    /// The first 15 bytes of its program's name.
     pub name: String,
-    /// How many threads it had in all.
+    /// Number of threads over its lifetime.
     pub threads: u32,
-    /// From its start to its end.
+    /// Time from its start to its end.
     pub wall_seconds: Nanos,
-    /// User and system time, without what it took to give its memory back at its end.
+    /// User and system time, without the time to release its memory at its end.
     pub cpu_seconds: Nanos,
-    /// Time that its threads waited for a CPU, together.
+    /// Total time that its threads waited for a CPU.
     pub waiting_seconds: Reading<Nanos>,
-    /// Page faults, minor and major.
+    /// Minor and major page faults.
     pub faults: u64,
-    /// Switches, voluntary and involuntary.
+    /// Voluntary and involuntary context switches.
     pub switches: u64,
 }
 
-/// What the tree had used at some moment.
+/// What the process tree had used up to some moment.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Progress {
-    /// When, since its start.
+    /// Time since the start of the command.
     pub at_seconds: Nanos,
-    /// CPU time so far.
+    /// User and system time so far.
     pub cpu_seconds: Nanos,
-    /// Of it user time, by the kernel's ticks.
+    /// User time so far, as sampled by the kernel's ticks.
     pub user_seconds: Nanos,
-    /// Time spent waiting for a CPU so far, of all threads that were seen. Null if it was not known at that moment: the reasons
-    /// are those of `waiting_seconds` of the whole.
+    /// Time that the observed threads have waited for a CPU so far. Null if it was not known at that moment, for the
+    /// reasons that `waiting_seconds` of the whole run gives.
     pub waiting_seconds: Option<Nanos>,
 }

@@ -1,5 +1,5 @@
-//! What features share that run the user's command as if `steady` were not there: what its failures are, and the status that is
-//! handed on.
+//! Shared parts of features that run the user's command in place of `steady`: its record, its failures, and the exit
+//! status that `steady` passes on.
 
 use std::path::PathBuf;
 
@@ -13,12 +13,12 @@ use crate::Failure;
 
 const ENOENT: i32 = 2;
 
-/// The user's command in a record. It has the environment and the directory of `steady`.
+/// The user's command in a record. It runs in the environment and the directory of `steady`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AttendedCommand {
-    /// Its words, as a shell would read them.
+    /// The command line, quoted for a shell.
     pub name: String,
-    /// Its words.
+    /// The words of the command line.
     pub argv: Vec<String>,
     /// The file that was executed.
     #[serde(with = "steady_model::path")]
@@ -32,7 +32,8 @@ impl From<Command> for AttendedCommand {
     }
 }
 
-/// The command's own status; of a signal this process dies too, as timeout(1) does, so that a shell sees the same.
+/// The exit status of the command. If a signal ended the command, the same signal ends this process, as in timeout(1),
+/// so that a shell sees the same status.
 pub fn status(ended: Outcome) -> u8 {
     match ended {
         Outcome::Exited(status) => u8::try_from(status).unwrap_or(u8::MAX),
@@ -40,12 +41,12 @@ pub fn status(ended: Outcome) -> u8 {
             signals::die_of(signal);
             Failure::Interrupted(signal).status()
         }
-        // Nothing of this kind has a limit on time.
+        // These features have no time limit.
         Outcome::TimedOut => u8::MAX,
     }
 }
 
-/// Why it could not take the place of this process.
+/// The failure if the command cannot replace this process.
 pub fn not_started(command: &Command, error: &std::io::Error) -> Failure {
     match error.raw_os_error() {
         Some(number) => failure(command, &Unattended::NotStarted(number)),
@@ -53,12 +54,12 @@ pub fn not_started(command: &Command, error: &std::io::Error) -> Failure {
     }
 }
 
-/// Why it was not run to its end.
+/// The failure if the command did not run to its end.
 pub fn failure(command: &Command, error: &Unattended) -> Failure {
     let program = command.program.display();
     match error {
         Unattended::NotStarted(ENOENT) if command.program.exists() => {
-            Failure::NotFound(format!("'{program}': the program that is to interpret it does not exist"))
+            Failure::NotFound(format!("'{program}': its interpreter does not exist"))
         }
         Unattended::NotStarted(ENOENT) => Failure::NotFound(format!("'{program}': {error}")),
         Unattended::NotStarted(_) => Failure::NotExecutable(format!("'{program}': {error}")),

@@ -1,26 +1,26 @@
-//! Why a feature cannot go on, and the exit status that goes with it.
+//! Failures of a feature, each with its exit status.
 
 use std::fmt;
 
-/// A failure, by its exit status.
+/// Why a feature failed. Each variant has its exit status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Wrong usage or input: 2.
+    /// Wrong usage or input: exit status 2.
     Usage(String),
-    /// A measured command failed: 3.
+    /// A measured command failed: exit status 3.
     Measured(String),
-    /// `steady` could not do its own part: 125.
+    /// `steady` itself failed: exit status 125.
     Own(String),
-    /// The command that was to be run cannot be executed: 126, as shells and env(1) have it.
+    /// The user's command cannot be executed: exit status 126, as in shells and env(1).
     NotExecutable(String),
-    /// There is no such command: 127, likewise.
+    /// The user's command does not exist: exit status 127, as in shells and env(1).
     NotFound(String),
-    /// A signal ended it before there was anything to report: 128 and its number.
+    /// A signal with this number came before there was anything to report: exit status 128 plus the number.
     Interrupted(i32),
 }
 
 impl Failure {
-    /// The exit status.
+    /// The exit status of this failure.
     pub fn status(&self) -> u8 {
         match self {
             Failure::Usage(_) => 2,

@@ -1,4 +1,4 @@
-//! A feature as a value.
+//! The type of a feature.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -9,58 +9,62 @@ use crate::{Failure, RecordKind, Session};
 
 /// A feature: a subcommand of `steady`.
 pub struct Feature {
-    /// The subcommand.
+    /// The name of the subcommand.
     pub name: &'static str,
-    /// What it does, in a line of the help.
+    /// The summary in the list of subcommands.
     pub about: &'static str,
     /// Adds its flags to its subcommand.
     pub flags: fn(Command) -> Command,
-    /// Does what its flags say; the exit status.
+    /// The function that runs the feature.
     pub run: Run,
-    /// Whose status a call returns, by the words after the feature's name. Called for wrong usage too: the words need not make
-    /// sense.
+    /// Whose exit status a call returns, from the words after the subcommand. It is also called for wrong usage, with
+    /// any words.
     pub status: fn(&[OsString]) -> Status,
-    /// The kinds of records that it leaves in the history.
+    /// The kinds of records that it stores in the history.
     pub records: &'static [RecordKind],
-    /// The processes that it starts of this same program.
+    /// The helper processes of the same program that it starts.
     pub helpers: &'static [Helper],
 }
 
-/// Does what the flags say; the exit status.
+/// Runs a feature with its flags. Returns the exit status.
 pub type Run = fn(&ArgMatches, &mut dyn Session) -> Result<u8, Failure>;
 
 /// Whose exit status a feature returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// Its own: 2 for wrong usage.
+    /// Its own exit status, which is 2 for wrong usage.
     Own,
-    /// That of the user's command, which may be any up to 123: wrong usage is 125.
+    /// The exit status of the user's command, which may be anything up to 123. Wrong usage is 125.
     OfTheCommand,
 }
 
 impl Status {
-    /// Returns [`Status::OfTheCommand`] if the words contain `--`, which a command of the user's follows.
+    /// Returns [`Status::OfTheCommand`] if the words contain `--`, after which the user's command follows.
     pub fn of_words(words: &[OsString]) -> Self {
         if words.iter().any(|word| word == "--") { Status::OfTheCommand } else { Status::Own }
     }
 }
 
-/// A process that is this same program, called with a word that nobody types. It stays small: it begins before the flags are read.
+/// A helper process: the same program, started with a hidden first argument. It uses little memory, because it starts
+/// before the flags are parsed.
 pub struct Helper {
-    /// Its first argument.
+    /// The first argument, which selects the helper.
     pub word: &'static str,
-    /// Its whole life, from the words behind the first.
+    /// The main function of the helper. Its parameter is the other arguments.
     pub main: fn(&mut dyn Iterator<Item = OsString>) -> ExitCode,
 }
 
 impl Feature {
-    /// Its subcommand.
+    /// Builds the subcommand. Its flags are added when they are needed, because those of all features would take half of
+    /// the start-up time.
     pub fn command(&self) -> Command {
-        (self.flags)(Command::new(self.name)).about(self.about)
+        Command::new(self.name).about(self.about).defer(self.flags)
     }
 
-    /// Adds the flags of a type: what [`Feature::flags`] is made of.
+    /// Adds the flags of a clap type to a command. [`Feature::flags`] is an instance of this function.
     pub fn flags_of<F: Args>(command: Command) -> Command {
-        F::augment_args(command)
+        // The derived function replaces the summary by the documentation of the type.
+        let about = command.get_about().cloned().unwrap_or_default();
+        F::augment_args(command).about(about)
     }
 }

@@ -1,4 +1,4 @@
-//! Signals that ask to stop: the first ends the measuring, and the verdict so far is shown.
+//! Signals that end the measuring. The report then has the results so far.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,17 +8,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// Catches SIGINT, SIGTERM and SIGHUP for the rest of the process's life.
+/// Catches SIGINT, SIGTERM and SIGHUP until the process ends.
 pub struct Interrupt {
     caught: Arc<AtomicUsize>,
     released: Arc<AtomicBool>,
 }
 
 impl Interrupt {
-    /// Starts to catch; the descriptor becomes readable with the first signal.
+    /// Starts to catch the signals. The returned descriptor becomes readable at the first signal.
     ///
     /// # Errors
-    /// The system has no more descriptors.
+    /// There are no free file descriptors.
     pub fn catch() -> io::Result<(Self, OwnedFd)> {
         let caught = Arc::new(AtomicUsize::new(0));
         let (reader, writer) = UnixStream::pair()?;
@@ -31,13 +31,13 @@ impl Interrupt {
         Ok((Interrupt { caught, released }, OwnedFd::from(reader)))
     }
 
-    /// From now on a signal ends the process. Called once the measuring is over, because writing to a pipe that nobody reads
-    /// would block forever.
+    /// Restores the default: from now on a signal ends the process. Call it after the measuring, so that the user can
+    /// interrupt a write to a pipe without a reader.
     pub fn release(&self) {
         self.released.store(true, Ordering::SeqCst);
     }
 
-    /// The last signal caught, or SIGINT where none was.
+    /// The number of the last signal that was caught, or SIGINT if there was none.
     pub fn signal(&self) -> i32 {
         match self.caught.load(Ordering::SeqCst) {
             0 => SIGINT,

@@ -1,11 +1,13 @@
-//! What a feature of `steady` is to the rest: a value, [`Feature`], with its flags, its records and how it is run. The command
-//! line, the history, completions and the manual know a feature by nothing else. Names no feature.
+//! The interface between features and the rest of `steady`. A feature is a value of type [`Feature`]: its flags, its
+//! records and its function. The command line, the history, completions and the manual use nothing else of a feature.
+//! This crate does not depend on any feature.
 #![forbid(unsafe_code)]
 
 pub mod attended;
 mod failure;
 mod feature;
 pub mod flags;
+pub mod input;
 mod interrupt;
 mod record;
 mod session;

@@ -1,4 +1,4 @@
-//! What a run leaves behind: a report that can be shown in every form, and a record that the history keeps.
+//! The results of a run: a report, which can be written in every format, and a record, which the history stores.
 
 use serde_json::Value;
 use steady_model::{Facts, RunKind};
@@ -8,28 +8,28 @@ use steady_render::{Chart, Style, html, markdown, terminal};
 
 use crate::flags::Form;
 
-/// What can be shown in every form.
+/// A report, which can be written in every format.
 pub trait Report {
-    /// It as a document.
+    /// The report as a document.
     fn document(&self) -> Document;
 
-    /// Its rows as comma-separated values.
+    /// The rows of the report as comma-separated values.
     fn csv(&self) -> String;
 
-    /// Its JSON, with the raw samples if there are any and they are wanted.
+    /// The report as JSON. `samples` adds the raw samples, if there are any.
     fn json(&self, samples: bool) -> String;
 
-    /// Its text for a terminal.
+    /// The report as text for a terminal.
     fn text(&self, style: Style) -> String {
         terminal::text(&self.document(), style)
     }
 
-    /// The chart that `--export-svg` draws, if there is such an option.
+    /// The chart for `--export-svg`. `None` if the feature has no such option.
     fn drawing(&self) -> Option<Chart> {
         None
     }
 
-    /// It in one of its forms, as text in a style.
+    /// The report in one of the formats. `style` applies to text only.
     fn rendered(&self, form: Form, style: Style, samples: bool) -> String {
         match form {
             Form::Text => self.text(style),
@@ -41,23 +41,23 @@ pub trait Report {
     }
 }
 
-/// What the history keeps of a run, as the text of its JSON with all samples.
+/// The record of a run. The history stores its JSON with all samples.
 pub trait Record: Report {
-    /// What tells it from others.
+    /// The properties of the run for the list of the history.
     fn facts(&self) -> Facts;
 
-    /// What it says, a sentence each, where that is more than its facts.
+    /// The results in sentences. Empty if the facts contain all results.
     fn sentences(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Its verdicts as a JSON array, for those who show one run of the history: they take the place of the sentences. `None` for
-    /// runs of a kind without verdicts.
+    /// The verdicts as a JSON array, which replaces the sentences in the JSON of one run of the history. `None` for
+    /// runs without verdicts.
     fn verdicts(&self) -> Option<Value> {
         None
     }
 
-    /// The exit status that goes with it.
+    /// The exit status of the run.
     fn status(&self) -> u8 {
         0
     }
@@ -65,19 +65,20 @@ pub trait Record: Report {
 
 /// A kind of record.
 pub struct RecordKind {
-    /// Under which name the history has it.
+    /// The name of the kind in the history.
     pub kind: RunKind,
-    /// The record in the text of its JSON, judged again where there is something to judge.
+    /// Reads a record from its JSON, and computes its verdicts again if it has any.
     pub read: fn(&str) -> Result<Box<dyn Record>, ReadError>,
-    /// How the log of a run is read that did not come to its end, if [`Session::log`](crate::Session::log) is used for it.
+    /// How the log of a killed run is read. `None` if the feature does not use [`Session::log`](crate::Session::log).
     pub log: Option<LogKind>,
 }
 
 /// A kind of log.
 #[derive(Clone, Copy)]
 pub struct LogKind {
-    /// What is whole in the text of a log; none for the log of something else. No input makes it panic.
+    /// Reads the complete parts of a log. Returns `None` if there are none, or if it is another kind of log. No input
+    /// makes it panic.
     pub read: fn(&str) -> Option<Box<dyn Record>>,
-    /// Whether a line may stand in such a log.
+    /// Returns whether a line is valid in this kind of log.
     pub is_line: fn(&str) -> bool,
 }

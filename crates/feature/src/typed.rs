@@ -1,11 +1,12 @@
-//! Commands as typed, each in one string: split into words as a shell splits them.
+//! Splits commands that are typed as one string into words, as a shell does.
 
 use crate::Failure;
 
-/// Words that a shell acts on, and that a program started without one gets as they are.
+/// Words that have a meaning in a shell. A program that is started without a shell gets them as arguments.
 const SHELL_WORDS: [&str; 8] = ["|", "||", "&", "&&", ";", ">", ">>", "<"];
 
-/// Returns the words that a command is started with, never none: its own, or those of `shell` with all of the command as the last.
+/// Returns the words to start a command with, at least one: the words of `text`, or those of `shell` with `-c` and the
+/// whole text.
 ///
 /// # Errors
 /// There are no words, or a quote is not closed.
@@ -16,12 +17,14 @@ pub fn words(text: &str, shell: Option<&str>) -> Result<Vec<String>, Failure> {
         None => split(text)?,
     };
     match argv.is_empty() {
-        true => Err(Failure::Usage("a command is empty: give each as one string, as in 'sort -u file'".to_owned())),
+        true => {
+            Err(Failure::Usage("a command is empty: give each command as one string, as in 'sort -u file'".to_owned()))
+        }
         false => Ok(argv),
     }
 }
 
-/// Returns whether one of the words looks as if it was meant for a shell.
+/// Returns whether one of the words was probably meant for a shell.
 pub fn has_shell_word(argv: &[String]) -> bool {
     argv.iter().any(|word| SHELL_WORDS.contains(&word.as_str()))
 }

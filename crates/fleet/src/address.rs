@@ -1,15 +1,15 @@
-//! Where a store is, and what is sent along to it.
+//! The address of a store, and the headers of its queries.
 
 use std::str::FromStr;
 
 use ureq::http::{HeaderName, HeaderValue, Uri};
 
-/// Where a store answers: what its API's paths follow.
+/// The address of a store, to which the paths of its API are appended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address(String);
 
 impl Address {
-    /// The address of a path below it.
+    /// Returns the address of a path of the API.
     pub(crate) fn of(&self, path: &str) -> String {
         format!("{}/{path}", self.0)
     }
@@ -24,7 +24,7 @@ impl std::fmt::Display for Address {
 impl FromStr for Address {
     type Err = String;
 
-    /// Reads `http://HOST[:PORT][/PATH]`, or the same with https.
+    /// Parses `http://HOST[:PORT][/PATH]`, or the same with https.
     fn from_str(text: &str) -> Result<Address, String> {
         let uri: Uri = text.parse().map_err(|error| format!("{error}; write http://HOST:9090"))?;
         if !matches!(uri.scheme_str(), Some("http" | "https")) {
@@ -32,31 +32,34 @@ impl FromStr for Address {
         }
         let authority = uri.authority().map_or("", |authority| authority.as_str());
         if authority.contains('@') {
-            return Err("who you are is told by a header: 'Authorization: Basic ...'".to_owned());
+            return Err(
+                "the address must not contain a password; send it with --header 'Authorization: Basic ...'".to_owned()
+            );
         }
         if uri.host().is_none_or(str::is_empty) {
-            return Err("it names no host".to_owned());
+            return Err("the address names no host".to_owned());
         }
-        // The colons of an address in brackets are no port's.
+        // Colons inside the brackets of an IPv6 address do not introduce a port.
         if authority.rsplit(']').next().is_some_and(|rest| rest.contains(':')) && uri.port_u16().is_none() {
-            return Err("its port is no number".to_owned());
+            return Err("the port of the address is not a number from 0 to 65535".to_owned());
         }
         if uri.query().is_some() || text.contains('#') {
-            return Err("it is to end with the path that /api/v1/query follows".to_owned());
+            return Err("the address must end with the path that /api/v1/query follows".to_owned());
         }
         Ok(Address(text.trim_end_matches('/').to_owned()))
     }
 }
 
-/// Reads `NAME: VALUE`, as HTTP has it.
+/// Parses an HTTP header, `NAME: VALUE`.
 ///
 /// # Errors
-/// Why no request can carry it. The value may be a secret, and is not in there.
+/// What is wrong with the header. The message does not contain the value, which may be a secret.
 pub fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once(':').ok_or_else(|| "write 'NAME: VALUE'".to_owned())?;
     let (name, value) = (name.trim(), value.trim());
-    HeaderName::from_str(name).map_err(|_| format!("'{}' is no header's name", name.escape_debug()))?;
-    HeaderValue::from_str(value).map_err(|_| format!("the value of '{name}' has letters that no header has"))?;
+    HeaderName::from_str(name).map_err(|_| format!("'{}' is not a valid header name", name.escape_debug()))?;
+    HeaderValue::from_str(value)
+        .map_err(|_| format!("the value of '{name}' has characters that a header cannot have"))?;
     Ok((name.to_owned(), value.to_owned()))
 }
 
@@ -67,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_follow_what_was_named() {
+    fn paths_are_appended_to_the_address() {
         let at = |text: &str| text.parse::<Address>().map(|address| address.of("api/v1/query"));
         assert_eq!(at("http://localhost:9090"), Ok("http://localhost:9090/api/v1/query".to_owned()));
         assert_eq!(at("https://mimir/prometheus/"), Ok("https://mimir/prometheus/api/v1/query".to_owned()));
@@ -78,7 +81,7 @@ mod tests {
             assert!(at(wrong).is_err(), "{wrong}");
         }
         for wrong in ["http://x:y", "http://x:99999/", "http://x:", "http://[::1]:y"] {
-            assert_eq!(at(wrong), Err("its port is no number".to_owned()), "{wrong}");
+            assert_eq!(at(wrong), Err("the port of the address is not a number from 0 to 65535".to_owned()), "{wrong}");
         }
     }
 
@@ -95,7 +98,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_it_panic(text in "(https?://)?\\PC{0,12}") {
+        fn no_text_makes_the_parser_panic(text in "(https?://)?\\PC{0,12}") {
             let _ = (text.parse::<Address>(), header(&text));
         }
     }

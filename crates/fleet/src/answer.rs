@@ -1,4 +1,5 @@
-//! What a store answers, read as it comes: one series after the other, and none is kept here.
+//! Parses the answer of a store while it arrives. Each series is passed on immediately, so large answers need little
+//! memory.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,88 +9,88 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Deserializer as Json;
 
-/// A series with more values than this is none that was asked for.
+/// The most values of a series; no query gives more.
 const MOST_SAMPLES: usize = 100_000;
 
-/// A value, and the moment in seconds since 1970 that it is told for. Values that are no numbers are NaN.
+/// A value and its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// The moment.
+    /// The time, in seconds since 1970.
     pub at: f64,
-    /// The value.
+    /// The value; NaN if it cannot be parsed.
     pub value: f64,
 }
 
-/// One series of an answer.
+/// A series of an answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
-    /// Its labels.
+    /// The labels and their values; the name of the metric is the label `__name__`.
     pub labels: BTreeMap<String, String>,
-    /// Its values; one where one moment was asked for.
+    /// The samples; exactly one if the query is for one time.
     pub samples: Vec<Sample>,
 }
 
-/// What an answer says beside its series.
+/// The parts of an answer other than its series.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
-    /// `success` or `error`; empty where it does not say.
+pub struct AnswerStatus {
+    /// `success` or `error`; empty if the answer has no status.
     pub status: String,
-    /// The error's kind, such as `bad_data`.
+    /// The kind of the error, such as `bad_data`.
     pub kind: String,
-    /// The error.
+    /// The message of the error.
     pub error: String,
-    /// Warnings, such as of parts of the store that could not be asked.
+    /// Warnings, for example that a part of the store did not answer.
     pub warnings: Vec<String>,
 }
 
-/// Reads an answer of `/api/v1/query` or `/api/v1/query_range`, and gives each of its series to `take`.
+/// Reads an answer of `/api/v1/query` or `/api/v1/query_range`, and passes each of its series to `take`.
 ///
 /// # Errors
-/// Where it is no such answer, or ends too early. Series that came before were given.
-pub fn read(answer: impl Read, take: &mut dyn FnMut(Series)) -> Result<Told, serde_json::Error> {
+/// The answer has another format or is incomplete. The series before the error have been passed to `take`.
+pub fn read(answer: impl Read, take: &mut dyn FnMut(Series)) -> Result<AnswerStatus, serde_json::Error> {
     let mut json = Json::from_reader(answer);
-    let told = Whole { take }.deserialize(&mut json)?;
+    let status = Whole { take }.deserialize(&mut json)?;
     json.end()?;
-    Ok(told)
+    Ok(status)
 }
 
-/// The answer as a whole.
+/// Parses the object of the whole answer.
 struct Whole<'a> {
     take: &'a mut dyn FnMut(Series),
 }
 
 impl<'de> DeserializeSeed<'de> for Whole<'_> {
-    type Value = Told;
+    type Value = AnswerStatus;
 
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Told, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<AnswerStatus, D::Error> {
         json.deserialize_map(self)
     }
 }
 
 impl<'de> Visitor<'de> for Whole<'_> {
-    type Value = Told;
+    type Value = AnswerStatus;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an answer with a status")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Told, A::Error> {
-        let mut told = Told::default();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<AnswerStatus, A::Error> {
+        let mut answered = AnswerStatus::default();
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
-                "status" => told.status = map.next_value()?,
-                "errorType" => told.kind = map.next_value()?,
-                "error" => told.error = map.next_value()?,
-                "warnings" => told.warnings = map.next_value::<Option<Vec<String>>>()?.unwrap_or_default(),
+                "status" => answered.status = map.next_value()?,
+                "errorType" => answered.kind = map.next_value()?,
+                "error" => answered.error = map.next_value()?,
+                "warnings" => answered.warnings = map.next_value::<Option<Vec<String>>>()?.unwrap_or_default(),
                 "data" => map.next_value_seed(Data { take: self.take })?,
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
-        Ok(told)
+        Ok(answered)
     }
 }
 
-/// The part that holds the series; of an error there is none.
+/// Parses the object with the series; it is null or missing if there is an error.
 struct Data<'a> {
     take: &'a mut dyn FnMut(Series),
 }
@@ -124,7 +125,7 @@ impl<'de> Visitor<'de> for Data<'_> {
     }
 }
 
-/// All series.
+/// Parses the array of series.
 struct Results<'a> {
     take: &'a mut dyn FnMut(Series),
 }
@@ -145,7 +146,7 @@ impl<'de> Visitor<'de> for Results<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut series: A) -> Result<(), A::Error> {
-        while let Some(One { metric, value, mut values }) = series.next_element()? {
+        while let Some(SeriesJson { metric, value, mut values }) = series.next_element()? {
             values.0.extend(value.map(Sample::from));
             (self.take)(Series { labels: metric, samples: values.0 });
         }
@@ -153,9 +154,9 @@ impl<'de> Visitor<'de> for Results<'_> {
     }
 }
 
-/// One series as it is written: `value` where one moment was asked for, else `values`.
+/// A series as JSON: it has `value` if the query is for one time, otherwise `values`.
 #[derive(Deserialize)]
-struct One {
+struct SeriesJson {
     #[serde(default)]
     metric: BTreeMap<String, String>,
     value: Option<Pair>,
@@ -163,7 +164,7 @@ struct One {
     values: Samples,
 }
 
-/// A moment, and the value as a text.
+/// A time, and a value as text.
 #[derive(Deserialize)]
 struct Pair(f64, String);
 
@@ -173,7 +174,7 @@ impl From<Pair> for Sample {
     }
 }
 
-/// The values of one series, up to a bound.
+/// The samples of a series; at most [`MOST_SAMPLES`].
 #[derive(Default)]
 struct Samples(Vec<Sample>);
 
@@ -210,15 +211,15 @@ mod tests {
 
     use super::*;
 
-    fn all(text: &str) -> Result<(Vec<Series>, Told), String> {
+    fn all(text: &str) -> Result<(Vec<Series>, AnswerStatus), String> {
         let mut series = Vec::new();
-        let told = read(text.as_bytes(), &mut |one| series.push(one)).map_err(|error| error.to_string())?;
-        Ok((series, told))
+        let status = read(text.as_bytes(), &mut |one| series.push(one)).map_err(|error| error.to_string())?;
+        Ok((series, status))
     }
 
     #[test]
-    fn series_come_with_their_labels_and_values() {
-        let (series, told) = all(r#"{"status":"success","data":{"resultType":"matrix","result":[
+    fn series_have_their_labels_and_values() {
+        let (series, status) = all(r#"{"status":"success","data":{"resultType":"matrix","result":[
             {"metric":{"instance":"a","x":"\u00e9"},"values":[[1,"1"],[2.5,"+Inf"],[3,"NaN"],[4,"1e-3"]]},
             {"metric":{},"value":[5,"x"]}]},"warnings":["a part is missing"],"infos":[]}"#)
         .unwrap();
@@ -226,18 +227,18 @@ mod tests {
         let values: Vec<f64> = series[0].samples.iter().map(|sample| sample.value).collect();
         assert_eq!((values[0], values[1], values[3]), (1.0, f64::INFINITY, 1e-3));
         assert!(values[2].is_nan() && series[1].samples[0].value.is_nan() && series[1].samples[0].at == 5.0);
-        assert_eq!((told.status.as_str(), told.warnings.len()), ("success", 1));
+        assert_eq!((status.status.as_str(), status.warnings.len()), ("success", 1));
     }
 
     #[test]
-    fn errors_come_with_their_kind() {
-        let (series, told) = all(r#"{"status":"error","errorType":"bad_data","error":"no","data":null}"#).unwrap();
+    fn errors_have_a_kind_and_a_message() {
+        let (series, status) = all(r#"{"status":"error","errorType":"bad_data","error":"no","data":null}"#).unwrap();
         assert!(series.is_empty());
-        assert_eq!((told.kind.as_str(), told.error.as_str()), ("bad_data", "no"));
+        assert_eq!((status.kind.as_str(), status.error.as_str()), ("bad_data", "no"));
     }
 
     #[test]
-    fn what_is_no_answer_is_refused() {
+    fn other_formats_are_refused() {
         for wrong in [
             "",
             "[]",
@@ -254,7 +255,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(
+        fn values_and_labels_are_read_as_written(
             values in proptest::collection::vec((0_u32..2_000_000_000, any::<f64>()), 0..9),
             name in "\\PC{0,9}",
         ) {
@@ -267,13 +268,13 @@ mod tests {
                 prop_assert_eq!(sample.at, f64::from(*at));
                 prop_assert!(sample.value.to_bits() == value.to_bits() || value.is_nan());
             }
-            // Cut off anywhere it is no answer.
+            // An incomplete answer is an error.
             let cut = text.char_indices().map(|(at, _)| at).nth(text.chars().count() / 2).unwrap();
             prop_assert!(all(&text[..cut]).is_err());
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in "(\\{\"data\":\\{\"result\":\\[|\\PC|\\{\"values\":\\[|\\[1,\"1\"\\]|,|\\]|\\}){0,12}") {
+        fn no_text_makes_the_parser_panic(text in "(\\{\"data\":\\{\"result\":\\[|\\PC|\\{\"values\":\\[|\\[1,\"1\"\\]|,|\\]|\\}){0,12}") {
             let _ = all(&text);
         }
     }

@@ -1,4 +1,4 @@
-//! What is asked of a store, in which order, and the rows that come of it.
+//! The queries to a store, their order, and the rows that they give.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -6,84 +6,84 @@ use std::time::Duration;
 use steady_model::ReleaseRows;
 
 use crate::answer::Series;
-use crate::gathering::{Gathering, MissingIntervals};
 use crate::grid::{self, Grid};
 use crate::http::{Api, When};
 use crate::metrics::{AGENT_RULERS, HOST, LEVELS, LOST, PROCESSES, REQUEST_LABELS, REQUESTS, RULERS, START, sums};
-use crate::scrapes::{Host, Sights, usual_gap};
+use crate::rows::{MissingIntervals, RowBuilder};
+use crate::scrapes::{Host, ScrapeTimes, median_gap};
 use crate::{Address, FleetError, Matchers};
 
-/// What is newer may still be arriving: a store may hold a part of a scrape only.
+/// Data that is newer than this number of seconds is not used, because the store may have only a part of a scrape.
 const SETTLING: u64 = 3;
-/// Metrics that are asked for at once, and no more than so many values of them: an answer has to come within the time
-/// that is allowed for one.
-const AT_ONCE: std::ops::RangeInclusive<u64> = 1..=5;
-const VALUES_AT_ONCE: u64 = 500_000;
-/// Fewer points than this have no two intervals between them.
+/// The number of metrics of requests in one query.
+const METRICS_PER_QUERY: std::ops::RangeInclusive<u64> = 1..=5;
+/// The most values in the answer to one query, so that it arrives within the timeout.
+const VALUES_PER_QUERY: u64 = 500_000;
+/// The fewest points of the grid: those of two intervals.
 const LEAST_POINTS: usize = 3;
 
-/// Where a store is, and what is asked of it.
+/// The store, and the agents and the grid that are queried.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where it answers.
+    /// The address of the store.
     pub address: Address,
-    /// What is sent along with each question.
+    /// The names and values of headers that are sent with each query.
     pub headers: Vec<(String, String)>,
-    /// How long an answer may take.
+    /// The longest time of an answer.
     pub timeout: Duration,
-    /// Which agents.
+    /// The labels that agents must have.
     pub select: Matchers,
-    /// The label that tells hosts.
+    /// The label that identifies hosts.
     pub host_label: String,
-    /// How long a block is at least, in seconds; as long as the time between scrapes where nothing is said.
+    /// The shortest length of a block, in seconds; by default, the time between scrapes.
     pub block: Option<u64>,
 }
 
-/// A service that the store knows of.
+/// A service in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Service {
-    /// Its name.
+    /// The name of the service.
     pub name: String,
-    /// Its versions, in the order of their names.
+    /// Its versions, sorted by name.
     pub versions: Vec<String>,
 }
 
-/// What was found of a window.
+/// The rows of a window, and facts about them.
 #[derive(Clone, Debug)]
 pub struct Gathered {
-    /// The rows.
+    /// The rows of both versions.
     pub rows: ReleaseRows,
-    /// The part of the window that they are of: its first second, since 1970, and the one behind its last.
+    /// The part of the window that the rows cover: its first second, since 1970, and the second after its last.
     pub window: (u64, u64),
-    /// How long a block is, in seconds.
+    /// The length of a block, in seconds.
     pub block: u64,
-    /// How many seconds later than it happens something is known.
-    pub late: u64,
-    /// Intervals that are left out of them, if there are any.
+    /// The longest delay, in seconds, until a request is in the rows.
+    pub delay: u64,
+    /// Intervals that the rows do not have, if any.
     pub missing: Option<MissingIntervals>,
-    /// How many seconds scrapes are apart, if blocks are longer than that because the fleet is large.
+    /// The time between scrapes in seconds, if blocks are longer than that because the fleet is large.
     pub lengthened_from: Option<u64>,
-    /// What the store warns of, in its own words.
-    pub said: Vec<String>,
+    /// Warnings of the store, in its own words.
+    pub store_warnings: Vec<String>,
 }
 
-/// A store.
+/// A client of a store.
 pub struct Client {
     api: Api,
     settings: Settings,
 }
 
 impl Client {
-    /// Asks nothing yet.
+    /// Creates a client. It does not connect yet.
     pub fn new(settings: Settings) -> Client {
         let api = Api::new(settings.address.clone(), settings.headers.clone(), settings.timeout);
         Client { api, settings }
     }
 
-    /// The services that had requests from second `from` until `to`, by name.
+    /// Returns the services that had requests from second `from` to `to`, sorted by name.
     ///
     /// # Errors
-    /// Where the store does not answer, or knows no agent.
+    /// [`FleetError`] if the store does not answer, or has no agents.
     pub fn services(&self, from: u64, to: u64) -> Result<Vec<Service>, FleetError> {
         let select = &self.settings.select;
         let query = format!(
@@ -93,7 +93,7 @@ impl Client {
         );
         let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let mut renamed = None;
-        self.api.ask(&query, When::Moment(to), &mut |mut series| {
+        self.api.query(&query, When::Moment(to), &mut |mut series| {
             for label in ["service", "version"] {
                 renamed = renamed.or(series.labels.contains_key(&format!("exported_{label}")).then_some(label));
             }
@@ -112,39 +112,39 @@ impl Client {
             .collect())
     }
 
-    /// How many seconds lie between two scrapes of agents before second `to`: of nine agents in ten no more than that.
+    /// Returns the time between scrapes before second `to`, in seconds: the 0.9 quantile over agents of their median.
     ///
     /// # Errors
-    /// Where the store does not answer, or knows no agent.
+    /// [`FleetError`] if the store does not answer, or has no agents.
     pub fn scrape_seconds(&self, from: u64, to: u64) -> Result<u64, FleetError> {
-        /// How far back scrapes are looked at: as far as is needed to find some.
+        /// The lengths of time, in seconds, that are searched for scrapes until some are found.
         const BACK: [u64; 2] = [300, 3_600];
         let select = &self.settings.select;
         for back in BACK.into_iter().chain([to - from]) {
             let mut gaps: Vec<f64> = Vec::new();
             let query = format!("{START}{select}[{back}s]");
-            self.api.ask(&query, When::Moment(to), &mut |series| gaps.extend(usual_gap(&series)))?;
+            self.api.query(&query, When::Moment(to), &mut |series| gaps.extend(median_gap(&series)))?;
             gaps.sort_by(f64::total_cmp);
             if let Some(gap) = gaps.get(gaps.len() * 9 / 10) {
                 return Ok(gap.round().max(1.0) as u64);
             }
         }
         let (address, matchers) = (self.settings.address.to_string(), select.to_string());
-        Err(FleetError::NoAgents { address, matchers, now: self.knows_agents()? })
+        Err(FleetError::NoAgents { address, matchers, now: self.has_agents_now()? })
     }
 
-    /// Whether there are agents now.
-    fn knows_agents(&self) -> Result<bool, FleetError> {
+    /// Returns whether the store has agents now.
+    fn has_agents_now(&self) -> Result<bool, FleetError> {
         let mut there = false;
         let query = format!("count({START}{})", self.settings.select);
-        self.api.ask(&query, When::Now, &mut |_| there = true)?;
+        self.api.query(&query, When::Now, &mut |_| there = true)?;
         Ok(there)
     }
 
-    /// What two versions of a service came to from second `from` until `to`, where it is `now`.
+    /// Reads the rows of two versions of a service from second `from` to `to`. `now` is the current second.
     ///
     /// # Errors
-    /// Where the store does not answer, or has nothing that can be judged.
+    /// [`FleetError`] if the store does not answer, or its data cannot be evaluated.
     pub fn rows(
         &self,
         service: &str,
@@ -163,91 +163,97 @@ impl Client {
         if grid.points < LEAST_POINTS {
             return Err(FleetError::TooShort { seconds: block, scrape_seconds: scrape });
         }
-        let mut said = BTreeSet::new();
-        // Scrapes first: what has arrived of one that is seen has arrived when counters are asked for.
-        let hosts = self.hosts(grid, from, &mut said)?;
-        let mut gathering = Gathering::new(grid, &self.settings.host_label, versions, hosts);
-        let at_once = VALUES_AT_ONCE / (series * grid.points as u64).max(1);
-        let at_once = at_once.clamp(*AT_ONCE.start(), *AT_ONCE.end()) as usize;
-        self.gather(grid, [&of_service, &of_versions], at_once, &mut gathering, &mut said)?;
-        let (rows, missing) = gathering.finish(service);
+        let mut warnings = BTreeSet::new();
+        // The times of scrapes must be queried before the counters: a scrape that the first query sees has then been
+        // stored completely when the counters are queried.
+        let hosts = self.hosts(grid, from, &mut warnings)?;
+        let mut builder = RowBuilder::new(grid, &self.settings.host_label, versions, hosts);
+        let metrics = VALUES_PER_QUERY / (series * grid.points as u64).max(1);
+        let metrics = metrics.clamp(*METRICS_PER_QUERY.start(), *METRICS_PER_QUERY.end()) as usize;
+        self.query_counters(grid, [&of_service, &of_versions], metrics, &mut builder, &mut warnings)?;
+        let (rows, missing) = builder.finish(service);
         let lengthened_from = (block > scrape && self.settings.block.is_none()).then_some(scrape);
-        let (window, late) = ((grid.start, grid.end()), SETTLING + block + scrape);
-        let said = said.into_iter().collect();
-        Ok(Gathered { rows, window, block, late, missing, lengthened_from, said })
+        let (window, delay) = ((grid.start, grid.end()), SETTLING + block + scrape);
+        let store_warnings = warnings.into_iter().collect();
+        Ok(Gathered { rows, window, block, delay, missing, lengthened_from, store_warnings })
     }
 
-    /// How many series a metric of requests has.
+    /// Returns the number of series of a metric of requests.
     fn series(&self, matchers: &Matchers, from: u64, to: u64) -> Result<u64, FleetError> {
         let query = format!("count(last_over_time({}{matchers}[{}s]))", REQUESTS[0], (to - from).max(1));
         let mut count = 0.0;
-        self.api.ask(&query, When::Moment(to), &mut |series| {
+        self.api.query(&query, When::Moment(to), &mut |series| {
             count = series.samples.first().map_or(0.0, |sample| sample.value);
         })?;
         Ok(count as u64)
     }
 
-    /// The agents' hosts, and between which scrapes their counters can be held against each other.
-    fn hosts(&self, grid: Grid, from: u64, said: &mut BTreeSet<String>) -> Result<BTreeMap<String, Host>, FleetError> {
+    /// Returns the agents' hosts with the intervals between their scrapes.
+    fn hosts(
+        &self,
+        grid: Grid,
+        from: u64,
+        warnings: &mut BTreeSet<String>,
+    ) -> Result<BTreeMap<String, Host>, FleetError> {
         let metric = format!("{START}{}", self.settings.select);
-        let mut sights = Sights::new(grid, &self.settings.host_label);
-        self.each(&format!("timestamp({metric})"), grid, said, &mut |series| sights.add_scraped(&series))?;
-        self.each(&metric, grid, said, &mut |series| sights.add_began(&series))?;
-        sights.hosts(from)
+        let mut times = ScrapeTimes::new(grid, &self.settings.host_label);
+        self.query_grid(&format!("timestamp({metric})"), grid, warnings, &mut |series| times.add_scrape(&series))?;
+        self.query_grid(&metric, grid, warnings, &mut |series| times.add_start(&series))?;
+        times.hosts(from)
     }
 
-    /// Asks for all counters, so many metrics of requests at once.
-    fn gather(
+    /// Queries all counters, with `metrics` metrics of requests in each query.
+    fn query_counters(
         &self,
         grid: Grid,
         [of_service, of_versions]: [&Matchers; 2],
-        at_once: usize,
-        gathering: &mut Gathering,
-        said: &mut BTreeSet<String>,
+        metrics: usize,
+        builder: &mut RowBuilder,
+        warnings: &mut BTreeSet<String>,
     ) -> Result<(), FleetError> {
         let host = self.settings.host_label.as_str();
         let by = [&[host], REQUEST_LABELS.as_slice()].concat();
-        for names in REQUESTS.chunks(at_once) {
+        for names in REQUESTS.chunks(metrics) {
             let query = sums(names, &by, of_versions);
-            self.each(&query, grid, said, &mut |series| gathering.add_requests(&series))?;
+            self.query_grid(&query, grid, warnings, &mut |series| builder.add_requests(&series))?;
         }
-        for names in LEVELS.chunks(at_once) {
+        for names in LEVELS.chunks(metrics) {
             let query = sums(names, &by, of_versions);
-            self.each(&query, grid, said, &mut |series| gathering.add_levels(&series))?;
+            self.query_grid(&query, grid, warnings, &mut |series| builder.add_levels(&series))?;
         }
         let query = sums(&PROCESSES, &[host, "version"], of_service);
-        self.each(&query, grid, said, &mut |series| gathering.add_process(&series))?;
+        self.query_grid(&query, grid, warnings, &mut |series| builder.add_process(&series))?;
         let query = sums(&RULERS, &[host, "version", "ruler"], of_versions);
-        self.each(&query, grid, said, &mut |series| gathering.add_ruler(&series))?;
+        self.query_grid(&query, grid, warnings, &mut |series| builder.add_ruler(&series))?;
         let query = sums(&AGENT_RULERS, &[host, "ruler"], &self.settings.select);
-        self.each(&query, grid, said, &mut |series| gathering.add_agent_ruler(&series))?;
+        self.query_grid(&query, grid, warnings, &mut |series| builder.add_agent_ruler(&series))?;
         let query = sums(&HOST, &[host], &self.settings.select);
-        self.each(&query, grid, said, &mut |series| gathering.add_host(&series))?;
+        self.query_grid(&query, grid, warnings, &mut |series| builder.add_host(&series))?;
         let query = sums(&LOST, &[host], of_service);
-        self.each(&query, grid, said, &mut |series| gathering.add_lost(&series))
+        self.query_grid(&query, grid, warnings, &mut |series| builder.add_lost(&series))
     }
 
-    /// Asks for all points of a grid; the first failure of `take` ends it.
-    fn each(
+    /// Queries all points of a grid, and passes each series to `take` until it returns an error.
+    fn query_grid(
         &self,
         query: &str,
         grid: Grid,
-        said: &mut BTreeSet<String>,
+        warnings: &mut BTreeSet<String>,
         take: &mut dyn FnMut(Series) -> Result<(), FleetError>,
     ) -> Result<(), FleetError> {
-        let mut taken = Ok(());
-        let warnings = self.api.ask(query, When::Grid(grid), &mut |series| {
-            if taken.is_ok() {
-                taken = match series.samples.iter().all(|sample| grid.place(sample.at).is_some()) {
+        let mut result = Ok(());
+        let new_warnings = self.api.query(query, When::Grid(grid), &mut |series| {
+            if result.is_ok() {
+                result = match series.samples.iter().all(|sample| grid.place(sample.at).is_some()) {
                     true => take(series),
-                    false => Err(FleetError::Nonsense {
+                    false => Err(FleetError::Invalid {
                         address: self.settings.address.to_string(),
-                        why: "it tells of other moments than were asked for".to_owned(),
+                        why: "it has values at times that were not requested".to_owned(),
                     }),
                 };
             }
         })?;
-        said.extend(warnings);
-        taken
+        warnings.extend(new_warnings);
+        result
     }
 }

@@ -1,168 +1,176 @@
-//! Why a store gave no rows.
+//! The errors of reading rows from a store.
 
 use thiserror::Error;
 
-/// What a store has to say, or what stands between it and its rows.
+/// The reason why a store gave no rows.
 #[derive(Debug, Error)]
 pub enum FleetError {
-    /// No connection, or it broke before there was an answer.
+    /// There is no connection, or it was closed before an answer.
     #[error("'{address}' cannot be reached: {why}")]
     Unreachable {
-        /// The store.
+        /// The address of the store.
         address: String,
-        /// What went wrong.
+        /// The error of the connection.
         why: String,
     },
-    /// It takes too long.
-    #[error("'{address}' took longer than {seconds} s over {query}; --timeout allows it more")]
+    /// The answer took longer than the timeout.
+    #[error("'{address}' took longer than {seconds} s to answer {query}; allow more time with --timeout")]
     TooSlow {
-        /// The store.
+        /// The address of the store.
         address: String,
-        /// How long it was waited for.
+        /// The timeout, in seconds.
         seconds: f64,
-        /// What it was asked.
+        /// The query in PromQL.
         query: String,
     },
-    /// It wants to know who asks (401), or does not want this one to (403).
-    #[error("'{address}' refuses to answer (status {status}): --header tells it who you are")]
+    /// The store requires authentication (401), or does not authorize the user (403).
+    #[error("'{address}' refuses to answer (status {status}); send a token or a tenant with --header")]
     Refused {
-        /// The store.
+        /// The address of the store.
         address: String,
-        /// 401 or 403.
+        /// The HTTP status, 401 or 403.
         status: u16,
     },
-    /// It says that it has moved: no token is carried there.
+    /// The store redirects to another address. Redirects are not followed, because they might send a token elsewhere.
     #[error(
-        "'{address}' says that it is elsewhere (status {status}): {}",
-        .to.as_deref().unwrap_or("it does not say where")
+        "'{address}' redirects to {} (status {status}); name that address with --prometheus if you trust it",
+        .to.as_deref().unwrap_or("an address that it does not name")
     )]
     Moved {
-        /// The store.
+        /// The address of the store.
         address: String,
-        /// Its status.
+        /// The HTTP status of the answer.
         status: u16,
-        /// Where to.
+        /// The address that it redirects to.
         to: Option<String>,
     },
-    /// It answers with another status, and nothing that could be passed on.
-    #[error("'{address}' answers with status {status}{}", what_page(.is_page))]
+    /// The store answers with another HTTP status, and no error message in JSON.
+    #[error("'{address}' answers with status {status}{}", page_note(.is_page))]
     Status {
-        /// The store.
+        /// The address of the store.
         address: String,
-        /// The status.
+        /// The HTTP status of the answer.
         status: u16,
-        /// Whether what came with it is a page for people.
+        /// Whether the answer is an HTML page.
         is_page: bool,
     },
-    /// It answers with a page for people.
-    #[error("'{0}' answers with a page, not with JSON: is it the address that /api/v1/query stands below?")]
+    /// The answer is an HTML page.
+    #[error(
+        "'{0}' answers with an HTML page, not with JSON; --prometheus must name the address that the path \
+         /api/v1/query follows"
+    )]
     Page(String),
-    /// It says why it cannot answer.
-    #[error("'{address}' says: {said} (to {query})")]
-    Said {
-        /// The store.
+    /// The store reports an error.
+    #[error("'{address}' reports an error: {message} (query: {query})")]
+    Reported {
+        /// The address of the store.
         address: String,
-        /// What it says.
-        said: String,
-        /// What it was asked.
+        /// The message of the store.
+        message: String,
+        /// The query in PromQL.
         query: String,
-        /// Whether it finds the query wrong.
+        /// Whether the store rejects the query as invalid.
         bad_query: bool,
     },
-    /// Its answer ends before it is complete.
+    /// The answer is incomplete.
     #[error("the answer of '{address}' ends too early: {why}")]
-    CutOff {
-        /// The store.
+    Incomplete {
+        /// The address of the store.
         address: String,
-        /// What says so.
+        /// What shows that the answer is incomplete.
         why: String,
     },
-    /// Its answer is not what its API promises.
-    #[error("the answer of '{address}' makes no sense: {why}")]
-    Nonsense {
-        /// The store.
+    /// The answer does not conform to the API.
+    #[error("the answer of '{address}' is invalid: {why}")]
+    Invalid {
+        /// The address of the store.
         address: String,
-        /// What is wrong with it.
+        /// What is wrong with the answer.
         why: String,
     },
-    /// It knows no agent in the window.
-    #[error("'{address}' knows nothing of steady_agent_start_time_seconds{matchers} {}", where_agents_are(.now))]
+    /// The store has no agents in the window.
+    #[error("'{address}' has no series steady_agent_start_time_seconds{matchers} {}", agents_note(.now))]
     NoAgents {
-        /// The store.
+        /// The address of the store.
         address: String,
-        /// Which were looked for.
+        /// The labels that the agents must have.
         matchers: String,
-        /// Whether it knows some now.
+        /// Whether the store has such agents now.
         now: bool,
     },
-    /// It scraped the labels under other names, for its own targets have them.
+    /// The store has renamed a label of the agents, because its own targets have a label with this name.
     #[error(
-        "'{address}' has renamed the label {label} to exported_{label}: scrape agents with honor_labels: true, \
-         and no {label} among the targets' labels"
+        "'{address}' has renamed the label {label} to exported_{label}; set honor_labels: true in its scrape \
+         configuration, and give the targets no label {label}"
     )]
     Renamed {
-        /// The store.
+        /// The address of the store.
         address: String,
-        /// The label.
+        /// The name of the label.
         label: &'static str,
     },
-    /// Agents are not told apart by the label that was named, or by none.
-    #[error("agents have no label '{label}' that tells hosts; --host-label names one of {}", .there.join(", "))]
+    /// The agents do not have the label that should identify hosts.
+    #[error(
+        "agents have no label '{label}' that identifies hosts; name one of these with --host-label: {}",
+        .there.join(", ")
+    )]
     NoHostLabel {
-        /// The label.
+        /// The name of the label.
         label: String,
-        /// The labels that there are.
+        /// The labels that the agents have.
         there: Vec<String>,
     },
-    /// Several agents, or one that is scraped twice, have one host's name.
+    /// Several agents have the same host label, or one agent is scraped twice.
     #[error(
-        "several agents, or one that is scraped twice, are '{host}' by the label '{label}': --select leaves one of \
-         them, --host-label names a label that tells them apart"
+        "several agents are '{host}' by the label '{label}', or one agent is scraped twice; choose one of them with \
+         --select, or name a label that distinguishes them with --host-label"
     )]
     Ambiguous {
-        /// The label.
+        /// The name of the label.
         label: String,
-        /// Its value.
+        /// The value of the label.
         host: String,
     },
-    /// A newer agent's way to decide versions.
-    #[error("requests were assigned by '{0}', which is not known here; upgrade steady")]
-    UnknownAssignment(String),
-    /// The window holds no two scrapes.
+    /// The versions of requests were decided in a way that only newer versions of steady know.
     #[error(
-        "the window is too short: it takes three blocks of {seconds} s at least (agents are scraped every \
-         {scrape_seconds} s)"
+        "the versions of requests were decided by '{0}', which this version of steady does not know; upgrade steady"
+    )]
+    UnknownAssignment(String),
+    /// The window has fewer than three points of the grid.
+    #[error(
+        "the window is too short: it must have at least three blocks of {seconds} s (agents are scraped every \
+         {scrape_seconds} s); use a longer --window"
     )]
     TooShort {
-        /// A block.
+        /// The length of a block, in seconds.
         seconds: u64,
-        /// Between scrapes.
+        /// The time between scrapes, in seconds.
         scrape_seconds: u64,
     },
 }
 
-fn what_page(is_page: &bool) -> &'static str {
-    if *is_page { ": a page, no store's API" } else { "" }
+fn page_note(is_page: &bool) -> &'static str {
+    if *is_page { " and an HTML page; it may not be the API of a store" } else { "" }
 }
 
-fn where_agents_are(now: &bool) -> &'static str {
+fn agents_note(now: &bool) -> &'static str {
     match now {
-        true => "within the window, though it does now: agents came later, or it does not keep so much",
-        false => "at all: does it scrape steady agent --listen?",
+        true => "in the window, but it has some now: agents started later, or it does not store data for that long",
+        false => "at all; check that it scrapes agents that run with --listen, and that --select matches them",
     }
 }
 
 impl FleetError {
-    /// Whether asking otherwise would help; else the store could not do its part.
+    /// Returns whether other options or another configuration would help; otherwise the store failed.
     pub fn is_of_usage(&self) -> bool {
         match self {
             FleetError::Unreachable { .. }
             | FleetError::TooSlow { .. }
-            | FleetError::CutOff { .. }
-            | FleetError::Nonsense { .. }
+            | FleetError::Incomplete { .. }
+            | FleetError::Invalid { .. }
             | FleetError::Status { .. }
             | FleetError::UnknownAssignment(_) => false,
-            FleetError::Said { bad_query, .. } => *bad_query,
+            FleetError::Reported { bad_query, .. } => *bad_query,
             FleetError::Refused { .. }
             | FleetError::Moved { .. }
             | FleetError::Page(_)

@@ -1,24 +1,24 @@
-//! The moments at which counters are looked at.
+//! The grid of times at which counters are read.
 
-/// Moments in equal steps, in seconds since 1970.
+/// Times at equal distances, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Grid {
-    /// The first.
+    /// The first time, in seconds since 1970.
     pub(crate) start: u64,
-    /// From one to the next: the block.
+    /// The distance of two times: the length of a block, in seconds.
     pub(crate) step: u64,
-    /// How many.
+    /// The number of times.
     pub(crate) points: usize,
 }
 
-/// More points than this no store gives of a series (Prometheus: 11,000).
+/// The most points of a grid. Prometheus returns at most 11,000 points of a series.
 const MOST_POINTS: u64 = 10_000;
-/// More values than this are not asked for of one metric.
+/// The most values of one metric that are requested.
 const MOST_VALUES: u64 = 400_000;
 
 impl Grid {
-    /// The moments of a window that begin a block, each as long as `step`. Whatever a scrape at the first of them adds
-    /// to the next one happened within the window, where scrapes are `scrape` seconds apart.
+    /// Returns the multiples of `step` in a window. The first one is at least `scrape` seconds, the time between scrapes,
+    /// after the beginning of the window. So the last scrape before it is in the window, and all increases are too.
     pub(crate) fn of(from: u64, to: u64, step: u64, scrape: u64) -> Grid {
         let start = (from + scrape).next_multiple_of(step);
         let last = to / step * step;
@@ -26,17 +26,17 @@ impl Grid {
         Grid { start, step, points: points as usize }
     }
 
-    /// The last.
+    /// Returns the last time of the grid.
     pub(crate) fn end(&self) -> u64 {
         self.moment(self.points.saturating_sub(1))
     }
 
-    /// The one at a place.
+    /// Returns the time at a position.
     pub(crate) fn moment(&self, place: usize) -> u64 {
         self.start + place as u64 * self.step
     }
 
-    /// The place of a moment; `None` where it is none of them.
+    /// Returns the position of a time; `None` if it is not on the grid.
     pub(crate) fn place(&self, at: f64) -> Option<usize> {
         let place = (at - self.start as f64) / self.step as f64;
         let is_one = place.fract() == 0.0 && (0.0..self.points as f64).contains(&place);
@@ -44,10 +44,10 @@ impl Grid {
     }
 }
 
-/// How long a block is: a multiple of the time between scrapes, no shorter than was asked for, and long enough that
-/// `series` of a metric have not too many values within `seconds`.
-pub(crate) fn block(scrape: u64, asked: Option<u64>, series: u64, seconds: u64) -> u64 {
-    let least = asked.unwrap_or(scrape).max(scrape).next_multiple_of(scrape);
+/// Returns the length of a block in seconds: a multiple of the time between scrapes, at least `requested`, and long
+/// enough that `series` series of a metric do not have too many values within `seconds`.
+pub(crate) fn block(scrape: u64, requested: Option<u64>, series: u64, seconds: u64) -> u64 {
+    let least = requested.unwrap_or(scrape).max(scrape).next_multiple_of(scrape);
     let steps = (MOST_VALUES / series.max(1)).clamp(1, MOST_POINTS);
     let needed = seconds.div_ceil(steps);
     least.max(needed).next_multiple_of(scrape)
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn points_lie_within_the_window_and_a_scrape_behind_its_begin() {
+    fn points_are_in_the_window_and_at_least_a_scrape_after_its_start() {
         let grid = Grid::of(100, 160, 15, 15);
         assert_eq!((grid.start, grid.points, grid.end()), (120, 3, 150));
         assert_eq!([120.0, 135.0, 150.0].map(|at| grid.place(at)), [Some(0), Some(1), Some(2)]);
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_whole_scrapes_and_grow_with_the_fleet() {
+    fn blocks_are_multiples_of_the_scrape_interval_and_longer_for_large_fleets() {
         assert_eq!(block(15, None, 200, 300), 15);
         assert_eq!(block(15, Some(20), 200, 300), 30);
         assert_eq!(block(15, Some(5), 200, 300), 15);

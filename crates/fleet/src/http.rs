@@ -1,4 +1,4 @@
-//! One question to the store, and its answer.
+//! Sends a query to the store, and reads its answer.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::thread;
@@ -8,23 +8,23 @@ use ureq::http::{Response, StatusCode, header};
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Body};
 
-use crate::answer::{self, Series, Told};
+use crate::answer::{self, AnswerStatus, Series};
 use crate::grid::Grid;
 use crate::{Address, FleetError};
 
-/// Longer answers are not read to their end.
+/// The longest answer that is read, in bytes.
 const LONGEST: u64 = 512 << 20;
-/// So much of an answer is looked at for what it says, where it is no success.
+/// The longest part of an error answer that is searched for a message, in bytes.
 const LONGEST_ERROR: u64 = 64 << 10;
-/// Between a question that found nobody and the second try.
-const BETWEEN_TRIES: Duration = Duration::from_millis(500);
+/// The pause before a failed query is sent a second time.
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
-/// For which time something is asked.
+/// The time that a query is evaluated at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum When {
-    /// The store's own present.
+    /// The current time of the store.
     Now,
-    /// One moment, in seconds since 1970.
+    /// One time, in seconds since 1970.
     Moment(u64),
     /// All points of a grid.
     Grid(Grid),
@@ -39,13 +39,13 @@ pub(crate) struct Api {
 }
 
 impl Api {
-    /// Asks nothing yet.
+    /// Creates a client of the API. It does not connect yet.
     pub(crate) fn new(address: Address, headers: Vec<(String, String)>, timeout: Duration) -> Api {
         let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
         let config = Agent::config_builder()
             .timeout_global(Some(timeout))
             .http_status_as_error(false)
-            // A token is not carried elsewhere, nor is a question.
+            // A redirect might send a token to another server.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .proxy(None)
@@ -55,16 +55,22 @@ impl Api {
         Api { agent: config.new_agent(), address, headers, timeout }
     }
 
-    /// Asks, and gives each series of the answer to `take`; what the store warns of.
-    pub(crate) fn ask(&self, query: &str, when: When, take: &mut dyn FnMut(Series)) -> Result<Vec<String>, FleetError> {
+    /// Sends a query, and passes each series of the answer to `take`. Returns the warnings of the store. A query that
+    /// fails is sent a second time, except after a timeout.
+    pub(crate) fn query(
+        &self,
+        query: &str,
+        when: When,
+        take: &mut dyn FnMut(Series),
+    ) -> Result<Vec<String>, FleetError> {
         let response = match self.send(query, when) {
-            Err(error) if !matches!(error, FleetError::TooSlow { .. }) => self.again(query, when),
-            Ok(response) if response.status().is_server_error() => self.again(query, when),
-            once => once,
+            Err(error) if !matches!(error, FleetError::TooSlow { .. }) => self.send_again(query, when),
+            Ok(response) if response.status().is_server_error() => self.send_again(query, when),
+            first => first,
         }?;
         let status = response.status();
         if !status.is_success() {
-            return Err(self.refusal(response, query));
+            return Err(self.status_error(response, query));
         }
         let (_, body) = response.into_parts();
         let mut reader = BufReader::with_capacity(64 << 10, body.into_with_config().limit(LONGEST).reader());
@@ -73,24 +79,24 @@ impl Api {
                 return Err(FleetError::Page(self.address.to_string()));
             }
             Ok(_) => {}
-            Err(error) => return Err(self.broken(&error.to_string(), error.kind(), query)),
+            Err(error) => return Err(self.read_error(&error.to_string(), error.kind(), query)),
         }
-        let told = answer::read(reader, take).map_err(|error| self.unread(&error, query))?;
-        match told.status.as_str() {
-            "success" => Ok(told.warnings),
-            "error" => Err(self.said(told, query)),
-            _ => Err(FleetError::Nonsense { address: self.address.to_string(), why: "it has no status".to_owned() }),
+        let answered = answer::read(reader, take).map_err(|error| self.json_error(&error, query))?;
+        match answered.status.as_str() {
+            "success" => Ok(answered.warnings),
+            "error" => Err(self.reported(answered, query)),
+            _ => Err(FleetError::Invalid { address: self.address.to_string(), why: "it has no status".to_owned() }),
         }
     }
 
-    fn again(&self, query: &str, when: When) -> Result<Response<Body>, FleetError> {
-        thread::sleep(BETWEEN_TRIES);
+    fn send_again(&self, query: &str, when: When) -> Result<Response<Body>, FleetError> {
+        thread::sleep(RETRY_PAUSE);
         self.send(query, when)
     }
 
     fn send(&self, query: &str, when: When) -> Result<Response<Body>, FleetError> {
         let timeout = format!("{}ms", self.timeout.as_millis());
-        // VictoriaMetrics moves the points of a grid to what it has cached, unless it is asked not to.
+        // Without `nocache`, VictoriaMetrics moves the points of a grid to those that it has cached.
         let mut form = vec![("query", query.to_owned()), ("timeout", timeout), ("nocache", "1".to_owned())];
         let path = match when {
             When::Now => "api/v1/query",
@@ -117,8 +123,8 @@ impl Api {
         })
     }
 
-    /// What an answer that is no success comes to.
-    fn refusal(&self, response: Response<Body>, query: &str) -> FleetError {
+    /// Converts an answer with an HTTP status other than success to an error.
+    fn status_error(&self, response: Response<Body>, query: &str) -> FleetError {
         let address = self.address.to_string();
         let (head, body) = response.into_parts();
         let status = head.status.as_u16();
@@ -132,29 +138,29 @@ impl Api {
         let mut text = Vec::new();
         let read = body.into_with_config().reader().take(LONGEST_ERROR).read_to_end(&mut text);
         match answer::read(&text[..], &mut |_| ()) {
-            Ok(told) if read.is_ok() && told.status == "error" => self.said(told, query),
+            Ok(answered) if read.is_ok() && answered.status == "error" => self.reported(answered, query),
             _ => FleetError::Status { address, status, is_page: text.trim_ascii_start().starts_with(b"<") },
         }
     }
 
-    fn said(&self, told: Told, query: &str) -> FleetError {
-        let bad_query = matches!(told.kind.as_str(), "bad_data" | "422" | "400");
+    fn reported(&self, answered: AnswerStatus, query: &str) -> FleetError {
+        let bad_query = matches!(answered.kind.as_str(), "bad_data" | "422" | "400");
         let (address, query) = (self.address.to_string(), query.to_owned());
-        FleetError::Said { address, said: in_a_line(&told.error), query, bad_query }
+        FleetError::Reported { address, message: one_line(&answered.error), query, bad_query }
     }
 
-    fn unread(&self, error: &serde_json::Error, query: &str) -> FleetError {
+    fn json_error(&self, error: &serde_json::Error, query: &str) -> FleetError {
         match error.io_error_kind() {
-            Some(kind) => self.broken(&error.to_string(), kind, query),
-            None if error.is_eof() => self.broken("it breaks off", ErrorKind::UnexpectedEof, query),
-            None => FleetError::Nonsense { address: self.address.to_string(), why: error.to_string() },
+            Some(kind) => self.read_error(&error.to_string(), kind, query),
+            None if error.is_eof() => self.read_error("the JSON is incomplete", ErrorKind::UnexpectedEof, query),
+            None => FleetError::Invalid { address: self.address.to_string(), why: error.to_string() },
         }
     }
 
-    fn broken(&self, why: &str, kind: ErrorKind, query: &str) -> FleetError {
+    fn read_error(&self, why: &str, kind: ErrorKind, query: &str) -> FleetError {
         match kind {
             ErrorKind::TimedOut | ErrorKind::WouldBlock => self.too_slow(query),
-            _ => FleetError::CutOff { address: self.address.to_string(), why: why.to_owned() },
+            _ => FleetError::Incomplete { address: self.address.to_string(), why: why.to_owned() },
         }
     }
 
@@ -164,18 +170,20 @@ impl Api {
     }
 }
 
-/// Why there was no connection.
+/// Returns the reason why there is no connection.
 fn why(error: &ureq::Error) -> String {
     match error {
-        ureq::Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused => "nobody listens there".to_owned(),
+        ureq::Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused => {
+            "no server listens there (connection refused)".to_owned()
+        }
         ureq::Error::Io(error) => error.to_string(),
-        ureq::Error::HostNotFound => "there is no host of that name".to_owned(),
+        ureq::Error::HostNotFound => "the host name cannot be resolved".to_owned(),
         other => other.to_string(),
     }
 }
 
-/// What a store says, on one line of bounded length.
-pub(crate) fn in_a_line(text: &str) -> String {
+/// Returns a text of the store on one line of bounded length, without control characters.
+fn one_line(text: &str) -> String {
     const LONGEST: usize = 300;
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").chars().filter(|letter| !letter.is_control()).take(LONGEST).collect()

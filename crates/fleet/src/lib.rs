@@ -1,9 +1,10 @@
-//! Rows of a fleet: a store that scrapes agents (Prometheus, or what speaks its language) is asked for their counters
-//! on a grid of time, and what they grew by between scrapes is made into the rows that releases are judged by.
+//! Reads the rows of a fleet from a store that scrapes its agents: Prometheus, or another store with the same API.
 //!
-//! The store adds up, within what is told apart; differences are taken here, never by `rate()` or `increase()`: those
-//! stretch each series by itself to the ends of a window, and a sum over requests that is stretched otherwise than
-//! their number has no mean any more.
+//! The store returns the agents' counters on a grid of time, summed by host, version, route, class and assignment. This
+//! crate converts their increases between scrapes to the rows that `steady release` compares.
+//!
+//! Differences are computed here, not by `rate()` or `increase()`. These extrapolate each series separately to the ends
+//! of a window. If a sum over requests is extrapolated differently from their number, the mean is wrong.
 #![forbid(unsafe_code)]
 
 mod address;
@@ -11,16 +12,16 @@ pub mod answer;
 mod client;
 mod differences;
 mod error;
-mod gathering;
 mod grid;
 mod http;
 mod matchers;
 mod metrics;
+mod rows;
 mod scrapes;
 mod sums;
 
 pub use address::{Address, header};
 pub use client::{Client, Gathered, Service, Settings};
 pub use error::FleetError;
-pub use gathering::MissingIntervals;
 pub use matchers::{Matchers, label};
+pub use rows::MissingIntervals;

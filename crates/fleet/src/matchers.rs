@@ -1,41 +1,41 @@
-//! Which series are asked for: matchers of labels, as PromQL writes them.
+//! Matchers of labels, in the syntax of PromQL.
 
 use std::str::{Chars, FromStr};
 
-/// How a label is held against a text.
+/// The comparison of a label with a text or a regular expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operator {
-    Is,
-    IsNot,
-    Fits,
-    FitsNot,
+    Equal,
+    NotEqual,
+    Matches,
+    NotMatches,
 }
 
 impl Operator {
     fn text(self) -> &'static str {
         match self {
-            Operator::Is => "=",
-            Operator::IsNot => "!=",
-            Operator::Fits => "=~",
-            Operator::FitsNot => "!~",
+            Operator::Equal => "=",
+            Operator::NotEqual => "!=",
+            Operator::Matches => "=~",
+            Operator::NotMatches => "!~",
         }
     }
 }
 
-/// What labels have to be: `job="steady",dc=~"eu-.*"`. Whatever the texts are, they stay texts in a query.
+/// Conditions on labels, such as `job="steady",dc=~"eu-.*"`. Their texts are escaped in queries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Matchers(Vec<(String, Operator, String)>);
 
 impl Matchers {
-    /// These, and one more: a label that is a text.
+    /// Adds a condition: the label has this value.
     pub(crate) fn and(&self, label: &str, text: &str) -> Matchers {
-        self.with(label, Operator::Is, text.to_owned())
+        self.with(label, Operator::Equal, text.to_owned())
     }
 
-    /// These, and one more: a label that is one of several texts.
+    /// Adds a condition: the label has one of these values.
     pub(crate) fn and_one_of(&self, label: &str, texts: &[&str]) -> Matchers {
         let any: Vec<String> = texts.iter().map(|text| plain(text)).collect();
-        self.with(label, Operator::Fits, any.join("|"))
+        self.with(label, Operator::Matches, any.join("|"))
     }
 
     fn with(&self, label: &str, operator: Operator, text: String) -> Matchers {
@@ -72,28 +72,28 @@ impl FromStr for Matchers {
             } else if rest.is_empty() {
                 break;
             } else {
-                return Err(format!("there is no comma before '{}'", rest.escape_debug()));
+                return Err(format!("a comma is missing before '{}'", rest.escape_debug()));
             }
         }
         Ok(Matchers(matchers))
     }
 }
 
-/// One matcher from where the letters begin.
+/// Parses one matcher at the beginning of the text.
 fn matcher(letters: &mut Chars<'_>) -> Result<(String, Operator, String), String> {
-    const OPERATORS: [Operator; 4] = [Operator::Fits, Operator::FitsNot, Operator::IsNot, Operator::Is];
+    const OPERATORS: [Operator; 4] = [Operator::Matches, Operator::NotMatches, Operator::NotEqual, Operator::Equal];
     let rest = letters.as_str().trim_start();
     let end = rest.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(rest.len());
     let name = label(&rest[..end]).map_err(|why| format!("{why}; write LABEL=\"VALUE\""))?;
     let rest = rest[end..].trim_start();
     let found = OPERATORS.into_iter().find_map(|one| Some((one, rest.strip_prefix(one.text())?)));
-    let (operator, rest) = found.ok_or_else(|| format!("behind {name} stands one of = != =~ !~"))?;
+    let (operator, rest) = found.ok_or_else(|| format!("{name} must be followed by =, !=, =~ or !~"))?;
     *letters = rest.trim_start().chars();
-    let value = value(letters).ok_or_else(|| format!("the value of {name} stands in quotes, such as \"web\""))?;
+    let value = value(letters).ok_or_else(|| format!("the value of {name} must be in quotes, such as \"web\""))?;
     Ok((name, operator, value))
 }
 
-/// A text in quotes.
+/// Parses a text in quotes.
 fn value(letters: &mut Chars<'_>) -> Option<String> {
     let quote = letters.next().filter(|quote| ['"', '\''].contains(quote))?;
     let mut text = String::new();
@@ -111,20 +111,20 @@ fn value(letters: &mut Chars<'_>) -> Option<String> {
     }
 }
 
-/// Reads a label's name.
+/// Checks the name of a label, and returns it.
 ///
 /// # Errors
-/// Where it is none.
+/// The text is not a valid name of a label.
 pub fn label(text: &str) -> Result<String, String> {
     let begins = text.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
     let is_word = text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
     match begins && is_word {
         true => Ok(text.to_owned()),
-        false => Err(format!("'{}' is no label's name", text.escape_debug())),
+        false => Err(format!("'{}' is not a valid label name", text.escape_debug())),
     }
 }
 
-/// A text as a query has it.
+/// Quotes and escapes a text for a query.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
     for letter in text.chars() {
@@ -139,7 +139,7 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
-/// A text as a pattern that fits it alone.
+/// Returns a regular expression that matches only this text.
 fn plain(text: &str) -> String {
     let mut pattern = String::new();
     for letter in text.chars() {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn matchers_are_read_as_promql_has_them() {
+    fn matchers_are_read_in_the_syntax_of_promql() {
         let is = |text: &str| Ok(text.to_owned());
         assert_eq!(read(""), is("{}"));
         assert_eq!(read("job=\"steady\""), is("{job=\"steady\"}"));
@@ -178,20 +178,20 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_texts_not_patterns() {
+    fn versions_are_escaped_in_patterns() {
         let matchers = Matchers::default().and("service", "a\"} or x{").and_one_of("version", &["1.2", "v(2)"]);
         assert_eq!(matchers.to_string(), r#"{service="a\"} or x{",version=~"1\\.2|v\\(2\\)"}"#);
     }
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_again(texts in proptest::collection::vec("\\PC{0,9}", 0..4)) {
+        fn printed_matchers_can_be_parsed(texts in proptest::collection::vec("\\PC{0,9}", 0..4)) {
             let matchers = texts.iter().fold(Matchers::default(), |matchers, text| matchers.and("a", text));
             prop_assert_eq!(matchers.to_string().parse::<Matchers>(), Ok(matchers));
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in "[a-z=!~\"'\\\\,{} ]{0,16}|\\PC{0,16}") {
+        fn no_text_makes_the_parser_panic(text in "[a-z=!~\"'\\\\,{} ]{0,16}|\\PC{0,16}") {
             if let Ok(matchers) = text.parse::<Matchers>() {
                 prop_assert_eq!(matchers.to_string().parse::<Matchers>(), Ok(matchers));
             }

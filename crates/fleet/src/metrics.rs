@@ -1,16 +1,16 @@
-//! The names of what agents show (docs/metrics.md), and how sums of it are asked for.
+//! The names of the agents' metrics (docs/metrics.md), and the queries for their sums.
 
 use steady_model::Assignment;
 
 use crate::Matchers;
 
-/// When an agent began: its scrapes are those of everything that it shows.
+/// The start time of an agent. Its scrapes are those of all metrics of the agent.
 pub(crate) const START: &str = "steady_agent_start_time_seconds";
 
-/// The labels that requests are told apart by, next to the host.
+/// The labels of requests by which they are summed, in addition to the host.
 pub(crate) const REQUEST_LABELS: [&str; 4] = ["version", "route", "class", "assigned"];
 
-/// Requests by service, version, route, class and how the version was decided, in the order of `sums::row`.
+/// The metrics of requests, in the order that `sums::requests` expects.
 pub(crate) const REQUESTS: [&str; 15] = [
     "steady_requests_total",
     "steady_requests_warming_total",
@@ -29,7 +29,8 @@ pub(crate) const REQUESTS: [&str; 15] = [
     "steady_requests_watched_waiting_seconds_total",
 ];
 
-/// Sums of CPU time in levels of the same requests, in the order of `sums::levels`. Those without `_total` are gauges.
+/// The sums in levels of the same requests, in the order that `sums::levels` expects. Names without `_total` are
+/// gauges.
 pub(crate) const LEVELS: [&str; 13] = [
     "steady_requests_exceeding_total",
     "steady_requests_excess_cpu_seconds_total",
@@ -46,19 +47,19 @@ pub(crate) const LEVELS: [&str; 13] = [
     "steady_requests_recent_ruler_product",
 ];
 
-/// CPU time of a service's processes and of their requests.
+/// CPU time of a service's processes and of their requests, in the order that `sums::process_cpu` expects.
 pub(crate) const PROCESSES: [&str; 2] =
     ["steady_process_cpu_seconds_total", "steady_process_requests_cpu_seconds_total"];
 
-/// Readings of rulers before requests, in the order of `sums::reading`.
+/// Readings of rulers before requests, in the order that `sums::readings` expects.
 pub(crate) const RULERS: [&str; 3] =
     ["steady_ruler_readings_total", "steady_ruler_log_total", "steady_ruler_log_squared_total"];
 
-/// Those of the agent's own rulers.
+/// Readings of the agent's own rulers, in the same order.
 pub(crate) const AGENT_RULERS: [&str; 3] =
     ["steady_agent_ruler_readings_total", "steady_agent_ruler_log_total", "steady_agent_ruler_log_squared_total"];
 
-/// What a host was doing, in the order of `sums::host`.
+/// The load of a host, in the order that `sums::host` expects, and the number of CPUs.
 pub(crate) const HOST: [&str; 7] = [
     "steady_host_busy_seconds_total",
     "steady_host_busy_observed_seconds_total",
@@ -69,13 +70,13 @@ pub(crate) const HOST: [&str; 7] = [
     "steady_host_cpus",
 ];
 
-/// What was lost of a service's requests, and what was folded into others.
+/// A service's lost lines, and its requests beyond a limit.
 pub(crate) const LOST: [&str; 2] = ["steady_requests_lost_total", "steady_requests_folded_total"];
 
-/// What is added to each deviation, so that its sum only grows.
-pub(crate) const ADDED: f64 = 16.0;
+/// The constant that agents add to each deviation, so that the sum does not decrease.
+pub(crate) const OFFSET: f64 = 16.0;
 
-/// How a version was decided, by its label; `Some(None)` where requests were counted from outside.
+/// Parses the label `assigned`: how a version was decided, or `Some(None)` if requests were counted from outside.
 pub(crate) fn assigned(label: &str) -> Option<Option<Assignment>> {
     match label {
         "outside" => Some(None),
@@ -83,12 +84,12 @@ pub(crate) fn assigned(label: &str) -> Option<Option<Assignment>> {
     }
 }
 
-/// Whether a metric is a counter, which never goes back while its agent runs.
+/// Returns whether a metric is a counter, which never decreases while its agent runs.
 pub(crate) fn is_counter(name: &str) -> bool {
     name.ends_with("_total")
 }
 
-/// Sums of several metrics, told apart by some labels.
+/// Returns a query for the sums of several metrics by some labels.
 pub(crate) fn sums(names: &[&str], by: &[&str], matchers: &Matchers) -> String {
     format!("sum by (__name__,{}) ({})", by.join(","), matchers.and_one_of("__name__", names))
 }
@@ -98,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn several_metrics_are_asked_for_at_once() {
+    fn one_query_has_several_metrics() {
         let matchers = Matchers::default().and("service", "shop");
         assert_eq!(
             sums(&["a", "b"], &["instance", "version"], &matchers),
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn all_ways_to_decide_have_their_label() {
+    fn labels_of_assignments_are_parsed() {
         assert_eq!(assigned("random"), Some(Some(Assignment::Random)));
         assert_eq!([assigned("outside"), assigned("moon")], [Some(None), None]);
     }

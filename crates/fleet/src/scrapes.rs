@@ -1,4 +1,4 @@
-//! Between which scrapes of a host's agent its counters can be held against each other.
+//! Finds the intervals between scrapes of a host's agent over which the increases of its counters are known.
 
 use std::collections::BTreeMap;
 
@@ -6,115 +6,115 @@ use crate::FleetError;
 use crate::answer::Series;
 use crate::grid::Grid;
 
-/// Scrapes that are further apart than so many blocks have others between them that are missing. Two of a block each
-/// may be two blocks apart on the grid, for scrapes come somewhat early or late.
-const FURTHEST: f64 = 2.5;
-/// An agent is the same if it says to have begun within so many seconds of what it said before: beside a scrape that failed,
-/// VictoriaMetrics (1.79) has changed the last digits of one that stays.
-const SAME_BEGIN: f64 = 0.1;
+/// The largest distance of two successive scrapes, in blocks; otherwise scrapes between them are missing. Scrapes may
+/// be early or late, so two successive ones may be two blocks apart on the grid.
+const MOST_BLOCKS: f64 = 2.5;
+/// The largest difference of the start times that the same agent reports, in seconds. Near a failed scrape,
+/// VictoriaMetrics (1.79) changes the last digits of a constant value.
+const SAME_START: f64 = 0.1;
 
-/// What is seen of a host's agent at one point of the grid.
+/// The state of a host's agent at one point of the grid.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Sight {
-    /// When it was scraped last, in seconds since 1970.
+struct PointState {
+    /// The time of the last scrape, in seconds since 1970.
     scraped: Option<f64>,
-    /// When it said then that it had begun.
-    began: Option<f64>,
-    /// How many agents there were.
+    /// The start time of the agent in that scrape, in seconds since 1970.
+    started: Option<f64>,
+    /// The number of agents with this host name.
     agents: u32,
 }
 
-/// Two scrapes of one agent, by the points of the grid that saw them first.
+/// Two successive scrapes of one agent, by the first points of the grid at which they are visible.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Interval {
-    /// The point that saw the one.
+    /// The first point with the earlier scrape.
     pub(crate) from: usize,
-    /// The point that saw the other.
+    /// The first point with the later scrape.
     pub(crate) to: usize,
-    /// How much time lies between them.
+    /// The time between the scrapes, in seconds.
     pub(crate) seconds: u32,
-    /// Whether what was read at its ends does not fit together: nothing of it counts.
+    /// Whether the values at its ends do not fit together, so that the interval must be left out.
     pub(crate) broken: bool,
 }
 
 /// The intervals of one host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Host {
-    /// Those in which its agent did not begin anew, and between which no scrape is missing.
+    /// The intervals in which the agent did not restart and no scrape is missing.
     pub(crate) intervals: Vec<Interval>,
-    /// How many blocks of the grid were looked for.
-    pub(crate) looked_for: u64,
+    /// The number of blocks of the grid that the host should have.
+    pub(crate) expected: u64,
 }
 
 impl Host {
-    /// Blocks that are left out.
+    /// Returns the number of blocks that are left out.
     pub(crate) fn left_out(&self) -> u64 {
-        let whole = self.intervals.iter().filter(|interval| !interval.broken);
-        let held: u64 = whole.map(|interval| (interval.to - interval.from) as u64).sum();
-        self.looked_for.saturating_sub(held)
+        let usable = self.intervals.iter().filter(|interval| !interval.broken);
+        let covered: u64 = usable.map(|interval| (interval.to - interval.from) as u64).sum();
+        self.expected.saturating_sub(covered)
     }
 }
 
-/// All hosts' agents on the grid.
-pub(crate) struct Sights {
+/// The times of all scrapes on the grid, by host.
+pub(crate) struct ScrapeTimes {
     grid: Grid,
     label: String,
-    hosts: BTreeMap<String, Vec<Sight>>,
+    hosts: BTreeMap<String, Vec<PointState>>,
 }
 
-impl Sights {
-    /// Nothing is seen yet; `label` tells hosts.
-    pub(crate) fn new(grid: Grid, label: &str) -> Sights {
-        Sights { grid, label: label.to_owned(), hosts: BTreeMap::new() }
+impl ScrapeTimes {
+    /// Creates an empty collection; `label` is the label that identifies hosts.
+    pub(crate) fn new(grid: Grid, label: &str) -> ScrapeTimes {
+        ScrapeTimes { grid, label: label.to_owned(), hosts: BTreeMap::new() }
     }
 
-    /// Adds when an agent was scraped.
-    pub(crate) fn add_scraped(&mut self, series: &Series) -> Result<(), FleetError> {
-        self.each(series, |sight, value| {
-            sight.scraped = Some(value);
-            sight.agents += 1;
+    /// Adds the times of an agent's scrapes.
+    pub(crate) fn add_scrape(&mut self, series: &Series) -> Result<(), FleetError> {
+        self.add(series, |point, value| {
+            point.scraped = Some(value);
+            point.agents += 1;
         })
     }
 
-    /// Adds when it said that it had begun.
-    pub(crate) fn add_began(&mut self, series: &Series) -> Result<(), FleetError> {
-        self.each(series, |sight, value| sight.began = Some(value))
+    /// Adds the start times that an agent reported.
+    pub(crate) fn add_start(&mut self, series: &Series) -> Result<(), FleetError> {
+        self.add(series, |point, value| point.started = Some(value))
     }
 
-    fn each(&mut self, series: &Series, mut add: impl FnMut(&mut Sight, f64)) -> Result<(), FleetError> {
+    fn add(&mut self, series: &Series, mut add: impl FnMut(&mut PointState, f64)) -> Result<(), FleetError> {
         let host = host_of(series, &self.label)?;
-        let points = self.grid.points;
-        let sights = self.hosts.entry(host.to_owned()).or_insert_with(|| vec![Sight::default(); points]);
+        let length = self.grid.points;
+        let points = self.hosts.entry(host.to_owned()).or_insert_with(|| vec![PointState::default(); length]);
         for sample in series.samples.iter().filter(|sample| sample.value.is_finite()) {
             if let Some(place) = self.grid.place(sample.at) {
-                add(&mut sights[place], sample.value);
+                add(&mut points[place], sample.value);
             }
         }
         Ok(())
     }
 
-    /// The hosts with their intervals. What happened before second `from` is in none.
+    /// Returns the hosts with their intervals. No interval begins before second `from`.
     pub(crate) fn hosts(self, from: u64) -> Result<BTreeMap<String, Host>, FleetError> {
-        for (host, sights) in &self.hosts {
-            let seen = sights.iter().filter(|sight| sight.agents > 0).count();
-            let several = sights.iter().filter(|sight| sight.agents > 1).count();
-            if 2 * several > seen {
+        for (host, points) in &self.hosts {
+            let some = points.iter().filter(|point| point.agents > 0).count();
+            let several = points.iter().filter(|point| point.agents > 1).count();
+            if 2 * several > some {
                 return Err(FleetError::Ambiguous { label: self.label, host: host.clone() });
             }
         }
         let hosts: BTreeMap<String, Vec<Option<(f64, f64)>>> = self
             .hosts
             .into_iter()
-            .map(|(host, sights)| (host, sights.iter().map(|sight| known(sight, from as f64)).collect()))
+            .map(|(host, points)| (host, points.iter().map(|point| known(point, from as f64)).collect()))
             .collect();
-        // The newest scrapes may not have arrived yet, of any host.
-        let end = hosts.values().filter_map(|points| last_news(points)).max().unwrap_or(0);
+        // Points after the last new scrape of any host are left out: the next scrapes may not have arrived yet.
+        let end = hosts.values().filter_map(|points| last_new_scrape(points)).max().unwrap_or(0);
         let of = |points: &Vec<Option<(f64, f64)>>| of_host(&points[..=end], self.grid.step as f64);
         Ok(hosts.iter().map(|(host, points)| (host.clone(), of(points))).collect())
     }
 }
 
-/// The name of the host that a series is of.
+/// Returns the host name of a series.
 pub(crate) fn host_of<'a>(series: &'a Series, label: &str) -> Result<&'a str, FleetError> {
     series.labels.get(label).map(String::as_str).ok_or_else(|| {
         let there = series.labels.keys().filter(|name| *name != "__name__").cloned().collect();
@@ -122,50 +122,53 @@ pub(crate) fn host_of<'a>(series: &'a Series, label: &str) -> Result<&'a str, Fl
     })
 }
 
-/// The scrape and the agent's beginning, where both are known of one agent and within the window.
-fn known(sight: &Sight, from: f64) -> Option<(f64, f64)> {
-    let known = sight.scraped.zip(sight.began).filter(|_| sight.agents == 1);
+/// Returns the times of the scrape and of the agent's start, if exactly one agent was scraped at second `from` or
+/// later.
+fn known(point: &PointState, from: f64) -> Option<(f64, f64)> {
+    let known = point.scraped.zip(point.started).filter(|_| point.agents == 1);
     known.filter(|(scraped, _)| *scraped >= from)
 }
 
-/// The last point that saw another scrape than the point before it.
-fn last_news(points: &[Option<(f64, f64)>]) -> Option<usize> {
+/// Returns the last point whose scrape differs from that of the point before it.
+fn last_new_scrape(points: &[Option<(f64, f64)>]) -> Option<usize> {
     let scrape = |place: usize| points[place].map(|(scraped, _)| scraped);
     (0..points.len()).rev().find(|&place| points[place].is_some() && (place == 0 || scrape(place) != scrape(place - 1)))
 }
 
-/// The intervals of one host, whose blocks are `step` seconds long.
+/// Returns the intervals of one host; `step` is the length of a block in seconds.
 fn of_host(points: &[Option<(f64, f64)>], step: f64) -> Host {
     let Some(first) = points.iter().position(Option::is_some) else { return Host::default() };
-    let mut host = Host { intervals: Vec::new(), looked_for: (points.len() - 1 - first) as u64 };
+    let mut host = Host { intervals: Vec::new(), expected: (points.len() - 1 - first) as u64 };
     let mut last: Option<(usize, f64, f64)> = None;
     for (place, point) in points.iter().enumerate() {
-        let Some((scraped, began)) = *point else {
+        let Some((scraped, started)) = *point else {
             last = None;
             continue;
         };
         match last {
             Some((_, before, _)) if before == scraped => continue,
-            Some((from, before, begun))
-                if (begun - began).abs() < SAME_BEGIN && scraped > before && scraped - before <= FURTHEST * step =>
+            Some((from, before, start_before))
+                if (start_before - started).abs() < SAME_START
+                    && scraped > before
+                    && scraped - before <= MOST_BLOCKS * step =>
             {
                 let seconds = (scraped - before).round().max(1.0) as u32;
                 host.intervals.push(Interval { from, to: place, seconds, broken: false });
             }
             _ => {}
         }
-        last = Some((place, scraped, began));
+        last = Some((place, scraped, started));
     }
-    // Its next scrape may be due only now.
+    // If only the last point has no new scrape, the next scrape may just not be due yet.
     if let Some((place, ..)) = last {
-        let waited = points.len() - 1 - place;
-        host.looked_for -= if waited == 1 { 1 } else { 0 };
+        let without_scrape = points.len() - 1 - place;
+        host.expected -= if without_scrape == 1 { 1 } else { 0 };
     }
     host
 }
 
-/// The median of what lies between a series' samples, in seconds; `None` of fewer than three samples.
-pub(crate) fn usual_gap(series: &Series) -> Option<f64> {
+/// Returns the median time between the samples of a series, in seconds; `None` if it has fewer than three samples.
+pub(crate) fn median_gap(series: &Series) -> Option<f64> {
     let mut gaps: Vec<f64> = series.samples.windows(2).map(|pair| pair[1].at - pair[0].at).collect();
     gaps.retain(|gap| *gap > 0.0);
     gaps.sort_by(f64::total_cmp);
@@ -190,26 +193,27 @@ mod tests {
     fn intervals_lie_between_scrapes_of_one_agent() {
         let steady = host(&[(8.0, 1.0), (18.0, 1.0), (28.0, 1.0)], 10.0);
         assert_eq!((places(&steady), steady.left_out()), (vec![(0, 1, 10), (1, 2, 10)], 0));
-        // It is kept with fewer digits from some moment on.
+        // The store rounds the start time from the second scrape on.
         let rounded = host(&[(8.0, 1e9 + 1.234_567), (18.0, 1e9 + 1.234_57), (28.0, 1e9 + 1.234_57)], 10.0);
         assert_eq!((places(&rounded), rounded.left_out()), (vec![(0, 1, 10), (1, 2, 10)], 0));
-        // It began anew.
-        let anew = host(&[(8.0, 1.0), (18.0, 1.0), (28.0, 20.0), (38.0, 20.0)], 10.0);
-        assert_eq!((places(&anew), anew.left_out()), (vec![(0, 1, 10), (2, 3, 10)], 1));
-        // It was not there for a while, and later no more.
-        let away = host(&[(0.0, 0.0), (8.0, 1.0), (18.0, 1.0), (0.0, 0.0), (38.0, 1.0), (48.0, 1.0)], 10.0);
-        assert_eq!((places(&away), away.left_out()), (vec![(1, 2, 10), (4, 5, 10)], 2));
+        // The agent restarted.
+        let restarted = host(&[(8.0, 1.0), (18.0, 1.0), (28.0, 20.0), (38.0, 20.0)], 10.0);
+        assert_eq!((places(&restarted), restarted.left_out()), (vec![(0, 1, 10), (2, 3, 10)], 1));
+        // A scrape is missing.
+        let interrupted = host(&[(0.0, 0.0), (8.0, 1.0), (18.0, 1.0), (0.0, 0.0), (38.0, 1.0), (48.0, 1.0)], 10.0);
+        assert_eq!((places(&interrupted), interrupted.left_out()), (vec![(1, 2, 10), (4, 5, 10)], 2));
+        // The last scrapes are missing.
         let gone = host(&[(8.0, 1.0), (18.0, 1.0), (0.0, 0.0), (0.0, 0.0)], 10.0);
         assert_eq!((places(&gone), gone.left_out()), (vec![(0, 1, 10)], 2));
         assert_eq!(host(&[(0.0, 0.0); 3], 10.0), Host::default());
     }
 
     #[test]
-    fn a_scrape_that_is_seen_twice_is_no_interval() {
-        // It came just behind the second point.
+    fn a_scrape_at_two_points_gives_no_interval() {
+        // The second scrape came just after the second point.
         let late = host(&[(9.9, 1.0), (9.9, 1.0), (29.9, 1.0), (39.9, 1.0)], 10.0);
         assert_eq!((places(&late), late.left_out()), (vec![(0, 2, 20), (2, 3, 10)], 0));
-        // Nothing came for long.
+        // Two scrapes are missing.
         let missing = host(&[(9.0, 1.0), (9.0, 1.0), (9.0, 1.0), (39.0, 1.0), (49.0, 1.0)], 10.0);
         assert_eq!((places(&missing), missing.left_out()), (vec![(3, 4, 10)], 3));
     }
@@ -222,46 +226,46 @@ mod tests {
     }
 
     #[test]
-    fn points_that_saw_nothing_new_of_anybody_are_not_over_yet() {
+    fn points_after_the_last_new_scrape_of_all_hosts_are_left_out() {
         let grid = Grid { start: 10, step: 10, points: 5 };
-        let mut sights = Sights::new(grid, "instance");
-        let times = [(10.0, 5.0), (20.0, 15.0), (30.0, 25.0), (40.0, 25.0), (50.0, 25.0)];
-        let began: Vec<(f64, f64)> = times.iter().map(|(at, _)| (*at, 1.0)).collect();
+        let mut times = ScrapeTimes::new(grid, "instance");
+        let scrapes = [(10.0, 5.0), (20.0, 15.0), (30.0, 25.0), (40.0, 25.0), (50.0, 25.0)];
+        let starts: Vec<(f64, f64)> = scrapes.iter().map(|(at, _)| (*at, 1.0)).collect();
         for host in ["a", "b"] {
-            sights.add_scraped(&series(&[("instance", host)], &times)).unwrap();
-            sights.add_began(&series(&[("instance", host)], &began)).unwrap();
+            times.add_scrape(&series(&[("instance", host)], &scrapes)).unwrap();
+            times.add_start(&series(&[("instance", host)], &starts)).unwrap();
         }
-        let hosts = sights.hosts(0).unwrap();
+        let hosts = times.hosts(0).unwrap();
         assert_eq!((places(&hosts["b"]), hosts["b"].left_out()), (vec![(0, 1, 10), (1, 2, 10)], 0));
     }
 
     #[test]
-    fn hosts_have_one_agent_and_a_label() {
+    fn several_agents_of_a_host_and_missing_labels_are_errors() {
         let grid = Grid { start: 10, step: 10, points: 2 };
-        let mut sights = Sights::new(grid, "instance");
+        let mut times = ScrapeTimes::new(grid, "instance");
         let two = [(10.0, 5.0), (20.0, 15.0)];
-        sights.add_scraped(&series(&[("instance", "a"), ("replica", "0")], &two)).unwrap();
-        sights.add_scraped(&series(&[("instance", "a"), ("replica", "1")], &two)).unwrap();
-        assert!(sights.hosts(0).is_err_and(|error| error.to_string().contains("'a' by the label 'instance'")));
-        let nameless = Sights::new(grid, "node").add_scraped(&series(&[("pod", "x"), ("job", "y")], &two));
-        assert!(nameless.is_err_and(|error| error.to_string().ends_with("one of job, pod")));
+        times.add_scrape(&series(&[("instance", "a"), ("replica", "0")], &two)).unwrap();
+        times.add_scrape(&series(&[("instance", "a"), ("replica", "1")], &two)).unwrap();
+        assert!(times.hosts(0).is_err_and(|error| error.to_string().contains("'a' by the label 'instance'")));
+        let nameless = ScrapeTimes::new(grid, "node").add_scrape(&series(&[("pod", "x"), ("job", "y")], &two));
+        assert!(nameless.is_err_and(|error| error.to_string().ends_with("with --host-label: job, pod")));
     }
 
     #[test]
-    fn what_was_scraped_before_the_window_begins_nothing() {
-        let mut sights = Sights::new(Grid { start: 10, step: 10, points: 3 }, "i");
-        let times = [(10.0, 5.0), (20.0, 15.0), (30.0, 25.0)];
-        sights.add_scraped(&series(&[("i", "a")], &times)).unwrap();
-        sights.add_began(&series(&[("i", "a")], &times.map(|(at, _)| (at, 1.0)))).unwrap();
-        let hosts = sights.hosts(6).unwrap();
+    fn no_interval_begins_with_a_scrape_before_the_window() {
+        let mut times = ScrapeTimes::new(Grid { start: 10, step: 10, points: 3 }, "i");
+        let scrapes = [(10.0, 5.0), (20.0, 15.0), (30.0, 25.0)];
+        times.add_scrape(&series(&[("i", "a")], &scrapes)).unwrap();
+        times.add_start(&series(&[("i", "a")], &scrapes.map(|(at, _)| (at, 1.0)))).unwrap();
+        let hosts = times.hosts(6).unwrap();
         assert_eq!((places(&hosts["a"]), hosts["a"].left_out()), (vec![(1, 2, 10)], 0));
     }
 
     #[test]
-    fn the_usual_gap_is_the_median() {
+    fn the_time_between_scrapes_is_the_median() {
         let gap = |times: &[f64]| {
             let samples: Vec<(f64, f64)> = times.iter().map(|&at| (at, 1.0)).collect();
-            usual_gap(&series(&[], &samples))
+            median_gap(&series(&[], &samples))
         };
         assert!(gap(&[1.0, 16.001, 31.0, 61.0, 76.0]).is_some_and(|gap| (gap - 15.0).abs() < 0.01));
         assert_eq!(gap(&[1.0, 2.0]), None);

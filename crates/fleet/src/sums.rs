@@ -1,21 +1,22 @@
-//! What counters grew by, as the sums of rows.
+//! Converts the increases of counters to the sums of rows.
 
 use steady_model::{HostSecond, LevelSums, RequestSums, RulerSums};
 
-use crate::metrics::{ADDED, HOST, LEVELS, PROCESSES, REQUESTS, RULERS};
+use crate::metrics::{HOST, LEVELS, OFFSET, PROCESSES, REQUESTS, RULERS};
 
-/// Seconds to nanoseconds.
+/// Nanoseconds in a second.
 const NANOS: f64 = 1e9;
-/// Of requests whose CPU time is known the logarithm, of nanoseconds, is far above this.
+/// A lower bound for the sum of the logarithms of CPU time in nanoseconds, if there is at least one request.
 const LEAST_LOG: f64 = 0.5;
-/// Some stores keep twelve digits of a value.
+/// The largest relative difference that is rounding: some stores keep only twelve digits of a value.
 const ROUNDED: f64 = 1e-9;
 
-/// What `metrics::REQUESTS` grew by.
+/// The increases of the metrics [`REQUESTS`].
 pub(crate) type Requests = [Option<f64>; REQUESTS.len()];
 
-/// The sums of requests; `None` where what belongs together is not all there, so that the store was asked while it took
-/// it in. Of those from outside there are only requests and their CPU time.
+/// Returns the sums of requests. Returns `None` if related metrics are missing or do not fit together, which happens
+/// when the store answers while it receives a scrape. `outside` is set for requests that were counted from outside,
+/// which have only their number and CPU time.
 pub(crate) fn requests(grown: &Requests, outside: bool) -> Option<RequestSums> {
     let [n, warming, failed, cpu, cpu_squared, log, log_squared, before, before_squared, before_log, wall, ..] = *grown;
     let [.., watched, watched_cpu, watched_wall, watched_delay] = *grown;
@@ -41,12 +42,12 @@ pub(crate) fn requests(grown: &Requests, outside: bool) -> Option<RequestSums> {
         log: whole(log),
         log_squared: whole(log_squared?),
         with_before: requests,
-        before: whole(before - ADDED * n),
-        before_squared: whole(before_squared - 2.0 * ADDED * before + ADDED * ADDED * n),
-        before_log: whole(before_log - ADDED * log),
+        before: whole(before - OFFSET * n),
+        before_squared: whole(before_squared - 2.0 * OFFSET * before + OFFSET * OFFSET * n),
+        before_log: whole(before_log - OFFSET * log),
         log_with_before: whole(log),
         wall: wall? * NANOS,
-        // The metrics tell of no logarithms of wall time, and nothing that judges asks for them.
+        // There are no metrics for the logarithms of wall time, and the estimators do not need them.
         wall_log: 0.0,
         wall_log_squared: 0.0,
         watched: counted(watched),
@@ -57,11 +58,12 @@ pub(crate) fn requests(grown: &Requests, outside: bool) -> Option<RequestSums> {
     })
 }
 
-/// What `metrics::LEVELS` grew by.
+/// The increases of the metrics [`LEVELS`].
 pub(crate) type Levels = [Option<f64>; LEVELS.len()];
 
-/// The sums in levels of requests whose other sums are `sums`: those of no request if the agent does not show them, or if
-/// they are not kept. Returns `None` if what belongs together is not all there. Covariates that are not kept are 0.
+/// Returns the sums in levels of requests whose other sums are `sums`. They are those of no request if the agent does
+/// not publish these metrics, or the store does not have them. Returns `None` if related metrics are missing or do not
+/// fit together. Covariates that the store does not have are 0.
 pub(crate) fn levels(grown: &Levels, sums: &RequestSums) -> Option<LevelSums> {
     let [exceeding, excess, excess_squared, base_excess, rest @ ..] = *grown;
     let [recent, recent_squared, recent_base, recent_excess, rest @ ..] = rest;
@@ -74,7 +76,7 @@ pub(crate) fn levels(grown: &Levels, sums: &RequestSums) -> Option<LevelSums> {
     let squared = |seconds: f64| seconds * NANOS * NANOS;
     let exceeding = exceeding?.round() as u64;
     let (excess, excess_squared, base_excess) = (nanos(excess?), squared(excess_squared?), squared(base_excess?));
-    // Values of two scrapes do not fit together.
+    // The values come from different scrapes.
     if exceeding > sums.requests || excess > sums.cpu * (1.0 + ROUNDED) {
         return None;
     }
@@ -111,21 +113,21 @@ pub(crate) fn levels(grown: &Levels, sums: &RequestSums) -> Option<LevelSums> {
     })
 }
 
-/// CPU time of processes and of their requests in nanoseconds; `None` if it is not known, or there was none.
+/// Returns the CPU time of processes and of their requests, in nanoseconds; `None` if it is not known or both are 0.
 pub(crate) fn process_cpu(grown: &[Option<f64>; PROCESSES.len()]) -> Option<[f64; 2]> {
     let [cpu, requests_cpu] = *grown;
     let cpu = [cpu? * NANOS, requests_cpu? * NANOS];
     (cpu != [0.0; 2]).then_some(cpu)
 }
 
-/// What a ruler read; `None` where it read nothing.
+/// Returns the sums of the readings of a ruler; `None` if there were no readings.
 pub(crate) fn readings(grown: &[Option<f64>; RULERS.len()]) -> Option<RulerSums> {
     let [readings, log, log_squared] = *grown;
     let readings = readings?.round() as u64;
     (readings > 0).then_some(RulerSums { readings, log: log?, log_squared: log_squared? })
 }
 
-/// What a host was doing from a second on. `cpus` are those at the interval's end.
+/// Returns the load of a host in the interval that begins at `second`. `cpus` is the number of CPUs at its end.
 pub(crate) fn host(grown: &[Option<f64>; HOST.len() - 1], cpus: f64, second: u64, host: u32) -> HostSecond {
     let [busy, busy_of, steal, steal_of, pressure, pressure_of] = *grown;
     let share = |sum: Option<f64>, of: Option<f64>| sum.zip(of.filter(|of| *of > 0.0)).map(|(sum, of)| sum / of);
@@ -146,11 +148,12 @@ mod tests {
 
     use super::*;
 
-    /// What an agent shows of these requests: CPU time in nanoseconds, and how far those before lay from what is usual.
-    fn shown(told: &[(f64, f64)]) -> Requests {
-        let sum = |of: &dyn Fn(f64, f64) -> f64| Some(told.iter().map(|&(cpu, before)| of(cpu, before)).sum());
+    /// The metrics that an agent publishes for requests with this CPU time in nanoseconds and deviation of earlier
+    /// requests.
+    fn published(costs: &[(f64, f64)]) -> Requests {
+        let sum = |of: &dyn Fn(f64, f64) -> f64| Some(costs.iter().map(|&(cpu, before)| of(cpu, before)).sum());
         [
-            Some(told.len() as f64),
+            Some(costs.len() as f64),
             Some(4.0),
             Some(1.0),
             sum(&|cpu, _| cpu / 1e9),
@@ -170,11 +173,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sums_come_back_as_they_were_told(told in proptest::collection::vec((1e3..1e9_f64, -2.0..2.0_f64), 1..50)) {
-            let sums = requests(&shown(&told), false).unwrap();
-            let sum = |of: &dyn Fn(f64, f64) -> f64| told.iter().map(|&(cpu, before)| of(cpu, before)).sum::<f64>();
-            let near = |one: f64, other: f64| (one - other).abs() <= 1e-9 * (other.abs() + 300.0 * told.len() as f64);
-            let count = told.len() as u64;
+        fn sums_are_restored_from_the_metrics(costs in proptest::collection::vec((1e3..1e9_f64, -2.0..2.0_f64), 1..50)) {
+            let sums = requests(&published(&costs), false).unwrap();
+            let sum = |of: &dyn Fn(f64, f64) -> f64| costs.iter().map(|&(cpu, before)| of(cpu, before)).sum::<f64>();
+            let near = |one: f64, other: f64| (one - other).abs() <= 1e-9 * (other.abs() + 300.0 * costs.len() as f64);
+            let count = costs.len() as u64;
             prop_assert_eq!([sums.requests, sums.with_before, sums.warming, sums.failed], [count, count, 4, 1]);
             prop_assert!(near(sums.before, sum(&|_, before| before)));
             prop_assert!(near(sums.before_squared, sum(&|_, before| before * before)));
@@ -185,11 +188,11 @@ mod tests {
         }
     }
 
-    /// One request: CPU time up to the bound and above it and two covariates, in nanoseconds.
+    /// A request: CPU time up to the bound, CPU time above it, and the covariates `recent` and `ruler`, in nanoseconds.
     type Leveled = (f64, f64, f64, f64);
 
-    /// What an agent shows of these requests, and the sums in levels that it has.
-    fn shown_levels(requests: &[Leveled]) -> (RequestSums, Levels, LevelSums) {
+    /// The sums of requests, the metrics that an agent publishes for them, and their sums in levels.
+    fn published_levels(requests: &[Leveled]) -> (RequestSums, Levels, LevelSums) {
         let (mut sums, mut levels) = (RequestSums::default(), LevelSums::default());
         for &(base, excess, recent, ruler) in requests {
             let cpu = base + excess;
@@ -202,7 +205,7 @@ mod tests {
             values[9..].copy_from_slice(&rulers);
             levels += LevelSums::from_values(1, u64::from(excess > 0.0), values);
         }
-        let shown = [
+        let published = [
             levels.exceeding as f64,
             levels.excess / 1e9,
             levels.excess_squared / 1e18,
@@ -217,17 +220,17 @@ mod tests {
             levels.ruler_excess / 1e18,
             levels.recent_ruler / 1e18,
         ];
-        (sums, shown.map(Some), levels)
+        (sums, published.map(Some), levels)
     }
 
     proptest! {
         #[test]
-        fn sums_in_levels_come_back(
+        fn sums_in_levels_are_restored_from_the_metrics(
             requests in proptest::collection::vec(
                 (1e3..1e9_f64, prop_oneof![Just(0.0), 1e3..1e10_f64], -6e8..6e8_f64, -6e8..6e8_f64), 1..50),
         ) {
-            let (sums, shown, expected) = shown_levels(&requests);
-            let found = levels(&shown, &sums).unwrap();
+            let (sums, published, expected) = published_levels(&requests);
+            let found = levels(&published, &sums).unwrap();
             prop_assert_eq!((found.requests, found.exceeding), (expected.requests, expected.exceeding));
             let scale = sums.cpu_squared.max(6e8_f64.powi(2) * requests.len() as f64);
             for (place, (found, expected)) in found.values().into_iter().zip(expected.values()).enumerate() {
@@ -238,21 +241,17 @@ mod tests {
     }
 
     #[test]
-    fn sums_in_levels_that_are_not_kept_are_of_no_request_and_torn_ones_are_nothing() {
-        let (sums, shown, expected) = shown_levels(&[(2e6, 1e6, -3e5, 2e5), (1e6, 0.0, 1e5, -2e5)]);
-        assert_eq!(
-            levels(&[None; LEVELS.len()], &sums),
-            Some(LevelSums::default()),
-            "an agent that does not show them"
-        );
-        assert_eq!(levels(&shown, &RequestSums::default()), Some(LevelSums::default()));
+    fn missing_sums_in_levels_are_empty_and_inconsistent_ones_are_refused() {
+        let (sums, published, expected) = published_levels(&[(2e6, 1e6, -3e5, 2e5), (1e6, 0.0, 1e5, -2e5)]);
+        assert_eq!(levels(&[None; LEVELS.len()], &sums), Some(LevelSums::default()), "the agent does not publish them");
+        assert_eq!(levels(&published, &RequestSums::default()), Some(LevelSums::default()));
         for missing in 0..4 {
-            let mut part = shown;
+            let mut part = published;
             part[missing] = None;
             assert_eq!(levels(&part, &sums), None, "{}", LEVELS[missing]);
         }
         let without = |places: std::ops::Range<usize>| {
-            let mut part = shown;
+            let mut part = published;
             part[places].fill(None);
             levels(&part, &sums).unwrap()
         };
@@ -260,42 +259,42 @@ mod tests {
         assert_eq!((no_ruler.ruler, no_ruler.ruler_squared, no_ruler.recent_ruler), (0.0, 0.0, 0.0));
         assert_eq!((no_recent.recent_base, no_recent.recent_ruler, no_recent.excess), (0.0, 0.0, expected.excess));
         assert!((no_ruler.recent / expected.recent - 1.0).abs() < 1e-12);
-        let mut torn = shown;
-        torn[0] = Some(3.0);
-        assert_eq!(levels(&torn, &sums), None, "more requests exceed the bound than there are");
-        torn = shown;
-        torn[1] = Some(0.1);
-        assert_eq!(levels(&torn, &sums), None, "more CPU time is above the bound than there is");
+        let mut mixed = published;
+        mixed[0] = Some(3.0);
+        assert_eq!(levels(&mixed, &sums), None, "more requests exceed the bound than there are requests");
+        mixed = published;
+        mixed[1] = Some(0.1);
+        assert_eq!(levels(&mixed, &sums), None, "more CPU time is above the bound than there is in total");
     }
 
     #[test]
-    fn cpu_time_of_processes_that_is_not_all_there_is_nothing() {
+    fn incomplete_cpu_time_of_processes_is_refused() {
         assert_eq!(process_cpu(&[Some(2.0), Some(1.0)]), Some([2e9, 1e9]));
         assert_eq!([process_cpu(&[None, Some(1.0)]), process_cpu(&[Some(1.0), None])], [None; 2]);
         assert_eq!(process_cpu(&[Some(0.0), Some(0.0)]), None);
     }
 
     #[test]
-    fn what_is_not_all_there_is_nothing() {
-        let whole = shown(&[(1e6, 0.0)]);
-        assert!(requests(&whole, false).is_some());
+    fn incomplete_sums_are_refused() {
+        let complete = published(&[(1e6, 0.0)]);
+        assert!(requests(&complete, false).is_some());
         for missing in [0, 3, 4, 5, 6, 7, 8, 9, 10] {
-            let mut part = whole;
+            let mut part = complete;
             part[missing] = None;
             assert_eq!(requests(&part, false), None, "{}", REQUESTS[missing]);
         }
-        // The number of requests came with one scrape, their logarithms with another.
-        assert_eq!(requests(&whole.map(|value| value.map(|_| 0.0)), false), Some(RequestSums::default()));
-        let mut torn = whole;
-        torn[0] = Some(0.0);
-        assert_eq!(requests(&torn, false), None);
-        torn[0] = Some(1.0);
-        torn[5] = Some(0.0);
-        assert_eq!(requests(&torn, false), None);
+        // The number of requests is of one scrape, their logarithms are of another one.
+        assert_eq!(requests(&complete.map(|value| value.map(|_| 0.0)), false), Some(RequestSums::default()));
+        let mut mixed = complete;
+        mixed[0] = Some(0.0);
+        assert_eq!(requests(&mixed, false), None);
+        mixed[0] = Some(1.0);
+        mixed[5] = Some(0.0);
+        assert_eq!(requests(&mixed, false), None);
     }
 
     #[test]
-    fn requests_from_outside_have_their_number_and_cpu_time_alone() {
+    fn requests_counted_from_outside_have_only_a_number_and_cpu_time() {
         let mut grown = [None; REQUESTS.len()];
         (grown[0], grown[3]) = (Some(10.0), Some(0.5));
         let sums = requests(&grown, true).unwrap();
@@ -304,9 +303,9 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_observed_is_not_there() {
-        let told = host(&[Some(3.0), Some(10.0), None, None, Some(0.0), Some(0.0)], 4.0, 60, 1);
-        assert_eq!((told.busy, told.steal, told.pressure, told.cpus), (Some(0.3), None, None, 4));
+    fn load_that_was_not_observed_is_not_available() {
+        let load = host(&[Some(3.0), Some(10.0), None, None, Some(0.0), Some(0.0)], 4.0, 60, 1);
+        assert_eq!((load.busy, load.steal, load.pressure, load.cpus), (Some(0.3), None, None, 4));
         assert_eq!(readings(&[Some(0.0), Some(0.0), Some(0.0)]), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Runs as JSON.
+//! The runs of the history as JSON.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -6,16 +6,16 @@ use steady_model::{Kept, Metric, Reading, RunKind, Seed, Timestamp};
 use steady_render::json::{self, Schema};
 use steady_render::timestamp;
 
-/// The schema of what is written here.
+/// The schema of this JSON.
 pub const SCHEMA: Schema = Schema { name: "steady.history/1", what: "a history" };
 
-/// Runs. A reading that is absent is null, with the reason in `<name>_absent` next to it.
+/// Runs of the history. A reading that is not available is null, and `<name>_absent` has the reason.
 #[derive(Serialize)]
 struct Runs<'a> {
     runs: Vec<Listed<'a>>,
 }
 
-/// A run: what tells it from others, and what it says.
+/// A run: its facts, and its verdicts or sentences.
 #[derive(Serialize)]
 struct Listed<'a> {
     id: i64,
@@ -43,12 +43,12 @@ pub fn runs_json_text(runs: &[Kept]) -> String {
 }
 
 /// One run of the history, with its verdicts.
-pub fn judged_run_json_text(kept: &Kept, verdicts: Value) -> String {
+pub fn run_json_text_with_verdicts(kept: &Kept, verdicts: Value) -> String {
     text(vec![Listed { verdicts: Some(verdicts), ..listed(kept) }])
 }
 
-/// One run of the history, with what it says in sentences.
-pub fn said_run_json_text(kept: &Kept, sentences: &[String]) -> String {
+/// One run of the history, with its results in sentences.
+pub fn run_json_text_with_sentences(kept: &Kept, sentences: &[String]) -> String {
     let sentences = sentences.iter().map(|text| text.replace('\u{a0}', " ")).collect();
     text(vec![Listed { sentences: Some(sentences), ..listed(kept) }])
 }

@@ -1,9 +1,9 @@
-//! The history: the records of runs in a database (SQLite), one file, so that they can be listed, shown and judged
-//! again. A record is kept as the text of its export, which this crate does not look into.
+//! The history: a SQLite database with the records of runs, which can be listed, shown and evaluated again. A record is
+//! the text of its export; this crate does not parse it.
 //!
-//! Several processes may use one history at a time: each change is one transaction, and who finds it locked waits a
-//! while. The journal is SQLite's own rollback journal, which, other than a write-ahead log, also serves home
-//! directories on a network and histories on a disk that cannot be written.
+//! Several processes may use one history concurrently. Each change is one transaction, and a process waits some seconds
+//! for a lock. The journal is SQLite's rollback journal. Unlike a write-ahead log, it also works in home directories on
+//! a network file system, and for histories on a read-only disk.
 #![forbid(unsafe_code)]
 
 mod json;
@@ -12,7 +12,7 @@ mod store;
 mod text;
 mod which;
 
-pub use json::{SCHEMA, judged_run_json_text, runs_json_text, said_run_json_text};
+pub use json::{SCHEMA, run_json_text_with_sentences, run_json_text_with_verdicts, runs_json_text};
 pub use store::{History, HistoryError};
-pub use text::{other_run_text, runs_text, said_run_text};
+pub use text::{run_text, run_text_with_sentences, runs_text};
 pub use which::{Selection, Which};

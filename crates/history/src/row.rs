@@ -1,4 +1,4 @@
-//! Facts as a row of the table of runs, and back; records as text that is packed to a tenth.
+//! Conversion of facts to and from rows of the table of runs, and compression of records to about a tenth.
 
 use std::io::{self, Read, Write};
 
@@ -16,7 +16,7 @@ pub(crate) const INSERT: &str = "INSERT INTO runs (log, kind, started, hostname,
     VALUES (:log, :kind, :started, :hostname, :hostname_absent, :kernel, :kernel_absent, :revision, :revision_absent,
         :seed, :seed_absent, :commands, :pairs, :pairs_absent, :complete, :metric, :metric_absent, :verdict)";
 
-/// Hands the parameters of [`INSERT`] to `then`.
+/// Calls `then` with the parameters of [`INSERT`].
 pub(crate) fn with_parameters<T>(log: &str, facts: &Facts, then: impl FnOnce(&[(&str, &dyn ToSql)]) -> T) -> T {
     let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let [hostname, kernel, revision] =
@@ -46,7 +46,7 @@ pub(crate) fn with_parameters<T>(log: &str, facts: &Facts, then: impl FnOnce(&[(
     })
 }
 
-/// A reading as its two columns: the value, or the reason why there is none.
+/// The two columns of a reading: its value, and the reason if it has none.
 fn split<T, U>(reading: &Reading<T>, column: impl FnOnce(&T) -> U) -> (Option<U>, Option<&str>) {
     match reading {
         Ok(value) => (Some(column(value)), None),
@@ -54,11 +54,11 @@ fn split<T, U>(reading: &Reading<T>, column: impl FnOnce(&T) -> U) -> (Option<U>
     }
 }
 
-/// The columns that [`read`] takes, in its order: to find them by name would take longer than to read them.
+/// The columns that [`read`] expects, in this order. Finding columns by name would take longer than reading them.
 pub(crate) const SELECT: &str = "SELECT id, kind, started, hostname, hostname_absent, kernel, kernel_absent, revision,
     revision_absent, seed, seed_absent, commands, pairs, pairs_absent, complete, metric, metric_absent, verdict FROM runs";
 
-/// The run in a row of [`SELECT`]. Whatever stands in it, it is read or refused.
+/// Reads the run in a row of [`SELECT`]. Any content is either read or refused with an error.
 pub(crate) fn read(row: &Row<'_>) -> Result<Kept, HistoryError> {
     let id = row.get(0)?;
     let facts = facts(Cells { row, next: 1 }).map_err(|why| HistoryError::Damaged { id, why })?;
@@ -73,21 +73,22 @@ fn facts(mut cells: Cells<'_, '_>) -> Result<Facts, String> {
         hostname: cells.reading("hostname")?,
         kernel: cells.reading("kernel")?,
         revision: cells.reading("revision")?,
-        seed: lifted(cells.reading::<String>("seed")?, |seed| {
-            seed.parse().map(Seed).map_err(|error| said("seed", error))
+        seed: converted(cells.reading::<String>("seed")?, |seed| {
+            seed.parse().map(Seed).map_err(|error| invalid("seed", error))
         })?,
-        commands: serde_json::from_str(&cells.take::<String>("commands")?).map_err(|error| said("commands", error))?,
-        pairs: lifted(cells.reading::<i64>("pairs")?, |pairs| {
-            usize::try_from(pairs).map_err(|error| said("pairs", error))
+        commands: serde_json::from_str(&cells.take::<String>("commands")?)
+            .map_err(|error| invalid("commands", error))?,
+        pairs: converted(cells.reading::<i64>("pairs")?, |pairs| {
+            usize::try_from(pairs).map_err(|error| invalid("pairs", error))
         })?,
         complete: cells.take("complete")?,
-        primary: lifted(cells.reading::<String>("metric")?, |name| metric(&name))?,
+        primary: converted(cells.reading::<String>("metric")?, |name| metric(&name))?,
         verdict: cells.take("verdict")?,
     })
 }
 
-/// What a reading's value stands for; an error where it stands for nothing.
-fn lifted<T, U>(reading: Reading<T>, value: impl FnOnce(T) -> Result<U, String>) -> Result<Reading<U>, String> {
+/// Converts the value of a reading. An error if the value is invalid.
+fn converted<T, U>(reading: Reading<T>, value: impl FnOnce(T) -> Result<U, String>) -> Result<Reading<U>, String> {
     match reading {
         Ok(found) => value(found).map(Ok),
         Err(absent) => Ok(Err(absent)),
@@ -96,15 +97,15 @@ fn lifted<T, U>(reading: Reading<T>, value: impl FnOnce(T) -> Result<U, String>)
 
 fn kind(name: &str) -> Result<RunKind, String> {
     let found = RunKind::ALL.into_iter().find(|known| known.name() == name);
-    found.ok_or_else(|| said("kind", "none of that name"))
+    found.ok_or_else(|| invalid("kind", "unknown"))
 }
 
 fn metric(name: &str) -> Result<Metric, String> {
     let found = Metric::ALL.into_iter().find(|known| known.name() == name);
-    found.ok_or_else(|| said("metric", "none of that name"))
+    found.ok_or_else(|| invalid("metric", "unknown"))
 }
 
-/// The cells of a row, one after the other.
+/// Reads the cells of a row one after the other.
 struct Cells<'a, 'b> {
     row: &'a Row<'b>,
     next: usize,
@@ -114,37 +115,37 @@ impl Cells<'_, '_> {
     fn take<T: FromSql>(&mut self, name: &str) -> Result<T, String> {
         let index = self.next;
         self.next += 1;
-        self.row.get(index).map_err(|error| said(name, error))
+        self.row.get(index).map_err(|error| invalid(name, error))
     }
 
     fn number(&mut self, name: &str) -> Result<u64, String> {
         let value: i64 = self.take(name)?;
-        u64::try_from(value).map_err(|error| said(name, error))
+        u64::try_from(value).map_err(|error| invalid(name, error))
     }
 
-    /// A value, and beside it the reason why there is none.
+    /// Reads two cells: a value, and the reason if there is none.
     fn reading<T: FromSql>(&mut self, name: &str) -> Result<Reading<T>, String> {
         match (self.take::<Option<T>>(name)?, self.take(name)?) {
             (Some(value), None) => Ok(Ok(value)),
             (None, Some(reason)) => Ok(Err(Absent(reason))),
-            _ => Err(said(name, "neither a value nor a reason, or both")),
+            _ => Err(invalid(name, "neither a value nor a reason, or both")),
         }
     }
 }
 
-fn said(name: &str, why: impl std::fmt::Display) -> String {
+fn invalid(name: &str, why: impl std::fmt::Display) -> String {
     format!("{name}: {why}")
 }
 
-/// `text`, packed: fast, for somebody waits.
+/// Compresses a text at the fastest level, because the user waits.
 pub(crate) fn pack(text: &str) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
-    // A vector takes everything.
+    // Writing to a vector cannot fail.
     let _ = encoder.write_all(text.as_bytes());
     encoder.finish().unwrap_or_default()
 }
 
-/// What was packed; its checksum is held against it.
+/// Decompresses a text and verifies its checksum.
 pub(crate) fn unpack(bytes: &[u8]) -> io::Result<String> {
     let mut text = String::new();
     ZlibDecoder::new(bytes).read_to_string(&mut text)?;
@@ -159,18 +160,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn text_comes_back(text in ".*") {
+        fn compressed_text_is_restored(text in ".*") {
             prop_assert_eq!(unpack(&pack(&text)).unwrap(), text);
         }
 
         #[test]
-        fn garbage_is_refused(bytes in any::<Vec<u8>>()) {
-            // Whatever it says, it says it without panic; all but a stream that is one by chance is refused.
+        fn garbage_causes_no_panic(bytes in any::<Vec<u8>>()) {
+            // The result is not checked, because random bytes may be a valid stream.
             let _ = unpack(&bytes);
         }
 
         #[test]
-        fn a_changed_byte_is_seen(text in ".{20,}", place in any::<prop::sample::Index>(), by in 1u8..) {
+        fn a_changed_byte_is_detected(text in ".{20,}", place in any::<prop::sample::Index>(), by in 1u8..) {
             let mut packed = pack(&text);
             let at = place.index(packed.len());
             packed[at] ^= by;

@@ -1,4 +1,4 @@
-//! The database: its schema, what is put in, found and removed, and why it cannot give or take something.
+//! The database: its schema, insertion, queries, removal and errors.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,27 +12,27 @@ use thiserror::Error;
 
 use crate::{Selection, Which, row};
 
-/// How long to wait for another process that is writing.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The maximum time to wait for another process that is writing.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The history in a file.
+/// An open history, in a file or in memory.
 pub struct History {
     connection: Connection,
 }
 
 impl History {
-    /// Opens the history in the file at `path`; creates it if there is none, and migrates an older one. It is created with mode
-    /// 0600: a user who can read it can lock it and prevent runs from being recorded.
+    /// Opens the history in the file at `path`. Creates it if it does not exist, and migrates an older version. Its
+    /// mode is 0600, because a user who can read the file can lock it and prevent runs from being stored.
     ///
     /// # Errors
     /// [`HistoryError::TooNew`] or [`HistoryError::Database`].
     pub fn open(path: &Path) -> Result<Self, HistoryError> {
-        // Where it cannot be made, SQLite says why; where it can only be read, it is.
+        // If the file cannot be created, SQLite reports the reason. A read-only file can still be read.
         let _ = private::own_file(path);
         History::of(Connection::open(path)?)
     }
 
-    /// A history with nothing in it, kept nowhere.
+    /// An empty history in memory.
     ///
     /// # Errors
     /// [`HistoryError::Database`].
@@ -41,20 +41,20 @@ impl History {
     }
 
     fn of(mut connection: Connection) -> Result<Self, HistoryError> {
-        connection.busy_timeout(PATIENCE)?;
+        connection.busy_timeout(LOCK_TIMEOUT)?;
         connection.pragma_update(None, "foreign_keys", true)?;
         migrate(&mut connection)?;
         Ok(History { connection })
     }
 
-    /// Keeps a run and the text of its record; its number. `log` names where it comes from: nothing is kept twice, and
-    /// the number is that of the first time.
+    /// Stores a run and the text of its record, and returns its number. `log` is the unique name of the run's log. A
+    /// run whose log is stored already is not stored again, and the existing number is returned.
     ///
     /// # Errors
-    /// [`HistoryError::Database`]; nothing is kept then.
+    /// [`HistoryError::Database`]. Nothing is stored then.
     pub fn insert(&mut self, log: &str, facts: &Facts, record: &str) -> Result<i64, HistoryError> {
         let json = row::pack(record);
-        let transaction = self.change()?;
+        let transaction = self.write_transaction()?;
         let found = transaction.query_row("SELECT id FROM runs WHERE log = ?1", [log], |row| row.get(0)).optional()?;
         if let Some(id) = found {
             return Ok(id);
@@ -66,13 +66,13 @@ impl History {
         Ok(id)
     }
 
-    /// The last `limit` runs, or all, the first of them first.
+    /// The last `limit` runs, or all runs, in ascending order.
     ///
     /// # Errors
     /// [`HistoryError::Damaged`] or [`HistoryError::Database`].
     pub fn list(&self, limit: Option<u32>) -> Result<Vec<Kept>, HistoryError> {
         let mut query = self.connection.prepare(&format!("{} ORDER BY id DESC LIMIT ?1", row::SELECT))?;
-        // A negative limit is none.
+        // In SQLite, a negative limit means no limit.
         let mut rows = query.query([limit.map_or(-1, i64::from)])?;
         let mut all = Vec::new();
         while let Some(found) = rows.next()? {
@@ -82,7 +82,7 @@ impl History {
         Ok(all)
     }
 
-    /// One run.
+    /// Finds one run.
     ///
     /// # Errors
     /// [`HistoryError::Unknown`], [`HistoryError::Empty`], [`HistoryError::Damaged`] or [`HistoryError::Database`].
@@ -105,12 +105,12 @@ impl History {
         row::unpack(&packed).map_err(|error| damaged(format!("its record: {error}")))
     }
 
-    /// Removes runs; how many.
+    /// Removes runs and returns their number.
     ///
     /// # Errors
-    /// [`HistoryError::Unknown`], [`HistoryError::Empty`] or [`HistoryError::Database`]; nothing is removed then.
+    /// [`HistoryError::Unknown`], [`HistoryError::Empty`] or [`HistoryError::Database`]. Nothing is removed then.
     pub fn remove(&mut self, selection: &Selection) -> Result<usize, HistoryError> {
-        let transaction = self.change()?;
+        let transaction = self.write_transaction()?;
         let removed = match selection {
             Selection::All => transaction.execute("DELETE FROM runs", [])?,
             Selection::Before(time) => {
@@ -127,13 +127,13 @@ impl History {
         Ok(removed)
     }
 
-    /// A transaction that will write: who waits for another writer does so before it has read anything.
-    fn change(&mut self) -> Result<Transaction<'_>, HistoryError> {
+    /// Begins a transaction that writes. It waits for other writers here, before it reads anything.
+    fn write_transaction(&mut self) -> Result<Transaction<'_>, HistoryError> {
         Ok(self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?)
     }
 }
 
-/// The number of a run that is there.
+/// The number of an existing run.
 fn id_of(connection: &Connection, which: Which) -> Result<i64, HistoryError> {
     match which {
         Which::Last => {
@@ -147,8 +147,8 @@ fn id_of(connection: &Connection, which: Which) -> Result<i64, HistoryError> {
     }
 }
 
-/// What may be added to an error of a database that could not write: SQLite says no more than "disk I/O error" of a file that has
-/// become as long as this process's files may be.
+/// An addition to the error of a failed write, if the file size limit of this process may be the cause. SQLite only
+/// reports "disk I/O error" then.
 fn cannot_grow(error: &rusqlite::Error) -> String {
     match (error, file_size_limit()) {
         (rusqlite::Error::SqliteFailure(error, _), Some(limit))
@@ -160,7 +160,7 @@ fn cannot_grow(error: &rusqlite::Error) -> String {
     }
 }
 
-/// What the history has to say when it cannot do what it was asked for.
+/// Errors of the history.
 #[derive(Debug, Error)]
 pub enum HistoryError {
     /// The database was written by a version that this one does not know.
@@ -168,34 +168,34 @@ pub enum HistoryError {
         "it was written by a newer version: its schema is {found}, and {known} is the newest known here; upgrade steady"
     )]
     TooNew {
-        /// The schema's version in the file.
+        /// The version of the schema in the file.
         found: i64,
-        /// The newest that this version knows.
+        /// The newest version that this program knows.
         known: i64,
     },
-    /// There is no such run.
-    #[error("no run {0} in the history; steady history list shows those that there are")]
+    /// There is no run with this number.
+    #[error("no run {0} in the history; 'steady history list' shows all runs")]
     Unknown(i64),
-    /// The last run of none was asked for.
+    /// The last run was requested, and there are no runs.
     #[error("the history is empty")]
     Empty,
-    /// What is kept of a run makes no sense.
-    #[error("run {id} is damaged: {why}; steady history remove {id} drops it")]
+    /// The stored data of a run are invalid.
+    #[error("run {id} is damaged: {why}; 'steady history remove {id}' removes it")]
     Damaged {
-        /// The run.
+        /// The number of the run.
         id: i64,
-        /// What is wrong with it.
+        /// What is wrong with its data.
         why: String,
     },
-    /// What the database says: locked for too long, full, no database, ...
+    /// An error of the database, for example: locked for too long, disk full, not a database.
     #[error("{0}{limit}", limit = cannot_grow(.0))]
     Database(#[from] rusqlite::Error),
 }
 
-/// `STEPS[n]` makes version n + 1 of version n; version 0 is an empty file. Steps are only ever added: files of every
-/// version are about.
+/// `STEPS[n]` migrates version n to version n + 1. Version 0 is an empty file. Steps are never changed, only added,
+/// because files of every version exist.
 const STEPS: [&str; 2] = [
-    // The records stand apart, so that a list of runs need not step over them.
+    // Records have a table of their own, so that listing runs does not read them.
     "CREATE TABLE runs (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         log TEXT NOT NULL UNIQUE,
@@ -214,8 +214,8 @@ const STEPS: [&str; 2] = [
         run INTEGER PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
         json BLOB NOT NULL
     ) STRICT;",
-    // Runs of other kinds than comparisons, which have no pairs, coins or metric. Columns are replaced one by one: were
-    // the table made anew, the records would go with the old one.
+    // Adds runs of other kinds, which have no pairs, seed or metric. Columns are replaced one by one, because dropping
+    // the table would also delete the records.
     "ALTER TABLE runs ADD COLUMN kind TEXT NOT NULL DEFAULT 'compare';
     ALTER TABLE runs RENAME COLUMN seed TO old_seed;
     ALTER TABLE runs ADD COLUMN seed TEXT;
@@ -232,20 +232,20 @@ const STEPS: [&str; 2] = [
     ALTER TABLE runs DROP COLUMN old_metric;",
 ];
 
-/// The newest version.
+/// The newest version of the schema.
 pub(crate) const VERSION: i64 = STEPS.len() as i64;
 
-/// Brings a database up to [`VERSION`]. One that is newer is refused, and nothing in it is touched.
+/// Migrates a database to [`VERSION`]. A newer database is refused and not changed.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<(), HistoryError> {
     if version(connection)? == VERSION {
         return Ok(());
     }
     if version(connection)? == 0 {
-        // The file shrinks with what is removed; this can be said only before there are tables.
+        // Makes the file shrink when runs are removed. It can be set only before there are tables.
         connection.pragma_update(None, "auto_vacuum", "FULL")?;
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another process may have been faster.
+    // Another process may have migrated the database since the check above.
     for (step, to) in STEPS.iter().zip(1..).skip(usize::try_from(version(&transaction)?).unwrap_or(0)) {
         transaction.execute_batch(step)?;
         transaction.pragma_update(None, "user_version", to as i64)?;

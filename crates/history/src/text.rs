@@ -1,6 +1,6 @@
-//! What the history holds: a list of runs, or the facts of one.
+//! The list of runs as text, and the facts of one run as text.
 
-use steady_model::{Facts, Kept, Reading};
+use steady_model::{Facts, Kept, Metric, Reading};
 use steady_render::effect::noun;
 use steady_render::letters::{capital, cut, one_line, width};
 use steady_render::terminal::Page;
@@ -8,19 +8,21 @@ use steady_render::timestamp::text as started;
 use steady_render::units::TIE;
 use steady_render::{Emphasis as Paint, Style};
 
-/// Columns: between two, and for a verdict at most.
+/// The space between two columns, in characters.
 const GAP: usize = 2;
+/// The maximum width of a verdict, in characters.
 const VERDICT: usize = 22;
-/// In fewer columns commands cannot be told apart: the verdict and the commands then have a line of their own.
+/// The minimum width of commands next to the other columns. If there is less, the verdict and the commands have their
+/// own line.
 const LEAST_ROOM: usize = 12;
-/// How many there are, less the one of commands.
+/// The number of columns, without that of the commands.
 const COLUMNS: usize = 5;
 
-/// The runs as a table, a line for each.
+/// The runs as a table with a line for each.
 pub fn runs_text(runs: &[Kept], style: Style) -> String {
     let mut page = Page::new(style);
     if runs.is_empty() {
-        page.paragraph(0, 0, &[(Paint::Plain, "No runs are kept.".to_owned())]);
+        page.paragraph(0, 0, &[(Paint::Plain, "The history has no runs.".to_owned())]);
         return page.finish();
     }
     let lines: Vec<[String; COLUMNS]> = runs.iter().map(cells).collect();
@@ -48,13 +50,13 @@ pub fn runs_text(runs: &[Kept], style: Style) -> String {
     }
     if runs.iter().any(|kept| !kept.facts.complete) {
         page.blank();
-        page.paragraph(0, 2, &[(Paint::Plain, "* did not come to its end".to_owned())]);
+        page.paragraph(0, 2, &[(Paint::Plain, "* did not run to its end".to_owned())]);
     }
     page.finish()
 }
 
-/// One run: what it says in sentences, and what tells it from other runs.
-pub fn said_run_text(kept: &Kept, sentences: &[String], style: Style) -> String {
+/// One run: its results in sentences, and its facts.
+pub fn run_text_with_sentences(kept: &Kept, sentences: &[String], style: Style) -> String {
     let mut page = Page::new(style);
     for (index, sentence) in sentences.iter().enumerate() {
         if index == 1 {
@@ -66,14 +68,14 @@ pub fn said_run_text(kept: &Kept, sentences: &[String], style: Style) -> String 
     facts(kept, page)
 }
 
-/// One run that says no more than its facts, as [`said_run_text`].
-pub fn other_run_text(kept: &Kept, style: Style) -> String {
+/// One run without sentences: its verdict, and its facts.
+pub fn run_text(kept: &Kept, style: Style) -> String {
     let mut page = Page::new(style);
     page.paragraph(0, 2, &[(Paint::Plain, format!("{}.", capital(&one_line(&kept.facts.verdict))))]);
     facts(kept, page)
 }
 
-/// What tells a run from others, below what it said.
+/// Adds the facts of a run to a page.
 fn facts(kept: &Kept, mut page: Page) -> String {
     let facts = &kept.facts;
     page.heading(&format!("Run {}", kept.id));
@@ -84,11 +86,11 @@ fn facts(kept: &Kept, mut page: Page) -> String {
         let number = if facts.commands.len() > 1 { format!("{}{TIE}", index + 1) } else { String::new() };
         item(if index == 0 { "commands" } else { "" }, number + &one_line(command));
     }
-    // What runs of its kind do not have is not missing.
+    // Properties that this kind of run does not have are left out.
     facts.pairs.iter().for_each(|pairs| item("pairs", pairs.to_string()));
     let complete = if facts.complete { "yes" } else { "no: it was interrupted, killed or stopped by a failure" };
     item("complete", complete.to_owned());
-    facts.primary.iter().for_each(|metric| item("metric", noun(*metric).to_owned()));
+    facts.primary.iter().for_each(|metric| item("metric", words(*metric).to_owned()));
     item("host", reading(&facts.hostname));
     item("kernel", reading(&facts.kernel));
     item("revision", reading(&facts.revision));
@@ -96,13 +98,20 @@ fn facts(kept: &Kept, mut page: Page) -> String {
     page.finish()
 }
 
+fn words(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Elapsed => "elapsed time: wall time minus the time spent waiting for a CPU",
+        other => noun(other),
+    }
+}
+
 fn reading(reading: &Reading<String>) -> String {
-    reading.as_ref().map_or_else(|absent| format!("absent: {absent}"), |text| one_line(text))
+    reading.as_ref().map_or_else(|absent| format!("not available: {absent}"), |text| one_line(text))
 }
 
 fn cells(kept: &Kept) -> [String; COLUMNS] {
     let facts = &kept.facts;
-    // 2026-11-20T14:05:12Z, to the minute.
+    // Cuts 2026-11-20T14:05:12Z to the minute.
     let time: String = started(facts.started).chars().take(16).collect();
     let mark = if facts.complete { "" } else { "*" };
     let pairs = facts.pairs.as_ref().map_or_else(|_| "–".to_owned(), usize::to_string);
@@ -110,7 +119,7 @@ fn cells(kept: &Kept) -> [String; COLUMNS] {
     [id, time.replace('T', " "), kind, format!("{pairs}{mark}"), verdicts(&facts.verdict)]
 }
 
-/// As many verdicts as fit, each whole.
+/// As many complete verdicts as fit.
 fn verdicts(all: &str) -> String {
     let all = one_line(all);
     let ends = all.match_indices("; ").map(|(at, _)| format!("{}; …", &all[..at]));
@@ -118,7 +127,7 @@ fn verdicts(all: &str) -> String {
     if fits(&all) { all } else { ends.filter(fits).last().unwrap_or_else(|| cut(&all, VERDICT)) }
 }
 
-/// Numbers to the right, words to the left.
+/// A line of the table. Numbers are aligned to the right, words to the left.
 fn line(cells: &[&str; COLUMNS], widths: [usize; COLUMNS], commands: &str) -> String {
     let pad = |column: usize| " ".repeat(widths[column].saturating_sub(width(cells[column])));
     let gap = " ".repeat(GAP);
@@ -127,7 +136,7 @@ fn line(cells: &[&str; COLUMNS], widths: [usize; COLUMNS], commands: &str) -> St
     format!("{left}{gap}{verdict}{}{gap}{commands}", pad(4)).trim_end().to_owned()
 }
 
-/// The commands in `room` columns: all of them where they fit, else a share for each.
+/// The commands in at most `room` columns. If they do not fit, each gets a share.
 fn commands(facts: &Facts, room: usize) -> String {
     const BETWEEN: &str = " · ";
     const SHORTEST: usize = 4;
@@ -136,7 +145,7 @@ fn commands(facts: &Facts, room: usize) -> String {
     if width(&all) <= room {
         return all;
     }
-    // What short names leave is the long ones'.
+    // Short names leave the rest of their share to long names.
     let mut order: Vec<usize> = (0..names.len()).collect();
     order.sort_by_key(|index| width(&names[*index]));
     let mut left = room.saturating_sub(width(BETWEEN) * names.len().saturating_sub(1));

@@ -1,15 +1,15 @@
-//! How runs are named.
+//! Selections of runs on the command line.
 
 use std::str::FromStr;
 
 use steady_model::Timestamp;
 
-/// A run by its number, or the last one.
+/// One run of the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// The one with the highest number.
+    /// The run with the highest number.
     Last,
-    /// The one with this number.
+    /// The run with this number.
     Id(i64),
 }
 
@@ -25,14 +25,14 @@ impl FromStr for Which {
     }
 }
 
-/// Several runs.
+/// Several runs of the history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {
-    /// These.
+    /// The runs in this list.
     These(Vec<Which>),
-    /// All that there are.
+    /// All runs of the history.
     All,
-    /// Those begun before then.
+    /// The runs that started before this time.
     Before(Timestamp),
 }
 
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_are_named_by_number_or_as_the_last() {
+    fn a_run_is_a_number_or_last() {
         assert_eq!("17".parse(), Ok(Which::Id(17)));
         assert_eq!("last".parse(), Ok(Which::Last));
         for wrong in ["", "0", "-1", "1.5", "x", "9223372036854775808"] {

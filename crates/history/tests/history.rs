@@ -1,4 +1,4 @@
-//! The history as a whole: what is put in is found again, whoever else uses the file, and whatever stands in it.
+//! The history as a whole: stored runs are found again, also with other processes and after damage to the file.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use rusqlite::types::Value;
 use steady_history::{History, HistoryError, Selection, Which};
 use steady_model::{Absent, Facts, Metric, RunKind, Seed, Timestamp};
 
-/// A file of this test's own, which need not exist.
+/// The path of a file for one test. The file does not exist.
 fn file(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}.db", std::process::id()));
     let _ = fs::remove_file(&path);
@@ -53,7 +53,7 @@ fn numbers(history: &History) -> Vec<i64> {
 }
 
 #[test]
-fn others_cannot_open_it() {
+fn other_users_cannot_open_the_file() {
     let path = file("private");
     let mode = |path: &PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     drop(History::open(&path).unwrap());
@@ -71,7 +71,7 @@ fn others_cannot_open_it() {
 }
 
 #[test]
-fn what_is_kept_is_found() {
+fn stored_runs_are_found() {
     let path = file("kept");
     let mut history = History::open(&path).unwrap();
     assert!(matches!(history.find(Which::Last), Err(HistoryError::Empty)));
@@ -82,14 +82,14 @@ fn what_is_kept_is_found() {
     assert_eq!(history.find(Which::Last).unwrap().facts, facts(2));
     assert_eq!(history.find(Which::Id(1)).unwrap().facts, facts(1));
     assert_eq!(history.record(1).unwrap(), "record a");
-    assert_eq!(history.list(Some(1)).unwrap()[0].id, 2, "the last");
+    assert_eq!(history.list(Some(1)).unwrap()[0].id, 2, "a limit of one gives the last run");
     assert_eq!(numbers(&history), [1, 2]);
     assert!(matches!(history.find(Which::Id(3)), Err(HistoryError::Unknown(3))));
     fs::remove_file(path).unwrap();
 }
 
 #[test]
-fn nothing_is_kept_twice() {
+fn a_run_is_not_stored_twice() {
     let mut history = History::empty().unwrap();
     assert_eq!(history.insert("log", &facts(1), "record").unwrap(), 1);
     assert_eq!(history.insert("log", &facts(1), "record").unwrap(), 1);
@@ -97,7 +97,7 @@ fn nothing_is_kept_twice() {
 }
 
 #[test]
-fn what_is_removed_is_gone_and_its_number_with_it() {
+fn removed_runs_are_gone_and_their_numbers_are_not_reused() {
     let mut history = History::empty().unwrap();
     let fill = |history: &mut History, from: u64| {
         for at in from..from + 4 {
@@ -107,20 +107,20 @@ fn what_is_removed_is_gone_and_its_number_with_it() {
     fill(&mut history, 1);
     let gone = Selection::These(vec![Which::Id(1), Which::Id(9)]);
     assert!(matches!(history.remove(&gone), Err(HistoryError::Unknown(9))));
-    assert_eq!(numbers(&history), [1, 2, 3, 4], "all or nothing");
-    // A run that is named twice is one run.
+    assert_eq!(numbers(&history), [1, 2, 3, 4], "a failed removal removed a run");
+    // A run that is given twice is removed once.
     assert_eq!(history.remove(&Selection::These(vec![Which::Last, Which::Id(4)])).unwrap(), 1);
     assert!(matches!(history.record(4), Err(HistoryError::Damaged { id: 4, .. })), "its record is gone too");
     assert_eq!(history.remove(&Selection::Before(Timestamp(3))).unwrap(), 2);
     assert_eq!(numbers(&history), [3]);
     fill(&mut history, 5);
-    assert_eq!(numbers(&history), [3, 5, 6, 7, 8], "4 is not given again");
+    assert_eq!(numbers(&history), [3, 5, 6, 7, 8], "number 4 is used again");
     assert_eq!(history.remove(&Selection::All).unwrap(), 5);
     assert_eq!(history.remove(&Selection::All).unwrap(), 0);
 }
 
 #[test]
-fn the_file_shrinks_with_what_is_removed() {
+fn the_file_shrinks_when_runs_are_removed() {
     let path = file("shrinks");
     let mut history = History::open(&path).unwrap();
     let empty = fs::metadata(&path).unwrap().len();
@@ -138,7 +138,7 @@ fn the_file_shrinks_with_what_is_removed() {
 }
 
 #[test]
-fn several_may_write_at_once() {
+fn several_processes_can_write_concurrently() {
     let path = file("several");
     let write = |writer: usize| {
         let path = path.clone();
@@ -156,7 +156,7 @@ fn several_may_write_at_once() {
 }
 
 #[test]
-fn a_file_that_is_no_database_is_refused_and_left_alone() {
+fn a_file_that_is_not_a_database_is_refused_and_not_changed() {
     let path = file("none");
     fs::write(&path, "not a database, but long enough to be taken for one\n".repeat(100)).unwrap();
     let before = fs::read(&path).unwrap();
@@ -166,7 +166,7 @@ fn a_file_that_is_no_database_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_newer_schema_is_refused_and_left_alone() {
+fn a_newer_schema_is_refused_and_not_changed() {
     let path = file("newer");
     let newer = Connection::open(&path).unwrap();
     newer.execute_batch("CREATE TABLE runs (id INTEGER, novelty TEXT); PRAGMA user_version = 1000").unwrap();
@@ -190,7 +190,7 @@ fn an_empty_file_becomes_a_history() {
     fs::remove_file(path).unwrap();
 }
 
-/// A copy of a history that an earlier version wrote.
+/// Copies a history of an earlier version, and returns the path of the copy.
 fn copy_of_version(version: u32) -> PathBuf {
     let name = format!("version-{version}");
     let copy = file(&name);
@@ -202,7 +202,7 @@ fn kept_version(version: u32) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../testdata/history/version-{version}.db"))
 }
 
-/// A history of the first version, as every later one must be able to read it. No version can write it any more.
+/// Every later version must read a history of the first version. The current program cannot write one.
 #[test]
 fn a_history_of_version_1_is_read() {
     let copy = copy_of_version(1);
@@ -217,7 +217,7 @@ fn a_history_of_version_1_is_read() {
     fs::remove_file(copy).unwrap();
 }
 
-/// A history of the second version: `STEADY_BLESS=1` writes it where it is missing, and never again.
+/// With `STEADY_BLESS=1`, the history of the second version is written if it is missing, and never overwritten.
 #[test]
 fn a_history_of_version_2_is_read() {
     let kept = kept_version(2);
@@ -236,7 +236,7 @@ fn a_history_of_version_2_is_read() {
     fs::remove_file(copy).unwrap();
 }
 
-/// Anything that a column may hold.
+/// Any value of a column.
 fn garbage() -> impl Strategy<Value = Value> {
     prop_oneof![
         any::<i64>().prop_map(Value::Integer),
@@ -268,7 +268,7 @@ const COLUMNS: [&str; 18] = [
     "verdict",
 ];
 
-/// The file of a history with some runs.
+/// The bytes of a history with twenty runs.
 static TWENTY_RUNS: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let path = file("twenty");
     let mut history = History::open(&path).unwrap();
@@ -285,12 +285,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn garbage_in_a_row_is_told_and_can_be_removed(column in prop::sample::select(&COLUMNS[..]), value in garbage()) {
+    fn a_row_with_garbage_is_reported_and_can_be_removed(column in prop::sample::select(&COLUMNS[..]), value in garbage()) {
         let path = file("garbage");
         let mut history = History::open(&path).unwrap();
         history.insert("log", &facts(1), "record").unwrap();
         let raw = Connection::open(&path).unwrap();
-        // What the table's types forbid does not get in.
+        // SQLite refuses values that the column's type forbids.
         if raw.execute(&format!("UPDATE runs SET {column} = ?1"), [&value]).is_ok()
             && let Err(error) = history.list(None)
         {

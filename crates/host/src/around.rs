@@ -1,21 +1,22 @@
-//! A host that is quiet while another command measures: `--quiet-host`.
+//! `--quiet-host` of other features: a quiet host while they measure.
 
 use steady_feature::{Failure, Session};
 use steady_linux::Root;
 use steady_linux::host::knobs;
 use steady_model::{Knob, KnobState};
 
-use crate::actions::{failure, is_root, not_back, root};
+use crate::actions::{failure, is_root, not_restored, root};
 use crate::flags::QuietHostFlags;
 use crate::plan::QuietPlan;
-use crate::record::DeedOutcome;
+use crate::record::AttemptOutcome;
 use crate::run::{HostError, QuietHost, Restored};
 
-/// With `--quiet-host`, makes the host quiet, does the work and puts the host back, whatever came of the work. Without it, does
-/// the work after a line on what could be quieter, unless `say_nothing`. Returns the exit status of the work.
+/// With `--quiet-host`, makes the host quiet, does the work and restores the host, whether or not the work succeeded.
+/// Without it, prints one line about what could be quieter (unless `say_nothing`) and does the work. Returns the exit
+/// status of the work.
 ///
 /// # Errors
-/// Those of the work; the host could not be made quiet or put back.
+/// The work failed, or the host could not be made quiet or restored.
 pub fn around(
     flags: &QuietHostFlags,
     say_nothing: bool,
@@ -31,29 +32,29 @@ pub fn around(
     }
     let quiet = QuietHost::begin(&root, &QuietPlan::of(&[], &[]), None).map_err(failure)?;
     if !say_nothing {
-        session.notice(&done(&quiet));
+        session.notice(&summary_of(&quiet));
     }
     let worked = work(session);
-    let back = tell(quiet.end(), session);
+    let back = report_failures(quiet.end(), session);
     match worked {
         Ok(status) => back.map(|()| status),
         failed => failed,
     }
 }
 
-/// What was done to the host, on one line.
-fn done(quiet: &QuietHost) -> String {
+/// Says in one line what was set.
+fn summary_of(quiet: &QuietHost) -> String {
     let applied = quiet.applied();
     let mut set: Vec<Knob> = Vec::new();
-    for deed in applied.set.iter().filter(|deed| deed.outcome == DeedOutcome::Set) {
-        if !set.contains(&deed.name) {
-            set.push(deed.name);
+    for attempt in applied.set.iter().filter(|attempt| attempt.outcome == AttemptOutcome::Set) {
+        if !set.contains(&attempt.name) {
+            set.push(attempt.name);
         }
     }
     let left: Vec<Knob> = applied.left.iter().map(|left| left.name).collect();
     let mut text = match set.is_empty() {
-        true => "nothing of this host could be made quieter".to_owned(),
-        false => format!("this host is quiet meanwhile: {}", names(&set)),
+        true => "no knob of this host could be set".to_owned(),
+        false => format!("this host is quiet during the run: {}", names(&set)),
     };
     if !left.is_empty() {
         let who = if is_root() { "" } else { " by this user" };
@@ -62,27 +63,27 @@ fn done(quiet: &QuietHost) -> String {
     text
 }
 
-/// Tells what could not be put back.
-fn tell(restored: Result<Restored, HostError>, session: &dyn Session) -> Result<(), Failure> {
+/// Reports what could not be restored.
+fn report_failures(restored: Result<Restored, HostError>, session: &dyn Session) -> Result<(), Failure> {
     let restored = restored.map_err(|error| {
         session.notice(&error.to_string());
-        not_back()
+        not_restored()
     })?;
     restored.notes.iter().for_each(|note| session.notice(note));
-    let left: Vec<_> = restored.deeds.iter().filter(|deed| deed.outcome.failed()).collect();
-    for deed in &left {
-        let why = deed.outcome.reason().unwrap_or_default();
+    let left: Vec<_> = restored.attempts.iter().filter(|attempt| attempt.outcome.failed()).collect();
+    for attempt in &left {
+        let why = attempt.outcome.reason().unwrap_or_default();
         session.notice(&format!(
-            "{} was not put back: {} is {}: {why}",
-            deed.name.name(),
-            deed.file,
-            deed.outcome.name()
+            "{} was not restored: {}: {} ({why})",
+            attempt.name.name(),
+            attempt.file,
+            attempt.outcome.name()
         ));
     }
-    if left.is_empty() { Ok(()) } else { Err(not_back()) }
+    if left.is_empty() { Ok(()) } else { Err(not_restored()) }
 }
 
-/// What could be quieter, on one line; nothing where nothing could that moves every program's speed.
+/// Says in one line what could be quieter. Returns `None` if that is no knob that affects the speed of every program.
 fn hint(root: &Root) -> Option<String> {
     let noisy: Vec<KnobState> = Knob::ALL
         .into_iter()
@@ -97,7 +98,7 @@ fn hint(root: &Root) -> Option<String> {
     let settable = of(&|state| state.settable.is_ok());
     if !settable.is_empty() {
         let names = names(&settable);
-        return Some(format!("this host can be made quieter ({names}): --quiet-host, or see steady host status"));
+        return Some(format!("this host can be made quieter ({names}): use --quiet-host, or see steady host status"));
     }
     let barred = of(&|state| state.quiet_value.is_ok() && state.settable.is_err());
     (!barred.is_empty() && !is_root())

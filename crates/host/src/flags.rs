@@ -1,4 +1,4 @@
-//! The options of `steady host`, and those by which others have a host made quiet.
+//! The options of `steady host`, and `--quiet-host` of other features.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,37 +9,37 @@ use steady_model::Knob;
 
 const EXAMPLES: &str = "\
 Examples:
-  What makes this host noisy, what of it can be set, and what is that worth?
+  What makes this host noisy, what can be set, and what is that worth?
       steady host status
-  Make it quiet; then put back exactly what was there
+  Make the host quiet; later, restore exactly what was there
       sudo steady host quiet
       sudo steady host restore
-  Quiet for one command only, whatever becomes of it
+  Make it quiet for one command only, however that command ends
       sudo steady host quiet -- ./bench.sh
-  Some knobs only; all but some
+  Set only some knobs; set all except some
       sudo steady host quiet --only governor,turbo
       sudo steady host quiet --except smt,caches -- ./bench.sh
-  The same addresses on every run, for this command and not for the host
+  Use the same addresses in every run of one command; do not change the host
       steady host quiet --only aslr -- ./prog
 
-Knobs: turbo, governor, epp, min-frequency, smt, aslr (only if it is named),
-nmi-watchdog, perf-sample-rate, irq-affinity, thp, swap, caches. What was
-there is written to /var/lib/steady-host/host.json before anything is changed.
+Knobs: turbo, governor, epp, min-frequency, smt, aslr (only with --only),
+nmi-watchdog, perf-sample-rate, irq-affinity, thp, swap, caches. The original
+values are written to /var/lib/steady-host/host.json before the first change.
 
 Exit status:
-  0    done
-  1    not all of what was asked for could be set or put back
+  0    success
+  1    some requested knobs could not be set or restored
   2    wrong usage
-  125  steady itself failed; nothing was changed, unless it says so
+  125  steady itself failed; nothing was changed, unless the message says so
 Exit status of 'steady host quiet -- COMMAND':
   that of the command; if a signal ended it, steady ends by the same signal
   (128 + n in a shell)
-  125  steady itself failed, wrong usage included, or could not put the host
-       back
+  125  steady itself failed (wrong usage included), or could not restore the
+       host
   126  the command cannot be executed
-  127  there is no such command";
+  127  the command does not exist";
 
-/// The options of `steady host`.
+/// The parsed options of `steady host`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct HostFlags {
@@ -47,21 +47,21 @@ pub(crate) struct HostFlags {
     pub(crate) command: HostCommands,
 }
 
-/// What to do with the host.
+/// The subcommands of `steady host`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum HostCommands {
-    /// Tell how quiet it is, what can be set and what that is worth
+    /// Report how quiet the host is, what can be set, and what that is worth
     Status(HostStatusFlags),
-    /// Set what may be set; with a command, put it back afterwards
+    /// Set what can be set; with a command, restore it when the command ends
     Quiet(HostQuietFlags),
-    /// Put back exactly what was there
+    /// Restore exactly what was there
     Restore(HostRestoreFlags),
 }
 
-/// The options of `steady host status`.
+/// The parsed options of `steady host status`.
 #[derive(Debug, Args)]
 pub(crate) struct HostStatusFlags {
-    /// Do not read the rulers, which takes a second
+    /// Do not measure noise with rulers, which takes one second
     #[arg(long)]
     pub(crate) no_rulers: bool,
 
@@ -72,15 +72,15 @@ pub(crate) struct HostStatusFlags {
     pub(crate) output: OutputFlags,
 }
 
-/// The options of `steady host quiet`.
+/// The parsed options of `steady host quiet`.
 #[derive(Debug, Args)]
 #[command(override_usage = "steady host quiet [OPTIONS] [-- COMMAND...]")]
 pub(crate) struct HostQuietFlags {
-    /// Only these knobs: turbo,governor
+    /// Set only these knobs, for example turbo,governor
     #[arg(long, value_name = "KNOB,...", value_delimiter = ',', value_parser = knob)]
     pub(crate) only: Vec<Knob>,
 
-    /// All knobs but these
+    /// Set all knobs except these
     #[arg(long, value_name = "KNOB,...", value_delimiter = ',', value_parser = knob)]
     pub(crate) except: Vec<Knob>,
 
@@ -90,19 +90,19 @@ pub(crate) struct HostQuietFlags {
     #[command(flatten)]
     pub(crate) output: OutputFlags,
 
-    /// Be killed after so many steps, for tests of that
+    /// For tests: kill this process after so many steps
     #[arg(long, hide = true, value_name = "STEPS")]
     pub(crate) die_at: Option<u32>,
 
-    /// The command and its words, behind --
+    /// The command to run, with its arguments, after --
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) words: Vec<OsString>,
 }
 
-/// The options of `steady host restore`.
+/// The parsed options of `steady host restore`.
 #[derive(Debug, Args)]
 pub(crate) struct HostRestoreFlags {
-    /// Put back what somebody else has changed meanwhile, too
+    /// Also restore what other programs have changed while the host was quiet
     #[arg(long)]
     pub(crate) force: bool,
 
@@ -112,35 +112,35 @@ pub(crate) struct HostRestoreFlags {
     #[command(flatten)]
     pub(crate) output: OutputFlags,
 
-    /// Be killed after so many steps, for tests of that
+    /// For tests: kill this process after so many steps
     #[arg(long, hide = true, value_name = "STEPS")]
     pub(crate) die_at: Option<u32>,
 }
 
-/// Where the host is.
+/// The option `--root`, the root directory of the host's files.
 #[derive(Debug, Args)]
 pub(crate) struct RootFlag {
-    /// Read and write the /proc and /sys below this folder, a copy, and journal there
+    /// Read and write copies of /proc and /sys below this directory, and keep the journal there
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub(crate) root: PathBuf,
 }
 
-/// What commands that measure do about the host.
+/// The option `--quiet-host` of features that measure.
 #[derive(Debug, Args)]
 pub struct QuietHostFlags {
-    /// Make the host quiet meanwhile, as `steady host quiet` does, and put it back
+    /// Make the host quiet during the run, as `steady host quiet` does, and restore it afterwards
     #[arg(long)]
     pub quiet_host: bool,
 
-    /// The same of a copy of /proc and /sys, for tests
+    /// For tests: copies of /proc and /sys to use with --quiet-host
     #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
     pub host_root: PathBuf,
 }
 
-/// A knob by its name.
+/// Parses the name of a knob.
 fn knob(name: &str) -> Result<Knob, String> {
     Knob::named(name).ok_or_else(|| {
         let names: Vec<&str> = Knob::ALL.into_iter().map(Knob::name).collect();
-        format!("there are {}", names.join(", "))
+        format!("the knobs are {}", names.join(", "))
     })
 }

@@ -1,4 +1,4 @@
-//! `steady host`: how quiet a host is, making it quiet, putting it back exactly.
+//! `steady host`: reports how quiet a host is, makes it quiet, and restores it exactly.
 #![forbid(unsafe_code)]
 
 mod actions;
@@ -20,13 +20,14 @@ use flags::{HostCommands, HostFlags};
 pub use around::around;
 pub use flags::QuietHostFlags;
 pub use record::{
-    Deed, DeedOutcome, HostQuestion, HostRecord, JournalFacts, KnobRecord, LeftKnob, QuietRun, RulerSpread, SCHEMA,
+    Attempt, AttemptOutcome, HostQuestion, HostRecord, JournalFacts, KnobRecord, LeftKnob, QuietRun, RulerSpread,
+    SCHEMA,
 };
 
-/// The feature.
+/// The feature `host`, for the table of features in `steady_cli`.
 pub const FEATURE: Feature = Feature {
     name: "host",
-    about: "How quiet this host is; make it quiet, and put it back exactly",
+    about: "Report how quiet this host is, make it quiet, and restore it exactly",
     flags: Feature::flags_of::<HostFlags>,
     run,
     status: Status::of_words,
@@ -44,13 +45,13 @@ fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
     }
 }
 
-/// The whole life of the process that keeps a host quiet.
+/// Entry point of the guard process, which keeps a host quiet.
 fn guard(_: &mut dyn Iterator<Item = OsString>) -> ExitCode {
     run::serve();
     ExitCode::SUCCESS
 }
 
-/// The whole life of the guardian of a command on a quiet host.
+/// Entry point of the guardian of a command on a quiet host.
 fn attend(words: &mut dyn Iterator<Item = OsString>) -> ExitCode {
     run::attend(words);
     ExitCode::SUCCESS

@@ -1,4 +1,4 @@
-//! What is reported of a host: how it is, what was set and what was put back.
+//! The record of a host: its state, what was set and what was restored.
 
 use std::borrow::Cow;
 
@@ -11,40 +11,40 @@ use steady_render::json::Schema;
 /// The schema of [`HostRecord`] in JSON.
 pub const SCHEMA: Schema = Schema { name: "steady.host/1", what: "a host" };
 
-/// A host, and what was done to it. Its fields are those of its JSON.
+/// The state of a host, and what was done to it. Its fields are those of its JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct HostRecord {
-    /// What was asked for.
+    /// The subcommand that was run.
     pub kind: HostQuestion,
-    /// When it was asked for.
+    /// Time of day at which it started.
     #[serde(with = "steady_render::timestamp")]
     #[schemars(with = "String")]
     pub started: Timestamp,
-    /// The machine.
+    /// The host that it ran on.
     pub host: Host,
-    /// Whether this user is root.
+    /// Whether `steady` ran as root.
     pub is_root: bool,
-    /// Whether everything that was asked for was done; set by [`HostRecord::completed`].
+    /// Whether everything that was requested was done; set by [`HostRecord::completed`].
     pub complete: bool,
-    /// The knobs: as they are, or as they were before something was done.
+    /// The knobs, as they were before any change.
     pub knobs: Vec<KnobRecord>,
-    /// What else matters; of a status only.
+    /// Other conditions that affect measurements; for a status only.
     pub conditions: Vec<ConditionState>,
-    /// How far apart rulers read over a second.
+    /// Spread of the readings of each ruler over one second.
     pub spreads: Reading<Vec<RulerSpread>>,
-    /// What was set.
-    pub set: Vec<Deed>,
-    /// Knobs that were wanted and left as they are.
+    /// The files that were set, or should have been.
+    pub set: Vec<Attempt>,
+    /// Knobs that were requested but not set.
     pub left: Vec<LeftKnob>,
-    /// What was put back.
-    pub restored: Vec<Deed>,
+    /// The files that were restored, or should have been.
+    pub restored: Vec<Attempt>,
     /// The command that ran while the host was quiet.
     pub run: Option<QuietRun>,
-    /// What the journal holds now; nothing where there is none.
+    /// Summary of the journal, now; null without a reason if there is no journal.
     pub journal: Reading<Option<JournalFacts>>,
-    /// What else there is to know: a journal that is void, a command that was killed.
+    /// Further notes, for example about a void journal or a command that was killed.
     pub notes: Vec<String>,
-    /// The command line that would do as root what this user may not do. In text, Markdown and HTML only.
+    /// The command line with which root could do what this user may not. In text, Markdown and HTML only.
     #[serde(skip)]
     pub as_root: String,
 }
@@ -58,38 +58,38 @@ impl HostRecord {
     }
 }
 
-/// What was asked for.
+/// A subcommand of `steady host`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HostQuestion {
-    /// A report of how quiet the host is.
+    /// Report how quiet the host is.
     Status,
-    /// To make it quiet.
+    /// Make the host quiet.
     Quiet,
-    /// To put it back.
+    /// Restore the original values.
     Restore,
 }
 
-/// A knob as it was found, and what setting it is worth. A knob may stand for many files, such as one for each CPU.
+/// The state of a knob, and what setting it is worth. A knob can have many files, for example one for each CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct KnobRecord {
-    /// Which.
+    /// Name of the knob.
     pub name: Knob,
-    /// Its value, in short; of several files that differ, all that there are.
+    /// Its value, shortened. If its files differ, all different values.
     pub value: Reading<String>,
-    /// The value that steadies.
+    /// The value with the least noise.
     pub quiet_value: Reading<String>,
-    /// Whether it has that value.
+    /// Whether it has this value.
     pub is_quiet: bool,
-    /// Whether it can be set here.
+    /// Whether it can be set on this host by this user.
     pub settable: bool,
-    /// Why it cannot be set here.
+    /// Why it cannot be set.
     pub reason: Option<String>,
-    /// What setting it is worth, in one line.
+    /// The effect of setting it, in one line.
     pub worth: &'static str,
-    /// Who says so.
+    /// The publication that describes this effect.
     pub source: &'static str,
-    /// How many files it stands for.
+    /// Number of its files.
     pub files: usize,
 }
 
@@ -110,92 +110,93 @@ impl From<KnobState> for KnobRecord {
     }
 }
 
-/// How far the readings of one ruler lay apart.
+/// Spread of the readings of one ruler.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RulerSpread {
-    /// The ruler.
+    /// The resource that the ruler measures.
     pub ruler: Resource,
-    /// How many readings there were.
+    /// Number of the readings.
     pub readings: usize,
-    /// Their interquartile range over their median.
+    /// Interquartile range of the readings, divided by their median.
     pub spread_ratio: f64,
-    /// Their range over their median.
+    /// Range of the readings, divided by their median.
     pub range_ratio: f64,
 }
 
-/// What was done about one file of a knob.
+/// An attempt to set or restore one file of a knob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Deed {
-    /// The knob.
+pub struct Attempt {
+    /// Name of the knob.
     pub name: Knob,
-    /// The file.
+    /// Path of the file, from the root directory.
     pub file: String,
-    /// What was in it before.
+    /// Content of the file before.
     pub from: String,
-    /// What it was to become.
+    /// Content that it should get.
     pub to: String,
-    /// What came of it.
+    /// Result of the attempt.
     #[serde(flatten)]
-    pub outcome: DeedOutcome,
+    pub outcome: AttemptOutcome,
 }
 
-/// What was done about one file. In JSON two fields: `outcome`, and `reason`, which may be null.
+/// Result of an attempt to set or restore a file. In JSON, these are two fields: `outcome`, and `reason`, which may be
+/// null.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "outcome", content = "reason", rename_all = "snake_case")]
-pub enum DeedOutcome {
-    /// It was set.
+pub enum AttemptOutcome {
+    /// The file was set.
     Set,
-    /// It had that value already.
+    /// The file had that value already.
     Same,
-    /// It could not be set or put back: why.
+    /// The file could not be set or restored, with the reason.
     Refused(String),
-    /// What was there before is there again.
+    /// The original value was restored.
     Restored,
-    /// It had been put back already.
+    /// The file had its original value already.
     WasBack,
-    /// Somebody else has changed it, so it was left: what it is now.
+    /// Another program had changed the file, so it was left; with its value.
     Foreign(String),
-    /// Somebody else had changed it, and it was put back all the same: what it was.
+    /// Another program had changed the file, and `--force` restored it; with the value of that program.
     Forced(String),
-    /// It is not there any more: why.
+    /// The file no longer exists or has no value, with the reason.
     Gone(String),
 }
 
-impl DeedOutcome {
-    /// Its name in reports.
+impl AttemptOutcome {
+    /// Returns its name in JSON and CSV.
     pub fn name(&self) -> &'static str {
         match self {
-            DeedOutcome::Set => "set",
-            DeedOutcome::Same => "same",
-            DeedOutcome::Refused(_) => "refused",
-            DeedOutcome::Restored => "restored",
-            DeedOutcome::WasBack => "was_back",
-            DeedOutcome::Foreign(_) => "foreign",
-            DeedOutcome::Forced(_) => "forced",
-            DeedOutcome::Gone(_) => "gone",
+            AttemptOutcome::Set => "set",
+            AttemptOutcome::Same => "same",
+            AttemptOutcome::Refused(_) => "refused",
+            AttemptOutcome::Restored => "restored",
+            AttemptOutcome::WasBack => "was_back",
+            AttemptOutcome::Foreign(_) => "foreign",
+            AttemptOutcome::Forced(_) => "forced",
+            AttemptOutcome::Gone(_) => "gone",
         }
     }
 
-    /// What there is to say of it.
+    /// Returns the reason or the value that comes with it.
     pub fn reason(&self) -> Option<&str> {
         match self {
-            DeedOutcome::Refused(text)
-            | DeedOutcome::Foreign(text)
-            | DeedOutcome::Forced(text)
-            | DeedOutcome::Gone(text) => Some(text),
-            DeedOutcome::Set | DeedOutcome::Same | DeedOutcome::Restored | DeedOutcome::WasBack => None,
+            AttemptOutcome::Refused(text)
+            | AttemptOutcome::Foreign(text)
+            | AttemptOutcome::Forced(text)
+            | AttemptOutcome::Gone(text) => Some(text),
+            AttemptOutcome::Set | AttemptOutcome::Same | AttemptOutcome::Restored | AttemptOutcome::WasBack => None,
         }
     }
 
-    /// Whether the file does not have the value that it was meant to get.
+    /// Returns whether the file does not have the value that it should have.
     pub(crate) fn failed(&self) -> bool {
-        matches!(self, DeedOutcome::Refused(_) | DeedOutcome::Foreign(_) | DeedOutcome::Gone(_))
+        matches!(self, AttemptOutcome::Refused(_) | AttemptOutcome::Foreign(_) | AttemptOutcome::Gone(_))
     }
 }
 
-impl JsonSchema for DeedOutcome {
+impl JsonSchema for AttemptOutcome {
     fn schema_name() -> Cow<'static, str> {
-        "DeedOutcome".into()
+        "AttemptOutcome".into()
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> JsonSchemaValue {
@@ -208,29 +209,31 @@ impl JsonSchema for DeedOutcome {
     }
 }
 
-impl Serialize for DeedOutcome {
-    /// Writes null where there is no reason; a derived implementation would leave the field out.
+impl Serialize for AttemptOutcome {
+    /// Writes null if there is no reason; a derived implementation would omit the field.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("DeedOutcome", 2)?;
+        let mut fields = serializer.serialize_struct("AttemptOutcome", 2)?;
         fields.serialize_field("outcome", self.name())?;
         fields.serialize_field("reason", &self.reason())?;
         fields.end()
     }
 }
 
-/// Whether all files were set or put back, interrupts that refuse aside.
-pub(crate) fn are_done(deeds: &[Deed]) -> bool {
+/// Returns whether all files were set or restored. Interrupts that the kernel refuses to move do not count.
+pub(crate) fn are_done(attempts: &[Attempt]) -> bool {
     // Most machines have interrupts that cannot be moved.
-    let matters = |deed: &&Deed| deed.name != Knob::IrqAffinity || !matches!(deed.outcome, DeedOutcome::Refused(_));
-    !deeds.iter().filter(matters).any(|deed| deed.outcome.failed())
+    let matters = |attempt: &&Attempt| {
+        attempt.name != Knob::IrqAffinity || !matches!(attempt.outcome, AttemptOutcome::Refused(_))
+    };
+    !attempts.iter().filter(matters).any(|attempt| attempt.outcome.failed())
 }
 
-/// A knob that was wanted and left as it is.
+/// A knob that was requested but not set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftKnob {
-    /// Which.
+    /// Name of the knob.
     pub name: Knob,
-    /// Why.
+    /// Why it was not set.
     pub reason: String,
 }
 
@@ -239,64 +242,66 @@ pub struct LeftKnob {
 pub struct QuietRun {
     /// The command as typed.
     pub command: String,
-    /// How it ended.
+    /// How the command ended: exit status or signal.
     pub ended: Outcome,
-    /// From its start to its end.
+    /// Wall time from its start to its end.
     pub wall_seconds: Nanos,
-    /// Whether its addresses were not drawn; absent where that was asked for and refused.
+    /// Whether address space layout randomisation was off for the command. Absent if that was requested and failed.
     pub fixed_addresses: Reading<bool>,
-    /// Processes that it left behind, and that were ended.
+    /// Number of processes that the command left behind, and that were killed.
     pub left_behind: u32,
 }
 
 /// A summary of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct JournalFacts {
-    /// Its file.
+    /// Path of the journal.
     pub file: String,
-    /// When this host was first made quiet.
+    /// Time of day at which this host was first made quiet.
     #[serde(with = "steady_render::timestamp")]
     #[schemars(with = "String")]
     pub since: Timestamp,
-    /// The knobs whose originals it holds.
+    /// The knobs whose original values it contains.
     pub knobs: Vec<Knob>,
-    /// How many commands run on it now.
+    /// Number of running commands for which the host is quiet.
     pub running: usize,
-    /// Whether it is to stay quiet until somebody restores it.
+    /// Whether the host stays quiet until `steady host restore`.
     pub stays: bool,
 }
 
-/// What setting a knob is worth, in one line, and who says so.
+/// Returns the effect of setting a knob, in one line, and the publication that describes it.
 fn worth(knob: Knob) -> (&'static str, &'static str) {
     match knob {
         Knob::Turbo => (
-            "the clock does not rise above its nominal rate while the CPU is cool and few cores are busy",
+            "the clock rate does not exceed the nominal one when the CPU is cool and few cores are busy",
             "LLVM, Benchmarking tips; pyperf, Tune the system",
         ),
         Knob::Governor => (
-            "the clock does not follow the load of the moments before",
+            "the clock rate does not depend on the recent load",
             "Linux, admin-guide/pm/cpufreq; LLVM, Benchmarking tips",
         ),
-        Knob::Epp => {
-            ("a CPU that chooses its own clock does not save energy with it", "Linux, admin-guide/pm/intel_pstate")
-        }
-        Knob::MinFrequency => ("the clock does not fall while a run waits", "pyperf, Tune the system"),
-        Knob::Smt => ("nobody shares a core with a run", "LLVM, Benchmarking tips"),
+        Knob::Epp => (
+            "a CPU that chooses its own clock rate does not lower it to save energy",
+            "Linux, admin-guide/pm/intel_pstate",
+        ),
+        Knob::MinFrequency => ("the clock rate does not fall while a run waits", "pyperf, Tune the system"),
+        Knob::Smt => ("no other thread shares the core of a run", "LLVM, Benchmarking tips"),
         Knob::Aslr => (
-            "every run has the same addresses, whose luck is then in every run: left unless it is named",
+            "all runs have the same addresses, so a lucky layout affects all of them: set only if named",
             "Mytkowicz and others, ASPLOS 2009; LLVM, Benchmarking tips",
         ),
-        Knob::NmiWatchdog => {
-            ("no interrupt looks for CPUs that hang, and its counter is free", "Linux, admin-guide/lockup-watchdogs")
-        }
-        Knob::PerfSampleRate => ("samplers interrupt no more than once a second", "pyperf, Tune the system"),
+        Knob::NmiWatchdog => (
+            "no interrupts check for hung CPUs, and a hardware counter becomes free",
+            "Linux, admin-guide/lockup-watchdogs",
+        ),
+        Knob::PerfSampleRate => ("sampling profilers interrupt at most once a second", "pyperf, Tune the system"),
         Knob::IrqAffinity => (
-            "devices interrupt other CPUs than the two that duets run on",
+            "devices interrupt CPUs other than the two that duets run on",
             "Linux, core-api/irq/irq-affinity; pyperf, Tune the system",
         ),
-        Knob::Thp => ("no huge pages are made in the midst of a run", "Linux, admin-guide/mm/transhuge"),
-        Knob::Swap => ("a run's memory is put on disk last of all", "Linux, admin-guide/sysctl/vm"),
-        Knob::Caches => ("what is measured begins with no file in memory", "Linux, admin-guide/sysctl/vm"),
+        Knob::Thp => ("the kernel assembles no huge pages during a run", "Linux, admin-guide/mm/transhuge"),
+        Knob::Swap => ("the kernel swaps the memory of a run only as a last resort", "Linux, admin-guide/sysctl/vm"),
+        Knob::Caches => ("runs start with no files in the page cache", "Linux, admin-guide/sysctl/vm"),
     }
 }
 
@@ -305,23 +310,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deeds_pass_between_processes() {
+    fn attempts_are_read_back_from_json_unchanged() {
         let why = || "why".to_owned();
         let outcomes = [
-            DeedOutcome::Set,
-            DeedOutcome::Same,
-            DeedOutcome::Refused(why()),
-            DeedOutcome::Restored,
-            DeedOutcome::WasBack,
-            DeedOutcome::Foreign(why()),
-            DeedOutcome::Forced(why()),
-            DeedOutcome::Gone(why()),
+            AttemptOutcome::Set,
+            AttemptOutcome::Same,
+            AttemptOutcome::Refused(why()),
+            AttemptOutcome::Restored,
+            AttemptOutcome::WasBack,
+            AttemptOutcome::Foreign(why()),
+            AttemptOutcome::Forced(why()),
+            AttemptOutcome::Gone(why()),
         ];
         for outcome in outcomes {
-            let deed = Deed { name: Knob::Swap, file: "f".into(), from: "60\n".into(), to: "1".into(), outcome };
-            let text = serde_json::to_string(&deed).unwrap();
-            assert!(text.contains(&format!("\"outcome\":\"{}\",\"reason\":", deed.outcome.name())), "{text}");
-            assert_eq!(serde_json::from_str::<Deed>(&text).unwrap(), deed);
+            let attempt = Attempt { name: Knob::Swap, file: "f".into(), from: "60\n".into(), to: "1".into(), outcome };
+            let text = serde_json::to_string(&attempt).unwrap();
+            assert!(text.contains(&format!("\"outcome\":\"{}\",\"reason\":", attempt.outcome.name())), "{text}");
+            assert_eq!(serde_json::from_str::<Attempt>(&text).unwrap(), attempt);
         }
     }
 }

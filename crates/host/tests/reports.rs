@@ -1,4 +1,5 @@
-//! A host and its knobs in every form, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test` rewrites them.
+//! Reports on hosts in every format, compared with golden files in `testdata/reports`. `STEADY_BLESS=1 cargo test`
+//! rewrites the golden files.
 
 use serde_json::Value;
 use steady_feature::Report;
@@ -23,9 +24,9 @@ fn missing(knob: Knob, why: &str) -> KnobState {
 fn knobs(settable: &Reading<()>) -> Vec<KnobRecord> {
     let may = || settable.clone();
     let turned_off = KnobState {
-        quiet_value: absent("it was switched off for good when the kernel was started (forceoff)"),
+        quiet_value: absent("the kernel was started with SMT switched off for good (forceoff)"),
         is_quiet: true,
-        settable: absent("it was switched off for good when the kernel was started (forceoff)"),
+        settable: absent("the kernel was started with SMT switched off for good (forceoff)"),
         ..knob(Knob::Smt, "forceoff", "off", Ok(()), 1)
     };
     let states = [
@@ -52,7 +53,7 @@ fn conditions() -> Vec<ConditionState> {
         state(Condition::Power, Ok("battery"), true),
         state(Condition::Throttling, Ok("17 times since boot, on the core with the most"), true),
         state(Condition::IsolatedCpus, Ok("none"), false),
-        state(Condition::Steal, absent("the hypervisor has told of no stolen time since boot"), false),
+        state(Condition::Steal, absent("the hypervisor has reported no stolen time since boot"), false),
         state(
             Condition::Wakers,
             Ok("cron (starts programs), irqbalance (moves interrupts), timers apt-daily, fstrim"),
@@ -82,7 +83,7 @@ fn report(kind: HostQuestion) -> HostRecord {
         as_root: "sudo steady host quiet".to_owned(),
         knobs: knobs(&Ok(())),
         conditions: Vec::new(),
-        spreads: absent("it is read for the status alone"),
+        spreads: absent("only steady host status reads rulers"),
         set: Vec::new(),
         left: Vec::new(),
         restored: Vec::new(),
@@ -103,63 +104,64 @@ fn journal(running: usize, stays: bool) -> Reading<Option<JournalFacts>> {
     }))
 }
 
-fn deed(name: Knob, file: &str, from: &str, to: &str, outcome: DeedOutcome) -> Deed {
-    Deed { name, file: file.to_owned(), from: from.to_owned(), to: to.to_owned(), outcome }
+fn attempt(name: Knob, file: &str, from: &str, to: &str, outcome: AttemptOutcome) -> Attempt {
+    Attempt { name, file: file.to_owned(), from: from.to_owned(), to: to.to_owned(), outcome }
 }
 
-fn set() -> Vec<Deed> {
+fn set() -> Vec<Attempt> {
     let policy = |number| format!("/sys/devices/system/cpu/cpufreq/policy{number}/scaling_governor");
     let interrupt = |number| format!("/proc/irq/{number}/smp_affinity_list");
-    let refused = || DeedOutcome::Refused("Input/output error (os error 5)".to_owned());
+    let refused = || AttemptOutcome::Refused("Input/output error (os error 5)".to_owned());
     vec![
-        deed(Knob::Governor, &policy(0), "powersave\n", "performance", DeedOutcome::Set),
-        deed(Knob::Governor, &policy(1), "schedutil\n", "performance", DeedOutcome::Set),
-        deed(
+        attempt(Knob::Governor, &policy(0), "powersave\n", "performance", AttemptOutcome::Set),
+        attempt(Knob::Governor, &policy(1), "schedutil\n", "performance", AttemptOutcome::Set),
+        attempt(
             Knob::Thp,
             "/sys/kernel/mm/transparent_hugepage/enabled",
             "always [madvise] never\n",
             "never",
-            DeedOutcome::Set,
+            AttemptOutcome::Set,
         ),
-        deed(Knob::IrqAffinity, &interrupt(9), "0-7\n", "0,3", DeedOutcome::Set),
-        deed(Knob::IrqAffinity, &interrupt(16), "4\n", "0,3", refused()),
-        deed(Knob::IrqAffinity, &interrupt(17), "4\n", "0,3", refused()),
-        deed(Knob::Caches, "/proc/sys/vm/drop_caches", "kept", "3", DeedOutcome::Set),
+        attempt(Knob::IrqAffinity, &interrupt(9), "0-7\n", "0,3", AttemptOutcome::Set),
+        attempt(Knob::IrqAffinity, &interrupt(16), "4\n", "0,3", refused()),
+        attempt(Knob::IrqAffinity, &interrupt(17), "4\n", "0,3", refused()),
+        attempt(Knob::Caches, "/proc/sys/vm/drop_caches", "kept", "3", AttemptOutcome::Set),
     ]
 }
 
-fn restored(all: bool) -> Vec<Deed> {
-    let mut deeds = vec![
-        deed(
+fn restored(all: bool) -> Vec<Attempt> {
+    let mut attempts = vec![
+        attempt(
             Knob::Thp,
             "/sys/kernel/mm/transparent_hugepage/enabled",
             "never",
             "always [madvise] never\n",
-            DeedOutcome::Restored,
+            AttemptOutcome::Restored,
         ),
-        deed(Knob::Swap, "/proc/sys/vm/swappiness", "60\n", "60\n", DeedOutcome::WasBack),
+        attempt(Knob::Swap, "/proc/sys/vm/swappiness", "60\n", "60\n", AttemptOutcome::WasBack),
     ];
     if !all {
         let governor = "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
-        let gone =
-            DeedOutcome::Gone("/sys/devices/system/cpu/cpufreq/policy1/scaling_governor has no value now".to_owned());
-        deeds.push(deed(
+        let gone = AttemptOutcome::Gone(
+            "/sys/devices/system/cpu/cpufreq/policy1/scaling_governor has no value now".to_owned(),
+        );
+        attempts.push(attempt(
             Knob::Governor,
             governor,
             "ondemand",
             "powersave\n",
-            DeedOutcome::Foreign("ondemand".to_owned()),
+            AttemptOutcome::Foreign("ondemand".to_owned()),
         ));
-        deeds.push(deed(
+        attempts.push(attempt(
             Knob::Governor,
             "/sys/devices/system/cpu/cpufreq/policy1/scaling_governor",
             "",
             "powersave\n",
             gone,
         ));
-        deeds.push(deed(Knob::Turbo, "/sys/x", "0", "1", DeedOutcome::Forced("0".to_owned())));
+        attempts.push(attempt(Knob::Turbo, "/sys/x", "0", "1", AttemptOutcome::Forced("0".to_owned())));
     }
-    deeds
+    attempts
 }
 
 fn spread(resource: Resource, spread_ratio: f64) -> RulerSpread {
@@ -216,7 +218,13 @@ fn all() -> Vec<(&'static str, HostRecord)> {
         (
             "host-quiet-hostile",
             HostRecord {
-                set: vec![deed(Knob::Governor, HOSTILE, HOSTILE, HOSTILE, DeedOutcome::Refused(HOSTILE.to_owned()))],
+                set: vec![attempt(
+                    Knob::Governor,
+                    HOSTILE,
+                    HOSTILE,
+                    HOSTILE,
+                    AttemptOutcome::Refused(HOSTILE.to_owned()),
+                )],
                 restored: restored(false),
                 run: Some(hostile),
                 left: vec![LeftKnob { name: Knob::Smt, reason: HOSTILE.to_owned() }],
@@ -231,7 +239,7 @@ fn all() -> Vec<(&'static str, HostRecord)> {
             HostRecord {
                 restored: restored(false),
                 journal: journal(0, false),
-                notes: vec!["a command that wanted this host quiet still runs".to_owned()],
+                notes: vec!["a command that needs this host to be quiet is still running".to_owned()],
                 ..report(HostQuestion::Restore)
             },
         ),
@@ -241,17 +249,17 @@ fn all() -> Vec<(&'static str, HostRecord)> {
 }
 
 #[test]
-fn the_schema_is_as_recorded() {
-    goldens::hold_schema(&SCHEMA, description::<HostRecord>(&SCHEMA));
+fn the_schema_matches_the_golden_file() {
+    goldens::check_schema(&SCHEMA, description::<HostRecord>(&SCHEMA));
 }
 
 #[test]
-fn hosts_look_as_recorded() {
-    goldens::hold(all().into_iter().flat_map(|(name, report)| goldens::of_report(name, &report, false)));
+fn reports_match_the_golden_files() {
+    goldens::check(all().into_iter().flat_map(|(name, report)| goldens::of_report(name, &report, false)));
 }
 
 #[test]
-fn no_line_is_too_long_at_any_width() {
+fn lines_fit_every_width() {
     for (name, report) in all().into_iter().filter(|(name, _)| *name != "host-quiet-hostile") {
         let paths = text(&report, 132).contains(" /");
         if !paths {
@@ -263,7 +271,7 @@ fn no_line_is_too_long_at_any_width() {
 }
 
 #[test]
-fn names_end_nothing() {
+fn hostile_names_do_not_break_reports() {
     for (name, report) in all() {
         assert!(!shown(&report, Form::Html).contains("<script>"), "{name}");
         let text = text(&report, 80);
@@ -273,7 +281,7 @@ fn names_end_nothing() {
 }
 
 #[test]
-fn json_has_what_was_promised_and_every_absence_its_reason() {
+fn every_null_in_json_has_a_reason() {
     for (name, report) in all() {
         let json: Value = serde_json::from_str(&report.json(false)).unwrap();
         assert_eq!(
@@ -295,7 +303,7 @@ fn json_has_what_was_promised_and_every_absence_its_reason() {
 }
 
 #[test]
-fn a_report_is_complete_where_all_was_done() {
+fn a_report_is_complete_if_everything_was_done() {
     let complete: Vec<&str> = all().iter().filter(|(_, report)| report.complete).map(|(name, _)| *name).collect();
     assert_eq!(
         complete,

@@ -1,4 +1,4 @@
-//! A limited command as a document, and as a line of CSV.
+//! Report of a limited command as a document, and as a line of CSV.
 
 use steady_feature::{Record, Report};
 use steady_model::{Facts, Nanos, Outcome, RunKind};
@@ -19,32 +19,34 @@ impl Report for LimitRecord {
         csv(self)
     }
 
-    /// It has no samples.
+    /// A limited command has no samples, so the JSON is the same with and without them.
     fn json(&self, _samples: bool) -> String {
         json::text(&SCHEMA, self)
     }
 }
 
 impl Record for LimitRecord {
-    /// It is complete however the command ended: that it did is what is told.
+    /// The record is always complete: how the command ended is its result, not an error.
     fn facts(&self) -> Facts {
-        let facts = Facts::without_pairs(RunKind::Limit, (self.started, &self.host, &self.revision), summary(self));
+        let facts = Facts::new(RunKind::Limit, self.started, &self.host, &self.revision, summary(self));
         Facts { commands: vec![self.command.name.clone()], ..facts }
     }
 }
 
-/// The report: what became of the command, what it used, and where.
+/// The report: how the command ended, what it used, and on which host.
 fn document(record: &LimitRecord) -> Document {
     let command = vec![Block::Command(one_line(&record.command.name)), Block::Facts(facts(record))];
+    // The text comes after the output of the command, so it is short.
+    let [_, origin] = origin(record.started, &record.host, &record.revision);
     Document {
         subject: "Steadyhand: a command with limits".to_owned(),
         answer: vec![answer(record)],
         is_brief: true,
-        sections: vec![Section::new("The command", command), origin(record.started, &record.host, &record.revision)],
+        sections: vec![Section::new("The command", command), origin],
     }
 }
 
-/// What became of it: first what claims something, then what explains it.
+/// How the command ended. The claim comes first, then what explains it.
 fn answer(record: &LimitRecord) -> Sentence {
     let cpu_limit = time_setting(record.cpu_limit_seconds);
     let used = format!("{} of {cpu_limit} of CPU time", amount(record.cpu_seconds));
@@ -54,7 +56,7 @@ fn answer(record: &LimitRecord) -> Sentence {
                 Outcome::Exited(0) => "The command ended by itself".to_owned(),
                 Outcome::Exited(status) => format!("The command ended by itself with status{TIE}{status}"),
                 Outcome::Signalled(signal) => format!("Signal{TIE}{signal} ended the command"),
-                Outcome::TimedOut => "The command was ended".to_owned(),
+                Outcome::TimedOut => "The command was ended by a timeout".to_owned(),
             };
             (how, format!(" within its limits: {used}."))
         }
@@ -69,51 +71,57 @@ fn answer(record: &LimitRecord) -> Sentence {
         LimitOutcome::WallLimit => {
             let limit = time_setting(record.wall_limit_seconds);
             let excluded = match &record.waiting_seconds {
-                Ok(_) => "waiting for a CPU and stops not counted",
-                Err(_) => "stops not counted",
+                Ok(_) => "not counting stops and waiting for a CPU",
+                Err(_) => "not counting stops",
             };
-            ("Wall limit reached".to_owned(), format!(": {limit} had passed, {excluded}; the command used {used}."))
+            ("Wall limit reached".to_owned(), format!(": the command ran for {limit}, {excluded}; it used {used}."))
         }
     };
     let emphasis = if record.outcome == LimitOutcome::Ok { Emphasis::Same } else { Emphasis::Open };
     vec![(emphasis, claim), (Emphasis::Plain, rest)]
 }
 
-/// What it used.
+/// Times that the command used, and where they were read.
 fn facts(record: &LimitRecord) -> Vec<Fact> {
     let waited = record.waiting_seconds.as_ref().copied().unwrap_or_default();
     let counted = amount(record.wall_seconds - record.stopped_seconds - waited);
     let limit = time_setting(record.wall_limit_seconds);
-    let wall = format!("{}; {counted} of it count towards the limit of {limit}", amount(record.wall_seconds));
+    let wall = format!("{}, of which {counted} counts towards the limit of {limit}", amount(record.wall_seconds));
     let waiting = match &record.waiting_seconds {
-        Ok(waiting) => format!("{} for a CPU, which do not count", amount(*waiting)),
-        Err(absent) => format!("absent: {absent}; the wall limit counted it"),
+        Ok(waiting) => format!("{} for a CPU; does not count towards the wall limit", amount(*waiting)),
+        Err(absent) => format!("not measured: {absent}; the wall limit includes it"),
     };
     let mut facts = vec![
-        Fact::new("CPU time", format!("{}, read live from {}", amount(record.cpu_seconds), record.source.name())),
+        Fact::new(
+            "CPU time",
+            format!("{}, read from {} while the command ran", amount(record.cpu_seconds), record.source.name()),
+        ),
         Fact::new("wall time", wall),
         Fact::new("waiting", waiting),
     ];
     if record.stopped_seconds > Nanos::ZERO {
-        facts.push(Fact::new("stopped", format!("{}, which do not count", amount(record.stopped_seconds))));
+        facts.push(Fact::new(
+            "stopped",
+            format!("{} by job control; does not count towards the wall limit", amount(record.stopped_seconds)),
+        ));
     }
     facts.push(Fact::reading("steal", &record.steal_ratio, |ratio| {
-        format!("{} of the CPUs' time went to other guests of the host", percent(*ratio))
+        format!("the hypervisor gave {} of the CPUs' time to other guests", percent(*ratio))
     }));
     if record.left_behind > 0 {
         let left = count(record.left_behind as usize, "process", "processes");
-        facts.push(Fact::new("left behind", format!("{left}, ended with the command")));
+        facts.push(Fact::new("left behind", format!("{left}, killed when the command ended")));
     }
-    facts.extend(record.passed_over.iter().map(|why| Fact::new("not read from", why.as_str())));
+    facts.extend(record.passed_over.iter().map(|why| Fact::new("not used", why.as_str())));
     facts
 }
 
-/// What became of it in a few words, for a list: `cpu-limit, 5.01 s`, the CPU time that it used.
+/// Outcome and CPU time in a few words, for a list: `cpu-limit, 5.01 s`.
 pub(crate) fn summary(record: &LimitRecord) -> String {
     format!("{}, {}", record.outcome.name(), amount(record.cpu_seconds)).replace(TIE, " ")
 }
 
-/// The record as one line of CSV below a line of names, so that the lines of many can stand below one another.
+/// The record as a line of names and a line of values, so that the lines of many records can be concatenated.
 fn csv(record: &LimitRecord) -> String {
     let row = Row::new()
         .with("name", &record.command.name)

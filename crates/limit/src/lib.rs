@@ -1,4 +1,4 @@
-//! `steady limit`: a command that is ended when it has used its CPU time or wall time.
+//! `steady limit`: ends a command that has used its CPU time or wall time.
 #![forbid(unsafe_code)]
 
 mod document;
@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, FromArgMatches};
 use steady_feature::{Failure, Feature, Helper, RecordKind, Session, Status, attended};
-use steady_linux::activity::Snapshot;
+use steady_linux::activity::KernelCounters;
 use steady_linux::{Root, clock};
 use steady_model::{Outcome, RunKind};
 
@@ -21,13 +21,13 @@ use flags::LimitFlags;
 pub use plan::LimitPlan;
 pub use record::{CpuSource, LimitOutcome, LimitRecord, SCHEMA};
 
-/// What timeout(1) returns too.
+/// Exit status if a limit was reached: the same as timeout(1) returns.
 const LIMIT_REACHED: u8 = 124;
 
-/// The feature.
+/// The feature `limit`: its name, flags, records and helper process.
 pub const FEATURE: Feature = Feature {
     name: "limit",
-    about: "End a command by the CPU time that it has used, alike on an idle and on a crowded machine",
+    about: "End a command after a given CPU time, which is the same work on an idle and on a busy machine",
     flags: Feature::flags_of::<LimitFlags>,
     run,
     status: |_| Status::OfTheCommand,
@@ -35,7 +35,6 @@ pub const FEATURE: Feature = Feature {
     helpers: &[Helper { word: run::ARGUMENT, main: guard }],
 };
 
-/// Runs the command within its limits and reports it.
 fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
     let flags = LimitFlags::from_arg_matches(matches).map_err(|error| Failure::Own(error.to_string()))?;
     session.open(&flags.output(), false, Status::OfTheCommand)?;
@@ -47,7 +46,7 @@ fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
         kill_after: flags.kill_after,
     };
     let root = Root::default();
-    let (started, before) = (clock::time_of_day(), Snapshot::take(&root));
+    let (started, before) = (clock::time_of_day(), KernelCounters::read(&root));
     let ran = run::limit(&plan, &flags.words, flags.source.map(CpuSource::from))
         .map_err(|error| attended::failure(&plan.command, &error))?;
     let record = LimitRecord {
@@ -67,7 +66,7 @@ fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
         waiting_seconds: ran.waiting,
         stopped_seconds: ran.stopped,
         overshoot_seconds: ran.overshoot,
-        steal_ratio: before.until(&Snapshot::take(&root)).steal_ratio,
+        steal_ratio: before.until(&KernelCounters::read(&root)).steal_ratio,
         source: ran.source,
         passed_over: ran.passed_over,
         left_behind: ran.left_behind,
@@ -79,7 +78,7 @@ fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
     Ok(status(&record))
 }
 
-/// The command's own status, unless a limit was reached.
+/// Exit status of the command, or 124 if a limit was reached.
 fn status(record: &LimitRecord) -> u8 {
     match (record.outcome, record.ended) {
         (LimitOutcome::CpuLimit | LimitOutcome::WallLimit, _) | (_, Outcome::TimedOut) => LIMIT_REACHED,
@@ -87,7 +86,7 @@ fn status(record: &LimitRecord) -> u8 {
     }
 }
 
-/// The whole life of a guardian.
+/// Main function of a guardian process.
 fn guard(words: &mut dyn Iterator<Item = OsString>) -> ExitCode {
     run::guard(words);
     ExitCode::SUCCESS

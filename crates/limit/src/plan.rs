@@ -1,19 +1,19 @@
-//! What a command is allowed.
+//! The command and its limits.
 
 use serde::{Deserialize, Serialize};
 use steady_model::{Command, Nanos};
 
-/// What is allowed.
+/// A command and its limits, resolved from the flags.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LimitPlan {
-    /// The command.
+    /// The command to run.
     pub command: Command,
-    /// The CPU time that its whole process tree may use.
+    /// CPU time that the whole process tree may use.
     pub cpu: Nanos,
-    /// The wall time that it may use, time spent waiting for a CPU not counted, over `cpu`.
+    /// Wall limit divided by `cpu`. Time spent waiting for a CPU does not count towards the wall limit.
     pub wall_factor: f64,
-    /// How often to look; as often as exactness needs where it is not given.
+    /// Interval at which CPU time is read. Without it, CPU time is read as often as precision requires.
     pub poll: Option<Nanos>,
-    /// How long after the first signal the tree is killed.
+    /// Time between the first signal and SIGKILL.
     pub kill_after: Nanos,
 }

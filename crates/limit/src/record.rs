@@ -1,4 +1,4 @@
-//! What is kept of a limited command.
+//! The record of a limited command.
 
 use schemars::JsonSchema;
 use serde::de::Error;
@@ -15,88 +15,88 @@ pub const SCHEMA: Schema = Schema { name: "steady.limit/1", what: "a limited com
 /// A limited command that has ended. Its fields are those of its JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitRecord {
-    /// When it was begun.
+    /// Time at which the command started.
     #[serde(with = "steady_render::timestamp")]
     #[schemars(with = "String")]
     pub started: Timestamp,
-    /// The command.
+    /// The command and its arguments.
     pub command: AttendedCommand,
-    /// Where.
+    /// The machine on which the command ran.
     pub host: Host,
-    /// The git revision of the directory that it ran in.
+    /// Git revision of the working directory of the command.
     pub revision: Reading<String>,
-    /// The CPU time that its whole process tree might use.
+    /// CPU time that the whole process tree may use.
     pub cpu_limit_seconds: Nanos,
-    /// The wall time that it might use, waiting for a CPU and stops not counted, over `cpu_limit_seconds`.
+    /// Wall limit divided by `cpu_limit_seconds`. Waiting for a CPU and stops do not count.
     #[serde(deserialize_with = "positive")]
     pub wall_factor: f64,
-    /// The same as a time.
+    /// Wall limit: `wall_factor` times `cpu_limit_seconds`.
     pub wall_limit_seconds: Nanos,
-    /// How often its CPU time was read; absent where that was as often as exactness needs.
+    /// Interval at which CPU time was read; not available if it was read as often as precision requires.
     pub poll_seconds: Reading<Nanos>,
-    /// How long after SIGTERM what was left got SIGKILL.
+    /// Time between SIGTERM and SIGKILL at a limit.
     pub kill_after_seconds: Nanos,
-    /// What ended it.
+    /// Limit that was reached, or `ok` if the command ended within its limits.
     pub outcome: LimitOutcome,
-    /// How the command itself ended.
+    /// Exit status of the command, or the signal that ended it.
     pub ended: Outcome,
-    /// CPU time of the whole tree.
+    /// CPU time of the whole process tree.
     pub cpu_seconds: Nanos,
-    /// From its start to its end.
+    /// Wall time from the start of the command to its end.
     pub wall_seconds: Nanos,
-    /// Of that, time spent waiting for a CPU: it does not count towards the wall limit.
+    /// Part of the wall time spent waiting for a CPU. It does not count towards the wall limit.
     pub waiting_seconds: Reading<Nanos>,
-    /// Of that, time in which it was stopped (job control): it does not count either.
+    /// Part of the wall time in which the command was stopped (job control). It does not count towards the wall limit.
     pub stopped_seconds: Nanos,
-    /// CPU time used beyond the limit; absent where the limit was not reached.
+    /// CPU time used beyond the limit; not available if the limit was not reached.
     pub overshoot_seconds: Reading<Nanos>,
-    /// Share of the time that the hypervisor gave to other guests meanwhile.
+    /// Share of the CPU time that the hypervisor gave to other guests during the run.
     pub steal_ratio: Reading<f64>,
-    /// Where the CPU time was read while it ran.
+    /// Source from which the CPU time was read while the command ran.
     pub source: CpuSource,
-    /// Why better sources were not used, best first.
+    /// Sources that are better than the one used, best first, each with the reason why it could not be used.
     pub passed_over: Vec<String>,
-    /// Processes that it left behind, and that were ended.
+    /// Number of processes that the command left behind. They were killed.
     pub left_behind: u32,
 }
 
 impl LimitRecord {
-    /// The wall time that a plan allows.
+    /// Returns the wall time that a plan allows.
     pub fn wall_limit(plan: &LimitPlan) -> Nanos {
         Nanos::from_seconds(plan.wall_factor * plan.cpu.seconds())
     }
 
-    /// How often a plan has the CPU time read.
+    /// Returns the interval at which a plan requires the CPU time to be read.
     ///
     /// # Errors
-    /// It leaves that open.
+    /// The plan has no fixed interval.
     pub fn poll(plan: &LimitPlan) -> Reading<Nanos> {
-        plan.poll.ok_or_else(|| Absent::because("it was looked as often as exactness needs"))
+        plan.poll.ok_or_else(|| Absent::because("CPU time was read as often as precision requires"))
     }
 
-    /// The record in a JSON text, exactly as it was.
+    /// Parses a record from its JSON text.
     ///
     /// # Errors
-    /// What is wrong with it, and where; no input makes it panic.
+    /// What is wrong with the text, and where. No input makes it panic.
     pub fn read(text: &str) -> Result<Self, ReadError> {
         json::record(&SCHEMA, text)
     }
 }
 
-/// What ended a limited command.
+/// How a limited command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LimitOutcome {
     /// It ended by itself, within both limits.
     Ok,
-    /// It had used its CPU time.
+    /// It used all of its CPU time.
     CpuLimit,
-    /// It had used its wall time.
+    /// It used all of its wall time.
     WallLimit,
 }
 
 impl LimitOutcome {
-    /// Its name in reports: `ok`, `cpu-limit`, `wall-limit`.
+    /// Name of the outcome in reports: `ok`, `cpu-limit`, `wall-limit`.
     pub fn name(self) -> &'static str {
         match self {
             LimitOutcome::Ok => "ok",
@@ -106,22 +106,22 @@ impl LimitOutcome {
     }
 }
 
-/// Where the CPU time of the tree was read while it ran.
+/// Sources of the CPU time of a process tree while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CpuSource {
-    /// A control group of its own, version 2.
+    /// Control group of the command, version 2.
     CgroupV2,
-    /// A control group of its own, version 1 (cpuacct).
+    /// Control group of the command, version 1 (cpuacct).
     CgroupV1,
-    /// A task-clock event that its descendants inherit.
+    /// A perf task-clock event that descendants inherit.
     TaskClock,
-    /// The processes of the tree in /proc, one by one.
+    /// The processes of the tree in /proc, read one by one.
     Proc,
 }
 
 impl CpuSource {
-    /// What it is called: a noun.
+    /// Name of the source in reports: a noun phrase.
     pub fn name(self) -> &'static str {
         match self {
             CpuSource::CgroupV2 => "a control group (version 2)",
@@ -132,7 +132,7 @@ impl CpuSource {
     }
 }
 
-/// A finite number above zero.
+/// Deserializes a finite number above zero.
 fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     let number = f64::deserialize(deserializer)?;
     if number.is_finite() && number > 0.0 { Ok(number) } else { Err(D::Error::custom("it must be above zero")) }

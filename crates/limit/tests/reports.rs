@@ -1,4 +1,4 @@
-//! Limited commands in every form, against files in `testdata/reports`; and the way back from JSON.
+//! Reports of limited commands in all formats, compared with files in `testdata/reports`; and reading JSON back.
 
 use proptest::prelude::*;
 use steady_feature::Report;
@@ -10,7 +10,7 @@ use steady_render::json::description;
 use steady_testing::goldens::{self, shown, text};
 use steady_testing::made::{builder, seconds};
 
-/// A solver that used all of its CPU time while something else used the machine.
+/// A solver that used all of its CPU time while other programs used the machine.
 fn cpu() -> LimitRecord {
     LimitRecord {
         started: Timestamp(1_795_171_242),
@@ -24,7 +24,7 @@ fn cpu() -> LimitRecord {
         cpu_limit_seconds: seconds(5.0),
         wall_factor: 4.0,
         wall_limit_seconds: seconds(20.0),
-        poll_seconds: Err(Absent::because("it was looked as often as exactness needs")),
+        poll_seconds: Err(Absent::because("CPU time was read as often as precision requires")),
         kill_after_seconds: seconds(1.0),
         outcome: LimitOutcome::CpuLimit,
         ended: Outcome::Signalled(15),
@@ -55,7 +55,7 @@ fn ok() -> LimitRecord {
 }
 
 fn wall() -> LimitRecord {
-    let why = "a control group of its own cannot be made: permission denied";
+    let why = "cannot create a control group for the command: permission denied";
     LimitRecord {
         poll_seconds: Ok(seconds(1.0)),
         outcome: LimitOutcome::WallLimit,
@@ -64,7 +64,7 @@ fn wall() -> LimitRecord {
         wall_seconds: seconds(21.004),
         waiting_seconds: Err(Absent::because("the kernel keeps no scheduling statistics (CONFIG_SCHED_INFO)")),
         overshoot_seconds: Err(Absent::because("the limit was not reached")),
-        steal_ratio: Err(Absent::because("the hypervisor has told of no stolen time since boot")),
+        steal_ratio: Err(Absent::because("the hypervisor has reported no stolen time since boot")),
         revision: Err(Absent::because("not a git repository")),
         source: CpuSource::Proc,
         passed_over: vec![
@@ -80,28 +80,28 @@ fn all() -> [(&'static str, LimitRecord); 3] {
 }
 
 #[test]
-fn reports_look_as_recorded() {
+fn reports_match_golden_files() {
     let files = all().into_iter().flat_map(|(name, record)| {
         let text = (format!("{name}.80.txt"), text(&record, 80));
         std::iter::once(text).chain(goldens::exports(name, &record, false))
     });
-    goldens::hold(files);
+    goldens::check(files);
 }
 
 #[test]
-fn the_schema_is_as_recorded() {
-    goldens::hold_schema(&SCHEMA, description::<LimitRecord>(&SCHEMA));
+fn schema_matches_golden_file() {
+    goldens::check_schema(&SCHEMA, description::<LimitRecord>(&SCHEMA));
 }
 
 #[test]
-fn no_line_is_too_long_at_any_width() {
+fn lines_fit_every_width() {
     for (name, record) in all() {
         goldens::lines_fit(name, |width| text(&record, width));
     }
 }
 
 #[test]
-fn names_stay_text() {
+fn names_are_escaped() {
     let mut record = cpu();
     record.command.name = "echo '<script>' | \u{1b}[31m".to_owned();
     assert!(!shown(&record, Form::Html).contains("<script>"));
@@ -110,14 +110,14 @@ fn names_stay_text() {
 }
 
 #[test]
-fn json_comes_back_as_it_was() {
+fn json_round_trips() {
     for (name, record) in all() {
         assert_eq!(LimitRecord::read(&record.json(false)), Ok(record), "{name}");
     }
 }
 
 #[test]
-fn what_is_broken_is_refused_with_its_place() {
+fn invalid_json_is_rejected_with_its_field() {
     let text = cpu().json(false);
     let broken = |from: &str, to: &str| LimitRecord::read(&text.replacen(from, to, 1)).unwrap_err().to_string();
     assert!(broken("steady.limit/1", "steady.compare/1").contains("a limited command"));
@@ -131,15 +131,21 @@ fn what_is_broken_is_refused_with_its_place() {
 
 proptest! {
     #[test]
-    fn any_time_comes_back(cpu_time in 0u64..1 << 52, wall in 0u64..1 << 52, waiting in 0u64..1 << 52, factor in 1.0f64..1e6) {
+    fn any_time_round_trips(
+        cpu_time in 0u64..1 << 52,
+        wall in 0u64..1 << 52,
+        waiting in 0u64..1 << 52,
+        factor in 1.0f64..1e6,
+    ) {
         let mut record = cpu();
         record.wall_factor = factor;
-        (record.cpu_seconds, record.wall_seconds, record.waiting_seconds) = (Nanos(cpu_time), Nanos(wall), Ok(Nanos(waiting)));
+        (record.cpu_seconds, record.wall_seconds) = (Nanos(cpu_time), Nanos(wall));
+        record.waiting_seconds = Ok(Nanos(waiting));
         prop_assert_eq!(LimitRecord::read(&record.json(false)), Ok(record));
     }
 
     #[test]
-    fn no_text_makes_it_panic(text in "\\PC*", cut in 0usize..2000) {
+    fn no_text_makes_read_panic(text in "\\PC*", cut in 0usize..2000) {
         let _ = LimitRecord::read(&text);
         let whole = wall().json(false);
         let _ = LimitRecord::read(whole.get(..cut).unwrap_or(&whole));

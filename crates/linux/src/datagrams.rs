@@ -1,11 +1,11 @@
-//! Datagrams, read in batches from a socket that does not wait.
+//! Receives datagrams in batches, without waiting.
 
 use std::io;
 use std::os::fd::AsFd;
 
 use crate::sys;
 
-/// Room for some datagrams.
+/// A buffer for a batch of datagrams.
 #[derive(Debug)]
 pub struct Datagrams {
     buffer: Vec<u8>,
@@ -14,16 +14,16 @@ pub struct Datagrams {
 }
 
 impl Datagrams {
-    /// Room for `many` datagrams of `longest` bytes each.
+    /// Makes a buffer for `many` datagrams of at most `longest` bytes each.
     pub fn new(many: usize, longest: usize) -> Self {
         Datagrams { buffer: vec![0; many * longest], lengths: vec![None; many], received: 0 }
     }
 
-    /// Receives what waits, in place of what was received before; how many that is, 0 where nothing does. More may wait where it
-    /// is as many as there is room for.
+    /// Receives the datagrams that are queued, and overwrites the previous batch. Returns their number, 0 if there are
+    /// none. If the batch is full, more datagrams may be queued.
     ///
     /// # Errors
-    /// What recvmmsg(2) says.
+    /// The error of recvmmsg(2).
     pub fn receive(&mut self, socket: impl AsFd) -> io::Result<usize> {
         self.received = match sys::receive(socket, &mut self.buffer, &mut self.lengths) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
@@ -33,7 +33,7 @@ impl Datagrams {
         Ok(self.received)
     }
 
-    /// What was received last; `None` stands for one that was too long.
+    /// Returns the datagrams of the last batch; `None` is one that was longer than the buffer allows.
     pub fn all(&self) -> impl Iterator<Item = Option<&[u8]>> {
         let longest = self.buffer.len() / self.lengths.len().max(1);
         let pieces = self.buffer.chunks_exact(longest.max(1)).zip(&self.lengths).take(self.received);
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn datagrams_come_one_by_one_and_none_is_waited_for() {
+    fn datagrams_are_received_in_order_without_waiting() {
         let (ours, theirs) = UnixDatagram::pair().unwrap();
         let mut room = Datagrams::new(3, 8);
         assert_eq!(room.receive(&ours).unwrap(), 0);

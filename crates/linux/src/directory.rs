@@ -1,14 +1,17 @@
 //! Directories that other users cannot write to, and files in them.
 //!
-//! A program that creates, replaces or locks files by path trusts every directory on that path. [`Directory`] checks this
-//! trust while it walks the path, one component at a time, and then works relative to the open directory, so that nobody
-//! can put another file or a symbolic link in the way between the check and the use.
+//! A program that creates, replaces or locks files by path trusts every directory on that path. [`Directory`] checks
+//! this trust while it walks the path, one component at a time. Afterwards it works relative to the open directory. No
+//! other user can then put a symbolic link in place of a component between the check and the use.
 //!
-//! A component is trusted if it belongs to root, to this process's effective user or to the owner of the directory where
-//! the walk begins, and if nobody else may write to it. A group may write to it if it is root's or has the number of that
-//! user, as the private groups of users have on most distributions. A directory with the sticky bit, such as `/tmp`, may
-//! be on the way, since nobody can rename or remove what others have there; it cannot be the last one, since everybody
-//! can create files in it.
+//! A component is trusted if both conditions hold:
+//!
+//! - It belongs to root, to this process's effective user, or to the owner of the directory where the walk starts.
+//! - No other user may write to it. A group may write to it if its number is 0 or equals the user's number. Most
+//!   distributions give each user such a private group.
+//!
+//! A directory with the sticky bit, such as `/tmp`, may be on the way: users cannot rename or remove the entries of
+//! others in it. It cannot be the last component, because everybody can create files in it.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -29,9 +32,9 @@ use thiserror::Error;
 use crate::clock;
 use crate::private::{close_to_others, make_own_file};
 
-/// Symbolic links on one path, as many as the kernel follows.
+/// Maximum number of symbolic links on one path: the same as in the kernel.
 const LINKS: u32 = 40;
-/// How often a lock that another process holds is tried again.
+/// Time between two attempts to get a lock that another process holds.
 const LOCK_STEP: Duration = Duration::from_millis(20);
 const STICKY: u32 = 0o1000;
 const OTHERS_WRITE: u32 = 0o002;
@@ -45,23 +48,23 @@ pub enum DirectoryError {
     Untrusted {
         /// The component that is not trusted.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason why it is not trusted.
         why: String,
     },
     /// Another process holds a lock.
     #[error("'{}' is locked by {holder}", .path.display())]
     Locked {
-        /// The lock's file.
+        /// Path of the lock file.
         path: PathBuf,
-        /// The process that holds it, as far as known.
+        /// The process that holds the lock, if known.
         holder: String,
     },
-    /// What the system says.
+    /// The error of a system call.
     #[error("'{}': {error}", .path.display())]
     System {
-        /// The file or directory.
+        /// Path of the file or directory.
         path: PathBuf,
-        /// The error.
+        /// The error that the system call returned.
         error: io::Error,
     },
 }
@@ -75,7 +78,7 @@ impl DirectoryError {
         DirectoryError::System { path: path.to_owned(), error: error.into() }
     }
 
-    /// Whether a component of the path does not exist.
+    /// Returns whether a component of the path does not exist.
     pub fn is_missing(&self) -> bool {
         matches!(self, DirectoryError::System { error, .. } if error.kind() == io::ErrorKind::NotFound)
     }
@@ -90,7 +93,7 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Opens the directory at `path`, walking from the root directory, or from the working directory's path.
+    /// Opens the directory at `path`. The walk starts at the root directory; a relative path is made absolute first.
     ///
     /// # Errors
     /// [`DirectoryError`]
@@ -98,7 +101,7 @@ impl Directory {
         Walk::from_root()?.finish(&absolute(path)?, None)
     }
 
-    /// Opens the directory at `path`, and creates the components that are missing with `mode`, less the umask.
+    /// Opens the directory at `path`. Creates missing components with `mode`, which the umask restricts.
     ///
     /// # Errors
     /// [`DirectoryError`]
@@ -106,7 +109,7 @@ impl Directory {
         Walk::from_root()?.finish(&absolute(path)?, Some(mode))
     }
 
-    /// Opens the directory at `path` below `base`, which the caller trusts with all above it.
+    /// Opens the directory at `path` below `base`. The caller trusts `base` and all directories above it.
     ///
     /// # Errors
     /// [`DirectoryError`]
@@ -114,7 +117,8 @@ impl Directory {
         Walk::from(base)?.finish(path, None)
     }
 
-    /// As [`Directory::open_below`]; creates the components that are missing with `mode`, less the umask.
+    /// Opens a directory as [`Directory::open_below`] does. Creates missing components with `mode`, which the umask
+    /// restricts.
     ///
     /// # Errors
     /// [`DirectoryError`]
@@ -122,8 +126,9 @@ impl Directory {
         Walk::from(base)?.finish(path, Some(mode))
     }
 
-    /// Opens a directory below `base` that any user may own and write to, without following symbolic links; the directories
-    /// above it are verified as by [`Directory::open_below`]. For files that prove by themselves whose they are.
+    /// Opens a directory below `base` that any user may own and write to, without following symbolic links. The
+    /// directories above it are verified as in [`Directory::open_below`]. Use it for files whose content proves who
+    /// wrote them.
     ///
     /// # Errors
     /// [`DirectoryError`]
@@ -139,8 +144,8 @@ impl Directory {
         Ok(Directory { handle, path, trust })
     }
 
-    /// The directory that holds the file at `path`, and the file's name in it; a symbolic link at `path` that this user
-    /// or root has made is followed. The file need not exist; missing directories are created with `mode`.
+    /// Returns the directory of the file at `path`, and the file's name in it. Follows a symbolic link at `path` that
+    /// belongs to a trusted user. The file need not exist. Creates missing directories with `mode`.
     ///
     /// # Errors
     /// [`DirectoryError`]
@@ -161,12 +166,12 @@ impl Directory {
         Err(DirectoryError::system(&path, Errno::LOOP))
     }
 
-    /// The path, without symbolic links.
+    /// Path of the directory, without symbolic links.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads the file `name`; `None` where there is none. It must be what [`Directory::check_file`] verifies.
+    /// Reads the file `name`; `None` if there is none. It must pass the checks of [`Directory::check_file`].
     ///
     /// # Errors
     /// [`DirectoryError`]
@@ -183,18 +188,19 @@ impl Directory {
         Ok(Some(bytes))
     }
 
-    /// Replaces the file `name` by one with these bytes and this mode, without a moment at which it is not whole. With
-    /// `durable` it is on the disk before `before_it_counts` is called and the name is changed, and so is the name after.
+    /// Replaces the file `name` atomically by a file with these bytes and this mode. Calls `before_rename` before the
+    /// file is renamed. With `durable`, the content is written to the disk before that call, and the new name at the
+    /// end.
     ///
     /// # Errors
-    /// What the system calls say. The file is the one before.
+    /// The error of a system call. The old file is then unchanged, unless only the last write to the disk failed.
     pub fn replace(
         &self,
         name: impl AsRef<OsStr>,
         bytes: &[u8],
         mode: u32,
         durable: bool,
-        before_it_counts: impl FnOnce(),
+        before_rename: impl FnOnce(),
     ) -> io::Result<()> {
         let name = name.as_ref();
         let mut unfinished = name.to_owned();
@@ -208,21 +214,21 @@ impl Directory {
             if durable { file.sync_all() } else { Ok(()) }
         };
         let written = write().and_then(|()| {
-            before_it_counts();
+            before_rename();
             self.rename(&unfinished, name)?;
             if durable { self.sync() } else { Ok(()) }
         });
         if written.is_err() {
-            // It is in nobody's way but the disk's.
+            // A file that cannot be removed only uses space on the disk.
             let _ = self.remove(&unfinished);
         }
         written
     }
 
-    /// Renames a file of this directory.
+    /// Renames a file within this directory.
     ///
     /// # Errors
-    /// What renameat(2) says.
+    /// The error of renameat(2).
     pub fn rename(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> io::Result<()> {
         Ok(renameat(&self.handle, from.as_ref(), &self.handle, to.as_ref())?)
     }
@@ -230,7 +236,7 @@ impl Directory {
     /// Removes the file `name`, if there is one.
     ///
     /// # Errors
-    /// What unlinkat(2) says.
+    /// The error of unlinkat(2).
     pub fn remove(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         match unlinkat(&self.handle, name.as_ref(), AtFlags::empty()) {
             Err(Errno::NOENT) => Ok(()),
@@ -238,15 +244,15 @@ impl Directory {
         }
     }
 
-    /// Has the names in it written to the disk.
+    /// Writes the names in this directory to the disk.
     ///
     /// # Errors
-    /// What fsync(2) says.
+    /// The error of fsync(2).
     pub fn sync(&self) -> io::Result<()> {
         Ok(fsync(&self.handle)?)
     }
 
-    /// Verifies that the file `name`, if there is one, is a regular file of this user or of root with no other name.
+    /// Verifies that the file `name`, if there is one, is a regular file of a trusted user with only one name.
     ///
     /// # Errors
     /// [`DirectoryError`]
@@ -257,27 +263,28 @@ impl Directory {
         }
     }
 
-    /// Makes the file `name` for this user alone (0600) where there is none. See [`own_file`](crate::private::own_file).
+    /// Creates the file `name` for this user only (0600), if it does not exist. See
+    /// [`own_file`](crate::private::own_file).
     ///
     /// # Errors
-    /// As mknodat(2), but for EEXIST.
+    /// The error of mknodat(2), except EEXIST.
     pub fn make_own_file(&self, name: &OsStr) -> Result<(), DirectoryError> {
         make_own_file(&self.handle, name).map_err(|error| DirectoryError::system(&self.path.join(name), error))
     }
 
-    /// Takes from other users what rights they have to the file `name`, if it is this user's.
+    /// Removes the permissions of other users from the file `name`, if it belongs to this user.
     ///
     /// # Errors
-    /// As chmod(2).
+    /// The error of chmod(2).
     pub fn close_to_others(&self, name: &OsStr) -> Result<(), DirectoryError> {
         close_to_others(&self.handle, name).map_err(|error| DirectoryError::system(&self.path.join(name), error))
     }
 
-    /// Locks the file `name`, which is created where it is missing, and waits for that as long as `patience`. Only this
-    /// user can open the file, so that nobody else can hold the lock.
+    /// Locks the file `name`, and waits for the lock for up to `patience`. Creates the file if it does not exist. Only
+    /// this user can open the file, so no other user can hold the lock.
     ///
     /// # Errors
-    /// [`DirectoryError::Locked`] where another process still holds it.
+    /// [`DirectoryError::Locked`] if another process still holds the lock.
     pub fn lock(&self, name: &OsStr, patience: Duration) -> Result<Lock, DirectoryError> {
         let path = self.path.join(name);
         let failed = |error: Errno| DirectoryError::system(&path, error);
@@ -298,10 +305,11 @@ impl Directory {
                 }
                 locked => locked.map_err(failed)?,
             }
-            // The process that had it may have removed it in between: then this is a lock that nobody else sees.
+            // The previous holder may have removed the file in between. Then this lock is on a file that no other
+            // process can find.
             let now = self.stat(name)?;
             if now.is_some_and(|now| (now.st_dev, now.st_ino) == (opened.st_dev, opened.st_ino)) {
-                // Earlier versions let others open it.
+                // Earlier versions created the file with permissions for other users.
                 let _ = fchmod(&file, Mode::from_raw_mode(0o600));
                 let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
                 return Ok(Lock { directory: handle, name: name.to_owned(), _file: file });
@@ -328,32 +336,32 @@ impl Directory {
         }
     }
 
-    /// The target of a symbolic link, if its owner is trusted.
+    /// Returns the target of a symbolic link if its owner is trusted.
     fn follow(&self, name: &OsStr, found: &Stat) -> Result<PathBuf, DirectoryError> {
         follow(&self.handle, name, found, &self.path.join(name), self.trust)
     }
 }
 
-/// A file that this process has locked. It is removed when this is dropped, and the lock with it.
+/// A file that this process has locked. When this is dropped, the file is removed and the lock released.
 #[derive(Debug)]
 pub struct Lock {
     directory: OwnedFd,
     name: OsString,
-    // The lock is held through this descriptor.
+    // This descriptor holds the lock.
     _file: File,
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // One that stays can be locked again.
+        // A file that cannot be removed can be locked again.
         let _ = unlinkat(&self.directory, &self.name, AtFlags::empty());
     }
 }
 
-/// Never through a symbolic link, and not for programs that are started.
+/// Flags for opening files: do not follow a symbolic link, and close the file in programs that are started.
 const SAFE: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC);
 
-/// The process that wrote its number into a lock's file.
+/// Returns the process that wrote its id into the lock file.
 fn holder(file: &mut File) -> String {
     let mut text = String::new();
     let read = file.take(32).read_to_string(&mut text);
@@ -371,12 +379,12 @@ fn absolute(path: &Path) -> Result<PathBuf, DirectoryError> {
     std::path::absolute(path).map_err(|error| DirectoryError::system(path, error))
 }
 
-/// The users who are trusted.
+/// The trusted users, in addition to root.
 #[derive(Clone, Copy, Debug)]
 struct Trust {
     own: u32,
-    /// The owner of the directory where the walk begins. It could replace everything below anyway; in a user namespace
-    /// root's files may belong to a number of their own.
+    /// The owner of the directory where the walk starts. This user could replace everything below it anyway. In a user
+    /// namespace, root's files may belong to another user number.
     base: u32,
 }
 
@@ -402,7 +410,7 @@ impl Trust {
     }
 }
 
-/// A walk along a path.
+/// State of a walk along a path.
 struct Walk {
     handle: OwnedFd,
     path: PathBuf,
@@ -423,7 +431,7 @@ impl Walk {
         Ok(Walk { handle, path: base.to_owned(), trust })
     }
 
-    /// Walks to the end of `path`; missing directories are created with the mode in `create`.
+    /// Walks to the end of `path`. Creates missing directories with the mode in `create`.
     fn finish(mut self, path: &Path, create: Option<u32>) -> Result<Directory, DirectoryError> {
         let mut left: VecDeque<OsString> = names(path).collect();
         let mut links = 0;
@@ -461,10 +469,10 @@ impl Walk {
         let here = self.path.clone();
         let failed = |error: Errno| DirectoryError::system(&here, error);
         self.trust.directory(&here, &fstat(&self.handle).map_err(failed)?, true)?;
-        // What was opened to walk through cannot be synchronised.
+        // The handle of the walk is an O_PATH descriptor, on which fsync(2) fails.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let handle = match openat(&self.handle, ".", flags, Mode::empty()) {
-            // A directory that may be entered and not be listed.
+            // The directory may be entered but not listed.
             Err(Errno::ACCESS) => self.handle,
             opened => opened.map_err(failed)?,
         };
@@ -473,17 +481,18 @@ impl Walk {
 
     fn make(&self, name: &OsStr, mode: u32) -> rustix::io::Result<()> {
         match mkdirat(&self.handle, name, Mode::from_raw_mode(mode)) {
-            // Another process was faster.
+            // Another process created it first.
             Err(Errno::EXIST) => Ok(()),
             made => made,
         }?;
-        // The directory must outlive a crash as the files in it do; where it cannot be listed, it cannot be synchronised.
+        // Write the new name to the disk, because the files in the directory must survive a crash. A directory that
+        // cannot be listed cannot be written to the disk.
         let _ = openat(&self.handle, ".", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).and_then(fsync);
         Ok(())
     }
 }
 
-/// Directories on the way need not be readable.
+/// Flags for directories on the way, which need not be readable.
 const STEP: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 fn follow(handle: &OwnedFd, name: &OsStr, found: &Stat, at: &Path, trust: Trust) -> Result<PathBuf, DirectoryError> {
@@ -492,7 +501,7 @@ fn follow(handle: &OwnedFd, name: &OsStr, found: &Stat, at: &Path, trust: Trust)
     Ok(PathBuf::from(OsStr::from_bytes(target.as_bytes())))
 }
 
-/// The names on a path, `..` included.
+/// Returns the names on a path, including `..`.
 fn names(path: &Path) -> impl DoubleEndedIterator<Item = OsString> {
     path.components().filter_map(|component| match component {
         Component::Normal(name) => Some(name.to_owned()),
@@ -508,7 +517,7 @@ mod tests {
 
     use super::*;
 
-    /// The user `nobody`.
+    /// User id of `nobody`.
     const NOBODY: u32 = 65_534;
 
     fn scratch(name: &str) -> PathBuf {
@@ -531,7 +540,7 @@ mod tests {
             fs::create_dir(&path).unwrap();
             fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
             assert_eq!(Directory::open(&path).is_ok(), is_trusted, "{mode:o}");
-            // On the way, the sticky bit keeps others from replacing what is below.
+            // With the sticky bit on a directory on the way, others cannot replace what is below it.
             let below = Directory::create(&path.join("below"), 0o700);
             assert_eq!(below.is_ok(), is_trusted || mode & STICKY != 0, "{mode:o}");
         }
@@ -568,7 +577,7 @@ mod tests {
             let why = why(Directory::open(&base.join(name)));
             assert!(why.contains(says), "{name}: {why}");
         }
-        assert!(Directory::open_below(&base.join("theirs"), Path::new("below")).is_ok(), "who is trusted is named");
+        assert!(Directory::open_below(&base.join("theirs"), Path::new("below")).is_ok(), "the caller trusts the base");
         fs::remove_dir_all(base).unwrap();
     }
 
@@ -579,7 +588,7 @@ mod tests {
         fs::write(&victim, "precious").unwrap();
         symlink(&victim, base.join("file.new")).unwrap();
         symlink(&victim, base.join("file")).unwrap();
-        assert!(directory.read("file").is_err(), "a link");
+        assert!(directory.read("file").is_err(), "symbolic links are refused");
         directory.replace("file", b"new", 0o644, true, || ()).unwrap();
         assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
         assert_eq!(directory.read("file").unwrap().unwrap(), b"new");
@@ -589,7 +598,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_is_for_its_owner_alone_and_names_who_holds_it() {
+    fn a_lock_is_private_and_names_its_holder() {
         let base = scratch("lock");
         let directory = Directory::open(&base).unwrap();
         let lock = |patience: u64| directory.lock("it.lock".as_ref(), Duration::from_millis(patience));
@@ -601,7 +610,7 @@ mod tests {
         assert!(!base.join("it.lock").exists());
         drop(lock(0).unwrap());
         symlink("/dev/null", base.join("it.lock")).unwrap();
-        assert!(lock(0).is_err(), "a link");
+        assert!(lock(0).is_err(), "symbolic links are refused");
         fs::remove_dir_all(base).unwrap();
     }
 

@@ -1,4 +1,4 @@
-//! The machine as reports name it.
+//! Description of the machine for reports.
 
 mod conditions;
 pub mod knobs;
@@ -11,10 +11,10 @@ use steady_model::{Absent, Host, Reading};
 
 use crate::{Root, cgroup, procfs, topology};
 
-/// Looks at the machine: its name, kernel, CPUs, memory, and the limits on this process.
+/// Collects the name, kernel, CPUs and memory of the machine, and the limits on this process.
 ///
-/// Where the CPUs that are online cannot be told, those that may be used are counted, and the other way round; with
-/// neither, the one CPU that this runs on.
+/// If the number of online CPUs is not available, the number of allowed CPUs is used instead, and vice versa. If
+/// neither is available, the count is 1.
 pub fn probe(root: &Root) -> Host {
     let online = topology::online_cpus(root).map(|cpus| cpus.len());
     let allowed = topology::allowed_cpus(root).map(|cpus| cpus.len());
@@ -31,7 +31,7 @@ pub fn probe(root: &Root) -> Host {
     }
 }
 
-/// The names in a directory, in order; none where it cannot be read.
+/// Returns the names in a directory, sorted; none if the directory cannot be read.
 fn entries_of(root: &Root, directory: &str) -> Vec<String> {
     let read = std::fs::read_dir(root.path(directory));
     let names = read.into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -40,7 +40,7 @@ fn entries_of(root: &Root, directory: &str) -> Vec<String> {
     names
 }
 
-/// The identity of this boot: another one each time the kernel starts.
+/// Returns the identifier of this boot. It changes each time the kernel starts.
 ///
 /// Source: `/proc/sys/kernel/random/boot_id` (proc_sys_kernel(5)).
 pub fn boot_id(root: &Root) -> Reading<String> {
@@ -53,7 +53,7 @@ mod tests {
     use crate::trees::{UNSOUND, tree};
 
     #[test]
-    fn a_container_is_told_from_its_host() {
+    fn limits_of_a_container_are_found() {
         let host = probe(&tree("container-v2"));
         assert_eq!((host.cpus_online, host.cpus_allowed), (64, 64));
         assert_eq!(host.cpu_quota.unwrap().unwrap().cpus(), 1.5);
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_made_up() {
+    fn broken_trees_give_no_values() {
         for unsound in UNSOUND {
             let host = probe(&tree(unsound));
             assert!(host.cpu_model.is_err() && host.memory.is_err() && host.cpu_quota.is_err(), "{unsound}");
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_boot_has_an_identity() {
+    fn a_boot_has_an_identifier() {
         assert_eq!(boot_id(&tree("vm")).unwrap(), "5d3ec2a1-5b8c-4a52-9d0e-0b6f6c7a8e11");
         assert!(boot_id(&tree("missing")).is_err());
         assert_eq!(boot_id(&Root::default()).unwrap().len(), 36);

@@ -1,7 +1,8 @@
-//! Instruments on Linux: clocks, the files of `/proc` and `/sys`, control groups, CPU topology and processes.
+//! Instruments for Linux: clocks, the files of `/proc` and `/sys`, control groups, CPU topology, counters and
+//! processes.
 //!
-//! Readers take a [`Root`], so that they can be tested on recorded trees; what cannot be read is a
-//! [`Reading`](steady_model::Reading) with the reason, never zero.
+//! Functions that read files take a [`Root`], so that tests can run them on recorded trees. A value that cannot be read
+//! is a [`Reading`](steady_model::Reading) with the reason, never zero.
 
 pub mod activity;
 pub mod cgroup;

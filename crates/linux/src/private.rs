@@ -1,7 +1,8 @@
-//! Directories that only this user can write to, and the removal of trees in them.
+//! Directories that only this user can write to, and removal of trees in them.
 //!
-//! Every step is relative to an open descriptor (openat2(2), unlinkat(2)). A symbolic link is removed and never followed, and
-//! nothing below a mount point is touched, so that a removal cannot leave the directory that it began in.
+//! Every step is relative to an open descriptor (openat2(2), unlinkat(2)). Symbolic links are removed but never
+//! followed, and nothing below a mount point is removed. Therefore a removal stays within the directory where it
+//! starts.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -12,12 +13,12 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
-/// The file that marks a tree. It is removed last, so that a tree whose removal was cut short is still marked.
+/// The file that marks a tree. It is removed last, so a partly removed tree still has its mark.
 pub const MARK: &str = "lock";
 
 /// Write permission for the group and for others.
 const OTHERS_WRITE: u32 = 0o022;
-/// Symbolic links on one path, as many as the kernel follows.
+/// Maximum number of symbolic links on one path: the same as in the kernel.
 const LINKS: u32 = 40;
 /// All permissions of the group and of others.
 const OTHERS: u32 = 0o077;
@@ -30,13 +31,13 @@ impl PrivateDirectory {
     /// Opens a directory.
     ///
     /// # Errors
-    /// If the last part of the path is a symbolic link or no directory, or if another user owns the directory or may write
-    /// to it.
+    /// The last component of the path is a symbolic link or not a directory, or another user owns the directory or may
+    /// write to it.
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = rustix::fs::openat(CWD, path, flags, Mode::empty());
         Self::verified(directory.map_err(|error| match error {
-            Errno::LOOP | Errno::NOTDIR => io::Error::other("it is not a directory"),
+            Errno::LOOP | Errno::NOTDIR => io::Error::other("not a directory"),
             error => error.into(),
         })?)
     }
@@ -44,7 +45,7 @@ impl PrivateDirectory {
     /// Opens a directory in this one, on the same mount.
     ///
     /// # Errors
-    /// As [`PrivateDirectory::open`], and if `name` is a mount point.
+    /// As [`PrivateDirectory::open`]; also if `name` is a mount point.
     pub fn open_in(&self, name: &OsStr) -> io::Result<Self> {
         Self::verified(open_below(self.0.as_fd(), name)?)
     }
@@ -53,30 +54,30 @@ impl PrivateDirectory {
         if is_ours(&rustix::fs::fstat(&directory)?) {
             Ok(PrivateDirectory(directory))
         } else {
-            Err(io::Error::other("it is not a directory that only this user may write to"))
+            Err(io::Error::other("not a directory that only this user may write to"))
         }
     }
 
-    /// The names in it, without `.` and `..`.
+    /// Returns the names in the directory, without `.` and `..`.
     ///
     /// # Errors
-    /// As getdents64(2).
+    /// The error of getdents64(2).
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         names(self.0.as_fd())
     }
 
-    /// The content of a regular file of this user in it, if it has no more than `longest` bytes.
+    /// Returns the content of a regular file of this user in the directory, if it has at most `longest` bytes.
     ///
     /// # Errors
-    /// If there is no such file, or if another user owns it or may write to it.
+    /// There is no such file, it is too long, or another user owns it or may write to it.
     pub fn read(&self, name: &OsStr, longest: usize) -> io::Result<Vec<u8>> {
-        // A FIFO would block without NONBLOCK.
+        // Without NONBLOCK, opening a FIFO would block.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = rustix::fs::openat(&self.0, name, flags, Mode::empty())?;
         let found = rustix::fs::fstat(&file)?;
         let is_short = u64::try_from(found.st_size).is_ok_and(|size| size <= longest as u64);
         if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile || !is_ours(&found) || !is_short {
-            return Err(io::Error::other("it is not a short file that only this user may write to"));
+            return Err(io::Error::other("not a short file that only this user may write to"));
         }
         let mut bytes = vec![0; longest];
         let length = rustix::io::read(&file, &mut bytes[..])?;
@@ -84,10 +85,10 @@ impl PrivateDirectory {
         Ok(bytes)
     }
 
-    /// Removes what has this name, with all that is below it. Returns without an error if there is nothing.
+    /// Removes the entry `name` and everything below it. Returns without an error if it does not exist.
     ///
     /// # Errors
-    /// As unlinkat(2). EXDEV for a mount point: neither it nor anything below it is removed.
+    /// The error of unlinkat(2). EXDEV for a mount point, of which nothing is removed.
     pub fn remove_tree(&self, name: &OsStr) -> io::Result<()> {
         remove(self.0.as_fd(), name)
     }
@@ -99,11 +100,11 @@ impl AsFd for PrivateDirectory {
     }
 }
 
-/// Removes a directory of this user and all that is below it. Returns without an error if there is nothing.
+/// Removes a directory of this user and everything below it. Returns without an error if it does not exist.
 ///
 /// # Errors
-/// If the path leads to a symbolic link, a mount point, or a directory that another user owns or may write to; nothing is removed
-/// then. Otherwise as unlinkat(2).
+/// The path is a symbolic link, a mount point, or a directory that another user owns or may write to; nothing is
+/// removed then. Otherwise the error of unlinkat(2).
 pub fn remove_own_tree(path: &Path) -> io::Result<()> {
     let Some(name) = path.file_name() else { return Err(io::ErrorKind::InvalidInput.into()) };
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -117,24 +118,24 @@ pub fn remove_own_tree(path: &Path) -> io::Result<()> {
         Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::Directory && is_ours(&found) => {
             remove(parent.as_fd(), name)
         }
-        Ok(_) => Err(io::Error::other("it is not a directory that only this user may write to")),
+        Ok(_) => Err(io::Error::other("not a directory that only this user may write to")),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Creates a regular file with mode 0600 if there is none. Removes the rights of other users from an existing file of this user: a
-/// user who can open a file, even only for reading, can lock it (fcntl(2)) and prevent its owner from writing. A symbolic link
-/// at the end of the path is followed.
+/// Creates a regular file with mode 0600 if it does not exist. Removes the permissions of other users from an existing
+/// file of this user. A user who can open a file, even only for reading, can lock it (fcntl(2)) and prevent its owner
+/// from writing. A symbolic link at the end of the path is followed.
 ///
-/// An existing file is not opened: closing it would release the locks that this process holds on it.
+/// An existing file is not opened, because closing it would release the locks that this process holds on it.
 ///
 /// # Errors
-/// What the system calls say. What is there is usable all the same.
+/// The error of a system call. An existing file can still be used.
 pub fn own_file(path: &Path) -> io::Result<()> {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
         match std::fs::read_link(&path) {
-            // Where this is absolute it is all of it.
+            // An absolute target replaces the whole path.
             Ok(target) => path = path.parent().unwrap_or(Path::new("")).join(target),
             Err(_) => {
                 make_own_file(CWD, path.as_os_str())?;
@@ -145,11 +146,11 @@ pub fn own_file(path: &Path) -> io::Result<()> {
     Err(Errno::LOOP.into())
 }
 
-/// Makes a regular file for this user alone, unless there is something of that name.
+/// Creates a regular file for this user only, unless the name exists.
 pub(crate) fn make_own_file(directory: impl AsFd, name: &OsStr) -> Result<(), Errno> {
     let mode = Mode::RUSR | Mode::WUSR;
     let made = match rustix::fs::mknodat(directory.as_fd(), name, FileType::RegularFile, mode, 0) {
-        // File systems and sandboxes that do not know the call.
+        // Some file systems and sandboxes do not support this call.
         Err(Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP) => {
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             rustix::fs::openat(directory, name, flags, mode).map(drop)
@@ -159,11 +160,11 @@ pub(crate) fn make_own_file(directory: impl AsFd, name: &OsStr) -> Result<(), Er
     if made == Err(Errno::EXIST) { Ok(()) } else { made }
 }
 
-/// Takes from other users what rights they have to a regular file of this user. Another file, or none, is left as it is. The file is
-/// not opened, and no symbolic link is followed.
+/// Removes the permissions of other users from a regular file of this user. Does nothing if the file does not exist or
+/// is of another kind or user. It does not open the file or follow a symbolic link.
 ///
 /// # Errors
-/// As openat(2) and chmod(2); it stays as it is then.
+/// The error of openat(2) or chmod(2). The file is then unchanged.
 pub fn close_to_others(directory: impl AsFd, name: impl AsRef<OsStr>) -> io::Result<()> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = match rustix::fs::openat(directory, name.as_ref(), flags, Mode::empty()) {
@@ -176,7 +177,7 @@ pub fn close_to_others(directory: impl AsFd, name: impl AsRef<OsStr>) -> io::Res
         return Ok(());
     }
     let own = Mode::from_raw_mode(found.st_mode & 0o700);
-    // The file itself, whatever has its name by now.
+    // Change the file that was checked, even if its name belongs to another file by now.
     Ok(rustix::fs::chmod(format!("/proc/self/fd/{}", file.as_raw_fd()), own)?)
 }
 
@@ -184,12 +185,12 @@ fn is_ours(found: &Stat) -> bool {
     found.st_uid == rustix::process::geteuid().as_raw() && found.st_mode & OTHERS_WRITE == 0
 }
 
-/// Opens a directory in another one: no symbolic link, no mount point.
+/// Opens a directory in another one. Symbolic links and mount points are errors.
 fn open_below(parent: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let inside = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
     match rustix::fs::openat2(parent, name, flags, Mode::empty(), inside) {
-        // Kernels before 5.6, and sandboxes that do not know the call.
+        // Kernels before 5.6 and some sandboxes do not support this call.
         Err(Errno::NOSYS | Errno::PERM) => {
             let directory = rustix::fs::openat(parent, name, flags, Mode::empty())?;
             let same = rustix::fs::fstat(&directory)?.st_dev == rustix::fs::fstat(parent)?.st_dev;
@@ -214,7 +215,7 @@ fn remove(parent: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
     let directory = match open_below(parent, name) {
         Err(Errno::NOENT) => return Ok(()),
         Err(Errno::NOTDIR | Errno::LOOP) => return unlink(parent, name, AtFlags::empty()),
-        // It may forbid its owner to read it.
+        // The directory may forbid its owner to read it.
         Err(Errno::ACCESS) => {
             permit(parent, name)?;
             open_below(parent, name)?
@@ -229,7 +230,7 @@ fn remove(parent: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
     unlink(parent, name, AtFlags::REMOVEDIR)
 }
 
-/// Removes an entry of a directory, which may forbid its owner to change it.
+/// Removes an entry of a directory that may forbid its owner to change it.
 fn remove_entry(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
     match remove(directory, name) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -247,8 +248,8 @@ fn unlink(parent: BorrowedFd<'_>, name: &OsStr, flags: AtFlags) -> io::Result<()
     }
 }
 
-/// Gives the owner all rights to a directory in another one. A descriptor of a directory that cannot be read has no fchmod(2),
-/// so the link to it in `/proc` is used.
+/// Gives the owner all permissions for a directory in another one. fchmod(2) does not work on the descriptor of an
+/// unreadable directory, so this uses the link in `/proc`.
 fn permit(parent: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = rustix::fs::openat(parent, name, flags, Mode::empty())?;
@@ -271,7 +272,7 @@ mod tests {
 
     use super::*;
 
-    /// A private directory; removed when dropped.
+    /// A private directory that is removed when it is dropped.
     struct Folder(PathBuf);
 
     impl Folder {
@@ -282,7 +283,7 @@ mod tests {
             Folder(path)
         }
 
-        /// A directory below it with a file.
+        /// Creates a directory with a file below this directory.
         fn with_file(&self, name: &str) -> PathBuf {
             let path = self.0.join(name);
             DirBuilder::new().mode(0o755).recursive(true).create(&path).unwrap();
@@ -325,16 +326,16 @@ mod tests {
         assert!(!other.exists());
     }
 
-    /// A mount below makes the removal stop half-way.
+    /// A mount point below the tree stops the removal halfway.
     #[test]
     #[expect(clippy::print_stderr, reason = "a skipped test says so")]
-    fn a_tree_that_is_half_removed_is_still_marked() {
+    fn a_partly_removed_tree_is_still_marked() {
         let folder = Folder::new("marked");
         let tree = folder.with_file("tree");
         fs::write(tree.join(MARK), "").unwrap();
         let mounted = folder.with_file("tree/zzz");
         if rustix::mount::mount_bind(folder.with_file("other"), &mounted).is_err() {
-            eprintln!("skipped: a_tree_that_is_half_removed_is_still_marked: no directory can be mounted");
+            eprintln!("skipped: a_partly_removed_tree_is_still_marked: cannot mount a directory");
             return;
         }
         let removed = remove_own_tree(&tree);
@@ -380,14 +381,14 @@ mod tests {
 
     #[test]
     #[expect(clippy::print_stderr, reason = "a skipped test says so")]
-    fn what_is_mounted_below_stays() {
+    fn mounted_directories_are_not_removed() {
         let folder = Folder::new("mounted");
         let tree = folder.with_file("tree");
         let mounted = folder.with_file("tree/mounted");
         let other = folder.with_file("other");
         let mount = rustix::mount::mount_bind(&other, &mounted);
         if mount.is_err() {
-            eprintln!("skipped: what_is_mounted_below_stays: no directory can be mounted: {mount:?}");
+            eprintln!("skipped: mounted_directories_are_not_removed: cannot mount a directory: {mount:?}");
             return;
         }
         let removed = remove_own_tree(&tree);

@@ -1,4 +1,4 @@
-//! Processes: starting and reaping them, ending a whole tree, keeping to some CPUs.
+//! Starts, reaps and kills processes and process trees, and sets their CPUs and priorities.
 
 use std::io;
 use std::time::Duration;
@@ -15,46 +15,46 @@ pub use crate::sys::{
 };
 use crate::{Root, procfs};
 
-/// How long to leave killed processes to end before looking again.
+/// Time between two rounds of killing descendants.
 const KILL_PATIENCE: Duration = Duration::from_millis(1);
 
-/// Children that were left over once the process that was waited for had ended.
+/// Children that were left after the process under measurement ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOvers {
-    /// How many were still alive, and died of SIGKILL.
+    /// Number of processes that were still alive and died of SIGKILL.
     pub killed: u32,
-    /// CPU time of all of them, those that had ended by themselves included.
+    /// CPU time of all of them, including those that ended by themselves.
     pub cpu_time: Nanos,
 }
 
-/// From now on, descendants whose parents have died become children of this process (prctl(2),
-/// `PR_SET_CHILD_SUBREAPER`), so that none escapes [`end_descendants`].
+/// Makes this process the subreaper of its descendants (prctl(2), `PR_SET_CHILD_SUBREAPER`): those whose parents have
+/// died become its children. Then none escapes [`end_descendants`].
 ///
 /// # Errors
-/// What prctl(2) says; none on kernels since 3.4.
+/// The error of prctl(2). Kernels since 3.4 return none.
 pub fn become_subreaper() -> io::Result<()> {
     Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
 }
 
-/// From now on this process is killed when the thread that started it dies (prctl(2), `PR_SET_PDEATHSIG`), whatever it is
-/// in the midst of. Whoever asks for this must see for itself that the parent has not died before.
+/// Makes the kernel kill this process when the thread that started it dies (prctl(2), `PR_SET_PDEATHSIG`). The caller
+/// must check that the parent did not die before the call.
 ///
 /// # Errors
-/// What prctl(2) says; none that is known.
+/// The error of prctl(2); none is known.
 pub fn die_with_parent() -> io::Result<()> {
     Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?)
 }
 
-/// Puts a sentinel between this process and its parent, and returns in a child that goes on in its place: in the same session
-/// and process group, with the same descriptors.
+/// Puts a sentinel between this process and its parent. Returns in a child that continues in place of the caller: in
+/// the same session and process group, with the same descriptors.
 ///
-/// The process that called this becomes the sentinel: in a session of its own, without descriptors, and the subreaper of all
-/// that descends from the child. Once the child is gone, however it ended, the sentinel kills what is left and ends too. A
-/// signal to the child's whole process group does not reach it. The child is killed if the sentinel dies first. This
-/// process must have one thread.
+/// The calling process becomes the sentinel. It has its own session and no descriptors, and is the subreaper of all
+/// descendants of the child. When the child has ended, the sentinel kills what is left and ends too. A signal to the
+/// child's whole process group does not reach the sentinel. If the sentinel dies first, the child is killed. The
+/// calling process must have one thread.
 ///
 /// # Errors
-/// What prctl(2) and fork(2) say; there is no sentinel then.
+/// The errors of prctl(2) and fork(2). There is no sentinel then.
 pub fn go_on_below_a_sentinel() -> io::Result<()> {
     become_subreaper()?;
     let sentinel = rustix::process::getpid();
@@ -65,7 +65,7 @@ pub fn go_on_below_a_sentinel() -> io::Result<()> {
             if lives { Ok(()) } else { Err(io::Error::other("the sentinel was killed")) }
         }
         Some(child) => {
-            // It leads no process group unless its parent has made it do so.
+            // This fails if the process leads a process group, which is the case only if its parent made it a leader.
             let _ = leave_session();
             crate::sys::close_all();
             loop {
@@ -81,10 +81,10 @@ pub fn go_on_below_a_sentinel() -> io::Result<()> {
     }
 }
 
-/// Leaves the terminal and the process group of the parent, so that signals sent to those do not reach this process.
+/// Moves this process to a new session, so that signals to the parent's terminal and process group do not reach it.
 ///
 /// # Errors
-/// EPERM if it leads a process group already.
+/// EPERM if this process already leads a process group.
 pub fn leave_session() -> io::Result<()> {
     rustix::process::setsid()?;
     Ok(())
@@ -92,10 +92,10 @@ pub fn leave_session() -> io::Result<()> {
 
 /// Kills and reaps all descendants of this process until none is left. The caller should be a subreaper.
 ///
-/// With no child at all, which is the rule, this costs one system call.
+/// Without any child, the usual case, this costs one system call.
 ///
 /// # Errors
-/// What wait4(2) says, apart from "no child".
+/// The error of wait4(2), except "no child".
 pub fn end_descendants() -> io::Result<LeftOvers> {
     let mut left = LeftOvers::default();
     loop {
@@ -111,43 +111,43 @@ pub fn end_descendants() -> io::Result<LeftOvers> {
     }
 }
 
-/// Kills all descendants of this process, and leaves them a moment to end. To be repeated until none is left: one that
-/// forks while it is killed shows up in the next round.
+/// Kills all descendants of this process and gives them a moment to end. Repeat it until none is left, because a
+/// process that forks while it is killed appears only in the next round.
 pub fn kill_descendants() {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     for pid in procfs::descendants(&Root::default(), own).unwrap_or_default() {
-        // An error means that it has ended already.
+        // An error means that the process has ended already.
         let _ = Pid::from_raw(pid).map(|pid| rustix::process::kill_process(pid, Signal::KILL));
     }
     std::thread::sleep(KILL_PATIENCE);
 }
 
 impl Reaped {
-    /// Whether SIGKILL ended it.
+    /// Returns whether SIGKILL ended the process.
     pub fn was_killed(&self) -> bool {
         self.status == Status::Signalled(Signal::KILL.as_raw())
     }
 }
 
-/// Kills `child` and its process group at once; the rest of its tree is for [`end_descendants`].
+/// Kills `child` and its process group. [`end_descendants`] kills the rest of its tree.
 pub fn kill_group(child: Pid) {
-    // Errors mean that it has ended already.
+    // An error means that the process has ended already.
     let _ = rustix::process::kill_process_group(child, Signal::KILL);
     let _ = rustix::process::kill_process(child, Signal::KILL);
 }
 
-/// Asks for this thread to be given a CPU soon after it wakes, where that is allowed; what it starts later inherits it.
-/// For processes that sleep nearly all the time. Returns how it was scheduled before.
+/// Asks the kernel to run this thread soon after it wakes, if that is allowed. What the thread starts later inherits
+/// this. Use it for processes that sleep most of the time. Returns the previous scheduling parameters.
 pub fn wake_soon() -> Schedule {
-    /// The best that there is: on a machine where everybody waits this one must not.
+    /// The best nice value: this process must not wait even on a crowded machine.
     const NICE: i32 = -20;
-    /// The shortest that the kernel takes: the sooner a slice would end, the sooner it begins.
+    /// The shortest slice that the kernel accepts. A shorter slice has an earlier deadline and starts sooner.
     const SLICE: Nanos = Nanos(100_000);
     crate::sys::wake_soon(NICE, SLICE)
 }
 
-/// Gives this process, and what it starts, the share of the CPUs that its nice value stands for and short slices, so that it soon runs
-/// when it wakes. What is refused changes nothing.
+/// Applies the nice value of this process across sessions, and requests short slices, so that it and its children run
+/// soon after they wake. Ignores settings that the kernel refuses.
 pub fn keep_priority() {
     const SLICE: Nanos = Nanos(1_000_000);
     let Ok(nice) = rustix::process::getpriority_process(None) else { return };
@@ -155,24 +155,24 @@ pub fn keep_priority() {
     crate::sys::wake_soon(nice, SLICE);
 }
 
-/// Where the kernel groups tasks by session, nice values count within a session only, and sessions have one of their own
-/// (`/proc/PID/autogroup`, sched(7)).
+/// The kernel may group tasks by session (`/proc/PID/autogroup`, sched(7)). Then a nice value counts only within its
+/// session, and each session has its own nice value in this file.
 const AUTOGROUP: &str = "/proc/self/autogroup";
 
-/// Has this process give way to others, from now on and with all that it starts: for work that nobody waits for, but is of use
-/// only while they run. What is refused changes nothing.
+/// Lowers the priority of this process and of what it starts from now on. For work that nobody waits for, but which is
+/// useful only while other programs run. Ignores settings that the kernel refuses.
 pub fn give_way() {
-    /// A tenth of the usual share of a CPU that is wanted by others. With the least share, of a seventieth, a hundredth of a
-    /// second's work lasted ten seconds beside a dozen others.
+    /// About a tenth of the normal share of a contended CPU. With the lowest priority, a seventieth, work of 0.01 s
+    /// took 10 s next to a dozen other processes.
     const NICE: i32 = 10;
     let _ = std::fs::write(AUTOGROUP, NICE.to_string());
     crate::sys::give_way(NICE);
 }
 
-/// Keeps this thread, and what it starts, to `cpus`.
+/// Pins this thread, and what it starts, to `cpus`.
 ///
 /// # Errors
-/// EINVAL if none of them may be used; EPERM where a sandbox forbids it.
+/// EINVAL if none of the CPUs is allowed; EPERM if a sandbox forbids it.
 pub fn keep_to(cpus: &[usize]) -> io::Result<()> {
     let mut set = CpuSet::new();
     for &cpu in cpus.iter().filter(|&&cpu| cpu < CpuSet::MAX_CPU) {
@@ -181,27 +181,27 @@ pub fn keep_to(cpus: &[usize]) -> io::Result<()> {
     Ok(rustix::thread::sched_setaffinity(None, &set)?)
 }
 
-/// The peak resident memory of this process since its exec (`VmHWM` of proc_pid_status(5)). A child's `ru_maxrss`
-/// starts there, for until its own exec it lives in this memory.
+/// Returns the peak resident memory of this process since its exec (`VmHWM` of proc_pid_status(5)). A child's
+/// `ru_maxrss` starts at this value, because the child uses this memory until its own exec.
 pub fn own_peak_memory() -> Reading<Bytes> {
     let status = std::fs::read_to_string("/proc/self/status").map_err(|error| Absent::because(error.to_string()))?;
-    parse_peak_memory(&status).ok_or_else(|| Absent::because("/proc/self/status has no VmHWM"))
+    parse_peak_memory(&status).ok_or_else(|| Absent::because("/proc/self/status has no line VmHWM"))
 }
 
-/// Gives back what this process only needed to get going, and lets its peak begin anew, so that the peaks of its
-/// children can be told from its own. Does what it can: without `/proc` nothing changes.
+/// Releases memory that this process needed only to start, and resets its peak. Then the peaks of its children can be
+/// distinguished from its own. Best effort: without `/proc` nothing changes.
 pub fn shed_memory() {
-    /// Resets `VmHWM` (proc_pid_clear_refs(5)).
+    /// Value that resets `VmHWM` (proc_pid_clear_refs(5)).
     const RESET_PEAK: &str = "5";
     let maps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
     for (start, length) in clean_file_mappings(&maps) {
         crate::sys::drop_clean_file_pages(start, length);
     }
-    // Where it cannot be reset, small children's peaks stay absent.
+    // If the peak cannot be reset, the peaks of small children are not available.
     let _ = std::fs::write("/proc/self/clear_refs", RESET_PEAK);
 }
 
-/// The mappings of files that are not writable and have no dirty pages (proc_pid_smaps(5)): start and length.
+/// Returns start and length of the file mappings that are not writable and have no dirty pages (proc_pid_smaps(5)).
 fn clean_file_mappings(smaps: &str) -> Vec<(usize, usize)> {
     let mut clean: Vec<(usize, usize)> = Vec::new();
     for line in smaps.lines() {
@@ -218,7 +218,8 @@ fn clean_file_mappings(smaps: &str) -> Vec<(usize, usize)> {
     clean
 }
 
-/// A line that begins a mapping: its range if it is one of a file, and not writable. `None` for other lines.
+/// For the first line of a mapping, returns its range if the mapping is of a file and not writable. Returns `None` for
+/// other lines.
 fn file_mapping(line: &str) -> Option<Option<(usize, usize)>> {
     let mut words = line.split_ascii_whitespace();
     let (start, end) = words.next()?.split_once('-')?;
@@ -239,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn peak_memory_is_read_from_its_line() {
+    fn peak_memory_is_parsed() {
         assert_eq!(parse_peak_memory("Name:\tx\nVmHWM:\t    1708 kB\nVmRSS:\t 1 kB\n"), Some(Bytes(1708 * 1024)));
         for broken in ["", "VmHWM:", "VmHWM:\t12", "VmHWM: x kB", "VmHWM: 99999999999999999999 kB"] {
             assert_eq!(parse_peak_memory(broken), None, "{broken}");
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_knows_what_it_used() {
+    fn own_usage_grows_with_work() {
         let before = own_usage().unwrap();
         while crate::clock::thread_cpu() < Nanos(30_000_000) {}
         let after = own_usage().unwrap();
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn only_clean_unwritable_mappings_of_files_are_dropped() {
+    fn only_clean_read_only_file_mappings_are_dropped() {
         let smaps = "\
 00001000-00003000 r-xp 00000000 fe:00 12 /usr/bin/x
 Private_Dirty:         0 kB
@@ -277,7 +278,7 @@ VmFlags: rd mr
     }
 
     #[test]
-    fn what_was_shed_still_works() {
+    fn dropped_pages_still_work() {
         shed_memory();
         assert!(own_peak_memory().is_ok());
     }

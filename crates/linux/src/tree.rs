@@ -1,4 +1,4 @@
-//! A process tree while it lives: what its processes have used, and how long its threads waited for a CPU.
+//! A process tree while it runs: CPU time of its processes, and how long its threads waited for a CPU.
 
 use std::collections::HashMap;
 use std::io;
@@ -8,102 +8,104 @@ use steady_model::{Nanos, Reading};
 use crate::procfs::{self, SchedstatReader, number};
 use crate::{Root, sys};
 
-/// CPU time of processes: that of their own threads, and what they waited for of their children. Of the latter the
-/// kernel tells whole ticks only, so that the sum falls short by up to two for each process; processes that are gone
-/// count nothing.
+/// CPU time of processes: their own threads, and the children that they waited for. The kernel reports the children's
+/// time in whole ticks, so the sum can be too small by up to two ticks per process. Processes that have ended count as
+/// zero.
 pub fn cpu_time(root: &Root, processes: &[i32]) -> Nanos {
     let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
     let of_children = |pid: i32| {
         let text = root.read(&format!("/proc/{pid}/stat"))?;
         parse_ticks_of_children(&text).map(|ticks| Nanos(ticks.saturating_mul(tick)))
     };
-    // Children that are waited for between the two readings are missed, not counted twice.
+    // If a process waits for a child between the two readings, the child's time is missed; it is not counted twice.
     let each =
         processes.iter().map(|&pid| of_children(pid).unwrap_or_default() + own_cpu_time(pid).unwrap_or_default());
     each.sum()
 }
 
-/// CPU time of a process's own threads, those that have ended included, to the nanosecond.
+/// CPU time of a process's own threads, including threads that have ended, in nanoseconds.
 ///
 /// # Errors
-/// What clock_gettime(2) says: the process is gone.
+/// The error of clock_gettime(2): the process has ended.
 pub fn own_cpu_time(pid: i32) -> io::Result<Nanos> {
     sys::process_cpu_time(pid)
 }
 
-/// Reads user and system time of the children that a process has waited for, in ticks, from `/proc/PID/stat`.
+/// Parses user plus system time of the children that a process waited for, in ticks, from `/proc/PID/stat`.
 fn parse_ticks_of_children(text: &str) -> Reading<u64> {
     let after = text.rsplit_once(')').map_or("", |(_, after)| after);
-    // Fields 16 and 17; the first one after the name is number 3.
+    // These are fields 16 and 17. The first field after the name is number 3.
     let mut fields = after.split_ascii_whitespace().skip(16 - 3);
     let user: u64 = number(fields.next(), "user time of children in process status")?;
     let system: u64 = number(fields.next(), "system time of children in process status")?;
     Ok(user.saturating_add(system))
 }
 
-/// All threads of processes.
+/// Thread ids of all threads of `processes`.
 pub fn threads(root: &Root, processes: &[i32]) -> Vec<i32> {
     processes.iter().flat_map(|pid| root.numbered(&format!("/proc/{pid}/task")).unwrap_or_default()).collect()
 }
 
-/// What threads did since they were looked at before.
+/// What threads did since the previous reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Doings {
+pub struct ThreadTimes {
     /// Time on a CPU.
     pub cpu: Nanos,
     /// Time spent runnable, waiting for a CPU.
     pub run_delay: Nanos,
-    /// Of `run_delay`, what was before the previous look: a wait is known once it has ended.
+    /// Part of `run_delay` from before the previous reading. The kernel reports a wait only when it has ended.
     pub run_delay_before: Nanos,
-    /// Whether any of them runs or waits for a CPU at this moment.
+    /// Whether one of the threads now runs or waits for a CPU.
     pub runnable: bool,
 }
 
-/// Looks at the scheduling statistics of a tree's threads, again and again.
+/// Reads the scheduling statistics of a tree's threads repeatedly.
 ///
-/// The kernel books a wait once it has ended. A thread that was runnable at two looks and did not run in between has
-/// waited all the while, and that is counted at once; once the kernel books it, only the rest is.
+/// The kernel adds a wait to `run_delay` when the wait ends. A thread that was runnable at two readings and did not run
+/// in between waited all that time. The second reading counts that time. When the kernel adds the whole wait later,
+/// only the rest is counted.
 #[derive(Debug)]
 pub struct ThreadWatch {
     root: Root,
     reader: SchedstatReader,
     before: HashMap<i32, Seen>,
-    /// When the previous look was.
+    /// Time of the previous reading.
     at: Nanos,
 }
 
-/// A thread as it was seen last.
+/// State of a thread at the previous reading.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     cpu: Nanos,
     run_delay: Nanos,
-    /// Since when it has been runnable without running.
+    /// Time since which the thread has been runnable without running.
     waits_since: Option<Nanos>,
-    /// Of that wait, what has been counted.
+    /// Part of that wait that has been counted.
     counted: Nanos,
 }
 
-/// A thread's CPU time may be told as of the last tick: one that seems not to have run for less than this may have.
-const SURELY: Nanos = Nanos(20_000_000);
+/// Minimum time without progress that counts as waiting. A thread's CPU time may be reported as of the last tick, so a
+/// shorter time without progress may be running time.
+const MIN_WAIT: Nanos = Nanos(20_000_000);
 
 impl ThreadWatch {
-    /// Absent where there is no `/proc`, or where the kernel keeps no such statistics of `known`, a process that is
-    /// there and has run.
+    /// Makes a watch, or returns the reason if there is no `/proc` or the kernel keeps no such statistics. `known` is
+    /// the id of a process that exists and has run.
     pub fn new(root: &Root, known: i32) -> Reading<Self> {
         let reader = SchedstatReader::new(root)?;
         reader.read(known)?;
         Ok(ThreadWatch { root: root.clone(), reader, before: HashMap::new(), at: Nanos::ZERO })
     }
 
-    /// What `threads` did from the look before until `now`; those that are new, since they were made. What ended in
-    /// between is missing since the look before.
-    pub fn look(&mut self, threads: &[i32], now: Nanos) -> Doings {
+    /// Returns what `threads` did from the previous reading until `now`. For a new thread, this is everything since its
+    /// creation. What a thread did between the previous reading and its end is missing.
+    pub fn look(&mut self, threads: &[i32], now: Nanos) -> ThreadTimes {
         let mut seen = HashMap::with_capacity(threads.len());
-        let mut sum = Doings::default();
+        let mut sum = ThreadTimes::default();
         for &thread in threads {
-            // One that has never run has no statistics yet.
+            // A thread that has never run has no statistics yet.
             let (cpu, run_delay) = self.reader.read(thread).map(|read| (read.cpu, read.run_delay)).unwrap_or_default();
-            // A number that is used anew begins from zero.
+            // A thread id that is used again starts from zero.
             let before = self.before.get(&thread).filter(|before| before.cpu <= cpu && before.run_delay <= run_delay);
             let (did, after) = self.compare(thread, before.copied(), cpu, run_delay, now);
             sum.cpu += did.cpu;
@@ -116,23 +118,30 @@ impl ThreadWatch {
         sum
     }
 
-    /// What one thread did, and what to remember of it.
-    fn compare(&self, thread: i32, before: Option<Seen>, cpu: Nanos, run_delay: Nanos, now: Nanos) -> (Doings, Seen) {
+    /// Returns what one thread did, and the state to remember.
+    fn compare(
+        &self,
+        thread: i32,
+        before: Option<Seen>,
+        cpu: Nanos,
+        run_delay: Nanos,
+        now: Nanos,
+    ) -> (ThreadTimes, Seen) {
         let nothing = Seen { cpu: Nanos::ZERO, run_delay: Nanos::ZERO, waits_since: None, counted: Nanos::ZERO };
         let last = before.unwrap_or(nothing);
         let ran = (last.cpu, last.run_delay) != (cpu, run_delay);
         let runnable = self.is_runnable(thread);
         let waits_since = runnable.then(|| last.waits_since.filter(|_| !ran).unwrap_or(now));
-        let waited = waits_since.map(|since| now - since).filter(|waited| *waited >= SURELY).unwrap_or_default();
-        // What the kernel has booked of a wait that was counted before it ended is not counted again.
+        let waited = waits_since.map(|since| now - since).filter(|waited| *waited >= MIN_WAIT).unwrap_or_default();
+        // Do not count again what was already counted of this wait before the kernel added it.
         let booked = (run_delay - last.run_delay) - last.counted;
         let fresh = waited - if ran { Nanos::ZERO } else { last.counted };
         let counted = if ran { waited } else { last.counted.max(waited) };
         let (cpu_since, run_delay_since) = (cpu - last.cpu, booked + fresh);
-        // A new thread did everything since the previous look.
+        // A new thread did everything since the previous reading.
         let since = before.map_or(Nanos(u64::MAX), |_| now - self.at);
         let run_delay_before = (cpu_since + run_delay_since - since).min(run_delay_since);
-        let did = Doings { cpu: cpu_since, run_delay: run_delay_since, run_delay_before, runnable };
+        let did = ThreadTimes { cpu: cpu_since, run_delay: run_delay_since, run_delay_before, runnable };
         (did, Seen { cpu, run_delay, waits_since, counted })
     }
 
@@ -148,7 +157,7 @@ mod tests {
     use crate::trees::tree;
 
     #[test]
-    fn time_of_children_is_the_sixteenth_and_seventeenth_field() {
+    fn time_of_children_is_fields_16_and_17() {
         let text = "100 (a) b) S 7 1 1 0 -1 4194304 105 0 0 0 11 12 13 14 20 0 1 0 89344\n";
         assert_eq!(parse_ticks_of_children(text), Ok(27));
         for broken in
@@ -171,33 +180,33 @@ mod tests {
     }
 
     #[test]
-    fn threads_count_from_their_first_look_and_then_what_is_new() {
+    fn first_reading_counts_everything_then_differences() {
         let mut watch = ThreadWatch::new(&tree("vm"), 100).unwrap();
         let first = watch.look(&[100, 999], Nanos(0));
-        assert_eq!(first, Doings { cpu: Nanos(398_184), run_delay: Nanos(51_577), ..Doings::default() });
-        assert_eq!(watch.look(&[], Nanos(1)), Doings::default());
-        assert_eq!(watch.look(&[100], Nanos(2)), first, "one that was away is new again");
+        assert_eq!(first, ThreadTimes { cpu: Nanos(398_184), run_delay: Nanos(51_577), ..ThreadTimes::default() });
+        assert_eq!(watch.look(&[], Nanos(1)), ThreadTimes::default());
+        assert_eq!(watch.look(&[100], Nanos(2)), first, "a thread that was not read before is new");
         assert!(ThreadWatch::new(&tree("vm"), 101).is_err());
         assert!(ThreadWatch::new(&tree("missing"), 1).is_err());
     }
 
     const MS: u64 = 1_000_000;
 
-    /// What a thread that is always runnable is seen to have waited, look by look: (now, CPU time, run delay) each.
-    fn waits(looks: &[(u64, u64, u64)]) -> Vec<u64> {
-        looked(looks).iter().map(|did| did.run_delay.0 / MS).collect()
+    /// Waiting time of an always runnable thread per reading, in ms. Each reading is (now, CPU time, run delay).
+    fn waits(inputs: &[(u64, u64, u64)]) -> Vec<u64> {
+        readings(inputs).iter().map(|did| did.run_delay.0 / MS).collect()
     }
 
-    /// What such a thread is seen to have done.
-    fn looked(looks: &[(u64, u64, u64)]) -> Vec<Doings> {
-        let folder = std::env::temp_dir().join(format!("steady-tree-{}-{}", std::process::id(), looks.len()));
+    /// Results of the readings of an always runnable thread.
+    fn readings(inputs: &[(u64, u64, u64)]) -> Vec<ThreadTimes> {
+        let folder = std::env::temp_dir().join(format!("steady-tree-{}-{}", std::process::id(), inputs.len()));
         let process = folder.join("proc/7");
         std::fs::create_dir_all(&process).unwrap();
         let stat = format!("7 (x) R 1 {}\n", "0 ".repeat(40));
         std::fs::write(process.join("stat"), stat).unwrap();
         std::fs::write(process.join("schedstat"), "1 1 1\n").unwrap();
         let mut watch = ThreadWatch::new(&Root::at(&folder), 7).unwrap();
-        let seen = looks.iter().map(|(now, cpu, delay)| {
+        let seen = inputs.iter().map(|(now, cpu, delay)| {
             std::fs::write(process.join("schedstat"), format!("{} {} 1\n", cpu * MS, delay * MS)).unwrap();
             watch.look(&[7], Nanos(now * MS))
         });
@@ -207,17 +216,21 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_counts_before_it_has_ended_and_once() {
+    fn a_wait_counts_once_and_before_it_ends() {
         assert_eq!(waits(&[(0, 5, 0), (100, 5, 0), (200, 5, 0), (300, 9, 290)]), [0, 100, 100, 90]);
-        assert_eq!(waits(&[(0, 5, 0), (10, 5, 0), (19, 5, 0), (100, 80, 3), (110, 80, 3)]), [0, 0, 0, 3, 0], "a tick");
+        assert_eq!(
+            waits(&[(0, 5, 0), (10, 5, 0), (19, 5, 0), (100, 80, 3), (110, 80, 3)]),
+            [0, 0, 0, 3, 0],
+            "shorter than a tick is not waiting"
+        );
         assert_eq!(waits(&[(0, 5, 0), (100, 5, 0), (200, 9, 180)]), [0, 100, 80]);
-        assert_eq!(waits(&[(0, 5, 0), (100, 55, 50)]), [0, 50], "booked as it was");
+        assert_eq!(waits(&[(0, 5, 0), (100, 55, 50)]), [0, 50], "as the kernel reports it");
         assert_eq!(waits(&[(0, 5, 0), (100, 9, 80), (200, 9, 80), (300, 13, 250)]), [0, 80, 100, 70]);
     }
 
     #[test]
-    fn a_wait_that_began_before_the_previous_look_says_so() {
-        let before = |looks| looked(looks).iter().map(|did| did.run_delay_before.0 / MS).collect::<Vec<_>>();
+    fn waits_from_before_the_previous_reading_are_reported() {
+        let before = |inputs| readings(inputs).iter().map(|did| did.run_delay_before.0 / MS).collect::<Vec<_>>();
         assert_eq!(before(&[(0, 5, 0), (100, 9, 5), (200, 13, 191), (300, 17, 275)]), [0, 0, 90, 0]);
     }
 }

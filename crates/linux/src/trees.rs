@@ -2,7 +2,7 @@
 
 use crate::Root;
 
-/// The tree `testdata/trees/NAME`.
+/// Returns the tree `testdata/trees/NAME`.
 pub(crate) fn tree(name: &str) -> Root {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/trees");
     let root = std::path::Path::new(path).join(name);
@@ -10,13 +10,13 @@ pub(crate) fn tree(name: &str) -> Root {
     Root::at(root)
 }
 
-/// The recorded message `testdata/netlink/NAME.bin`.
+/// Returns the recorded message `testdata/netlink/NAME.bin`.
 pub(crate) fn netlink(name: &str) -> Vec<u8> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/netlink");
     std::fs::read(std::path::Path::new(path).join(format!("{name}.bin"))).unwrap()
 }
 
-/// Trees of whole machines, in which everything that is there is sound.
+/// Trees of whole machines, in which every file has valid content.
 pub(crate) const SOUND: [&str; 11] = [
     "vm",
     "laptop-smt",
@@ -31,5 +31,5 @@ pub(crate) const SOUND: [&str; 11] = [
     "hybrid-unified",
 ];
 
-/// Trees in which nothing can be relied on.
+/// Trees with broken, missing or truncated files.
 pub(crate) const UNSOUND: [&str; 3] = ["broken", "missing", "truncated"];

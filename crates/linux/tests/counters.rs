@@ -1,5 +1,5 @@
-//! Counters of real process trees: events that the kernel itself counts, beside what rusage says of the same trees;
-//! and the CPU's own, where there are some.
+//! Counters of real process trees: kernel software events, compared with rusage of the same trees, and hardware events
+//! if the machine has them.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -11,26 +11,27 @@ use steady_linux::counters::{self, EVENTS, Event, HARDWARE, Meter};
 use steady_linux::process::{self, ChildUsage, Program, Stdio};
 use steady_model::{CounterScope, Counters, Nanos};
 
-/// Every event of the kernel's in the places of the CPU's.
+/// Software events of the kernel, in the fields of the hardware events.
 const SOFTWARE: [Event; EVENTS] =
     [Event::TASK_CLOCK, Event::PAGE_FAULTS, Event::CONTEXT_SWITCHES, Event::CPU_MIGRATIONS];
 
-/// Tests that reap whatever they find run one at a time.
+/// Tests that reap any child of this process run one at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
-#[allow(clippy::print_stderr, reason = "skips are told aloud")]
+#[allow(clippy::print_stderr, reason = "skipped tests say so")]
 fn skip(test: &str, reason: &str) {
     eprintln!("skipped: {test}: {reason}");
 }
 
-/// A meter of the kernel's events, unless it refuses.
+/// Returns a meter of software events, unless the kernel refuses.
 fn software(test: &str) -> Option<(MutexGuard<'static, ()>, Meter)> {
     let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     process::become_subreaper().unwrap();
     counters::open(&SOFTWARE, None).map_err(|reason| skip(test, &reason.0)).ok().map(|meter| (guard, meter))
 }
 
-/// Runs a shell command to its last descendant's end: what it used, all in all, and what was counted.
+/// Runs a shell command until its last descendant has ended. Returns the CPU time of the tree, the usage of the shell,
+/// and the counts.
 fn run(meter: &mut Meter, script: &str) -> (Nanos, ChildUsage, Counters) {
     let mut shell = Program::new(Path::new("/bin/sh"), ["sh", "-c", script].map(OsStr::new), path(), 0).unwrap();
     let null = File::options().read(true).write(true).open("/dev/null").unwrap();
@@ -47,48 +48,50 @@ fn path<'a>() -> [(&'a OsStr, &'a OsStr); 1] {
     [(OsStr::new("PATH"), OsStr::new("/usr/bin:/bin"))]
 }
 
-/// A tree of processes, one of which has threads.
+/// A tree of processes, some of which have threads.
 const TREE: &str = "for i in 1 2 3; do seq 200000 | sort -r --parallel=2 -S 64M | md5sum; done";
 
 #[test]
-fn cpu_time_of_a_tree_with_forks_and_threads_is_counted_whole() {
-    let Some((_alone, mut meter)) = software("cpu_time_of_a_tree_with_forks_and_threads_is_counted_whole") else {
+fn cpu_time_of_forks_and_threads_is_counted() {
+    let Some((_alone, mut meter)) = software("cpu_time_of_forks_and_threads_is_counted") else {
         return;
     };
     for _ in 0..3 {
         let (cpu, _, counted) = run(&mut meter, TREE);
         let counted = Nanos(counted.instructions.unwrap());
-        // What the first process needs before its exec is not counted, nor, in newer kernels, what it costs to give a
-        // process's memory back at its end (do_exit: perf_event_exit_task before exit_mm). A process or a thread of this tree that was not counted would be more.
+        // Two parts are not counted. One is what the first process uses before its exec. The other, in newer kernels,
+        // is what a process uses to free its memory at its end: do_exit calls perf_event_exit_task before exit_mm. A
+        // missing process or thread of this tree would be a larger difference.
         let apart = (cpu.seconds() - counted.seconds()).abs();
         assert!(apart < 0.1 * cpu.seconds() + 0.003, "{} of {} s", counted.seconds(), cpu.seconds());
     }
 }
 
 #[test]
-fn faults_and_switches_are_those_of_rusage() {
-    let Some((_alone, mut meter)) = software("faults_and_switches_are_those_of_rusage") else { return };
+fn faults_and_switches_match_rusage() {
+    let Some((_alone, mut meter)) = software("faults_and_switches_match_rusage") else { return };
     let (_, usage, counted) = run(&mut meter, "yes | head -c 20000000 | wc -c");
     let faults = (usage.minor_faults + usage.major_faults) as f64;
     let counted_faults = counted.cycles.unwrap() as f64;
     assert!((faults - counted_faults).abs() < 0.05 * faults + 20.0, "{counted_faults} of {faults} faults");
     if meter.scope() == CounterScope::User {
         return skip(
-            "faults_and_switches_are_those_of_rusage",
-            "switches happen in the kernel, which may not be counted",
+            "faults_and_switches_match_rusage",
+            "switches happen in the kernel, which this user may not count",
         );
     }
     let switches = (usage.voluntary_switches + usage.involuntary_switches) as f64;
     let counted_switches = counted.branch_misses.unwrap() as f64;
-    // A process that has ended is switched from once more, uncounted.
+    // The last switch away from a process at its end is not counted.
     assert!((switches - counted_switches).abs() < 0.05 * switches + 16.0, "{counted_switches} of {switches} switches");
-    assert!(switches > 100.0, "{switches} switches are too few to tell");
+    assert!(switches > 100.0, "{switches} switches are too few for this test");
 }
 
 #[test]
-fn what_is_left_behind_counts_until_it_is_killed() {
-    let Some((_alone, mut meter)) = software("what_is_left_behind_counts_until_it_is_killed") else { return };
-    // The run ends when what it leaves behind has used 50 ms of CPU time: user time is the 14th field, in ticks of 10 ms.
+fn left_behind_processes_count_until_they_are_killed() {
+    let Some((_alone, mut meter)) = software("left_behind_processes_count_until_they_are_killed") else { return };
+    // The run ends when the process that it leaves behind has used 50 ms of CPU time: user time is field 14, in ticks
+    // of 10 ms.
     let used = "read -r _ _ _ _ _ _ _ _ _ _ _ _ _ user _ </proc/$!/stat";
     let script = format!("(while :; do :; done) & until {used} && [ \"$user\" -ge 5 ]; do sleep 0.02; done");
     let (cpu, _, counted) = run(&mut meter, &script);
@@ -98,10 +101,10 @@ fn what_is_left_behind_counts_until_it_is_killed() {
 }
 
 #[test]
-fn nothing_beside_the_run_is_counted() {
-    let Some((_alone, mut meter)) = software("nothing_beside_the_run_is_counted") else { return };
+fn other_processes_are_not_counted() {
+    let Some((_alone, mut meter)) = software("other_processes_are_not_counted") else { return };
     let (.., alone) = run(&mut meter, "exit 0");
-    // This process, and one that no run began: as a script between two runs.
+    // Use CPU time in this process and in a child that is not a run, like a script between two runs.
     let mut sum = 0u64;
     (0..20_000_000u64).for_each(|i| sum = std::hint::black_box(sum ^ i));
     std::process::Command::new("/bin/sh").args(["-c", TREE]).stdout(std::process::Stdio::null()).status().unwrap();
@@ -118,7 +121,7 @@ fn the_shortest_runs_are_counted() {
 }
 
 #[test]
-fn a_meter_whose_scope_is_given_is_there_even_where_nothing_is_counted() {
+fn a_meter_with_a_given_scope_exists_even_without_counters() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut meter = counters::open(&HARDWARE, Some(CounterScope::User)).unwrap();
     assert_eq!(meter.scope(), CounterScope::User);
@@ -127,14 +130,14 @@ fn a_meter_whose_scope_is_given_is_there_even_where_nothing_is_counted() {
 }
 
 #[test]
-fn the_cpu_counts_instructions_alike_in_every_run() {
+fn equal_runs_have_equal_instruction_counts() {
     let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut meter = match counters::open(&HARDWARE, Some(CounterScope::User)) {
         Ok(meter) if counters::open(&HARDWARE, None).is_ok() => meter,
         _ => {
             let reason = counters::open(&HARDWARE, None).err().map_or_else(String::new, |reason| reason.0);
             assert!(reason.len() > 20, "no counters, and no reason: {reason}");
-            return skip("the_cpu_counts_instructions_alike_in_every_run", &reason);
+            return skip("equal_runs_have_equal_instruction_counts", &reason);
         }
     };
     let work = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";

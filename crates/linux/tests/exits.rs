@@ -1,4 +1,4 @@
-//! Exit records of real process trees, beside what rusage and schedstat say of the same trees.
+//! Exit records of real process trees, compared with rusage and schedstat of the same trees.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -13,18 +13,19 @@ use steady_linux::procfs::{Schedstat, SchedstatReader};
 use steady_linux::{Root, clock};
 use steady_model::Nanos;
 
-/// Tests that reap whatever they find run one at a time.
+/// Tests that reap any child of this process run one at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// A listener, unless this machine has none.
-#[allow(clippy::print_stderr, reason = "skips are told aloud")]
+/// Returns a listener, unless this machine has no exit records.
+#[allow(clippy::print_stderr, reason = "skipped tests say so")]
 fn listener(test: &str) -> Option<(MutexGuard<'static, ()>, Listener)> {
     let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     process::become_subreaper().unwrap();
     Listener::open().map_err(|reason| eprintln!("skipped: {test}: {reason}")).ok().map(|listener| (guard, listener))
 }
 
-/// What a command of this process's used: by wait4(2), by the schedstat of its main thread, and the records of its tree.
+/// Usage of a command of this process: from wait4(2), from the schedstat of its main thread, and from its tree's
+/// records.
 struct Run {
     pid: i32,
     usage: ChildUsage,
@@ -61,7 +62,7 @@ fn sum(tasks: &[TaskExit], of: impl Fn(&TaskExit) -> Nanos) -> f64 {
     tasks.iter().map(of).sum::<Nanos>().seconds()
 }
 
-/// Programs that use a CPU until dropped.
+/// Processes that use a CPU until they are dropped.
 struct Spinners(Vec<std::process::Child>);
 
 impl Spinners {
@@ -80,24 +81,25 @@ impl Drop for Spinners {
 }
 
 #[test]
-fn run_delay_is_that_of_schedstat() {
-    let Some((_alone, mut listener)) = listener("run_delay_is_that_of_schedstat") else { return };
+fn run_delay_matches_schedstat() {
+    let Some((_alone, mut listener)) = listener("run_delay_matches_schedstat") else { return };
     let spinners = Spinners::start(2);
     let spin = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
     let run = run(&mut listener, &["/bin/sh", "-c", spin]);
     drop(spinners);
-    // The spinners have been ended as well.
+    // The records of the spinners are in the tree too.
     let task = run.tasks.iter().find(|task| task.pid == run.pid).unwrap();
     assert_eq!(task.last_of_process, Some(true));
-    let (told, known) = (task.run_delay.clone().unwrap().seconds(), run.schedstat.run_delay.seconds());
-    // It may wait once more on the way out.
-    assert!(told <= known && known - told < 0.02 + 0.02 * known, "{told} of {known} s");
+    let (recorded, known) = (task.run_delay.clone().unwrap().seconds(), run.schedstat.run_delay.seconds());
+    // The task may wait once more after its record is written.
+    assert!(recorded <= known && known - recorded < 0.02 + 0.02 * known, "{recorded} of {known} s");
     let (cpu, used) = (task.cpu.seconds(), (run.usage.user + run.usage.system).seconds());
     assert!(used > 0.02 && (cpu - used).abs() < 0.012 + 0.01 * used, "{cpu} of {used} s");
     assert_eq!(task.voluntary_switches, 0, "it never waited");
-    // It ran or waited for a CPU all the time; `known` has the wait on the way out.
-    let rest = task.wall.seconds() - cpu - told;
-    assert!((-1e-5..known - told + 1e-5).contains(&rest), "{rest} of {} s, {told} of {known}", task.wall.seconds());
+    // The task always ran or waited for a CPU. `known` includes the wait after the record was written.
+    let rest = task.wall.seconds() - cpu - recorded;
+    let range = -1e-5..known - recorded + 1e-5;
+    assert!(range.contains(&rest), "{rest} of {} s, {recorded} of {known}", task.wall.seconds());
 }
 
 #[test]
@@ -106,13 +108,13 @@ fn a_tree_of_processes_and_threads_adds_up() {
     let script = "for i in 1 2 3; do seq 200000 | sort -r --parallel=2 -S 64M | md5sum; done";
     let run = run(&mut listener, &["/bin/sh", "-c", script]);
     let processes = run.tasks.iter().filter(|task| task.tgid == Some(task.pid)).count();
-    assert_eq!(processes, 10, "a shell, and three of each");
+    assert_eq!(processes, 10, "a shell, and three of each command");
     assert_eq!(run.tasks.iter().filter(|task| task.last_of_process == Some(true)).count(), 10);
     assert!(run.tasks.len() >= 10, "sort may have threads: {}", run.tasks.len());
     let used = (run.usage.user + run.usage.system).seconds();
-    let told = sum(&run.tasks, |task| task.cpu);
-    // What the end of a process takes is in no record, nor is the last tick of those that waited for something.
-    assert!(told <= used * 1.001 && used - told < 0.05 * used + 10.0 * 0.005, "{told} of {used} s");
+    let recorded = sum(&run.tasks, |task| task.cpu);
+    // Not in the records: what a process uses after its record is written, and the last tick of processes that waited.
+    assert!(recorded <= used * 1.001 && used - recorded < 0.05 * used + 10.0 * 0.005, "{recorded} of {used} s");
     let faults: u64 = run.tasks.iter().map(|task| task.minor_faults).sum();
     assert_eq!(faults, run.usage.minor_faults);
     let switches: u64 = run.tasks.iter().map(|task| task.voluntary_switches).sum();
@@ -132,30 +134,30 @@ fn every_thread_has_its_record() {
     };
     let run = run(&mut listener, &[python, "-c", script]);
     assert_eq!(run.tasks.len(), 5, "{:?}", run.tasks);
-    assert!(run.tasks.iter().all(|task| task.tgid == run.tasks[4].tgid), "the last is the first thread");
-    let told = sum(&run.tasks, |task| task.cpu);
+    assert!(run.tasks.iter().all(|task| task.tgid == run.tasks[4].tgid), "the last record is the first thread's");
+    let recorded = sum(&run.tasks, |task| task.cpu);
     let used = (run.usage.user + run.usage.system).seconds();
-    assert!(told <= used * 1.001 && used - told < 0.05 * used + 5.0 * 0.005, "{told} of {used} s");
-    // Not all of the waiting is the main thread's.
+    assert!(recorded <= used * 1.001 && used - recorded < 0.05 * used + 5.0 * 0.005, "{recorded} of {used} s");
+    // The other threads wait too.
     let delay = sum(&run.tasks, |task| task.run_delay.clone().unwrap());
     assert!(delay >= run.schedstat.run_delay.seconds() * 0.9);
 }
 
 #[test]
-fn two_thousand_short_processes_are_all_told() {
-    let Some((_alone, mut listener)) = listener("two_thousand_short_processes_are_all_told") else { return };
+fn all_of_two_thousand_short_processes_have_records() {
+    let Some((_alone, mut listener)) = listener("all_of_two_thousand_short_processes_have_records") else { return };
     let run = run(&mut listener, &["/bin/bash", "-c", "for ((i = 0; i < 2000; i++)); do (exit 0); done"]);
     assert_eq!((run.tasks.len(), listener.lost()), (2_001, 0));
     assert_eq!(run.tasks.iter().filter(|task| task.never_executed).count(), 2_000);
-    // None of them waited for anything, so their CPU time is known however short they were.
-    let told = sum(&run.tasks, |task| task.cpu);
+    // None of them waited for anything, so their CPU time is exact although they were short.
+    let recorded = sum(&run.tasks, |task| task.cpu);
     let used = (run.usage.user + run.usage.system).seconds();
-    assert!(told < used * 1.02 && told > 0.3 * used, "{told} of {used} s");
+    assert!(recorded < used * 1.02 && recorded > 0.3 * used, "{recorded} of {used} s");
 }
 
 #[test]
-fn what_is_left_behind_is_told_of_once_it_is_killed() {
-    let Some((_alone, mut listener)) = listener("what_is_left_behind_is_told_of_once_it_is_killed") else { return };
+fn killed_left_behind_processes_have_records() {
+    let Some((_alone, mut listener)) = listener("killed_left_behind_processes_have_records") else { return };
     let run = run(&mut listener, &["/bin/sh", "-c", "setsid sh -c 'sleep 100 & sleep 100' & sleep 0.1"]);
     let names: Vec<&str> = run.tasks.iter().map(|task| task.name.as_str()).collect();
     assert_eq!(names.iter().filter(|name| **name == "sleep").count(), 3, "{names:?}");
@@ -163,8 +165,8 @@ fn what_is_left_behind_is_told_of_once_it_is_killed() {
 }
 
 #[test]
-fn taking_never_waits_and_nothing_is_told_twice() {
-    let Some((_alone, mut listener)) = listener("taking_never_waits_and_nothing_is_told_twice") else { return };
+fn take_never_waits_and_returns_each_record_once() {
+    let Some((_alone, mut listener)) = listener("take_never_waits_and_returns_each_record_once") else { return };
     Command::new("true").status().unwrap();
     let own = std::process::id() as i32;
     let started = clock::monotonic();
@@ -173,36 +175,37 @@ fn taking_never_waits_and_nothing_is_told_twice() {
     assert!(clock::monotonic() - started < Nanos(1_000_000_000));
 }
 
-/// Run by the test after it, where less is allowed.
+/// Runs with fewer privileges, started by the next test.
 #[test]
-#[ignore = "it only says why there are no records"]
-#[allow(clippy::print_stdout, reason = "it is run for what it says")]
-fn say_why_there_are_none() {
-    println!("{}", Listener::open().map_or_else(|absent| absent.0, |_| "there are".to_owned()));
+#[ignore = "it only prints why there are no records"]
+#[allow(clippy::print_stdout, reason = "the other test reads its output")]
+fn print_why_there_are_no_records() {
+    println!("{}", Listener::open().map_or_else(|absent| absent.0, |_| "there are records".to_owned()));
 }
 
 #[test]
-#[allow(clippy::print_stderr, reason = "skips are told aloud")]
-fn where_there_are_none_the_reason_is_told() {
-    // What it starts would be in the others' trees.
-    let Some((_alone, _)) = listener("where_there_are_none_the_reason_is_told") else { return };
+#[allow(clippy::print_stderr, reason = "skipped tests say so")]
+fn missing_records_have_a_reason() {
+    // Hold the lock, because the processes of this test would be in the trees of other tests.
+    let Some((_alone, _)) = listener("missing_records_have_a_reason") else { return };
     let own = std::env::current_exe().unwrap();
     let cases: [(&[&str], &str); 4] = [
         (&["setpriv", "--bounding-set", "-net_admin", "--inh-caps", "-all"], "CAP_NET_ADMIN"),
         (&["unshare", "--user", "--map-root-user"], "CAP_NET_ADMIN"),
-        (&["unshare", "--pid", "--fork"], "first namespace"),
+        (&["unshare", "--pid", "--fork"], "PID namespaces"),
         (&["unshare", "--net"], "network namespace"),
     ];
-    for (around, reason) in cases {
-        let mut command = Command::new(around[0]);
-        command.args(&around[1..]).arg(&own).args(["--ignored", "--exact", "say_why_there_are_none", "--nocapture"]);
+    for (wrapper, reason) in cases {
+        let mut command = Command::new(wrapper[0]);
+        command.args(&wrapper[1..]).arg(&own);
+        command.args(["--ignored", "--exact", "print_why_there_are_no_records", "--nocapture"]);
         match command.output() {
             Ok(output) if output.status.success() => {
-                let said = String::from_utf8_lossy(&output.stdout);
-                assert!(said.contains(reason), "{around:?}: {said}");
+                let output = String::from_utf8_lossy(&output.stdout);
+                assert!(output.contains(reason), "{wrapper:?}: {output}");
             }
-            // Not every machine allows them, nor has every one these programs.
-            other => eprintln!("skipped: where_there_are_none_the_reason_is_told: {around:?}: {other:?}"),
+            // Some machines do not allow these commands or do not have them.
+            other => eprintln!("skipped: missing_records_have_a_reason: {wrapper:?}: {other:?}"),
         }
     }
 }

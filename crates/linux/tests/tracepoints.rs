@@ -1,4 +1,4 @@
-//! What trees ask of the kernel, counted at points in the kernel, beside what a tracer counts of the same commands.
+//! Counts of process trees at kernel tracepoints, compared with a tracer's counts of the same commands.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -11,10 +11,10 @@ use steady_linux::tracepoints::{Made, Tracepoints, TreeCounts};
 use steady_linux::tracer;
 use steady_model::Reading;
 
-/// Tests that reap whatever they find run one at a time.
+/// Tests that reap any child of this process run one at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
-#[allow(clippy::print_stderr, reason = "skips are told aloud")]
+#[allow(clippy::print_stderr, reason = "skipped tests say so")]
 fn skip(test: &str, reason: &str) {
     eprintln!("skipped: {test}: {reason}");
 }
@@ -25,7 +25,7 @@ fn tracepoints(test: &str) -> Option<(MutexGuard<'static, ()>, Tracepoints)> {
     Tracepoints::open().map_err(|reason| skip(test, &reason.0)).ok().map(|points| (guard, points))
 }
 
-/// Runs a command to its last descendant's end.
+/// Runs a command until its last descendant has ended.
 fn run(points: &mut Tracepoints, words: &[&str]) -> Reading<TreeCounts> {
     let environment: Vec<_> = std::env::vars_os().collect();
     let environment = environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
@@ -39,7 +39,7 @@ fn run(points: &mut Tracepoints, words: &[&str]) -> Reading<TreeCounts> {
     points.end(usage.user + usage.system + left.cpu_time)
 }
 
-/// Holds a command whose calls do not depend on chance against the tracer.
+/// Compares the counts of a command whose calls are deterministic with the tracer's counts.
 fn agrees(test: &str, points: &mut Tracepoints, words: &[&str]) -> Option<TreeCounts> {
     let counted = run(points, words).unwrap();
     let command = Attached::new(Path::new(words[0]), words.iter().map(OsStr::new)).unwrap();
@@ -51,8 +51,8 @@ fn agrees(test: &str, points: &mut Tracepoints, words: &[&str]) -> Option<TreeCo
 }
 
 #[test]
-fn what_is_counted_is_what_a_tracer_counts() {
-    let test = "what_is_counted_is_what_a_tracer_counts";
+fn counts_match_a_tracer() {
+    let test = "counts_match_a_tracer";
     let Some((_alone, mut points)) = tracepoints(test) else { return };
     agrees(test, &mut points, &["/bin/true"]);
     let script = "for i in 1 2 3 4 5 6 7; do (exit 0); done; /bin/true; /bin/true; exec /bin/true";
@@ -61,8 +61,8 @@ fn what_is_counted_is_what_a_tracer_counts() {
 }
 
 #[test]
-fn threads_are_told_from_processes() {
-    let test = "threads_are_told_from_processes";
+fn threads_and_processes_are_distinguished() {
+    let test = "threads_and_processes_are_distinguished";
     let Some((_alone, mut points)) = tracepoints(test) else { return };
     let Some(python) = ["/usr/bin/python3", "/usr/local/bin/python3"].into_iter().find(|p| Path::new(p).exists())
     else {
@@ -77,13 +77,13 @@ fn threads_are_told_from_processes() {
 }
 
 #[test]
-fn a_hundred_runs_are_each_counted_alone() {
-    let test = "a_hundred_runs_are_each_counted_alone";
+fn a_hundred_runs_have_equal_counts() {
+    let test = "a_hundred_runs_have_equal_counts";
     let Some((_alone, mut points)) = tracepoints(test) else { return };
     let counts: Vec<TreeCounts> = (0..100).map(|_| run(&mut points, &["/bin/true"]).unwrap()).collect();
     assert!(counts.iter().all(|count| *count == counts[0]), "{counts:?}");
     assert!(counts[0].calls > 10 && counts[0].made == Some(Made { forks: 0, threads: 0, execs: 0 }), "{:?}", counts[0]);
-    // Calls of this process's own are nobody's.
+    // Calls of other children between two runs do not count.
     std::process::Command::new("/bin/sh").args(["-c", "for i in 1 2 3; do (exit 0); done"]).status().unwrap();
     assert_eq!(run(&mut points, &["/bin/true"]).unwrap(), counts[0]);
 }

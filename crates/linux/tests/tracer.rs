@@ -1,4 +1,4 @@
-//! System calls counted by stopping at each, beside what strace counts, and of programs whose calls are known.
+//! System calls counted by the tracer, compared with strace and with programs whose calls are known.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use steady_linux::process::{Attached, Status};
 use steady_linux::tracer::{self, Counted};
 
-#[allow(clippy::print_stderr, reason = "skips are told aloud")]
+#[allow(clippy::print_stderr, reason = "skipped tests say so")]
 fn skip(test: &str, reason: &str) {
     eprintln!("skipped: {test}: {reason}");
 }
@@ -18,7 +18,7 @@ fn program(name: &str) -> Option<PathBuf> {
     ["/usr/bin", "/bin", "/usr/local/bin"].into_iter().map(|folder| Path::new(folder).join(name)).find(|p| p.exists())
 }
 
-/// What a command asks of the kernel; `None` where watching is not allowed.
+/// Traces a command; `None` if tracing is not allowed.
 fn count(test: &str, words: &[&str]) -> Option<Counted> {
     let path = program(words[0]).or_else(|| Some(PathBuf::from(words[0])).filter(|path| path.exists()));
     let Some(path) = path else {
@@ -35,7 +35,7 @@ fn named(counted: &Counted) -> BTreeMap<String, u64> {
 
 static FILES: AtomicU32 = AtomicU32::new(0);
 
-/// What strace says that a command asks of the kernel, by name: each call once, where it begins.
+/// Returns strace's counts of a command's calls by name. Each call is counted once, where it begins.
 fn strace(test: &str, words: &[&str]) -> Option<BTreeMap<String, u64>> {
     let Some(strace) = program("strace") else {
         skip(test, "no strace");
@@ -52,13 +52,13 @@ fn strace(test: &str, words: &[&str]) -> Option<BTreeMap<String, u64>> {
     let mut counts = BTreeMap::new();
     for line in text.lines() {
         // "123 read(0, ...", "123  <... read resumed>", "123 --- SIGCHLD ...", "123 +++ exited".
-        let said = line.trim_start_matches(|letter: char| letter.is_ascii_digit()).trim_start();
-        let Some((name, _)) = said.split_once('(') else { continue };
+        let event = line.trim_start_matches(|letter: char| letter.is_ascii_digit()).trim_start();
+        let Some((name, _)) = event.split_once('(') else { continue };
         if name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
             *counts.entry(name.to_owned()).or_default() += 1;
         }
     }
-    // The command's own start is not counted here.
+    // strace also counts the execve(2) that starts the command.
     if let Some(execs) = counts.get_mut("execve") {
         *execs -= 1;
     }
@@ -66,7 +66,7 @@ fn strace(test: &str, words: &[&str]) -> Option<BTreeMap<String, u64>> {
     Some(counts)
 }
 
-/// Holds a command whose calls do not depend on chance against strace.
+/// Compares the calls of a deterministic command with strace.
 fn agrees(test: &str, words: &[&str]) -> Option<Counted> {
     let (counted, known) = (count(test, words)?, strace(test, words)?);
     assert_eq!(counted.status, Status::Exited(0), "{words:?}");
@@ -76,16 +76,16 @@ fn agrees(test: &str, words: &[&str]) -> Option<Counted> {
 }
 
 #[test]
-fn one_process_asks_for_what_strace_says() {
-    let test = "one_process_asks_for_what_strace_says";
+fn calls_of_one_process_match_strace() {
+    let test = "calls_of_one_process_match_strace";
     agrees(test, &["true"]);
     agrees(test, &["gzip", "-c", "/etc/passwd"]);
     agrees(test, &["seq", "10000"]);
 }
 
 #[test]
-fn trees_ask_for_what_strace_says() {
-    let test = "trees_ask_for_what_strace_says";
+fn calls_of_trees_match_strace() {
+    let test = "calls_of_trees_match_strace";
     let Some(counted) = agrees(test, &["bash", "-c", "for i in 1 2 3 4 5; do (exit 0); done; /bin/true; echo x"])
     else {
         return;
@@ -94,22 +94,22 @@ fn trees_ask_for_what_strace_says() {
 }
 
 #[test]
-fn threads_are_told_from_processes() {
-    let test = "threads_are_told_from_processes";
+fn threads_and_processes_are_distinguished() {
+    let test = "threads_and_processes_are_distinguished";
     let script = "import threading, os\n\
                   for _ in range(7):\n  t = threading.Thread(target=os.getppid); t.start(); t.join()\n\
                   os.waitpid(os.fork() or os._exit(0), 0)";
     let Some(counted) = count(test, &["python3", "-c", script]) else { return };
     assert_eq!(counted.status, Status::Exited(0));
-    // Where python3 is a script of somebody's, it has forks of its own.
+    // If python3 is a wrapper script, it has forks of its own.
     assert_eq!(counted.counts.threads, 7);
     assert!(counted.counts.forks >= 1);
     assert_eq!(named(&counted).get("getppid"), Some(&7));
 }
 
 #[test]
-fn signals_arrive_and_ends_are_told() {
-    let test = "signals_arrive_and_ends_are_told";
+fn signals_arrive_and_exit_statuses_are_reported() {
+    let test = "signals_arrive_and_exit_statuses_are_reported";
     let Some(counted) = count(test, &["sh", "-c", "trap 'exit 7' USR1; kill -USR1 $$; exit 1"]) else { return };
     assert_eq!(counted.status, Status::Exited(7));
     let status = |script| count(test, &["bash", "-c", script]).map(|counted| counted.status);
@@ -119,22 +119,22 @@ fn signals_arrive_and_ends_are_told() {
 }
 
 #[test]
-fn what_is_stopped_stays_so_until_it_is_continued() {
-    let test = "what_is_stopped_stays_so_until_it_is_continued";
-    // A job that stops itself, as its shell sees it; then the shell lets it go on.
+fn stopped_processes_stay_stopped_until_continued() {
+    let test = "stopped_processes_stay_stopped_until_continued";
+    // A job stops itself, its shell sees that, and then the shell continues it.
     let script = "set -m; sh -c 'kill -STOP $$; exit 5' & sleep 0.2; \
                   jobs | grep -q Stopped || exit 1; kill -CONT $!; sleep 0.2; wait $!; exit $?";
     let Some(counted) = count(test, &["bash", "-c", script]) else { return };
     assert_eq!(counted.status, Status::Exited(5));
-    // By another process, from outside of its group.
+    // Another process outside of its group stops and continues it.
     let script = "sleep 0.3 & kill -STOP $!; sleep 0.1; grep -q '^State:.*[tT]' /proc/$!/status || exit 1; \
                   kill -CONT $!; wait $!; exit $?";
     assert_eq!(count(test, &["bash", "-c", script]).map(|counted| counted.status), Some(Status::Exited(0)));
 }
 
 #[test]
-fn what_is_left_behind_is_killed() {
-    let test = "what_is_left_behind_is_killed";
+fn left_behind_processes_are_killed() {
+    let test = "left_behind_processes_are_killed";
     let mark = format!("{}.25", 100_000 + std::process::id());
     let script = format!("setsid sleep {mark} & (sleep {mark} & sleep {mark}) & exit 4");
     let Some(counted) = count(test, &["sh", "-c", &script]) else { return };
@@ -144,10 +144,10 @@ fn what_is_left_behind_is_killed() {
 }
 
 #[test]
-fn what_cannot_be_started_says_so() {
+fn commands_that_cannot_start_have_a_reason() {
     let start = |path: &str| tracer::count(&Attached::new(Path::new(path), [OsStr::new("x")]).unwrap());
-    let said = start("/nonexistent").unwrap_err().0;
-    assert!(said.contains("could not be started") || said.contains("ptrace"), "{said}");
+    let reason = start("/nonexistent").unwrap_err().0;
+    assert!(reason.contains("cannot execute the command") || reason.contains("ptrace"), "{reason}");
     assert!(start("/etc/passwd").is_err());
 }
 
@@ -162,41 +162,41 @@ fn a_thread_that_executes_becomes_the_process() {
     assert_eq!(counted.counts.threads, 1);
 }
 
-/// Run by the test after it, in a sandbox.
+/// Runs in a sandbox, started by the next test.
 #[test]
-#[ignore = "it only says why nothing can be watched"]
-#[allow(clippy::print_stdout, reason = "it is run for what it says")]
-fn say_why_nothing_can_be_watched() {
+#[ignore = "it only prints why tracing is not possible"]
+#[allow(clippy::print_stdout, reason = "the other test reads its output")]
+fn print_why_tracing_is_not_possible() {
     let command = Attached::new(Path::new("/bin/true"), [OsStr::new("true")]).unwrap();
-    println!("{}", tracer::count(&command).map_or_else(|absent| absent.0, |_| "it can".to_owned()));
+    println!("{}", tracer::count(&command).map_or_else(|absent| absent.0, |_| "tracing is possible".to_owned()));
 }
 
-/// Forbids ptrace(2) with EPERM, as a container may, and becomes what it is told.
+/// Script that forbids ptrace(2) with EPERM, as a container may, and then executes its arguments.
 const SANDBOX: &str = include_str!("../../../tests/steady/without_call.py");
 
 #[test]
-fn a_sandbox_without_ptrace_is_told() {
-    let test = "a_sandbox_without_ptrace_is_told";
+fn a_sandbox_without_ptrace_is_reported() {
+    let test = "a_sandbox_without_ptrace_is_reported";
     let mut command = Command::new("python3");
     command.args(["-c", SANDBOX, "101", "117"]).arg(std::env::current_exe().unwrap());
-    command.args(["--ignored", "--exact", "say_why_nothing_can_be_watched", "--nocapture"]);
+    command.args(["--ignored", "--exact", "print_why_tracing_is_not_possible", "--nocapture"]);
     match command.output() {
         Ok(output) if output.status.success() => {
-            let said = String::from_utf8_lossy(&output.stdout).into_owned();
-            assert!(said.contains("a sandbox, or another tracer"), "{said}");
+            let output = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(output.contains("a sandbox or another tracer"), "{output}");
         }
-        other => skip(test, &format!("no seccomp here: {other:?}")),
+        other => skip(test, &format!("cannot use seccomp: {other:?}")),
     }
 }
 
-/// How long the sleepers of [`watch_sleepers`] sleep: a number that nobody else uses.
+/// Sleep time of the processes of [`trace_sleepers`], in seconds; no other process uses this number.
 const SLEEP: &str = "86437.25";
 
-/// Run by the test after it, to be killed.
+/// Runs until the next test kills it.
 #[test]
-#[ignore = "it only watches until it is killed"]
-fn watch_sleepers() {
-    count("watch_sleepers", &["sh", "-c", &format!("sleep {SLEEP} & setsid sh -c 'sleep {SLEEP} & wait' & wait")]);
+#[ignore = "it only traces until it is killed"]
+fn trace_sleepers() {
+    count("trace_sleepers", &["sh", "-c", &format!("sleep {SLEEP} & setsid sh -c 'sleep {SLEEP} & wait' & wait")]);
 }
 
 fn sleepers() -> usize {
@@ -205,14 +205,14 @@ fn sleepers() -> usize {
 }
 
 #[test]
-fn nothing_is_left_of_what_a_killed_watcher_watched() {
-    let test = "nothing_is_left_of_what_a_killed_watcher_watched";
+fn nothing_traced_survives_a_killed_tracer() {
+    let test = "nothing_traced_survives_a_killed_tracer";
     if program("pgrep").is_none() || count(test, &["true"]).is_none() {
-        return skip(test, "no pgrep, or nothing can be watched");
+        return skip(test, "no pgrep, or tracing is not possible");
     }
-    let mut watcher = Command::new(std::env::current_exe().unwrap());
-    watcher.args(["--ignored", "--exact", "watch_sleepers"]).stdout(std::process::Stdio::null());
-    let mut watcher = watcher.spawn().unwrap();
+    let mut tracer = Command::new(std::env::current_exe().unwrap());
+    tracer.args(["--ignored", "--exact", "trace_sleepers"]).stdout(std::process::Stdio::null());
+    let mut tracer = tracer.spawn().unwrap();
     let within_5_s = |wanted: usize| {
         (0..500).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
@@ -220,7 +220,7 @@ fn nothing_is_left_of_what_a_killed_watcher_watched() {
         })
     };
     assert!(within_5_s(2), "{} sleepers", sleepers());
-    watcher.kill().unwrap();
-    watcher.wait().unwrap();
+    tracer.kill().unwrap();
+    tracer.wait().unwrap();
     assert!(within_5_s(0), "{} sleepers are left", sleepers());
 }

@@ -1,4 +1,4 @@
-//! Rows as comma-separated values: of a load experiment, and of the rulers.
+//! Load experiments and readings of rulers as CSV.
 
 use steady_model::{Reading, Resource};
 use steady_render::csv::{Column, seconds, table};
@@ -6,14 +6,16 @@ use steady_rulers::{RulerReading, RulerRow};
 
 use crate::{LoadRecord, Point, RulerRecord};
 
-/// One line per row, by number of processes, below a line of names; a field is empty where there is no such reading.
-/// `work` is counted in hashes, numbers or runs; the last columns are the slowdowns that the rulers read.
+/// Formats a load experiment: one line for each row, by number of processes, after a header line. A field is empty if
+/// the row has no such reading. `work` is the number of hashes, numbers or runs. The last columns are the slowdowns
+/// that the rulers read.
 pub(crate) fn load(record: &LoadRecord) -> String {
-    let columns: [Column<Point<'_>>; 25] = [
+    let columns: [Column<Point<'_>>; 26] = [
         ("procs", |point| point.procs.to_string()),
         ("run_count", |point| point.row.run_count.to_string()),
         ("cpu_seconds", |point| number(point.figures.cpu_seconds)),
         ("user_seconds", |point| number(point.figures.user_seconds)),
+        ("system_seconds", |point| number(point.figures.system_seconds)),
         ("wall_seconds", |point| number(point.figures.wall_seconds)),
         ("work", |point| number(point.figures.work)),
         ("work_per_cpu_second", |point| number(point.figures.work_per_cpu_second)),
@@ -44,8 +46,8 @@ fn slowdown(point: &Point<'_>, resource: Resource) -> String {
     found.map_or_else(String::new, |read| number(read.slowdown_ratio))
 }
 
-/// One line per row and ruler; a field is empty where there is no such reading, and `absent` has the reason why a ruler could
-/// not be read.
+/// Formats readings of rulers: one line for each row and ruler, after a header line. A field is empty if there is no
+/// such reading; `absent` has the reason.
 pub(crate) fn rulers(record: &RulerRecord) -> String {
     let of_row =
         |row| move |(resource, reading): &'_ (Resource, Reading<RulerReading>)| (row, *resource, reading.clone());
@@ -72,7 +74,7 @@ fn of(read: &Reading<RulerReading>, field: fn(&RulerReading) -> String) -> Strin
     read.as_ref().map_or_else(|_| String::new(), field)
 }
 
-/// A number, or nothing where it is none.
+/// Formats a number; an infinite or undefined one is empty.
 fn number(value: f64) -> String {
     if value.is_finite() { value.to_string() } else { String::new() }
 }

@@ -1,9 +1,10 @@
-//! A load experiment as a document: the answer, what each process got done, where the processes ran, and the machine.
+//! The report on a load experiment: the answer, the work of each process, where the processes ran, and the machine.
 
 mod charts;
 mod facts;
 mod rulers;
 mod sentences;
+mod table;
 mod tables;
 
 use steady_feature::{Record, Report};
@@ -20,8 +21,8 @@ use charts::Rates;
 use facts::summary;
 use sentences::sentences;
 
-/// The heading of the rulers' readings.
-const RULERS: &str = "Slowdown of each resource meanwhile (1: the best that this host has shown)";
+/// Heading of the table of ruler readings.
+const RULERS: &str = "Slowdown of each resource during the rows (1: the best of this host)";
 
 impl Report for LoadRecord {
     fn document(&self) -> Document {
@@ -32,7 +33,7 @@ impl Report for LoadRecord {
         csv::load(self)
     }
 
-    /// Every run stands on a line of its own.
+    /// Writes each run on its own line.
     fn json(&self, samples: bool) -> String {
         pretty::indented_but(&self.value(samples), RUNS)
     }
@@ -53,7 +54,7 @@ impl Record for LoadRecord {
             seed: Ok(self.seed),
             commands: vec![work],
             complete: self.ending != Ending::Interrupted && self.failure.is_none(),
-            ..Facts::without_pairs(RunKind::Load, (self.started, &self.host, &self.revision), summary(self))
+            ..Facts::new(RunKind::Load, self.started, &self.host, &self.revision, summary(self))
         }
     }
 
@@ -62,58 +63,57 @@ impl Record for LoadRecord {
     }
 }
 
-/// The report.
 fn document(record: &LoadRecord) -> Document {
     let mut sections = Vec::new();
     if !record.points().is_empty() {
         sections.push(Section::new(&facts::each_process(record), vec![Block::Table(tables::figures(record))]).whole());
         sections.extend(rates(record));
-        let meanwhile = "Where they ran, and what they waited for";
-        sections.push(Section::new(meanwhile, vec![Block::Table(tables::meanwhile(record))]).folded().whole());
+        let heading = "CPUs and waiting times of the processes";
+        sections.push(Section::new(heading, vec![Block::Table(tables::cpus_and_waiting(record))]).folded().whole());
         sections.push(cpus(
             record,
             "How busy each logical CPU was",
             "Share of time in which a logical CPU was in use",
             |cpu| &cpu.busy_ratio,
         ));
-        let ours = "Share of the looks that found a process running on a logical CPU";
+        let ours = "Share of samples that found a process running on a logical CPU";
         sections.push(cpus(record, "Where the processes ran", ours, |cpu| &cpu.ours_ratio));
         let rulers = tables::rulers(record);
         sections.extend(rulers.map(|table| Section::new(RULERS, vec![Block::Table(table)]).folded().whole()));
     }
     sections.push(Section::new("The machine", vec![Block::Facts(facts::facts(record))]).folded());
-    sections.push(origin(record.started, &record.host, &record.revision));
+    sections.extend(origin(record.started, &record.host, &record.revision));
     sections.push(Section::paragraphs([plain(format!("Seed {}", record.seed))]));
-    sections.push(again(record));
+    sections.push(repeat_section(record));
     Document {
-        subject: "Steadyhand: what processes at once get done".to_owned(),
+        subject: "Steadyhand: the work of concurrent processes".to_owned(),
         answer: answer(record),
         sections,
         is_brief: false,
     }
 }
 
-/// The chart of work by number of processes, by itself; one without series where there are too few rows.
+/// Returns the chart of work by number of processes; without series if there are too few rows.
 fn drawing(record: &LoadRecord) -> Chart {
     Rates::of(record).map_or_else(charts::none, |rates| rates.each())
 }
 
-/// The first sentence, then a paragraph of each thing that is to be said, and why rows are missing.
+/// Returns the answer: one paragraph for each topic, then the reason for missing rows.
 fn answer(record: &LoadRecord) -> Vec<Sentence> {
     let paragraphs = sentences::paragraphs(record);
-    let said = paragraphs.iter().enumerate().map(|(at, paragraph)| {
+    let paragraphs_of_answer = paragraphs.iter().enumerate().map(|(at, paragraph)| {
         let emphasis = if at == 0 { Emphasis::Heading } else { Emphasis::Plain };
         vec![(emphasis, one_line(&paragraph.join(" ")))]
     });
-    let early = facts::early(record).join(" ");
-    let early = (!early.is_empty()).then(|| vec![(Emphasis::Open, early)]);
-    said.chain(early).collect()
+    let missing_rows = facts::missing_rows(record).join(" ");
+    let missing_rows = (!missing_rows.is_empty()).then(|| vec![(Emphasis::Open, missing_rows)]);
+    paragraphs_of_answer.chain(missing_rows).collect()
 }
 
-/// The charts of the rates. Text has dots of the first.
+/// Returns the charts of the rates. In text, only the first is shown.
 fn rates(record: &LoadRecord) -> Vec<Section> {
     let Some(rates) = Rates::of(record) else {
-        let why = plain("There is no chart: it takes two numbers of processes.".to_owned());
+        let why = plain("There is no chart: it needs at least two numbers of processes.".to_owned());
         return vec![Section::paragraphs([why]).shown(Shown::OnPages)];
     };
     let (what, per) = (rates.what(), rates.per);
@@ -121,26 +121,25 @@ fn rates(record: &LoadRecord) -> Vec<Section> {
     let together = Block::Chart(rates.together(law));
     vec![
         Section::new(&format!("{what} per CPU {per} and per wall {per}"), vec![Block::Chart(rates.each())]),
-        Section::new(&format!("{what} per {per} of all together"), vec![together]).shown(Shown::OnPages),
+        Section::new(&format!("{what} per {per} of all processes together"), vec![together]).shown(Shown::OnPages),
     ]
 }
 
-/// A chart of every CPU in every row.
+/// Returns the chart of every CPU in every row.
 fn cpus(record: &LoadRecord, heading: &str, what: &str, pick: fn(&CpuUse) -> &Reading<f64>) -> Section {
     let block = match charts::cpus(record, what, pick) {
         Ok(chart) => Block::Chart(chart),
-        Err(why) => Block::Paragraph(plain(format!("Absent: {why}."))),
+        Err(why) => Block::Paragraph(plain(format!("Not measured: {why}."))),
     };
     Section::new(heading, vec![block]).shown(Shown::OnPages)
 }
 
-/// How to measure the same again.
-fn again(record: &LoadRecord) -> Section {
+/// Returns the command line that repeats the measurement.
+fn repeat_section(record: &LoadRecord) -> Section {
     match facts::repeat(&record.plan, record.seed) {
-        Ok(line) => Section::new("To measure the same again", vec![Block::Command(line)]).shown(Shown::OffTerminal),
-        Err(why) => {
-            Section::paragraphs([plain(format!("No one command line repeats it: {why}."))]).shown(Shown::OffTerminal)
-        }
+        Ok(line) => Section::new("To repeat this measurement", vec![Block::Command(line)]).shown(Shown::OffTerminal),
+        Err(why) => Section::paragraphs([plain(format!("No command line can repeat this measurement: {why}."))])
+            .shown(Shown::OffTerminal),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The options of `steady load`, as typed.
+//! The options of `steady load`.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -11,54 +11,77 @@ use steady_host::QuietHostFlags;
 use steady_model::Nanos;
 use steady_rulers::Neighbour;
 
+use crate::table::Published;
+
 const EXAMPLES: &str = "\
 Examples:
-  How far can CPU time be trusted here, and how far wall time? 1 to 32 at once,
-  each hashing for 5 s of its own CPU time
+  How far can CPU time and wall time be trusted on this machine? Run 1 to 32
+  concurrent processes; each hashes for 5 s of its own CPU time
       steady load --workload hash --cpu-time 5s --procs 1..32
-  The user time of fixed work: each process sums 100,000,001 random numbers
+  The user time of fixed work: each process adds 100,000,001 random numbers
       steady load --workload sum --work 100000001 --procs 1,2,4,8,16
-  The same about a program of your own: copies at once, for 2 s a row
+  The same for your own program: concurrent copies, for 2 s in each row
       steady load -- gzip -9 -kc file
       steady load --window 10s --procs 1..8 -- ./prog input
-  The CPU budget enforced by a thread that wakes every second, as scripts do
+  A CPU limit that a thread checks once a second, as scripts do
       steady load --poll 1s --procs 1..32
-  How much slower is this machine right now, by what is used of it?
+  How much slower is each resource of this machine right now?
       steady load --rulers
       steady load --rulers --neighbour stream --procs 1..4
-  A quick look; a page with charts
+  What a table says that was measured elsewhere
+      steady load --table measured.csv
+      steady load --published hash8
+  A quick test; a page of HTML with charts
       steady load --cpu-time 200ms
       steady load --export-html load.html
 
-Each row is so many processes at once. They get ready, set off together, and
-are timed from then on. The rows' order is drawn from the seed, so that a load
-that drifts is not taken for one that grows with the number of processes.
-Ctrl-C ends it and keeps the rows that are whole.
+A row is a number of concurrent processes. They get ready, start together, and
+are timed from then on. The seed determines a random order of the rows, because
+a drift of the machine must not look like an effect of the number of processes.
+Ctrl-C ends the experiment and keeps the complete rows.
 
 Exit status:
-  0    done
-  2    wrong usage, no such program, more processes than there may be
-  3    the command failed, a process was killed, or no more could be started
+  0    success
+  2    wrong usage, no such program, or more processes than the limit allows
+  3    the command failed, a process was killed, or the system could not start
+       enough processes
   125  steady itself failed
   130  interrupted";
 
-/// `--workload`.
+/// The options that measure, which have no meaning for a table.
+const MEASURING: [&str; 13] = [
+    "workload",
+    "cpu_time",
+    "work",
+    "procs",
+    "poll",
+    "window",
+    "cpus",
+    "seed",
+    "rulers",
+    "neighbour",
+    "samples",
+    "no_history",
+    "command",
+];
+
+/// The values of `--workload`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WorkloadFlag {
-    /// Hashes of random input until so much CPU time is used
+    /// Hash random input until the CPU time of --cpu-time is used
     Hash,
-    /// The sum of so many random numbers
+    /// Add as many random numbers as --work says
     Sum,
 }
 
-/// `--neighbour`.
+/// The values of `--neighbour`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum NeighbourFlag {
-    /// Keeps a CPU busy, and no memory
+    /// Keep a CPU busy without using memory
     Spin,
-    /// Streams through more memory than the caches hold
+    /// Stream through more memory than the caches hold
     Stream,
-    /// Hashes, out of the first level of cache
+    /// Hash data in the first level of cache
     Hash,
 }
 
@@ -72,7 +95,7 @@ impl From<NeighbourFlag> for Neighbour {
     }
 }
 
-/// The options of `steady load`.
+/// The parsed options of `steady load`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LoadFlags {
@@ -84,39 +107,55 @@ pub(crate) struct LoadFlags {
     #[arg(long, value_name = "TIME", value_parser = span, conflicts_with_all = ["command", "rulers", "work"])]
     pub(crate) cpu_time: Option<Nanos>,
 
-    /// sum: how many numbers each process sums [default: 100000001]
-    #[arg(long, value_name = "NUMBERS", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["command", "rulers"])]
+    /// sum: how many numbers each process adds [default: 100000001]
+    #[arg(
+        long,
+        value_name = "NUMBERS",
+        value_parser = clap::value_parser!(u64).range(1..),
+        conflicts_with_all = ["command", "rulers"]
+    )]
     pub(crate) work: Option<u64>,
 
-    /// The numbers of processes, a row for each: 1..32, 1,2,4 or 1..4,8 [default: 1 to twice the CPUs that may be used,
-    /// thinned out beyond 16]
+    /// The numbers of processes, one row each: 1..32, 1,2,4 or 1..4,8 [default: 1 to twice the number of usable CPUs,
+    /// with gaps beyond 16]
     #[arg(short, long, value_name = "NUMBERS")]
     pub(crate) procs: Option<Procs>,
 
-    /// hash: let a thread asleep in each process look so often whether its CPU time is used [default: exact]
+    /// hash: enforce the CPU time by a thread in each process that sleeps for this interval between checks [default:
+    /// exact]
     #[arg(long, value_name = "TIME", value_parser = span, conflicts_with_all = ["command", "rulers", "work"])]
     pub(crate) poll: Option<Nanos>,
 
-    /// COMMAND: begin no run later than this in a row. Runs that end later ran beside fewer others; they count only in
-    /// a place where none ended in time [default: 2s]
+    /// COMMAND: each copy starts no run after this time. Runs that end after it ran next to fewer others; they count
+    /// only for a copy with no earlier run [default: 2s]
     #[arg(long, value_name = "TIME", value_parser = span, requires = "command")]
     pub(crate) window: Option<Nanos>,
 
-    /// The CPUs to use: 0,2-3 [default: all]
+    /// The CPUs to use, for example 0,2-3 [default: all]
     #[arg(long, value_name = "LIST")]
     pub(crate) cpus: Option<String>,
 
-    /// The seed of the rows' order and of the work's random numbers [default: from the system; the report names it]
+    /// Seed of the order of the rows and of the random numbers of the work [default: from the system; the report shows
+    /// it]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
 
-    /// Read the rulers instead: how much slower each resource of this machine is right now
+    /// Read rulers instead: how much slower each resource of this machine is right now
     #[arg(long, conflicts_with = "command")]
     pub(crate) rulers: bool,
 
-    /// --rulers: read them beside so many of these at once, a row for each number of --procs
+    /// --rulers: read them next to neighbours of this kind, one row for each number of --procs
     #[arg(long, value_enum, value_name = "KIND", requires = "rulers")]
     pub(crate) neighbour: Option<NeighbourFlag>,
+
+    /// Evaluate a table that was measured elsewhere instead, from CSV, TSV or JSON with the columns procs, cpu_seconds
+    /// (cpu_ms, user_seconds, ...), wall_seconds (wall_ms, ...) and work; - for standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = MEASURING)]
+    pub(crate) table: Option<PathBuf>,
+
+    /// Evaluate a published table instead
+    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = MEASURING, conflicts_with = "table")]
+    pub(crate) published: Option<Published>,
 
     #[command(flatten)]
     pub(crate) host: QuietHostFlags,
@@ -124,29 +163,29 @@ pub(crate) struct LoadFlags {
     #[command(flatten)]
     pub(crate) output: OutputFlags,
 
-    /// Write the chart of work by number of processes to this file, as a drawing (SVG)
+    /// Write the chart of work by number of processes to this file, as SVG
     #[arg(long, value_name = "FILE", conflicts_with = "rulers")]
     pub(crate) export_svg: Option<PathBuf>,
 
-    /// Put each process's own figures into the JSON
+    /// Include the measurements of each process in the JSON
     #[arg(long)]
     pub(crate) samples: bool,
 
-    /// Keep nothing of this in the history
+    /// Do not store the result in the history
     #[arg(long)]
     pub(crate) no_history: bool,
 
-    /// A program of your own and its words, after --: copies of it are run instead of steady's own work
+    /// Your own program and its arguments, after --: steady runs copies of it instead of its own work
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
 
-/// More rows than this are a slip of the keyboard.
-const MOST_ROWS: usize = 1_000;
-/// More processes than this the kernel never has (`PID_MAX_LIMIT`).
-const MOST_PROCS: u32 = 4_194_304;
+/// Maximum number of rows; more are probably a typing error.
+const MAX_ROWS: usize = 1_000;
+/// Maximum number of processes in the kernel (`PID_MAX_LIMIT`).
+const MAX_PROCS: u32 = 4_194_304;
 
-/// Numbers of processes, ascending and without doubles, none of them 0.
+/// Numbers of processes, ascending and without duplicates, each at least 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Procs(pub(crate) Vec<u32>);
 
@@ -161,29 +200,29 @@ impl FromStr for Procs {
             if first > last {
                 return Err(format!("'{}' goes backwards: write {last}..{first}", item.trim()));
             }
-            if (last - first) as usize >= MOST_ROWS {
+            if (last - first) as usize >= MAX_ROWS {
                 return Err(too_many());
             }
             all.extend(first..=last);
         }
-        if all.len() > MOST_ROWS { Err(too_many()) } else { Ok(Procs(all.into_iter().collect())) }
+        if all.len() > MAX_ROWS { Err(too_many()) } else { Ok(Procs(all.into_iter().collect())) }
     }
 }
 
 fn number(text: &str) -> Result<u32, String> {
     let text = text.trim();
     match text.parse() {
-        Ok(0) => Err("there are no rows of 0 processes: begin at 1".to_owned()),
-        Ok(number) if number <= MOST_PROCS => Ok(number),
+        Ok(0) => Err("a row needs at least 1 process: begin at 1".to_owned()),
+        Ok(number) if number <= MAX_PROCS => Ok(number),
         _ if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => {
-            Err(format!("'{text}' are more processes than Linux has"))
+            Err(format!("'{text}' is more processes than Linux supports"))
         }
-        _ => Err(format!("'{text}' is no number of processes; write 1..32, 1,2,4 or 1..4,8")),
+        _ => Err(format!("'{text}' is not a number of processes; write 1..32, 1,2,4 or 1..4,8")),
     }
 }
 
 fn too_many() -> String {
-    format!("these are more than {MOST_ROWS} rows; write fewer, such as 1..32,64,128")
+    format!("more than {MAX_ROWS} rows are not possible; write fewer, for example 1..32,64,128")
 }
 
 #[cfg(test)]
@@ -203,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_with_a_remedy() {
+    fn invalid_numbers_are_rejected_with_advice() {
         let why = |text: &str| text.parse::<Procs>().unwrap_err();
         assert!(why("0").contains("begin at 1") && why("0..4").contains("begin at 1"));
         assert!(why("8..1").contains("1..8"));
@@ -218,7 +257,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_text_becomes_rows_or_a_refusal(text in ".*|[0-9.,]{0,16}") {
+        fn any_text_gives_rows_or_an_error(text in ".*|[0-9.,]{0,16}") {
             if let Ok(Procs(procs)) = text.parse() {
                 proptest::prop_assert!(!procs.is_empty() && procs[0] > 0 && procs.is_sorted());
             }

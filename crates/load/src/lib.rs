@@ -1,4 +1,4 @@
-//! `steady load`: how CPU time and wall time move with load, so many processes at once, row by row; and the rulers.
+//! `steady load`: how load affects CPU time and wall time, measured in rows of concurrent processes; and the rulers.
 #![forbid(unsafe_code)]
 
 mod csv;
@@ -9,29 +9,33 @@ pub mod log;
 mod plan;
 mod record;
 pub mod run;
+mod table;
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, FromArgMatches};
-use steady_feature::{Failure, Feature, Helper, Interrupt, LogKind, Record, RecordKind, Session, Status, chosen_cpus};
+use steady_feature::{
+    Failure, Feature, Helper, Interrupt, LogKind, Record, RecordKind, Session, Status, chosen_cpus, input,
+};
 use steady_host::around;
 use steady_linux::{Root, clock, topology};
 use steady_model::{Machine, RunKind, Seed};
 
 use flags::LoadFlags;
-use run::{BestFile, CrowdRunner, Event, LoadError, Measured, Setting};
+use run::{BestFile, Event, LoadContext, LoadError, MachineRunner, Measured};
 
 pub use judge::judged;
 pub use record::{
     CpuUse, Figures, LoadPlan, LoadRecord, LoadRow, LoadRun, LoadWork, Point, RULERS_SCHEMA, RulerRecord, SCHEMA,
 };
+pub use table::{LoadTable, Published, TABLE_SCHEMA, TableRow};
 
-/// The feature.
+/// The feature `load`, for the table of features in `steady_cli`.
 pub const FEATURE: Feature = Feature {
     name: "load",
-    about: "How CPU time and wall time move with load: so many processes at once, row by row; rulers",
+    about: "Measure how load affects CPU time and wall time, with rows of concurrent processes; read rulers",
     flags: Feature::flags_of::<LoadFlags>,
     run,
     status: |_| Status::Own,
@@ -44,7 +48,7 @@ pub const FEATURE: Feature = Feature {
         RecordKind { kind: RunKind::Rulers, read: |text| Ok(Box::new(RulerRecord::read(text)?)), log: None },
     ],
     helpers: &[
-        Helper { word: run::CROWD, main: crowd },
+        Helper { word: run::LEADER, main: leader },
         Helper { word: run::WORKER, main: worker },
         Helper { word: steady_rulers::NEIGHBOURS, main: neighbours },
         Helper { word: steady_rulers::NEIGHBOUR, main: neighbour },
@@ -55,16 +59,38 @@ fn logged(text: &str) -> Option<Box<dyn Record>> {
     Some(Box::new(judged(log::read(text)?)))
 }
 
-/// Runs a load experiment, or reads the rulers, and reports; the exit status.
+/// Runs a load experiment or reads the rulers, writes the report, and returns the exit status.
 fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
     let flags = LoadFlags::from_arg_matches(matches).map_err(|error| Failure::Own(error.to_string()))?;
+    if let Some(table) = table(&flags)? {
+        return explain_table(&table, &flags, session);
+    }
     around(&flags.host, flags.output.quiet, session, |session| match flags.rulers {
         true => run::read_rulers(&flags, session),
         false => run_here(&flags, session),
     })
 }
 
-/// Runs a load experiment on the host as it is now.
+/// Returns the table that `--table` or `--published` names.
+fn table(flags: &LoadFlags) -> Result<Option<LoadTable>, Failure> {
+    if let Some(published) = flags.published {
+        return Ok(Some(published.table()));
+    }
+    let Some(file) = &flags.table else { return Ok(None) };
+    let name = file.display().to_string();
+    let usage = |why: String| Failure::Usage(format!("--table '{name}': {why}"));
+    let text = input::text(file).map_err(|error| usage(error.to_string()))?;
+    LoadTable::read(&name, &text).map(Some).map_err(usage)
+}
+
+/// Reports what a table says. Nothing is measured, so nothing is stored in the history.
+fn explain_table(table: &LoadTable, flags: &LoadFlags, session: &mut dyn Session) -> Result<u8, Failure> {
+    session.open(&flags.output, false, Status::Own)?;
+    session.open_drawing(flags.export_svg.as_deref())?;
+    session.write(table).map(|()| 0)
+}
+
+/// Runs a load experiment, without changing the host.
 fn run_here(flags: &LoadFlags, session: &mut dyn Session) -> Result<u8, Failure> {
     let cpus = chosen_cpus(flags.cpus.as_deref())?;
     let machine = topology::machine(&Root::default(), cpus.as_deref());
@@ -72,7 +98,8 @@ fn run_here(flags: &LoadFlags, session: &mut dyn Session) -> Result<u8, Failure>
     let seed = session.seed(flags.seed)?;
     session.open(&flags.output, flags.samples, Status::Own)?;
     session.open_drawing(flags.export_svg.as_deref())?;
-    let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;
+    let (interrupt, readable) =
+        Interrupt::catch().map_err(|error| Failure::Own(format!("signal handlers cannot be installed: {error}")))?;
     let Measured { record, stopped } = measure(&plan, seed, machine, readable, flags.no_history, session)?;
     let failure = stopped.map(|error| failure(&plan, error, &interrupt));
     if record.rows.is_empty() {
@@ -88,7 +115,7 @@ fn run_here(flags: &LoadFlags, session: &mut dyn Session) -> Result<u8, Failure>
     }
     session.write(&report)?;
     match failure {
-        // The report says so itself.
+        // The report says that it was interrupted.
         Some(interrupted @ Failure::Interrupted(_)) => Ok(interrupted.status()),
         Some(failure) => Err(failure),
         None => Ok(0),
@@ -103,16 +130,17 @@ fn measure(
     no_history: bool,
     session: &mut dyn Session,
 ) -> Result<Measured, Failure> {
-    let runner = CrowdRunner::start(plan, seed, &machine, Some(interrupt));
-    let mut runner = runner.map_err(|error| Failure::Own(format!("the CPUs cannot be chosen: {error}")))?;
+    let runner = MachineRunner::start(plan, seed, &machine, Some(interrupt));
+    let mut runner = runner
+        .map_err(|error| Failure::Own(format!("--cpus: this process cannot be restricted to these CPUs: {error}")))?;
     session.progress(Some(0.0), "getting ready");
     let best = BestFile::find(session);
     runner.read_rulers(best.rulers());
     let usable = machine.usable_cpus();
-    let setting =
-        Setting { host: session.host(), machine, started: clock::time_of_day(), revision: session.revision() };
+    let context =
+        LoadContext { host: session.host(), machine, started: clock::time_of_day(), revision: session.revision() };
     let mut progress = Progress { plan, usable, row: 0, procs: 0, share: 0.0 };
-    let measured = run::measure(plan, seed, setting, &mut runner, &mut |event| {
+    let measured = run::measure(plan, seed, context, &mut runner, &mut |event| {
         progress.show(&event, session);
         match &event {
             Event::Begun(record) if !no_history => session.log(&log::begun(record)),
@@ -126,14 +154,14 @@ fn measure(
     Ok(measured)
 }
 
-/// How far an experiment has come.
+/// Progress of an experiment.
 struct Progress<'a> {
     plan: &'a LoadPlan,
     usable: f64,
-    /// The row that runs, from 1 on, and its number of processes.
+    /// The current row, from 1, and its number of processes.
     row: usize,
     procs: u32,
-    /// The share of the experiment that is done.
+    /// Share of the experiment that is complete.
     share: f64,
 }
 
@@ -142,27 +170,26 @@ impl Progress<'_> {
         match event {
             Event::Begun(_) => return,
             Event::RowBegun { procs } => (self.row, self.procs) = (self.row + 1, *procs),
-            Event::Looked { .. } => {}
+            Event::Progressed { .. } => {}
             Event::RowEnded(row) => {
                 let all: f64 = self.plan.procs.iter().map(|procs| self.stretch(*procs)).sum();
                 self.share += self.stretch(row.procs) / all;
             }
         }
-        let processes = if self.procs == 1 { "process" } else { "processes" };
         let within = match event {
-            Event::Looked { passed } => self.within(passed.seconds()),
+            Event::Progressed { passed } => self.within(passed.seconds()),
             _ => String::new(),
         };
-        let (row, rows, procs) = (self.row, self.plan.procs.len(), self.procs);
-        session.progress(Some(self.share), &format!("row {row} of {rows}: {procs} {processes}{within}"));
+        let (row, rows, procs) = (self.row, self.plan.procs.len(), processes(&self.procs));
+        session.progress(Some(self.share), &format!("row {row} of {rows}: {procs}{within}"));
     }
 
-    /// By how much so many processes are held up by one another, if nothing else runs.
+    /// Returns the factor by which the processes delay each other if nothing else runs.
     fn stretch(&self, procs: u32) -> f64 {
         (f64::from(procs) / self.usable).max(1.0)
     }
 
-    /// How far the row is: `, 4 s of about 12 s`. With neighbours it may take longer.
+    /// Formats the progress of the row: `, 4 s of about 12 s`. It takes longer if other processes run.
     fn within(&self, passed: f64) -> String {
         let takes = match &self.plan.work {
             LoadWork::Hash { cpu_time, .. } => cpu_time.seconds() * self.stretch(self.procs),
@@ -177,7 +204,7 @@ impl Progress<'_> {
     }
 }
 
-/// What to tell the user, with the remedy.
+/// Makes the failure to report for an error.
 fn failure(plan: &LoadPlan, error: LoadError, interrupt: &Interrupt) -> Failure {
     let name = match &plan.work {
         LoadWork::Command { command, .. } => command.name.as_str(),
@@ -188,23 +215,28 @@ fn failure(plan: &LoadPlan, error: LoadError, interrupt: &Interrupt) -> Failure 
         LoadError::CannotStart(reason) => Failure::Usage(format!("'{name}' could not be started: {reason}")),
         LoadError::CommandFailed { procs, outcome } => {
             let how = steady_process::runner::how(&outcome);
-            Failure::Measured(format!("'{name}' {how}, in the row of {procs} at once"))
+            Failure::Measured(format!("'{name}' {how} in the row of {}", processes(&procs)))
         }
         error @ (LoadError::Refused { .. } | LoadError::WorkerLost { .. }) => Failure::Measured(error.to_string()),
-        error @ LoadError::CrowdLost(_) => Failure::Own(error.to_string()),
+        error @ LoadError::LeaderLost(_) => Failure::Own(error.to_string()),
     }
+}
+
+/// Formats a number of processes: `1 process`, `8 processes`.
+fn processes(procs: &u32) -> String {
+    format!("{procs} {}", if *procs == 1 { "process" } else { "processes" })
 }
 
 fn environment() -> Vec<(OsString, OsString)> {
     std::env::vars_os().collect()
 }
 
-fn crowd(_: &mut dyn Iterator<Item = OsString>) -> ExitCode {
-    run::serve_crowd(&environment());
+fn leader(_: &mut dyn Iterator<Item = OsString>) -> ExitCode {
+    run::serve_leader(&environment());
     ExitCode::SUCCESS
 }
 
-/// Its crowd sees that it left before it was done.
+/// Entry point of a worker. If it fails, its leader sees that it ended before it was done.
 fn worker(words: &mut dyn Iterator<Item = OsString>) -> ExitCode {
     let served = run::serve_worker(&words.collect::<Vec<_>>(), &environment());
     if served.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -216,6 +248,6 @@ fn neighbours(_: &mut dyn Iterator<Item = OsString>) -> ExitCode {
 }
 
 fn neighbour(words: &mut dyn Iterator<Item = OsString>) -> ExitCode {
-    steady_rulers::be(words);
+    steady_rulers::run_neighbour(words);
     ExitCode::SUCCESS
 }

@@ -1,21 +1,21 @@
-//! The log of a load experiment: everything measured, appended as it happens, so that a kill loses no more than the row in
-//! flight. One JSON value a line.
+//! The log of a load experiment: all measurements, appended after each row, so a kill loses at most the current row.
+//! Each line is one JSON value.
 //!
 //! ```text
-//! {"load_begun": {..plan, machine and what else is known before the first row..}}
+//! {"load_begun": {..plan, machine and other facts known before the first row..}}
 //! {"row": ..}
-//! {"load_ended": {..what is known only at the end..}}
+//! {"load_ended": {..facts known only at the end..}}
 //! ```
 //!
-//! Logs of earlier versions have other names for some fields, and further fields at the beginning.
+//! Logs of earlier versions have other names for some fields, and further fields in the first line.
 
 use serde::{Deserialize, Serialize};
 use steady_model::{Ending, Host, Machine, Nanos, Reading, Seed, Timestamp};
 
-use crate::run::Setting;
+use crate::run::LoadContext;
 use crate::{LoadPlan, LoadRecord, LoadRow};
 
-/// A line, written and read.
+/// A line of the log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Entry {
@@ -24,7 +24,7 @@ enum Entry {
     LoadEnded(LoadEnd),
 }
 
-/// What is known of a load experiment before its first row.
+/// Facts that are known before the first row.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct LoadBeginning {
     plan: SeededPlan,
@@ -42,7 +42,7 @@ struct SeededPlan {
     seed: Seed,
 }
 
-/// What is known of a load experiment only at its end.
+/// Facts that are known only at the end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct LoadEnd {
     elapsed: Nanos,
@@ -53,11 +53,11 @@ struct LoadEnd {
 impl From<LoadBeginning> for LoadRecord {
     fn from(begun: LoadBeginning) -> Self {
         let LoadBeginning { plan, started, host, machine, revision, poll_cost } = begun;
-        LoadRecord::begun(plan.plan, plan.seed, Setting { host, machine, started, revision }, poll_cost)
+        LoadRecord::begun(plan.plan, plan.seed, LoadContext { host, machine, started, revision }, poll_cost)
     }
 }
 
-/// The first line: what is known before a row was measured.
+/// Formats the first line: the facts known before the first row.
 pub fn begun(record: &LoadRecord) -> String {
     line(&Entry::LoadBegun(Box::new(LoadBeginning {
         plan: SeededPlan { plan: record.plan.clone(), seed: record.seed },
@@ -69,28 +69,29 @@ pub fn begun(record: &LoadRecord) -> String {
     })))
 }
 
-/// The line of a row that was measured.
+/// Formats the line of a measured row.
 pub fn row(row: &LoadRow) -> String {
     line(&Entry::Row(Box::new(row.clone())))
 }
 
-/// The last line. With it, a log gives exactly the record that was measured.
+/// Formats the last line. A log with this line contains the complete record.
 pub fn ended(record: &LoadRecord) -> String {
     line(&Entry::LoadEnded(LoadEnd { elapsed: record.elapsed, ending: record.ending, failure: record.failure.clone() }))
 }
 
 fn line(entry: &Entry) -> String {
-    // Records have text for keys and nothing that can fail.
+    // Serializing cannot fail: all keys are strings.
     serde_json::to_string(entry).unwrap_or_default()
 }
 
-/// Whether a line may stand in the log of a load experiment.
+/// Returns whether a line belongs to the log of a load experiment.
 pub fn is_line(line: &str) -> bool {
     serde_json::from_str::<Entry>(line).is_ok()
 }
 
-/// The record in the text of a log; `None` where no row was measured, and for the log of something else. Without its last line
-/// it was killed: all rows that were whole. A line that is not whole ends the log. No input makes it panic.
+/// Reads the record from a log. Returns `None` if it has no row, or is the log of something else. A log without its
+/// last line is of a killed experiment and gives the complete rows. An incomplete line ends the log. No input makes
+/// this panic.
 pub fn read(text: &str) -> Option<LoadRecord> {
     let mut entries = text.lines().map_while(|line| serde_json::from_str(line).ok());
     let Some(Entry::LoadBegun(begun)) = entries.next() else { return None };
@@ -105,7 +106,7 @@ pub fn read(text: &str) -> Option<LoadRecord> {
     }
     let last = record.rows.iter().map(|row| row.started + row.elapsed).max()?;
     let whole = record.plan.procs.iter().all(|procs| record.rows.iter().any(|row| row.procs == *procs));
-    // Killed after its last row, it had nothing left to measure.
+    // An experiment that was killed after its last row is complete.
     let ending = if whole { Ending::Spent } else { Ending::Interrupted };
     let end = end.unwrap_or(LoadEnd { elapsed: last, ending, failure: None });
     (record.elapsed, record.ending, record.failure) = (end.elapsed, end.ending, end.failure);

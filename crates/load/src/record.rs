@@ -1,7 +1,6 @@
-//! What a load experiment measured, and what follows from it; and what the rulers read, alone and next to neighbours: the
-//! records and their JSON.
+//! The records of load experiments and of ruler readings, and their JSON.
 
-mod scaling;
+pub(crate) mod scaling;
 
 use std::collections::BTreeSet;
 
@@ -16,29 +15,29 @@ use steady_rulers::{Neighbour, RulerReading, RulerRow};
 use steady_stats::Scaling;
 
 use crate::judge::judged;
-use crate::run::Setting;
+use crate::run::LoadContext;
 
 /// The schema of [`LoadRecord`] in JSON.
 pub const SCHEMA: Schema = Schema { name: "steady.load/1", what: "a load experiment" };
 
-/// The field of a row that is written only where raw samples are wanted.
+/// The field of a row that is written only if raw samples are requested.
 pub(crate) const RUNS: &str = "runs";
-/// No run lasts longer: 97 days. Sums of such times do not overflow.
-const LONGEST: Nanos = Nanos((1 << 23) * 1_000_000_000);
-/// Nothing happens more often: a double, and so any reader of JSON, counts it exactly.
-const MOST: u64 = 1 << 53;
+/// Maximum length of a run that is accepted: 97 days. Sums of such times do not overflow.
+const MAX_TIME: Nanos = Nanos((1 << 23) * 1_000_000_000);
+/// Maximum count that is accepted: the largest up to which a double, and so any reader of JSON, is exact.
+const MAX_COUNT: u64 = 1 << 53;
 
-/// Everything that a load experiment measured, and what follows from it. Its fields are those of its JSON. What is derived (figures
-/// and scaling) is written, and derived again when it is read.
+/// All measurements of a load experiment, and the results. Its fields are those of its JSON. Derived fields (figures
+/// and scaling) are written, but computed again when the record is read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadRecord {
-    /// The seed of the order, and of the work's random numbers.
+    /// Seed of the order of the rows and of the random numbers of the work.
     pub seed: Seed,
-    /// When it was begun: a label.
+    /// Time of day at which it started.
     #[serde(with = "steady_render::timestamp")]
     #[schemars(with = "String")]
     pub started: Timestamp,
-    /// From the start of the first row to the end of the last.
+    /// Wall time from the start of the first row to the end of the last.
     #[serde(rename = "elapsed_seconds")]
     pub elapsed: Nanos,
     /// What each process does: `hash`, `sum` or `command`.
@@ -47,80 +46,80 @@ pub struct LoadRecord {
     /// The unit of the work: `hashes`, `numbers` or `runs`.
     #[serde(skip_deserializing)]
     pub unit: &'static str,
-    /// Where.
+    /// The host that it ran on.
     pub host: Host,
-    /// Its CPUs.
+    /// The CPUs of the host.
     #[serde(serialize_with = "machine")]
     #[schemars(with = "UsableMachine<'static>")]
     pub machine: Machine,
-    /// The git revision of the directory that it was done in.
+    /// Git revision of the directory that it ran in.
     pub revision: Reading<String>,
-    /// CPU time per second of a sleeping thread that polls at the plan's interval, measured before the first row; absent where
-    /// nothing polls.
+    /// CPU time per second of a thread that polls at the plan's interval, measured before the first row. Absent if no
+    /// thread polls.
     #[serde(rename = "poll_cost_ratio")]
     pub poll_cost: Reading<f64>,
-    /// The rows by number of processes.
+    /// The rows, by number of processes.
     pub rows: Vec<LoadRow>,
-    /// What they say together; absent with fewer than two that have figures.
+    /// Scaling over all rows; absent with fewer than two rows with figures.
     #[serde(skip_deserializing, default = "not_judged", serialize_with = "scaling::serialize")]
     #[schemars(with = "Reading<scaling::ScalingFigures>")]
     pub scaling: Reading<Scaling>,
-    /// Why it ended.
+    /// Why it ended: all rows were measured, or it was interrupted.
     pub ending: Ending,
-    /// Why it ended early: what could not be started, or what failed, in words.
+    /// Why it ended early: what could not be started, or what failed. Null if nothing failed.
     #[serde(deserialize_with = "required")]
     pub failure: Option<String>,
-    /// What was to be done.
+    /// The plan of the experiment.
     pub plan: LoadPlan,
 }
 
-/// What a load experiment will do.
+/// The plan of a load experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadPlan {
-    /// What each process does.
+    /// The work of each process.
     pub work: LoadWork,
-    /// The numbers of processes at once, ascending and without doubles, none of them 0. They are run in an order drawn
-    /// from the seed, because a load that drifts must not look like one that grows with N.
+    /// The numbers of concurrent processes: ascending, without duplicates, each at least 1. The seed determines a
+    /// random order of the rows. So a drift of the machine does not look like an effect of the number of processes.
     pub procs: Vec<u32>,
-    /// The CPUs to keep to, if not all.
+    /// The CPUs that the processes may use; null for all.
     #[serde(deserialize_with = "required")]
     pub cpus: Option<Vec<usize>>,
 }
 
-/// What each process does.
+/// The work of each process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LoadWork {
-    /// Hashes of random input until so much of its own CPU time is used; the work is the number of hashes.
+    /// Hash random input until the process has used its CPU time. The work is the number of hashes.
     Hash {
-        /// The CPU time of each process.
+        /// CPU time that each process uses.
         #[serde(rename = "cpu_time_seconds", alias = "cpu_time")]
         cpu_time: Nanos,
-        /// How often a thread asleep in the process looks whether it is used; exact where none is asked for.
+        /// Interval between the checks of a thread that enforces the CPU time; null if the limit is exact.
         #[serde(rename = "poll_seconds", alias = "poll", deserialize_with = "required")]
         poll: Option<Nanos>,
     },
-    /// The sum of so many random numbers; the work is their number.
+    /// Add random numbers. The work is their number.
     Sum {
-        /// How many.
+        /// Number of random numbers.
         work: u64,
     },
-    /// A command of the user's, again and again in each place for a while; the work of a run is 1.
+    /// Run a command of the user repeatedly in each worker. The work of a run is 1.
     Command {
-        /// The command.
+        /// The command that is run.
         command: Command,
-        /// No run is begun later than this after the first.
+        /// Time after the start of the first run in which further runs start.
         #[serde(rename = "window_seconds", alias = "window")]
         window: Nanos,
     },
 }
 
-/// So many processes at once.
+/// The measurements of a row of concurrent processes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadRow {
-    /// How many.
+    /// Number of concurrent processes.
     pub procs: u32,
-    /// What they did in figures; absent if no process came to its end. Logs do not have them.
+    /// Figures of the row; absent if no process succeeded. Logs do not contain them.
     #[serde(
         flatten,
         skip_deserializing,
@@ -130,44 +129,44 @@ pub struct LoadRow {
     )]
     #[schemars(with = "Group<Figures>")]
     pub figures: Reading<Figures>,
-    /// How many runs the figures rest on.
+    /// Number of runs that the figures are based on.
     #[serde(skip_deserializing)]
     pub run_count: usize,
-    /// Its place in time among the rows, from 0.
-    // Logs of the first version have none: their rows come in this order.
+    /// Position of the row in the order of measurement, from 0.
+    // Logs of the first version lack this field; their rows are in this order.
     #[serde(default)]
     pub order: usize,
-    /// When all of them were ready and set off, on the experiment's clock.
+    /// When all processes were ready and started their work, in time since the start of the experiment.
     #[serde(rename = "started_seconds", alias = "started")]
     pub started: Nanos,
-    /// From then to the end of the last.
+    /// Time from then to the end of the last process.
     #[serde(rename = "elapsed_seconds", alias = "elapsed")]
     pub elapsed: Nanos,
-    /// CPU time that everything else on the machine used during the row, `steady` itself excluded.
+    /// CPU time that everything else on the machine used during the row, without `steady` itself.
     #[serde(rename = "others_cpu_seconds", alias = "others_cpu")]
     pub others_cpu: Reading<Nanos>,
-    /// CPU time that `steady` itself used during the row, readings of the rulers included.
+    /// CPU time that `steady` itself used during the row, including readings of the rulers.
     #[serde(rename = "own_cpu_seconds", alias = "own_cpu")]
     pub own_cpu: Reading<Nanos>,
-    /// What the logical CPUs did during the row, ascending by number.
+    /// Use of each logical CPU during the row, ascending by number.
     pub cpus: Vec<CpuUse>,
-    /// What the rulers read while all processes ran.
+    /// Readings of the rulers while all processes ran.
     pub rulers: Vec<RulerReading>,
-    /// What the machine was doing during the row.
+    /// Activity of the machine during the row.
     pub activity: Activity,
-    /// What each process did. Written only if samples are wanted.
+    /// Measurements of each process. Written only if samples are requested.
     #[schemars(skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<LoadRun>,
 }
 
-/// A row in figures: means over its processes (for a command, over its runs).
+/// Figures of a row: means over its processes (for a command, over its runs).
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Figures {
-    /// CPU time, in seconds.
+    /// Mean CPU time, in seconds.
     pub cpu_seconds: f64,
-    /// Wall time, in seconds.
+    /// Mean wall time, in seconds.
     pub wall_seconds: f64,
-    /// Work: hashes, numbers or runs.
+    /// Mean work: hashes, numbers or runs.
     pub work: f64,
     /// Work per second of CPU time: all work over all CPU time.
     pub work_per_cpu_second: f64,
@@ -177,73 +176,75 @@ pub struct Figures {
     pub overshoot_median_seconds: Reading<f64>,
     /// CPU time beyond the limit, the worst process, in seconds.
     pub overshoot_max_seconds: Reading<f64>,
-    /// User time, in seconds.
+    /// Mean user time, in seconds.
     pub user_seconds: f64,
-    /// Work per second of all processes together: `procs` times `work_per_wall_second`.
+    /// Mean system time, in seconds.
+    pub system_seconds: f64,
+    /// Work per second of all processes: `procs` times `work_per_wall_second`.
     pub throughput_per_second: f64,
-    /// Time waiting for a CPU over wall time.
+    /// Time waiting for a CPU (run delay), divided by wall time.
     pub waiting_ratio: Reading<f64>,
-    /// CPU time of everything else per second: how many CPUs others kept busy.
+    /// CPU time of everything else per second: the number of CPUs that others used.
     pub others_cpus: Reading<f64>,
-    /// CPU time of `steady` itself over the CPU time that the machine had.
+    /// CPU time of `steady` itself, divided by the CPU time of the machine.
     pub own_ratio: Reading<f64>,
 }
 
-/// One logical CPU while a row ran.
+/// Use of one logical CPU during a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuUse {
-    /// The kernel's number for it.
+    /// Number of the CPU in the kernel.
     pub cpu: usize,
-    /// Share of the row's time in which it was in use, by anybody.
+    /// Share of the row's time in which any process used it.
     pub busy_ratio: Reading<f64>,
-    /// Share of the looks at the row's processes that found one running on it.
+    /// Share of the samples that found a process of the row running on it.
     pub ours_ratio: Reading<f64>,
 }
 
-/// What one process of a row did; for a command, one run.
+/// Measurements of one process of a row; for a command, of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadRun {
-    /// User time.
+    /// User time of the process.
     #[serde(rename = "user_seconds", alias = "user")]
     pub user: Nanos,
-    /// System time.
+    /// System time of the process.
     #[serde(rename = "system_seconds", alias = "system")]
     pub system: Nanos,
-    /// From its start (that of the work, once all were ready) to its end.
+    /// Wall time from the start of the work, when all processes were ready, to its end.
     #[serde(rename = "wall_seconds", alias = "wall")]
     pub wall: Nanos,
-    /// Time spent runnable, waiting for a CPU.
+    /// Time that it was runnable and waited for a CPU (run delay).
     #[serde(rename = "run_delay_seconds", alias = "run_delay")]
     pub run_delay: Reading<Nanos>,
     /// Work done: hashes, numbers, or runs.
     pub work: u64,
-    /// CPU time of the work beyond what it was to use; absent where it had no such limit.
+    /// CPU time beyond the limit; absent if there is no limit.
     #[serde(rename = "overshoot_seconds", alias = "overshoot")]
     pub overshoot: Reading<Nanos>,
-    /// How it ended.
+    /// How the process ended.
     pub outcome: Outcome,
 }
 
-/// A row with the figures that it has.
+/// A row that has figures.
 #[derive(Clone, Copy, Debug)]
 pub struct Point<'a> {
-    /// How many processes at once.
+    /// Number of concurrent processes.
     pub procs: u32,
-    /// The row.
+    /// The measurements of the row.
     pub row: &'a LoadRow,
-    /// Its figures.
+    /// The figures of the row.
     pub figures: &'a Figures,
 }
 
 impl LoadRun {
-    /// User and system time together.
+    /// Returns the sum of user and system time.
     pub fn cpu_time(&self) -> Nanos {
         self.user + self.system
     }
 }
 
 impl LoadWork {
-    /// What each process does, in a word: `hash`, `sum` or `command`.
+    /// Returns the name of the work: `hash`, `sum` or `command`.
     fn name(&self) -> &'static str {
         match self {
             LoadWork::Hash { .. } => "hash",
@@ -252,7 +253,7 @@ impl LoadWork {
         }
     }
 
-    /// The unit of the work: `hashes`, `numbers` or `runs`.
+    /// Returns the unit of the work: `hashes`, `numbers` or `runs`.
     fn unit(&self) -> &'static str {
         match self {
             LoadWork::Hash { .. } => "hashes",
@@ -263,17 +264,17 @@ impl LoadWork {
 }
 
 impl LoadRecord {
-    /// The record of an experiment before its first row.
-    pub fn begun(plan: LoadPlan, seed: Seed, setting: Setting, poll_cost: Reading<f64>) -> Self {
+    /// Returns the record of an experiment before its first row.
+    pub fn begun(plan: LoadPlan, seed: Seed, context: LoadContext, poll_cost: Reading<f64>) -> Self {
         LoadRecord {
             seed,
-            started: setting.started,
+            started: context.started,
             elapsed: Nanos::ZERO,
             workload: plan.work.name(),
             unit: plan.work.unit(),
-            host: setting.host,
-            machine: setting.machine,
-            revision: setting.revision,
+            host: context.host,
+            machine: context.machine,
+            revision: context.revision,
             poll_cost,
             rows: vec![],
             scaling: not_judged(),
@@ -283,16 +284,16 @@ impl LoadRecord {
         }
     }
 
-    /// The rows that have figures, by number of processes.
+    /// Returns the rows that have figures, by number of processes.
     pub fn points(&self) -> Vec<Point<'_>> {
         self.rows.iter().filter_map(LoadRow::point).collect()
     }
 
-    /// The record in a JSON text that was written with its samples, exactly as it was measured, and judged again.
+    /// Reads a record from a JSON text with samples, and derives figures and scaling again.
     ///
     /// # Errors
-    /// What is wrong with it, and where; no input makes it panic, no number of processes stands there twice, and no sum of its
-    /// times or of its work overflows.
+    /// Returns what is wrong with the text, and where. No input makes it panic. In a record that it returns, numbers of
+    /// processes are unique, and sums of times and of work do not overflow.
     pub fn read(text: &str) -> Result<Self, ReadError> {
         let without = |row: &Value| row.is_object() && row.get(RUNS).is_none_or(Value::is_null);
         let read: Result<Self, ReadError> = json::record(&SCHEMA, text);
@@ -309,28 +310,28 @@ impl LoadRecord {
         Ok(judged(record))
     }
 
-    /// An error where the record contradicts itself, or where its sums would overflow.
+    /// Checks that the record is consistent, and that its sums do not overflow.
     fn check(&self) -> Result<(), ReadError> {
         if let LoadWork::Command { command, .. } = &self.plan.work {
             holds(!command.argv.is_empty(), "plan.work.command.command.argv", "empty")?;
         }
-        holds(self.plan.procs.iter().all(|procs| *procs > 0), "plan.procs", "a row of no processes")?;
-        holds(self.elapsed < LONGEST, "elapsed_seconds", "longer than any measuring")?;
+        holds(self.plan.procs.iter().all(|procs| *procs > 0), "plan.procs", "a row must have at least 1 process")?;
+        holds(self.elapsed < MAX_TIME, "elapsed_seconds", "longer than any measurement")?;
         let (mut procs, mut orders) = (BTreeSet::new(), BTreeSet::new());
         let mut sums = Sums::default();
         for (at, row) in self.rows.iter().enumerate() {
             let is_free = row.order < self.rows.len() && orders.insert(row.order);
-            let problem = format!("{} is the place of another row, or of none", row.order);
+            let problem = format!("{} is the position of another row, or of none", row.order);
             holds(is_free, &format!("rows[{at}].order"), &problem)?;
             let path = format!("the row of N = {}", row.procs);
-            holds(row.procs > 0, &path, "there is no such row")?;
-            holds(procs.insert(row.procs), &path, "it stands there twice")?;
+            holds(row.procs > 0, &path, "a row must have at least 1 process")?;
+            holds(procs.insert(row.procs), &path, "there are two rows with this number of processes")?;
             row.check(&path, &mut sums)?;
         }
         Ok(())
     }
 
-    /// The record as JSON, with the runs of each row where samples are wanted.
+    /// Returns the record as JSON, with the runs of each row if samples are requested.
     pub(crate) fn value(&self, samples: bool) -> Value {
         let mut value = json::value(&SCHEMA, self);
         if !samples {
@@ -344,7 +345,7 @@ impl LoadRecord {
 }
 
 impl LoadRow {
-    /// A row of which no more is known than when it ran and what the machine was doing. It has no runs.
+    /// Returns a row without runs, for which only its time and the activity of the machine are known.
     pub fn new(procs: u32, started: Nanos, elapsed: Nanos, activity: Activity) -> Self {
         let unknown = || Err(Absent::because("it was not measured"));
         LoadRow {
@@ -367,7 +368,7 @@ impl LoadRow {
         Some(Point { procs: self.procs, row: self, figures: self.figures.as_ref().ok()? })
     }
 
-    /// Whether its times and counts are such that there can be.
+    /// Checks that its times and counts are possible.
     fn check(&self, path: &str, sums: &mut Sums) -> Result<(), ReadError> {
         let times = [
             ("started_seconds", self.started),
@@ -376,9 +377,9 @@ impl LoadRow {
             ("own_cpu_seconds", *self.own_cpu.as_ref().unwrap_or(&Nanos::ZERO)),
         ];
         for (name, time) in times {
-            // Of many CPUs that work at once there may be more than there is of time.
-            let most = Nanos(LONGEST.0.saturating_mul(1024));
-            holds(time < most, &format!("{path}: {name}"), "longer than any measuring")?;
+            // CPU time of many concurrent CPUs may exceed the wall time.
+            let most = Nanos(MAX_TIME.0.saturating_mul(1024));
+            holds(time < most, &format!("{path}: {name}"), "longer than any measurement")?;
         }
         sums.add(&[self.started.0, self.elapsed.0], 0, path)?;
         for (index, run) in self.runs.iter().enumerate() {
@@ -389,7 +390,7 @@ impl LoadRow {
 }
 
 impl LoadRun {
-    /// Whether its times and counts are such that there can be.
+    /// Checks that its times and counts are possible.
     fn check(&self, path: &str, sums: &mut Sums) -> Result<(), ReadError> {
         let times = [
             ("user_seconds", self.user),
@@ -399,9 +400,9 @@ impl LoadRun {
             ("overshoot_seconds", *self.overshoot.as_ref().unwrap_or(&Nanos::ZERO)),
         ];
         for (name, time) in times {
-            holds(time < LONGEST, &format!("{path}.{name}"), "longer than any measuring")?;
+            holds(time < MAX_TIME, &format!("{path}.{name}"), "longer than any measurement")?;
         }
-        holds(self.work <= MOST, &format!("{path}.work"), "more than there can be")?;
+        holds(self.work <= MAX_COUNT, &format!("{path}.work"), "larger than the largest exact count")?;
         sums.add(&times.map(|(_, time)| time.0), self.work, path)
     }
 }
@@ -410,7 +411,7 @@ fn holds(condition: bool, path: &str, problem: &str) -> Result<(), ReadError> {
     if condition { Ok(()) } else { Err(ReadError::inconsistent(path, problem)) }
 }
 
-/// Running totals, kept so that no sum made of the record later can overflow.
+/// Running totals that show that later sums over the record cannot overflow.
 #[derive(Default)]
 struct Sums {
     time: u64,
@@ -422,14 +423,14 @@ impl Sums {
         let time = times.iter().try_fold(self.time, |sum, time| sum.checked_add(*time));
         match (time, self.work.checked_add(work)) {
             (Some(time), Some(work)) => (self.time, self.work) = (time, work),
-            _ => return Err(ReadError::inconsistent(path, "what is above adds up to more than there can be")),
+            _ => return Err(ReadError::inconsistent(path, "the sum up to this field is too large")),
         }
         Ok(())
     }
 }
 
-/// Why what is derived is absent before it is derived.
-const NOT_JUDGED: &str = "it was not judged";
+/// The reason for which derived fields are absent before they are computed.
+const NOT_JUDGED: &str = "it was not evaluated";
 
 fn not_judged<T>() -> Reading<T> {
     Err(Absent::because(NOT_JUDGED))
@@ -439,12 +440,12 @@ fn is_not_judged<T>(reading: &Reading<T>) -> bool {
     reading.as_ref().is_err_and(|absent| absent.0 == NOT_JUDGED)
 }
 
-/// A machine, and how many CPUs' worth of time can be had of it.
+/// A machine, and the number of CPUs that can be used at full speed.
 #[derive(Serialize, JsonSchema)]
 struct UsableMachine<'a> {
     #[serde(flatten)]
     machine: &'a Machine,
-    /// The allowed CPUs, or the quota where that is less.
+    /// The number of allowed CPUs, or the quota if it is smaller.
     usable_cpus: f64,
 }
 
@@ -453,7 +454,7 @@ fn machine<S: Serializer>(machine: &Machine, serializer: S) -> Result<S::Ok, S::
 }
 
 fn figures<S: Serializer>(figures: &Reading<Figures>, serializer: S) -> Result<S::Ok, S::Error> {
-    const NAMES: [&str; 12] = [
+    const NAMES: [&str; 13] = [
         "cpu_seconds",
         "wall_seconds",
         "work",
@@ -462,6 +463,7 @@ fn figures<S: Serializer>(figures: &Reading<Figures>, serializer: S) -> Result<S
         "overshoot_median_seconds",
         "overshoot_max_seconds",
         "user_seconds",
+        "system_seconds",
         "throughput_per_second",
         "waiting_ratio",
         "others_cpus",
@@ -473,41 +475,42 @@ fn figures<S: Serializer>(figures: &Reading<Figures>, serializer: S) -> Result<S
 /// The schema of [`RulerRecord`] in JSON.
 pub const RULERS_SCHEMA: Schema = Schema { name: "steady.rulers/1", what: "readings of rulers" };
 
-/// Everything that `steady load --rulers` measured. Its fields are those of its JSON.
+/// All measurements of `steady load --rulers`. Its fields are those of its JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RulerRecord {
-    /// The seed of the order of the rows and rulers.
+    /// Seed of the order of rows and rulers.
     pub seed: Seed,
-    /// When it was begun: a label.
+    /// Time of day at which it started.
     #[serde(with = "steady_render::timestamp")]
     #[schemars(with = "String")]
     pub started: Timestamp,
-    /// From the first reading to the end.
+    /// Wall time from the first reading to the end.
     #[serde(rename = "elapsed_seconds")]
     pub elapsed: Nanos,
-    /// What the neighbours did; none where none were asked for.
+    /// The kind of the neighbours; null if none were requested.
     #[serde(deserialize_with = "required")]
     pub neighbour: Option<Neighbour>,
-    /// Where.
+    /// The host that it ran on.
     pub host: Host,
-    /// Its CPUs.
+    /// The CPUs of the host.
     pub machine: Machine,
-    /// The git revision of the directory that it was done in.
+    /// Git revision of the directory that it ran in.
     pub revision: Reading<String>,
-    /// The rows by number of neighbours.
+    /// The rows, by number of neighbours.
     pub rows: Vec<RulerRow>,
-    /// Why it ended.
+    /// Why it ended: all rows were measured, or it was interrupted.
     pub ending: Ending,
-    /// Why it ended early, where neighbours were lost or could not be had; the rows that are whole are there.
+    /// Why it ended early: neighbours could not be started or ended. The complete rows are in `rows`. Null if nothing
+    /// failed.
     #[serde(deserialize_with = "required")]
     pub failure: Option<String>,
 }
 
 impl RulerRecord {
-    /// The record in a JSON text, exactly as it was.
+    /// Reads a record from its JSON text.
     ///
     /// # Errors
-    /// What is wrong with it, and where; no input makes it panic.
+    /// Returns what is wrong with the text, and where. No input makes it panic.
     pub fn read(text: &str) -> Result<Self, ReadError> {
         json::record(&RULERS_SCHEMA, text)
     }

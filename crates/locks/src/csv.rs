@@ -1,15 +1,15 @@
-//! The locks of a command as comma-separated values.
+//! The locks of a command as CSV.
 
 use steady_model::{Nanos, Reading};
 use steady_render::csv::{Column, seconds, table};
 
 use crate::record::{CodePlace, LockSite, LockUse, LockedProcess, LocksRecord};
 
-/// A lock and the process that it is of.
+/// A lock and its process.
 type Row<'a> = (&'a LockUse, Option<&'a LockedProcess>);
 
-/// One line for each lock, below a line of names; a field is empty where there is no such reading. `process` is the number of the
-/// process; `site` is the place where threads waited for it longest, and `sites` the number of places.
+/// The columns of the CSV: one line for each lock. A field is empty if the record has no such reading. `process` is the
+/// process ID, `site` the call site where threads waited longest for the lock, and `sites` the number of call sites.
 fn columns<'a>() -> [Column<Row<'a>>; 28] {
     [
         ("id", |(lock, _)| lock.id.to_string()),
@@ -43,7 +43,7 @@ fn columns<'a>() -> [Column<Row<'a>>; 28] {
     ]
 }
 
-/// The locks of a record.
+/// Formats the locks of a record as CSV, with a header line.
 pub(crate) fn csv(record: &LocksRecord) -> String {
     let rows: Vec<Row<'_>> = record.locks.iter().map(|lock| (lock, record.processes.get(lock.process))).collect();
     table(&columns(), &rows)
@@ -61,7 +61,7 @@ fn time(reading: &Reading<Nanos>) -> String {
     reading.as_ref().map_or_else(|_| String::new(), |time| seconds(*time))
 }
 
-/// A place as fully as it is known: `push /home/me/queue.c:88`, `/usr/lib/libq.so+0x1a2b`.
+/// Formats a call site in full: `push /home/me/queue.c:88`, `/usr/lib/libq.so+0x1a2b`.
 fn place(place: &CodePlace) -> String {
     let offset = || format!("{}+{:#x}", place.module.as_deref().unwrap_or(""), place.offset);
     let at = place.line.clone().unwrap_or_else(|_| offset());

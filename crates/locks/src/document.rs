@@ -1,4 +1,4 @@
-//! The locks of a command as a document: the answer, then the locks, the places where they were taken, threads and processes.
+//! The report on the locks of a command: the answer, then tables of locks, call sites, threads and processes.
 
 mod charts;
 mod facts;
@@ -27,45 +27,45 @@ impl Report for LocksRecord {
         csv(self)
     }
 
-    /// It has no samples.
+    /// Ignores `_samples`: a record of locks has no samples.
     fn json(&self, _samples: bool) -> String {
         json::text(&SCHEMA, self)
     }
 }
 
 impl Record for LocksRecord {
-    /// It is complete however the command ended.
+    /// The record is complete, even if the command failed or was killed.
     fn facts(&self) -> Facts {
-        let facts = Facts::without_pairs(RunKind::Locks, (self.started, &self.host, &self.revision), summary(self));
+        let facts = Facts::new(RunKind::Locks, self.started, &self.host, &self.revision, summary(self));
         Facts { commands: vec![self.command.name.clone()], ..facts }
     }
 }
 
-/// The report.
 fn document(record: &LocksRecord) -> Document {
     let mut sections = Vec::new();
     if !record.locks.is_empty() {
         sections.push(Section::new(heading(record.order), vec![Block::Table(tables::locks(record))]));
-        sections.extend(charts::waits(record).map(|chart| {
-            Section::new("How long all threads together waited for each", vec![Block::Chart(chart)])
-                .shown(Shown::OnPages)
-        }));
+        sections.extend(
+            charts::waits(record).map(|chart| {
+                Section::new("Total waiting time by lock", vec![Block::Chart(chart)]).shown(Shown::OnPages)
+            }),
+        );
     }
     let tables = [
-        ("Still waiting when their process ended", tables::ends(record)),
-        ("Where they were taken, and how long was waited there", tables::sites(record)),
+        ("Threads that still waited when their process ended", tables::ends(record)),
+        ("Call sites that acquired the locks, with the time waited there", tables::sites(record)),
     ];
     sections.extend(tables.into_iter().filter_map(|(heading, table)| titled(heading, table)));
     if let Some(threads) = titled("Threads", tables::threads(record)) {
         sections.push(threads.folded());
         sections.extend(charts::lives(record).map(|chart| {
-            Section::new("What the threads did with their lives", vec![Block::Chart(chart)]).shown(Shown::OnPages)
+            Section::new("How the threads spent their lifetimes", vec![Block::Chart(chart)]).shown(Shown::OnPages)
         }));
     }
     sections.extend(titled("Processes", tables::processes(record)).map(Section::folded));
     let command = vec![Block::Command(one_line(&record.command.name)), Block::Facts(facts::facts(record))];
     sections.push(Section::new("The command", command));
-    sections.push(origin(record.started, &record.host, &record.revision));
+    sections.extend(origin(record.started, &record.host, &record.revision));
     Document {
         subject: "Steadyhand: which locks the threads of a command waited for".to_owned(),
         answer: sentences::answer(record),
@@ -78,10 +78,10 @@ fn titled(heading: &str, table: steady_render::Table) -> Option<Section> {
     (!table.is_empty()).then(|| Section::new(heading, vec![Block::Table(table)]))
 }
 
-/// By what the locks are sorted.
+/// Heading of the table of locks; it names the order of the locks.
 fn heading(order: LockOrder) -> &'static str {
     match order {
-        LockOrder::Wait => "Locks by how long threads waited for them",
+        LockOrder::Wait => "Locks by waiting time",
         LockOrder::Contended => "Locks by contended acquisitions",
         LockOrder::Acquisitions => "Locks by acquisitions",
     }
@@ -97,7 +97,7 @@ fn named(lock: &LockUse) -> String {
     format!("{}{TIE}{}", label(lock), lock.kind.name())
 }
 
-/// What a lock of a kind is called in a sentence.
+/// The noun for a kind of lock in a sentence.
 fn noun(kind: LockKind) -> &'static str {
     match kind {
         LockKind::Rwlock => "read-write lock",
@@ -105,7 +105,7 @@ fn noun(kind: LockKind) -> &'static str {
     }
 }
 
-/// A part of a whole in per cent; a dash if there is no whole.
+/// Formats a part of a whole in per cent; a dash if the whole is zero.
 fn share(part: f64, whole: f64) -> String {
     match part / whole {
         ratio if whole <= 0.0 || !ratio.is_finite() => "–".to_owned(),
@@ -114,19 +114,19 @@ fn share(part: f64, whole: f64) -> String {
     }
 }
 
-/// A time that is known within a tenth: two digits of it.
+/// Formats a time with an error of up to 10 %, rounded to two digits.
 fn about(time: Nanos) -> String {
     let seconds = time.seconds();
     let (unit, scale) = time_unit(seconds);
     format!("{}{TIE}{unit}", fixed(seconds * scale, decimals_of(seconds * scale, 2)))
 }
 
-/// A count, thousands apart.
+/// Formats a count with thousands separators.
 fn number(count: u64) -> String {
     thousands(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
-/// A count and what is counted, in the singular or the plural.
+/// Formats a count and its noun, in the singular or the plural.
 fn numbered(count: u64, one: &str, many: &str) -> String {
     format!("{}{TIE}{}", number(count), if count == 1 { one } else { many })
 }
@@ -136,15 +136,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_within_a_tenth_has_two_digits() {
-        let told = |nanos| about(Nanos(nanos)).replace(TIE, " ");
-        assert_eq!([told(0), told(64), told(1_234), told(12_340_000)], ["0 ms", "64 ns", "1.2 µs", "12 ms"]);
-        assert_eq!([told(9_960), told(999_600), told(61_200_000_000)], ["10 µs", "1.0 ms", "61 s"]);
+    fn times_known_within_ten_per_cent_have_two_digits() {
+        let shown = |nanos| about(Nanos(nanos)).replace(TIE, " ");
+        assert_eq!([shown(0), shown(64), shown(1_234), shown(12_340_000)], ["0 ms", "64 ns", "1.2 µs", "12 ms"]);
+        assert_eq!([shown(9_960), shown(999_600), shown(61_200_000_000)], ["10 µs", "1.0 ms", "61 s"]);
     }
 
     #[test]
-    fn shares_of_nothing_are_none() {
-        let told = |part, whole| share(part, whole).replace(TIE, " ");
-        assert_eq!([told(1.0, 0.0), told(0.0, 2.0), told(1e-5, 1.0), told(0.61, 1.0)], ["–", "0 %", "<0.1 %", "61 %"]);
+    fn a_share_of_zero_is_a_dash() {
+        let shown = |part, whole| share(part, whole).replace(TIE, " ");
+        assert_eq!(
+            [shown(1.0, 0.0), shown(0.0, 2.0), shown(1e-5, 1.0), shown(0.61, 1.0)],
+            ["–", "0 %", "<0.1 %", "61 %"]
+        );
     }
 }

@@ -11,52 +11,52 @@ const EXAMPLES: &str = "\
 Examples:
   Which lock do the threads of a program wait for?
       steady locks -- ./server --threads 8
-  Which locks are taken most often, waited for or not
+  Which locks are acquired most often, contended or not?
       steady locks --sort acquisitions -- xz -T2 -k file
-  All locks, in a file, and a page to look at
+  All locks, as JSON and as a page of HTML
       steady locks --export-json all.json --export-html all.html -- ./build.sh
 
-Mutexes, rwlocks, spinlocks, condition variables and semaphores of POSIX
-threads are watched, in the command and in all that it starts. Locks inside
-the C library and those that a language makes of futexes by itself are out of
-sight: waits for futexes that belong to nothing watched stand in a line of
-their own.
-The command's LD_PRELOAD names the watcher first, then what it named before.
+steady watches mutexes, rwlocks, spinlocks, condition variables and semaphores
+of POSIX threads, in the command and in all processes that it starts. It does
+not see locks inside the C library, nor locks that a language builds on futexes
+directly; the report has one line for the time that threads waited for those.
+steady puts its library first in the command's LD_PRELOAD, before the libraries
+that LD_PRELOAD already names.
 
 Exit status:
   that of the command; if a signal ended it, steady ends by the same signal
   (128 + n in a shell)
-  125  steady itself failed, wrong usage and a command that cannot be watched
-       included
+  125  steady itself failed: for example wrong usage, or a command that cannot
+       be watched
   126  the command cannot be executed
-  127  there is no such command";
+  127  the command does not exist";
 
-/// The options of `steady locks`.
+/// The parsed options of `steady locks`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LocksFlags {
-    /// By what the locks are put in order, the most first
+    /// Sort the locks by this, largest first
     #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
     pub(crate) sort: LockOrder,
 
     #[command(flatten)]
     pub(crate) files: FileFlags,
 
-    /// No report on standard error
+    /// Do not write the report to standard error
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
-    /// Keep nothing of this in the history
+    /// Do not store the result in the history
     #[arg(long)]
     pub(crate) no_history: bool,
 
-    /// The command and its words
+    /// The command to run, with its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) words: Vec<OsString>,
 }
 
 impl LocksFlags {
-    /// Where its report goes; standard output is the command's.
+    /// Returns where the report goes. Standard output belongs to the command.
     pub(crate) fn output(&self) -> OutputFlags {
         OutputFlags { format: FormatFlag::Text, files: self.files.clone(), quiet: self.quiet }
     }

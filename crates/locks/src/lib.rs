@@ -24,10 +24,10 @@ pub use record::{
 };
 pub use run::{Bytes, of_area};
 
-/// The feature.
+/// The feature `locks`, for the table of features in `steady_cli`.
 pub const FEATURE: Feature = Feature {
     name: "locks",
-    about: "Which lock the threads of a command wait for, and where in its code; what it would gain if that were free",
+    about: "Report which locks the threads of a command wait for, where, and what removing the waits would gain",
     flags: Feature::flags_of::<LocksFlags>,
     run,
     status: |_| Status::OfTheCommand,
@@ -35,7 +35,7 @@ pub const FEATURE: Feature = Feature {
     helpers: &[Helper { word: run::ARGUMENT, main: guard }],
 };
 
-/// Runs the command with its locks watched and reports them.
+/// Runs the command, watches its locks, and writes the report.
 fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
     let flags = LocksFlags::from_arg_matches(matches).map_err(|error| Failure::Own(error.to_string()))?;
     session.open(&flags.output(), false, Status::OfTheCommand)?;
@@ -61,8 +61,8 @@ fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
     Ok(attended::status(record.ended))
 }
 
-/// The folders that the watcher may be put into. Programs of other users are to load it too, so rather not one that is this
-/// user's alone.
+/// Directories for the watcher library, in order of preference. Programs of other users load it too, so directories
+/// that only this user can read come last.
 fn folders(environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
     let value = |name: &str| Some(PathBuf::from(&environment.iter().find(|variable| variable.0 == name)?.1));
     let cache = value("XDG_CACHE_HOME").filter(|folder| folder.is_absolute());
@@ -70,7 +70,7 @@ fn folders(environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
     [Some(PathBuf::from("/tmp")), Some(PathBuf::from("/var/tmp")), cache.or(home)].into_iter().flatten().collect()
 }
 
-/// The whole life of a guardian.
+/// Entry point of the guardian process.
 fn guard(words: &mut dyn Iterator<Item = OsString>) -> ExitCode {
     run::guard(words);
     ExitCode::SUCCESS

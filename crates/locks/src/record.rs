@@ -1,4 +1,4 @@
-//! What is kept of a command whose locks were watched.
+//! The record of a command whose locks were watched.
 
 use clap::ValueEnum;
 use schemars::JsonSchema;
@@ -11,78 +11,78 @@ use steady_render::json::{self, ReadError, Schema};
 /// The schema of [`LocksRecord`] in JSON.
 pub const SCHEMA: Schema = Schema { name: "steady.locks/1", what: "a command's locks" };
 
-/// The locks of a command that has ended. Its fields are those of its JSON. Threads and processes are named by their place in
-/// `threads` and `processes`, from 0 on.
+/// The locks of a command that has ended. Its fields are those of its JSON. Fields that refer to threads and processes
+/// hold indices into `threads` and `processes`, from 0.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LocksRecord {
-    /// When it was begun.
+    /// Time of day at which the command started.
     #[serde(with = "steady_render::timestamp")]
     #[schemars(with = "String")]
     pub started: Timestamp,
-    /// The command.
+    /// The command that was run.
     pub command: AttendedCommand,
-    /// Where.
+    /// The host that it ran on.
     pub host: Host,
-    /// The git revision of the directory that it ran in.
+    /// Git revision of the directory that it ran in.
     pub revision: Reading<String>,
-    /// How it ended.
+    /// How the command ended: exit status or signal.
     pub ended: Outcome,
-    /// From its start to its end, stops not counted.
+    /// Wall time from its start to its end, without the time that it was stopped (job control).
     pub wall_seconds: Nanos,
     /// CPU time of the whole process tree.
     pub cpu_seconds: Nanos,
-    /// How long all threads together lived. Of threads that wait for nobody's lock, being alone in their process and waiting for
-    /// nothing, only if there are no others.
+    /// Total lifetime of the threads. A thread that is alone in its process and waited for nothing counts only if there
+    /// are no others.
     pub thread_seconds: f64,
-    /// How long they waited for locks.
+    /// Total time that these threads waited for locks.
     pub wait_seconds: f64,
-    /// The same as a share of `thread_seconds`.
+    /// `wait_seconds` as a share of `thread_seconds`.
     pub wait_ratio: Reading<f64>,
-    /// How long they waited for conditions and semaphores.
+    /// Total time that they waited for conditions and semaphores.
     pub wait_events_seconds: f64,
-    /// How long they waited for other threads to end.
+    /// Total time that they waited for other threads to end.
     pub wait_joins_seconds: f64,
-    /// The share of uncontended acquisitions whose hold and call site were noted: one in so many.
+    /// Of uncontended acquisitions, one in so many (on average) has its hold time and call site recorded.
     #[serde(deserialize_with = "positive")]
     pub sampled_one_in: u64,
-    /// By what `locks` are sorted.
+    /// The order in which `locks` are sorted.
     pub order: LockOrder,
-    /// The locks.
+    /// The locks that were used, in the order of `order`.
     pub locks: Vec<LockUse>,
-    /// The threads, those that waited longest first.
+    /// The threads, sorted by their waiting time, longest first.
     pub threads: Vec<LockThread>,
-    /// The processes in which locks were watched, in the order in which they began.
+    /// The processes in which locks were watched, in the order of their starts.
     pub processes: Vec<LockedProcess>,
-    /// Processes that could not be watched: no room, no memory or no rights.
+    /// Number of processes that could not be watched, for lack of room, memory or permissions.
     pub unwatched_processes: u32,
-    /// Waits for futexes that belong to nothing that was watched.
+    /// Waits for futexes, including those that belong to no watched lock.
     pub futexes: Reading<FutexWaits>,
-    /// Processes that it left behind, and that were ended.
+    /// Number of processes that the command left behind, and that were killed.
     pub left_behind: u32,
 }
 
-/// What a lock is.
+/// The kind of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LockKind {
-    /// A `pthread_mutex_t`.
+    /// A `pthread_mutex_t` of POSIX threads.
     Mutex,
-    /// A `pthread_rwlock_t`, for reading and writing together.
+    /// A `pthread_rwlock_t`; counts are of readers and writers together.
     Rwlock,
-    /// A `pthread_spinlock_t`: a thread that waits for one uses its CPU meanwhile.
+    /// A `pthread_spinlock_t`. A thread uses its CPU while it waits for one.
     Spinlock,
-    /// A `pthread_cond_t`. Waiting for one is waiting for something to happen, not for a lock.
+    /// A `pthread_cond_t`. A thread that waits for one waits for an event, not for a lock.
     Condition,
-    /// A `sem_t`: a lock or a count of things, which cannot be told apart.
+    /// A `sem_t`. It may serve as a lock or count resources; these uses cannot be distinguished.
     Semaphore,
 }
 
 impl LockKind {
-    /// Every kind.
+    /// All kinds of locks.
     pub const ALL: [LockKind; 5] =
         [LockKind::Mutex, LockKind::Rwlock, LockKind::Spinlock, LockKind::Condition, LockKind::Semaphore];
 
-    /// Its name in tables and in JSON.
+    /// Returns its name in tables and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             LockKind::Mutex => "mutex",
@@ -93,59 +93,60 @@ impl LockKind {
         }
     }
 
-    /// Whether a thread that waits for it waits for the thread that holds it; else it may wait for something to happen.
+    /// Returns whether a thread holds locks of this kind, so that others wait for that thread. Threads that wait for
+    /// other kinds may wait for an event.
     pub fn is_held(self) -> bool {
         matches!(self, LockKind::Mutex | LockKind::Rwlock | LockKind::Spinlock)
     }
 }
 
-/// By what locks are sorted, the most first.
+/// How locks are sorted, largest value first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LockOrder {
-    /// The time that all threads together waited
+    /// Total time that threads waited for the lock
     #[default]
     Wait,
-    /// Acquisitions that had to wait
+    /// Acquisitions that had to wait (contended)
     Contended,
-    /// All acquisitions
+    /// All acquisitions, contended or not
     Acquisitions,
 }
 
-/// A place in the code, as well as it could be told.
+/// A place in the code, named as far as symbols and debug information allow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CodePlace {
-    /// The function, if symbols tell it.
+    /// Name of the function, from debug information or symbols.
     pub function: Reading<String>,
-    /// The line of its source, `FILE:LINE`, if debug information tells it.
+    /// Source line as `FILE:LINE`, from debug information.
     pub line: Reading<String>,
-    /// The file that the code was mapped from.
+    /// Path of the file that the code was mapped from.
     pub module: Reading<String>,
-    /// The offset in that file, in bytes; an address if there is no file.
+    /// Offset in that file, in bytes; the address in memory if there is no file.
     pub offset: u64,
 }
 
-/// A place from which a lock was taken.
+/// A call site that acquired a lock, with its counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LockSite {
-    /// As of [`CodePlace`].
+    /// Name of the function, as in [`CodePlace`].
     pub function: Reading<String>,
-    /// As of [`CodePlace`].
+    /// Source line as `FILE:LINE`, as in [`CodePlace`].
     pub line: Reading<String>,
-    /// As of [`CodePlace`].
+    /// Path of the mapped file, as in [`CodePlace`].
     pub module: Reading<String>,
-    /// As of [`CodePlace`].
+    /// Offset in that file, as in [`CodePlace`].
     pub offset: u64,
-    /// Acquisitions there; those without contention are known from a sample of one in `sampled_one_in`.
+    /// Acquisitions at this call site. Uncontended ones are estimated from a sample of one in `sampled_one_in`.
     pub acquisitions: u64,
-    /// Contended acquisitions there, every one.
+    /// Contended acquisitions at this call site; an exact count.
     pub contended: u64,
-    /// Time that threads waited there.
+    /// Time that threads waited at this call site.
     pub wait_seconds: Nanos,
 }
 
 impl LockSite {
-    /// The place.
+    /// Returns the place in the code.
     pub fn place(&self) -> CodePlace {
         CodePlace {
             function: self.function.clone(),
@@ -156,133 +157,136 @@ impl LockSite {
     }
 }
 
-/// A lock of a process.
+/// A lock of a process, with its counts and times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LockUse {
-    /// Its number in this record, from 1 on, in the order of the record.
+    /// Number of the lock in this record, from 1, in the order of the record.
     pub id: u32,
-    /// What it is.
+    /// Kind of the lock.
     pub kind: LockKind,
-    /// The process that it is of.
+    /// Index of its process in `processes`.
     pub process: usize,
-    /// Its address in that process.
+    /// Address of the lock in the memory of that process.
     #[serde(with = "hexadecimal")]
     #[schemars(with = "String")]
     pub address: u64,
-    /// Whether it was destroyed.
+    /// Whether the program destroyed it, for example by pthread_mutex_destroy(3).
     pub destroyed: bool,
-    /// How often it was taken; of a condition, how many waits returned.
+    /// Number of acquisitions; for a condition, of waits that returned.
     pub acquisitions: u64,
-    /// Of these, how often a thread waited for it.
+    /// Number of acquisitions for which a thread waited.
     pub contended: u64,
-    /// Waits that ended without it: timeouts, and deadlocks and dead owners that the lock itself found.
+    /// Number of waits that ended without the lock: timeouts, and errors of the lock functions (a deadlock, or an owner
+    /// that died).
     pub given_up: u64,
-    /// How many waits there were, with those that were not over when the process ended; absent if there was none.
+    /// Number of waits, including those that had not ended when the process ended. Absent if there were none.
     pub waits: Reading<u64>,
-    /// How long all of them took together.
+    /// Total time of these waits.
     pub wait_seconds: Reading<Nanos>,
-    /// The median wait, within a tenth.
+    /// Median wait, with an error of up to 10 %.
     pub wait_median_seconds: Reading<Nanos>,
-    /// The 99th percentile, within a tenth.
+    /// 99th percentile of the waits, with an error of up to 10 %.
     pub wait_p99_seconds: Reading<Nanos>,
-    /// The longest wait.
+    /// Longest wait, in seconds.
     pub wait_max_seconds: Reading<Nanos>,
-    /// How long it was held: contended holds were all timed, a sample stands for the others. Absent if none was timed, and for
-    /// what is not held.
+    /// Total time that threads held the lock. All contended holds are timed; a sample represents the others. Absent if
+    /// no hold was timed, and for conditions and semaphores.
     pub hold_seconds: Reading<Nanos>,
-    /// The mean hold.
+    /// Mean hold, over all acquisitions.
     pub hold_mean_seconds: Reading<Nanos>,
-    /// The median of the holds that were timed, within a tenth.
+    /// Median of the timed holds, with an error of up to 10 %.
     pub hold_median_seconds: Reading<Nanos>,
-    /// Their 99th percentile, within a tenth.
+    /// 99th percentile of the timed holds, with an error of up to 10 %.
     pub hold_p99_seconds: Reading<Nanos>,
-    /// The longest hold that was timed.
+    /// Longest of the timed holds.
     pub hold_max_seconds: Reading<Nanos>,
-    /// How many holds of contended acquisitions were timed.
+    /// Number of timed holds of contended acquisitions.
     pub holds_timed_contended: Reading<u64>,
-    /// How many holds of uncontended acquisitions were timed.
+    /// Number of timed holds of uncontended acquisitions.
     pub holds_timed_sampled: Reading<u64>,
-    /// How many threads took it or waited for it.
+    /// Number of threads that acquired it or waited for it.
     pub threads: u32,
-    /// By how much the command's wall time would be shorter at most if no thread ever waited for it.
+    /// Upper bound of the time by which the command would end earlier if threads never waited for this lock.
     pub gain_seconds: Reading<Nanos>,
-    /// The call that initialised it; absent if it was not seen.
+    /// The call that initialised it; absent if that call was not observed.
     pub made_at: Reading<CodePlace>,
-    /// The threads that waited for it when the process ended.
+    /// Indices of the threads that waited for it when the process ended.
     pub waiting: Vec<usize>,
-    /// The thread that held it then, if some waited: the one that took it last.
+    /// Index of the thread that held it then (that acquired it last), if other threads waited for it.
     pub held_by: Reading<usize>,
-    /// From where it was taken, the places where threads waited longest first.
+    /// Call sites that acquired it, sorted by waiting time, longest first.
     pub sites: Vec<LockSite>,
 }
 
 impl LockUse {
-    /// How long threads waited for it together, in seconds.
+    /// Returns the total time that threads waited for it, in seconds; 0 if none did.
     pub fn waited(&self) -> f64 {
         self.wait_seconds.as_ref().map_or(0.0, |time| time.seconds())
     }
 }
 
-/// A thread.
+/// A thread, and how long it waited.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LockThread {
-    /// The process that it is of.
+    /// Index of its process in `processes`.
     pub process: usize,
-    /// Its number in the kernel.
+    /// Thread ID, from gettid(2).
     pub tid: u32,
-    /// The function that it began with; absent for the first of a process.
+    /// Start function of the thread; absent for the main thread of a process.
     pub start: Reading<CodePlace>,
-    /// The call that it waited in when its process ended; absent if it waited in none that is watched.
+    /// The call in which it waited when its process ended; absent if it waited in no watched call.
     pub waits_at: Reading<CodePlace>,
-    /// From its beginning, or from when it was first seen, to its end or that of the process.
+    /// Time from its start, or from when it was first observed, to its end or the end of the process.
     pub life_seconds: Nanos,
-    /// Waiting for locks that some thread held.
+    /// Time that it waited for mutexes, rwlocks and spinlocks.
     pub wait_seconds: Nanos,
-    /// The same as a share of its life.
+    /// `wait_seconds` as a share of `life_seconds`.
     pub wait_ratio: Reading<f64>,
-    /// Waiting for conditions and semaphores.
+    /// Time that it waited for conditions and semaphores.
     pub wait_events_seconds: Nanos,
-    /// Waiting for other threads to end.
+    /// Time that it waited for other threads to end.
     pub wait_joins_seconds: Nanos,
 }
 
 /// A process in which locks were watched.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LockedProcess {
-    /// Its number.
+    /// Process ID, from getpid(2).
     pub pid: u32,
-    /// The path of its program.
+    /// Path of its program.
     pub program: Reading<String>,
-    /// Whether it was forked from one that was watched, and has executed nothing since.
+    /// Whether a watched process created it by fork(2), and it has not executed another program since.
     pub forked: bool,
-    /// From when it was first seen to its end, or to that of the command.
+    /// Time from when it was first observed to its end, or to the end of the command.
     pub life_seconds: Nanos,
-    /// Whether its end was seen from inside; else it was killed, executed another program or left by _exit(2).
+    /// Whether the watcher in the process observed its end. If not, it was killed, executed another program or called
+    /// _exit(2).
     pub ended_itself: bool,
-    /// How many threads it had, those included for which `threads` of the record has no entry.
+    /// Number of its threads, including those without an entry in `threads` of the record.
     pub threads: u32,
-    /// Locks that are not told apart, as far as their number is known: destroyed and never waited for, or too many.
+    /// Number of locks without an entry of their own, as far as known: they were destroyed and never waited for, or
+    /// exceeded the limit.
     pub folded_locks: u64,
-    /// How often those were taken.
+    /// Acquisitions of those locks.
     pub folded_acquisitions: u64,
-    /// How often threads waited for them.
+    /// Contended acquisitions of those locks.
     pub folded_contended: u64,
-    /// For how long.
+    /// Time that threads waited for those locks.
     pub folded_wait_seconds: Nanos,
 }
 
-/// Waits for futexes, as samples of the threads found them.
+/// Waits for futexes, estimated by sampling all threads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FutexWaits {
-    /// How long all threads together were seen to wait for futexes, whatever for.
+    /// Total time that threads waited for any futex.
     pub wait_seconds: Nanos,
-    /// Of it, what belongs to no lock, condition or semaphore that was watched, nor to the end of a thread.
+    /// The part of `wait_seconds` that belongs to no watched lock, condition or semaphore, nor to the end of a thread.
     pub other_seconds: Nanos,
     /// Twice the standard error of `other_seconds`.
     pub other_off_by_seconds: Nanos,
-    /// How many samples there were.
+    /// Number of times that the threads were sampled.
     pub looks: u64,
-    /// Programs with threads in which no lock was watched, and why: static ones, other ways to lock.
+    /// Programs whose threads waited for futexes that were not watched, each with the reason.
     pub unwatched_programs: Vec<String>,
 }
 
@@ -308,7 +312,7 @@ impl LocksRecord {
         }
     }
 
-    /// Threads that waited for something, or that are not alone in their process.
+    /// Returns the threads that waited for something, or that are not alone in their process.
     pub(crate) fn threads_that_matter(&self) -> Vec<&LockThread> {
         let has_waited = |thread: &LockThread| {
             thread.wait_seconds + thread.wait_events_seconds + thread.wait_joins_seconds > Nanos::ZERO
@@ -317,18 +321,18 @@ impl LocksRecord {
         self.threads.iter().filter(|thread| has_waited(thread) || has_company(thread)).collect()
     }
 
-    /// The record in a JSON text, exactly as it was.
+    /// Reads a record from its JSON text.
     ///
     /// # Errors
-    /// What is wrong with it, and where; no input makes it panic, and what it returns names no process or thread that there is
-    /// not.
+    /// Returns what is wrong with the text, and where. No input makes it panic. A record that it returns refers only to
+    /// processes and threads that exist.
     pub fn read(text: &str) -> Result<Self, ReadError> {
         let record: Self = json::record(&SCHEMA, text)?;
         record.check()?;
         Ok(record)
     }
 
-    /// Whether every process and thread that is named is there, and locks are numbered from 1 on.
+    /// Checks that every index of a process or thread exists, and that locks are numbered from 1.
     fn check(&self) -> Result<(), ReadError> {
         let holds = |is_so: bool, path: String, why: &str| {
             if is_so { Ok(()) } else { Err(ReadError::field(&path, why.to_owned())) }
@@ -336,27 +340,35 @@ impl LocksRecord {
         let (processes, threads) = (self.processes.len(), self.threads.len());
         for (at, lock) in self.locks.iter().enumerate() {
             let is_numbered = usize::try_from(lock.id) == Ok(at + 1);
-            holds(is_numbered, format!("locks[{at}].id"), "they are numbered from 1 on")?;
-            holds(lock.process < processes, format!("locks[{at}].process"), "there is no such process")?;
+            holds(is_numbered, format!("locks[{at}].id"), "locks must be numbered from 1")?;
+            holds(
+                lock.process < processes,
+                format!("locks[{at}].process"),
+                "the record has no process with this index",
+            )?;
             let are_there = lock.waiting.iter().all(|thread| *thread < threads);
-            holds(are_there, format!("locks[{at}].waiting"), "there is no such thread")?;
+            holds(are_there, format!("locks[{at}].waiting"), "the record has no thread with this index")?;
             let is_there = lock.held_by.as_ref().map_or(true, |thread| *thread < threads);
-            holds(is_there, format!("locks[{at}].held_by"), "there is no such thread")?;
+            holds(is_there, format!("locks[{at}].held_by"), "the record has no thread with this index")?;
         }
         for (at, thread) in self.threads.iter().enumerate() {
-            holds(thread.process < processes, format!("threads[{at}].process"), "there is no such process")?;
+            holds(
+                thread.process < processes,
+                format!("threads[{at}].process"),
+                "the record has no process with this index",
+            )?;
         }
         Ok(())
     }
 }
 
-/// A share of a life; absent if nobody lived.
+/// Returns a part of a lifetime as a share; absent if the lifetime is zero.
 pub(crate) fn share_of_life(part: f64, life: f64) -> Reading<f64> {
     let ratio = part / life;
-    if ratio.is_finite() { Ok(ratio) } else { Err(Absent::because("no thread's life was seen")) }
+    if ratio.is_finite() { Ok(ratio) } else { Err(Absent::because("no thread was observed")) }
 }
 
-/// Addresses as text, because they are no numbers to count with: `0x55d012345040`.
+/// Serializes addresses as text: `0x55d012345040`. JSON readers that use doubles would lose digits of a number.
 mod hexadecimal {
     use super::{Deserialize, Deserializer, Error, Serializer};
 
@@ -366,12 +378,12 @@ mod hexadecimal {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let digits = text.strip_prefix("0x").ok_or_else(|| D::Error::custom("it does not begin with 0x"))?;
+        let digits = text.strip_prefix("0x").ok_or_else(|| D::Error::custom("it must begin with 0x"))?;
         u64::from_str_radix(digits, 16).map_err(D::Error::custom)
     }
 }
 
-/// A number above zero.
+/// Deserializes a number above zero.
 fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let number = u64::deserialize(deserializer)?;
     if number > 0 { Ok(number) } else { Err(D::Error::custom("it must be above zero")) }

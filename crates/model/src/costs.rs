@@ -1,4 +1,4 @@
-//! Primitives of the machine and its kernel, whose cost is measured.
+//! Primitives of the machine and its kernel whose cost `steady costs` measures.
 
 use std::borrow::Cow;
 
@@ -8,77 +8,78 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Nanos;
 
-/// A primitive whose cost is measured. In JSON it is its name.
+/// A primitive whose cost is measured. Its JSON form is its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Probe {
-    /// Reading `CLOCK_REALTIME`.
+    /// Reading the real-time clock: `CLOCK_REALTIME` with clock_gettime(2).
     ClockRealtime,
-    /// Reading `CLOCK_MONOTONIC`.
+    /// Reading the monotonic clock: `CLOCK_MONOTONIC` with clock_gettime(2).
     ClockMonotonic,
-    /// Reading `CLOCK_PROCESS_CPUTIME_ID`.
+    /// Reading the process's CPU clock: `CLOCK_PROCESS_CPUTIME_ID` with clock_gettime(2).
     ClockProcessCpu,
-    /// Reading `CLOCK_THREAD_CPUTIME_ID`.
+    /// Reading the thread's CPU clock: `CLOCK_THREAD_CPUTIME_ID` with clock_gettime(2).
     ClockThreadCpu,
-    /// Calling a function that does next to nothing.
+    /// Calling a function with almost no work in it.
     FunctionCall,
     /// The cheapest system call, made by number.
     SystemCall,
-    /// Passing the CPU from one process to another by two pipes, without the calls that ask for it.
+    /// Passing the CPU from one process to another through two pipes. The cost of the read and write calls is
+    /// subtracted.
     ProcessSwitch,
-    /// Passing the CPU between threads by mutex and condition variable.
+    /// Passing the CPU between threads with a mutex and a condition variable.
     ThreadSwitchCondvar,
-    /// Passing the CPU between threads by futex.
+    /// Passing the CPU between threads with futex(2).
     ThreadSwitchFutex,
-    /// Taking and giving back a lock that nobody else wants.
+    /// Acquiring and releasing a lock that no other thread wants.
     LockUncontended,
-    /// Handing a lock over to a thread on another CPU that waits for it.
+    /// Passing a lock to a thread that waits for it on another CPU.
     LockContended,
-    /// An atomic addition to memory that nobody else uses.
+    /// An atomic addition to memory that no other thread uses.
     AtomicAlone,
-    /// An atomic addition to memory that a thread on another CPU adds to as well.
+    /// An atomic addition to memory to which a thread on another CPU adds as well.
     AtomicContended,
-    /// The first touch of a page of anonymous memory, and giving the page back: of few pages that come back again and
-    /// again, and so are still in a cache.
+    /// Touching a page of anonymous memory for the first time, and releasing it. The same few pages are reused, and are
+    /// therefore in a cache.
     PageFault,
-    /// The same with many pages, more than a core's own caches hold.
+    /// The same with more pages than a core's own caches hold.
     PageFaultMany,
-    /// The same with pages that no cache holds, as those that a program gets are which has just been started.
+    /// The same with pages that are in no cache, like the pages of a program that just started.
     PageFaultCold,
-    /// A process by fork(2) that ends at once and is waited for.
+    /// A process created by fork(2) that exits immediately, and the wait for it.
     ForkExit,
-    /// The same by vfork(2).
+    /// A process created by vfork(2) that exits immediately, and the wait for it.
     VforkExit,
-    /// A thread that ends at once and is joined.
+    /// A thread that exits immediately, and the join.
     ThreadStart,
-    /// Starting a static program that ends at once, and waiting for it.
+    /// Starting a static program that exits immediately, and the wait for it.
     SpawnStatic,
-    /// Starting a dynamically linked program that ends at once, and waiting for it.
+    /// Starting a dynamically linked program that exits immediately, and the wait for it.
     SpawnDynamic,
-    /// A signal sent to itself, and its handler.
+    /// A signal that a process sends to itself, and its handler.
     Signal,
-    /// A byte through a pipe, in pieces of 64 KiB.
+    /// One byte through a pipe, transferred in pieces of 64 KiB.
     PipeByte,
-    /// A dependent load from the first level of data cache.
+    /// A dependent load from the first-level data cache.
     LoadL1,
-    /// A dependent load from the last level that no other core shares.
+    /// A dependent load from the largest cache that belongs to one core.
     LoadL2,
-    /// A dependent load from the first level of cache that is shared between cores.
+    /// A dependent load from the smallest cache that several cores share.
     LoadShared,
-    /// A dependent load from beyond all caches.
+    /// A dependent load from memory, beyond all caches.
     LoadMemory,
-    /// One of the system calls that programs make most, as cheap as it can be.
+    /// One of the most frequent system calls of programs, in its cheapest form.
     Call(KernelCall),
 }
 
-/// System calls that have a price of their own: at their cheapest, such as the reading of one byte.
+/// System calls with a price of their own, in their cheapest form, such as reading one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "each is the system call of that name")]
+#[expect(missing_docs, reason = "each variant is the system call of that name")]
 pub enum KernelCall {
     Read,
     Write,
     Pread64,
-    /// openat(2) of a file that is in the cache, and the close(2) of it.
+    /// openat(2) of a cached file, and its close(2).
     OpenatClose,
     Newfstatat,
     Fstat,
@@ -89,14 +90,14 @@ pub enum KernelCall {
     Brk,
     RtSigaction,
     RtSigprocmask,
-    /// futex(2) to wake nobody.
+    /// futex(2) with `FUTEX_WAKE` when no thread waits.
     Futex,
     Poll,
     Getpid,
 }
 
 impl KernelCall {
-    /// All of them.
+    /// All system calls with a price, in the order of tables.
     pub const ALL: [KernelCall; 15] = [
         KernelCall::Read,
         KernelCall::Write,
@@ -115,7 +116,7 @@ impl KernelCall {
         KernelCall::Getpid,
     ];
 
-    /// The name of the probe: `call_` and that of the system call; of two, joined by `_`.
+    /// Returns the name of the probe: `call_` and the name of the system call. Two names are joined by `_`.
     pub fn probe_name(self) -> &'static str {
         match self {
             KernelCall::Read => "call_read",
@@ -136,7 +137,7 @@ impl KernelCall {
         }
     }
 
-    /// The system calls that one of it makes, by their names in the kernel's table.
+    /// Returns the names of the system calls that one repetition makes, as in the kernel's table.
     pub fn calls(self) -> &'static [&'static str] {
         match self {
             KernelCall::Read => &["read"],
@@ -159,7 +160,7 @@ impl KernelCall {
 }
 
 impl Probe {
-    /// Those that `steady costs` measures when none are named, in the order in which they are shown.
+    /// The probes that `steady costs` measures by default, in the order of tables.
     pub const USUAL: [Probe; 26] = [
         Probe::ClockRealtime,
         Probe::ClockMonotonic,
@@ -189,12 +190,12 @@ impl Probe {
         Probe::LoadMemory,
     ];
 
-    /// All of them: the usual ones, page faults of many pages, and the system calls by name.
+    /// Returns all probes: the default ones, page faults of many pages, and the system calls by name.
     pub fn all() -> impl Iterator<Item = Probe> {
         Probe::USUAL.into_iter().chain([Probe::PageFaultMany]).chain(KernelCall::ALL.into_iter().map(Probe::Call))
     }
 
-    /// Its name on the command line, in tables and JSON.
+    /// Returns the name on the command line, in tables and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Probe::ClockRealtime => "clock_realtime",
@@ -228,7 +229,7 @@ impl Probe {
         }
     }
 
-    /// What its cost is the cost of, in words: "a switch, without the calls around it".
+    /// Returns the event that the cost is for: "a switch, without its read and write calls".
     pub fn unit(self) -> &'static str {
         match self {
             Probe::ClockRealtime | Probe::ClockMonotonic | Probe::ClockProcessCpu | Probe::ClockThreadCpu => {
@@ -236,17 +237,17 @@ impl Probe {
             }
             Probe::FunctionCall => "a call",
             Probe::SystemCall => "a system call",
-            Probe::ProcessSwitch => "a switch, without the read and write around it",
-            Probe::ThreadSwitchCondvar | Probe::ThreadSwitchFutex => "a switch, with the calls that it takes",
+            Probe::ProcessSwitch => "a switch, without its read and write calls",
+            Probe::ThreadSwitchCondvar | Probe::ThreadSwitchFutex => "a switch, with its system calls",
             Probe::LockUncontended => "a lock and unlock",
             Probe::LockContended => "a handover to the other CPU",
             Probe::AtomicAlone | Probe::AtomicContended => "an addition",
-            Probe::PageFault => "a page touched and given back, one that a cache holds",
-            Probe::PageFaultMany => "a page touched and given back, one of many",
-            Probe::PageFaultCold => "a page touched and given back, one that no cache holds",
+            Probe::PageFault => "touching and releasing a page that is in a CPU cache",
+            Probe::PageFaultMany => "touching and releasing one of many pages",
+            Probe::PageFaultCold => "touching and releasing a page that is in no CPU cache",
             Probe::ForkExit | Probe::VforkExit => "a process, its end and the wait for it",
             Probe::ThreadStart => "a thread, its end and the join",
-            Probe::SpawnStatic | Probe::SpawnDynamic => "a program, from its start to the wait for its end",
+            Probe::SpawnStatic | Probe::SpawnDynamic => "a program, from its start to the end of the wait for it",
             Probe::Signal => "a signal sent and handled",
             Probe::PipeByte => "a byte written and read",
             Probe::LoadL1 | Probe::LoadL2 | Probe::LoadShared | Probe::LoadMemory => "a load",
@@ -254,13 +255,13 @@ impl Probe {
         }
     }
 
-    /// Whether it takes a second CPU.
+    /// Returns whether the probe needs a second CPU.
     pub fn needs_two_cpus(self) -> bool {
         matches!(self, Probe::LockContended | Probe::AtomicContended)
     }
 
-    /// Whether its cost is CPU time of all who take part; of what needs two CPUs it is wall time, for there the waiting is
-    /// what is measured.
+    /// Returns whether the cost is the CPU time of all threads and processes involved. The cost of probes that need two
+    /// CPUs is wall time, because their waiting is what is measured.
     pub fn costs_cpu_time(self) -> bool {
         !self.needs_two_cpus()
     }
@@ -290,32 +291,32 @@ impl JsonSchema for Probe {
     }
 }
 
-/// One timed loop.
+/// The measurements of one timed loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Timed {
-    /// How often it went round.
+    /// The number of repetitions.
     pub loops: u64,
-    /// How often the event happened that the cost is divided by, as counted.
+    /// The counted number of events, by which the cost is divided.
     pub events: u64,
-    /// From its start to its end.
+    /// Wall time of the loop.
     #[serde(rename = "wall_seconds")]
     pub wall: Nanos,
-    /// CPU time of all who took part.
+    /// CPU time of all threads and processes involved.
     #[serde(rename = "cpu_seconds")]
     pub cpu: Nanos,
-    /// Page faults of all who took part.
+    /// Page faults of all threads and processes involved.
     pub minor_faults: u64,
-    /// Times that somebody who took part gave the CPU up to wait.
+    /// Voluntary context switches of all threads and processes involved.
     pub voluntary_switches: u64,
-    /// Times that the CPU was taken from somebody who took part.
+    /// Involuntary context switches of all threads and processes involved.
     pub involuntary_switches: u64,
 }
 
-/// How often one system call was made.
+/// The number of calls of one system call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CallCount {
-    /// Its name in the kernel's table; `number N` for those that we do not know.
+    /// The name in the kernel's table, or `number N` for an unknown system call.
     pub name: String,
-    /// How often.
+    /// The number of calls.
     pub count: u64,
 }

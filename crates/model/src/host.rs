@@ -1,42 +1,42 @@
-//! What makes a host noisy, and what of it can be set.
+//! Sources of noise on a host, and the settings that reduce it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Reading;
 
-/// Something of the host that can be set so that it is steadier.
+/// A setting of the host that influences noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Knob {
-    /// Clock rates above the nominal one, as long as it stays cool.
+    /// Clock rates above the nominal one while the CPU is cool enough.
     Turbo,
-    /// Who chooses the clock's rate.
+    /// The frequency governor, which chooses the clock rate.
     Governor,
-    /// What a CPU that chooses its own rate leans to (energy performance preference).
+    /// The preference of a CPU that chooses its own clock rate (energy performance preference).
     Epp,
     /// The lowest clock rate that may be chosen.
     MinFrequency,
-    /// Two threads on one core.
+    /// Two hardware threads on one core (simultaneous multithreading).
     Smt,
-    /// Addresses drawn afresh for each process.
+    /// Random address-space layout for each process (ASLR).
     Aslr,
-    /// An interrupt from a counter, which watches for CPUs that hang.
+    /// A periodic counter interrupt that detects hung CPUs.
     NmiWatchdog,
-    /// How often perf events may interrupt to sample.
+    /// The maximum rate at which perf events may interrupt a CPU for samples.
     PerfSampleRate,
-    /// Which CPUs serve interrupts of devices.
+    /// The CPUs that serve device interrupts.
     IrqAffinity,
-    /// Memory in huge pages that the kernel makes by itself.
+    /// Transparent huge pages, which the kernel creates on its own.
     Thp,
-    /// How readily memory is put on disk.
+    /// The tendency of the kernel to move memory to swap space.
     Swap,
-    /// Files and their names that are still in memory.
+    /// The page cache and the caches of directory entries and inodes.
     Caches,
 }
 
 impl Knob {
-    /// All of them, in the order of reports.
+    /// All knobs, in the order of reports.
     pub const ALL: [Knob; 12] = [
         Knob::Turbo,
         Knob::Governor,
@@ -52,7 +52,7 @@ impl Knob {
         Knob::Caches,
     ];
 
-    /// Its name on the command line and in reports.
+    /// Returns the name on the command line and in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -71,19 +71,19 @@ impl Knob {
         }
     }
 
-    /// The knob of a name.
+    /// Returns the knob with a name.
     #[must_use]
     pub fn named(name: &str) -> Option<Knob> {
         Knob::ALL.into_iter().find(|knob| knob.name() == name)
     }
 
-    /// Whether it is left as it is unless it is named: randomised addresses are part of the statistics.
+    /// Returns whether the knob is changed only if the user names it. The statistics need randomised addresses.
     #[must_use]
     pub fn only_if_named(self) -> bool {
         self == Knob::Aslr
     }
 
-    /// Whether setting it alone is worth a hint: it moves every program's speed.
+    /// Returns whether reports hint at this knob alone: it influences the speed of every program.
     #[must_use]
     pub fn is_worth_a_hint(self) -> bool {
         match self {
@@ -93,45 +93,45 @@ impl Knob {
     }
 }
 
-/// A knob as it is found. A knob may stand for many files, such as one for each CPU.
+/// The current state of a knob. A knob may stand for many files, such as one for each CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnobState {
-    /// Which.
+    /// The knob that this state belongs to.
     pub knob: Knob,
-    /// Its value now, in short; of several files that differ, all that there are.
+    /// The current value in short form. If several files differ, all their values.
     pub value: Reading<String>,
-    /// The value that steadies.
+    /// The value with the least noise.
     pub quiet_value: Reading<String>,
-    /// Whether it has that value.
+    /// Whether the current value is the one with the least noise.
     pub is_quiet: bool,
-    /// Whether it can be set here, or why not.
+    /// Whether the knob can be set on this host, or why not.
     pub settable: Reading<()>,
-    /// The files that it stands for.
+    /// The files that the knob stands for.
     pub files: Vec<String>,
 }
 
-/// Something that matters and that nobody sets by writing to a file.
+/// A circumstance that influences noise and cannot be changed by writing to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Condition {
-    /// Mains or battery.
+    /// Mains or battery power.
     Power,
-    /// How often a CPU was slowed down for its heat.
+    /// The number of times that a CPU was slowed down because of heat.
     Throttling,
-    /// CPUs that the scheduler leaves alone.
+    /// CPUs that the scheduler does not use (`isolcpus`).
     IsolatedCpus,
-    /// CPU time that the hypervisor gave to others.
+    /// CPU time that the hypervisor gave to other guests.
     Steal,
-    /// Timers and services that are known to wake.
+    /// Timers and services that are known to wake up periodically.
     Wakers,
-    /// A limit on CPU time of this process's control group.
+    /// A limit on the CPU time of this process's control group.
     CpuQuota,
-    /// What the machine runs under.
+    /// The hypervisor that the machine runs under.
     Hypervisor,
 }
 
 impl Condition {
-    /// Its name in reports.
+    /// Returns the name in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -146,13 +146,13 @@ impl Condition {
     }
 }
 
-/// A condition as it is found.
+/// The current state of a condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ConditionState {
-    /// Which.
+    /// The condition that this state belongs to.
     pub name: Condition,
-    /// What there is to say of it.
+    /// The state in words.
     pub value: Reading<String>,
-    /// Whether it disturbs.
+    /// Whether the state disturbs measurements.
     pub disturbs: bool,
 }

@@ -1,70 +1,70 @@
-//! Several comparisons of the same commands, joined.
+//! Several comparisons of the same commands, evaluated together.
 
 use crate::{Judgement, Nanos, Plan, Reading, Report};
 
-/// One of the comparisons.
+/// One of the comparisons that are evaluated together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {
-    /// Where it was read from: the name of a file.
+    /// The name of the file that it was read from.
     pub name: String,
-    /// What it says by itself.
+    /// The report of this comparison alone.
     pub report: Report,
 }
 
-/// Whether the sources tell of one effect.
+/// Whether the sources agree on the effect of one command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Agreement {
-    /// Which command of the plan; at least 1.
+    /// The index of the command in the plan; at least 1.
     pub command: usize,
-    /// The test; absent where fewer than two sources tell of the effect.
+    /// The test; not available if fewer than two sources have an estimate.
     pub homogeneity: Reading<Homogeneity>,
 }
 
 /// Cochran's test that the effect is the same in all sources.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Homogeneity {
-    /// Whether nothing beyond chance lies between them.
+    /// Whether the differences between sources are compatible with chance.
     pub agrees: bool,
-    /// The sum of the squared deviations from the joint effect.
+    /// Cochran's Q: the weighted sum of the squared deviations from the joint effect.
     pub q: f64,
-    /// One less than there are sources that tell.
+    /// The number of sources with an estimate, minus one.
     pub degrees_of_freedom: usize,
-    /// The probability of deviations as large, were the effect the same.
+    /// The probability of deviations at least this large if the effect is the same in all sources.
     pub p_value: f64,
-    /// The share of the deviations beyond chance (I squared).
+    /// The share of the deviations that chance does not explain (I²).
     pub i_squared: f64,
-    /// Where they differ: the sources that stand out, by their place.
+    /// The indexes of outlying sources, if the sources differ.
     pub outlying: Vec<usize>,
 }
 
-/// Comparisons of the same commands as one.
+/// Several comparisons of the same commands, evaluated as one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Joined {
-    /// The comparisons, at least two, as they were given.
+    /// The comparisons, at least two, in the order given.
     pub sources: Vec<Source>,
-    /// The verdicts of all together: per command all metrics, the primary first.
+    /// The verdicts of all sources together: for each command all metrics, the primary first.
     pub judgements: Vec<Judgement>,
-    /// Whether they agree by the primary metric, one per command after the first.
+    /// The agreement on the primary metric, one for each command after the first.
     pub agreements: Vec<Agreement>,
 }
 
 impl Joined {
-    /// The plan that they have in common in all that concerns the verdict; `None` without sources.
+    /// Returns the plan of the first source. The plans agree in everything that concerns the verdict.
     pub fn plan(&self) -> Option<&Plan> {
         self.sources.first().map(|source| &source.report.record.plan)
     }
 
-    /// The verdicts that carry the error guarantee, one per command after the first.
+    /// Returns the verdicts that carry the error guarantee, one for each command after the first.
     pub fn primary(&self) -> impl Iterator<Item = &Judgement> {
         self.judgements.iter().filter(|judgement| judgement.primary)
     }
 
-    /// How many blocks all sources hold.
+    /// Returns the number of blocks of all sources.
     pub fn blocks(&self) -> usize {
         self.sources.iter().map(|source| source.report.record.blocks.len()).sum()
     }
 
-    /// How long all sources took, one after the other.
+    /// Returns the sum of the durations of all sources.
     pub fn elapsed(&self) -> Nanos {
         self.sources.iter().map(|source| source.report.record.elapsed).sum()
     }

@@ -1,35 +1,35 @@
-//! What the history tells of a run without judging it again.
+//! What the history lists about a run without evaluating it again.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Absent, Host, Metric, Reading, Seed, Timestamp};
 
-/// What was done.
+/// The kind of a run in the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunKind {
     /// Commands were compared, or one was measured.
     Compare,
-    /// So many processes ran at once.
+    /// Rows of concurrent processes were measured.
     Load,
-    /// The rulers were read.
+    /// The rulers were measured.
     Rulers,
-    /// A command was held to a limit.
+    /// A command ran under a limit.
     Limit,
-    /// Primitives of the machine and its kernel were measured.
+    /// The costs of primitives of the machine and its kernel were measured.
     Costs,
-    /// It was told where the time of a command went, or that of the difference of two.
+    /// The time of a command, or the difference between two commands, was explained.
     Explain,
-    /// Programs were launched as usual and from snapshots.
+    /// Programs were launched normally and from snapshots.
     Warm,
-    /// The locks of a command were watched.
+    /// The locks of a command were observed.
     Locks,
     /// Two versions of a service were compared, in production.
     Release,
 }
 
 impl RunKind {
-    /// Every kind, in the order in which they came to be.
+    /// Every kind, in the order of introduction.
     pub const ALL: [RunKind; 9] = [
         RunKind::Compare,
         RunKind::Load,
@@ -42,7 +42,7 @@ impl RunKind {
         RunKind::Release,
     ];
 
-    /// The name used in tables and in JSON.
+    /// Returns the name in tables and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             RunKind::Compare => "compare",
@@ -58,37 +58,36 @@ impl RunKind {
     }
 }
 
-/// What tells one run from others.
+/// The facts of a run that lists show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
-    /// What was done.
+    /// The kind of the run.
     pub kind: RunKind,
-    /// When it was begun.
+    /// The time of the start.
     pub started: Timestamp,
     /// The host that it ran on.
     pub hostname: Reading<String>,
-    /// The host's kernel.
+    /// The name and release of the host's kernel.
     pub kernel: Reading<String>,
-    /// The git revision of the directory that it was done in.
+    /// The git revision of the working directory.
     pub revision: Reading<String>,
-    /// The seed of its coins; absent where none were drawn.
+    /// The seed of its random draws; not available if there were none.
     pub seed: Reading<Seed>,
-    /// The names of its commands; where it ran work of `steady`'s own, what that was.
+    /// The names of its commands. If `steady` ran work of its own, the name of that work.
     pub commands: Vec<String>,
-    /// How many pairs were measured; absent where there are no pairs.
+    /// The number of pairs; not available if the kind of run has no pairs.
     pub pairs: Reading<usize>,
-    /// Whether it came to its end, and was not interrupted, killed or stopped by a failure.
+    /// Whether it ended normally, and was not interrupted, killed or stopped by a failure.
     pub complete: bool,
-    /// The metric that its verdict is about; absent where there is no such choice.
+    /// The metric of its verdict; not available if the kind of run has no such choice.
     pub primary: Reading<Metric>,
     /// The verdict in a few words, on one line.
     pub verdict: String,
 }
 
 impl Facts {
-    /// The facts of a run without pairs of its own: its kind, when it was begun, where, at which revision, and its verdict.
-    pub fn without_pairs(kind: RunKind, origin: (Timestamp, &Host, &Reading<String>), verdict: String) -> Self {
-        let (started, host, revision) = origin;
+    /// Returns the facts of a kind of run that has no pairs, seed, commands or primary metric.
+    pub fn new(kind: RunKind, started: Timestamp, host: &Host, revision: &Reading<String>, verdict: String) -> Self {
         let none = |what: &str| Absent::because(format!("{} runs have no {what}", kind.name()));
         Facts {
             kind,
@@ -96,7 +95,7 @@ impl Facts {
             hostname: host.hostname.clone(),
             kernel: host.kernel.clone(),
             revision: revision.clone(),
-            seed: Err(none("coins")),
+            seed: Err(none("random draws")),
             commands: vec![],
             pairs: Err(none("pairs")),
             complete: true,
@@ -109,8 +108,8 @@ impl Facts {
 /// A run in the history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
-    /// Its number; never given twice.
+    /// The run's number, which is never reused.
     pub id: i64,
-    /// What tells it from others.
+    /// The facts that lists show.
     pub facts: Facts,
 }

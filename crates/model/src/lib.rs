@@ -1,5 +1,5 @@
-//! The contract that every crate of Steadyhand shares: units, the plan of an experiment, the samples it yields,
-//! the verdicts made of them and the report that is shown. Types and their rules only: no clock, no files, no output.
+//! Types that every crate of Steadyhand shares: units, plans of experiments, samples, verdicts and reports. Types and
+//! their rules only: no clock, no files, no output.
 #![forbid(unsafe_code)]
 
 mod costs;
@@ -20,7 +20,9 @@ pub use host::{Condition, ConditionState, Knob, KnobState};
 pub use joined::{Agreement, Homogeneity, Joined, Source};
 pub use kept::{Facts, Kept, RunKind};
 pub use machine::{AluTime, Machine, Resource};
-pub use plan::{Command, Effort, FailIf, FailureRule, Hook, Metric, Output, PerCommand, Plan, Seed, parse_percent};
+pub use plan::{
+    Command, Effort, FailIf, FailureRule, GateState, Hook, Metric, Output, PerCommand, Plan, Seed, parse_percent,
+};
 pub use release::{
     ALL_PROCESSES, Assignment, HostSecond, LevelSums, ProcessRow, ReleaseRow, ReleaseRows, ReleaseRulerRow, Request,
     RequestProcess, RequestRuler, RequestSums, RulerSums, TimeSlot, WALL_BUCKETS, WALL_SECONDS, WallRow, wall_bucket,

@@ -1,34 +1,36 @@
-//! The machine: its CPUs as an experiment with several processes sees them, and its resources.
+//! The machine: its CPUs and their topology, and its resources.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Interval, Quota, Reading};
 
-/// Which logical CPUs there are, which of them share a core, and which of them may be used.
+/// The logical CPUs: which exist, which share a core, and which may be used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
-    /// The logical CPUs that are online, ascending; where the system does not tell, those that may be used.
+    /// The logical CPUs that are online, ascending. If the system does not report them, those that may be used.
     pub online: Vec<usize>,
-    /// Those that are there but switched off, ascending; absent where the kernel does not say.
+    /// The logical CPUs that are present and offline, ascending; not available if the kernel does not report them.
     pub offline: Reading<Vec<usize>>,
-    /// Those that this process may use (affinity mask, `--cpus`), ascending; where the system does not tell, all.
+    /// The CPUs that this process may use (affinity mask, `--cpus`), ascending. If the system does not report them,
+    /// all.
     pub allowed: Vec<usize>,
-    /// The allowed CPUs by core: the threads of one core stand together. Absent where the topology does not tell.
+    /// The allowed CPUs by core, one list per core; not available if the kernel does not report the topology.
     pub cores: Reading<Vec<Vec<usize>>>,
-    /// How many packages (sockets) the allowed CPUs are in.
+    /// The number of packages (sockets) of the allowed CPUs.
     pub packages: Reading<usize>,
-    /// On machines with several kinds of cores: the kind's name and the allowed CPUs of it. Empty where all are alike.
+    /// On machines with several kinds of cores: the name of each kind and its allowed CPUs. Empty if all cores are
+    /// alike.
     #[serde(with = "kinds")]
     #[schemars(with = "Vec<kinds::Kind>")]
     pub kinds: Vec<(String, Vec<usize>)>,
-    /// The control group's limit on CPU time, where one is set.
+    /// The control group's limit on CPU time, if one is set.
     #[serde(rename = "cpu_quota", alias = "quota")]
     pub quota: Reading<Option<Quota>>,
 }
 
 impl Machine {
-    /// How many CPUs' worth of time can be had at once: the allowed CPUs, or the quota where that is less.
+    /// Returns how many CPUs can be used concurrently: the number of allowed CPUs, or the quota if that is smaller.
     pub fn usable_cpus(&self) -> f64 {
         let allowed = self.allowed.len() as f64;
         match &self.quota {
@@ -37,24 +39,24 @@ impl Machine {
         }
     }
 
-    /// How many cores the allowed CPUs are on.
+    /// Returns the number of cores of the allowed CPUs.
     pub fn core_count(&self) -> Reading<usize> {
         self.cores.as_ref().map(Vec::len).map_err(Clone::clone)
     }
 
-    /// The most allowed CPUs that are threads of one core: 2 with hyper-threading, 1 without.
+    /// Returns the greatest number of allowed CPUs on one core: 2 with hyper-threading, 1 without.
     pub fn threads_per_core(&self) -> Reading<usize> {
         let widest = |cores: &Vec<Vec<usize>>| cores.iter().map(Vec::len).max().unwrap_or(1);
         self.cores.as_ref().map(widest).map_err(Clone::clone)
     }
 }
 
-/// Kinds of cores in JSON: `{"name": "performance", "cpus": [0, 1]}`.
+/// The JSON of kinds of cores: `{"name": "performance", "cpus": [0, 1]}`.
 mod kinds {
     use schemars::JsonSchema;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    /// A kind of cores.
+    /// A kind of cores, and the allowed CPUs of it.
     #[derive(Serialize, Deserialize, JsonSchema)]
     #[schemars(rename = "CoreKind")]
     pub(super) struct Kind {
@@ -78,24 +80,24 @@ mod kinds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
-    /// A chain of dependent integer operations, in registers alone.
+    /// A chain of dependent integer operations in registers.
     Alu,
-    /// Dependent loads from the first level of data cache.
+    /// Dependent loads from the first-level data cache.
     L1,
-    /// Dependent loads from the last level that no other core shares.
+    /// Dependent loads from the largest cache that belongs to one core.
     L2,
-    /// Dependent loads from the first level of cache that is shared between cores.
+    /// Dependent loads from the smallest cache that several cores share.
     Shared,
-    /// Dependent loads from beyond all caches.
+    /// Dependent loads from memory, beyond all caches.
     Memory,
-    /// Calls of many small functions in permuted order: the fetching of instructions.
+    /// Calls of many small functions in permuted order, which load the instruction fetch.
     Fetch,
     /// The cheapest system call.
     SystemCall,
 }
 
 impl Resource {
-    /// All of them, from the core outwards.
+    /// All resources, from the core outwards.
     pub const ALL: [Resource; 7] = [
         Resource::Alu,
         Resource::L1,
@@ -106,7 +108,7 @@ impl Resource {
         Resource::SystemCall,
     ];
 
-    /// Its name in tables and JSON.
+    /// Returns the name in tables and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Resource::Alu => "alu",
@@ -120,13 +122,13 @@ impl Resource {
     }
 }
 
-/// How fast a CPU's clock ran: the CPU time of a step of dependent arithmetic, which follows nothing else.
+/// The CPU time of one step of dependent arithmetic, which depends only on the clock rate of the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AluTime {
     /// The mean of the readings, in seconds.
     pub seconds: f64,
-    /// Where it lies, as far as the spread of the readings shows.
+    /// The interval of the mean, from the spread of the readings.
     pub interval: Interval,
-    /// How many readings there were.
+    /// The number of readings.
     pub readings: u32,
 }

@@ -1,4 +1,4 @@
-//! Paths in JSON: text where they are text, else their bytes. For `#[serde(with = "steady_model::path")]`.
+//! Paths in JSON: as text if they are UTF-8, otherwise as bytes. For `#[serde(with = "steady_model::path")]`.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -12,11 +12,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[serde(untagged, expecting = "a path: text, or {\"bytes\": [..]}")]
 #[schemars(rename = "Path")]
 pub enum Form {
-    /// The usual case.
+    /// A path that is valid UTF-8.
     Text(String),
-    /// A name that is no UTF-8.
+    /// A path that is not valid UTF-8.
     Bytes {
-        /// Every byte of it.
+        /// All bytes of the path.
         bytes: Vec<u8>,
     },
 }
@@ -42,7 +42,7 @@ impl From<Form> for PathBuf {
 /// Writes a path.
 ///
 /// # Errors
-/// Those of the serializer.
+/// The errors of the serializer.
 pub fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     Form::from(path).serialize(serializer)
 }
@@ -50,19 +50,19 @@ pub fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::
 /// Reads a path.
 ///
 /// # Errors
-/// Neither text nor bytes.
+/// The value is neither text nor bytes.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
     Form::deserialize(deserializer).map(PathBuf::from)
 }
 
-/// Paths that may be missing.
+/// Paths that may be null in JSON.
 pub mod optional {
     use super::{Deserialize, Deserializer, Form, PathBuf, Serializer};
 
     /// Writes a path, or null.
     ///
     /// # Errors
-    /// Those of the serializer.
+    /// The errors of the serializer.
     pub fn serialize<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
         match path {
             Some(path) => super::serialize(path, serializer),
@@ -70,10 +70,10 @@ pub mod optional {
         }
     }
 
-    /// Reads a path, or null. The field must be there.
+    /// Reads a path, or null. A missing field is an error.
     ///
     /// # Errors
-    /// Neither text, nor bytes, nor null.
+    /// The value is neither text, nor bytes, nor null.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
         Ok(Option::<Form>::deserialize(deserializer)?.map(PathBuf::from))
     }

@@ -1,4 +1,4 @@
-//! What an experiment will do: everything that the user chose, resolved.
+//! The plan of an experiment: all choices of the user, resolved.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,37 +9,38 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::units::required;
-use crate::{Layout, Nanos, Verdict};
+use crate::{Interval, Layout, Nanos, Reading, Verdict};
 
-/// One command under measurement.
+/// A command to measure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Command {
-    /// What reports call it: the words as typed, unless it was given a name.
+    /// The name in reports: the words as typed, unless the user gave a name.
     pub name: String,
-    /// The words that it is started with; never empty.
+    /// The argument vector; never empty.
     pub argv: Vec<String>,
-    /// The file that is executed: the first word looked up in `PATH`.
+    /// The file to execute: the first word, looked up in `PATH`.
     #[serde(with = "crate::path")]
     #[schemars(with = "crate::path::Form")]
     pub program: PathBuf,
-    /// The directory that it is started in, if not that of `steady`.
+    /// The working directory, if it is not that of `steady`.
     #[serde(with = "crate::path::optional")]
     #[schemars(with = "Option<crate::path::Form>")]
     pub directory: Option<PathBuf>,
-    /// Variables that are set for it alone, over those that it inherits.
+    /// Variables set for this command only; they override inherited ones.
     #[serde(with = "named")]
     #[schemars(with = "BTreeMap<String, String>")]
     pub environment: Vec<(String, String)>,
-    /// The parameters that stand in it, by name.
+    /// The parameters that were substituted in the command, by name.
     #[serde(with = "named")]
     #[schemars(with = "BTreeMap<String, String>")]
     pub parameters: Vec<(String, String)>,
-    /// The revision that it was built from: a commit, with what was not committed told behind it.
+    /// The revision that it was built from: a commit, followed by a note about uncommitted changes.
     #[serde(deserialize_with = "required")]
     pub revision: Option<String>,
 }
 
-/// Values by name: an object, its fields in the order of the values. Logs of earlier versions have arrays of two instead.
+/// Values by name: an object with its fields in the order of the values. Logs of earlier versions have arrays of pairs
+/// instead.
 mod named {
     use std::fmt;
 
@@ -62,7 +63,7 @@ mod named {
         type Value = Named;
 
         fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            formatter.write_str("an object of texts")
+            formatter.write_str("an object whose values are texts")
         }
 
         fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Named, A::Error> {
@@ -83,16 +84,16 @@ mod named {
     }
 }
 
-/// Something given once for all commands, or once for each, or not at all.
+/// A value given once for all commands, once for each command, or not at all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct PerCommand<T>(pub Vec<T>);
 
 impl<T> PerCommand<T> {
-    /// None for any command.
+    /// No value for any command.
     pub const NONE: PerCommand<T> = PerCommand(Vec::new());
 
-    /// What `command` has.
+    /// Returns the value for `command`.
     pub fn of(&self, command: usize) -> Option<&T> {
         match self.0.as_slice() {
             [one] => Some(one),
@@ -100,33 +101,33 @@ impl<T> PerCommand<T> {
         }
     }
 
-    /// Whether no command has any.
+    /// Returns whether no command has a value.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether so many can be shared out over `commands` commands.
+    /// Returns whether the number of values fits `commands` commands: none, one, or one for each.
     pub fn suits(&self, commands: usize) -> bool {
         self.0.len() <= 1 || self.0.len() == commands
     }
 }
 
-/// When a shell command of the user's runs beside the measured ones.
+/// The time at which a shell command of the user runs between the measured commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Hook {
     /// Once per command, before its first run.
     Setup,
-    /// Before each run.
+    /// Before each run of a command.
     Prepare,
-    /// After each run.
+    /// After each run of a command.
     Conclude,
-    /// Once per command, after its last run, however the experiment ended.
+    /// Once per command, after its last run, even if the experiment fails.
     Cleanup,
 }
 
 impl Hook {
-    /// The option that names it, less the dashes.
+    /// Returns the name of the option without its dashes.
     pub fn name(self) -> &'static str {
         match self {
             Hook::Setup => "setup",
@@ -137,19 +138,19 @@ impl Hook {
     }
 }
 
-/// Which cost a verdict is about.
+/// The cost that a verdict is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Metric {
-    /// User and system time of the whole reaped process tree.
+    /// User and system time of the whole process tree, from wait4(2).
     Cpu,
-    /// Wall time less the time spent waiting for a CPU: single-threaded commands only.
+    /// Wall time minus time waiting for a CPU; only for single-threaded commands.
     Elapsed,
     /// Wall time from start to exit.
     Wall,
     /// Peak resident memory of the largest process in the tree.
     Memory,
-    /// Instructions retired by the whole process tree, as the CPU's counters tell.
+    /// Instructions retired by the whole process tree, from the CPU's counters.
     Instructions,
 }
 
@@ -157,7 +158,7 @@ impl Metric {
     /// Every metric, in the order in which reports list them.
     pub const ALL: [Metric; 5] = [Metric::Cpu, Metric::Elapsed, Metric::Wall, Metric::Memory, Metric::Instructions];
 
-    /// The name used in options and in JSON.
+    /// Returns the name in options and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Metric::Cpu => "cpu",
@@ -169,18 +170,18 @@ impl Metric {
     }
 }
 
-/// How much may be measured.
+/// The limit on how much is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
-    /// At most this long in all, warm-up included; it stops early once the verdict is in.
+    /// The maximum duration with warm-up. Measuring stops early when all verdicts are decided.
     #[serde(rename = "budget_seconds", alias = "budget")]
     Budget(Nanos),
-    /// At most this many pairs.
+    /// The maximum number of pairs.
     Pairs(u64),
 }
 
-/// What happens to a run whose exit status is not zero.
+/// The treatment of runs with a non-zero exit status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureRule {
@@ -193,7 +194,7 @@ pub enum FailureRule {
 }
 
 impl FailureRule {
-    /// Whether a run that exited with `code` counts as a success.
+    /// Returns whether an exit status of `code` counts as success.
     pub fn accepts(&self, code: i32) -> bool {
         match self {
             FailureRule::Abort => code == 0,
@@ -203,27 +204,54 @@ impl FailureRule {
     }
 }
 
-/// A condition under which the measuring fails: `slower>1%`.
+/// A verdict for which the command line exits with a failure: `slower>1%`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FailIf {
-    /// [`Verdict::Slower`] or [`Verdict::Faster`].
+    /// The verdict: [`Verdict::Slower`] or [`Verdict::Faster`].
     pub verdict: Verdict,
     /// The relative change beyond which the whole interval must lie; at least 0.
     pub beyond: f64,
 }
 
 impl FailIf {
-    /// The limit as a signed relative change (NEW / OLD - 1): `faster>2%` is -0.02.
+    /// Returns the limit as a signed relative change (NEW / OLD - 1): `faster>2%` is -0.02.
     pub fn limit(&self) -> f64 {
         if self.verdict == Verdict::Faster { -self.beyond } else { self.beyond }
     }
+
+    /// Returns whether the condition holds, from a verdict and the interval of the relative change.
+    pub fn evaluate(&self, verdict: Verdict, interval: &Reading<Interval>) -> GateState {
+        let limit = self.limit();
+        let Ok(interval) = interval else { return GateState::Open };
+        let (beyond, short) = match self.verdict {
+            Verdict::Slower => (interval.low > limit, interval.high <= limit),
+            _ => (interval.high < limit, interval.low >= limit),
+        };
+        match (verdict == self.verdict && beyond, short) {
+            (true, _) => GateState::Holds,
+            (false, true) => GateState::DoesNotHold,
+            (false, false) => GateState::Open,
+        }
+    }
+}
+
+/// Whether the condition of `--fail-if` holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GateState {
+    /// The verdict is that of the condition, and the whole interval lies beyond the limit.
+    Holds,
+    /// The whole interval lies on the other side of the limit.
+    DoesNotHold,
+    /// The data do not decide it, or there is no interval.
+    Open,
 }
 
 impl FromStr for FailIf {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let usage = || format!("'{text}' is no condition; write 'slower>1%' or 'faster>2%'");
+        let usage = || format!("'{text}' is not a condition; write 'slower>1%' or 'faster>2%'");
         let (word, limit) = text.split_once('>').ok_or_else(usage)?;
         let verdict = match word.trim() {
             "slower" => Verdict::Slower,
@@ -240,8 +268,8 @@ impl fmt::Display for FailIf {
     }
 }
 
-/// A share written as `1%`, `0.5 %` or, without the sign, `0.01`: finite and at least 0. Without the sign it must be below
-/// one, for whoever writes `1` means one per cent.
+/// Parses a share: `1%`, `0.5 %` or `0.01`. It must be finite and at least 0. Without `%` it must be below 1, because a
+/// user who writes `1` may mean 1 %.
 pub fn parse_percent(text: &str) -> Option<f64> {
     let share = match text.strip_suffix('%') {
         Some(number) => number.trim().parse::<f64>().ok()? / 100.0,
@@ -250,7 +278,7 @@ pub fn parse_percent(text: &str) -> Option<f64> {
     (share.is_finite() && share >= 0.0).then_some(share)
 }
 
-/// The seed of an experiment's coins, written in decimal.
+/// The seed of all random draws of an experiment, written in decimal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
 pub struct Seed(#[schemars(with = "String")] pub u64);
 
@@ -266,7 +294,7 @@ impl fmt::Display for Seed {
     }
 }
 
-/// As text, for a JSON number would lose the digits above 2^53 in many readers.
+/// Written as text, because many JSON readers round numbers above 2^53.
 impl Serialize for Seed {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -279,20 +307,21 @@ impl<'de> Deserialize<'de> for Seed {
     }
 }
 
-/// Where a measured command's own output goes. Its standard error goes to `/dev/null`, unless both are shown.
+/// The destination of a measured command's standard output. Standard error goes to `/dev/null`, except for `Stderr` and
+/// `Inherit`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Output {
-    /// To `/dev/null`.
+    /// To `/dev/null`, the default.
     #[default]
     Null,
-    /// Both outputs to the standard error of `steady`.
+    /// Standard output and standard error go to the standard error of `steady`.
     Stderr,
-    /// Through a pipe that is read and thrown away.
+    /// To a pipe whose content is read and discarded.
     Pipe,
-    /// To the standard output of `steady`, and standard error to its.
+    /// To the standard output of `steady`, and standard error to its standard error.
     Inherit,
-    /// To a file, emptied before each run.
+    /// To a file, which is truncated before each run.
     File(
         #[serde(with = "crate::path")]
         #[schemars(with = "crate::path::Form")]
@@ -300,29 +329,29 @@ pub enum Output {
     ),
 }
 
-/// A comparison, resolved. In exports the commands and the seed stand next to it, and are left out here.
+/// The plan of a comparison. In exports, the commands and the seed are outside of it, next to the plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
-    /// The commands; all are judged against the first.
+    /// The commands; each is compared with the first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<Command>,
-    /// The seed of every coin.
+    /// The seed of all random draws.
     #[serde(default, skip_serializing_if = "Seed::is_default")]
     pub seed: Seed,
-    /// How much may be measured.
+    /// The budget or the number of pairs.
     pub effort: Effort,
-    /// The relative change that is as good as none.
+    /// The smallest relative change that matters to the user.
     #[serde(rename = "resolution_ratio", alias = "resolution")]
     pub resolution: f64,
-    /// One less the error rate that the verdicts may have.
+    /// One minus the error rate of the verdicts.
     pub confidence: f64,
-    /// The primary metric, or `None` to have it chosen from the warm-up.
+    /// The primary metric, or `None` if the warm-up chooses it.
     #[serde(deserialize_with = "required")]
     pub metric: Option<Metric>,
-    /// The layout, or `None` to have both where both serve.
+    /// The layout, or `None` to use all layouts that are possible.
     #[serde(deserialize_with = "required")]
     pub layout: Option<Layout>,
-    /// Blocks measured and thrown away first, or `None` for as many as the commands need.
+    /// The number of discarded blocks at the beginning, or `None` for as many as the commands need.
     #[serde(deserialize_with = "required")]
     pub warmup: Option<u32>,
     /// Shell commands run once before a command's first run.
@@ -333,32 +362,32 @@ pub struct Plan {
     pub conclude: PerCommand<String>,
     /// Shell commands run once after a command's last run.
     pub cleanup: PerCommand<String>,
-    /// The file that every run reads as standard input; else `/dev/null`.
+    /// The file that every run reads as standard input; `/dev/null` by default.
     #[serde(with = "crate::path::optional")]
     #[schemars(with = "Option<crate::path::Form>")]
     pub input: Option<PathBuf>,
-    /// Where the commands' own output goes; `/dev/null` where nothing is said.
+    /// The destination of the commands' standard output; `/dev/null` by default.
     pub output: PerCommand<Output>,
-    /// What happens to runs that fail.
+    /// The treatment of runs that fail.
     pub failures: FailureRule,
-    /// The longest that one run may last.
+    /// The time limit of one run.
     #[serde(rename = "timeout_seconds", alias = "timeout", deserialize_with = "required")]
     pub timeout: Option<Nanos>,
-    /// The CPUs that may be used, or `None` for all that the process may use.
+    /// The CPUs that may be used, or `None` for all CPUs in the affinity mask.
     #[serde(deserialize_with = "required")]
     pub cpus: Option<Vec<usize>>,
-    /// The condition under which the exit code says failure.
+    /// The condition under which the exit status reports a failure.
     #[serde(with = "condition")]
     #[schemars(with = "Option<condition::Fields>")]
     pub fail_if: Option<FailIf>,
-    /// Whether an undecided verdict is a failure.
+    /// Whether the exit status reports a failure if a verdict is undecided.
     pub require_verdict: bool,
     /// Whether runs start from snapshots of their programs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warm: bool,
 }
 
-/// A condition in a plan: its limit has a unit there.
+/// The JSON of a condition, whose limit is named with its unit.
 mod condition {
     use schemars::JsonSchema;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -366,7 +395,7 @@ mod condition {
     use super::FailIf;
     use crate::Verdict;
 
-    /// A condition in JSON.
+    /// A condition with its limit as a ratio.
     #[derive(Serialize, Deserialize, JsonSchema)]
     #[schemars(rename = "Condition")]
     pub(super) struct Fields {
@@ -386,7 +415,7 @@ mod condition {
 }
 
 impl Plan {
-    /// A plan in which nothing else is asked for: what these commands are compared by without options.
+    /// Returns the plan of a comparison without options.
     pub fn new(commands: Vec<Command>, effort: Effort, seed: Seed) -> Self {
         Plan {
             commands,
@@ -412,13 +441,13 @@ impl Plan {
         }
     }
 
-    /// The error rate that the verdicts may have.
+    /// Returns the error rate of the verdicts.
     pub fn alpha(&self) -> f64 {
         1.0 - self.confidence
     }
 
-    /// The longest that one run may last: the limit asked for, or the whole budget. A run that outlasts the budget leaves
-    /// no room for a verdict, and may never end.
+    /// Returns the time limit of one run: the smaller of the user's limit and the budget. A run that takes longer than
+    /// the budget leaves no time for a verdict, and may never end.
     pub fn run_limit(&self) -> Option<Nanos> {
         let budget = match self.effort {
             Effort::Budget(budget) => Some(budget),
@@ -427,7 +456,7 @@ impl Plan {
         self.timeout.into_iter().chain(budget).min()
     }
 
-    /// The shell command that `hook` has for `command`, if any.
+    /// Returns the shell command of `hook` for `command`, if there is one.
     pub fn script(&self, hook: Hook, command: usize) -> Option<&str> {
         let scripts = match hook {
             Hook::Setup => &self.setup,
@@ -444,7 +473,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conditions_are_read_as_written() {
+    fn conditions_are_parsed() {
         let slower: FailIf = "slower>1%".parse().unwrap();
         assert_eq!((slower.verdict, slower.beyond), (Verdict::Slower, 0.01));
         let faster: FailIf = " faster > 0.02 ".parse().unwrap();
@@ -458,7 +487,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn conditions_read_any_text_without_panic_and_their_own_back(text in ".*", percent in 0u32..100_000) {
+        fn conditions_parse_any_text_without_panic_and_their_own_output(text in ".*", percent in 0u32..100_000) {
             let _ = text.parse::<FailIf>();
             let written = FailIf { verdict: Verdict::Slower, beyond: f64::from(percent) / 10_000.0 };
             let read: FailIf = written.to_string().parse().unwrap();
@@ -474,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn success_is_what_the_rule_says() {
+    fn the_rule_decides_which_statuses_are_successes() {
         assert!(!FailureRule::Abort.accepts(1));
         assert!(FailureRule::IgnoreAll.accepts(17));
         let codes = FailureRule::IgnoreCodes(vec![1, 3]);
@@ -482,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn one_preparation_serves_all_commands() {
+    fn percentages_are_parsed() {
         assert_eq!(parse_percent("0.5 %"), Some(0.005));
         assert_eq!(parse_percent("inf"), None);
     }

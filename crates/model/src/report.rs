@@ -1,49 +1,49 @@
-//! What is shown: verdicts and what explains them.
+//! Reports of comparisons: verdicts, and the facts that explain them.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{Bytes, Interval, Layout, Metric, Nanos, Reading, Record, Verdict};
 
-/// An effect as one layout saw it; relative changes (NEW / OLD - 1).
+/// An effect estimated from the pairs of one layout, as relative changes (NEW / OLD - 1).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LayoutEffect {
-    /// The layout.
+    /// The layout of the pairs.
     pub layout: Layout,
-    /// The estimate.
+    /// The estimate of the change.
     pub change: f64,
-    /// The interval at the level of the verdict.
+    /// The confidence interval, at the level of the verdict.
     pub interval: Interval,
-    /// How many pairs it rests on.
+    /// The number of pairs used.
     pub pairs: usize,
 }
 
-/// Why there is no verdict.
+/// Why a verdict is undecided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Undecided {
-    /// Fewer than six pairs: no test at 5 % exists.
+    /// Fewer than six pairs, with which no test at 5 % exists.
     TooFewPairs,
-    /// More than half of the pairs show no difference that the clock could tell.
+    /// More than half of the pairs differ by less than the resolution of the clock.
     BelowGrain,
-    /// The interval is still too wide.
+    /// The interval is wider than the resolution.
     TooWide,
-    /// One command failed more often than the other: what is left is no fair sample.
+    /// One command failed more often than the other, so the remaining runs are not comparable.
     UnequalFailures,
 }
 
-/// The statistic that a verdict stands on.
+/// The statistic that decides a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DecidedBy {
     /// The sign-flip test, which describes the usual run.
     UsualRun,
-    /// The ratio of the mean costs, because its interval and that of the usual run do not overlap.
+    /// The ratio of the mean costs, used if its interval and that of the usual run do not overlap.
     Mean,
 }
 
 impl DecidedBy {
-    /// The name in exports.
+    /// Returns the name in exports.
     pub fn name(self) -> &'static str {
         match self {
             DecidedBy::UsualRun => "usual_run",
@@ -52,273 +52,277 @@ impl DecidedBy {
     }
 }
 
-/// The size of an effect; relative changes (NEW / OLD - 1).
+/// The size of an effect, as relative changes (NEW / OLD - 1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Size {
-    /// The estimate.
+    /// The estimate of the change.
     pub change: Reading<f64>,
-    /// Its interval.
+    /// The confidence interval of the change.
     pub interval: Reading<Interval>,
 }
 
-/// The verdict on one command beside the first, by one metric. Effects are relative changes (NEW / OLD - 1).
+/// The verdict on one command compared with the first, by one metric. Effects are relative changes (NEW / OLD - 1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
-    /// The metric.
+    /// The metric that is compared.
     pub metric: Metric,
-    /// Which command of the plan; at least 1.
+    /// The index of the command in the plan; at least 1.
     pub command: usize,
-    /// Whether this is the metric that stopped the run and carries the error guarantee.
+    /// Whether this is the primary metric, which stops the comparison and carries the error guarantee.
     pub primary: bool,
-    /// The verdict.
+    /// The decision from the interval.
     pub verdict: Verdict,
     /// Whether the whole interval lies within the resolution.
     pub within_resolution: bool,
     /// The statistic that the verdict, `change`, `interval` and `verdict_interval` come from.
     pub decided_by: DecidedBy,
-    /// The effect on the usual run.
+    /// The effect on the usual run (the robust mean of logarithms).
     pub usual: Size,
-    /// The effect on the mean cost. The intervals of `usual` and `mean` hold together with `confidence`.
+    /// The effect on the mean cost. With probability `confidence`, the intervals of `usual` and `mean` both contain
+    /// their effects.
     pub mean: Size,
-    /// Whether the mean may still contradict the verdict: a few expensive runs leave it much less certain than the usual run.
+    /// Whether the mean may still contradict the verdict, because a few expensive runs make it much less certain than
+    /// the usual run.
     pub mean_open: bool,
-    /// The size of the effect, absent with fewer than six pairs.
+    /// The size of the effect; not available with fewer than six pairs.
     pub change: Reading<f64>,
-    /// The interval of the size (from turns where duets would shrink it); absent where it has no end.
+    /// The interval of the size; not available if an end is infinite. If duets would underestimate the effect, it comes
+    /// from turns only.
     pub interval: Reading<Interval>,
-    /// The interval over all pairs, on which the verdict stands.
+    /// The interval over all pairs, which decides the verdict.
     pub verdict_interval: Reading<Interval>,
-    /// The confidence of the intervals.
+    /// The confidence level of the intervals.
     pub confidence: f64,
-    /// How many pairs it rests on.
+    /// The number of pairs used.
     pub pairs: usize,
-    /// The effect by layout.
+    /// The effect estimated from each layout alone.
     pub layouts: Vec<LayoutEffect>,
-    /// Why it is undecided, where it is.
+    /// The reason of an undecided verdict.
     pub undecided: Option<Undecided>,
-    /// How many times the effort would probably settle it.
+    /// The factor by which the effort must probably grow to reach a verdict.
     pub effort_to_settle: Option<f64>,
-    /// By how much load that moved widened the interval, beside all pairs being as quiet as the quietest quarter.
+    /// The factor by which varying load widened the interval. The reference is an interval in which all pairs are as
+    /// quiet as the quietest quarter.
     pub widening: Option<f64>,
 }
 
-/// What was known of one command beside the first after a look: relative changes.
+/// The interim result on one command compared with the first after a look, as relative changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sight {
-    /// Which command of the plan; at least 1.
+    /// The index of the command in the plan; at least 1.
     pub command: usize,
-    /// How many blocks had been measured.
+    /// The number of blocks measured up to the look.
     pub blocks: usize,
-    /// When the last of them had ended, on the experiment's clock.
+    /// The end of the last of these blocks, on the experiment's clock.
     pub at: Nanos,
-    /// The estimate of the size.
+    /// The estimate of the effect's size.
     pub change: Option<f64>,
-    /// The interval on which the verdict stands, as all looks so far leave it.
+    /// The interval that decides the verdict: the intersection over all looks up to this one.
     pub interval: Option<Interval>,
 }
 
-/// A mean with its interval, and the range.
+/// A mean with its interval, the median and the range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// The arithmetic mean.
+    /// The arithmetic mean of the values.
     pub mean: f64,
-    /// The 95 % interval of the mean, autocorrelation allowed for; absent ends are infinite.
+    /// The 95 % interval of the mean, with autocorrelation taken into account. Unknown ends are infinite.
     pub interval: Interval,
-    /// The median.
+    /// The median of the values.
     pub median: f64,
-    /// The smallest.
+    /// The smallest of the values.
     pub min: f64,
-    /// The largest.
+    /// The largest of the values.
     pub max: f64,
 }
 
-/// Where the time of a command's runs went. Times are in seconds per run.
+/// How the wall time of a command's runs is composed. Times are in seconds per run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Breakdown {
-    /// Which command of the plan.
+    /// The index of the command in the plan.
     pub command: usize,
-    /// How many successful runs it rests on.
+    /// The number of successful runs used.
     pub runs: usize,
-    /// How many runs failed or were ended.
+    /// The number of runs that failed or were killed.
     pub failures: usize,
-    /// The layout of the runs it rests on.
+    /// The layout of the runs used.
     pub layout: Layout,
-    /// Wall time.
+    /// Wall time from start to exit.
     pub wall: Spread,
     /// User and system time.
     pub cpu: Spread,
-    /// User time: the pooled share times the mean CPU time.
+    /// User time: its share over all runs, times the mean CPU time.
     pub user: Spread,
-    /// System time; as `user`.
+    /// System time, computed like `user`.
     pub system: Spread,
-    /// Waiting for a CPU.
+    /// Time waiting for a CPU.
     pub run_delay: Reading<Spread>,
-    /// Waiting for anything else: wall less CPU less run delay.
+    /// Time waiting for anything else: wall time minus CPU time minus run delay.
     pub blocked: Reading<Spread>,
-    /// Peak memory.
+    /// Peak resident memory, median over the runs.
     pub peak_memory: Reading<Bytes>,
-    /// Page faults without storage, mean per run.
+    /// Minor page faults (without reading from storage), mean per run.
     pub minor_faults: f64,
-    /// Page faults from storage, mean per run.
+    /// Major page faults (with reading from storage), mean per run.
     pub major_faults: f64,
     /// Voluntary context switches, mean per run.
     pub voluntary_switches: f64,
     /// Involuntary context switches, mean per run.
     pub involuntary_switches: f64,
-    /// What the CPU's counters told, mean per run, where they were read ([`Record::counters`] says why not).
+    /// Events of the CPU's counters, mean per run, if they were read; [`Record::counters`] has the reason otherwise.
     pub counters: Option<CounterMeans>,
 }
 
-/// Events per run, as the CPU's counters told them; those that it does not count are absent.
+/// Events of the CPU's counters, mean per run; `None` for events that the CPU does not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CounterMeans {
-    /// Instructions retired.
+    /// The number of instructions retired.
     pub instructions: Option<f64>,
-    /// CPU cycles.
+    /// CPU cycles, except those in which the CPU was halted.
     pub cycles: Option<f64>,
-    /// Branches that were predicted wrongly.
+    /// The number of mispredicted branches.
     pub branch_misses: Option<f64>,
-    /// Accesses that missed the last level of cache.
+    /// Accesses that missed the last-level cache.
     pub cache_misses: Option<f64>,
 }
 
-/// What a command's start-up costs: its runs as usual beside those from snapshots, in the same draws. Times are in
+/// The start-up cost of a command: its normal runs compared with those from snapshots, in the same draws. Times are in
 /// seconds per run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StartUp {
-    /// Which command of the plan.
+    /// The index of the command in the plan.
     pub command: usize,
-    /// Which time: that of the verdict, or CPU time where the verdict is about none.
+    /// The kind of time: the metric of the verdict, or CPU time if that metric is not a time.
     pub metric: Metric,
-    /// The mean, over the draws in which it ran both ways; absent where there are too few.
+    /// The mean over the draws with both kinds of runs; not available if there are too few.
     pub mean: Reading<f64>,
-    /// Its 95 % interval, draw by draw.
+    /// The 95 % interval of the mean; the unit of the estimate is the draw.
     pub interval: Reading<Interval>,
-    /// Over how many draws.
+    /// The number of draws used.
     pub draws: usize,
 }
 
-/// How much load there was while the pairs ran.
+/// The load of the machine while the pairs ran.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
-    /// Share of the blocks in which a run lost its CPU to something else: more often than its command's quiet runs.
+    /// Share of the blocks in which a run was preempted more often than its command's quiet runs.
     pub preempted_ratio: f64,
-    /// Time spent waiting for a CPU over wall time, over all runs that tell.
+    /// Time waiting for a CPU divided by wall time, over all runs for which both are known.
     pub run_delay_ratio: Reading<f64>,
 }
 
-/// Something that the reader should know before using the figures.
+/// A caveat that the reader must know before using the figures.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Warning {
-    /// Runs of a command failed, and the failures were ignored or cut short.
+    /// Runs of a command failed. The failures were ignored, or they ended the measuring.
     Failures {
-        /// The command.
+        /// The index of the command.
         command: usize,
-        /// How many of its runs.
+        /// The number of failed runs.
         failed: usize,
-        /// Of how many.
+        /// The number of all runs.
         runs: usize,
         /// The first failure, in words.
         first: String,
     },
-    /// A command's runs left processes behind, which were killed.
+    /// Runs of a command left processes behind, which were killed.
     LeftBehind {
-        /// The command.
+        /// The index of the command.
         command: usize,
-        /// How many processes, over all runs.
+        /// The number of processes, over all runs.
         processes: u64,
     },
     /// The two layouts disagree on the size of an effect.
     LayoutsDisagree {
-        /// The command.
+        /// The index of the command.
         command: usize,
-        /// The metric.
+        /// The metric on which they disagree.
         metric: Metric,
     },
-    /// The control group's quota held the commands back.
+    /// The control group's CPU quota throttled the commands.
     Throttled {
-        /// Share of the time.
+        /// The share of the time with throttling.
         ratio: f64,
     },
-    /// Fewer pairs than any verdict needs.
+    /// There are fewer pairs than any verdict needs.
     TooFewPairs {
-        /// How many there were.
+        /// The number of pairs.
         pairs: usize,
     },
-    /// Load left the budget room for too few pairs, and the measuring went on until there were enough.
+    /// Because of load, the budget was enough for too few pairs, and measuring continued until there were enough.
     BudgetExceeded {
-        /// The budget.
+        /// The budget that was given.
         budget: Nanos,
-        /// How long the measuring took.
+        /// The duration of the measuring.
         elapsed: Nanos,
     },
-    /// Runs were started as usual, although snapshots were asked for.
+    /// Runs were started normally although snapshots were requested.
     Cold {
-        /// The command that cannot be started from a snapshot; none where it is not a matter of commands.
+        /// The command that cannot be started from a snapshot; `None` if the reason concerns no single command.
         command: Option<usize>,
-        /// Why: a clause with its subject.
+        /// The reason: a clause with its own subject.
         reason: String,
     },
-    /// The measuring was interrupted: the verdict stands on what there was.
+    /// The user interrupted the measuring. The verdict uses the data up to then.
     Interrupted,
-    /// The verdict stands on the usual run, and a few expensive runs may outweigh it: the mean is much less certain.
+    /// The usual run decided the verdict, and a few expensive runs may outweigh it: the mean is much less certain.
     MeanUncertain {
-        /// The command.
+        /// The index of the command.
         command: usize,
-        /// The metric.
+        /// The metric of the verdict.
         metric: Metric,
     },
-    /// The verdict stands on the usual run, and by its estimate the mean changed the other way.
+    /// The usual run decided the verdict, and the estimate of the mean has the other sign.
     MeanOtherWay {
-        /// The command.
+        /// The index of the command.
         command: usize,
-        /// The metric.
+        /// The metric of the verdict.
         metric: Metric,
     },
-    /// Commands cost less than the clock can tell apart.
+    /// The cost of commands is below the resolution of the clock.
     BelowGrain {
-        /// The metric.
+        /// The metric with that cost.
         metric: Metric,
     },
 }
 
-/// A comparison as it is shown.
+/// The evaluation of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// What was measured.
+    /// The measurements of the comparison.
     pub record: Record,
-    /// The verdicts: per command all metrics, the primary first.
+    /// The verdicts: for each command all metrics, the primary first.
     pub judgements: Vec<Judgement>,
-    /// How the verdicts on the primary metric came about: one per look and command.
+    /// The interim results on the primary metric: one for each look and command.
     pub course: Vec<Sight>,
-    /// Where each command's time went.
+    /// The composition of each command's time.
     pub breakdowns: Vec<Breakdown>,
-    /// What start-up costs, one per command, where runs were started from snapshots.
+    /// The start-up costs, one for each command, if runs were started from snapshots.
     pub startups: Vec<StartUp>,
-    /// The load meanwhile.
+    /// The load during the measuring.
     pub load: Load,
-    /// What the reader should know.
+    /// The caveats for the reader.
     pub warnings: Vec<Warning>,
 }
 
 impl Report {
-    /// The verdicts that carry the error guarantee, one per command after the first.
+    /// Returns the verdicts that carry the error guarantee, one for each command after the first.
     pub fn primary(&self) -> impl Iterator<Item = &Judgement> {
         self.judgements.iter().filter(|judgement| judgement.primary)
     }
 
-    /// How many runs the blocks hold.
+    /// Returns the number of runs in all blocks.
     pub fn runs(&self) -> usize {
         self.record.blocks.iter().map(|block| block.runs.len()).sum()
     }
 
-    /// How many blocks of `layout` there are.
+    /// Returns the number of blocks with `layout`.
     pub fn blocks_of(&self, layout: Layout) -> usize {
         self.record.blocks.iter().filter(|block| block.layout == layout).count()
     }
 
-    /// Time measured in `layout`, from each block's first start to its end.
+    /// Returns the time measured in `layout`: the sum over its blocks, each from its first start to its end.
     pub fn time_in(&self, layout: Layout) -> Nanos {
         let blocks = self.record.blocks.iter().filter(|block| block.layout == layout);
         blocks.filter_map(|block| Some(block.ended - block.runs.first()?.started)).sum()

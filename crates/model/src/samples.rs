@@ -1,4 +1,4 @@
-//! What was measured: the raw facts, kept so that they can be judged again.
+//! Measurements of a comparison: the raw facts, stored so that they can be evaluated again.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,34 +14,34 @@ pub enum Outcome {
     Exited(i32),
     /// A signal ended it.
     Signalled(i32),
-    /// It ran past the time limit and was killed.
+    /// It exceeded the time limit and was killed.
     TimedOut,
 }
 
 /// One run of one command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
-    /// Which command of the plan.
+    /// The index of the command in the plan.
     pub command: usize,
-    /// The CPU that its launcher was pinned to (duets).
+    /// The CPU to which its launcher was pinned (duets only).
     #[serde(deserialize_with = "required")]
     pub cpu: Option<usize>,
-    /// How much its environment was padded, in bytes.
+    /// The padding of its environment, in bytes.
     #[serde(rename = "padding_bytes", alias = "padding")]
     pub padding: u32,
-    /// When it was started, on the experiment's clock.
+    /// The start, on the experiment's clock.
     #[serde(rename = "started_seconds", alias = "started")]
     pub started: Nanos,
-    /// From its start to its end.
+    /// Wall time from start to exit.
     #[serde(rename = "wall_seconds", alias = "wall")]
     pub wall: Nanos,
-    /// User time of the reaped tree. Where the kernel samples by ticks, only sums over many runs mean something.
+    /// User time of the process tree. If the kernel samples it by ticks, only sums over many runs are meaningful.
     #[serde(rename = "user_seconds", alias = "user")]
     pub user: Nanos,
-    /// System time of the reaped tree; as `user`.
+    /// System time of the process tree; see `user`.
     #[serde(rename = "system_seconds", alias = "system")]
     pub system: Nanos,
-    /// Time spent runnable, waiting for a CPU.
+    /// Time in which it was runnable and waited for a CPU.
     #[serde(rename = "run_delay_seconds", alias = "run_delay")]
     pub run_delay: Reading<Nanos>,
     /// Peak resident memory of the largest process in the tree.
@@ -51,59 +51,59 @@ pub struct Run {
     pub minor_faults: u64,
     /// Page faults that read from storage.
     pub major_faults: u64,
-    /// Times that it gave its CPU up to wait for something.
+    /// Voluntary context switches: it gave up its CPU to wait.
     pub voluntary_switches: u64,
-    /// Times that its CPU was taken from it.
+    /// Involuntary context switches: it was preempted.
     pub involuntary_switches: u64,
-    /// Processes that it left behind; they were killed, and their CPU time is counted.
+    /// The number of processes that it left behind. They were killed, and their CPU time is included.
     pub left_behind: u32,
-    /// How it ended.
+    /// How the run ended.
     pub outcome: Outcome,
-    /// What the CPU's counters said of the whole tree, where they can be read ([`Record::counters`]).
+    /// Events of the CPU's counters for the whole tree, if they can be read (see [`Record::counters`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters: Option<Counters>,
 }
 
-/// Events that the CPU counted over a run, its whole process tree included; scaled up where the kernel let several
-/// counters share one register.
+/// Events that the CPU counted during a run, over its whole process tree. Counts are scaled up if the kernel
+/// multiplexed counters on one register.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counters {
-    /// Instructions retired.
+    /// The number of instructions retired.
     #[serde(deserialize_with = "required")]
     pub instructions: Option<u64>,
-    /// CPU cycles, not counting those in which it was halted.
+    /// CPU cycles, except those in which the CPU was halted.
     #[serde(deserialize_with = "required")]
     pub cycles: Option<u64>,
-    /// Branches that were predicted wrongly.
+    /// The number of mispredicted branches.
     #[serde(deserialize_with = "required")]
     pub branch_misses: Option<u64>,
-    /// Accesses that missed the last level of cache.
+    /// Accesses that missed the last-level cache.
     #[serde(deserialize_with = "required")]
     pub cache_misses: Option<u64>,
 }
 
-/// Whose events the counters count.
+/// The privilege levels that the counters include.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CounterScope {
-    /// The program's own only: the kernel's may not be counted (perf_event_paranoid).
+    /// User mode only, because `perf_event_paranoid` does not allow counting in the kernel.
     User,
-    /// The program's, and the kernel's on its behalf.
+    /// User mode, and the kernel on behalf of the program.
     UserAndKernel,
 }
 
 impl Run {
-    /// User and system time together: the sum is exact even where its parts are sampled.
+    /// Returns user and system time together. The sum is exact even if the kernel samples its parts.
     pub fn cpu_time(&self) -> Nanos {
         self.user + self.system
     }
 
-    /// Whether it counts as a success under `rule`: it ended by itself, with a status that the rule accepts.
+    /// Returns whether the run counts as a success under `rule`: it exited with a status that the rule accepts.
     pub fn succeeded(&self, rule: &FailureRule) -> bool {
         matches!(self.outcome, Outcome::Exited(status) if rule.accepts(status))
     }
 
-    /// The cost by `metric`, in seconds or bytes; absent where a reading that it needs is absent.
+    /// Returns the cost by `metric`, in seconds, bytes or instructions; not available if a required reading is not.
     pub fn cost(&self, metric: Metric) -> Reading<f64> {
         match metric {
             Metric::Cpu => Ok(self.cpu_time().seconds()),
@@ -119,36 +119,36 @@ impl Run {
     }
 }
 
-/// A pair of runs, or one run of each of several commands: the unit of the randomisation.
+/// A pair of runs, or one run of each of several commands: the unit of randomisation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Block {
-    /// How its runs lay in time.
+    /// The layout of its runs in time.
     pub layout: Layout,
-    /// When its last run ended, on the experiment's clock.
+    /// The end of the last run, on the experiment's clock.
     #[serde(rename = "ended_seconds", alias = "ended")]
     pub ended: Nanos,
-    /// The draw of snapshots that it belongs to, counted from 0; none where runs start as usual. What one draw brings stays
-    /// the same for all its blocks, so that they are one unit of the test.
+    /// The draw of snapshots that it belongs to, counted from 0; `None` if runs start normally. The effect of a draw is
+    /// the same in all its blocks, which are therefore one unit of the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draw: Option<u64>,
-    /// Its runs, in the order in which they were started.
+    /// The runs, in the order of their starts.
     pub runs: Vec<Run>,
 }
 
 impl Block {
-    /// A block of these runs, in the order in which they were started; it ends with its last run.
+    /// Creates a block from runs in the order of their starts. It ends with its last run.
     pub fn new(layout: Layout, runs: Vec<Run>) -> Self {
         let ended = runs.iter().map(|run| run.started + run.wall).max().unwrap_or_default();
         Block { layout, ended, runs, draw: None }
     }
 
-    /// The same block, in a draw of snapshots.
+    /// Returns the block as part of a draw of snapshots.
     #[must_use]
     pub fn in_draw(self, draw: Option<u64>) -> Self {
         Block { draw, ..self }
     }
 
-    /// Whether it holds all the runs of a block in a comparison of `commands` commands.
+    /// Returns whether the block is complete in a comparison of `commands` commands.
     pub fn is_whole(&self, commands: usize) -> bool {
         self.runs.len()
             == match self.layout {
@@ -157,21 +157,21 @@ impl Block {
             }
     }
 
-    /// The run of `command` and its place in the order of starts, if the block has one.
+    /// Returns the run of `command` and its position in the order of starts, if the block has one.
     pub fn run_of(&self, command: usize) -> Option<(usize, &Run)> {
         self.runs.iter().enumerate().find(|(_, run)| run.command == command)
     }
 }
 
-/// A moment at which the evidence was judged.
+/// An evaluation of the data so far.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Look {
-    /// How many blocks had been measured.
+    /// The number of blocks measured up to the look.
     pub blocks: usize,
-    /// How much of the effort was spent: 0 to 1.
+    /// The share of the effort spent, from 0 to 1.
     #[serde(rename = "fraction_ratio", alias = "fraction")]
     pub fraction: f64,
-    /// Whether nothing was to come after it.
+    /// Whether this is the final look.
     pub last: bool,
 }
 
@@ -179,157 +179,157 @@ pub struct Look {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// The verdict was in.
+    /// All verdicts were decided.
     Decided,
-    /// The budget, or the number of pairs, was spent.
+    /// The budget or the number of pairs was used up.
     Spent,
-    /// The user interrupted it.
+    /// The user interrupted the measuring.
     Interrupted,
 }
 
-/// The machine that the experiment ran on.
+/// The machine on which the experiment ran.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
-    /// The host's name.
+    /// The name of the host.
     pub hostname: Reading<String>,
     /// The kernel's name and release.
     pub kernel: Reading<String>,
     /// The CPU's model name.
     pub cpu_model: Reading<String>,
-    /// How many logical CPUs this process may use.
+    /// The number of logical CPUs that this process may use.
     pub cpus_allowed: usize,
-    /// How many logical CPUs are online.
+    /// The number of logical CPUs online.
     pub cpus_online: usize,
-    /// CPUs' worth of time that the control group may use, where a quota is set.
+    /// The CPU quota of the control group, or `None` if there is none.
     pub cpu_quota: Reading<Option<Quota>>,
-    /// How much memory the host has.
+    /// The memory of the host.
     #[serde(rename = "memory_bytes", alias = "memory")]
     pub memory: Reading<Bytes>,
-    /// What the CPU says it runs under, such as `kvm`.
+    /// The hypervisor that the CPU reports, such as `kvm`, or `None` without one.
     pub hypervisor: Reading<Option<String>>,
 }
 
 /// A limit on the CPU time of a control group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Quota {
-    /// CPU time that may be used in each period.
+    /// The CPU time that may be used in each period.
     #[serde(rename = "quota_seconds", alias = "quota")]
     pub quota: Nanos,
-    /// The length of a period.
+    /// The length of one period.
     #[serde(rename = "period_seconds", alias = "period")]
     pub period: Nanos,
 }
 
 impl Quota {
-    /// How many CPUs the quota is worth.
+    /// Returns the quota as a number of CPUs.
     pub fn cpus(&self) -> f64 {
         self.quota.0 as f64 / self.period.0.max(1) as f64
     }
 }
 
-/// What the machine was doing between two moments, as the kernel's counters tell it.
+/// The load of the machine between two points in time, from the kernel's counters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Activity {
-    /// Share of the CPUs' time that the hypervisor gave to others.
+    /// Share of the CPU time that the hypervisor gave to other guests.
     #[serde(serialize_with = "finite")]
     pub steal_ratio: Reading<f64>,
-    /// Share of the time in which something waited for a CPU (pressure stall information, "some").
+    /// Share of the time in which some task waited for a CPU (pressure stall information, "some").
     #[serde(serialize_with = "finite")]
     pub pressure: Reading<f64>,
-    /// Share of the CPUs' time that was in use, by anybody.
+    /// Share of the CPU time in use, by any process.
     #[serde(serialize_with = "finite")]
     pub busy_ratio: Reading<f64>,
-    /// Share of the time in which the control group's quota held it back.
+    /// Share of the time in which the control group's quota throttled it.
     #[serde(serialize_with = "finite")]
     pub throttled_ratio: Reading<f64>,
 }
 
-/// What the machine was doing since the moment before: one of a series.
+/// The load of the machine since the previous moment: one element of a time series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Moment {
-    /// When it was looked at, on the experiment's clock.
+    /// The time of the reading, on the experiment's clock.
     #[serde(rename = "at_seconds", alias = "at")]
     pub at: Nanos,
-    /// Share of the CPUs' time that was in use, by anybody.
+    /// Share of the CPU time in use, by any process.
     #[serde(deserialize_with = "required")]
     pub busy_ratio: Option<f64>,
-    /// Share of the CPUs' time that the hypervisor gave to others.
+    /// Share of the CPU time that the hypervisor gave to other guests.
     #[serde(deserialize_with = "required")]
     pub steal_ratio: Option<f64>,
-    /// Share of the time in which something waited for a CPU.
+    /// Share of the time in which some task waited for a CPU.
     #[serde(deserialize_with = "required")]
     pub pressure: Option<f64>,
 }
 
-/// A layout that was not used, and why.
+/// A layout that was not used, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
-    /// The layout.
+    /// The layout that was not used.
     pub layout: Layout,
-    /// Why: a clause that completes "no duets: ...".
+    /// The reason: a clause that completes "no duets: ...".
     pub reason: String,
 }
 
-/// A command that could not be started from a snapshot.
+/// The reason why runs could not be started from snapshots.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cold {
-    /// Which command of the plan; none where it is not a matter of commands.
+    /// The index of the command in the plan; `None` if the reason concerns no single command.
     pub command: Option<usize>,
-    /// Why: a clause with its subject.
+    /// The reason: a clause with its own subject.
     pub reason: String,
 }
 
-/// Everything that a comparison measured. The verdicts are a pure function of it.
+/// All measurements of a comparison. The verdicts are a pure function of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// What was to be done.
+    /// The resolved options of the comparison.
     pub plan: Plan,
-    /// When it was begun: a label, for nothing is measured by that clock.
+    /// The start by the time of day: a label only, because that clock measures nothing here.
     pub started: Timestamp,
-    /// Where it was done.
+    /// The machine on which it ran.
     pub host: Host,
-    /// The git revision of the directory that it was done in.
+    /// The git revision of the working directory.
     pub revision: Reading<String>,
-    /// Whose events the counters of its runs count, or why there are none.
+    /// What the counters of its runs include, or why there are none.
     pub counters: Reading<CounterScope>,
-    /// The primary metric: the plan's, or the one that the warm-up chose.
+    /// The primary metric: from the plan, or chosen by the warm-up.
     pub primary: Metric,
-    /// Layouts that were not used.
+    /// The layouts that were not used.
     pub left_out: Vec<LeftOut>,
-    /// The blocks, warm-up excluded, in the order of time. Those with failed runs are among them.
+    /// The blocks in time order, without the warm-up. Blocks with failed runs are included.
     pub blocks: Vec<Block>,
-    /// Blocks of the same draws whose runs were started as usual: they tell what start-up costs, and nothing else.
+    /// Blocks of the same draws whose runs were started normally. Only the start-up cost is estimated from them.
     #[serde(default)]
     pub usual: Vec<Block>,
-    /// Why runs were started as usual although snapshots were asked for.
+    /// Why runs were started normally although snapshots were requested.
     #[serde(default)]
     pub cold: Option<Cold>,
-    /// When the evidence was judged.
+    /// The evaluations of the data, in time order.
     pub looks: Vec<Look>,
-    /// What the machine was doing meanwhile.
+    /// The load of the machine during the measuring.
     pub activity: Activity,
-    /// The same over time, while the blocks ran.
+    /// The load of the machine over time, while the blocks ran.
     pub moments: Vec<Moment>,
-    /// From the first warm-up run to the end.
+    /// The time from the first warm-up run to the end.
     pub elapsed: Nanos,
-    /// Why it ended.
+    /// Why the measuring ended.
     pub ending: Ending,
 }
 
 impl Record {
-    /// Whether its runs were started from snapshots.
+    /// Returns whether runs were started from snapshots.
     pub fn is_warm(&self) -> bool {
         self.plan.warm && self.cold.is_none()
     }
 
-    /// How many draws of snapshots its blocks are of.
+    /// Returns the number of draws of snapshots in the blocks.
     pub fn draws(&self) -> usize {
         let mut draws: Vec<u64> = self.blocks.iter().filter_map(|block| block.draw).collect();
         draws.dedup();
         draws.len()
     }
 
-    /// How many of them are of `layout`.
+    /// Returns the number of draws of snapshots in the blocks with `layout`.
     pub fn draws_of(&self, layout: Layout) -> usize {
         let of_layout = self.blocks.iter().filter(|block| block.layout == layout);
         let mut draws: Vec<u64> = of_layout.filter_map(|block| block.draw).collect();

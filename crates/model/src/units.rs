@@ -1,4 +1,4 @@
-//! Units, and readings that may be absent.
+//! Units, and readings that may be unavailable.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,33 +10,33 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A span of time, or a point on a monotonic clock, in nanoseconds.
+/// A time span, or a point on a monotonic clock, in nanoseconds.
 ///
-/// Written to JSON in seconds. Below 2^23 s (97 days) neighbouring doubles are less than a nanosecond apart, so every count
-/// of nanoseconds comes back as it was; above, whole seconds do. Negative and non-finite numbers cannot be read.
+/// The JSON form is in seconds. Below 2^23 s (97 days), neighbouring doubles are less than a nanosecond apart, so every
+/// value is restored exactly. Above that, whole seconds are. Negative and non-finite numbers are errors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// No time at all.
+    /// A time span of zero.
     pub const ZERO: Nanos = Nanos(0);
 
-    /// From seconds; negative values and NaN become zero.
+    /// Converts from seconds; negative values and NaN become zero.
     pub fn from_seconds(seconds: f64) -> Self {
         Nanos((seconds * 1e9).round() as u64)
     }
 
-    /// From whole microseconds, the unit of `struct rusage`.
+    /// Converts from whole microseconds, the unit of `struct rusage`.
     pub fn from_micros(micros: u64) -> Self {
         Nanos(micros * 1_000)
     }
 
-    /// In seconds.
+    /// Converts the time to seconds.
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// The difference, zero where `other` is later.
+    /// Returns the difference, or zero if `other` is later.
     pub fn since(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(other.0))
     }
@@ -44,7 +44,7 @@ impl Nanos {
 
 impl Add for Nanos {
     type Output = Nanos;
-    /// Saturating: sums of what was read from files stay times.
+    /// Saturates, because values from files may be arbitrarily large.
     fn add(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_add(other.0))
     }
@@ -58,7 +58,7 @@ impl AddAssign for Nanos {
 
 impl Sub for Nanos {
     type Output = Nanos;
-    /// Saturating: clocks of different grains may disagree by one of them.
+    /// Saturates, because clocks of different resolution may disagree by one step.
     fn sub(self, other: Nanos) -> Nanos {
         self.since(other)
     }
@@ -84,7 +84,7 @@ impl From<Nanos> for Duration {
 
 impl Serialize for Nanos {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Rounded once where a double holds the count of nanoseconds.
+        // Below 2^53 ns a double holds the value, and the division rounds only once.
         let seconds = if self.0 < 1 << 53 {
             self.0 as f64 / 1e9
         } else {
@@ -98,9 +98,9 @@ impl<'de> Deserialize<'de> for Nanos {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let seconds = f64::deserialize(deserializer)?;
         if !(0.0..1.8e10).contains(&seconds) {
-            return Err(D::Error::custom(format!("{seconds} s is no time span that can be")));
+            return Err(D::Error::custom(format!("{seconds} s is not a valid time span")));
         }
-        // Apart, both products are exact to well below a nanosecond.
+        // Separately, both products are exact to well below a nanosecond.
         let whole = seconds.trunc();
         let fraction = ((seconds - whole) * 1e9).round() as u64;
         Ok(Nanos(whole as u64 * 1_000_000_000 + fraction))
@@ -127,13 +127,13 @@ pub struct Bytes(pub u64);
 #[serde(transparent)]
 pub struct Timestamp(pub u64);
 
-/// Why a reading cannot be had: a clause that completes "absent: ...".
+/// Why a reading is not available: a clause that completes "not measured: ..." or "not available: ...".
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Absent(pub String);
 
 impl Absent {
-    /// A reading that is absent for `reason`.
+    /// Creates the reason of a reading that is not available.
     pub fn because(reason: impl Into<String>) -> Self {
         Absent(reason.into())
     }
@@ -147,16 +147,16 @@ impl fmt::Display for Absent {
 
 impl std::error::Error for Absent {}
 
-/// Reads a field that may be null but must be there: what is missing was not chosen, or read, to be null. For
-/// `#[serde(deserialize_with = "required")]`.
+/// Reads a field that may be null but must not be missing, because only an explicit null shows that there is no value.
+/// For `#[serde(deserialize_with = "required")]`.
 ///
 /// # Errors
-/// Those of the deserializer.
+/// The errors of the deserializer.
 pub fn required<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     Option::deserialize(deserializer)
 }
 
-/// Writes a reading of a number for which JSON has no text as absent. For `#[serde(serialize_with = "finite")]`.
+/// Writes infinities and NaN, which JSON cannot represent, as not available. For `#[serde(serialize_with = "finite")]`.
 pub(crate) fn finite<S: Serializer>(reading: &Reading<f64>, serializer: S) -> Result<S::Ok, S::Error> {
     match reading {
         Ok(value) if !value.is_finite() => Err::<f64, _>(Absent::because("not a number")).serialize(serializer),
@@ -164,7 +164,7 @@ pub(crate) fn finite<S: Serializer>(reading: &Reading<f64>, serializer: S) -> Re
     }
 }
 
-/// A reading, or the reason why it cannot be had. Never zero for want of a value.
+/// A measured value, or the reason why it is not available. A missing value is never replaced by zero.
 pub type Reading<T> = Result<T, Absent>;
 
 #[cfg(test)]
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn every_nanosecond_of_97_days_comes_back() {
+    fn every_nanosecond_below_97_days_is_restored() {
         let last = (1 << 23) * 1_000_000_000 - 1;
         for start in [0, 999_999_990, 4_194_303_999_999_990, 8_388_606_123_456_700, last - 1000] {
             for nanos in (start..start + 1000).map(Nanos) {
@@ -189,14 +189,14 @@ mod tests {
     }
 
     #[test]
-    fn impossible_times_are_refused() {
+    fn invalid_times_are_rejected() {
         for seconds in ["-1e-9", "null", "1.9e10", "-1"] {
             assert!(serde_json::from_str::<Nanos>(seconds).is_err(), "{seconds}");
         }
     }
 
     #[test]
-    fn negative_and_meaningless_seconds_become_zero() {
+    fn negative_and_undefined_seconds_become_zero() {
         assert_eq!(Nanos::from_seconds(-1.0), Nanos::ZERO);
         assert_eq!(Nanos::from_seconds(f64::NAN), Nanos::ZERO);
     }

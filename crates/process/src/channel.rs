@@ -1,5 +1,5 @@
-//! A helper process: this same program, called with a hidden word. It speaks JSON lines over the socket that is its
-//! standard input, and ends, with all that descends from it, when that hangs up.
+//! Helper processes: this program with a hidden first argument. A helper exchanges JSON lines over a socket, which is
+//! its standard input. When the socket closes, it ends with all its descendants.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::Shutdown;
@@ -15,37 +15,38 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use steady_model::Nanos;
 
-/// The running program, even where its file has been replaced or removed since.
+/// Path of the running program, valid even after its file was replaced or removed.
 pub const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// How long a helper may take to end what descends from it: a process that the kernel holds cannot be killed.
-const END_PATIENCE: Duration = Duration::from_secs(5);
+/// Time limit for a helper to end its descendants. A process in an uninterruptible system call cannot be killed.
+const END_LIMIT: Duration = Duration::from_secs(5);
+/// Interval between checks whether a helper has ended.
 const END_STEP: Duration = Duration::from_millis(1);
-/// How long a helper that has hung up may take to be gone.
-const MOMENT: Duration = Duration::from_millis(100);
+/// Time limit for a helper to end after it closed its socket.
+const EXIT_LIMIT: Duration = Duration::from_millis(100);
 
-/// A helper process, and the way to it. Dropping it ends it, and everything that it started.
+/// A helper process and the socket to it. Dropping it ends the process and all its descendants.
 pub struct Channel {
     process: Child,
     socket: BufReader<UnixStream>,
 }
 
-/// What ended a wait.
+/// The reason why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woken {
-    /// There is something to listen to, or the helper has hung up.
+    /// A message has arrived, or the helper closed the socket.
     Readable,
-    /// The user asked to stop.
+    /// The user interrupted the wait.
     Interrupted,
-    /// The time is over.
+    /// The time limit was reached.
     TimedOut,
 }
 
 impl Channel {
-    /// Starts this very program with `word` for its first argument.
+    /// Starts this program with `word` as its first argument.
     ///
     /// # Errors
-    /// What socketpair(2), fork(2) and execve(2) say.
+    /// Errors of socketpair(2), fork(2) and execve(2).
     pub fn start(word: &str, stdout: Stdio) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         let mut command = Command::new(OWN_PROGRAM);
@@ -53,43 +54,43 @@ impl Channel {
         Ok(Channel { process: command.spawn()?, socket: BufReader::new(ours) })
     }
 
-    /// Says one thing.
+    /// Sends one message to the helper.
     ///
     /// # Errors
-    /// What write(2) says.
+    /// Errors of write(2).
     pub fn say(&mut self, message: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
         self.socket.get_mut().write_all(&line)
     }
 
-    /// The next thing that it says.
+    /// Receives the next message.
     ///
     /// # Errors
-    /// What read(2) says; "it ended" where it has hung up.
+    /// Errors of read(2), or that the helper ended.
     pub fn listen<T: DeserializeOwned>(&mut self) -> io::Result<T> {
         let mut line = String::new();
         match self.socket.read_line(&mut line)? {
-            0 => Err(io::Error::other("it ended")),
+            0 => Err(io::Error::other("the process ended early")),
             _ => Ok(serde_json::from_str(&line)?),
         }
     }
 
-    /// Lets it end, without waiting for that.
+    /// Closes the socket, after which the helper ends. Does not wait.
     pub fn hang_up(&self) {
-        // Errors mean that it has left already.
+        // An error means that the helper has already ended.
         let _ = self.socket.get_ref().shutdown(Shutdown::Both);
     }
 
-    /// Ends it at once, in the midst of whatever it does. What it started must end by itself then.
+    /// Kills the helper immediately. Its children must end by themselves.
     pub fn kill(&mut self) {
-        // As above.
+        // An error means that the helper has already ended.
         let _ = self.process.kill();
     }
 
-    /// How it ended, in words, where it ends within a moment.
+    /// Describes how the helper ended. Returns `None` if it does not end within 100 ms.
     pub fn ended(&mut self) -> Option<String> {
-        for _ in 0..MOMENT.as_millis() / END_STEP.as_millis() {
+        for _ in 0..EXIT_LIMIT.as_millis() / END_STEP.as_millis() {
             if let Ok(Some(status)) = self.process.try_wait() {
                 return Some(match (status.signal(), status.code()) {
                     (Some(signal), _) => format!("was ended by signal {signal}"),
@@ -101,19 +102,19 @@ impl Channel {
         None
     }
 
-    /// Waits until it says something, `interrupt` becomes readable, or `patience` is over.
+    /// Waits for a message, for `interrupt` to become readable, or for the time `limit`.
     ///
     /// # Errors
-    /// What poll(2) says.
-    pub fn wait(&self, interrupt: Option<BorrowedFd<'_>>, patience: Option<Nanos>) -> io::Result<Woken> {
+    /// Errors of poll(2).
+    pub fn wait(&self, interrupt: Option<BorrowedFd<'_>>, limit: Option<Nanos>) -> io::Result<Woken> {
         if !self.socket.buffer().is_empty() {
             return Ok(Woken::Readable);
         }
         let mut watched = vec![PollFd::new(self.socket.get_ref(), PollFlags::IN)];
         watched.extend(interrupt.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
-        let patience = patience.map(timespec);
+        let limit = limit.map(timespec);
         loop {
-            match poll(&mut watched, patience.as_ref()) {
+            match poll(&mut watched, limit.as_ref()) {
                 Ok(0) => return Ok(Woken::TimedOut),
                 Ok(_) if watched.get(1).is_some_and(|fd| !fd.revents().is_empty()) => return Ok(Woken::Interrupted),
                 Ok(_) => return Ok(Woken::Readable),
@@ -124,7 +125,7 @@ impl Channel {
     }
 }
 
-/// A span of time as poll(2) takes it.
+/// Converts a time for poll(2).
 pub fn timespec(time: Nanos) -> Timespec {
     Timespec { tv_sec: (time.0 / 1_000_000_000) as i64, tv_nsec: (time.0 % 1_000_000_000) as i64 }
 }
@@ -137,9 +138,9 @@ impl AsFd for Channel {
 
 impl Drop for Channel {
     fn drop(&mut self) {
-        // The hang-up makes the helper end its tree and leave.
+        // When its socket closes, the helper ends its descendants and exits.
         self.hang_up();
-        for _ in 0..END_PATIENCE.as_millis() / END_STEP.as_millis() {
+        for _ in 0..END_LIMIT.as_millis() / END_STEP.as_millis() {
             if !matches!(self.process.try_wait(), Ok(None)) {
                 return;
             }

@@ -1,4 +1,4 @@
-//! Questions to git, by its own command line.
+//! Runs git commands and returns their output.
 
 mod here;
 
@@ -14,7 +14,7 @@ use steady_model::Nanos;
 
 pub use here::{here, short};
 
-/// What git hands to its hooks, which would lead it back to where the hook was called.
+/// Variables that git sets for its hooks. With them, git would use the repository of the hook.
 pub const LOCAL: [&str; 8] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -26,18 +26,18 @@ pub const LOCAL: [&str; 8] = [
     "GIT_NAMESPACE",
 ];
 
-/// What goes before every command: no hook of the user's is called, and trees are named by full paths.
+/// Options of every command: no hook of the user runs, and worktrees have absolute paths.
 pub const OPTIONS: [&str; 6] =
     ["-c", "core.hooksPath=/dev/null", "-c", "worktree.useRelativePaths=false", "-c", "core.fsmonitor=false"];
 
-/// Why git has no answer.
+/// Why git gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
-    /// There is no git.
+    /// No program `git` was found.
     NoGit,
-    /// It took too long.
+    /// The time limit was exceeded.
     Late,
-    /// It says so itself, in a line.
+    /// Git failed with this line.
     Said(String),
 }
 
@@ -51,7 +51,7 @@ impl std::fmt::Display for NoAnswer {
     }
 }
 
-/// What git prints when called in `directory`, without its last newline.
+/// Runs git in `directory` and returns its output without the last newline.
 ///
 /// # Errors
 /// See [`NoAnswer`].
@@ -59,7 +59,7 @@ pub fn ask<S: AsRef<OsStr>>(directory: &Path, words: impl IntoIterator<Item = S>
     ask_within(directory, words, None)
 }
 
-/// The same, within a time.
+/// The same with a time limit.
 fn ask_within<S: AsRef<OsStr>>(
     directory: &Path,
     words: impl IntoIterator<Item = S>,
@@ -67,7 +67,7 @@ fn ask_within<S: AsRef<OsStr>>(
 ) -> Result<OsString, NoAnswer> {
     let mut git = Command::new("git");
     git.arg("-C").arg(directory).args(OPTIONS).args(words);
-    // Without this, git would refresh the user's index on the way.
+    // Without this, git would also refresh the user's index.
     git.env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
     for name in LOCAL {
         git.env_remove(name);
@@ -80,7 +80,7 @@ fn ask_within<S: AsRef<OsStr>>(
     })?;
     let answer = child.stdout.take().map_or(Ok(Vec::new()), |stdout| read_within(stdout, limit));
     let Ok(mut answer) = answer else {
-        // It may have ended by now.
+        // An error means that it has already ended.
         let _ = child.kill();
         let _ = child.wait();
         return Err(NoAnswer::Late);
@@ -97,7 +97,7 @@ fn ask_within<S: AsRef<OsStr>>(
     Ok(OsString::from_vec(answer))
 }
 
-/// All that comes through a pipe until its end, or an error once the time is over.
+/// Reads a pipe to its end, or fails at the time limit.
 fn read_within(mut pipe: impl Read + std::os::fd::AsFd, limit: Option<Nanos>) -> io::Result<Vec<u8>> {
     let mut all = Vec::new();
     let Some(limit) = limit else { return pipe.read_to_end(&mut all).map(|_| all) };
@@ -124,7 +124,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn an_answer_that_does_not_end_is_not_waited_for() {
+    fn reading_stops_at_the_time_limit() {
         let (reader, mut writer) = io::pipe().unwrap();
         writer.write_all(b"begun").unwrap();
         let late = read_within(reader, Some(Nanos(10_000_000))).unwrap_err();
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn git_says_why_in_one_line() {
+    fn errors_of_git_have_one_line() {
         let why = ask(Path::new("/nonexistent"), ["status"]).unwrap_err();
         assert!(matches!(why, NoAnswer::NoGit | NoAnswer::Said(_)), "{why:?}");
         assert_eq!(why.to_string().lines().count(), 1);

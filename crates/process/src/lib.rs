@@ -1,5 +1,6 @@
-//! Running and supervising the commands of users: launchers, which start measured runs; guardians, which attend a command that
-//! has the user's own streams; the channel to both; the log of what they measured; questions to git. Knows no feature by name.
+//! Runs and supervises the commands of users. Launchers start measured runs. Guardians supervise a command that has the
+//! user's own streams. The crate also has the connection to both, the log of their measurements, and questions to git.
+//! It names no feature.
 #![forbid(unsafe_code)]
 
 pub mod attended;

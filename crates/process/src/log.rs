@@ -1,5 +1,5 @@
-//! The log of a comparison: everything measured, appended as it happens, so that a kill loses no more than what was being
-//! measured. One JSON value a line; the launchers append the runs themselves. Other features have lines of their own
+//! The log of a comparison. Measurements are appended as they happen, so that a kill loses only what was running. Each
+//! line is one JSON value. The launchers append the runs themselves. Other features write lines of their own
 //! ([`Appender::line`]).
 //!
 //! ```text
@@ -9,8 +9,8 @@
 //! {"ended": {..what is known only at the end..}}
 //! ```
 //!
-//! Who writes to a log holds a shared lock on it (flock(2)), which the kernel lets go of however the process ends: a log
-//! that can be locked alone is an [`Orphan`].
+//! A process that writes to a log holds a shared lock on it (flock(2)), which the kernel releases when the process
+//! ends. A log that can be locked exclusively is an [`AbandonedLog`].
 
 mod read;
 
@@ -28,13 +28,13 @@ use crate::runner::Start;
 
 pub use read::{is_garbled, is_line, read};
 
-/// Appends to a log; several processes may append to one, each line whole.
+/// Appends lines to a log. Several processes can append to one log without mixing lines.
 pub struct Appender {
     file: File,
     line: Vec<u8>,
 }
 
-/// A line, to be written.
+/// A line to write.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Line<'a> {
@@ -49,7 +49,7 @@ enum Line<'a> {
     Ended(End),
 }
 
-/// A line, read.
+/// A line that was read.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Entry {
@@ -64,29 +64,29 @@ enum Entry {
     Ended(End),
 }
 
-/// Which runs a line has.
+/// Identifies the runs of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// The number of their block.
+    /// Number of the block.
     pub block: u64,
-    /// How the block's runs lie in time.
+    /// Whether the block's runs follow each other or run concurrently.
     pub layout: Layout,
-    /// The place of the first of them in the block.
+    /// Place of the first of these runs in the block.
     pub place: usize,
-    /// The draw of snapshots that the block belongs to, if any.
+    /// Number of the draw of snapshots that the block belongs to, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draw: Option<u64>,
-    /// How they were started.
+    /// How the runs were started.
     #[serde(default, skip_serializing_if = "Start::is_usual")]
     pub start: Start,
 }
 
-/// What is known of a comparison only at its end.
+/// Results of a comparison that are known only at its end.
 #[derive(Serialize, Deserialize)]
 struct End {
-    /// How many blocks count: launchers may have been ahead of an interruption.
+    /// Number of blocks that count. After an interruption, launchers may have logged more.
     blocks: usize,
-    /// The same of those that were started as usual in draws of snapshots.
+    /// The same for blocks without snapshots that belong to draws of snapshots.
     #[serde(default)]
     usual: usize,
     activity: Activity,
@@ -95,83 +95,83 @@ struct End {
 }
 
 impl Appender {
-    /// Makes the log at `path`, where there must be none.
+    /// Creates a log at `path`, which must not exist.
     ///
     /// # Errors
-    /// What open(2) and flock(2) say.
+    /// Errors of open(2) and flock(2).
     pub fn create(path: &Path) -> io::Result<Self> {
         loop {
-            // Who can open it can lock it alone, and so keep this process waiting.
+            // Mode 0600: a user who can open the file could lock it exclusively and block this process.
             let file = File::options().append(true).create_new(true).mode(0o600).open(path)?;
             flock(&file, FlockOperation::LockShared)?;
-            // Before it was locked, it may have been taken for one that was left behind.
+            // Before it was locked, another process may have removed it as an orphan.
             if !is_removed(&file)? {
                 return Ok(Appender { file, line: Vec::new() });
             }
         }
     }
 
-    /// Opens the log at `path`, and makes it if there is none.
+    /// Opens the log at `path`, and creates it if it does not exist.
     ///
     /// # Errors
-    /// What open(2) and flock(2) say.
+    /// Errors of open(2) and flock(2).
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = File::options().append(true).create(true).mode(0o600).open(path)?;
         flock(&file, FlockOperation::LockShared)?;
         Ok(Appender { file, line: Vec::new() })
     }
 
-    /// The beginning: the record before anything was measured.
+    /// Appends the record as it is before the first measurement.
     ///
     /// # Errors
-    /// What write(2) says; so for all that follow.
+    /// Errors of write(2).
     pub fn begun(&mut self, record: &Record) -> io::Result<()> {
         self.append(&Line::Begun(record))
     }
 
-    /// Runs of one block, or of a part of it.
+    /// Appends runs of one block or of a part of it.
     ///
     /// # Errors
-    /// What write(2) says.
+    /// Errors of write(2).
     pub fn runs<'a>(&mut self, part: Part, runs: impl Iterator<Item = &'a Run>) -> io::Result<()> {
         self.append(&Line::Runs { part, runs: runs.collect() })
     }
 
-    /// A look at what had been measured.
+    /// Appends a look at the data.
     ///
     /// # Errors
-    /// What write(2) says.
+    /// Errors of write(2).
     pub fn look(&mut self, look: &Look) -> io::Result<()> {
         self.append(&Line::Look(look))
     }
 
-    /// What the machine was doing.
+    /// Appends a state of the machine.
     ///
     /// # Errors
-    /// What write(2) says.
+    /// Errors of write(2).
     pub fn moment(&mut self, moment: &Moment) -> io::Result<()> {
         self.append(&Line::Moment(moment))
     }
 
-    /// The end: with it, a log gives exactly the record that was measured.
+    /// Appends the end. A log with an end gives exactly the record that was measured.
     ///
     /// # Errors
-    /// What write(2) says.
+    /// Errors of write(2).
     pub fn ended(&mut self, record: &Record) -> io::Result<()> {
         let (activity, elapsed, ending) = (record.activity.clone(), record.elapsed, record.ending);
         let (blocks, usual) = (record.blocks.len(), record.usual.len());
         self.append(&Line::Ended(End { blocks, usual, activity, elapsed, ending }))
     }
 
-    /// A line of a feature of its own: the text of a JSON value.
+    /// Appends a line of another feature: the text of a JSON value.
     ///
     /// # Errors
-    /// What write(2) says.
+    /// Errors of write(2).
     pub fn line(&mut self, text: &str) -> io::Result<()> {
         self.file.write_all(format!("{text}\n").as_bytes())
     }
 
-    /// In one call, so that lines of several processes do not mix.
+    /// Writes a line with one call, so that lines of several processes do not mix.
     fn append(&mut self, line: &Line<'_>) -> io::Result<()> {
         self.line.clear();
         serde_json::to_writer(&mut self.line, line)?;
@@ -180,19 +180,20 @@ impl Appender {
     }
 }
 
-/// A log that nobody writes to any more, locked so that one process alone takes it.
+/// A log that no process writes to, locked for this process.
 #[derive(Debug)]
-pub struct Orphan {
+pub struct AbandonedLog {
     file: File,
     path: PathBuf,
 }
 
-impl Orphan {
-    /// Takes the log at `path`; `None` while somebody writes to it, or where somebody else has taken it.
+impl AbandonedLog {
+    /// Locks the log at `path`. Returns `None` if it is missing, a process writes to it, or another process has locked
+    /// it.
     ///
     /// # Errors
-    /// What open(2) and flock(2) say.
-    pub fn take(path: &Path) -> io::Result<Option<Self>> {
+    /// Errors of open(2) and flock(2).
+    pub fn lock(path: &Path) -> io::Result<Option<Self>> {
         let file = match File::options().read(true).write(true).open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -204,37 +205,37 @@ impl Orphan {
             Err(error) => return Err(error.into()),
         }
         let removed = is_removed(&file)?;
-        Ok((!removed).then(|| Orphan { file, path: path.to_owned() }))
+        Ok((!removed).then(|| AbandonedLog { file, path: path.to_owned() }))
     }
 
-    /// Its text, with marks in the place of what is no text.
+    /// Reads the text. Bytes that are not UTF-8 become replacement characters.
     ///
     /// # Errors
-    /// What read(2) says.
+    /// Errors of read(2).
     pub fn text(&mut self) -> io::Result<String> {
         let mut bytes = Vec::new();
         self.file.read_to_end(&mut bytes)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Gives it a name that is no log's, beside the old one.
+    /// Renames the log with the extension `unreadable`, so that it is not read again.
     ///
     /// # Errors
-    /// What rename(2) says.
+    /// Errors of rename(2).
     pub fn set_aside(self) -> io::Result<()> {
         fs::rename(&self.path, self.path.with_extension("unreadable"))
     }
 
-    /// Removes it: what it told is kept elsewhere, or it told nothing.
+    /// Removes the log, once its content is stored elsewhere or is empty.
     ///
     /// # Errors
-    /// What unlink(2) says.
+    /// Errors of unlink(2).
     pub fn remove(self) -> io::Result<()> {
         fs::remove_file(&self.path)
     }
 }
 
-/// Whether a file has lost its name since it was opened.
+/// Whether a file was removed after it was opened.
 fn is_removed(file: &File) -> io::Result<bool> {
     Ok(file.metadata()?.nlink() == 0)
 }

@@ -1,4 +1,4 @@
-//! Shell commands that are no part of an experiment's runs: what has to be done before there is anything to run.
+//! Runs shell commands of the user outside the runs of an experiment, such as a build before the first run.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -8,18 +8,18 @@ use steady_model::{Absent, Command, Hook, Output, PerCommand};
 use crate::launcher::{Launcher, Request, Setup};
 use crate::runner::RunError;
 
-/// Runs shell commands in a launcher of their own: nothing that they started outlives them, nor `steady`.
+/// Runs shell commands in a separate launcher. No process that they start outlives them or `steady`.
 pub struct Scripts {
     launcher: Launcher,
     interrupt: OwnedFd,
 }
 
 impl Scripts {
-    /// Starts the launcher. Scripts run in the directories of `commands`, with their variables; their output goes to
-    /// standard error if `shown`, else nowhere. They end when `interrupt` becomes readable.
+    /// Starts the launcher. Scripts run in the directories of `commands`, with their variables. Their output goes to
+    /// standard error if `shown`, and is otherwise discarded. They end when `interrupt` becomes readable.
     ///
     /// # Errors
-    /// [`RunError::LauncherLost`].
+    /// Returns [`RunError::LauncherLost`] if the launcher cannot be set up.
     pub fn start(commands: Vec<Command>, shown: bool, interrupt: OwnedFd) -> Result<Self, RunError> {
         let output = if shown { PerCommand(vec![Output::Stderr]) } else { PerCommand::NONE };
         let setup = Setup {
@@ -39,10 +39,11 @@ impl Scripts {
         Ok(Scripts { launcher: Launcher::start(&setup)?, interrupt })
     }
 
-    /// Runs `script` for a command, to its end.
+    /// Runs `script` for a command and waits for its end.
     ///
     /// # Errors
-    /// [`RunError::ScriptFailed`] if its status is not 0, [`RunError::Interrupted`]; no other may follow these.
+    /// Returns [`RunError::ScriptFailed`] if its status is not 0, or [`RunError::Interrupted`]. Do not run other
+    /// scripts after an error.
     pub fn run(&mut self, command: usize, script: String) -> Result<(), RunError> {
         self.launcher.ask(&Request::Script { hook: Hook::Setup, command, script })?;
         self.launcher.script_done(Some(self.interrupt.as_fd()))

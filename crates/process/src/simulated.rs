@@ -1,4 +1,4 @@
-//! A simulated machine: the fake behind [`Runner`], on which experiments run without time passing and the truth is known.
+//! A simulated machine: an implementation of [`Runner`] for tests, in which no time passes and true costs are known.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
@@ -6,31 +6,31 @@ use steady_model::{Absent, Activity, Block, Bytes, Counters, Hook, Layout, Momen
 
 use crate::runner::{BlockSpec, RunError, RunSpec, Runner, Start, Traits};
 
-/// What disturbs the runs of a simulated machine. Ratios multiply costs; times are in seconds.
+/// Disturbances of a simulated machine. Ratios multiply costs; times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Conditions {
-    /// Spread of a single run's log cost.
+    /// Standard deviation of the log cost of a run.
     pub noise: f64,
-    /// How many normal variates in a thousand are replaced by ten times larger ones, upwards only: runs that were hit.
+    /// Number of runs in a thousand whose noise is ten times larger and only upwards.
     pub hit_per_mille: u32,
-    /// By how much log costs drift per second.
+    /// Drift of log costs per second.
     pub drift_per_second: f64,
-    /// A load that comes and goes: mean time on, mean time off, by how much it multiplies costs, and their noise.
+    /// Bursts of load: mean time on, mean time off, and the factor on costs. Noise grows with the cube of the factor.
     pub bursts: Option<(f64, f64, f64)>,
-    /// Log cost of starting second beside starting first.
+    /// Additional log cost of each later place in a block.
     pub second_start: f64,
-    /// Log cost of the second CPU beside the first, and how long until its sign is drawn anew.
+    /// Difference in log cost between the second CPU and the first, and the time after which its sign is drawn again.
     pub cpu_bias: (f64, f64),
-    /// Log cost that every second block adds to its first place: what strict alternation falls for.
+    /// Log cost that every second block adds to its first place, which biases strict alternation.
     pub parity: f64,
-    /// CPU time over wall time without the time spent waiting for a CPU.
+    /// CPU time divided by the wall time without waiting for a CPU.
     pub cpu_share: f64,
-    /// Time spent waiting for a CPU over the rest of the wall time.
+    /// Time spent waiting for a CPU divided by the rest of the wall time.
     pub queueing: f64,
 }
 
 impl Conditions {
-    /// A quiet machine.
+    /// Conditions of a quiet machine.
     pub const QUIET: Conditions = Conditions {
         noise: 0.01,
         hit_per_mille: 0,
@@ -44,14 +44,14 @@ impl Conditions {
     };
 }
 
-/// What snapshots are like on a simulated machine.
+/// Properties of snapshots on a simulated machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Snapshots {
-    /// Spread of the log cost that a snapshot gives to all its runs.
+    /// Standard deviation of the log cost that a snapshot adds to all its runs.
     pub luck: f64,
-    /// CPU time that a run as usual has on top, in seconds.
+    /// Additional CPU time of a run without a snapshot, in seconds.
     pub start_up: f64,
-    /// How long a draw takes, in seconds.
+    /// Time to capture a new set of snapshots, in seconds.
     pub drawing: f64,
 }
 
@@ -64,27 +64,27 @@ pub struct SimulatedMachine {
     blocks: u64,
     /// Whether the bursty load is on, and when that ends.
     burst: (bool, f64),
-    /// The sign of the CPUs' difference, and when it is drawn anew.
+    /// Sign of the difference between CPUs, and the time at which it is drawn again.
     cpu_sign: (f64, f64),
-    /// Stops after so many blocks, as if interrupted.
+    /// Number of blocks after which the run is interrupted.
     pub interrupt_after: Option<u64>,
-    /// Outcomes by command: every so many-th run of it ends this way.
+    /// Failures by command: every n-th run has this outcome.
     pub failures: Vec<Option<(u64, Outcome)>>,
-    /// The instructions that each command retires, and how many more a run may take; empty where nothing counts them.
+    /// Instructions that each command retires, and the maximal number of additional ones. Empty if nothing counts them.
     pub instructions: Vec<(u64, u64)>,
-    /// The expensive mode of each command: the share of its runs, and the factor of their cost. Empty: none has one.
+    /// The expensive mode of each command: share of its runs, and factor on their cost. Empty if no command has one.
     pub modes: Vec<(f64, f64)>,
-    /// What snapshots are like, where there are any.
+    /// Properties of snapshots, if there are any.
     pub snapshots: Option<Snapshots>,
-    /// The luck of each command's present snapshot.
+    /// Log cost that each command's present snapshot adds.
     lucks: Vec<f64>,
-    /// The hooks that were run, in order.
+    /// Hooks that have run, in order.
     pub hooks: Vec<(Hook, usize)>,
     runs: Vec<u64>,
 }
 
 impl SimulatedMachine {
-    /// A machine where command `i` takes `seconds[i]` of CPU time when nothing disturbs it.
+    /// Creates a machine on which command `i` takes `seconds[i]` of CPU time when it is not disturbed.
     pub fn new(seconds: &[f64], conditions: Conditions, seed: u64) -> Self {
         SimulatedMachine {
             seconds: seconds.to_vec(),
@@ -105,7 +105,7 @@ impl SimulatedMachine {
         }
     }
 
-    /// A standard normal variate (Box and Muller 1958), now and then one that was hit.
+    /// A standard normal variate (Box and Muller 1958), or sometimes a ten times larger one.
     fn noise(&mut self) -> f64 {
         let (u, v): (f64, f64) = (self.generator.random(), self.generator.random());
         let normal = (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos();
@@ -117,7 +117,7 @@ impl SimulatedMachine {
         -mean * (1.0 - self.generator.random::<f64>()).ln()
     }
 
-    /// The load's factor on costs at this moment.
+    /// Present factor of the load on costs.
     fn load(&mut self) -> f64 {
         let Some((on, off, factor)) = self.conditions.bursts else { return 1.0 };
         while self.now >= self.burst.1 {
@@ -136,7 +136,7 @@ impl SimulatedMachine {
         if seat == 1 { bias * self.cpu_sign.0 } else { 0.0 }
     }
 
-    /// The CPU time of one run that starts now, in `place` of its block.
+    /// CPU time of a run that starts now at `place` in its block, in seconds.
     fn cost(&mut self, spec: &RunSpec, place: usize, start: Start) -> f64 {
         let load = self.load();
         let noise = self.conditions.noise * load.powi(3) * self.noise();
@@ -157,7 +157,7 @@ impl SimulatedMachine {
         (self.seconds[spec.command] * mode * luck.exp() + start_up) * load * log.exp()
     }
 
-    /// What the counters of a run say; half of the runs take no more than they must.
+    /// Counters of a run. Half of the runs have no additional instructions.
     fn count(&mut self, command: usize) -> Option<Counters> {
         let &(least, more) = self.instructions.get(command)?;
         let extra = if self.generator.random() { self.generator.random_range(0..=more) } else { 0 };

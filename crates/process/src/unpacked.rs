@@ -1,4 +1,4 @@
-//! What the binary carries for other programs to load, as files that they find.
+//! Writes files that are embedded in the binary to disk, for other programs to load.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Write};
@@ -7,19 +7,20 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{StatVfsMountFlags, statvfs};
 
-/// Programs of other users load them too, and nobody but this one may change them.
+/// Mode of files and folders: programs of all users may load them, and only their owner may change them.
 const MODE: u32 = 0o755;
 
-/// A file by its name, and what is in it.
+/// Name and content of an embedded file.
 pub type Carried<'a> = (&'a str, &'a [u8]);
 
-/// Puts files into a folder of this user's below the first of `folders` where that can be done and code can be run from; that
-/// folder, whose name tells builds apart. Files that are there already are compared as a whole.
+/// Writes files into a folder of this user below the first of `folders` that is writable and not mounted noexec.
+/// Returns the path of the new folder, whose name is unique to the build. Existing files are compared and replaced if
+/// they differ.
 ///
 /// # Errors
-/// Why it cannot be done in the last one.
+/// Returns why writing to the last of `folders` failed.
 pub fn unpack(files: &[Carried<'_>], folders: &[PathBuf]) -> io::Result<PathBuf> {
-    let mut last = io::Error::other("there is no folder to put it");
+    let mut last = io::Error::other("there is no folder for the files");
     for folder in folders {
         match unpack_below(files, folder) {
             Ok(path) => return Ok(path),
@@ -31,22 +32,27 @@ pub fn unpack(files: &[Carried<'_>], folders: &[PathBuf]) -> io::Result<PathBuf>
 
 fn unpack_below(files: &[Carried<'_>], folder: &Path) -> io::Result<PathBuf> {
     if folder.as_os_str().as_encoded_bytes().iter().any(|byte| matches!(byte, b':' | b' ' | b'\t' | b'\n' | b'$')) {
-        return Err(io::Error::other("neither LD_PRELOAD nor pkg-config can name it"));
+        return Err(io::Error::other(
+            "its name contains a colon, a dollar sign or white space, which LD_PRELOAD and pkg-config cannot handle",
+        ));
     }
     if statvfs(folder)?.f_flag.contains(StatVfsMountFlags::NOEXEC) {
-        return Err(io::Error::other("no code can be run from there (noexec)"));
+        return Err(io::Error::other("programs cannot be executed there (mounted noexec)"));
     }
     let user = rustix::process::geteuid().as_raw();
     let own = folder.join(format!("steady-u{user}-{:016x}", hash(files)));
     match DirBuilder::new().mode(MODE).create(&own) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         Err(_) => {}
-        // Whatever the umask is.
+        // The umask may have removed permissions.
         Ok(()) => fs::set_permissions(&own, Permissions::from_mode(MODE))?,
     }
     let found = fs::symlink_metadata(&own)?;
     if !(found.is_dir() && is_ours(&found)) {
-        return Err(io::Error::other(format!("'{}' is another user's, or others can write to it", own.display())));
+        return Err(io::Error::other(format!(
+            "'{}' belongs to another user, or others can write to it",
+            own.display()
+        )));
     }
     for (name, bytes) in files {
         let path = own.join(name);
@@ -63,16 +69,16 @@ fn is_ours(found: &fs::Metadata) -> bool {
     found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0
 }
 
-/// Puts files into a folder that the user named, which is made where it is missing.
+/// Writes files into a folder that the user named, and creates it if it does not exist.
 ///
 /// # Errors
-/// Why that cannot be done.
+/// Errors of the file system.
 pub fn write(files: &[Carried<'_>], folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     files.iter().try_for_each(|(name, bytes)| write_whole(&folder.join(name), bytes))
 }
 
-/// All at once: another program may be loading it.
+/// Replaces a file atomically, because another program may be loading it.
 fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(format!(".{}", std::process::id()));
@@ -89,7 +95,7 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
-/// FNV-1a of names and contents.
+/// FNV-1a hash of names and contents.
 fn hash(files: &[Carried<'_>]) -> u64 {
     const START: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01b3;
@@ -104,7 +110,7 @@ mod tests {
     const FILES: [Carried<'static>; 2] = [("library", b"code"), ("notes", b"")];
 
     #[test]
-    fn what_somebody_spoiled_is_written_anew() {
+    fn changed_files_are_replaced() {
         let folder = std::env::temp_dir().join(format!("steady-library-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let own = unpack(&FILES, std::slice::from_ref(&folder)).unwrap();
@@ -115,14 +121,17 @@ mod tests {
         assert_eq!((fs::read(&first).unwrap(), fs::read(own.join("notes")).unwrap()), (b"code".to_vec(), vec![]));
         assert_eq!(fs::metadata(&first).unwrap().mode() & 0o777, MODE);
         fs::set_permissions(&own, Permissions::from_mode(0o777)).unwrap();
-        assert!(unpack(&FILES, std::slice::from_ref(&folder)).is_err(), "anybody could change it");
+        assert!(
+            unpack(&FILES, std::slice::from_ref(&folder)).is_err(),
+            "a folder that others can write to is rejected"
+        );
         let nowhere = [folder.join("none"), folder.join("a b")];
         assert!(unpack(&FILES, &nowhere).unwrap_err().to_string().contains("a b"));
         fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
-    fn a_folder_that_was_named_is_made() {
+    fn a_named_folder_is_created() {
         let folder = std::env::temp_dir().join(format!("steady-named-{}", std::process::id()));
         let below = folder.join("a b/c");
         write(&FILES, &below).unwrap();

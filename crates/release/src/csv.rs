@@ -1,26 +1,26 @@
-//! What a release changed as comma-separated values.
+//! A release report as comma-separated values.
 
 use steady_model::{Nanos, Reading};
 use steady_render::csv::{Column, seconds, table};
 
 use crate::record::{ChangeEstimate, ReleaseChange, ReleaseReport};
 
-/// A line: of the whole, of a route or of a host.
+/// A line of the output: the whole service, a route or a host.
 struct Line<'a> {
     report: &'a ReleaseReport,
-    /// Empty for the whole and for hosts.
+    /// Name of the route; empty for the whole service and for hosts.
     route: &'a str,
-    /// The host, and whether it lies apart.
+    /// Name of the host, and whether it is an outlier.
     host: Option<(&'a str, bool)>,
     change: &'a ReleaseChange,
     usual: Option<&'a ChangeEstimate>,
     cpu_ratio: Option<f64>,
-    /// The median wall time of OLD and NEW.
+    /// Median wall time of OLD and NEW.
     medians: [Option<Nanos>; 2],
 }
 
-/// The columns, in their order; those with a unit end with it. A field is empty if there is no such reading, and `absent` says why
-/// there is no change.
+/// Columns in their order. A name ends with the unit if there is one. A field without a reading is empty; the column
+/// `absent` has the reason if there is no change.
 fn columns<'a>() -> [Column<Line<'a>>; 23] {
     [
         ("service", |line| line.report.question.service.clone()),
@@ -51,7 +51,8 @@ fn columns<'a>() -> [Column<Line<'a>>; 23] {
     ]
 }
 
-/// One line for the whole, whose `route` and `host` are empty, one for each route and one for each host, below a line of names.
+/// Formats a header, a line for the whole service (`route` and `host` are empty), a line for each route and a line for
+/// each host.
 pub(crate) fn csv(report: &ReleaseReport) -> String {
     let median = report.wall.as_ref().ok().and_then(|wall| wall.quantiles.iter().find(|one| one.ratio == 0.5));
     let whole = Line {
@@ -87,7 +88,7 @@ fn reading(reading: &Reading<f64>) -> String {
     number(reading.as_ref().ok().copied())
 }
 
-/// A number with all its digits; empty if it is none.
+/// Formats a number with all its digits. Returns an empty string if it is missing or not finite.
 fn number(value: Option<f64>) -> String {
     value.filter(|value| value.is_finite()).map_or_else(String::new, |value| value.to_string())
 }

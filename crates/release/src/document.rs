@@ -1,4 +1,4 @@
-//! What a release changed, as a document: sentences, tables, and charts for pages.
+//! Builds the document of a release report: sentences, tables, and charts for HTML pages.
 
 mod charts;
 mod design;
@@ -33,28 +33,28 @@ impl Report for ReleaseReport {
         csv(self)
     }
 
-    /// It has no samples: what it rests on stays in the store.
+    /// Ignores `samples`: the rows stay in the agent's store.
     fn json(&self, _samples: bool) -> String {
         self.json_text()
     }
 }
 
 impl Record for ReleaseReport {
-    /// It began when it was asked, however long ago its window was, and is of the hosts that served it.
+    /// Returns the facts for the history. The start is the time of the comparison, not of its window.
     fn facts(&self) -> Facts {
         let none = |why: &str| Err(Absent::because(why));
         let hosts = self.sides.iter().map(|side| side.hosts).max().unwrap_or(0);
-        let hosts = format!("its requests were served by {hosts} {}", if hosts == 1 { "host" } else { "hosts" });
+        let hosts = format!("the requests were served by {hosts} {}", if hosts == 1 { "host" } else { "hosts" });
         let question = &self.question;
         Facts {
             kind: RunKind::Release,
             started: question.asked.unwrap_or(Timestamp(question.to)),
             hostname: none(&hosts),
-            kernel: none("it is not told of the hosts that served it"),
-            revision: none("its versions are what the service calls them"),
-            seed: Err(Absent::because("release runs have no coins of their own")),
+            kernel: none("the hosts that served the requests do not report their kernel"),
+            revision: none("the service reports names of versions, not revisions"),
+            seed: Err(Absent::because("a comparison of releases makes no random choices")),
             commands: [&question.old, &question.new].map(|version| format!("{} {version}", question.service)).to_vec(),
-            pairs: Err(Absent::because("release runs have no pairs")),
+            pairs: Err(Absent::because("a comparison of releases has no pairs")),
             complete: true,
             primary: Ok(Metric::Cpu),
             verdict: summary(self),
@@ -66,7 +66,6 @@ impl Record for ReleaseReport {
     }
 }
 
-/// The report.
 fn document(report: &ReleaseReport) -> Document {
     let mut sections = charts::course(report);
     sections.extend(charts::looks(report));
@@ -76,23 +75,23 @@ fn document(report: &ReleaseReport) -> Document {
     sections.extend(hosts::section(report));
     sections.extend(charts::wall(report));
     sections.push(wall::section(report));
-    sections.push(Section::new("What was looked at", vec![Block::Facts(facts::facts(report))]));
+    sections.push(Section::new("What was compared", vec![Block::Facts(facts::facts(report))]));
     let [old, new] = versions(report);
     let service = named(&report.question.service);
     Document {
-        subject: format!("Steadyhand: what a release changed ({service}, {old} and {new})"),
+        subject: format!("Steadyhand: CPU time per request of {service}, {new} compared with {old}"),
         answer: answer(report),
         sections,
         is_brief: false,
     }
 }
 
-/// The answer alone as text for a terminal.
+/// Formats only the answer, without tables, as text for a terminal.
 pub(crate) fn answer_text(report: &ReleaseReport, style: Style) -> String {
     terminal::text(&Document { answer: answer(report), ..Document::default() }, style)
 }
 
-/// The sentences, and what to beware of.
+/// Returns the sentences of the answer, followed by the warnings.
 fn answer(report: &ReleaseReport) -> Vec<Sentence> {
     let warning = |text: String| vec![(Emphasis::Open, "Warning:".to_owned()), (Emphasis::Plain, format!(" {text}"))];
     sentences(report).into_iter().chain(warnings(report).into_iter().map(warning)).collect()
@@ -102,48 +101,48 @@ fn plain(text: String) -> Sentence {
     vec![(Emphasis::Plain, text)]
 }
 
-/// How much of a version's name fits into a sentence.
+/// Longest name of a version in a sentence, in columns. Longer names are cut.
 const VERSION: usize = 32;
 
-/// A text of others on one line that is no longer than a sentence can bear.
+/// Makes a name from outside fit for a sentence: on one line, without control characters, and cut if it is long.
 fn named(text: &str) -> String {
     cut(&one_line(text), VERSION)
 }
 
-/// Why something is absent, on one line.
+/// Puts the reason for a missing value on one line, without control characters.
 fn named_reason(reason: &str) -> String {
     one_line(reason)
 }
 
-/// Both versions.
+/// Returns the names of OLD and NEW for sentences.
 fn versions(report: &ReleaseReport) -> [String; 2] {
     [named(&report.question.old), named(&report.question.new)]
 }
 
-/// A change without an interval, with its sign: `+18 %`, `-0.4 %`.
+/// Formats a change without an interval, with its sign: `+18 %`, `-0.4 %`.
 fn moved(change: f64) -> String {
     let percent = change * 100.0;
     let text = fixed(percent, decimals_of(percent, 2).min(2));
     plus(change, format!("{text}{TIE}%"))
 }
 
-/// A change with its sign, and its interval: (`+5.1 %`, `3.3 to 7.0 %`).
+/// Formats a change with its sign, and its interval: (`+5.1 %`, `3.3 to 7.0 %`).
 fn sized(change: f64, interval: Interval) -> (String, String) {
     let (size, range) = signed(change, interval);
     (plus(change, size), range)
 }
 
-/// What is above nothing says so.
+/// Adds a plus sign to a positive change, unless it is rounded to zero.
 fn plus(change: f64, text: String) -> String {
     if change > 0.0 && text.bytes().any(|byte| matches!(byte, b'1'..=b'9')) { format!("+{text}") } else { text }
 }
 
-/// So many, thousands apart.
+/// Formats a count with separators between thousands.
 fn number(count: u64) -> String {
     thousands(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
-/// So many of what there is one or more of.
+/// Formats a count and its noun: `1 request`, `12,400 requests`.
 fn numbered(count: u64, one: &str, many: &str) -> String {
     format!("{}{TIE}{}", number(count), if count == 1 { one } else { many })
 }
@@ -153,9 +152,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_carry_their_sign() {
-        let told = |change: f64| moved(change).replace(TIE, " ");
-        assert_eq!([told(0.1823), told(-0.004), told(0.0), told(1.5)], ["+18 %", "-0.40 %", "0 %", "+150 %"]);
-        assert_eq!([told(1e-9), told(f64::NAN)], ["0.00 %", "? %"]);
+    fn a_change_is_formatted_with_its_sign() {
+        let text = |change: f64| moved(change).replace(TIE, " ");
+        assert_eq!([text(0.1823), text(-0.004), text(0.0), text(1.5)], ["+18 %", "-0.40 %", "0 %", "+150 %"]);
+        assert_eq!([text(1e-9), text(f64::NAN)], ["0.00 %", "? %"]);
     }
 }

@@ -1,4 +1,4 @@
-//! The options of `steady release`.
+//! Command-line options of `steady release` and their parsers.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -9,92 +9,94 @@ use steady_feature::flags::{GateFlags, OutputFlags, PrecisionFlags, duration, sp
 use steady_fleet::{Address, Matchers, header, label};
 use steady_model::{Nanos, Timestamp};
 
-/// The options of `steady release`.
+/// Arguments of `steady release`: a subcommand.
 #[derive(Debug, Args)]
 pub(crate) struct ReleaseFlags {
     #[command(subcommand)]
     pub(crate) command: ReleaseCommands,
 }
 
-/// What to do.
+/// Subcommands of `steady release`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ReleaseCommands {
-    /// Tell whether requests to a service cost less with its new version, from what steady agent has kept
+    /// Compare the CPU time per request of two versions of a service, from the data that steady agent has stored
     Compare(Box<ReleaseCompareFlags>),
-    /// See it work in two minutes: a small server with two versions, load that moves, and the verdict
+    /// Demonstrate a comparison in two minutes: a small server with two versions under changing load, and the verdict
     Demo(ReleaseDemoFlags),
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  Did v2 make requests of the last five minutes cheaper?
+  Compare requests of the last five minutes
       steady release compare --service shop v1 v2
-  Each route by itself, in the last half hour
+  Each route separately, in the last half hour
       steady release compare --window 30m --by route v1 v2
-  One after the other: a window that holds some of both
+  v2 replaced v1: choose a window that contains requests of both
       steady release compare --from '2026-11-21 09:00:00' --window 20m v1 v2
-  Follow a release that has just begun, until it is decided
+  Follow a release that has just started, until there is a verdict
       steady release compare --watch --window 10m v1 v2
-  A fleet, from the Prometheus that scrapes its agents
+  Many hosts, from the Prometheus server that scrapes their agents
       steady release compare --prometheus http://prometheus:9090 v1 v2
-  In a pipeline: stop the rollout if it is surely more than 1 % dearer
+  In a pipeline: stop the rollout if v2 certainly costs over 1 % more than v1
       steady release compare --watch --fail-if 'slower>1%' v1 v2
 
-It sees from the data how the versions came to be compared. Where a coin chose
-between them, for each request (steadyhand.split) or for slots of time
-(steadyhand.switchback), the error rate follows from the coins. Some processes
-on each version (a canary) and one version after the other are told as
-model-based; where the load of the two does not allow an answer it is refused,
-and the report says what would give one, and in how many minutes.
+The design of the comparison is detected from the data. If a coin chose the
+version of each request (steadyhand.split) or of each time slot
+(steadyhand.switchback), the error rate holds under any load. If some processes
+ran each version (a canary), or one version ran after the other, the report is
+\"model-based\". If load and version cannot be separated, the comparison is
+refused. The report then names a design that would give an answer, and the time
+that it needs.
 
 Exit status:
-  0    done
+  0    success
   1    the --fail-if condition is met
-  2    wrong usage; no store, service, version or request there
+  2    wrong usage, or there is no such store, service, version or request
   4    undecided or refused, with --require-verdict
   125  steady itself failed
   130  interrupted before there was anything to report";
 
-/// The options of `steady release compare`.
+/// Options of `steady release compare`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ReleaseCompareFlags {
-    /// The version to compare with
+    /// Version that is the baseline
     pub(crate) old: String,
 
-    /// The version that is judged
+    /// Version to compare with the baseline
     pub(crate) new: String,
 
-    /// The service [default: the only one there is]
+    /// Name of the service [default: the service in the store, if there is only one]
     #[arg(short, long, value_name = "NAME")]
     pub(crate) service: Option<String>,
 
-    /// The store that an agent keeps; several, of as many hosts, where it is given several times [default: that of this user's
-    /// agent]
+    /// Store of an agent. Repeat it to compare several hosts together, one store each [default: the store of this
+    /// user's agent]
     #[arg(long, value_name = "FILE", conflicts_with = "prometheus")]
     pub(crate) store: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(crate) fleet: FleetFlags,
 
-    /// How much time to look at: 5m, 1h30m. It ends now, unless --from or --to say otherwise; with --watch it begins now
-    /// [default: 5m]
+    /// Length of the window to compare: 5m, 1h30m. It ends now unless --from or --to is given; with --watch it begins
+    /// now [default: 5m; with --from alone, until now]
     #[arg(short, long, value_name = "TIME", value_parser = duration)]
     pub(crate) window: Option<Nanos>,
 
-    /// The beginning of the window, in UTC: '2026-11-21 09:00:00', 2026-11-21T09:00:00Z, or seconds since 1970
+    /// Start of the window, in UTC: '2026-11-21 09:00:00', 2026-11-21T09:00:00Z, or seconds since 1970
     #[arg(long, value_name = "DATE", value_parser = date)]
     pub(crate) from: Option<Timestamp>,
 
-    /// The end of the window, likewise
+    /// End of the window, in the same formats as --from
     #[arg(long, value_name = "DATE", value_parser = date, conflicts_with = "watch")]
     pub(crate) to: Option<Timestamp>,
 
-    /// Judge each route by itself, too
+    /// Also compare each route separately
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) by: Option<ByFlag>,
 
-    /// Follow it live: look now and then, end when it is decided or the window is over. The error rate holds all the same
+    /// Follow the release live: evaluate repeatedly, and end when there is a verdict or the window is over. The error
+    /// rate holds for all evaluations together
     #[arg(long)]
     pub(crate) watch: bool,
 
@@ -107,53 +109,55 @@ pub(crate) struct ReleaseCompareFlags {
     #[command(flatten)]
     pub(crate) output: OutputFlags,
 
-    /// Keep nothing of this in the history
+    /// Do not store this comparison in the history
     #[arg(long)]
     pub(crate) no_history: bool,
 }
 
-/// `--by`.
+/// Values of `--by`: what is compared separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ByFlag {
-    /// Routes, as the service names them
+    /// Routes of requests, by the names that the service reports
     Route,
 }
 
 const DEMO_EXAMPLES: &str = "\
 Examples:
-  The whole story, in about two minutes
+  Run both parts, in about two minutes
       steady release demo
-  Longer parts resolve more; keep the pages to look at
+  Longer parts, which find smaller changes; write the reports as HTML pages
       steady release demo --seconds 90s --pages demo
 
-This program itself is the server, two processes of it, and its new version
-does 5 % more work on every page. A client sends requests at moments that do
-not wait for answers, and a neighbour streams through memory. The agent runs
-beside, as in production. First the new version follows the old one, as
-releases usually do, and the neighbour leaves meanwhile; then a coin chooses
-for each request, and the neighbour comes and goes. All of it is measured here
-and now, and nothing stays behind but the pages that were asked for.";
+Two processes of steady itself are the server. Its new version does 5 % more
+work on every page. A client sends requests without waiting for the responses,
+a neighbour process streams through memory, and the agent listens as in
+production. In the first part, the new version replaces the old one, as in most
+releases, and the neighbour stops during that part. In the second part, a coin
+chooses the version of each request, and the neighbour starts and stops several
+times. All numbers are measured on this machine during the demonstration.
+Only the pages requested with --pages remain afterwards.";
 
-/// The options of `steady release demo`.
+/// Options of `steady release demo`.
 #[derive(Debug, Args)]
 #[command(after_help = DEMO_EXAMPLES)]
 pub(crate) struct ReleaseDemoFlags {
-    /// How long each of its two parts takes: 40s or more
+    /// Duration of each of the two parts: 40s or more
     #[arg(long, value_name = "TIME", default_value = "50s", value_parser = part)]
     pub(crate) seconds: Nanos,
 
-    /// Write the report of each part as a page of HTML into this folder
-    #[arg(long, value_name = "FOLDER")]
+    /// Write the report of each part as an HTML page to this directory
+    #[arg(long, value_name = "DIR")]
     pub(crate) pages: Option<PathBuf>,
 }
 
-/// How long a part of the demonstration takes: in less, one version after the other is no longer seen as that.
+/// Parses the duration of a part of the demonstration.
 fn part(text: &str) -> Result<Nanos, String> {
+    // In a shorter part, the design is not detected as one version after the other.
     const LEAST: Nanos = Nanos(40_000_000_000);
-    span(text).and_then(|long| if long < LEAST { Err("it takes 40 s at least".to_owned()) } else { Ok(long) })
+    span(text).and_then(|long| if long < LEAST { Err("a part takes at least 40 s".to_owned()) } else { Ok(long) })
 }
 
-/// A day, a time of day, or seconds since 1970.
+/// Parses a date, a date with a time of day (UTC), or seconds since 1970.
 fn date(text: &str) -> Result<Timestamp, String> {
     if let Ok(second) = text.parse() {
         return Ok(Timestamp(second));
@@ -164,42 +168,42 @@ fn date(text: &str) -> Result<Timestamp, String> {
     Ok(Timestamp(since.as_secs()))
 }
 
-const HEADING: &str = "A fleet's store";
+const HEADING: &str = "Store of a fleet";
 
-/// Where a fleet's store is, and what is asked of it.
+/// Options that say where the store of a fleet is and how to query it.
 #[derive(Debug, Args)]
 pub(crate) struct FleetFlags {
-    /// Ask the store that scrapes the agents: Prometheus, Mimir, Thanos, VictoriaMetrics. /api/v1/query follows the
-    /// address
+    /// Read from the store that scrapes the agents: Prometheus, Mimir, Thanos, VictoriaMetrics. /api/v1/query is
+    /// appended to the address
     #[arg(help_heading = HEADING, long, value_name = "URL")]
     pub(crate) prometheus: Option<Address>,
 
-    /// Only agents whose labels are so, as PromQL has it: 'job="steady",dc=~"eu-.*"'
+    /// Read only agents with these labels, in the syntax of PromQL: 'job="steady",dc=~"eu-.*"'
     #[arg(help_heading = HEADING, long, value_name = "MATCHERS", default_value = "", requires = "prometheus")]
     #[arg(hide_default_value = true)]
     pub(crate) select: Matchers,
 
-    /// The label that tells hosts
+    /// Label that identifies a host
     #[arg(help_heading = HEADING, long, value_name = "NAME", default_value = "instance", requires = "prometheus")]
     #[arg(value_parser = host_label)]
     pub(crate) host_label: String,
 
-    /// How long the blocks of time are that are compared [default: as long as from scrape to scrape]
+    /// Length of the blocks of time that are compared [default: the scrape interval]
     #[arg(help_heading = HEADING, long, value_name = "TIME", value_parser = duration, requires = "prometheus")]
     pub(crate) block: Option<Nanos>,
 
-    /// Send this header: 'Authorization: Bearer ...', 'X-Scope-OrgID: shop'; @FILE has one a line, which others cannot
-    /// see in the list of processes
+    /// Send this HTTP header: 'Authorization: Bearer ...', 'X-Scope-OrgID: shop'. @FILE reads headers from a file, one
+    /// per line, so that the list of processes does not show them
     #[arg(help_heading = HEADING, long, value_name = "HEADER", requires = "prometheus")]
     pub(crate) header: Vec<HeaderFlag>,
 
-    /// How long an answer may take
+    /// Time limit for each response of the store
     #[arg(help_heading = HEADING, long, value_name = "TIME", default_value = "30s", requires = "prometheus")]
     #[arg(value_parser = span)]
     pub(crate) timeout: Nanos,
 }
 
-/// `--header`.
+/// Value of `--header`: a header, or a file of headers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HeaderFlag {
     One(String, String),
@@ -217,11 +221,14 @@ impl FromStr for HeaderFlag {
     }
 }
 
-/// A label that is none of the agents' own.
+/// Parses the value of `--host-label`. Refuses labels that the agents set themselves, because they do not identify
+/// hosts.
 fn host_label(text: &str) -> Result<String, String> {
     const OWN: [&str; 6] = ["service", "version", "route", "assigned", "ruler", "__name__"];
     label(text).and_then(|name| match OWN.contains(&name.as_str()) {
-        true => Err("hosts are told by a label of the targets, such as instance".to_owned()),
+        true => {
+            Err(format!("agents use '{name}' for something else; name a label of the scrape targets, such as instance"))
+        }
         false => Ok(name),
     })
 }
@@ -231,14 +238,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_stand_there_or_in_a_file() {
+    fn a_header_is_literal_or_names_a_file() {
         assert_eq!("@/run/token".parse(), Ok(HeaderFlag::File("/run/token".into())));
         assert_eq!("a: b".parse(), Ok(HeaderFlag::One("a".to_owned(), "b".to_owned())));
         assert!("token".parse::<HeaderFlag>().is_err());
     }
 
     #[test]
-    fn hosts_have_a_label_of_the_targets() {
+    fn the_host_label_is_not_one_of_the_agents_own_labels() {
         assert_eq!(host_label("node"), Ok("node".to_owned()));
         assert!(host_label("version").is_err() && host_label("no de").is_err());
     }

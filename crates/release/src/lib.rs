@@ -1,7 +1,7 @@
-//! `steady release`: what a release changed in production, and a demonstration.
+//! `steady release`: whether a new version of a service changed the CPU time of its requests, and a demonstration.
 //!
-//! The estimation is pure: rows in, verdict out ([`judge`], [`Watch`]). `plan` resolves the flags, `run` finds the rows and follows a release live, `demo` plays a
-//! service with two versions.
+//! The estimation is a pure function from rows to a report ([`judge`], [`Watch`]). `plan` resolves the flags, `run`
+//! reads the rows and follows a release live, `demo` runs a service with two versions.
 #![forbid(unsafe_code)]
 
 mod csv;
@@ -27,10 +27,10 @@ pub use record::{
 };
 pub use run::merged;
 
-/// The feature.
+/// Entry of `steady release` in the table of features.
 pub const FEATURE: Feature = Feature {
     name: "release",
-    about: "Whether requests in production cost less since a release; a demonstration",
+    about: "Compare the CPU time of requests in production before and after a release; run a demonstration",
     flags: Feature::flags_of::<ReleaseFlags>,
     run: dispatch,
     status: |_| Status::Own,

@@ -1,4 +1,4 @@
-//! From the flags of `steady release compare` to what is asked: which seconds are looked at, and the question about them.
+//! Resolves the flags of `steady release compare` to a window of time and the question to answer about it.
 
 use steady_feature::Failure;
 use steady_linux::clock;
@@ -9,10 +9,10 @@ use crate::flags::{ByFlag, ReleaseCompareFlags};
 use crate::record::ReleaseQuestion;
 use crate::run::Service;
 
-/// What is looked at where nothing was said.
-const USUAL: Nanos = Nanos(300_000_000_000);
+/// Length of the window unless `--window` is given.
+const DEFAULT_WINDOW: Nanos = Nanos(300_000_000_000);
 
-/// Seconds since 1970, the last one not among them.
+/// A half-open interval of seconds since 1970: `to` is excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
     pub(crate) from: u64,
@@ -20,12 +20,14 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// The window that the flags ask for, if it is `now`; one that is followed begins now.
+    /// Resolves the flags at the time `now`. With `--watch`, the window begins now unless `--from` is given.
     pub(crate) fn of(flags: &ReleaseCompareFlags, now: Timestamp) -> Result<Window, Failure> {
-        let long = flags.window.unwrap_or(USUAL).seconds().ceil().max(1.0) as u64;
+        let long = flags.window.unwrap_or(DEFAULT_WINDOW).seconds().ceil().max(1.0) as u64;
         let window = match (flags.from, flags.to) {
             (Some(_), Some(_)) if flags.window.is_some() => {
-                return Err(Failure::Usage("two of --from, --to and --window say all".to_owned()));
+                return Err(Failure::Usage(
+                    "--from, --to and --window exclude each other: give at most two of them".to_owned(),
+                ));
             }
             (Some(from), Some(to)) => Window { from: from.0, to: to.0 },
             (Some(from), None) if flags.window.is_some() => Window { from: from.0, to: from.0.saturating_add(long) },
@@ -36,38 +38,39 @@ impl Window {
             (None, None) => Window { from: now.0.saturating_sub(long), to: now.0 },
         };
         if window.from >= window.to {
-            return Err(Failure::Usage("the window must end after it begins".to_owned()));
+            return Err(Failure::Usage("the window ends before it begins, or is empty".to_owned()));
         }
         Ok(window)
     }
 
-    /// Where services are looked for, if it is second `now`: as much of it as is over, and no less than is usually
-    /// looked at.
+    /// Returns the window in which to look for services at second `now`: the part of this window that is over, extended
+    /// backwards to at least the default length.
     pub(crate) fn looked_back(self, now: u64) -> Window {
         let to = self.to.min(now);
-        Window { from: self.from.min(to.saturating_sub(USUAL.seconds() as u64)), to }
+        Window { from: self.from.min(to.saturating_sub(DEFAULT_WINDOW.seconds() as u64)), to }
     }
 
-    /// The window without the time before anything was kept of the service: on a new agent, that time is no gap.
+    /// Returns the window without the time before the first stored row of the service. On a new agent, that time must
+    /// not count as a gap.
     pub(crate) fn since_first_kept(self, service: &Service) -> Window {
         let first = service.kept.map_or(self.from, |(first, _)| first);
         Window { from: self.from.max(first), ..self }
     }
 
-    /// Refuses a window that nothing is kept of, as far as that is known.
+    /// Refuses a window for which the store has no rows of the service. Accepts it if the stored time is not known.
     pub(crate) fn holds_some_of(self, service: &Service) -> Result<(), Failure> {
         let Some((first, last)) = service.kept else { return Ok(()) };
         let name = service.name.escape_debug();
         if self.to <= first {
             return Err(Failure::Usage(format!(
-                "what is kept of service '{name}' begins at {}, after the window",
+                "the first data of service '{name}' are from {}, after the window",
                 at(first)
             )));
         }
         if self.from > last {
             return Err(Failure::Usage(format!(
-                "nothing was told of service '{name}' in the window, {} to {}: the last was at {}; --to '{}' looks at \
-                 the time before, and steady agent status says whether the agent runs",
+                "service '{name}' reported nothing in the window, {} to {}: its last report was at {}. Use --to '{}' \
+                 to compare the time before, and check with steady agent status whether the agent is running",
                 at(self.from),
                 at(self.to),
                 at(last),
@@ -78,7 +81,7 @@ impl Window {
     }
 }
 
-/// What is asked of a service about the requests of a window.
+/// Builds the question about the requests of a service within a window.
 pub(crate) fn question(flags: &ReleaseCompareFlags, service: &Service, window: Window) -> ReleaseQuestion {
     ReleaseQuestion {
         service: service.name.clone(),
@@ -94,7 +97,7 @@ pub(crate) fn question(flags: &ReleaseCompareFlags, service: &Service, window: W
     }
 }
 
-/// A time of day, as --from and --to take it.
+/// Formats a second since 1970 so that `--from` and `--to` accept it.
 pub(crate) fn at(second: u64) -> String {
     timestamp::text(Timestamp(second))
 }
@@ -106,7 +109,7 @@ mod tests {
     use super::*;
     use crate::flags::{ReleaseCommands, ReleaseFlags};
 
-    fn of(words: &str) -> Result<(u64, u64), String> {
+    fn window(words: &str) -> Result<(u64, u64), String> {
         let words =
             ["release", "compare", "v1", "v2"].into_iter().chain(words.split(' ').filter(|word| !word.is_empty()));
         let matches = ReleaseFlags::augment_args(Command::new("release")).try_get_matches_from(words);
@@ -118,24 +121,24 @@ mod tests {
     }
 
     #[test]
-    fn two_of_beginning_end_and_length_say_all() {
-        assert_eq!(of(""), Ok((99_700, 100_000)));
-        assert_eq!(of("--window 1m"), Ok((99_940, 100_000)));
-        assert_eq!(of("--from 1970-01-02"), Ok((86_400, 100_000)));
-        assert_eq!(of("--to 1970-01-02"), Ok((86_100, 86_400)));
-        assert_eq!(of("--from 1970-01-02 --window 30s"), Ok((86_400, 86_430)));
-        assert_eq!(of("--from 1970-01-01 --to 1970-01-02"), Ok((0, 86_400)));
-        assert_eq!(of("--watch"), Ok((100_000, 100_300)));
-        assert_eq!(of("--watch --from 1970-01-02"), Ok((86_400, 100_300)));
+    fn any_two_of_start_end_and_length_define_the_window() {
+        assert_eq!(window(""), Ok((99_700, 100_000)));
+        assert_eq!(window("--window 1m"), Ok((99_940, 100_000)));
+        assert_eq!(window("--from 1970-01-02"), Ok((86_400, 100_000)));
+        assert_eq!(window("--to 1970-01-02"), Ok((86_100, 86_400)));
+        assert_eq!(window("--from 1970-01-02 --window 30s"), Ok((86_400, 86_430)));
+        assert_eq!(window("--from 1970-01-01 --to 1970-01-02"), Ok((0, 86_400)));
+        assert_eq!(window("--watch"), Ok((100_000, 100_300)));
+        assert_eq!(window("--watch --from 1970-01-02"), Ok((86_400, 100_300)));
         for wrong in
             ["--from 1970-01-02 --to 1970-01-02", "--from 1970-01-01 --to 1970-01-02 --window 1m", "--from 1999-01-01"]
         {
-            assert!(of(wrong).is_err(), "{wrong}");
+            assert!(window(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
-    fn services_are_looked_for_in_what_is_over() {
+    fn services_are_looked_up_in_the_elapsed_part_of_the_window() {
         let back = |from, to| Window { from, to }.looked_back(10_000);
         assert_eq!(back(9_000, 9_500), Window { from: 9_000, to: 9_500 });
         assert_eq!(back(9_990, 11_000), Window { from: 9_700, to: 10_000 });
@@ -143,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn time_before_anything_was_kept_is_not_in_the_window() {
+    fn the_window_starts_no_earlier_than_the_first_stored_row() {
         let from = |kept| {
             let service = Service { name: "shop".to_owned(), versions: vec![], kept };
             Window { from: 1_000, to: 1_300 }.since_first_kept(&service)
@@ -153,11 +156,11 @@ mod tests {
     }
 
     #[test]
-    fn a_window_without_rows_says_where_they_are() {
+    fn an_error_for_a_window_without_rows_says_when_there_were_rows() {
         let service = Service { name: "shop".to_owned(), versions: vec![], kept: Some((1_000, 2_000)) };
-        let told = |from, to| Window { from, to }.holds_some_of(&service).map_err(|failure| failure.to_string());
-        assert_eq!([told(0, 1_001), told(2_000, 9_000)], [Ok(()), Ok(())]);
-        assert!(told(0, 1_000).is_err_and(|why| why.contains("1970-01-01T00:16:40Z, after the window")));
-        assert!(told(2_001, 9_000).is_err_and(|why| why.contains("--to '1970-01-01T00:33:21Z'")));
+        let check = |from, to| Window { from, to }.holds_some_of(&service).map_err(|failure| failure.to_string());
+        assert_eq!([check(0, 1_001), check(2_000, 9_000)], [Ok(()), Ok(())]);
+        assert!(check(0, 1_000).is_err_and(|why| why.contains("1970-01-01T00:16:40Z, after the window")));
+        assert!(check(2_001, 9_000).is_err_and(|why| why.contains("--to '1970-01-01T00:33:21Z'")));
     }
 }

@@ -1,4 +1,7 @@
-//! What a release changed: the record. Its fields are those of its JSON, in their order. What is derived is written and never read.
+//! Record of a comparison of two versions of a service.
+//!
+//! Fields have the names and the order of the JSON export. Derived values are written to the export and ignored when it
+//! is read.
 
 mod json;
 mod parts;
@@ -13,57 +16,57 @@ use parts::{above_ratio, change_requests, ends, flat_requests, not_before, secon
 
 pub use warnings::{LoadAlarm, Refusal, ReleaseWarning, Settling};
 
-/// The schema of [`ReleaseReport`] in JSON.
-pub const SCHEMA: Schema = Schema { name: "steady.release/1", what: "what a release changed" };
+/// JSON schema of [`ReleaseReport`].
+pub const SCHEMA: Schema = Schema { name: "steady.release/1", what: "a comparison of releases" };
 
-/// What is asked.
+/// Question that a comparison answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseQuestion {
-    /// The service.
+    /// Name of the service.
     pub service: String,
-    /// The version that is compared with.
+    /// Version to compare with, the baseline.
     pub old: String,
-    /// The version that is judged.
+    /// Version that is compared with the baseline.
     pub new: String,
-    /// When the comparison was requested; absent in reports of versions that did not record it.
+    /// When the comparison was requested. Not available in reports of earlier versions of steady.
     #[serde(default, with = "parts::asked")]
     #[schemars(with = "Reading<String>")]
     pub asked: Option<Timestamp>,
-    /// The first second of the window, since 1970; in JSON a time of day, as all moments but those of the course.
+    /// First second of the window, since 1970. JSON has it as a timestamp, like all times except those in `course`.
     #[serde(with = "second")]
     #[schemars(with = "String")]
     pub from: u64,
-    /// The second behind its last.
+    /// End of the window (excluded), in seconds since 1970.
     #[serde(with = "second")]
     #[schemars(with = "String")]
     pub to: u64,
-    /// Whether routes are judged each by itself.
+    /// Whether routes are also compared separately.
     pub by_route: bool,
-    /// The confidence of all intervals, such as 0.95.
+    /// Confidence level of all intervals, such as 0.95.
     pub confidence: f64,
-    /// The change that is of interest, such as 0.01: `same` is said within it.
+    /// Smallest change that matters, as a ratio such as 0.01. The verdict `same` means that the change is smaller.
     pub resolution: f64,
-    /// The condition of a gate.
+    /// Condition of `--fail-if`, if it was given.
     #[serde(deserialize_with = "Option::deserialize")]
     pub fail_if: Option<FailIf>,
 }
 
-/// How the two versions came to be compared, as the data show.
+/// Design of the comparison: how requests were assigned to versions. It is detected from the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReleaseDesign {
-    /// A coin for each request.
+    /// A coin chooses the version of each request.
     RandomPerRequest,
-    /// A coin for each pair of time slots.
+    /// A coin chooses the order of the versions in each pair of time slots.
     Switchback,
-    /// Some processes run the one version while others run the other.
+    /// Some processes run one version while others run the other.
     Canary,
-    /// First the one version, then the other.
+    /// One version runs first, then the other.
     OneAfterTheOther,
 }
 
 impl ReleaseDesign {
-    /// Every design, the strongest first.
+    /// All designs, the one with the weakest assumptions first.
     pub const ALL: [ReleaseDesign; 4] = [
         ReleaseDesign::RandomPerRequest,
         ReleaseDesign::Switchback,
@@ -71,7 +74,7 @@ impl ReleaseDesign {
         ReleaseDesign::OneAfterTheOther,
     ];
 
-    /// Its name in JSON.
+    /// Returns the name of the design in JSON.
     pub fn name(self) -> &'static str {
         match self {
             ReleaseDesign::RandomPerRequest => "random-per-request",
@@ -81,48 +84,48 @@ impl ReleaseDesign {
         }
     }
 
-    /// Whether its error follows from coins; else it follows from a model of the noise.
+    /// Returns whether the error follows from coins. Otherwise it follows from a model of the noise.
     pub fn is_randomised(self) -> bool {
         matches!(self, ReleaseDesign::RandomPerRequest | ReleaseDesign::Switchback)
     }
 }
 
-/// By what the load is taken off the costs.
+/// How the estimate is adjusted for load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RestsOn {
-    /// By nothing: both versions had the same load, for coins chose between them.
+    /// No adjustment is needed: coins chose the version, so both versions had the same load.
     Coins,
-    /// By rulers that ran before requests, on their threads.
+    /// Adjusted by rulers that ran before requests, on the threads of the requests.
     WorkerRulers,
-    /// By the agent's own rulers alone.
+    /// Adjusted by the rulers of the agent alone.
     AgentRulers,
-    /// By what both did at the same time.
+    /// Both versions are compared at the same times, under the same load.
     SameTime,
 }
 
 /// One of the two versions within the window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseSide {
-    /// Its name.
+    /// Name of the version.
     pub version: String,
-    /// Requests that count.
+    /// Number of requests in the comparison.
     pub requests: u64,
-    /// Of them, those that failed.
+    /// Number of these requests that failed.
     pub failed: u64,
-    /// Requests of processes that were still warming up; they do not count.
+    /// Requests of processes that were still warming up. They are not part of `requests`.
     pub warming: u64,
-    /// Processes that served it; absent where rows are of all processes of a host together.
+    /// Number of processes that served the version. Not available if rows are sums over all processes of a host.
     pub processes: Reading<usize>,
-    /// Hosts that served it.
+    /// Number of hosts that served the version.
     pub hosts: usize,
-    /// Seconds in which it served anything.
+    /// Number of seconds in which the version served at least one request.
     #[serde(rename = "served_seconds")]
     pub seconds: u64,
-    /// Its mean CPU time a request, as it is.
+    /// Mean CPU time per request, not adjusted for load or mix.
     #[serde(rename = "cpu_mean_seconds")]
     pub cpu_mean: Reading<Nanos>,
-    /// Its mean wall time a request, as it is.
+    /// Mean wall time per request, not adjusted for load or mix.
     #[serde(rename = "wall_mean_seconds")]
     pub wall_mean: Reading<Nanos>,
 }
@@ -130,87 +133,89 @@ pub struct ReleaseSide {
 /// A change, NEW / OLD - 1, with its interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangeEstimate {
-    /// The estimate.
+    /// Estimate of the change, as a ratio.
     pub change: Reading<f64>,
-    /// The lower end of its interval.
+    /// Lower end of the interval.
     pub low: Reading<f64>,
-    /// The upper end.
+    /// Upper end of the interval.
     pub high: Reading<f64>,
 }
 
 impl ChangeEstimate {
-    /// A change with its interval.
+    /// Creates an estimate from a change and its interval.
     pub fn new(change: Reading<f64>, interval: Reading<Interval>) -> Self {
         let [low, high] = ends(interval);
         ChangeEstimate { change, low, high }
     }
 
-    /// Its interval.
+    /// Returns the interval of the change.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why there is no interval.
     pub fn interval(&self) -> Reading<Interval> {
         parts::interval(&self.low, &self.high)
     }
 }
 
-/// The change of the total CPU time, NEW / OLD - 1: what all requests need if all run NEW, over what they need if all run OLD,
-/// at equal load and mix of routes and classes.
+/// Change of the total CPU time, NEW / OLD - 1: the CPU time of all requests if all ran NEW, divided by that if all ran
+/// OLD, at equal load and mix of routes and classes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseChange {
-    /// The estimate, with load and mix taken off.
+    /// Estimate of the change, adjusted for load and mix.
     pub change: Reading<f64>,
-    /// The lower end of its interval.
+    /// Lower end of the interval.
     pub low: Reading<f64>,
-    /// The upper end.
+    /// Upper end of the interval.
     pub high: Reading<f64>,
-    /// What that says.
+    /// Verdict from the interval and the resolution.
     pub verdict: Verdict,
     /// Whether the whole interval lies within the resolution.
     pub within_resolution: bool,
-    /// The change of the plain means.
+    /// Change of the mean CPU time per request, not adjusted for load or mix.
     pub raw_change: Reading<f64>,
-    /// How much of the raw change was load and mix: (1 + raw) / (1 + change) - 1.
+    /// Part of the raw change that load and mix caused: (1 + raw) / (1 + change) - 1.
     pub load_shift: Reading<f64>,
-    /// Requests of OLD and NEW that it rests on.
+    /// Requests of OLD and NEW that the estimate uses.
     #[serde(flatten, with = "change_requests")]
     #[schemars(with = "parts::change_requests::Form")]
     pub requests: [u64; 2],
-    /// In how many seconds of the same traffic it would probably be settled.
+    /// Seconds of the same traffic that would probably be enough for a verdict.
     pub settle_seconds: Reading<f64>,
 }
 
 impl ReleaseChange {
-    /// Its interval.
+    /// Returns the interval of the change.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why there is no interval.
     pub fn interval(&self) -> Reading<Interval> {
         parts::interval(&self.low, &self.high)
     }
 
-    /// The change with another interval.
+    /// Replaces the interval of the change.
     #[must_use]
     pub fn with_interval(self, interval: Reading<Interval>) -> Self {
         let [low, high] = ends(interval);
         ReleaseChange { low, high, ..self }
     }
 
-    /// Why [`ReleaseChange::settle_seconds`] is absent.
+    /// Returns the reason why [`ReleaseChange::settle_seconds`] is not available.
     pub fn not_settled() -> Absent {
-        Absent::because("it is decided, or more of the same traffic would not settle it")
+        Absent::because("there is a verdict, or more of the same traffic would not lead to one")
     }
 
-    /// Why no other design is advised for a report with this total.
+    /// Returns the reason why a report with this total recommends no other design.
     pub fn no_advice(&self) -> Absent {
         Absent::because(match (self.verdict, &self.settle_seconds) {
-            (_, Ok(_)) => "no other design is advised; total.settle_seconds says how long this one takes",
-            (Verdict::Undecided, Err(_)) => "neither another design nor more of the same traffic is known to settle it",
-            _ => "it is decided",
+            (_, Ok(_)) => "no other design is needed; total.settle_seconds says how long this one takes",
+            (Verdict::Undecided, Err(_)) => {
+                "neither another design nor more of the same traffic is known to lead to a verdict"
+            }
+            _ => "there is a verdict",
         })
     }
 
-    /// What stands in its place until its fields are read.
+    /// Creates the placeholder that is used until the fields are read from JSON.
     fn unread() -> Self {
         let none = || Err(Absent::because("it was not read"));
         ReleaseChange {
@@ -227,144 +232,145 @@ impl ReleaseChange {
     }
 }
 
-/// What one route did.
+/// Change of one route.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseRoute {
-    /// Its template.
+    /// Template of the route, such as `/item/<id>`.
     pub route: String,
-    /// Its share of the service's CPU time within the window, both versions together.
+    /// Share of the service's CPU time within the window, both versions together.
     pub cpu_ratio: f64,
-    /// Its change. Intervals of routes hold for all routes together (Holm).
+    /// Change of the route's CPU time. The intervals of the routes hold for all routes together (Holm's method).
     #[serde(flatten, skip_deserializing, default = "ReleaseChange::unread")]
     pub change: ReleaseChange,
-    /// The change of its usual request.
+    /// Change of the usual request of the route.
     #[serde(default = "not_before")]
     #[schemars(!default)]
     pub usual: ChangeEstimate,
-    /// Its median wall time under OLD.
+    /// Median wall time of the route with OLD.
     #[serde(rename = "old_wall_median_seconds")]
     pub old_wall_median: Reading<Nanos>,
-    /// The same under NEW.
+    /// Median wall time of the route with NEW.
     #[serde(rename = "new_wall_median_seconds")]
     pub new_wall_median: Reading<Nanos>,
 }
 
-/// Requests of one route and class, split at three times their usual cost.
+/// Requests of one route and class, split at a bound of three times their usual cost.
 ///
-/// Both changes are of CPU time per request of the route and class, so that together they are the change of their total.
+/// Both changes are CPU time per request of the route and class. Together they are the change of its total.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseTail {
-    /// The template of the route.
+    /// Template of the route, such as `/item/<id>`.
     pub route: String,
-    /// The class; empty for requests without one.
+    /// Class of the requests; empty for requests without a class.
     pub class: String,
-    /// Its share of the service's CPU time within the window, both versions together.
+    /// Share of the service's CPU time within the window, both versions together.
     pub cpu_ratio: f64,
-    /// The share of its requests that cost more than the bound, OLD and NEW.
+    /// Share of the requests that cost more than the bound, with OLD and with NEW.
     #[serde(flatten, with = "above_ratio")]
     #[schemars(with = "parts::above_ratio::Form")]
     pub above_ratio: [f64; 2],
-    /// The share of its CPU time that these have, both versions together.
+    /// Share of the CPU time of the route and class that requests above the bound need, both versions together.
     pub above_cpu_ratio: f64,
-    /// The change of the CPU time of requests above the bound.
+    /// Change of the CPU time of requests above the bound.
     pub above: ChangeEstimate,
-    /// The change of the CPU time of the others.
+    /// Change of the CPU time of requests below the bound.
     pub below: ChangeEstimate,
 }
 
-/// One host of several, by itself.
+/// Change of one host, if there are several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseHost {
-    /// Its name.
+    /// Name of the host.
     pub host: String,
-    /// Its share of the service's CPU time within the window, both versions together.
+    /// Share of the service's CPU time within the window, both versions together.
     pub cpu_ratio: f64,
-    /// Its change; absent where it served one version alone. The interval is its own, not widened for there being many hosts.
+    /// Change of the host. Not available if it served only one version. The interval is not widened for the number of
+    /// hosts.
     #[serde(flatten, skip_deserializing, default = "ReleaseChange::unread")]
     pub change: ReleaseChange,
-    /// Whether it lies further from the others than chance explains (at the error that the question allows, over all hosts
-    /// together): of its change, or, where hosts have one version each, of its cost beside the hosts of the same version.
+    /// Whether the host is an outlier, at the error rate of the question over all hosts together. The test compares its
+    /// change with the other hosts; if hosts have one version each, its cost with the hosts of the same version.
     pub outlying: bool,
 }
 
-/// Mean wall time of OLD and NEW by where it goes.
+/// Mean wall time per request of OLD and NEW, split into its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WallParts {
-    /// On a CPU.
+    /// Time on a CPU.
     #[serde(flatten, with = "parts::cpu_seconds")]
     #[schemars(with = "parts::cpu_seconds::Form")]
     pub cpu: [Nanos; 2],
-    /// Waiting for a CPU.
+    /// Time waiting for a CPU.
     #[serde(flatten, with = "parts::waiting_seconds")]
     #[schemars(with = "parts::waiting_seconds::Form")]
     pub waiting: [Nanos; 2],
-    /// Anything else: other services, disks, locks.
+    /// All other time: waiting for other services, disks or locks.
     #[serde(flatten, with = "parts::blocked_seconds")]
     #[schemars(with = "parts::blocked_seconds::Form")]
     pub blocked: [Nanos; 2],
 }
 
 impl WallParts {
-    /// On a CPU, waiting for one, blocked.
+    /// Returns the parts in the order of reports: on a CPU, waiting for a CPU, blocked.
     pub fn in_order(&self) -> [[Nanos; 2]; 3] {
         [self.cpu, self.waiting, self.blocked]
     }
 }
 
-/// A quantile of wall time.
+/// A quantile of the wall time per request.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WallQuantile {
-    /// The share of the requests that stayed below: 0.5, 0.9, ...
+    /// Share of the requests below the quantile: 0.5, 0.9, ...
     pub ratio: f64,
-    /// Their longest time, OLD and NEW.
+    /// Value of the quantile with OLD and with NEW.
     #[serde(flatten, with = "parts::seconds")]
     #[schemars(with = "parts::seconds::Form")]
     pub times: [Nanos; 2],
 }
 
-/// A bin of the distribution of wall time.
+/// A bin of the distribution of the wall time per request.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WallBin {
-    /// Its upper end.
+    /// Upper end of the bin.
     #[serde(rename = "below_seconds")]
     pub below: Nanos,
-    /// The share of requests in it, of OLD and of NEW.
+    /// Share of the requests in the bin, with OLD and with NEW.
     #[serde(flatten, with = "parts::ratio")]
     #[schemars(with = "parts::ratio::Form")]
     pub shares: [f64; 2],
 }
 
-/// Wall time of OLD and NEW, as it was: what load did is in it.
+/// Wall time per request of OLD and NEW, not adjusted for load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseWall {
-    /// The change of the median, mix of routes taken off.
+    /// Change of the median, adjusted for the mix of routes.
     pub median_change: Reading<f64>,
-    /// The lower end of its interval.
+    /// Lower end of the interval of the median's change.
     pub low: Reading<f64>,
-    /// The upper end.
+    /// Upper end of the interval of the median's change.
     pub high: Reading<f64>,
-    /// Quantiles, the least first.
+    /// Quantiles in ascending order.
     pub quantiles: Vec<WallQuantile>,
-    /// Requests of OLD and NEW of which it is known how long they waited for a CPU.
+    /// Requests of OLD and NEW whose time waiting for a CPU is known.
     #[serde(flatten, with = "watched_requests")]
     #[schemars(with = "parts::watched_requests::Form")]
     pub watched: [u64; 2],
-    /// Mean time of each part, over the requests of which all parts are known.
+    /// Mean time of each part, over the requests whose parts are all known.
     pub parts: Reading<WallParts>,
-    /// The distributions.
+    /// Distributions of both versions, in bins of ascending time.
     pub distribution: Vec<WallBin>,
 }
 
 impl ReleaseWall {
-    /// The interval of the change of the median.
+    /// Returns the interval of the change of the median.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why there is no interval.
     pub fn median_interval(&self) -> Reading<Interval> {
         parts::interval(&self.low, &self.high)
     }
 
-    /// The wall time with another interval of the median's change.
+    /// Replaces the interval of the change of the median.
     #[must_use]
     pub fn with_median_interval(self, interval: Reading<Interval>) -> Self {
         let [low, high] = ends(interval);
@@ -372,69 +378,69 @@ impl ReleaseWall {
     }
 }
 
-/// What the change comes to.
+/// The change of the total, in CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseSaving {
-    /// CPUs that the service keeps busy, both versions together, on all hosts.
+    /// Number of CPUs that the service uses on average, both versions and all hosts together.
     pub cpus_used: f64,
-    /// How many CPUs less it would need for the same requests with NEW serving all of them than with OLD; negative where it
-    /// would need more.
+    /// Number of CPUs that the service would use less if NEW served all requests instead of OLD. Negative if it would
+    /// use more.
     pub cpus_saved: f64,
-    /// The interval of that.
+    /// Interval of the number of CPUs saved.
     #[serde(flatten)]
     pub interval: Interval,
 }
 
-/// CPU time of processes that is not that of their requests, as a share of it.
+/// Share of the CPU time of processes that their requests do not explain, such as thread pools and garbage collection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UnexplainedCpu {
-    /// Over all processes.
+    /// Share over all processes.
     pub ratio: f64,
-    /// That of OLD, if each interval of a process has one version.
+    /// Share in processes of OLD. Not available if versions share processes.
     pub old_ratio: Reading<f64>,
-    /// That of NEW.
+    /// Share in processes of NEW. Not available if versions share processes.
     pub new_ratio: Reading<f64>,
 }
 
 impl UnexplainedCpu {
-    /// Shares of all processes, and by version if that is known.
+    /// Creates the value from the share over all processes, and the shares of OLD and NEW if they are known.
     pub fn new(ratio: f64, sides: Option<[f64; 2]>) -> Self {
         let of =
             |side: usize| sides.map(|sides| sides[side]).ok_or_else(|| Absent::because("versions share processes"));
         UnexplainedCpu { ratio, old_ratio: of(0), new_ratio: of(1) }
     }
 
-    /// By version, OLD and NEW.
+    /// Returns the shares of OLD and NEW, if both are known.
     pub fn sides(&self) -> Option<[f64; 2]> {
         Some([*self.old_ratio.as_ref().ok()?, *self.new_ratio.as_ref().ok()?])
     }
 }
 
-/// One stretch of the window, for charts. Means are absent where nothing was served.
+/// One time step of the window, for charts. A mean is not available if the version served no request in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseMoment {
-    /// Its first second, since 1970.
+    /// First second of the step, since 1970.
     pub at_seconds: u64,
-    /// Requests of OLD.
+    /// Number of requests of OLD.
     pub old_requests: u64,
-    /// CPU time a request as it was, OLD.
+    /// CPU time per request of OLD, not adjusted.
     pub old_raw_seconds: Reading<Nanos>,
-    /// The same with load and mix taken off.
+    /// CPU time per request of OLD, adjusted for load and mix.
     pub old_adjusted_seconds: Reading<Nanos>,
-    /// Requests of NEW.
+    /// Number of requests of NEW.
     pub new_requests: u64,
-    /// CPU time a request as it was, NEW.
+    /// CPU time per request of NEW, not adjusted.
     pub new_raw_seconds: Reading<Nanos>,
-    /// The same with load and mix taken off.
+    /// CPU time per request of NEW, adjusted for load and mix.
     pub new_adjusted_seconds: Reading<Nanos>,
-    /// The share of CPU time in which the hosts' CPUs did something.
+    /// Utilisation of the hosts' CPUs, between 0 and 1.
     pub busy_ratio: Reading<f64>,
-    /// What the rulers read, over their mean within the window.
+    /// Reading of the rulers, divided by their mean within the window. Above 1 the machine is slower than on average.
     pub rulers_ratio: Reading<f64>,
 }
 
 impl ReleaseMoment {
-    /// A stretch that begins at a second, its readings of OLD and NEW.
+    /// Creates a step that begins at a second, with requests and means of OLD and NEW and without its load.
     pub fn new(at_seconds: u64, requests: [u64; 2], raw: [Option<Nanos>; 2], adjusted: [Option<Nanos>; 2]) -> Self {
         let known = |mean: Option<Nanos>| mean.ok_or_else(|| Absent::because("it served nothing"));
         let [old_requests, new_requests] = requests;
@@ -453,42 +459,42 @@ impl ReleaseMoment {
         }
     }
 
-    /// The stretch with its load: how busy CPUs were, and what the rulers read.
+    /// Adds the load of the step: the utilisation of the CPUs and the reading of the rulers.
     #[must_use]
     pub fn with_load(self, busy: Option<f64>, rulers: Option<f64>) -> Self {
         let known = |load: Option<f64>| load.ok_or_else(|| Absent::because("not read"));
         ReleaseMoment { busy_ratio: known(busy), rulers_ratio: known(rulers), ..self }
     }
 
-    /// Requests of OLD and NEW.
+    /// Returns the numbers of requests of OLD and NEW.
     pub fn requests(&self) -> [u64; 2] {
         [self.old_requests, self.new_requests]
     }
 
-    /// CPU time a request as it was, OLD and NEW.
+    /// Returns the CPU time per request of OLD and NEW, not adjusted.
     pub fn raw(&self) -> [Option<Nanos>; 2] {
         [&self.old_raw_seconds, &self.new_raw_seconds].map(|mean| mean.as_ref().ok().copied())
     }
 
-    /// The same with load and mix taken off.
+    /// Returns the CPU time per request of OLD and NEW, adjusted for load and mix.
     pub fn adjusted(&self) -> [Option<Nanos>; 2] {
         [&self.old_adjusted_seconds, &self.new_adjusted_seconds].map(|mean| mean.as_ref().ok().copied())
     }
 }
 
-/// The window as a course of time.
+/// The window as a time series.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseCourse {
-    /// How long a stretch is, in seconds.
+    /// Length of a step, in seconds.
     pub step_seconds: u64,
-    /// The stretches, in the order of time; those without anything are left out.
+    /// Steps in ascending order of time. Steps without any data are left out.
     pub moments: Vec<ReleaseMoment>,
 }
 
-/// What was known after a look of those that follow live.
+/// Result of a look of `--watch`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseSight {
-    /// The second behind the last that was looked at.
+    /// End of the evaluated time (excluded), in seconds since 1970.
     #[serde(with = "second")]
     #[schemars(with = "String")]
     pub to: u64,
@@ -496,78 +502,79 @@ pub struct ReleaseSight {
     #[serde(flatten, with = "flat_requests")]
     #[schemars(with = "parts::flat_requests::Form")]
     pub requests: [u64; 2],
-    /// The estimate.
+    /// Estimate of the change, as a ratio.
     pub change: Reading<f64>,
-    /// The lower end of the interval, as all looks so far leave it.
+    /// Lower end of the intersection of the intervals of all looks so far.
     pub low: Reading<f64>,
-    /// The upper end.
+    /// Upper end of the intersection of the intervals of all looks so far.
     pub high: Reading<f64>,
 }
 
 impl ReleaseSight {
-    /// What a look has shown.
+    /// Creates the result of a look. `change` and `interval` are missing if there were too few data.
     pub fn new(to: u64, requests: [u64; 2], change: Option<f64>, interval: Option<Interval>) -> Self {
-        let not_yet = || Absent::because("too little was known");
+        let not_yet = || Absent::because("there were too few data");
         let [low, high] = ends(interval.ok_or_else(not_yet));
         ReleaseSight { to, requests, change: change.ok_or_else(not_yet), low, high }
     }
 
-    /// Its interval, if there is one.
+    /// Returns the interval after this look, if there is one.
     pub fn interval(&self) -> Option<Interval> {
         parts::interval(&self.low, &self.high).ok()
     }
 }
 
-/// What a release changed.
+/// Comparison of two versions of a service: the question, the estimates and the warnings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseReport {
-    /// What was asked.
+    /// Question that the comparison answers.
     #[serde(flatten)]
     pub question: ReleaseQuestion,
-    /// How the versions came to be compared.
+    /// Design of the comparison, detected from the data.
     pub design: ReleaseDesign,
-    /// By what the load is taken off.
+    /// How the estimate is adjusted for load.
     pub rests_on: RestsOn,
-    /// Whether requests were counted from outside.
+    /// Whether the service's own counter counted the requests (`steady agent --requests`), instead of middleware.
     pub from_outside: bool,
-    /// Whether services told the class of requests.
+    /// Whether requests have classes.
     #[serde(default)]
     pub has_classes: bool,
-    /// Why there is no answer, where there is none; else empty. The total and the routes have no change then.
+    /// Reasons why the comparison is refused; empty if it is not. If it is refused, the total and the routes have no
+    /// change.
     #[serde(rename = "refusals")]
     pub refused: Vec<Refusal>,
-    /// What would give one.
+    /// Another design that would probably give a verdict.
     pub settle: Reading<Settling>,
-    /// The service as a whole.
+    /// Change of the total CPU time of the service.
     pub total: ReleaseChange,
-    /// The usual request: the change of the logarithm of cost, by Huber's estimate. It says what most requests did, and not
-    /// what the service needs.
+    /// Change of the usual request: of the mean logarithm of the cost, robustly estimated (Huber). It describes most
+    /// requests, not the total CPU time of the service.
     #[serde(default = "not_before")]
     #[schemars(!default)]
     pub usual: ChangeEstimate,
-    /// Which requests changed, the routes and classes with the most CPU time first; empty where the total and the usual request
-    /// agree.
+    /// Changes of expensive and other requests, the routes and classes with the most CPU time first. Empty if the total
+    /// and the usual request agree.
     #[serde(default)]
     pub tails: Vec<ReleaseTail>,
-    /// Its routes, the dearest first; empty unless asked for.
+    /// Routes, those with the most CPU time first. Empty unless they were requested with `--by route`.
     pub routes: Vec<ReleaseRoute>,
-    /// Its hosts, those furthest from the others first; empty where there is one.
+    /// Hosts, those furthest from the others first. Empty if there is only one host.
     #[serde(default)]
     pub hosts: Vec<ReleaseHost>,
-    /// OLD and NEW.
+    /// Descriptions of OLD and of NEW within the window.
     pub sides: [ReleaseSide; 2],
-    /// Wall time; absent where it was not told.
+    /// Wall time per request. Not available if the service did not report it.
     pub wall: Reading<ReleaseWall>,
-    /// What the change comes to; absent where there is none.
+    /// The change in CPUs. Not available if there is no change of the total.
     pub saving: Reading<ReleaseSaving>,
-    /// CPU time of processes that is not that of their requests.
+    /// CPU time of processes that their requests do not explain.
     #[serde(default = "parts::none_before")]
     #[schemars(!default)]
     pub unexplained: Reading<UnexplainedCpu>,
-    /// The course of the window.
+    /// The window as a time series, for charts.
     pub course: ReleaseCourse,
-    /// The looks, where it was followed live.
+    /// Results of the looks of `--watch`; empty without it.
     pub looks: Vec<ReleaseSight>,
-    /// What the reader should know.
+    /// Warnings about what may mislead the reader.
     pub warnings: Vec<ReleaseWarning>,
 }

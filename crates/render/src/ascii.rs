@@ -1,7 +1,7 @@
-//! Letters for terminals that have no others.
+//! Replaces letters that an ASCII-only terminal cannot show.
 
-/// What is drawn or measured with, and what stands in its place: a letter for a letter, so that columns stay where they are,
-/// but for the sign of an uncertainty, which no one letter tells.
+/// Letters of charts and numbers with their ASCII replacements. Each replacement is one letter, which keeps columns
+/// aligned, except that of `±`.
 const PLAIN: [(char, &str); 36] = [
     ('▁', "."),
     ('▂', ":"),
@@ -41,7 +41,8 @@ const PLAIN: [(char, &str); 36] = [
     ('±', "+-"),
 ];
 
-/// A text of ours in letters that every terminal has. Names that others gave stay what they are.
+/// Returns a text in which the letters of charts and numbers are ASCII. Other letters, such as those of users' names,
+/// stay unchanged.
 pub fn ascii(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -58,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_stay_where_they_are() {
+    fn replacements_keep_columns_aligned() {
         let drawn = "  34 ┤  ▁▄█▂\n     │ ●○◉ ┊\n     └─├┼┤▲  12.3 µs – 2× …";
         let plain = ascii(drawn);
         assert!(plain.is_ascii(), "{plain}");

@@ -1,141 +1,154 @@
-//! Charts as data: axes, and series of marks in the units of the axes. [`html`](crate::html) draws them on pages,
-//! [`svg`](crate::svg) by themselves, and [`terminal`](crate::terminal) those of bars, columns and dots as letters.
+//! Charts as data: axes, and series of marks in the units of the axes. [`html`](crate::html) draws them on pages and
+//! [`svg`](crate::svg) as files of their own. [`terminal`](crate::terminal) draws charts of bars, columns and dots as
+//! letters.
 
 use crate::scale::Scale;
 
-/// A chart.
+/// A chart: two axes, and series of marks between them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
-    /// What it shows, for those who do not see it. The names and values of its bars follow there.
+    /// What the chart shows, for screen readers. The names and values of its bars are appended.
     pub label: String,
-    /// How high it is.
+    /// The height on a page or a terminal.
     pub height: Height,
-    /// The axis from left to right.
+    /// The horizontal axis, from left to right.
     pub x: Axis,
-    /// The axis from the bottom to the top.
+    /// The vertical axis, from the bottom to the top.
     pub y: Axis,
-    /// What is drawn, the first below the others.
+    /// The series, drawn in this order: later ones cover earlier ones.
     pub series: Vec<Series>,
-    /// What stands below it.
+    /// An explanation below the chart.
     pub note: Option<String>,
 }
 
-/// How high a chart is.
+/// The height of a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Height {
-    /// As a few lines of text.
+    /// The height of about six lines of text.
     Low,
-    /// In between.
+    /// The height of about nine lines of text.
     Middle,
-    /// As a third of a screen.
+    /// The height of about a third of a screen.
     Tall,
 }
 
-/// An axis.
+/// What an axis shows: a range of values, or names.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Axis {
-    /// Values.
+    /// A range of numbers.
     Scale(Scale),
-    /// Things of equal width, from the left to the right or from the top to the bottom. The n-th lies around the value n. One
-    /// without a name has no label.
+    /// Items of equal width, from left to right or from top to bottom. Item n is centred on the value n. An item with
+    /// an empty name has no label.
     Names(Vec<String>),
 }
 
-/// Marks that belong together.
+/// Marks of one kind and look.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// What they are, in the key of the chart; none for what needs no word.
+    /// The name in the chart's key, or none to leave the series out of the key.
     pub name: Option<String>,
-    /// Their look.
+    /// The class in the style sheet.
     pub look: Look,
-    /// Where they are.
+    /// The positions and shape of the marks.
     pub marks: Marks,
 }
 
-/// The look of a series: a class of the style sheet.
+/// The look of a series: each variant is a class of the style sheet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
     /// The first of several lines or kinds of bars.
     First,
-    /// The second.
+    /// The second of several lines or kinds of bars.
     Second,
-    /// The third.
+    /// The third of several lines or kinds of bars.
     Third,
-    /// The rest, or what everything is compared with.
+    /// The rest, or a reference that other series are compared with.
     Rest,
 }
 
-/// Where the marks of a series are, in the units of the axes.
+impl Look {
+    /// The class in the style sheets of pages and drawings.
+    pub(crate) fn class(self) -> &'static str {
+        match self {
+            Look::First => "first",
+            Look::Second => "second",
+            Look::Third => "third",
+            Look::Rest => "rest",
+        }
+    }
+}
+
+/// The shape of the marks of a series and their positions, in the units of the axes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Marks {
-    /// A line through points.
+    /// One line through the points (x, y).
     Line(Vec<(f64, f64)>),
-    /// A dot at each point.
+    /// A dot at each point (x, y).
     Dots(Vec<(f64, f64)>),
-    /// Lines from a low to a high value at a place.
+    /// A vertical line at each x, from a low to a high value of y.
     Intervals(Vec<Whisker>),
-    /// A line across the whole chart at a value.
+    /// A horizontal line across the whole chart at a value of y.
     Across(f64),
-    /// A line from the bottom to the top at a value.
+    /// A vertical line across the whole chart at a value of x.
     Down(f64),
-    /// Bars from left to right in the rows of an axis of names.
+    /// Horizontal bars in the rows of an axis of names.
     Bars(Vec<Bar>),
-    /// Columns from the bottom to a value: a histogram.
+    /// Columns of a histogram, from the bottom to a value of y.
     Columns(Vec<Bin>),
-    /// Squares between two axes of names, the fuller the darker.
+    /// Squares between two axes of names; the greater the share, the darker the square.
     Squares(Vec<Square>),
 }
 
 /// A square of a heat map.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Square {
-    /// Its place from left to right.
+    /// The index on the horizontal axis, from left to right.
     pub column: usize,
-    /// Its place from the top to the bottom.
+    /// The index on the vertical axis, from top to bottom.
     pub row: usize,
-    /// How full it is, from 0 to 1.
+    /// The opacity, from 0 to 1.
     pub share: f64,
-    /// What it is, in words; empty where there are too many to tell each.
+    /// The text shown on hover; empty if there are too many squares to describe each.
     pub text: String,
 }
 
-/// An interval.
+/// A vertical interval at one x.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Whisker {
-    /// Its place from left to right.
+    /// The position on the horizontal axis.
     pub x: f64,
-    /// Its lower end.
+    /// The lower end, on the vertical axis.
     pub low: f64,
-    /// Its upper end.
+    /// The upper end, on the vertical axis.
     pub high: f64,
 }
 
-/// A bar.
+/// A horizontal bar, or one part of a stacked bar.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
-    /// Its row.
+    /// The index of its row on the vertical axis.
     pub row: usize,
-    /// Where it begins.
+    /// The start on the horizontal axis.
     pub from: f64,
-    /// Where it ends.
+    /// The end on the horizontal axis.
     pub to: f64,
-    /// Its length in words: `12 ms`.
+    /// The length as text, with its unit: `12 ms`.
     pub text: String,
 }
 
 /// A column of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bin {
-    /// Where it begins, from left to right.
+    /// The left edge on the horizontal axis.
     pub from: f64,
-    /// Where it ends.
+    /// The right edge on the horizontal axis.
     pub to: f64,
-    /// How high it is.
+    /// The height on the vertical axis.
     pub height: f64,
 }
 
 impl Axis {
-    /// Where a value lies, from 0 to 1 from left to right.
+    /// Returns the horizontal position of a value, from 0 (left) to 1 (right).
     pub(crate) fn across(&self, value: f64) -> f64 {
         match self {
             Axis::Scale(scale) => scale.clamped(value),
@@ -143,7 +156,7 @@ impl Axis {
         }
     }
 
-    /// Where a value lies, from 0 to 1 from the bottom to the top.
+    /// Returns the vertical position of a value, from 0 (bottom) to 1 (top).
     pub(crate) fn up(&self, value: f64) -> f64 {
         match self {
             Axis::Scale(scale) => scale.clamped(value),
@@ -151,20 +164,20 @@ impl Axis {
         }
     }
 
-    /// The labels, each at its place from 0 to 1, by [`Axis::across`] or [`Axis::up`].
-    pub(crate) fn labels(&self, place: fn(&Axis, f64) -> f64) -> Vec<(f64, String)> {
+    /// Returns the labels with their positions from 0 to 1. `position` is [`Axis::across`] or [`Axis::up`].
+    pub(crate) fn labels(&self, position: fn(&Axis, f64) -> f64) -> Vec<(f64, String)> {
         match self {
             Axis::Scale(scale) => scale.ticks(),
             Axis::Names(names) => {
                 let named = names.iter().enumerate().filter(|(_, name)| !name.is_empty());
-                named.map(|(at, name)| (place(self, at as f64), name.clone())).collect()
+                named.map(|(at, name)| (position(self, at as f64), name.clone())).collect()
             }
         }
     }
 }
 
 impl Chart {
-    /// The bars of all series by row, those of a row from left to right: which series, and the bar.
+    /// Returns the bars of all series by row, sorted from left to right, each with the index of its series.
     pub(crate) fn rows(&self) -> Vec<Vec<(usize, &Bar)>> {
         let Axis::Names(names) = &self.y else { return Vec::new() };
         let mut rows = vec![Vec::new(); names.len()];
@@ -180,13 +193,13 @@ impl Chart {
         rows
     }
 
-    /// Whether letters can draw it: a chart of bars, of columns or of dots.
-    pub(crate) fn is_of_letters(&self) -> bool {
+    /// Returns whether a terminal can show the chart as letters: a chart of bars, columns or dots.
+    pub(crate) fn has_text_form(&self) -> bool {
         matches!((&self.x, &self.y), (Axis::Scale(_), Axis::Names(_)))
             || self.series.iter().any(|series| matches!(series.marks, Marks::Columns(_) | Marks::Dots(_)))
     }
 
-    /// What it shows, with the bars in words.
+    /// Returns the label, followed by the bars as text, for screen readers.
     pub(crate) fn described(&self) -> String {
         let Axis::Names(names) = &self.y else { return self.label.clone() };
         if !self.series.iter().any(|series| matches!(series.marks, Marks::Bars(_))) {
@@ -205,7 +218,7 @@ impl Chart {
     }
 }
 
-/// A chart for the tests of the renderers: two rows, of which one has two bars.
+/// A chart for the tests of the renderers: two rows, the first of which has two bars.
 #[cfg(test)]
 pub(crate) fn sample() -> Chart {
     let bar = |row, from, to, text: &str| Bar { row, from, to, text: text.to_owned() };
@@ -243,7 +256,7 @@ pub(crate) fn histogram() -> Chart {
     }
 }
 
-/// A chart of dots and their line for the tests of the renderers, with a line down.
+/// A chart of dots with a line through them and a vertical line, for the tests of the renderers.
 #[cfg(test)]
 pub(crate) fn dots() -> Chart {
     use crate::scale::Kind;
@@ -268,13 +281,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_are_told_in_words() {
+    fn the_description_lists_the_bars() {
         assert_eq!(sample().described(), "Lives. one: 1 s waiting, 2 s the rest; another: 4 s waiting.");
         assert_eq!(Chart { y: sample().x, ..sample() }.described(), "Lives");
     }
 
     #[test]
-    fn names_lie_in_the_middle_of_their_part() {
+    fn names_are_centred_in_their_part_of_the_axis() {
         let chart = sample();
         assert_eq!([chart.y.up(0.0), chart.y.up(1.0), chart.y.across(0.0)], [0.75, 0.25, 0.25]);
         assert_eq!([chart.x.across(2.0), chart.x.up(2.0), chart.x.across(9.0)], [0.5, 0.5, 1.0]);

@@ -1,6 +1,6 @@
 //! Tables as comma-separated values, for spreadsheets and data frames.
 //!
-//! Fields are quoted as RFC 4180 has it. Lines end with a line feed alone, as the tools of Unix expect.
+//! Fields are quoted as RFC 4180 requires. Lines end with a line feed alone, as Unix tools expect.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -9,33 +9,33 @@ use steady_model::{Nanos, Outcome, Reading};
 
 use crate::letters::harmless;
 
-/// A line: its fields, each under the name of its column. A field is empty where there is no such reading.
+/// A row: fields with the names of their columns. The field of a reading that is not available is empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
     fields: Vec<(Cow<'static, str>, String)>,
 }
 
 impl Row {
-    /// A line without fields.
+    /// Returns a row without fields.
     pub fn new() -> Self {
         Row::default()
     }
 
-    /// The line with a further field, which is quoted where it has to be.
+    /// Appends a field, quoted if necessary.
     #[must_use]
     pub fn with(mut self, column: impl Into<Cow<'static, str>>, value: impl Display) -> Self {
         self.fields.push((column.into(), quoted(&value.to_string())));
         self
     }
 
-    /// The same with a reading.
+    /// Appends the text of a reading, or an empty field if the reading is not available.
     #[must_use]
     pub fn with_reading<T>(self, column: &'static str, reading: &Reading<T>, text: impl Fn(&T) -> String) -> Self {
         self.with(column, reading.as_ref().map_or_else(|_| String::new(), text))
     }
 }
 
-/// Rows of the same columns below a line of the columns' names.
+/// Returns the rows below a header line. All rows must have the columns of the first.
 pub fn text(rows: &[Row]) -> String {
     let names = rows.first().map(|row| row.fields.iter().map(|(name, _)| name.as_ref()).collect::<Vec<_>>());
     let mut out = names.unwrap_or_default().join(",") + "\n";
@@ -46,24 +46,24 @@ pub fn text(rows: &[Row]) -> String {
     out
 }
 
-/// A column: its name, and its field of an item.
+/// A column: its name, and a function that returns its field of an item.
 pub type Column<T> = (&'static str, fn(&T) -> String);
 
-/// Items as rows below a line of the columns' names, which stands there without items too.
+/// Returns one row for each item below a header line. The header is there even without items.
 pub fn table<T>(columns: &[Column<T>], items: &[T]) -> String {
     let names = columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(",");
     let row = |item: &T| columns.iter().map(|(_, field)| quoted(&field(item))).collect::<Vec<_>>().join(",");
     std::iter::once(names).chain(items.iter().map(row)).map(|line| line + "\n").collect()
 }
 
-/// A time in seconds with all of its digits: no double stands between.
+/// Formats a time in seconds with all of its digits. It avoids floating point, which would round.
 pub fn seconds(time: Nanos) -> String {
     let (whole, rest) = (time.0 / 1_000_000_000, time.0 % 1_000_000_000);
     let text = format!("{whole}.{rest:09}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// How a run ended, in two words.
+/// Formats how a run ended: `exit 1`, `signal 9` or `timed out`.
 pub fn outcome(outcome: Outcome) -> String {
     match outcome {
         Outcome::Exited(status) => format!("exit {status}"),
@@ -72,7 +72,7 @@ pub fn outcome(outcome: Outcome) -> String {
     }
 }
 
-/// A text between quotes where it holds what would end its field, and what would move the cursor spelled out.
+/// Quotes a field if it contains separators, quotes, line breaks or outer spaces, and escapes control characters.
 pub fn quoted(text: &str) -> String {
     let text = harmless(text.to_owned());
     if text.contains([',', '"', '\n', '\r']) || text.starts_with(' ') || text.ends_with(' ') {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_end_a_field_is_quoted() {
+    fn fields_with_separators_are_quoted() {
         assert_eq!(quoted("sort f"), "sort f");
         assert_eq!(quoted("awk '{print $1,\"x\"}'"), "\"awk '{print $1,\"\"x\"\"}'\"");
         assert_eq!(quoted("a\nb"), "\"a\nb\"");

@@ -1,5 +1,5 @@
-//! A report as data: what it says, without how it looks. A feature builds one [`Document`] for each of its records, and
-//! [`terminal`](crate::terminal), [`markdown`](crate::markdown) and [`html`](crate::html) turn it into text.
+//! A report as data: its content without its appearance. A feature builds one [`Document`] for each of its records.
+//! [`terminal`](crate::terminal), [`markdown`](crate::markdown) and [`html`](crate::html) render it.
 
 use steady_model::{Host, Quota, Reading, Timestamp};
 
@@ -11,37 +11,38 @@ use crate::units::memory;
 
 pub use crate::sentence::{Emphasis, Sentence, Span};
 
-/// A whole report.
+/// A report: an answer, and sections with the details.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
-    /// What kind of report it is, above its answer: `Steadyhand: a command with limits`.
+    /// The kind of report, shown above the answer: `Steadyhand: a command with limits`.
     pub subject: String,
-    /// The answer to the question that was asked, and what qualifies it, a paragraph each.
+    /// The answer to the user's question and its qualifications, one paragraph each.
     pub answer: Vec<Sentence>,
-    /// What the answer rests on.
+    /// The facts, tables and charts that the answer is based on.
     pub sections: Vec<Section>,
-    /// Whether its text stands between the output of a command: then the answer follows the name of the program, and text and
-    /// Markdown have headings above tables and charts alone.
+    /// Whether the text appears among the output of a command. Then `steady: ` precedes the answer, and only tables and
+    /// charts have headings in text and Markdown.
     pub is_brief: bool,
 }
 
 /// A part of a document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section {
-    /// Its heading; none for sentences that belong to the whole document.
+    /// The heading, or none for sentences about the whole document.
     pub heading: Option<String>,
-    /// Which formats have it.
+    /// The formats that show the section.
     pub shown: Shown,
-    /// Whether it is for few readers: Markdown folds it away.
+    /// Whether only few readers need the section: Markdown collapses it.
     pub is_detail: bool,
-    /// Whether its tables have all of their rows, in every format: they are no list of which the top says most.
+    /// Whether every format shows all rows of its tables. Without it, long tables are cut, because their first rows
+    /// matter most.
     pub is_whole: bool,
-    /// What stands in it.
+    /// The content, from top to bottom.
     pub blocks: Vec<Block>,
 }
 
 impl Section {
-    /// A section that all formats have.
+    /// Returns a section that all formats show.
     pub fn new(heading: &str, blocks: Vec<Block>) -> Self {
         Section {
             heading: Some(heading.to_owned()),
@@ -52,117 +53,123 @@ impl Section {
         }
     }
 
-    /// Sentences that belong to the whole document, without a heading.
+    /// Returns a section without a heading, for sentences about the whole document.
     pub fn paragraphs(sentences: impl IntoIterator<Item = Sentence>) -> Self {
         Section { heading: None, ..Section::new("", sentences.into_iter().map(Block::Paragraph).collect()) }
     }
 
-    /// The section, in these formats alone.
+    /// Restricts the section to some formats.
     #[must_use]
     pub fn shown(self, shown: Shown) -> Self {
         Section { shown, ..self }
     }
 
-    /// The section, folded away where that can be.
+    /// Marks the section as a detail, which Markdown collapses.
     #[must_use]
     pub fn folded(self) -> Self {
         Section { is_detail: true, ..self }
     }
 
-    /// The section, its tables with all of their rows.
+    /// Makes all formats show every row of the section's tables.
     #[must_use]
     pub fn whole(self) -> Self {
         Section { is_whole: true, ..self }
     }
 
-    /// How many rows its tables have, in a format that has room for `most`.
+    /// Returns how many rows of a table to show, in a format that shows `most` of a usual table.
     pub(crate) fn rows(&self, most: usize) -> usize {
         if self.is_whole { usize::MAX } else { most }
     }
 
-    /// Whether all that stands in it is of one kind, and something is.
+    /// Returns whether the section has blocks, and all are of one kind.
     pub(crate) fn is_all(&self, kind: impl Fn(&Block) -> bool) -> bool {
         !self.blocks.is_empty() && self.blocks.iter().all(kind)
     }
 
-    /// Its heading as text and Markdown have it.
+    /// Returns the heading in text and Markdown. In a brief document, only sections with tables or charts have one.
     pub(crate) fn heading_in_text(&self, document: &Document) -> Option<&String> {
         let stands_out = |block: &Block| matches!(block, Block::Table(_) | Block::Chart(_));
         self.heading.as_ref().filter(|_| !document.is_brief || self.blocks.iter().any(stands_out))
     }
 }
 
-/// Which formats have a part of a document.
+/// The formats that show a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// All.
+    /// Text, Markdown and HTML.
     Everywhere,
-    /// Text for a terminal alone. The other formats have more room for the same thing.
+    /// Text only: the other formats show the same in more detail elsewhere.
     OnTerminal,
-    /// Markdown and pages. On a terminal it would stand next to the same thing.
+    /// Markdown and HTML: text shows the same in another section.
     OffTerminal,
-    /// Pages alone, which have room for the circumstances.
+    /// HTML only, which has room for the circumstances.
     OnPages,
 }
 
-/// A part of a section.
+/// One element of a section.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Block {
-    /// The words of a command, on one line. On a terminal they stand above the report already.
+    /// A command line. Text leaves it out, because the terminal already shows the command above the report.
     Command(String),
-    /// Labels and what belongs to them.
+    /// A list of labels with their texts.
     Facts(Vec<Fact>),
-    /// A paragraph.
+    /// Sentences that wrap as one paragraph.
     Paragraph(Sentence),
-    /// A table.
+    /// A table with typed cells.
     Table(Table),
-    /// A chart. Text has those of bars and columns, Markdown none.
+    /// A chart. Text shows charts of bars, columns and dots; Markdown shows none.
     Chart(Chart),
 }
 
-/// A label and what belongs to it.
+/// A label with its text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fact {
-    /// A noun or two: `CPU time`.
+    /// One or two nouns: `CPU time`.
     pub label: String,
-    /// What there is to say of it. A value that is absent is given with its reason.
+    /// The value, or the reason why it is not available.
     pub text: Sentence,
-    /// What explains it, for readers who do not know the label.
+    /// An explanation for readers who do not know the label.
     pub note: Option<String>,
 }
 
 impl Fact {
-    /// A label and its text.
+    /// Returns a fact with a plain text.
     pub fn new(label: &str, text: impl Into<String>) -> Self {
         Fact::emphasized(label, Emphasis::Plain, text)
     }
 
-    /// A label and a text that stands out.
+    /// Returns a fact whose text has an emphasis.
     pub fn emphasized(label: &str, emphasis: Emphasis, text: impl Into<String>) -> Self {
         Fact { label: label.to_owned(), text: vec![(emphasis, text.into())], note: None }
     }
 
-    /// The fact with an explanation below it.
+    /// Adds an explanation below the text.
     #[must_use]
     pub fn with_note(self, note: impl Into<String>) -> Self {
         Fact { note: Some(note.into()), ..self }
     }
 
-    /// A reading: its value in words, or why it is absent.
+    /// Returns a fact about a reading: its value as text, or the reason why it is not available.
     pub fn reading<T>(label: &str, reading: &Reading<T>, words: impl Fn(&T) -> String) -> Self {
-        Fact::new(label, reading.as_ref().map_or_else(|absent| format!("absent: {absent}"), words))
+        Fact::new(label, reading.as_ref().map_or_else(|absent| format!("not available: {absent}"), words))
     }
 }
 
-/// Where and when something was measured.
-pub fn origin(started: Timestamp, host: &Host, revision: &Reading<String>) -> Section {
-    let mut facts = vec![Fact::new("begun", timestamp::text(started))];
+/// Returns the sections on where and when something was measured: one line on terminals, all facts on pages.
+pub fn origin(started: Timestamp, host: &Host, revision: &Reading<String>) -> [Section; 2] {
+    let mut facts = vec![Fact::new("started", timestamp::text(started))];
     facts.extend(host_facts(host));
     facts.push(Fact::reading("git revision", revision, |revision| one_line(revision)));
-    Section::new("Where and when", vec![Block::Facts(facts)]).shown(Shown::OnPages)
+    let on = [&host.hostname, &host.cpu_model, &host.kernel].into_iter().flatten().map(|name| one_line(name));
+    let on = on.collect::<Vec<_>>().join(", ");
+    let line = format!("Started {}{}{on}.", timestamp::text(started), if on.is_empty() { "" } else { " on " });
+    [
+        Section::paragraphs([vec![(Emphasis::Plain, line)]]).shown(Shown::OnTerminal),
+        Section::new("Where and when", vec![Block::Facts(facts)]).shown(Shown::OnPages),
+    ]
 }
 
-/// The machine, its CPUs and the quota.
+/// Returns the facts about the machine: host name, kernel, CPUs, quota, memory and hypervisor.
 pub fn host_facts(host: &Host) -> Vec<Fact> {
     let quota =
         |quota: &Option<Quota>| quota.map_or_else(|| "none".to_owned(), |one| format!("{:.2} CPUs", one.cpus()));

@@ -1,39 +1,41 @@
-//! Relative changes in words: percent, or a factor where they are large.
+//! Relative changes as text: in percent, or as a factor if they are large.
 
-use steady_model::{Interval, Metric, Reading, Verdict};
+use steady_model::{FailIf, GateState, Interval, Metric, Reading, Verdict};
 
+use crate::document::{Emphasis, Sentence};
 use crate::units::{TIE, decimals, decimals_of, fixed};
 
-/// From this ratio on, and from its inverse, changes are written as factors.
+/// Changes from this ratio up, or from its inverse down, are written as factors.
 const FACTOR: f64 = 2.0;
 
-/// An effect that does not hold zero, ready to be put into a sentence.
+/// A change whose interval excludes zero, formatted for use in a sentence.
 pub struct Effect {
-    /// Whether it is more or less than the first.
+    /// Whether the command costs more than the reference command.
     pub more: bool,
-    /// The size: `38.2 %`, or the factor `3.2`.
+    /// The estimate: `38.2 %`, or the factor `3.2`.
     pub size: String,
-    /// The interval, without brackets: `37.9 to 38.5 %`, or `3.1 to 3.3`.
+    /// The confidence interval, without brackets: `37.9 to 38.5 %`, or `3.1 to 3.3`.
     pub range: String,
-    /// Whether the numbers are factors: this command's cost over the first's, or the inverse where it is less.
+    /// Whether the numbers are factors: this command's cost divided by the reference's, or the inverse if it costs
+    /// less.
     pub factor: bool,
 }
 
 impl Effect {
-    /// The effect of that size and interval, relative changes both: a factor from twice or half the cost on.
+    /// Formats a relative change and its interval. At least twice or at most half the cost becomes a factor.
     pub fn of(change: f64, interval: Interval) -> Self {
         let times = 1.0 + change;
         if !(0.0 < times && times <= 1.0 / FACTOR) {
-            return Effect::beside_first(change, interval);
+            return Effect::relative_to_first(change, interval);
         }
-        // What the first costs as a multiple of this command's cost. A change of -100 % has no such multiple.
+        // The reference's cost as a multiple of this command's cost. A change of -100 % has no such multiple.
         let inverse = |change: f64| if change > -1.0 { 1.0 / (1.0 + change) } else { f64::INFINITY };
         let range = Interval { low: inverse(interval.high), high: inverse(interval.low) };
         Effect { more: false, size: point(1.0 / times, range), range: between(range, ""), factor: true }
     }
 
-    /// The same, but always relative to the first command's cost: `68.8 % less`.
-    pub fn beside_first(change: f64, interval: Interval) -> Self {
+    /// Formats a relative change and its interval, always relative to the reference command's cost: `68.8 % less`.
+    pub fn relative_to_first(change: f64, interval: Interval) -> Self {
         if 1.0 + change >= FACTOR {
             let range = Interval { low: 1.0 + interval.low, high: 1.0 + interval.high };
             return Effect { more: true, size: point(1.0 + change, range), range: between(range, ""), factor: true };
@@ -49,7 +51,7 @@ impl Effect {
         Effect { more, size, range: between(range, &format!("{TIE}%")), factor: false }
     }
 
-    /// The size beside the first command's: `38.2 % more`, `3.2 times as much`, `3.1 % less`.
+    /// Returns the change relative to the reference command: `38.2 % more`, `3.2 times as much`, `3.1 % less`.
     pub fn relative(&self) -> String {
         match (self.factor, self.more) {
             (true, _) => format!("{}{TIE}times as much", self.size),
@@ -59,31 +61,44 @@ impl Effect {
     }
 }
 
-/// A verdict in a few words, with the size of the change where the interval agrees with the verdict: `5.8 % more`, `less`, `same`.
+/// Returns a verdict in a few words: `5.8 % more`, `less`, `same`. The size is included if its interval agrees with the
+/// verdict.
 pub fn verdict_in_words(verdict: Verdict, change: &Reading<f64>, interval: &Reading<Interval>) -> String {
     match (verdict, change, interval) {
         (Verdict::Same, ..) => "same".to_owned(),
         (Verdict::Undecided, ..) => "undecided".to_owned(),
         (Verdict::Slower, Ok(change), Ok(interval)) if *change > 0.0 && interval.low > 0.0 => {
-            Effect::beside_first(*change, *interval).relative()
+            Effect::relative_to_first(*change, *interval).relative()
         }
         (Verdict::Faster, Ok(change), Ok(interval)) if *change < 0.0 && interval.high < 0.0 => {
-            Effect::beside_first(*change, *interval).relative()
+            Effect::relative_to_first(*change, *interval).relative()
         }
         (Verdict::Slower, ..) => "more".to_owned(),
         (Verdict::Faster, ..) => "less".to_owned(),
     }
 }
 
-/// A change with its sign, and its interval: (`-0.1 %`, `-0.4 to 0.2 %`).
+/// Returns the sentence that says whether a condition of `--fail-if` holds. `of` names what it is about, after a blank,
+/// or is empty.
+pub fn condition(fail_if: FailIf, state: GateState, of: &str) -> Sentence {
+    let (emphasis, holds) = match state {
+        GateState::Holds => (Emphasis::More, "holds"),
+        GateState::DoesNotHold => (Emphasis::Same, "does not hold"),
+        GateState::Open => (Emphasis::Open, "is open: the data do not decide it"),
+    };
+    let plain = |text: String| (Emphasis::Plain, text);
+    vec![plain(format!("The condition {fail_if} ")), (emphasis, holds.to_owned()), plain(format!("{of}."))]
+}
+
+/// Returns a change with its sign, and its interval: (`-0.1 %`, `-0.4 to 0.2 %`).
 pub fn signed(change: f64, interval: Interval) -> (String, String) {
     let range = Interval { low: interval.low * 100.0, high: interval.high * 100.0 };
     (format!("{}{TIE}%", point(change * 100.0, range)), between(range, &format!("{TIE}%")))
 }
 
-/// The same beside a verdict. A size that comes from some of the pairs only may have the other sign: then the interval
-/// stands alone, for `less: 66 %` reads as 66 % less.
-pub fn signed_beside(verdict: Verdict, change: f64, interval: Interval) -> String {
+/// Returns a change and its interval to print next to a verdict. A change estimated from a part of the pairs can
+/// contradict the verdict. It is then left out, because a reader would take `less: 66 %` for 66 % less.
+pub fn signed_with_verdict(verdict: Verdict, change: f64, interval: Interval) -> String {
     let (size, range) = signed(change, interval);
     let contradicts = match verdict {
         Verdict::Slower => change < 0.0,
@@ -93,7 +108,7 @@ pub fn signed_beside(verdict: Verdict, change: f64, interval: Interval) -> Strin
     if contradicts { range } else { format!("{size} ({range})") }
 }
 
-/// An interval in words, its unit once: `37.9 to 38.5 %`.
+/// Returns an interval with its unit once: `37.9 to 38.5 %`. An infinite end becomes `or more` or `or less`.
 pub fn between(range: Interval, unit: &str) -> String {
     let decimals = digits(range);
     match (range.low.is_finite(), range.high.is_finite()) {
@@ -104,12 +119,12 @@ pub fn between(range: Interval, unit: &str) -> String {
     }
 }
 
-/// The estimate with the digits that its interval supports.
+/// Formats an estimate with the digits that its interval supports.
 fn point(value: f64, range: Interval) -> String {
     fixed(value, if range.half_width().is_finite() { digits(range) } else { decimals_of(value, 2) })
 }
 
-/// The decimals that an interval supports; enough of them that an end beside zero does not round to it.
+/// Returns the decimals that an interval supports, and enough of them that a non-zero end does not round to zero.
 fn digits(range: Interval) -> usize {
     let half = range.half_width();
     if !half.is_finite() {
@@ -125,11 +140,11 @@ fn digits(range: Interval) -> usize {
     if excludes_zero && (vanishes(range.low) || vanishes(range.high)) { enough + 1 } else { enough }
 }
 
-/// What a metric measures: `CPU time`.
+/// Returns what a metric measures: `CPU time`.
 pub fn noun(metric: Metric) -> &'static str {
     match metric {
         Metric::Cpu => "CPU time",
-        Metric::Elapsed => "time without queueing",
+        Metric::Elapsed => "elapsed time",
         Metric::Wall => "wall time",
         Metric::Memory => "peak memory",
         Metric::Instructions => "instructions",
@@ -141,12 +156,12 @@ mod tests {
     use super::*;
 
     fn plain(change: f64, low: f64, high: f64) -> (String, String) {
-        let effect = Effect::beside_first(change, Interval { low, high });
+        let effect = Effect::relative_to_first(change, Interval { low, high });
         (effect.relative().replace(TIE, " "), effect.range.replace(TIE, " "))
     }
 
     #[test]
-    fn effects_read_as_spoken() {
+    fn effects_are_percentages_or_factors() {
         assert_eq!(plain(0.382, 0.379, 0.385), ("38.2 % more".into(), "37.9 to 38.5 %".into()));
         assert_eq!(plain(-0.031, -0.033, -0.029), ("3.10 % less".into(), "2.90 to 3.30 %".into()));
         assert_eq!(plain(2.2, 2.16, 2.24), ("3.20 times as much".into(), "3.16 to 3.24".into()));
@@ -157,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_beside_zero_does_not_become_zero() {
+    fn an_end_near_zero_does_not_round_to_zero() {
         assert_eq!(plain(0.004, 0.0004, 0.008), ("0.40 % more".into(), "0.04 to 0.80 %".into()));
     }
 }

@@ -1,12 +1,12 @@
-//! Letters: how many columns a text takes, and texts of others on one line.
+//! Text helpers: display width, shortening, escaping of control characters, counts.
 
-/// A text at the start of a sentence or a line.
+/// Returns the text with its first letter in upper case.
 pub fn capital(text: &str) -> String {
     let mut rest = text.chars();
     rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
 }
 
-/// `name` on one line: what would move the cursor is spelled out.
+/// Returns `name` on one line, with control and direction characters escaped.
 pub fn one_line(name: &str) -> String {
     let mut line = String::with_capacity(name.len());
     for letter in name.chars() {
@@ -19,14 +19,14 @@ pub fn one_line(name: &str) -> String {
     line
 }
 
-/// Whether a letter would end the line, move the cursor, change the terminal or turn the direction of what follows.
+/// Returns whether a letter could end the line, move the cursor, change the terminal or reverse the text direction.
 pub fn misleads(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// `text` with its lines and tabs, and what else would move the cursor spelled out: the last step of outputs that are not
-/// made of lines that are already harmless.
+/// Escapes the letters of `text` that could move the cursor, except line feeds and tabs. This is the last step for
+/// outputs whose parts were not escaped one by one.
 pub fn harmless(text: String) -> String {
     let kept = |letter: char| matches!(letter, '\n' | '\t') || !misleads(letter);
     if text.chars().all(kept) {
@@ -39,12 +39,12 @@ pub fn harmless(text: String) -> String {
     out
 }
 
-/// How many columns `text` takes.
+/// Returns how many terminal columns `text` occupies.
 pub fn width(text: &str) -> usize {
     unicode_width::UnicodeWidthStr::width(text)
 }
 
-/// `text` in at most `columns`, cut in the middle: names differ at their ends.
+/// Shortens `text` to at most `columns`. It removes the middle, because names usually differ at their ends.
 pub fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -63,7 +63,7 @@ pub fn cut(text: &str, columns: usize) -> String {
     head.into_iter().chain(['…']).chain(tail.into_iter().rev()).collect()
 }
 
-/// A number and the singular or plural of what is counted: `1 pair`, `2 pairs`.
+/// Formats a number with the singular or plural of what it counts: `1 pair`, `2 pairs`.
 pub fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number}\u{a0}{}", if number == 1 { one } else { many })
 }

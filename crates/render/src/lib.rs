@@ -1,5 +1,5 @@
-//! Documents as text for a terminal, Markdown, HTML and CSV, and records as JSON. Knows no feature by name. Pure functions:
-//! no files, no clock, no environment.
+//! Renders documents as text for a terminal, Markdown, HTML and CSV, and records as JSON. Pure functions without files,
+//! clocks or environment. The crate names no feature.
 #![forbid(unsafe_code)]
 
 mod ascii;

@@ -1,16 +1,16 @@
-//! Documents as GitHub's Markdown. Texts of others stay what they are, whatever letters they hold.
+//! Documents as GitHub-flavoured Markdown. Texts of users are escaped, so that they read as written.
 
 use crate::document::{Block, Document, Emphasis, Fact, Section, Shown, Span};
 use crate::letters::harmless;
 use crate::table::{Align, Column, Table};
 
-/// Rows that a table has at most, unless it is shown whole.
+/// The maximum rows of a table, unless its section is shown whole.
 const ROWS: usize = 50;
 
-/// A document: its answer, then what it rests on, each section under its heading.
+/// Returns a document: its answer, then each section below its heading.
 pub fn text(document: &Document) -> String {
     let mut out = document.answer.iter().map(|one| sentence(one) + "\n").collect::<Vec<_>>().join("\n");
-    // It has no drawings, and no headings above nothing.
+    // Markdown shows no charts, and a section of charts only would be a heading above nothing.
     let is_drawn = |section: &Section| section.is_all(|block| matches!(block, Block::Chart(_)));
     let shown =
         document.sections.iter().filter(|section| matches!(section.shown, Shown::Everywhere | Shown::OffTerminal));
@@ -42,7 +42,7 @@ fn block(block: &Block, most: usize, out: &mut String) {
             out.push_str(&format!("{}\n", sentence(spans)));
         }
         Block::Table(table) => {
-            // Below other text it would be taken for more of that.
+            // Without an empty line, Markdown would read the table as part of the paragraph above.
             if !out.is_empty() {
                 blank(out);
             }
@@ -66,20 +66,20 @@ fn rows(table: &Table, most: usize, out: &mut String) {
     }
 }
 
-/// Ends a paragraph.
+/// Ends a paragraph with an empty line.
 fn blank(out: &mut String) {
     if !out.ends_with("\n\n") {
         out.push('\n');
     }
 }
 
-/// A fact as an item of a list.
+/// Returns a fact as an item of a list.
 fn item(fact: &Fact) -> String {
     let note = fact.note.as_ref().map_or_else(String::new, |note| format!(" — {}", plain(note)));
     format!("- {}: {}{note}\n", plain(&fact.label), sentence(&fact.text))
 }
 
-/// A sentence, what it claims in bold.
+/// Returns a sentence with its emphasized parts in bold.
 pub fn sentence(spans: &[Span]) -> String {
     let piece = |(emphasis, text): &Span| match emphasis {
         Emphasis::Plain => plain(text),
@@ -89,13 +89,13 @@ pub fn sentence(spans: &[Span]) -> String {
     spans.iter().map(piece).collect()
 }
 
-/// A text that reads as it is written, on one line, in a paragraph or in the cell of a table.
+/// Escapes a text so that it reads as written, on one line, in a paragraph or in a cell of a table.
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
             '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' | '&' => out.extend(['\\', letter]),
-            // Otherwise a person, a team or an issue of that name would be told of it.
+            // Otherwise GitHub would notify a person or team of that name, or link an issue.
             '@' | '#' => out.extend([&letter.to_string(), "<!-- -->"]),
             _ if letter.is_control() => out.push(' '),
             _ => out.push(letter),
@@ -104,9 +104,9 @@ pub fn plain(text: &str) -> String {
     harmless(out)
 }
 
-/// A text as code, in a paragraph or in the cell of a table.
+/// Returns a text as inline code, for a paragraph or a cell of a table.
 pub fn code(text: &str) -> String {
-    // Between backticks a pipe ends the cell of a table, and nothing can escape a backtick.
+    // Between backticks, a pipe ends the cell of a table and a backtick cannot be escaped.
     if text.is_empty() || text.contains(['`', '|', '\\']) || text.starts_with(' ') || text.ends_with(' ') {
         let letter = |letter: char| match letter {
             _ if letter.is_control() => " ".to_owned(),
@@ -124,10 +124,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sections_have_headings_where_they_are_wanted() {
+    fn sections_have_headings_if_text_needs_them() {
         let facts = "- one: 1 s\n- two\\_2: **noisy** — because of  others\n";
         let table = "| lock | median wait | at |\n| --- | ---: | --- |\n| L1 mutex | 1234 s | – |\n\
-                     | L2 | \\[1\\] | – |\n| L3 | \\[1\\] | – |\n\n\\[1\\]\u{a0}absent: nobody\\\\u{1b} looked\n";
+                     | L2 | \\[1\\] | – |\n| L3 | \\[1\\] | – |\n\n\\[1\\]\u{a0}not measured: not\\\\u{1b} sampled\n";
         let last = format!("<details><summary>Locks</summary>\n\n{table}\n</details>\n\nFirst.\n\nLast.\n");
         let document = crate::document::sample();
         assert_eq!(text(&document), format!("**It is so.**\n\n### Facts\n\n{facts}\n{last}"));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_stay_what_they_are() {
+    fn escaped_texts_read_as_written() {
         assert_eq!(plain("a|b `c` <i> *d*"), "a\\|b \\`c\\` \\<i\\> \\*d\\*");
         assert_eq!(plain("@team #12"), "@<!-- -->team #<!-- -->12");
         assert_eq!(code("sort f"), "`sort f`");

@@ -1,57 +1,57 @@
-//! Axes: which values they show, where those lie, and what stands beside their ticks.
+//! Axes: the values they show, the positions of values, and the labels of ticks.
 
 use steady_model::Metric;
 
 use crate::units::{TIE, count, decimals_of, fixed, memory, short, time, time_unit};
 
-/// What an axis counts.
+/// The quantity of an axis, which decides its ticks and their unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Natural logarithms of ratios, written as relative changes, or as factors where they are large.
+    /// Natural logarithms of ratios, labelled as relative changes, or as factors if they are large.
     Change,
-    /// Seconds that pass.
+    /// Points in time, in seconds.
     Clock,
-    /// The cost of a run.
+    /// The cost of a run, in the unit of the metric.
     Cost(Metric),
-    /// Shares of one.
+    /// Shares from 0 to 1, labelled in percent.
     Share,
-    /// Numbers, whose unit stands elsewhere.
+    /// Numbers whose unit is given elsewhere.
     Number,
-    /// Natural logarithms of numbers, so that equal factors lie equally far apart.
+    /// Natural logarithms of numbers: equal factors have equal distances. Labels are the numbers.
     LogNumber,
-    /// How often something happened.
+    /// Numbers of events, in integers.
     Count,
-    /// Numbers above zero, equal factors at equal distances.
+    /// Positive numbers on a logarithmic axis: equal factors have equal distances.
     Factors,
 }
 
-/// A range of values, shown from 0 to 1.
+/// A range of values, mapped to positions from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
-    /// What it counts.
+    /// The quantity that the axis shows.
     pub kind: Kind,
-    /// The value at its beginning.
+    /// The value at position 0.
     pub low: f64,
-    /// The value at its end, which is greater.
+    /// The value at position 1, greater than `low`.
     pub high: f64,
 }
 
-/// Where a value lies.
+/// The position of a value on an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Place {
-    /// Before the beginning, or it is no number.
+    /// Before the low end, or not a number.
     Below,
-    /// From 0 (the low end) to 1.
+    /// On the axis, from 0 (the low end) to 1 (the high end).
     At(f64),
-    /// Behind the end.
+    /// Beyond the high end.
     Above,
 }
 
-/// From this distance between the ends on, changes are told as factors: from half to twice.
+/// Ranges of at least this length, in natural logarithms, have factors as labels: from half to twice.
 const FACTORS: f64 = 1.4;
 
 impl Scale {
-    /// An axis over these values; one of no width is given some.
+    /// Returns an axis over these values. A range that is empty or not finite is replaced by a valid one.
     pub fn new(kind: Kind, low: f64, high: f64) -> Self {
         let is_long = low.is_finite() && high.is_finite() && high > low;
         if is_long && (kind != Kind::Factors || low > 0.0) {
@@ -66,13 +66,13 @@ impl Scale {
         Scale { kind, low: middle - half, high: middle + half }
     }
 
-    /// The same with a little room at both ends.
+    /// Adds a margin of 6 % at both ends.
     pub fn padded(self) -> Self {
         let room = (self.high - self.low) * 0.06;
         Scale { low: self.low - room, high: self.high + room, ..self }
     }
 
-    /// Where `value` lies.
+    /// Returns the position of `value`.
     pub fn place(&self, value: f64) -> Place {
         let at = |value: f64| if self.kind == Kind::Factors { value.ln() } else { value };
         match (at(value) - at(self.low)) / (at(self.high) - at(self.low)) {
@@ -83,7 +83,7 @@ impl Scale {
         }
     }
 
-    /// The same, kept inside.
+    /// Returns the position of `value`, limited to the range from 0 to 1.
     pub fn clamped(&self, value: f64) -> f64 {
         match self.place(value) {
             Place::Below => 0.0,
@@ -92,8 +92,8 @@ impl Scale {
         }
     }
 
-    /// A value in words.
-    pub fn told(&self, value: f64) -> String {
+    /// Returns a value with its unit.
+    pub fn label(&self, value: f64) -> String {
         match self.kind {
             Kind::Change if value.abs() >= FACTORS => {
                 let factor = value.exp();
@@ -112,7 +112,7 @@ impl Scale {
         }
     }
 
-    /// Some five ticks: where they lie, from 0 to 1, and their labels.
+    /// Returns about five ticks: their positions from 0 to 1, and their labels.
     pub fn ticks(&self) -> Vec<(f64, String)> {
         let ticks = match self.kind {
             Kind::Change if self.high - self.low >= FACTORS => {
@@ -149,7 +149,7 @@ impl Scale {
     }
 }
 
-/// The unit of an axis of time that passes, and its length in seconds.
+/// Returns the unit for points in time, and its length in seconds.
 fn clock_unit(high: f64) -> (&'static str, f64) {
     match high {
         _ if high >= 10_800.0 => ("h", 3600.0),
@@ -159,7 +159,7 @@ fn clock_unit(high: f64) -> (&'static str, f64) {
     }
 }
 
-/// The unit of a cost, and its size.
+/// Returns the unit of a cost, and its size in the metric's base unit.
 fn cost_unit(metric: Metric, high: f64) -> (&'static str, f64) {
     match metric {
         Metric::Cpu | Metric::Elapsed | Metric::Wall => {
@@ -179,7 +179,7 @@ fn cost_unit(metric: Metric, high: f64) -> (&'static str, f64) {
     }
 }
 
-/// Ticks at round multiples of a unit.
+/// Returns ticks at round multiples of a unit.
 fn scaled(low: f64, high: f64, unit: (&str, f64)) -> Vec<(f64, String)> {
     let (unit, size) = unit;
     let label = |value: f64, decimals| format!("{}{TIE}{unit}", fixed(value, decimals));
@@ -187,7 +187,7 @@ fn scaled(low: f64, high: f64, unit: (&str, f64)) -> Vec<(f64, String)> {
     ticks.into_iter().map(|(value, label)| (value * size, label)).collect()
 }
 
-/// Round numbers from `low` to `high`, four to eight of them, and the decimals that tell them apart.
+/// Returns four to eight round numbers from `low` to `high`, and the decimals that distinguish them.
 fn round_steps(low: f64, high: f64) -> (Vec<f64>, usize) {
     let rough = (high - low) / 5.0;
     if !(rough.is_finite() && rough > 0.0) {
@@ -203,13 +203,13 @@ fn round_steps(low: f64, high: f64) -> (Vec<f64>, usize) {
     ((0..=count).map(|index| (first + index as f64) * step).collect(), decimals)
 }
 
-/// Numbers with their labels.
+/// Pairs each number with its label.
 fn labelled(steps: &(Vec<f64>, usize), label: impl Fn(f64, usize) -> String) -> Vec<(f64, String)> {
     let (values, decimals) = steps;
     values.iter().map(|value| (*value, label(*value, *decimals))).collect()
 }
 
-/// Ticks at powers of two, or of four, eight and so on where those are too many.
+/// Returns ticks at powers of two. If there would be too many, they are powers of 4, 8 and so on.
 fn powers(low: f64, high: f64) -> Vec<(f64, String)> {
     const MOST: f64 = 7.0;
     let (first, last) = (low.log2().ceil(), high.log2().floor());
@@ -218,7 +218,7 @@ fn powers(low: f64, high: f64) -> Vec<(f64, String)> {
     (0..=count).map(|index| (first + index as f64 * step).exp2()).map(|value| (value, short(value))).collect()
 }
 
-/// Ticks at round factors; the values are their logarithms.
+/// Returns ticks at round factors; the values are their natural logarithms.
 fn factors(low: f64, high: f64, label: impl Fn(f64) -> String) -> Vec<(f64, String)> {
     let decades = |steps: &[f64]| -> Vec<f64> {
         let each = |power: i32| steps.iter().map(move |step| step * 10f64.powi(power)).collect::<Vec<_>>();
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn any_values_make_an_axis() {
+    fn any_range_makes_a_valid_axis() {
         for (low, high) in [(f64::NAN, 1.0), (1.0, 1.0), (f64::NEG_INFINITY, f64::INFINITY), (2.0, 1.0)] {
             for kind in [Kind::Change, Kind::Number, Kind::Count, Kind::Factors] {
                 let scale = Scale::new(kind, low, high);

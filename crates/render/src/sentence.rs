@@ -1,26 +1,26 @@
-//! Text in pieces that may stand out.
+//! Text in pieces with an emphasis.
 
-/// What a piece of text is, for its look. Nothing is expressed by the look alone.
+/// The role of a piece of text, which decides its look. No information is in the look alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Emphasis {
-    /// The bulk.
+    /// Normal text without emphasis.
     Plain,
-    /// A heading, or a claim that is no verdict.
+    /// A heading, or a claim that is not a verdict.
     Heading,
-    /// The verdict is that it costs less.
+    /// The verdict that a command costs less.
     Less,
-    /// The verdict is that it costs more.
+    /// The verdict that a command costs more.
     More,
-    /// The verdict is that it costs the same.
+    /// The verdict that commands cost the same.
     Same,
-    /// There is no verdict, or something to beware of.
+    /// An open verdict, or a warning.
     Open,
     /// The words of a command, a name or a path.
     Code,
 }
 
-/// A piece of text and what it is.
+/// A piece of text with its role.
 pub type Span = (Emphasis, String);
 
-/// A sentence, or several, in spans.
+/// One or more sentences, in pieces.
 pub type Sentence = Vec<Span>;

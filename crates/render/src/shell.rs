@@ -1,10 +1,10 @@
-//! Command lines as people type them.
+//! Command lines, quoted for a shell.
 
 use steady_model::Nanos;
 
 use crate::letters::misleads;
 
-/// Words on one line, those quoted that a shell would read otherwise.
+/// Returns words on one line, quoted if a shell would read them differently.
 pub fn line(words: &[String]) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-+=:,./%".contains(letter);
     let quoted = |word: &String| match !word.is_empty() && word.chars().all(plain) {
@@ -15,24 +15,24 @@ pub fn line(words: &[String]) -> String {
     words.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a letter can be shown as it is: on a terminal it is no order, and it does not turn what follows.
+/// Returns whether a letter can be printed as it is: it neither controls the terminal nor reverses the text direction.
 pub fn printable(letter: char) -> bool {
     matches!(letter, '\n' | '\t') || !misleads(letter)
 }
 
-/// A word with letters that cannot be shown, as Bash, Zsh and others read it back.
+/// Returns a word that has unprintable letters in the `$'...'` form, which Bash, Zsh and others read.
 fn spelled_out(word: &str) -> String {
     let letter = |letter: char| match letter {
         '\'' | '\\' => format!("\\{letter}"),
         _ if printable(letter) => letter.to_string(),
-        // Three digits and four: what follows is not read as one more.
+        // Fixed lengths of three and four digits, because a following digit must not become part of the escape.
         _ if letter.is_ascii() => format!("\\{:03o}", u32::from(letter)),
         _ => format!("\\u{:04x}", u32::from(letter)),
     };
     format!("$'{}'", word.chars().map(letter).collect::<String>())
 }
 
-/// A time as the options read it: only whole numbers take a unit.
+/// Formats a time for use as an option's value: only whole numbers of seconds have a unit.
 pub fn seconds(time: Nanos) -> String {
     let unit = if time.0.is_multiple_of(1_000_000_000) { "s" } else { "" };
     format!("{}{unit}", time.seconds())
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_quoted_where_a_shell_would_read_them_otherwise() {
+    fn words_are_quoted_if_a_shell_would_read_them_differently() {
         let words = |words: &[&str]| line(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
         assert_eq!(words(&["gzip", "-9", "a|b", ""]), "gzip -9 'a|b' ''");
         assert_eq!(words(&["\u{1b}"]), "$'\\033'");

@@ -1,24 +1,24 @@
-//! A chart as a drawing by itself, for a text or a slide: an SVG that needs nothing besides itself.
+//! A chart as a self-contained SVG file, for documents and slides.
 
 use maud::{Markup, PreEscaped, html};
 
-use crate::chart::{Axis, Chart, Look, Marks, Series};
+use crate::chart::{Axis, Chart, Marks, Series};
 use crate::letters::{harmless, width};
 
-/// The drawing, and what of it stands around the axes.
+/// The size of the drawing and its margins around the axes, in pixels.
 const WIDTH: f64 = 800.0;
 const HEIGHT: f64 = 460.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 64.0;
 const BOTTOM: f64 = 72.0;
-/// The width of a letter, nearly.
+/// The approximate width of a letter, in pixels.
 const LETTER: f64 = 7.5;
-/// The height of a line of the note.
+/// The height of a line of the note, in pixels.
 const LINE: f64 = 17.0;
-/// Half of what a bar takes of its row.
+/// Half of the height of a bar, as a share of its row.
 const HALF: f64 = 0.38;
 
-/// Light, and dark where that is preferred.
+/// Colours and fonts, light or dark as the viewer prefers.
 const STYLE: &str = "
 svg { background: #ffffff; } text { font: 14px system-ui, sans-serif; fill: #1c2126; } .quiet { fill: #565f69; }
 .grid { color: #e9ecef; stroke-width: 1; } path { stroke: currentColor; stroke-width: 2; fill: none; }
@@ -29,7 +29,7 @@ svg { background: #14171a; } text { fill: #e7eaed; } .quiet { fill: #a3adb8; } .
 .first { color: #6aa9f4; } .second { color: #f3955a; } .third { color: #6cc492; } .rest { color: #a3adb8; } }
 ";
 
-/// A chart under its label, with its axes, its key and its note. One without series has its label alone.
+/// Returns a chart with its label, axes, key and note. A chart without series has its label only.
 pub fn text(chart: &Chart) -> String {
     let drawing = html! {
         svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } width=(WIDTH) height=(HEIGHT) role="img" {
@@ -42,7 +42,7 @@ pub fn text(chart: &Chart) -> String {
     harmless(drawing.into_string()) + "\n"
 }
 
-/// A chart on a drawing with room for its labels at the left.
+/// A chart, and the left margin that its labels need.
 struct Drawing<'a> {
     chart: &'a Chart,
     left: f64,
@@ -76,7 +76,7 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// The note in lines that fit.
+    /// Returns the note in lines that fit.
     fn note(&self) -> Vec<String> {
         let room = ((WIDTH - RIGHT - self.left) / LETTER) as usize;
         let mut lines: Vec<String> = Vec::new();
@@ -89,14 +89,14 @@ impl<'a> Drawing<'a> {
         lines
     }
 
-    /// The names of the series beside samples of their marks.
+    /// Returns the names of the series next to samples of their marks.
     fn key(&self) -> Markup {
         let mut at = self.left;
         html! {
             @for series in &self.chart.series {
                 @if let Some(name) = &series.name {
                     @if matches!(series.marks, Marks::Bars(_) | Marks::Columns(_) | Marks::Squares(_)) {
-                        rect class=(class(series.look)) x=(at) y="40" width="28" height="12" {}
+                        rect class=(series.look.class()) x=(at) y="40" width="28" height="12" {}
                     } @else {
                         @let sample = if matches!(series.marks, Marks::Dots(_)) { "m14 0h0" } else { "h28" };
                         path class=(path_class(series)) d={ "M" (at) " 46" (sample) } {}
@@ -123,7 +123,7 @@ impl<'a> Drawing<'a> {
                         @let (x, y) = (one.column as f64, one.row as f64);
                         @let left = self.across(self.chart.x.across(x - 0.5));
                         @let (top, bottom) = (down(self.chart.y.up(y - 0.5)), down(self.chart.y.up(y + 0.5)));
-                        rect class=(class(series.look)) x=(left) y=(top)
+                        rect class=(series.look.class()) x=(left) y=(top)
                             width=(round(self.across(self.chart.x.across(x + 0.5)) - left)) height=(round(bottom - top))
                             fill-opacity=(format!("{:.2}", one.share)) {
                             @if !one.text.is_empty() { title { (one.text) } }
@@ -140,7 +140,7 @@ impl<'a> Drawing<'a> {
                     @for bin in bins.iter().filter(|bin| bin.height > 0.0) {
                         @let (from, to) = (self.across(self.chart.x.across(bin.from)), self.across(self.chart.x.across(bin.to)));
                         @let top = down(self.chart.y.up(bin.height));
-                        rect class=(class(series.look)) x=(from) y=(top) width=(round(to - from))
+                        rect class=(series.look.class()) x=(from) y=(top) width=(round(to - from))
                             height=(round(down(0.0) - top)) {}
                     }
                 };
@@ -150,7 +150,7 @@ impl<'a> Drawing<'a> {
                     @for bar in bars {
                         @let (from, to) = (self.across(self.chart.x.across(bar.from)), self.across(self.chart.x.across(bar.to)));
                         @let (top, bottom) = (self.chart.y.up(bar.row as f64 - HALF), self.chart.y.up(bar.row as f64 + HALF));
-                        rect class=(class(series.look)) x=(from) y=(down(top)) width=(round(to - from))
+                        rect class=(series.look.class()) x=(from) y=(down(top)) width=(round(to - from))
                             height=(round(down(bottom) - down(top))) { title { (bar.text) } }
                     }
                 };
@@ -160,45 +160,37 @@ impl<'a> Drawing<'a> {
         html! { @if !path.is_empty() { path class=(path_class(series)) d=(path) {} } }
     }
 
-    /// Where a share of the axis from left to right lies.
+    /// Returns the horizontal pixel of a position from 0 (left) to 1 (right).
     fn across(&self, share: f64) -> f64 {
         round(self.left + share * (WIDTH - RIGHT - self.left))
     }
 }
 
-/// Where a share of the axis from the bottom to the top lies.
+/// Returns the vertical pixel of a position from 0 (bottom) to 1 (top).
 fn down(share: f64) -> f64 {
     round(TOP + (1.0 - share) * (HEIGHT - TOP - BOTTOM))
 }
 
-/// To a tenth of a pixel.
+/// Rounds to a tenth of a pixel.
 fn round(place: f64) -> f64 {
     (place * 10.0).round() / 10.0
 }
 
 fn path_class(series: &Series) -> String {
     let dots = if matches!(series.marks, Marks::Dots(_)) { "dots " } else { "" };
-    format!("{dots}{}", class(series.look))
-}
-
-fn class(look: Look) -> &'static str {
-    match look {
-        Look::First => "first",
-        Look::Second => "second",
-        Look::Third => "third",
-        Look::Rest => "rest",
-    }
+    format!("{dots}{}", series.look.class())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chart::Look;
     use crate::chart::{Whisker, sample};
 
     #[test]
-    fn bars_stand_in_their_rows_with_a_key() {
+    fn bars_are_in_their_rows_and_have_a_key() {
         let drawing = text(&sample());
-        // "another" is 7 letters wide, so that the axis begins at 72.5.
+        // The label "another" has 7 letters, and the axis therefore begins at 7 × 7.5 + 20 = 72.5, rounded to 73.
         let bar =
             "<rect class=\"rest\" x=\"248.8\" y=\"83.4\" width=\"351.5\" height=\"123.2\"><title>2 s</title></rect>";
         assert!(drawing.contains(bar), "{drawing}");
@@ -207,9 +199,9 @@ mod tests {
     }
 
     #[test]
-    fn dots_lie_on_their_line() {
+    fn dots_are_on_their_line() {
         let drawing = text(&crate::chart::dots());
-        // A third of the way from 28 to 776: twice is a third of eight times.
+        // A third of the way from 28 to 776: on a logarithmic axis, 2 is at a third of the way from 1 to 8.
         for path in [
             "class=\"rest\" d=\"M277.3 64V388\"",
             "d=\"M28 64L277.3 226L776 388\"",
@@ -220,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_lie_between_the_axes() {
+    fn lines_are_between_the_axes() {
         let (x, y) = (sample().y, sample().x);
         let series = |marks| Series { name: None, look: Look::First, marks };
         let whiskers = Marks::Intervals(vec![Whisker { x: 1.0, low: 1.0, high: 3.0 }]);

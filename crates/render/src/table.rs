@@ -1,49 +1,49 @@
-//! Tables as data: columns of typed cells. Each format shows as many rows as it has room for.
+//! Tables as data: columns of typed cells. Each format decides how many rows it shows.
 
 use steady_model::Reading;
 
 use crate::letters::{count, one_line};
 use crate::sentence::Emphasis;
 
-/// Columns beside one another; the first names the rows.
+/// Columns of equal length. The first column names the rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// What it lists, for those who do not see the page: `Locks`.
+    /// What the table lists, for screen readers: `Locks`.
     pub label: String,
-    /// What one row is and what several are: `("lock", "locks")`.
+    /// The singular and plural of what a row is: `("lock", "locks")`.
     pub rows: (&'static str, &'static str),
-    /// The columns, each with a cell for every row.
+    /// The columns, from left to right.
     pub columns: Vec<Column>,
 }
 
-/// A column: its head, and a cell for each row.
+/// A column: its heading, and a cell for each row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// The words at its head. On a terminal they may be broken into lines.
+    /// The heading. On a terminal it may be broken into lines.
     pub head: String,
-    /// What its cells are.
+    /// The type of its cells.
     pub align: Align,
-    /// A cell for each row.
+    /// The cells, from top to bottom.
     pub cells: Vec<Cell>,
 }
 
-/// What the cells of a column are, and so at which side they stand.
+/// The type of a column's cells, which decides their alignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// Words, at the left. Where a table is too wide, they are broken into lines.
+    /// Words, left-aligned. If a table is too wide, they are broken into lines.
     Words,
-    /// Numbers, at the right, always on one line.
+    /// Numbers, right-aligned and never broken.
     Numbers,
 }
 
-/// What stands in a row below a head.
+/// The content of one cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
     /// Words, or a number with its unit.
     Text(Emphasis, String),
-    /// A reading that is absent, and why. The reason stands below the table.
+    /// A reading that is not available, with the reason. The reason is printed below the table.
     Absent(String),
-    /// There is nothing to read: a dash.
+    /// The row has no such value. The cell shows a dash.
     Nothing,
 }
 
@@ -60,7 +60,7 @@ impl From<&str> for Cell {
 }
 
 impl Cell {
-    /// A reading: its value in words, or why it is absent.
+    /// Returns a cell for a reading: its value as text, or the reason why it is not available.
     pub fn reading<T>(reading: &Reading<T>, words: impl Fn(&T) -> String) -> Self {
         match reading {
             Ok(value) => words(value).into(),
@@ -70,7 +70,7 @@ impl Cell {
 }
 
 impl Column {
-    /// A column of words: one of each item.
+    /// Returns a column of words, with a cell for each item.
     pub fn words<T, C: Into<Cell>>(head: &str, items: &[T], cell: impl Fn(&T) -> C) -> Self {
         Column {
             head: head.to_owned(),
@@ -79,24 +79,24 @@ impl Column {
         }
     }
 
-    /// A column of numbers: one of each item.
+    /// Returns a column of numbers, with a cell for each item.
     pub fn numbers<T, C: Into<Cell>>(head: &str, items: &[T], cell: impl Fn(&T) -> C) -> Self {
         Column { align: Align::Numbers, ..Column::words(head, items, cell) }
     }
 }
 
 impl Table {
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.columns.first().map_or(0, |column| column.cells.len())
     }
 
-    /// Whether there are none.
+    /// Returns whether the table has no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The first `most` rows with the reasons of what is absent there, and what to say of the others.
+    /// Returns a view of the first `most` rows, with the reasons of the readings that are not available in them.
     pub(crate) fn shown(&self, most: usize) -> Shown<'_> {
         let rows = self.len().min(most);
         let mut reasons: Vec<&str> = Vec::new();
@@ -111,17 +111,18 @@ impl Table {
     }
 }
 
-/// The rows that a format has room for.
+/// The rows of a table that a format shows.
 pub(crate) struct Shown<'a> {
     pub(crate) table: &'a Table,
-    /// How many rows are shown.
+    /// The number of rows shown.
     pub(crate) rows: usize,
-    /// Why readings are absent, each reason once.
+    /// The reasons of readings that are not available, each once, in the order of their marks.
     reasons: Vec<&'a str>,
 }
 
 impl Shown<'_> {
-    /// A cell as text and with its emphasis; an absent one as the mark of its reason.
+    /// Returns the text and emphasis of a cell. A reading that is not available has the mark of its reason, such as
+    /// `[1]`.
     pub(crate) fn cell(&self, column: &Column, row: usize) -> (Emphasis, String) {
         match column.cells.get(row) {
             Some(Cell::Text(emphasis, text)) => (*emphasis, one_line(text)),
@@ -133,15 +134,16 @@ impl Shown<'_> {
         }
     }
 
-    /// What stands below the table: the reasons behind their marks, and how many rows are not shown.
+    /// Returns the lines below the table: the marks with their reasons, and the number of rows not shown.
     pub(crate) fn notes(&self) -> Vec<String> {
-        let reason = |(place, reason): (usize, &&str)| format!("[{}]\u{a0}absent: {}", place + 1, one_line(reason));
+        let reason =
+            |(place, reason): (usize, &&str)| format!("[{}]\u{a0}not measured: {}", place + 1, one_line(reason));
         let mut notes: Vec<String> = self.reasons.iter().enumerate().map(reason).collect();
         let (one, many) = self.table.rows;
         match self.table.len() - self.rows {
             0 => {}
-            1 => notes.push(format!("{} is not shown; JSON has it.", count(1, one, many))),
-            rest => notes.push(format!("{} are not shown; JSON has each.", count(rest, one, many))),
+            1 => notes.push(format!("{} is not shown; the JSON export has it.", count(1, one, many))),
+            rest => notes.push(format!("{} are not shown; the JSON export has them.", count(rest, one, many))),
         }
         notes
     }
@@ -153,7 +155,7 @@ pub(crate) fn sample() -> Table {
     let rows = [("L1 mutex", Some(1234)), ("L2", None), ("L3", None)];
     let wait = |row: &(&str, Option<u32>)| match row.1 {
         Some(wait) => Cell::from(format!("{wait} s")),
-        None => Cell::Absent("nobody\u{1b} looked".to_owned()),
+        None => Cell::Absent("not\u{1b} sampled".to_owned()),
     };
     Table {
         label: "Locks".to_owned(),
@@ -171,12 +173,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_stands_below_the_table_once_and_only_if_its_row_is_shown() {
+    fn a_reason_is_printed_once_and_only_if_its_row_is_shown() {
         let table = sample();
         let shown = table.shown(2);
         assert_eq!(shown.cell(&table.columns[1], 1), (Emphasis::Plain, "[1]".to_owned()));
-        assert_eq!(shown.notes(), ["[1]\u{a0}absent: nobody\\u{1b} looked", "1\u{a0}lock is not shown; JSON has it."]);
-        assert_eq!(table.shown(1).notes(), ["2\u{a0}locks are not shown; JSON has each."]);
+        let notes = ["[1]\u{a0}not measured: not\\u{1b} sampled", "1\u{a0}lock is not shown; the JSON export has it."];
+        assert_eq!(shown.notes(), notes);
+        assert_eq!(table.shown(1).notes(), ["2\u{a0}locks are not shown; the JSON export has them."]);
         assert_eq!(table.shown(9).notes().len(), 1);
     }
 }

@@ -1,38 +1,38 @@
-//! Numbers as people read them: as many digits as their uncertainty supports, in units of a sensible size.
+//! Numbers for people: the digits that their uncertainty supports, in a suitable unit.
 
 use steady_model::{Interval, Nanos};
 
-/// Ties a number to its unit; lines break elsewhere.
+/// The no-break space between a number and its unit.
 pub const TIE: &str = "\u{a0}";
-/// More decimals than this say nothing, whatever the interval.
+/// The maximum number of decimals, for any interval.
 const MOST_DECIMALS: usize = 6;
 
-/// How many decimals an uncertainty of `half_width` supports: two of its digits count where it starts with 1 or 2,
-/// one where it starts with 3 to 9, so that rounding moves no end by more than a sixth of it.
+/// Returns how many decimals an uncertainty of `half_width` supports. If its first digit is 1 or 2, two of its digits
+/// are shown, otherwise one. Rounding then moves no end by more than a sixth of the half-width.
 pub fn decimals(half_width: f64) -> usize {
     if !(half_width.is_finite() && half_width > 0.0) {
         return MOST_DECIMALS;
     }
     let exponent = half_width.log10().floor();
-    // 0.296 rounds to 0.30: what is printed starts with a 3.
+    // Round first, because a half-width of 0.296 is printed as 0.30 and then starts with 3.
     let leading = (half_width / 10f64.powf(exponent) * 10.0).round() / 10.0;
     let digits = if leading < 2.95 { 1.0 } else { 0.0 };
     (digits - exponent).clamp(0.0, MOST_DECIMALS as f64) as usize
 }
 
-/// How many decimals show `digits` significant digits of `value`.
+/// Returns how many decimals show `digits` significant digits of `value`.
 pub fn decimals_of(value: f64, digits: i32) -> usize {
     if !(value.is_finite() && value != 0.0) {
         return 0;
     }
     let decimals =
         |value: f64| (f64::from(digits) - 1.0 - value.abs().log10().floor()).clamp(0.0, MOST_DECIMALS as f64);
-    // Rounding may add a digit before the point: 999.9 ms of three digits are 1000 ms.
+    // Rounding may add a digit before the point: 999.9 ms with three digits is 1000 ms.
     let scale = 10f64.powf(decimals(value));
     decimals((value * scale).round() / scale) as usize
 }
 
-/// `value` with so many decimals; never "-0.0", and `?` where it is no number.
+/// Formats `value` with a number of decimals. It never returns "-0.0", and returns `?` for infinities and NaN.
 pub fn fixed(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return "?".to_owned();
@@ -42,7 +42,8 @@ pub fn fixed(value: f64, decimals: usize) -> String {
     if zero { text.trim_start_matches('-').to_owned() } else { text }
 }
 
-/// `value` with three significant digits, at most two of them decimals, zeros at the end of its fraction dropped: `0.05`, `12.3`, `1240`.
+/// Formats `value` with three significant digits and at most two decimals, without trailing zeros: `0.05`, `12.3`,
+/// `1240`.
 pub fn short(value: f64) -> String {
     if !value.is_finite() {
         return "?".to_owned();
@@ -51,7 +52,7 @@ pub fn short(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// A count of events per run, three digits of it: `950`, `12.3 million`.
+/// Formats a number of events per run with three significant digits: `950`, `12.3 million`.
 pub fn count(value: f64) -> String {
     let (scaled, word) = match value.abs() {
         size if size >= 1e9 => (value / 1e9, "billion"),
@@ -62,7 +63,7 @@ pub fn count(value: f64) -> String {
     format!("{}{TIE}{word}", short(scaled))
 }
 
-/// A share as a percentage of two significant digits: `1.2 %`, `62 %`.
+/// Formats a share as a percentage with two significant digits: `1.2 %`, `62 %`.
 pub fn percent(ratio: f64) -> String {
     let value = ratio * 100.0;
     if value != 0.0 && value.abs() < 0.01 {
@@ -71,13 +72,13 @@ pub fn percent(ratio: f64) -> String {
     format!("{}{TIE}%", fixed(value, decimals_of(value, 2).min(2)))
 }
 
-/// A share as it was set by an option: `1 %`, `0.5 %`, `99.9 %`.
+/// Formats a share as given by an option: `1 %`, `0.5 %`, `99.9 %`.
 pub fn setting(ratio: f64) -> String {
     let text = fixed(ratio * 100.0, MOST_DECIMALS);
     format!("{}{TIE}%", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// A unit of time, and how many of it make a second.
+/// Returns a suitable unit of time, and how many of it make a second.
 pub fn time_unit(seconds: f64) -> (&'static str, f64) {
     match seconds.abs() {
         0.0 => ("ms", 1e3),
@@ -88,7 +89,7 @@ pub fn time_unit(seconds: f64) -> (&'static str, f64) {
     }
 }
 
-/// A time and how far its mean may be off, in the unit that suits the time: `12.31 ms ±0.05`.
+/// Formats a time and the uncertainty of its mean, in the unit that suits the time: `12.31 ms ±0.05`.
 pub fn time_with(seconds: f64, interval: Interval) -> String {
     let off = (seconds - interval.low).max(interval.high - seconds);
     if !off.is_finite() {
@@ -97,14 +98,14 @@ pub fn time_with(seconds: f64, interval: Interval) -> String {
     if off <= 0.0 {
         return time(seconds);
     }
-    // A unit in which the uncertainty has at most two digits before the point: no more of them are meant.
+    // In this unit, the uncertainty has at most two digits before the point: more would not be significant.
     let (unit, scale) = time_unit(seconds.max(10.0 * off));
     let off = off * scale;
     let decimals = decimals(off);
     format!("{}{TIE}{unit}{TIE}±{}", fixed(seconds * scale, decimals), fixed(off, decimals))
 }
 
-/// A time with three significant digits: `12.3 ms`.
+/// Formats a time with three significant digits: `12.3 ms`.
 pub fn time(seconds: f64) -> String {
     if !seconds.is_finite() {
         return "?".to_owned();
@@ -113,7 +114,7 @@ pub fn time(seconds: f64) -> String {
     format!("{}{TIE}{unit}", fixed(seconds * scale, decimals_of(seconds * scale, 3)))
 }
 
-/// How long something took, for prose: `3.1 s`, `12 min`, `3.5 h`.
+/// Formats a duration for prose: `3.1 s`, `12 min`, `3.5 h`.
 pub fn duration(time: Nanos) -> String {
     let seconds = time.seconds();
     match seconds {
@@ -124,12 +125,12 @@ pub fn duration(time: Nanos) -> String {
     }
 }
 
-/// A time as it was set by an option: whole where it is.
+/// Formats a time as given by an option, without decimals if it is a whole number.
 pub fn time_setting(time: Nanos) -> String {
     duration(time).replace(".0\u{a0}", "\u{a0}")
 }
 
-/// An amount of memory: `3.20 MiB`.
+/// Formats an amount of memory: `3.20 MiB`.
 pub fn memory(bytes: f64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let power =
@@ -139,7 +140,7 @@ pub fn memory(bytes: f64) -> String {
     format!("{}{TIE}{}", fixed(value, decimals), UNITS[power])
 }
 
-/// A number of things, its thousands apart: `12,400`.
+/// Formats a number with separators between thousands: `12,400`.
 pub fn thousands(number: usize) -> String {
     let digits = number.to_string();
     let head = digits.len() % 3;
@@ -148,7 +149,7 @@ pub fn thousands(number: usize) -> String {
     first.into_iter().chain(groups).collect::<Vec<_>>().join(",")
 }
 
-/// The next round number at or above `value`, at least 1: what is rough does not look exact.
+/// Returns the next round number at or above `value`, at least 1, so that a rough number does not look exact.
 pub fn round_up(value: f64) -> f64 {
     const STEPS: [f64; 11] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
     let scale = 10f64.powf(value.max(1.0).log10().floor());
@@ -161,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_follow_the_uncertainty() {
+    fn decimals_follow_the_uncertainty() {
         let cases = [(0.3, 1), (0.296, 1), (0.29, 2), (0.12, 2), (0.05, 2), (0.015, 3), (2.0, 1), (3.0, 0), (40.0, 0)];
         for (half_width, expected) in cases {
             assert_eq!(decimals(half_width), expected, "{half_width}");
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn times_take_the_unit_of_their_size() {
+    fn times_have_the_unit_of_their_size() {
         let plain = |text: String| text.replace(TIE, " ");
         assert_eq!(plain(time_with(0.012_312, Interval { low: 0.012_26, high: 0.012_36 })), "12.31 ms ±0.05");
         assert_eq!(plain(time_with(0.000_677, Interval { low: 0.000_333, high: 0.001_021 })), "0.7 ms ±0.3");
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_reads_well() {
+    fn memory_shares_and_short_numbers_are_rounded() {
         let plain = |text: String| text.replace(TIE, " ");
         assert_eq!(plain(memory(3.0 * 1024.0 * 1024.0)), "3.00 MiB");
         assert_eq!(plain(memory(512.0)), "512 B");
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_stand_apart() {
+    fn thousands_are_separated() {
         assert_eq!(
             [0, 7, 999, 1000, 12_400, 1_234_567].map(thousands),
             ["0", "7", "999", "1,000", "12,400", "1,234,567"]

@@ -1,4 +1,4 @@
-//! The best that this host has shown, kept from run to run.
+//! The best readings of this host, stored from run to run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,38 +7,38 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// The version of the file.
+/// Version of the file format.
 const VERSION: u32 = 1;
-/// Bins per factor of e: each is a thousandth wide.
+/// Bins per factor of e. Each bin is 0.1 % wide.
 const BINS: f64 = 1000.0;
-/// As many of the lowest bins as are kept: what lies above cannot be among the best.
+/// Number of bins that are kept, the lowest ones. Readings above cannot be among the best.
 const MOST_BINS: usize = 500;
-/// The best is the reading that one in twenty is at or below: a clock that is raised for moments is no best ...
+/// The best is this quantile of all readings, so that moments of a raised clock rate do not count...
 const QUANTILE: f64 = 0.05;
-/// ... but never one of the lowest two, as soon as there are more: one lucky reading is no best.
+/// ... but never one of the lowest two if there are more, so that a single outlier does not count.
 const SKIPPED: u64 = 2;
-/// With more readings than this each weighs half, so that what the host showed long ago fades.
+/// When there are more readings than this, all counts are halved, so that old readings fade.
 const MOST_READINGS: u64 = 20_000;
 
-/// How often each time per unit was read, by ruler.
+/// Counts of readings by time per unit, for each ruler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Best {
     all: Rulers,
-    /// Of all, those that no file holds yet.
+    /// Readings that are not in the file yet.
     fresh: Rulers,
 }
 
-/// The readings by the name of the ruler.
+/// Readings by key of the ruler.
 type Rulers = BTreeMap<String, Readings>;
 
-/// What the file holds.
+/// Content of the file.
 #[derive(Serialize, Deserialize)]
 struct Content {
     version: u32,
     rulers: Rulers,
 }
 
-/// The readings of one ruler, the lowest in bins of equal ratio.
+/// Readings of one ruler: the total count, and the lowest bins on a logarithmic scale.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Readings {
     total: u64,
@@ -46,30 +46,30 @@ struct Readings {
 }
 
 impl Best {
-    /// What the file holds; nothing where there is none, it cannot be read, or it makes no sense.
+    /// Loads the file. The result is empty if the file is missing or invalid.
     pub fn load(path: &Path) -> Best {
         let read = fs::read(path).ok().and_then(|bytes| serde_json::from_slice::<Content>(&bytes).ok());
         let content = read.filter(|content| content.version == VERSION);
         Best { all: content.map(|content| content.rulers).unwrap_or_default(), fresh: Rulers::new() }
     }
 
-    /// Notes a reading of the ruler that `key` names.
+    /// Adds a reading of the ruler with this key.
     pub(crate) fn note(&mut self, key: &str, seconds_per_unit: f64) {
         for rulers in [&mut self.all, &mut self.fresh] {
             rulers.entry(key.to_owned()).or_default().add(bin(seconds_per_unit));
         }
     }
 
-    /// The best time per unit of the ruler that `key` names, if it was ever read.
+    /// Returns the best time per unit of the ruler with this key, in seconds, if it was ever read.
     pub(crate) fn of(&self, key: &str) -> Option<f64> {
-        // What stands in a file need not be a time.
+        // A file may contain bins that are not times.
         self.all.get(key)?.best().map(seconds).filter(|seconds| seconds.is_normal())
     }
 
-    /// Adds the readings that are new to those that the file holds by now, and replaces it whole or not at all.
+    /// Adds the new readings to those in the file now, and replaces the file atomically.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Errors of the file system.
     pub fn save(&mut self, path: &Path) -> io::Result<()> {
         let mut rulers = Best::load(path).all;
         for (key, readings) in &self.fresh {
@@ -80,7 +80,7 @@ impl Best {
         let written = fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, path));
         match written {
             Ok(()) => self.fresh.clear(),
-            // What cannot be removed could not be written either.
+            // If the temporary file cannot be removed, it was not created either.
             Err(_) => drop(fs::remove_file(&temporary)),
         }
         written
@@ -114,7 +114,7 @@ impl Readings {
         }
     }
 
-    /// The bin of the best reading.
+    /// Returns the bin of the best reading.
     fn best(&self) -> Option<i32> {
         let skipped = ((QUANTILE * self.total as f64) as u64).max(SKIPPED).min(self.total.saturating_sub(1));
         let mut passed = 0_u64;
@@ -155,11 +155,11 @@ mod tests {
     }
 
     #[test]
-    fn a_lucky_reading_is_no_best() {
-        assert!(near(&of([4e-9]), 4e-9), "the only one is the best");
-        assert!(near(&of([1e-9, 4e-9, 4.1e-9, 4.2e-9, 9e-9]), 4.1e-9), "the third, where there are few");
+    fn a_single_outlier_is_not_the_best() {
+        assert!(near(&of([4e-9]), 4e-9), "a single reading is the best");
+        assert!(near(&of([1e-9, 4e-9, 4.1e-9, 4.2e-9, 9e-9]), 4.1e-9), "with few readings, the third lowest");
         let many = (0..1000).map(|n| if n < 45 { 1e-9 } else { 4e-9 + f64::from(n) * 1e-14 });
-        assert!(near(&of(many), 4e-9), "one in twenty, where there are many");
+        assert!(near(&of(many), 4e-9), "with many readings, the 5 % quantile");
         assert_eq!(of([]).of("alu"), None);
     }
 
@@ -168,7 +168,7 @@ mod tests {
         let mut best = of(std::iter::repeat_n(1e-9, 300));
         assert!(near(&best, 1e-9));
         (0..400_000).for_each(|_| best.note("alu", 2e-9));
-        assert!(near(&best, 2e-9), "the host is another by now");
+        assert!(near(&best, 2e-9), "the host has changed");
     }
 
     #[test]
@@ -179,13 +179,13 @@ mod tests {
         of([5e-9, 5e-9, 5e-9]).save(&path).unwrap();
         best.note("alu", 6e-9);
         (0..2).for_each(|_| best.save(&path).unwrap());
-        assert_eq!(Best::load(&path).all["alu"].total, 7, "none is lost, and none counted twice");
+        assert_eq!(Best::load(&path).all["alu"].total, 7, "no reading is lost or counted twice");
         assert!(near(&Best::load(&path), 4e-9));
         fs::remove_dir_all(path.parent().unwrap()).unwrap();
     }
 
     #[test]
-    fn a_file_that_makes_no_sense_is_as_good_as_none() {
+    fn an_invalid_file_is_ignored() {
         let path = folder("broken").join("rulers.json");
         for broken in ["", "{", "[]", "{\"version\":1}", "{\"version\":99,\"rulers\":{}}"] {
             fs::write(&path, broken).unwrap();
@@ -198,7 +198,7 @@ mod tests {
             format!("{{\"version\":1,\"rulers\":{{\"alu\":{{\"total\":{most},\"low\":{{\"2147483647\":{most}}}}}}}}}");
         fs::write(&path, huge).unwrap();
         let mut best = Best::load(&path);
-        assert_eq!((best.all.len(), best.of("alu")), (1, None), "no time is that long");
+        assert_eq!((best.all.len(), best.of("alu")), (1, None), "the bin is not a valid time");
         (0..9).for_each(|_| best.note("alu", 4e-9));
         assert!(of([4e-9]).save(Path::new("/nowhere/rulers.json")).is_err());
         fs::remove_dir_all(path.parent().unwrap()).unwrap();

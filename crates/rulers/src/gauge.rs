@@ -1,4 +1,4 @@
-//! One ruler and how it is read: warmed, then timed a few times, within a limit on what that costs.
+//! Reads one ruler: warms its working set, then times a few repetitions, within a limit on the CPU time of the reading.
 
 use steady_model::{Absent, Bytes, Nanos, Reading, Resource};
 use steady_stats::descriptive::quantile;
@@ -6,14 +6,15 @@ use steady_workloads::rulers::Kernel;
 
 /// Repetitions of a reading.
 const REPETITIONS: usize = 9;
-/// With fewer of them nothing can be said about their spread.
+/// With fewer repetitions the reading is absent, because their spread is not known.
 const FEWEST: usize = 3;
-/// A repetition takes this share of the limit on an undisturbed machine: all of them take a quarter.
+/// On an undisturbed machine, a repetition takes the limit divided by this. All nine then take a quarter of the limit.
 const SHARE_OF_LIMIT: u64 = 36;
-/// Warming may take at most two fifths of the limit.
+/// Warming takes at most two fifths of the limit.
 const WARMING_PART: (u64, u64) = (2, 5);
 
-/// CPU time that a reading may cost: 5 ms for the shared level, whose working set takes long to walk, 1 ms for others.
+/// Limit on the CPU time of a reading: 5 ms for the shared cache level, whose working set is large, and 1 ms for all
+/// others.
 pub fn limit(resource: Resource) -> Nanos {
     match resource {
         Resource::Shared => Nanos(5_000_000),
@@ -21,7 +22,7 @@ pub fn limit(resource: Resource) -> Nanos {
     }
 }
 
-/// The clock of the thread's CPU time.
+/// Reads the thread's CPU-time clock.
 pub(crate) type Clock<'a> = &'a mut dyn FnMut() -> Nanos;
 
 /// A kernel with the amount of work that suits this machine.
@@ -30,13 +31,13 @@ pub(crate) struct Gauge {
     kernel: Box<dyn Kernel>,
     /// Units of one repetition.
     units: u64,
-    /// What looking at the clock takes.
+    /// Cost of a reading of the clock.
     clock_cost: Nanos,
-    /// What the last reading cost.
+    /// CPU time of the last reading.
     pub(crate) cost: Nanos,
 }
 
-/// What was read, before anything is known of the best.
+/// A reading before the comparison with the best.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Measured {
     pub(crate) seconds_per_unit: f64,
@@ -45,7 +46,7 @@ pub(crate) struct Measured {
 }
 
 impl Gauge {
-    /// Finds the amount of work whose time is a small part of the limit.
+    /// Creates a gauge and finds the amount of work for a repetition.
     pub(crate) fn new(resource: Resource, kernel: Box<dyn Kernel>, clock_cost: Nanos, clock: Clock<'_>) -> Self {
         let mut gauge = Gauge { resource, kernel, units: 1, clock_cost, cost: limit(resource) };
         let aim = gauge.aim();
@@ -53,7 +54,7 @@ impl Gauge {
         while gauge.units < gauge.kernel.most() {
             let took = gauge.repeat(clock).0.max(1);
             if 2 * took > aim {
-                // From a time that is long enough to be trusted to the amount in proportion.
+                // This time is long enough to compute the amount of work in proportion.
                 gauge.units = (gauge.units * aim / took).clamp(1, gauge.kernel.most());
                 break;
             }
@@ -66,50 +67,53 @@ impl Gauge {
         self.kernel.working_set().map(|bytes| Bytes(bytes as u64))
     }
 
-    /// One reading. Absent where the machine is so slow that the limit on its cost leaves too few repetitions; the next
-    /// one asks for less.
+    /// Reads the ruler. The reading is absent if the machine is so slow that too few repetitions fit into the limit;
+    /// the next reading then uses less work.
     pub(crate) fn read(&mut self, clock: Clock<'_>) -> Reading<Measured> {
         let limit = limit(self.resource);
         let begun = clock();
         let (part, whole) = WARMING_PART;
         self.kernel.warm(&mut || clock() - begun < Nanos(limit.0 * part / whole));
         let mut times = Vec::with_capacity(REPETITIONS);
-        let (mut now, mut dearest) = (clock(), Nanos::ZERO);
-        // Another repetition must fit, even if it is half as dear again as the dearest so far.
-        while times.len() < REPETITIONS && now - begun + Nanos(dearest.0 * 3 / 2) <= limit {
+        let (mut now, mut longest) = (clock(), Nanos::ZERO);
+        // Another repetition must fit even if it takes 1.5 times the longest one so far.
+        while times.len() < REPETITIONS && now - begun + Nanos(longest.0 * 3 / 2) <= limit {
             times.push(self.repeat(clock).0 as f64);
             let ended = clock();
-            dearest = dearest.max(ended - now);
+            longest = longest.max(ended - now);
             now = ended;
         }
         self.cost = now - begun;
         let nanos = self.units as f64 * 1e9;
         let [low, middle, high] = [0.25, 0.5, 0.75].map(|q| quantile(&times, q).unwrap_or(f64::NAN) / nanos);
-        self.adapt(times.len(), dearest);
+        self.adapt(times.len(), longest);
         if times.len() < FEWEST {
-            return Err(Absent::because("too slow at this moment for a reading within the limit on its cost"));
+            return Err(Absent::because(
+                "the machine is at present too slow for a reading within the limit on its CPU time",
+            ));
         }
         if middle <= 0.0 {
-            return Err(Absent::because("the clock of CPU time is too coarse for it"));
+            return Err(Absent::because("the CPU-time clock is too coarse for this ruler"));
         }
         Ok(Measured { seconds_per_unit: middle, spread_ratio: (high - low) / middle, cost: self.cost })
     }
 
-    /// The time that a repetition should take, in nanoseconds.
+    /// Target time of a repetition, in nanoseconds.
     fn aim(&self) -> u64 {
         limit(self.resource).0 / SHARE_OF_LIMIT
     }
 
-    /// Asks for less next time where too few repetitions fitted, and for more again where what was slow is not any more.
-    fn adapt(&mut self, repetitions: usize, dearest: Nanos) {
+    /// Reduces the work of the next reading if too few repetitions fit, and increases it again once the machine is
+    /// faster.
+    fn adapt(&mut self, repetitions: usize, longest: Nanos) {
         if repetitions < FEWEST {
             self.units = (self.units / 2).max(1);
-        } else if repetitions == REPETITIONS && 2 * dearest.0 < self.aim() {
+        } else if repetitions == REPETITIONS && 2 * longest.0 < self.aim() {
             self.units = (2 * self.units).min(self.kernel.most());
         }
     }
 
-    /// The time of one repetition.
+    /// Times one repetition of the kernel.
     fn repeat(&mut self, clock: Clock<'_>) -> Nanos {
         self.kernel.ready();
         let begun = clock();
@@ -127,7 +131,7 @@ mod tests {
 
     use super::*;
 
-    /// A kernel that advances a clock: so many nanoseconds a unit, and a millisecond in a hundred pieces to warm.
+    /// A kernel that advances a fake clock by `nanos_per_unit` per unit, and by 1 ms in 100 steps to warm.
     struct Fake {
         now: Arc<AtomicU64>,
         nanos_per_unit: Arc<AtomicU64>,
@@ -158,7 +162,7 @@ mod tests {
         }
     }
 
-    /// A gauge of a fake, the time of a unit, and its clock, which takes 100 ns to read.
+    /// A gauge with a fake kernel, the time of its unit, and its clock, which costs 100 ns per reading.
     fn fake(resource: Resource, nanos_per_unit: u64, most: u64) -> (Gauge, Arc<AtomicU64>, impl FnMut() -> Nanos) {
         let (now, per_unit) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(nanos_per_unit)));
         let kernel = Fake { now: Arc::clone(&now), nanos_per_unit: Arc::clone(&per_unit), most };
@@ -173,7 +177,7 @@ mod tests {
         let read = gauge.read(&mut clock).unwrap();
         assert!((read.seconds_per_unit - 7e-9).abs() < 1e-15, "{read:?}");
         assert_eq!(read.spread_ratio, 0.0);
-        assert!(read.cost > Nanos(550_000) && read.cost <= limit(Resource::L2), "warming is counted: {read:?}");
+        assert!(read.cost > Nanos(550_000) && read.cost <= limit(Resource::L2), "warming counts too: {read:?}");
     }
 
     #[test]
@@ -183,7 +187,7 @@ mod tests {
             for slower in [5, 20, 100, 1_000, 10_000] {
                 per_unit.store(slower, Relaxed);
                 let last = (0..30).map(|_| gauge.read(&mut clock)).last().unwrap();
-                // Until it has found out how much less to ask for, a reading may be dearer.
+                // Readings may exceed the limit until the amount of work has been reduced.
                 assert!(gauge.cost <= limit(resource), "{slower} ns: {:?}", gauge.cost);
                 assert!((last.unwrap().seconds_per_unit * 1e9 - slower as f64).abs() < 1e-6 * slower as f64);
             }
@@ -191,14 +195,14 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_asked_for_than_can_be_done() {
+    fn the_work_stays_within_the_kernels_maximum() {
         let (mut gauge, _, mut clock) = fake(Resource::Memory, 100, 32);
         assert_eq!(gauge.units, 32);
         assert!(gauge.read(&mut clock).is_ok());
     }
 
     #[test]
-    fn a_clock_that_stands_still_tells_nothing() {
+    fn a_clock_that_stands_still_is_too_coarse() {
         let now = Rc::new(Cell::new(0));
         let kernel = Fake { now: Arc::default(), nanos_per_unit: Arc::default(), most: 1 << 10 };
         let still = Rc::clone(&now);

@@ -1,7 +1,7 @@
 //! Rulers: how much slower each resource of this machine is right now than at its best.
 //!
-//! [`Rulers`] reads them on the calling thread, on that thread's clock of CPU time; [`measure`] does so beside a growing
-//! number of neighbours, each a process of its own.
+//! [`Rulers`] reads the rulers on the calling thread, with its CPU-time clock. [`measure`] reads them while different
+//! numbers of neighbour processes run.
 #![forbid(unsafe_code)]
 
 mod best;
@@ -23,20 +23,20 @@ pub use gauge::limit;
 pub use pace::{Pace, alu_seconds};
 pub use reading::{Neighbour, RulerReading, RulerRow};
 pub use rows::{Event, Measured, RulerPlan, Stage, Stop, measure};
-pub use serve::{NEIGHBOUR, be, serve};
+pub use serve::{NEIGHBOUR, run_neighbour, serve};
 pub use sizes::Sizes;
 pub use stage::{Live, NEIGHBOURS};
 
 use gauge::Gauge;
 
-/// The order in which a working set is walked is the same on every run: readings of different runs are compared.
+/// The order in which a working set is walked is the same in all runs, because readings of different runs are compared.
 const SEED: u64 = 1;
-/// How often each ruler is read at first, so that there is a best to compare with.
+/// Readings of each ruler at the start, so that there is a best to compare with.
 const FIRST_READINGS: usize = 5;
-/// How often the clock is looked at to find out what that takes.
+/// Readings of the clock to find the cost of a reading.
 const CLOCK_READINGS: usize = 64;
 
-/// The rulers of this machine, warmed and ready to be read.
+/// The rulers of this machine, ready to be read.
 pub struct Rulers {
     gauges: Vec<(Resource, Reading<Gauge>)>,
     cpu_model: String,
@@ -44,8 +44,8 @@ pub struct Rulers {
 }
 
 impl Rulers {
-    /// The rulers for a thread that runs on any of the CPUs that may be used. Takes some tens of milliseconds of CPU
-    /// time and some 13 MiB of memory at most.
+    /// Creates the rulers for a thread that may run on any allowed CPU. This takes tens of milliseconds of CPU time and
+    /// at most 13 MiB of memory.
     pub fn new(root: &Root, best: Best) -> Self {
         let allowed = topology::allowed_cpus(root).unwrap_or_default();
         let sizes = Sizes::of(&Topology::probe(root), &allowed);
@@ -58,22 +58,22 @@ impl Rulers {
         let mut rulers = Rulers { gauges, cpu_model, best };
         for _ in 0..FIRST_READINGS {
             for resource in Resource::ALL {
-                // One that cannot be read now may be later.
+                // A ruler that cannot be read now may be readable later.
                 let _ = rulers.read(resource);
             }
         }
         rulers
     }
 
-    /// Reads one ruler now.
+    /// Reads the ruler of one resource.
     ///
     /// # Errors
-    /// Absent where the machine does not have the resource or does not tell how large it is, and where it is too slow at
-    /// the moment for a reading within [`limit`].
+    /// Absent if the machine does not have the resource, if its size is not known, or if the machine is at present too
+    /// slow for a reading within [`limit`].
     pub fn read(&mut self, resource: Resource) -> Reading<RulerReading> {
         let found = self.gauges.iter_mut().find(|(of, _)| *of == resource).map(|(_, gauge)| gauge);
         let gauge = found
-            .ok_or_else(|| Absent::because("there is no such ruler"))?
+            .ok_or_else(|| Absent::because("there is no ruler for this resource"))?
             .as_mut()
             .map_err(|absent| absent.clone())?;
         let measured = gauge.read(&mut clock::thread_cpu)?;
@@ -91,26 +91,26 @@ impl Rulers {
         })
     }
 
-    /// What a reading of it cost the last time, whether there was anything to tell from it or not.
+    /// CPU time of the last reading, whether it succeeded or not.
     pub fn cost(&self, resource: Resource) -> Reading<Nanos> {
         let found = self.gauges.iter().find(|(of, _)| *of == resource).map(|(_, gauge)| gauge);
-        let gauge = found.ok_or_else(|| Absent::because("there is no such ruler"))?;
+        let gauge = found.ok_or_else(|| Absent::because("there is no ruler for this resource"))?;
         gauge.as_ref().map(|gauge| gauge.cost).map_err(Clone::clone)
     }
 
-    /// The best time per unit that is known of a ruler by now.
+    /// The best known time per unit of a ruler, in seconds.
     fn best_of(&self, resource: Resource) -> Option<f64> {
         let (_, gauge) = self.gauges.iter().find(|(of, _)| *of == resource)?;
         self.best.of(&key(&self.cpu_model, resource, gauge.as_ref().ok()?.working_set()))
     }
 
-    /// The best that this host has shown, these readings included.
+    /// The best readings of this host, including those of this object.
     pub fn best(&mut self) -> &mut Best {
         &mut self.best
     }
 }
 
-/// What readings may be compared with one another.
+/// Key of readings that can be compared with each other.
 fn key(cpu_model: &str, resource: Resource, working_set: Option<Bytes>) -> String {
     let bytes = working_set.map_or(0, |bytes| bytes.0);
     format!("{cpu_model}; {} {bytes}; version {VERSION}", resource.name())
@@ -128,14 +128,14 @@ fn kernel(resource: Resource, sizes: &Sizes) -> Reading<Box<dyn Kernel>> {
         Resource::Shared => Ok(Box::new(Pages::new(sizes.shared.clone()?.0 as usize, SEED))),
         Resource::Memory => match Flushed::new(SEED) {
             Some(flushed) => Ok(Box::new(flushed)),
-            None => Err(Absent::because("no way is known here to put memory out of the caches of this kind of CPU")),
+            None => Err(Absent::because("there is no known way to flush the caches of this kind of CPU")),
         },
         Resource::Fetch => Ok(Box::new(Fetch::new(SEED))),
         Resource::SystemCall => Ok(Box::new(SystemCall)),
     }
 }
 
-/// What looking at the clock takes, undisturbed.
+/// Cost of an undisturbed reading of the clock.
 fn clock_cost(clock: &mut dyn FnMut() -> Nanos) -> Nanos {
     let costs = (0..CLOCK_READINGS).map(|_| {
         let before = clock();
@@ -151,13 +151,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_ruler_reads_or_says_why_not() {
+    fn every_ruler_has_a_reading_or_a_reason() {
         let mut rulers = Rulers::new(&Root::default(), Best::load(Path::new("/nowhere")));
         for resource in Resource::ALL {
             match rulers.read(resource) {
                 Ok(reading) => {
                     assert_eq!(reading.resource, resource);
-                    // From a tenth of a nanosecond to what no load or call takes.
+                    // From a tenth of a nanosecond to more than any load or call takes.
                     assert!((1e-10..1e-3).contains(&reading.seconds_per_unit), "{reading:?}");
                     assert!(reading.slowdown_ratio > 0.0 && reading.spread_ratio >= 0.0, "{reading:?}");
                     assert_eq!(rulers.cost(resource), Ok(reading.cost));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_compared_is_alike() {
+    fn keys_differ_if_readings_cannot_be_compared() {
         let keys = [
             key("a", Resource::L1, Some(Bytes(1))),
             key("b", Resource::L1, Some(Bytes(1))),

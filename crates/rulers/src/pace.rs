@@ -1,7 +1,7 @@
-//! How fast a CPU's clock runs, read in some tens of microseconds of CPU time: the arithmetic ruler alone.
+//! The clock rate of a CPU, from the arithmetic ruler, which takes tens of microseconds of CPU time.
 //!
-//! Hosts of virtual machines change the rate of their clocks every few milliseconds, so one reading tells of a moment
-//! only; what is asked for is the mean of many, and how far it may be off.
+//! Hosts of virtual machines change the clock rate every few milliseconds, so one reading is valid for a moment only.
+//! [`Pace`] computes the mean of many readings with its interval.
 
 use std::thread;
 use std::time::Duration;
@@ -11,23 +11,24 @@ use steady_model::{Absent, AluTime, Interval, Reading};
 use steady_stats::descriptive::quantile;
 use steady_workloads::rulers::{Alu, Kernel};
 
-/// Steps of a piece: some ten microseconds.
+/// Steps in a timed piece, which takes about ten microseconds.
 const UNITS: u64 = 4_096;
-/// A piece is run untimed first, so that its code is where it is wanted.
+/// An untimed run of a piece divided by this precedes the first one, to load its code into the cache.
 const WARMING_PART: u64 = 16;
-/// Of so many pieces the middle one is the reading: an interrupt in one of them is not the clock's.
+/// A reading is the median of this many pieces, so that an interrupt in one of them does not matter.
 const PIECES: usize = 3;
-/// Readings in a row are so far apart: nearer ones would see the same rate of the clock.
+/// Time between consecutive readings. Closer readings would see the same clock rate.
 const APART: Duration = Duration::from_millis(1);
-/// The mean of so many stretches of readings has an interval of its own; the readings of a stretch are not independent.
-const STRETCHES: usize = 8;
-/// Student's t of one less, at 95 %.
+/// Number of batches for the interval of the mean (method of batch means), because consecutive readings are not
+/// independent.
+const BATCHES: usize = 8;
+/// Quantile of Student's t distribution for that many batches, at 95 %.
 const STUDENT: f64 = 2.365;
-/// Why there may be no mean.
-const UNREAD: &str = "the ruler of arithmetic was not read";
+/// The reason if there are no readings.
+const UNREAD: &str = "the arithmetic ruler was not read";
 
-/// CPU time of a step of arithmetic, in seconds, as fast as the CPU's clock runs now. Zero where the clock of CPU time is too
-/// coarse to see it.
+/// Reads the CPU time of one step of arithmetic at the present clock rate, in seconds. Zero if the CPU-time clock is
+/// too coarse.
 pub fn alu_seconds() -> f64 {
     let mut alu = Alu;
     alu.run(UNITS / WARMING_PART);
@@ -39,24 +40,24 @@ pub fn alu_seconds() -> f64 {
     quantile(&pieces, 0.5).unwrap_or_default()
 }
 
-/// Readings of the arithmetic ruler, in the order of time.
+/// Readings of the arithmetic ruler in order of time, in seconds per step.
 #[derive(Clone, Debug, Default)]
 pub struct Pace {
     readings: Vec<f64>,
 }
 
 impl Pace {
-    /// Of readings that were made already.
+    /// Creates it from existing readings.
     pub fn of(readings: Vec<f64>) -> Self {
         Pace { readings }
     }
 
-    /// Adds a reading.
+    /// Adds a reading, in seconds per step.
     pub fn note(&mut self, reading: f64) {
         self.readings.push(reading);
     }
 
-    /// Reads it so often, a millisecond apart.
+    /// Makes `times` readings, a millisecond apart.
     pub fn read_apart(&mut self, times: usize) {
         for time in 0..times {
             if time > 0 {
@@ -66,44 +67,44 @@ impl Pace {
         }
     }
 
-    /// The mean, for what may have run at the rate of any of these readings: all of them are in the interval.
+    /// The mean, for code that ran at an unknown one of these rates. The interval spans all readings.
     ///
     /// # Errors
-    /// Absent where it was not read, or could not be.
+    /// Absent if there are no readings, or the clock is too coarse.
     pub fn anywhere(&self) -> Reading<AluTime> {
         let low = self.readings.iter().copied().fold(f64::INFINITY, f64::min);
         let high = self.readings.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        self.told(mean(&self.readings), Interval { low, high })
+        self.result(mean(&self.readings), Interval { low, high })
     }
 
-    /// The mean over a time that the readings are spread over. Rates last, so readings are taken together by stretches of
-    /// that time; where there are too few for that, the mean may be anywhere among them.
+    /// The mean over the time that the readings are spread over. Clock rates persist for a while, so the interval is
+    /// computed from the means of consecutive batches. With too few readings, the interval spans all of them.
     ///
     /// # Errors
-    /// As [`Pace::anywhere`].
+    /// The same as for [`Pace::anywhere`].
     pub fn throughout(&self) -> Reading<AluTime> {
-        if self.readings.len() < 2 * STRETCHES {
+        if self.readings.len() < 2 * BATCHES {
             return self.anywhere();
         }
-        let stretch = |at: usize| {
-            let end = |at: usize| at * self.readings.len() / STRETCHES;
+        let batch = |at: usize| {
+            let end = |at: usize| at * self.readings.len() / BATCHES;
             mean(&self.readings[end(at)..end(at + 1)])
         };
-        let means: Vec<f64> = (0..STRETCHES).map(stretch).collect();
+        let means: Vec<f64> = (0..BATCHES).map(batch).collect();
         let middle = mean(&self.readings);
         let squares: f64 = means.iter().map(|one| (one - mean(&means)).powi(2)).sum();
-        let half = STUDENT * (squares / (STRETCHES * (STRETCHES - 1)) as f64).sqrt();
-        self.told(middle, Interval { low: middle - half, high: middle + half })
+        let half = STUDENT * (squares / (BATCHES * (BATCHES - 1)) as f64).sqrt();
+        self.result(middle, Interval { low: middle - half, high: middle + half })
     }
 
-    fn told(&self, seconds: f64, interval: Interval) -> Reading<AluTime> {
+    fn result(&self, seconds: f64, interval: Interval) -> Reading<AluTime> {
         if self.readings.is_empty() {
             return Err(Absent::because(UNREAD));
         }
         if !self.readings.iter().all(|reading| *reading > 0.0) || interval.low <= 0.0 {
-            return Err(Absent::because("the clock of CPU time is too coarse for the ruler of arithmetic"));
+            return Err(Absent::because("the CPU-time clock is too coarse for the arithmetic ruler"));
         }
-        // A sum of equal readings is rounded.
+        // Rounding may put the mean of equal readings outside their range.
         let seconds = seconds.clamp(interval.low, interval.high);
         Ok(AluTime { seconds, interval, readings: u32::try_from(self.readings.len()).unwrap_or(u32::MAX) })
     }
@@ -118,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_may_have_been_any_reading_and_a_mean_may_not() {
+    fn the_interval_of_a_moment_spans_all_readings_and_of_a_mean_fewer() {
         let two_rates = Pace::of((0..160).map(|at| if at % 2 == 0 { 1.0 } else { 1.2 }).collect());
         let (any, mean) = (two_rates.anywhere().unwrap(), two_rates.throughout().unwrap());
         assert_eq!((any.interval, any.readings), (Interval { low: 1.0, high: 1.2 }, 160));
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn of_few_the_mean_may_be_anywhere_and_of_none_there_is_none() {
+    fn few_readings_have_a_wide_interval_and_no_readings_have_none() {
         let few = Pace::of(vec![1.0, 1.1, 1.3]);
         assert_eq!(few.throughout(), few.anywhere());
         assert_eq!(Pace::default().anywhere().unwrap_err().0, UNREAD);

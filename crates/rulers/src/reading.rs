@@ -1,42 +1,42 @@
-//! What rulers read, as records have it.
+//! Readings of rulers in records.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use steady_model::{Activity, Bytes, Nanos, Reading, Resource, required};
 
-/// What one ruler read at one time, or over the rounds of a row.
+/// Reading of one ruler at one time, or its median over the rounds of a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RulerReading {
-    /// The ruler.
+    /// The resource that the ruler measures.
     pub resource: Resource,
-    /// How large its working set is, for those that have one.
+    /// Size of the working set; null for rulers without one.
     #[serde(rename = "working_set_bytes", alias = "working_set", deserialize_with = "required")]
     pub working_set: Option<Bytes>,
-    /// CPU time per unit of work (one operation, load or call), in seconds: the median of its repetitions.
+    /// CPU time per unit of work (one operation, load or call), in seconds: the median of the repetitions.
     pub seconds_per_unit: f64,
-    /// How far the repetitions of this reading, or the rounds of the row, lay apart: their interquartile range over their median.
+    /// Interquartile range of the repetitions, or of the rounds of the row, divided by their median.
     pub spread_ratio: f64,
-    /// `seconds_per_unit` over the best that this host has shown; 1 where it is the best.
+    /// `seconds_per_unit` divided by the best reading of this host.
     pub slowdown_ratio: f64,
-    /// CPU time that the reading took, warming up included; of several, the most expensive.
+    /// CPU time of the reading, including the warm-up. For several readings, the maximum.
     #[serde(rename = "cost_seconds", alias = "cost")]
     pub cost: Nanos,
 }
 
-/// Neighbours that take something from the others.
+/// Kind of neighbour process, by the resource that it uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Neighbour {
-    /// Keeps a CPU busy, and no memory.
+    /// Keeps a CPU busy without using memory.
     Spin,
     /// Streams through more memory than the caches hold.
     Stream,
-    /// Hashes, out of the first level of cache.
+    /// Hashes data in the first-level cache.
     Hash,
 }
 
 impl Neighbour {
-    /// Its name on the command line, in tables and JSON.
+    /// Name on the command line, in tables and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Neighbour::Spin => "spin",
@@ -46,17 +46,17 @@ impl Neighbour {
     }
 }
 
-/// What all rulers read beside so many neighbours.
+/// Readings of all rulers while a number of neighbours run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RulerRow {
-    /// How many neighbours ran meanwhile.
+    /// Number of neighbours that ran at the same time.
     pub neighbours: u32,
-    /// The readings, each ruler's median over the rounds of the row; absent for a resource that this machine does not
-    /// have, or whose size it does not tell.
+    /// The readings: each ruler's median over the rounds of the row. Absent for a resource that this machine does not
+    /// have, or whose size is not known.
     #[serde(with = "readings")]
     #[schemars(with = "Vec<readings::Form>")]
     pub readings: Vec<(Resource, Reading<RulerReading>)>,
-    /// What the machine was doing meanwhile.
+    /// Load of the machine during the row.
     pub activity: Activity,
 }
 
@@ -70,7 +70,7 @@ mod readings {
 
     type Readings = Vec<(Resource, Reading<RulerReading>)>;
 
-    /// A ruler that was read, or could not be.
+    /// A reading, or the reason why there is none.
     #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(untagged, expecting = "a reading, or a resource with the reason in seconds_per_unit_absent")]
     #[schemars(rename = "RulerReadingOrReason")]

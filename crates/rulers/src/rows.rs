@@ -1,4 +1,5 @@
-//! The experiment: every ruler beside each number of neighbours, rows and rulers in an order drawn from the seed.
+//! The experiment: reads every ruler next to each number of neighbours. The order of rows and rulers is random, from
+//! the seed.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -8,84 +9,85 @@ use steady_stats::descriptive::quantile;
 
 use crate::{Neighbour, RulerReading, RulerRow};
 
-/// How often each ruler is read in a row.
+/// Readings of each ruler in a row.
 const ROUNDS: usize = 15;
 
-/// What is to be measured.
+/// The plan of the experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RulerPlan {
-    /// What the neighbours do.
+    /// Kind of neighbours, if there are any.
     pub neighbour: Option<Neighbour>,
-    /// How many of them there are in each row, ascending and without doubles.
+    /// Number of neighbours in each row, ascending and without duplicates.
     pub counts: Vec<u32>,
-    /// The seed of the order of the rows and rulers.
+    /// Seed of the order of rows and rulers.
     pub seed: Seed,
 }
 
 /// A row is about to be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// How many rows there are by now.
+    /// Number of complete rows.
     pub done: usize,
-    /// How many there will be.
+    /// Planned number of rows.
     pub rows: usize,
-    /// How many neighbours the next one has.
+    /// Number of neighbours in the next row.
     pub neighbours: u32,
 }
 
-/// What was measured.
+/// The result of the experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// The rows by number of neighbours.
+    /// The rows, by increasing number of neighbours.
     pub rows: Vec<RulerRow>,
-    /// From the first reading to the end.
+    /// Time from the first reading to the end.
     pub elapsed: Nanos,
-    /// Why it ended.
+    /// Why the experiment ended.
     pub ending: Ending,
-    /// Why it ended early, where neighbours were lost or could not be had.
+    /// The error, if neighbours could not be started or one ended.
     pub failure: Option<String>,
 }
 
 /// Why a row cannot be measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The user asked to stop.
+    /// The user interrupted the experiment.
     Interrupted,
     /// The neighbours could not be started, or one ended.
     Lost(String),
 }
 
-/// Rulers and neighbours: the one effect that this experiment has.
+/// Reads rulers and starts neighbours. Tests replace it with a fake.
 pub trait Stage {
-    /// The experiment's clock.
+    /// Time since the start of the experiment.
     fn now(&self) -> Nanos;
 
-    /// Has so many neighbours at work from now on, and no others.
+    /// Ends the present neighbours and starts `count` others.
     ///
     /// # Errors
     /// See [`Stop`].
     fn neighbours(&mut self, count: u32) -> Result<(), Stop>;
 
-    /// Reads a ruler.
+    /// Reads the ruler of one resource.
     ///
     /// # Errors
-    /// Absent where it cannot be read.
+    /// Absent if the ruler cannot be read.
     fn read(&mut self, resource: Resource) -> Reading<RulerReading>;
 
-    /// The best time per unit that is known of a ruler by now.
+    /// The best known time per unit of a ruler, in seconds.
     fn best(&self, resource: Resource) -> Option<f64>;
 
-    /// Lets some time pass.
+    /// Pauses between two rounds.
     ///
     /// # Errors
     /// See [`Stop`].
     fn rest(&mut self) -> Result<(), Stop>;
 
-    /// What the machine did since the neighbours were last set.
+    /// Load of the machine since the neighbours were started.
     fn activity(&self) -> Activity;
 }
 
-/// Measures the rows of the plan; those that are whole are kept, whatever happens. `show` is told before each.
+/// Measures the rows of the plan. Complete rows are kept after an error or interruption. `show` is called before each
+/// row.
 pub fn measure(plan: &RulerPlan, stage: &mut dyn Stage, show: &mut dyn FnMut(Event)) -> Measured {
     let mut coins = ChaCha12Rng::seed_from_u64(plan.seed.0);
     let mut order = plan.counts.clone();
@@ -105,7 +107,7 @@ pub fn measure(plan: &RulerPlan, stage: &mut dyn Stage, show: &mut dyn FnMut(Eve
     }
     let elapsed = stage.now() - begun;
     rows.sort_by_key(|row| row.neighbours);
-    rows.iter_mut().for_each(|row| hold_against_best(row, stage));
+    rows.iter_mut().for_each(|row| update_slowdowns(row, stage));
     Measured { rows, elapsed, ending, failure }
 }
 
@@ -124,9 +126,9 @@ fn row(neighbours: u32, stage: &mut dyn Stage, coins: &mut ChaCha12Rng) -> Resul
     Ok(RulerRow { neighbours, readings, activity: stage.activity() })
 }
 
-/// The reading of a row: the median of its rounds, how far they lay apart, and what the most expensive of them cost.
+/// The reading of a row: median and spread of its rounds, and the maximum of their costs.
 fn middle(rounds: Vec<Reading<RulerReading>>) -> Reading<RulerReading> {
-    let none = Absent::because("it was not read");
+    let none = Absent::because("not measured");
     let absent = rounds.iter().find_map(|round| round.as_ref().err().cloned()).unwrap_or(none);
     let read: Vec<RulerReading> = rounds.into_iter().flatten().collect();
     let (Some(first), Some(cost)) = (read.first(), read.iter().map(|reading| reading.cost).max()) else {
@@ -137,8 +139,8 @@ fn middle(rounds: Vec<Reading<RulerReading>>) -> Reading<RulerReading> {
     Ok(RulerReading { seconds_per_unit: middle, spread_ratio: (high - low) / middle, cost, ..first.clone() })
 }
 
-/// Rows that were measured early did not know the best of those that came later.
-fn hold_against_best(row: &mut RulerRow, stage: &dyn Stage) {
+/// Recomputes slowdowns with the final best readings, which early rows did not know.
+fn update_slowdowns(row: &mut RulerRow, stage: &dyn Stage) {
     for (resource, reading) in &mut row.readings {
         if let (Ok(reading), Some(best)) = (reading, stage.best(*resource)) {
             reading.slowdown_ratio = reading.seconds_per_unit / best;
@@ -150,7 +152,7 @@ fn hold_against_best(row: &mut RulerRow, stage: &dyn Stage) {
 mod tests {
     use super::*;
 
-    /// A machine on which each neighbour makes every unit 1 ns dearer, and memory cannot be read.
+    /// A machine on which each neighbour adds 1 ns to every unit, and the memory ruler cannot be read.
     struct Fake {
         neighbours: Vec<u32>,
         reads: Vec<Resource>,
@@ -214,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_medians_by_number_of_neighbours() {
+    fn rows_have_medians_by_number_of_neighbours() {
         let mut stage = Fake::new();
         let mut shown = Vec::new();
         let measured = measure(&plan(1), &mut stage, &mut |event| shown.push(event));
@@ -225,7 +227,7 @@ mod tests {
             let reading = row.readings[0].1.as_ref().unwrap();
             assert!((reading.seconds_per_unit / (4e-9 + f64::from(neighbours) * 1e-9) - 1.0).abs() < 1e-12);
             assert!((reading.slowdown_ratio - (1.0 + f64::from(neighbours) / 4.0)).abs() < 1e-9);
-            assert_eq!(reading.spread_ratio, 0.0, "that of the rounds");
+            assert_eq!(reading.spread_ratio, 0.0, "the spread of the rounds");
             assert_eq!(row.readings[4].1, Err(Absent::because("no memory")));
         }
         assert!(measured.rows.iter().any(|row| row.readings[0].1.as_ref().unwrap().cost.0 == 99 + 9 * ROUNDS as u64));
@@ -233,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_is_drawn_from_the_seed() {
+    fn the_order_is_random_and_reproducible() {
         let orders = |seed| {
             let mut stage = Fake::new();
             measure(&plan(seed), &mut stage, &mut |_| ());
@@ -243,11 +245,11 @@ mod tests {
         assert_ne!(orders(1).0, orders(2).0);
         assert_ne!(orders(1).0, (0..=8).collect::<Vec<_>>());
         let reads = orders(1).1;
-        assert_ne!(reads[..7], reads[7..14], "each round has an order of its own");
+        assert_ne!(reads[..7], reads[7..14], "each round has its own order");
     }
 
     #[test]
-    fn rows_that_are_whole_are_kept() {
+    fn complete_rows_are_kept() {
         let mut stage = Fake { most_rests: 3 * ROUNDS + 1, ..Fake::new() };
         let measured = measure(&plan(3), &mut stage, &mut |_| ());
         assert_eq!((measured.rows.len(), measured.ending, measured.failure), (3, Ending::Interrupted, None));

@@ -1,4 +1,4 @@
-//! The other side: the process that starts the neighbours and ends them, and a neighbour itself.
+//! The process that starts and ends the neighbours, and the neighbour process itself.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
@@ -18,35 +18,35 @@ use super::Neighbour;
 use crate::stage::{Order, Reply};
 use steady_process::channel::OWN_PROGRAM;
 
-/// The first argument that makes `steady` a neighbour; its kind and its bytes follow.
+/// The first argument that makes `steady` a neighbour. Its kind and its bytes of memory follow.
 pub const NEIGHBOUR: &str = "__neighbour";
 
-/// How often to look whether a neighbour has ended.
+/// Interval between checks whether a neighbour has ended.
 const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
 
-/// The whole life of the process that starts neighbours. Returns when `steady` hangs up or something is wrong; by then
-/// no neighbour is left.
+/// Main function of the process that starts neighbours. Returns when `steady` closes the connection or an error occurs.
+/// No neighbour is left then.
 pub fn serve() {
     let Ok(control) = io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from) else { return };
     if let Err(why) = attend(&control) {
-        // If nobody listens any more, nobody needs to know.
+        // This fails only if `steady` has ended, and then the reason is not needed.
         let _ = say(&control, &Reply::Failed(why));
     }
-    // Errors leave nothing to be done: there is nobody to tell.
+    // There is no one to report an error to.
     let _ = process::end_descendants();
 }
 
 fn attend(control: &UnixStream) -> Result<(), String> {
-    let words = |error: io::Error| error.to_string();
+    let text = |error: io::Error| error.to_string();
     let mut line = String::new();
-    BufReader::new(control).read_line(&mut line).map_err(words)?;
+    BufReader::new(control).read_line(&mut line).map_err(text)?;
     let order: Order = serde_json::from_str(&line).map_err(|error| error.to_string())?;
-    process::leave_session().and_then(|()| process::become_subreaper()).map_err(words)?;
+    process::leave_session().and_then(|()| process::become_subreaper()).map_err(text)?;
     if let Some(cpus) = &order.cpus {
-        process::keep_to(cpus).map_err(words)?;
+        process::keep_to(cpus).map_err(text)?;
     }
-    let (theirs, _lifeline) = io::pipe().map_err(words)?;
-    let (ready, at_work) = io::pipe().map_err(words)?;
+    let (theirs, _lifeline) = io::pipe().map_err(text)?;
+    let (ready, at_work) = io::pipe().map_err(text)?;
     for number in 1..=order.count {
         let started = start(&order, &theirs, &at_work);
         started.map_err(|error| format!("neighbour {number} of {} cannot be started: {error}", order.count))?;
@@ -55,14 +55,15 @@ fn attend(control: &UnixStream) -> Result<(), String> {
     watch(order.count as usize, ready, control)
 }
 
-/// Starts one neighbour. Its standard input ends with this process; on its standard output it says that it is at work.
+/// Starts one neighbour. Its standard input reaches the end of file when this process ends. It writes a byte to
+/// standard output once it is running.
 fn start(order: &Order, lifeline: &PipeReader, at_work: &PipeWriter) -> io::Result<()> {
     let mut command = Command::new(OWN_PROGRAM);
     command.arg0("steady").args([NEIGHBOUR, order.kind.name(), &order.memory.0.to_string()]);
     command.stdin(lifeline.try_clone()?).stdout(at_work.try_clone()?).spawn().map(drop)
 }
 
-/// Says when all are at work, and if one ends; returns when `steady` hangs up.
+/// Reports when all neighbours are running, and if one ends. Returns when `steady` closes the connection.
 fn watch(count: usize, mut ready: PipeReader, control: &UnixStream) -> Result<(), String> {
     let mut at_work = 0;
     loop {
@@ -74,11 +75,11 @@ fn watch(count: usize, mut ready: PipeReader, control: &UnixStream) -> Result<()
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.to_string()),
         }
-        let told = |place: usize| watched.get(place).is_some_and(|fd| !fd.revents().is_empty());
-        if told(0) {
+        let is_ready = |place: usize| watched.get(place).is_some_and(|fd| !fd.revents().is_empty());
+        if is_ready(0) {
             return Ok(());
         }
-        if told(1) {
+        if is_ready(1) {
             at_work += ready.read(&mut [0; 4096]).map_err(|error| error.to_string())?;
             if at_work >= count && say(control, &Reply::Ready).is_err() {
                 return Ok(());
@@ -99,8 +100,8 @@ fn say(mut control: &UnixStream, reply: &Reply) -> io::Result<()> {
     control.write_all(&line)
 }
 
-/// The whole life of a neighbour whose kind and bytes are `words`: it takes what it takes until its standard input ends.
-pub fn be(words: &mut dyn Iterator<Item = OsString>) {
+/// Main function of a neighbour. `words` are its kind and its bytes of memory. It runs until its standard input ends.
+pub fn run_neighbour(words: &mut dyn Iterator<Item = OsString>) {
     let kind = words.next().and_then(|word| kind_of(&word));
     let bytes = words.next().and_then(|word| word.to_str()?.parse::<usize>().ok());
     let (Some(kind), Some(bytes)) = (kind, bytes) else { return };
@@ -111,7 +112,7 @@ pub fn be(words: &mut dyn Iterator<Item = OsString>) {
     let ended = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&ended);
     let listener = thread::Builder::new().spawn(move || {
-        // Nothing is ever written there: it ends, with or without an error, when its other end is closed.
+        // Nothing is ever written to standard input: reading returns when the other end is closed.
         let _ = io::stdin().read_to_end(&mut Vec::new());
         seen.store(true, Ordering::Relaxed);
     });

@@ -1,38 +1,39 @@
-//! How large the rulers' working sets are, by the caches that the CPUs have.
+//! Sizes of the rulers' working sets, from the caches of the CPUs.
 
 use steady_linux::topology::{Cache, CacheKind, Cpu, Topology};
 use steady_model::{Absent, Bytes, Reading};
 
-/// A working set is warmed and walked within a reading: larger ones take too long.
+/// Maximal working set for private caches, because a reading warms and walks all of it.
 const LARGEST_PRIVATE: u64 = 4 << 20;
+/// Maximal working set for the shared cache.
 const LARGEST_SHARED: u64 = 8 << 20;
-/// How many times what the private levels hold: one line of each page of such a set finds room for half of them there,
-/// and a line that is come back to in a cycle is the one that was put out.
+/// The shared working set is this multiple of the private levels. With one line of each page, half of the lines fit
+/// into the private levels. In a cyclic walk, each line has been evicted when it is needed again.
 const BEYOND_PRIVATE: u64 = 2;
-/// From this level on a cache that only one CPU is said to have is taken to be shared all the same: a machine of one
-/// CPU is a guest of a larger one.
+/// From this level on, a cache counts as shared even if only one CPU is listed. A machine with one CPU is a guest on a
+/// larger one.
 const SHARED_ON_ANY_MACHINE: u32 = 3;
 
-/// How large the working sets are; absent where a level does not exist or is not told.
+/// Sizes of working sets. A size is absent if the cache level does not exist or its size is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// Half of the first level of data cache.
+    /// Half of the first-level data cache.
     pub l1: Reading<Bytes>,
-    /// Half of the last level that no other core shares.
+    /// Half of the last cache level that no other core shares.
     pub l2: Reading<Bytes>,
-    /// Twice that level, or half of the first shared one where that is less.
+    /// Twice that level, or half of the first shared level if that is less.
     pub shared: Reading<Bytes>,
 }
 
 impl Sizes {
-    /// The sizes for a thread that may run on any of `cpus`: private levels by the smallest among them, the shared level
-    /// by the largest.
+    /// Computes the sizes for a thread that may run on any of `cpus`. Private sizes are the smallest among them, and
+    /// the shared size is the largest.
     pub fn of(topology: &Reading<Topology>, cpus: &[usize]) -> Sizes {
         let each: Vec<Sizes> = match topology {
             Ok(topology) => cpus.iter().filter_map(|id| topology.cpu(*id)).map(of_cpu).collect(),
             Err(absent) => vec![without(absent)],
         };
-        let nothing = || without(&Absent::because("the system does not tell the CPU's caches"));
+        let nothing = || without(&Absent::because("the system does not describe the CPU's caches"));
         each.into_iter().reduce(Sizes::with).unwrap_or_else(nothing)
     }
 
@@ -66,7 +67,7 @@ fn of_cpu(cpu: &Cpu) -> Sizes {
     Sizes { l1: first_level(&caches), l2: last_private(private), shared: first_shared(private, shared) }
 }
 
-/// The levels that only this CPU's core has, and the first that other cores have a part in.
+/// The last cache level that only this CPU's core has, and the first level that other cores share.
 type Levels<'a> = (Option<&'a Cache>, Option<&'a Cache>);
 
 fn split<'a>(cpu: &Cpu, caches: &[&'a Cache]) -> Reading<Levels<'a>> {
@@ -77,7 +78,7 @@ fn split<'a>(cpu: &Cpu, caches: &[&'a Cache]) -> Reading<Levels<'a>> {
     let mut private = None;
     for cache in caches {
         let sharers = cache.shared.as_ref().map_err(|absent| {
-            Absent::because(format!("which CPUs share the cache of level {} is not told: {absent}", cache.level))
+            Absent::because(format!("the CPUs that share the cache of level {} are not known: {absent}", cache.level))
         })?;
         let alone = sharers.iter().all(|sharer| own.contains(sharer));
         if !alone || cache.level >= SHARED_ON_ANY_MACHINE {
@@ -90,14 +91,15 @@ fn split<'a>(cpu: &Cpu, caches: &[&'a Cache]) -> Reading<Levels<'a>> {
 
 fn first_level(caches: &[&Cache]) -> Reading<Bytes> {
     let first = caches.iter().find(|cache| cache.level == 1);
-    let size = &first.ok_or_else(|| Absent::because("the system does not tell the first level of data cache"))?.size;
+    let size =
+        &first.ok_or_else(|| Absent::because("the system does not describe the first level of data cache"))?.size;
     size.clone().map(|size| Bytes(size.0 / 2))
 }
 
 fn last_private(private: Option<&Cache>) -> Reading<Bytes> {
     match private {
         Some(cache) if cache.level > 1 => cache.size.clone().map(|size| Bytes((size.0 / 2).min(LARGEST_PRIVATE))),
-        _ => Err(Absent::because("no level but the first belongs to one core alone, as far as the system tells")),
+        _ => Err(Absent::because("as far as the system describes, only the first cache level is private to a core")),
     }
 }
 
@@ -108,7 +110,7 @@ fn first_shared(private: Option<&Cache>, shared: Option<&Cache>) -> Reading<Byte
     let private = private.size.clone()?.0;
     let size = half.min(BEYOND_PRIVATE * private).min(LARGEST_SHARED);
     if size <= private {
-        return Err(Absent::because("the shared level is hardly larger than what each core has for itself"));
+        return Err(Absent::because("the shared cache level is hardly larger than the private one"));
     }
     Ok(Bytes(size))
 }
@@ -130,21 +132,21 @@ mod tests {
     }
 
     #[test]
-    fn levels_are_told_by_who_shares_them() {
+    fn levels_are_private_or_shared_by_their_list_of_cpus() {
         let vm = sizes("vm", &[0, 1]);
         assert_eq!((vm.l1, vm.l2, vm.shared), (Ok(Bytes(24 * KIB)), Ok(Bytes(MIB)), Ok(Bytes(4 * MIB))));
         let laptop = sizes("laptop-smt", &[0, 1, 2, 3]);
         assert_eq!(
             (laptop.l2, laptop.shared),
             (Ok(Bytes(128 * KIB)), Ok(Bytes(512 * KIB))),
-            "threads of a core are one"
+            "threads of a core share its private caches"
         );
         let server = sizes("container-v2", &[0]);
         assert_eq!((server.l2, server.shared), (Ok(Bytes(256 * KIB)), Ok(Bytes(MIB))));
     }
 
     #[test]
-    fn a_level_shared_by_a_cluster_is_the_shared_one() {
+    fn a_level_shared_by_a_cluster_is_the_shared_level() {
         let efficient = sizes("hybrid-intel", &[4]);
         assert_eq!(efficient.shared, Ok(Bytes(MIB)), "half of the cluster's second level");
         assert!(efficient.l2.is_err());
@@ -157,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_is_absent() {
+    fn unknown_sizes_are_absent() {
         assert!(sizes("cgroup-v1", &[0]).l1.unwrap_err().0.contains("first level"));
         assert!(sizes("cgroup-v1", &[0]).l2.is_err());
         for (tree, cpus) in

@@ -1,4 +1,4 @@
-//! Rulers and neighbours on the machine itself: neighbours are started together, and ended together.
+//! Rulers and neighbours on the real machine. Neighbours start and end together.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Stdio;
@@ -7,48 +7,49 @@ use std::{io, thread};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
-use steady_linux::activity::Snapshot;
+use steady_linux::activity::KernelCounters;
 use steady_linux::{Root, clock, procfs};
 use steady_model::{Activity, Bytes, Nanos, Reading, Resource};
 use steady_process::channel::{Channel, Woken, timespec};
 
 use super::{Neighbour, RulerReading, Rulers, Stage, Stop};
 
-/// What a streaming neighbour goes over where there is room: more than its share of any last level of cache.
+/// Memory that a streaming neighbour walks if there is room: more than its share of any last-level cache.
 const STREAMED: Bytes = Bytes(256 << 20);
-/// Neighbours leave at least half of the memory that is available to others.
+/// Neighbours use at most the available memory divided by this.
 const MEMORY_PART: u64 = 2;
-/// Streaming through less than this would not leave the caches.
+/// Streaming through less memory than this would stay in the caches.
 const LEAST_STREAMED: Bytes = Bytes(16 << 20);
-/// How long neighbours are at work before anything is read beside them.
+/// Time between the start of neighbours and the first reading.
 const SETTLING: Nanos = Nanos(100_000_000);
-/// How long nothing is read between two rounds.
+/// Pause between two rounds.
 const BETWEEN_ROUNDS: Nanos = Nanos(30_000_000);
 
-/// The machine.
+/// Rulers and neighbours on this machine.
 pub struct Live {
     rulers: Rulers,
     kind: Option<Neighbour>,
     cpus: Option<Vec<usize>>,
     interrupt: Option<OwnedFd>,
     neighbours: Option<Neighbours>,
-    begun: Snapshot,
+    begun: KernelCounters,
     epoch: Nanos,
 }
 
 impl Live {
-    /// Reads `rulers` beside neighbours of a kind that keep to `cpus`, until `interrupt` becomes readable.
+    /// Creates a stage that reads `rulers` next to neighbours of a kind, pinned to `cpus`, until `interrupt` becomes
+    /// readable.
     pub fn new(rulers: Rulers, kind: Option<Neighbour>, cpus: Option<Vec<usize>>, interrupt: Option<OwnedFd>) -> Self {
-        let (begun, epoch) = (Snapshot::take(&Root::default()), clock::monotonic());
+        let (begun, epoch) = (KernelCounters::read(&Root::default()), clock::monotonic());
         Live { rulers, kind, cpus, interrupt, neighbours: None, begun, epoch }
     }
 
-    /// The rulers again, the neighbours ended.
+    /// Ends the neighbours and returns the rulers.
     pub fn into_rulers(self) -> Rulers {
         self.rulers
     }
 
-    /// Lets some time pass in which nothing must happen.
+    /// Waits for a time. Fails if a neighbour ends or the user interrupts.
     fn pass(&mut self, time: Nanos) -> Result<(), Stop> {
         let interrupt = self.interrupt.as_ref().map(AsFd::as_fd);
         match (&mut self.neighbours, interrupt) {
@@ -69,7 +70,7 @@ impl Live {
     }
 }
 
-/// Lets some time pass, unless the user asks to stop.
+/// Waits for a time without neighbours. Fails if the user interrupts.
 fn alone(interrupt: BorrowedFd<'_>, time: Nanos) -> Result<(), Stop> {
     let mut watched = [PollFd::from_borrowed_fd(interrupt, PollFlags::IN)];
     loop {
@@ -82,13 +83,17 @@ fn alone(interrupt: BorrowedFd<'_>, time: Nanos) -> Result<(), Stop> {
     }
 }
 
-/// How much memory each of so many neighbours streams through.
+/// Memory for each of `count` streaming neighbours.
 fn streamed(count: u32) -> Result<Bytes, Stop> {
-    // Where it is not known how much there is, the system refuses what is too much.
+    // If the available memory is not known, the system refuses an allocation that is too large.
     let Ok(available) = procfs::memory_available(&Root::default()) else { return Ok(STREAMED) };
     let each = Bytes(available.0 / MEMORY_PART / u64::from(count)).min(STREAMED);
     if each < LEAST_STREAMED {
-        return Err(Stop::Lost(format!("there is not enough memory for {count} of them to stream through")));
+        return Err(Stop::Lost(format!(
+            "{} MiB of memory are available, too little for streaming by {}",
+            available.0 >> 20,
+            if count == 1 { "1 neighbour".to_owned() } else { format!("{count} neighbours") }
+        )));
     }
     Ok(each)
 }
@@ -104,7 +109,7 @@ impl Stage for Live {
             self.start(kind, count)?;
         }
         self.pass(SETTLING)?;
-        self.begun = Snapshot::take(&Root::default());
+        self.begun = KernelCounters::read(&Root::default());
         Ok(())
     }
 
@@ -121,27 +126,27 @@ impl Stage for Live {
     }
 
     fn activity(&self) -> Activity {
-        self.begun.until(&Snapshot::take(&Root::default()))
+        self.begun.until(&KernelCounters::read(&Root::default()))
     }
 }
 
 /// The first argument that makes `steady` the process that starts neighbours and ends them.
 pub const NEIGHBOURS: &str = "__neighbours";
 
-/// The neighbours that are wanted.
+/// Request to start neighbours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Order {
-    /// What they do.
+    /// Kind of the neighbours.
     pub(crate) kind: Neighbour,
-    /// How many.
+    /// Number of neighbours to start.
     pub(crate) count: u32,
-    /// How much memory each of them streams through, if that is what they do.
+    /// Memory that each streaming neighbour walks.
     pub(crate) memory: Bytes,
-    /// The CPUs to keep to, if not all.
+    /// The CPUs to pin neighbours to, if not all.
     pub(crate) cpus: Option<Vec<usize>>,
 }
 
-/// What is answered: `Ready` once all of them are at work, `Failed` when something is wrong, then or later.
+/// Reply: `Ready` once all neighbours are running, or `Failed` on an error, also later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Reply {
@@ -149,14 +154,14 @@ pub(crate) enum Reply {
     Failed(String),
 }
 
-/// Neighbours, each a process of its own. Dropping this ends them; so does the end of this process, however it comes.
+/// Neighbour processes. They end when this is dropped or when this process ends, even if it is killed.
 pub(crate) struct Neighbours(Channel);
 
 impl Neighbours {
-    /// Starts neighbours, and waits until all of them are at work or `interrupt` becomes readable.
+    /// Starts neighbours and waits until all of them are running, or until `interrupt` becomes readable.
     ///
     /// # Errors
-    /// [`Stop::Lost`] with what the system says: no more processes, no more memory.
+    /// Returns [`Stop::Lost`] with the error of the system, such as no more processes or no more memory.
     pub(crate) fn start(order: &Order, interrupt: Option<BorrowedFd<'_>>) -> Result<Self, Stop> {
         let mut channel = Channel::start(NEIGHBOURS, Stdio::null()).map_err(lost)?;
         channel.say(order).map_err(lost)?;
@@ -165,12 +170,12 @@ impl Neighbours {
         Ok(neighbours)
     }
 
-    /// Lets time pass: all of `patience`, or where there is none until they say that they are at work.
+    /// Waits for the time `limit`, or without a limit until all neighbours are running.
     ///
     /// # Errors
-    /// [`Stop::Lost`] where one of them has ended, [`Stop::Interrupted`] as soon as `interrupt` becomes readable.
-    pub(crate) fn pass(&mut self, interrupt: Option<BorrowedFd<'_>>, patience: Option<Nanos>) -> Result<(), Stop> {
-        match self.0.wait(interrupt, patience).map_err(lost)? {
+    /// Returns [`Stop::Lost`] if a neighbour has ended, and [`Stop::Interrupted`] when `interrupt` becomes readable.
+    pub(crate) fn pass(&mut self, interrupt: Option<BorrowedFd<'_>>, limit: Option<Nanos>) -> Result<(), Stop> {
+        match self.0.wait(interrupt, limit).map_err(lost)? {
             Woken::TimedOut => Ok(()),
             Woken::Interrupted => Err(Stop::Interrupted),
             Woken::Readable => match self.0.listen().map_err(lost)? {
@@ -182,5 +187,5 @@ impl Neighbours {
 }
 
 fn lost(error: io::Error) -> Stop {
-    Stop::Lost(format!("the process that starts the neighbours: {error}"))
+    Stop::Lost(format!("the process that starts the neighbours failed: {error}"))
 }

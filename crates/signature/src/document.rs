@@ -1,4 +1,4 @@
-//! Signatures of files as a document, as lines of text and as CSV; [`bench`] as well.
+//! Reports of signatures of files: a document, lines of text and CSV. [`bench`] has those of a bench.
 
 mod bench;
 mod charts;
@@ -13,7 +13,7 @@ use steady_render::units::{TIE, count as events, memory, short, thousands, time}
 use steady_render::{Style, json};
 use steady_workloads::signature::{Allocator, Crew};
 
-use crate::plan::asked;
+use crate::plan::main_size;
 use crate::record::{BenchCondition, BenchRecord, FilesRecord, Lock, MeasuredCondition, SCHEMA, Signed, SignedFile};
 
 impl Report for FilesRecord {
@@ -21,7 +21,7 @@ impl Report for FilesRecord {
         document(self)
     }
 
-    /// A line for each file, as programs that print checksums have them.
+    /// Formats a line for each file, like programs that print checksums.
     fn text(&self, _style: Style) -> String {
         self.files.iter().map(|file| lines(file, self.files.len() > 1, self.stats)).collect()
     }
@@ -30,13 +30,12 @@ impl Report for FilesRecord {
         csv(self)
     }
 
-    /// It has no samples. Elements of arrays, its files, take several lines each.
+    /// Ignores `samples`, because there are none. Each file takes several lines.
     fn json(&self, _samples: bool) -> String {
         json::text_by_lines(&SCHEMA, self, "")
     }
 }
 
-/// The report: a table of the files.
 fn document(record: &FilesRecord) -> Document {
     let allocator = match record.pool_bytes {
         Some(pool) => format!("{} of {}", record.allocator.name(), memory(pool.0 as f64)),
@@ -48,7 +47,7 @@ fn document(record: &FilesRecord) -> Document {
         answer: vec![vec![answer(&record.files)]],
         sections: vec![
             Section::new("Signatures", vec![Block::Table(table(record))]).whole(),
-            Section::new("How they were made", vec![made]),
+            Section::new("How they were computed", vec![made]),
         ],
         is_brief: false,
     }
@@ -74,37 +73,45 @@ fn table(record: &FilesRecord) -> Table {
     let mut columns = vec![
         Column::words("file", files, |file| Cell::Text(Emphasis::Code, one_line(&file.name))),
         Column::numbers("signature", files, signature),
-        Column::numbers("bytes", files, |file| taken(file, |signed| thousands(signed.bytes as usize).into())),
+        Column::numbers("bytes", files, |file| signed_cell(file, |signed| thousands(signed.bytes as usize).into())),
     ];
     if record.stats {
-        let lock =
-            |file: &SignedFile, words: fn(&Lock) -> String| taken(file, |signed| Cell::reading(&signed.lock, words));
+        let lock = |file: &SignedFile, words: fn(&Lock) -> String| {
+            signed_cell(file, |signed| Cell::reading(&signed.lock, words))
+        };
         let rate = |signed: &Signed| Cell::reading(&signed.bytes_per_second, |rate| short(rate / 1e6));
         let peak = |signed: &Signed| Cell::reading(&signed.peak_memory_bytes, |bytes| memory(bytes.0 as f64));
         columns.extend([
-            Column::words("crew", files, |file| taken(file, |signed| crew(signed.crew).into())),
-            Column::numbers("real", files, |file| taken(file, |signed| time(signed.elapsed_seconds.seconds()).into())),
-            Column::numbers("user", files, |file| taken(file, |signed| time(signed.user_seconds.seconds()).into())),
-            Column::numbers("system", files, |file| taken(file, |signed| time(signed.system_seconds.seconds()).into())),
-            Column::numbers("MB/s", files, |file| taken(file, rate)),
-            Column::numbers("lock taken", files, |file| lock(file, |lock| events(lock.lock_acquisitions as f64))),
+            Column::words("crew", files, |file| signed_cell(file, |signed| crew(signed.crew).into())),
+            Column::numbers("real", files, |file| {
+                signed_cell(file, |signed| time(signed.elapsed_seconds.seconds()).into())
+            }),
+            Column::numbers("user", files, |file| {
+                signed_cell(file, |signed| time(signed.user_seconds.seconds()).into())
+            }),
+            Column::numbers("system", files, |file| {
+                signed_cell(file, |signed| time(signed.system_seconds.seconds()).into())
+            }),
+            Column::numbers("MB/s", files, |file| signed_cell(file, rate)),
+            Column::numbers("lock acquired", files, |file| lock(file, |lock| events(lock.lock_acquisitions as f64))),
             Column::numbers("contended", files, |file| lock(file, |lock| events(lock.lock_contended as f64))),
             Column::numbers("waited", files, |file| lock(file, |lock| time(lock.lock_waited_seconds.seconds()))),
             Column::numbers("allocations", files, |file| {
-                taken(file, |signed| events(signed.allocations as f64).into())
+                signed_cell(file, |signed| events(signed.allocations as f64).into())
             }),
-            Column::numbers("peak memory", files, |file| taken(file, peak)),
+            Column::numbers("peak memory", files, |file| signed_cell(file, peak)),
         ]);
     }
     Table { label: "Signatures".to_owned(), rows: ("file", "files"), columns }
 }
 
-/// A cell about a file that has a signature.
-fn taken(file: &SignedFile, cell: impl Fn(&Signed) -> Cell) -> Cell {
+/// Returns a cell about a signature; empty if the file has none.
+fn signed_cell(file: &SignedFile, cell: impl Fn(&Signed) -> Cell) -> Cell {
     file.signed.as_ref().map_or(Cell::Nothing, cell)
 }
 
-/// A file's signature, with its name if there are `several`, and with what it took if `stats` are wanted; nothing if it has none.
+/// Formats a file's signature: with its name if there are `several` files, and with its cost if `stats` are requested.
+/// Returns an empty text if the file has no signature.
 pub(crate) fn lines(file: &SignedFile, several: bool, stats: bool) -> String {
     let Ok(signed) = &file.signed else { return String::new() };
     let (mut out, indent) = match several {
@@ -117,10 +124,10 @@ pub(crate) fn lines(file: &SignedFile, several: bool, stats: bool) -> String {
     out.replace(TIE, " ")
 }
 
-/// What a signature took: labels and values. The first label is that of published programs.
+/// Returns labels and values of a signature's cost. Published programs print the first label.
 fn stats(signed: &Signed) -> [(&'static str, String); 10] {
     fn words<T>(reading: &Reading<T>, words: impl Fn(&T) -> String) -> String {
-        reading.as_ref().map_or_else(|absent| format!("absent: {}", one_line(&absent.0)), words)
+        reading.as_ref().map_or_else(|absent| format!("not measured: {}", one_line(&absent.0)), words)
     }
     let waited = |lock: &Lock| {
         let all = signed.elapsed_seconds.seconds() * f64::from(signed.crew.workers());
@@ -151,7 +158,7 @@ fn crew(crew: Crew) -> String {
     }
 }
 
-/// A line for each file, below a line of names. If a file has no signature, its last field says why.
+/// Formats a header and a line for each file. If a file has no signature, the last field has the reason.
 fn csv(record: &FilesRecord) -> String {
     let row = |file: &SignedFile| {
         let of = &file.signed;
@@ -183,30 +190,30 @@ fn csv(record: &FilesRecord) -> String {
     csv::text(&record.files.iter().map(row).collect::<Vec<_>>())
 }
 
-/// A field of CSV: nothing if the reading is absent.
+/// Formats a field of CSV; empty if there is no reading.
 fn field<T>(reading: &Reading<T>, text: impl Fn(&T) -> String) -> String {
     reading.as_ref().map_or_else(|_| String::new(), text)
 }
 
-/// The allocators that every number of workers is measured with.
+/// Allocators that are measured with every number of workers.
 const ALLOCATORS: [Allocator; 4] = [Allocator::None, Allocator::Pool, Allocator::Global, Allocator::System];
 
-/// The size that the questions are about.
-fn asked_bytes(record: &BenchRecord) -> u64 {
-    asked(&record.conditions.iter().map(|one| one.condition).collect::<Vec<_>>())
+/// Returns the size in bytes that the questions are about.
+fn main_bytes(record: &BenchRecord) -> u64 {
+    main_size(&record.conditions.iter().map(|one| one.condition).collect::<Vec<_>>())
 }
 
-/// A way in a few letters: `pool × 8`.
+/// Formats the allocator and the number of workers: `pool × 8`.
 fn name(condition: &BenchCondition) -> String {
     format!("{}{TIE}×{TIE}{}", condition.allocator.name(), condition.workers)
 }
 
-/// The size of a condition's pools in words.
+/// Formats the size of a condition's pools; empty if it has none.
 fn pool(record: &BenchRecord, at: usize) -> String {
     record.conditions[at].condition.pool_bytes.map_or_else(String::new, |pool| memory(pool.0 as f64))
 }
 
-/// The ways on so many bytes, allocator by allocator.
+/// Returns the conditions with this size of the input, by allocator and number of workers.
 fn ways(record: &BenchRecord, bytes: u64) -> Vec<&MeasuredCondition> {
     let is_one = |one: &&MeasuredCondition| one.condition.bytes == bytes && !one.condition.kept;
     let mut all: Vec<&MeasuredCondition> = record.conditions.iter().filter(is_one).collect();
@@ -214,7 +221,7 @@ fn ways(record: &BenchRecord, bytes: u64) -> Vec<&MeasuredCondition> {
     all
 }
 
-/// The numbers of workers.
+/// Returns the distinct numbers of workers in ascending order.
 fn workers(ways: &[&MeasuredCondition]) -> Vec<u32> {
     let mut workers: Vec<u32> = ways.iter().map(|one| one.condition.workers).collect();
     workers.sort_unstable();

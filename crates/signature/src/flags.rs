@@ -1,4 +1,4 @@
-//! The options of `steady signature`.
+//! Command-line options of `steady signature` and their parsers.
 
 use std::path::PathBuf;
 
@@ -9,48 +9,49 @@ use steady_workloads::signature::{Allocator, Crew, MOST_NODES, MOST_WORKERS, POO
 
 const EXAMPLES: &str = "\
 Examples:
-  The signature of a file, as fast as this machine makes it
+  Signature of a file, in the fastest way
       steady signature disk.img
-  Of several, and of what comes down a pipe
+  Signatures of several files, and of data from a pipe
       steady signature *.tar; zcat old.gz | steady signature -
-  What one lock around an allocator costs eight threads, and a pool each
+  Cost of a locked allocator with eight threads, and of a pool per thread
       steady signature --allocator global --threads 8 --stats data
       steady signature --allocator pool --threads 8 --stats data
-  What is that made of? Measured in turns, with intervals
+  Measure the parts of that cost in random order, with intervals
       steady signature bench
-  The same among processes that share the allocator's memory
+  The same allocator with processes that share its memory
       steady signature --allocator global --processes 8 --stats data
 
-The file is cut into blocks of 1,024 bytes; each has a Huffman tree, whose
-hash in pre-order is its own, and the signature is their sum modulo
-2,147,483,647. All allocators and crews come to the same number. A file that
-changes while it is read has none: that is an error.
+A file is divided into blocks of 1,024 bytes. Each block has a Huffman tree,
+whose hash in pre-order is the hash of the block. The signature is the sum of
+these hashes modulo 2,147,483,647. It does not depend on the allocator or on
+the number of workers. A file that changes while it is read has no signature,
+which is an error.
 
 Exit status:
-  0    done
-  2    wrong usage; a file could not be read, or changed while it was read
-       (the others are told)
+  0    success
+  2    wrong usage, or a file could not be read or changed while it was read
+       (the signatures of other files are printed)
   125  steady itself failed";
 
 const BENCH_EXAMPLES: &str = "\
 Examples:
-  What does an allocator's lock cost eight threads here, and why?
+  Measure what an allocator's lock costs with eight threads on this machine
       steady signature bench
-  The same on a file's bytes, surer, as a page with charts
+  Use the bytes of a file, measure longer, and write a page with charts
       steady signature bench --budget 2m --export-html bench.html data.tar
 
-Each round makes a signature in every way, in an order drawn by coin: by every
-allocator, with 1 to 16 threads, of 5 KiB to 4 MiB. Ways are compared by pairs
-out of one round. What takes long is in fewer rounds; where there are fewer
-than 6 there is no interval.
+Each round computes signatures with every allocator, with 1 to 16 threads and
+on 5 KiB to 4 MiB, in random order. Conditions are compared by pairs from the
+same round. Slow conditions run in fewer rounds. With fewer than 6 pairs there
+is no interval.
 
 Exit status:
-  0    done
-  2    wrong usage; the file cannot be read
+  0    success
+  2    wrong usage, or the file cannot be read
   125  steady itself failed
   130  interrupted";
 
-/// The options of `steady signature`.
+/// Options of `steady signature`.
 #[derive(Debug, Args)]
 #[command(
     after_help = EXAMPLES,
@@ -62,31 +63,31 @@ pub(crate) struct SignatureFlags {
     #[command(subcommand)]
     pub(crate) question: Option<SignatureCommands>,
 
-    /// The files; - for standard input
+    /// Files to read; - for standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// So many threads work on each file [default: as many as it is worth, up to the number of CPUs]
+    /// Number of threads that work on each file [default: one per 256 KiB, up to the number of CPUs]
     #[arg(short, long, value_name = "N", group = "crew", value_parser = workers())]
     pub(crate) threads: Option<u32>,
 
-    /// So many processes work on each file
+    /// Number of processes that work on each file, instead of threads
     #[arg(short, long, value_name = "N", group = "crew", value_parser = workers())]
     pub(crate) processes: Option<u32>,
 
-    /// No thread and no process more than there is
+    /// Work in the main thread, without further threads or processes
     #[arg(long, group = "crew")]
     pub(crate) single: bool,
 
-    /// Where the nodes of the trees come from
+    /// Allocator for the nodes of the trees
     #[arg(short, long, value_enum, default_value_t = AllocatorFlag::None)]
     pub(crate) allocator: AllocatorFlag,
 
-    /// The size of each worker's pool, with --allocator pool
+    /// Size of each worker's pool, with --allocator pool
     #[arg(long, value_name = "SIZE", default_value = "128K", value_parser = pool)]
     pub(crate) pool_bytes: usize,
 
-    /// Say what it took: the lock, allocations, time, memory
+    /// Print the cost: lock acquisitions, allocations, time, memory
     #[arg(long)]
     pub(crate) stats: bool,
 
@@ -94,63 +95,63 @@ pub(crate) struct SignatureFlags {
     pub(crate) output: OutputFlags,
 }
 
-/// What else there is to do.
+/// Subcommands of `steady signature`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SignatureCommands {
-    /// What an allocator's lock costs on this machine: allocators, workers and sizes beside one another
+    /// Measure what an allocator's lock costs on this machine: compare allocators, numbers of workers and sizes
     Bench(Box<BenchFlags>),
 }
 
-/// The options of `steady signature bench`.
+/// Options of `steady signature bench`.
 #[derive(Debug, Args)]
 #[command(after_help = BENCH_EXAMPLES)]
 pub(crate) struct BenchFlags {
-    /// The file whose first 4 MiB are signed [default: bytes of a generator]
+    /// File whose first 4 MiB are used [default: pseudo-random bytes]
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 
-    /// Measure for about so long
+    /// Approximate duration of the measurement
     #[arg(short, long, value_name = "TIME", default_value = "20s", value_parser = span)]
     pub(crate) budget: Nanos,
 
-    /// The size of each worker's pool
+    /// Size of each worker's pool
     #[arg(long, value_name = "SIZE", default_value = "128K", value_parser = pool)]
     pub(crate) pool_bytes: usize,
 
-    /// The seed of the order [default: from the system; the report names it]
+    /// Seed of the random order [default: from the system; the report contains it]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
 
     #[command(flatten)]
     pub(crate) output: OutputFlags,
 
-    /// Write the chart of throughput by workers as an SVG to this file
+    /// Write the chart of throughput by number of workers to this file, as SVG
     #[arg(long, value_name = "FILE")]
     pub(crate) export_svg: Option<PathBuf>,
 
-    /// Put the runs into the JSON
+    /// Include each run in the JSON export
     #[arg(long)]
     pub(crate) samples: bool,
 }
 
 impl SignatureFlags {
-    /// Who works, if that was said.
+    /// Returns the workers that were requested, if any.
     pub(crate) fn crew(&self) -> Option<Crew> {
         let threads = self.threads.map(Crew::Threads);
         threads.or(self.processes.map(Crew::Processes)).or(self.single.then_some(Crew::Single))
     }
 }
 
-/// `--allocator`.
+/// Values of `--allocator`, the source of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AllocatorFlag {
-    /// No nodes: the same number without building the trees
+    /// No nodes: computes the signature without building the trees
     None,
-    /// A bump arena for each worker, which starts over with each block
+    /// A bump arena per worker, which starts over with each block
     Pool,
-    /// One free list for all: first fit, in the order of addresses, joined when given back, behind one lock
+    /// One free list for all workers behind one lock: first fit, in address order, adjacent free pieces are joined
     Global,
-    /// The C library's malloc
+    /// malloc(3) of the C library
     System,
 }
 
@@ -169,16 +170,17 @@ fn workers() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(1..=i64::from(MOST_WORKERS))
 }
 
-/// The size of a pool that has room for a tree.
+/// Parses the size of a pool, which must have room for a tree.
 fn pool(text: &str) -> Result<usize, String> {
-    /// More is a slip of the keyboard.
+    /// Larger sizes are probably typing errors.
     const MOST: u64 = 1 << 30;
     let least = MOST_NODES * POOL_NODE_BYTES;
     match size(text)? {
         bytes if bytes < least as u64 => Err(format!(
-            "a block's tree has up to {MOST_NODES} nodes of {POOL_NODE_BYTES} bytes: at least {least} bytes"
+            "a pool needs at least {least} bytes: a block's tree has up to {MOST_NODES} nodes of {POOL_NODE_BYTES} \
+             bytes"
         )),
-        bytes if bytes > MOST => Err("at most 1 GiB".to_owned()),
+        bytes if bytes > MOST => Err("a pool has at most 1 GiB".to_owned()),
         bytes => Ok(bytes as usize),
     }
 }

@@ -1,4 +1,4 @@
-//! From what was measured to figures and answers: pure functions.
+//! Computes figures and answers from the runs of a bench, as pure functions.
 
 use steady_model::{Absent, Ending, Host, Interval, Layout, Reading, Timestamp};
 use steady_stats::descriptive::quantile;
@@ -6,25 +6,25 @@ use steady_stats::location::location;
 use steady_stats::{MIN_PAIRS, Pair, Rules, Slot, single_look};
 use steady_workloads::signature::Allocator;
 
-use crate::plan::{ASKED, BenchPlan, asked};
+use crate::plan::{BenchPlan, MAIN_WORKERS, main_size};
 use crate::record::{Answer, BenchCondition, BenchRecord, BenchRun, Figures, Lock, MeasuredCondition, Question, rate};
 use crate::run::{BenchError, Done};
 
-/// The error of each interval.
+/// Error rate of each interval.
 const ALPHA: f64 = 0.05;
-/// A difference that does not matter.
+/// Largest relative difference that does not matter.
 const RESOLUTION: f64 = 0.02;
-/// The step of the clock.
+/// Resolution of the clock, in seconds.
 const GRAIN: f64 = 1e-9;
 
-/// Where and when a bench was begun.
+/// Machine and start time of a bench.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
     pub(crate) host: Host,
     pub(crate) started: Timestamp,
 }
 
-/// The record of what was measured.
+/// Creates the record of a bench.
 pub(crate) fn record(plan: BenchPlan, origin: Origin, done: Done) -> BenchRecord {
     let Done { rounds, elapsed, stopped } = done;
     let interrupted = stopped == Some(BenchError::Interrupted);
@@ -54,10 +54,10 @@ pub(crate) fn record(plan: BenchPlan, origin: Origin, done: Done) -> BenchRecord
 fn figures(rounds: &[Vec<BenchRun>], at: usize, condition: &BenchCondition) -> Reading<Figures> {
     let runs: Vec<&BenchRun> = rounds.iter().flatten().filter(|run| run.condition == at).collect();
     let walls: Vec<f64> = runs.iter().map(|run| run.seconds()).collect();
-    let wall_seconds = quantile(&walls, 0.5).ok_or_else(|| Absent::because("it was interrupted before"))?;
+    let wall_seconds = quantile(&walls, 0.5).ok_or_else(|| Absent::because("the bench was interrupted before"))?;
     let wall_interval = location(&walls, 1.0 - ALPHA)
         .map(|found| Interval { low: found.low, high: found.high })
-        .ok_or_else(|| too_few(runs.len(), "of it"));
+        .ok_or_else(|| too_few(runs.len(), "of this condition"));
     let total = |of: fn(&BenchRun) -> f64| runs.iter().map(|run| of(run)).sum::<f64>();
     let lock = |of: fn(&Lock) -> f64| -> Reading<f64> {
         runs.iter().map(|run| run.lock.as_ref().map(of).map_err(Clone::clone)).sum()
@@ -77,22 +77,22 @@ fn figures(rounds: &[Vec<BenchRun>], at: usize, condition: &BenchCondition) -> R
     })
 }
 
-/// Why there is no interval.
+/// Returns the reason why there is no interval.
 fn too_few(runs: usize, of: &str) -> Absent {
-    let were = if runs == 1 { "there was 1 run".to_owned() } else { format!("there were {runs} runs") };
-    Absent(format!("{were} {of}, too few for an interval: a larger --budget gives one"))
+    let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
+    Absent(format!("{runs} {of}, too few for an interval; use a larger --budget"))
 }
 
-/// A question about two conditions, by their numbers.
+/// A question about two conditions, by their indices.
 struct Comparison {
     question: Question,
     beside: usize,
     condition: usize,
 }
 
-/// The questions that these conditions answer.
+/// Returns the questions that the conditions can answer.
 fn comparisons(conditions: &[BenchCondition]) -> Vec<Comparison> {
-    let bytes = asked(conditions);
+    let bytes = main_size(conditions);
     let numbers = |wanted: &dyn Fn(&BenchCondition) -> bool| -> Vec<usize> {
         (0..conditions.len()).filter(|at| conditions[*at].bytes == bytes && wanted(&conditions[*at])).collect()
     };
@@ -102,9 +102,9 @@ fn comparisons(conditions: &[BenchCondition]) -> Vec<Comparison> {
     };
     let kept = numbers(&|one| one.kept && one.allocator == Allocator::Pool);
     let (tree, whole) = (kept.first().copied(), kept.get(1).copied());
-    let (pool, global) = (by(Allocator::Pool, ASKED), by(Allocator::Global, ASKED));
+    let (pool, global) = (by(Allocator::Pool, MAIN_WORKERS), by(Allocator::Global, MAIN_WORKERS));
     let (pool_alone, global_alone) = (by(Allocator::Pool, 1), by(Allocator::Global, 1));
-    let own = by(Allocator::OwnList, ASKED);
+    let own = by(Allocator::OwnList, MAIN_WORKERS);
     let far = numbers(&|one| one.allocator == Allocator::Scattered).first().copied();
     let mut all = Vec::new();
     let mut ask = |question, beside: Option<usize>, condition: Option<usize>| {
@@ -123,7 +123,7 @@ fn comparisons(conditions: &[BenchCondition]) -> Vec<Comparison> {
     all
 }
 
-/// By the pairs out of rounds in which both were run.
+/// Answers a question by pairs of runs from rounds in which both conditions ran.
 fn answer(rounds: &[Vec<BenchRun>], compared: &Comparison) -> Answer {
     let Comparison { question, beside, condition } = *compared;
     let pair = |round: &Vec<BenchRun>| {
@@ -134,7 +134,7 @@ fn answer(rounds: &[Vec<BenchRun>], compared: &Comparison) -> Answer {
     };
     let pairs: Vec<Pair> = rounds.iter().filter_map(pair).collect();
     let estimate = single_look(&pairs, &Rules { alpha: ALPHA, resolution: RESOLUTION, limits: vec![], grain: GRAIN });
-    let few = || too_few(pairs.len(), "of both");
+    let few = || too_few(pairs.len(), "of both conditions");
     let factor = estimate.size.change.filter(|change| pairs.len() >= MIN_PAIRS && change.is_finite());
     let interval = estimate.verdict_low.zip(estimate.verdict_high);
     let interval = interval.filter(|(low, high)| low.is_finite() && high.is_finite());
@@ -159,7 +159,7 @@ mod tests {
     use crate::run::{SimulatedCrew, measure};
 
     fn host() -> Host {
-        let none = || Absent::because("it is not there");
+        let none = || Absent::because("not available in this test");
         Host {
             hostname: Err(none()),
             kernel: Err(none()),
@@ -187,13 +187,13 @@ mod tests {
     }
 
     #[test]
-    fn the_gain_is_split_into_what_it_was_made_of() {
+    fn the_answers_recover_the_simulated_factors() {
         for seed in 0..5 {
             let mut crew = SimulatedCrew::new(seed);
             crew.start = 0.0;
             let record = measured(seed, 60_000_000_000, &mut crew);
             let only = |question| record.answers_to(question).next().unwrap();
-            // Two CPUs work on pools and on lists of one's own; behind the lock one does.
+            // Pools and lists per worker use two CPUs; the locked list uses one.
             let expected = [
                 (Question::Gain, 2.0 * 3.0 * 2.0),
                 (Question::Lock, 3.0 * 2.0),
@@ -205,9 +205,9 @@ mod tests {
             ];
             for (question, factor) in expected {
                 let answer = only(question);
-                let (told, interval) = (answer.factor.clone().unwrap(), answer.interval.clone().unwrap());
-                assert!((told / factor - 1.0).abs() < 0.03, "{question:?}: {answer:?}");
-                // One in twenty may miss, but not by much.
+                let (found, interval) = (answer.factor.clone().unwrap(), answer.interval.clone().unwrap());
+                assert!((found / factor - 1.0).abs() < 0.03, "{question:?}: {answer:?}");
+                // At 95 %, one in twenty intervals may miss, but not by much.
                 let wide = Interval { low: interval.low * 0.97, high: interval.high * 1.03 };
                 assert!(wide.holds(factor), "{question:?}: {answer:?}");
                 assert!(matches!(answer.verdict, Verdict::Faster | Verdict::Slower), "{answer:?}");
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_run_seldom_has_no_interval() {
+    fn a_condition_with_few_runs_has_no_interval() {
         let record = measured(1, 12_000_000_000, &mut SimulatedCrew::new(1));
         let is_expensive =
             |one: &BenchCondition| one.allocator == Allocator::Global && one.workers == 8 && one.bytes == 4 << 20;
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interruption_leaves_what_was_measured() {
+    fn an_interruption_keeps_the_measurements_so_far() {
         let mut crew = SimulatedCrew::new(2);
         crew.interrupted_after = Some(100);
         let record = measured(2, 60_000_000_000, &mut crew);
@@ -246,12 +246,12 @@ mod tests {
 
     /// One round of all conditions takes longer than the budget, as on a busy machine.
     #[test]
-    fn the_first_sentence_is_answered_before_the_rest() {
+    fn the_question_of_the_first_sentence_is_measured_first() {
         let record = measured(3, 2_000_000_000, &mut SimulatedCrew::new(3));
         let gain = record.answers_to(Question::Gain).next().unwrap();
         assert!(gain.interval.is_ok() && gain.verdict == Verdict::Slower, "{gain:?}");
         let lock = record.answers_to(Question::Lock).next().unwrap();
-        assert!(lock.factor.is_err(), "the budget holds one round of all: {lock:?}");
+        assert!(lock.factor.is_err(), "the budget is spent after one round of all conditions: {lock:?}");
     }
 
     #[test]

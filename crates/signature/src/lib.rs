@@ -1,4 +1,5 @@
-//! `steady signature`: a file's signature by the Huffman trees of its blocks, and what an allocator's lock costs.
+//! `steady signature`: computes a file's signature from the Huffman trees of its blocks, and measures what an
+//! allocator's lock costs.
 #![forbid(unsafe_code)]
 
 mod document;
@@ -32,13 +33,13 @@ pub use record::{
     Question, SCHEMA, Signed, SignedFile,
 };
 
-/// A file that takes less shows no progress.
+/// Time after which progress is shown.
 const PATIENCE: Nanos = Nanos(500_000_000);
 
-/// The feature.
+/// Entry of `steady signature` in the table of features.
 pub const FEATURE: Feature = Feature {
     name: "signature",
-    about: "A file's signature by the Huffman trees of its blocks, in parallel; what an allocator's lock costs",
+    about: "Compute a file's block-Huffman signature in parallel; measure what an allocator's lock costs",
     flags: Feature::flags_of::<SignatureFlags>,
     run,
     status: |_| Status::Own,
@@ -55,7 +56,7 @@ fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
     }
 }
 
-/// Prints the signature of each file when it is known, and then writes the report.
+/// Prints the signature of each file as soon as it is known, then writes the report.
 fn files(flags: &SignatureFlags, session: &mut dyn Session) -> Result<u8, Failure> {
     session.open(&flags.output, false, Status::Own)?;
     let plan =
@@ -84,7 +85,7 @@ fn files(flags: &SignatureFlags, session: &mut dyn Session) -> Result<u8, Failur
     Ok(status)
 }
 
-/// Shows how much of a file was read.
+/// Shows how much of a file has been read.
 fn show(session: &mut dyn Session, name: &str, bytes: u64, of: Option<u64>) {
     let read = memory(bytes as f64);
     match of {
@@ -110,7 +111,7 @@ fn bench(flags: &BenchFlags, session: &mut dyn Session) -> Result<u8, Failure> {
         seed: session.seed(flags.seed)?,
     };
     let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;
-    session.progress(Some(0.0), "trying every way once");
+    session.progress(Some(0.0), "running each condition once");
     let origin = Origin { host: session.host(), started: clock::time_of_day() };
     let mut runner = CrewRunner::new(bytes, Some(readable));
     let done = measure(&plan, &mut runner, &mut |event| {
@@ -129,14 +130,14 @@ fn bench(flags: &BenchFlags, session: &mut dyn Session) -> Result<u8, Failure> {
     interrupt.release();
     session.write(&record)?;
     match stopped {
-        // The report says so itself.
+        // The report mentions the interruption, so no error is needed.
         Some(interrupted @ Failure::Interrupted(_)) => Ok(interrupted.status()),
         Some(other) => Err(other),
         None => Ok(0),
     }
 }
 
-/// What is signed: as much as the largest size takes.
+/// Returns the bytes to compute signatures of, up to the largest size.
 fn bytes(file: Option<&Path>) -> Result<Vec<u8>, Failure> {
     let most = SIZES[SIZES.len() - 1];
     let Some(path) = file else { return Ok(made(most as usize)) };
@@ -144,15 +145,15 @@ fn bytes(file: Option<&Path>) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes));
     read.map_err(|error| refused(&error))?;
-    if bytes.is_empty() { Err(refused(&"there is nothing in it")) } else { Ok(bytes) }
+    if bytes.is_empty() { Err(refused(&"the file is empty")) } else { Ok(bytes) }
 }
 
-/// How many CPUs' worth of time can be had, with what control groups allow.
+/// Returns the number of CPUs available, within the limits of affinity and control groups.
 fn cpus() -> u32 {
     thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX))
 }
 
-/// The caches of a CPU that may be used.
+/// Returns the data caches of the first allowed CPU.
 fn caches() -> Vec<Cache> {
     let root = Root::default();
     let first = allowed_cpus(&root).ok().and_then(|cpus| cpus.first().copied());

@@ -1,59 +1,61 @@
-//! What is to be done: how files are signed, and the conditions of a bench.
+//! Resolved plans: how to compute signatures of files, and the conditions of a bench.
 
 use steady_model::{Bytes, Nanos, Seed};
 use steady_workloads::signature::{Allocator, Crew};
 
 use crate::record::{BenchCondition, Cache, Input};
 
-/// Sizes from where a worker's start costs as much as its work to well above what was published.
+/// Sizes of the input, in bytes. At the smallest, starting a worker costs as much as its work; the largest is well
+/// above the published size.
 pub(crate) const SIZES: [u64; 4] = [5_120, 64 << 10, 1 << 20, 4 << 20];
-/// Numbers of workers.
+/// Numbers of workers that are compared.
 const WORKERS: [u32; 5] = [1, 2, 4, 8, 16];
-/// The workers of the published figures, about which the questions are.
-pub(crate) const ASKED: u32 = 8;
-/// The size of the published figures; of less where there is less.
-const ASKED_BYTES: u64 = 1 << 20;
-/// How far apart scattered nodes lie, so that each is on a line and most on a page of their own.
+/// Number of workers in the published figures. The questions are about this number.
+pub(crate) const MAIN_WORKERS: u32 = 8;
+/// Size of the input in the published figures, in bytes. The questions are about it, or about the largest smaller size.
+const MAIN_BYTES: u64 = 1 << 20;
+/// Area over which scattered nodes are spread. Each node has a cache line of its own, and most have a page of their
+/// own.
 const SCATTERED: Bytes = Bytes(2 << 20);
-/// The largest pool that is walked through.
+/// Largest pool that starts over only when it is full, in bytes.
 const LARGEST: u64 = 32 << 20;
-/// A tree takes up to so much of a pool.
+/// Most bytes of a pool that a tree needs.
 const TREE: u64 = 8_176;
 
-/// How files are signed.
+/// How signatures of files are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FilesPlan {
-    /// Where nodes come from.
+    /// Allocator of the nodes.
     pub(crate) allocator: Allocator,
-    /// Who works; if it is open, as many threads as a file is worth, up to the number of CPUs.
+    /// Workers. `None` chooses a number of threads from the size of the file, up to the number of CPUs.
     pub(crate) crew: Option<Crew>,
-    /// The size of each worker's pool.
+    /// Size of each worker's pool, in bytes.
     pub(crate) pool: usize,
-    /// The CPUs that there are.
+    /// Number of available CPUs.
     pub(crate) cpus: u32,
 }
 
-/// What a bench measures.
+/// Settings of a bench.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BenchPlan {
-    /// What signatures are made of.
+    /// Source of the bytes.
     pub(crate) input: Input,
-    /// The conditions, each next to the others.
+    /// Conditions that are compared with each other.
     pub(crate) conditions: Vec<BenchCondition>,
-    /// The caches of a CPU.
+    /// Data caches of a CPU.
     pub(crate) caches: Vec<Cache>,
-    /// How many CPUs there are to work on.
+    /// Number of available CPUs.
     pub(crate) cpus: u32,
-    /// How long it may take.
+    /// Approximate duration of the bench.
     pub(crate) budget: Nanos,
-    /// The seed of the order.
+    /// Seed of the random order.
     pub(crate) seed: Seed,
 }
 
-/// All conditions on so many bytes, for pools of this size and a CPU with these caches.
+/// Returns all conditions on `length` bytes, for pools of size `pool` and a CPU with these caches.
 pub(crate) fn conditions(length: u64, pool: Bytes, caches: &[Cache]) -> Vec<BenchCondition> {
     let sizes = sizes(length);
-    let asked = asked_size(&sizes);
+    let main = main_size_of(&sizes);
     let mut all = Vec::new();
     for bytes in sizes {
         for workers in WORKERS {
@@ -64,9 +66,9 @@ pub(crate) fn conditions(length: u64, pool: Bytes, caches: &[Cache]) -> Vec<Benc
         }
     }
     let allocator = Allocator::OwnList;
-    all.push(BenchCondition { allocator, workers: ASKED, bytes: asked, pool_bytes: None, kept: false });
+    all.push(BenchCondition { allocator, workers: MAIN_WORKERS, bytes: main, pool_bytes: None, kept: false });
     let kept =
-        |allocator, pool| BenchCondition { allocator, workers: 1, bytes: asked, pool_bytes: Some(pool), kept: true };
+        |allocator, pool| BenchCondition { allocator, workers: 1, bytes: main, pool_bytes: Some(pool), kept: true };
     all.push(kept(Allocator::Pool, Bytes(TREE)));
     all.push(kept(Allocator::Pool, pool));
     all.push(kept(Allocator::Scattered, SCATTERED));
@@ -74,43 +76,43 @@ pub(crate) fn conditions(length: u64, pool: Bytes, caches: &[Cache]) -> Vec<Benc
     all
 }
 
-/// The sizes that there are bytes for; of fewer bytes than the smallest, all.
+/// Returns the sizes that fit into `length` bytes, or `length` itself if none fits.
 fn sizes(length: u64) -> Vec<u64> {
     let fitting: Vec<u64> = SIZES.into_iter().filter(|size| *size <= length).collect();
     if fitting.is_empty() { vec![length] } else { fitting }
 }
 
-fn asked_size(sizes: &[u64]) -> u64 {
-    sizes.iter().copied().filter(|size| *size <= ASKED_BYTES).max().unwrap_or(ASKED_BYTES)
+fn main_size_of(sizes: &[u64]) -> u64 {
+    sizes.iter().copied().filter(|size| *size <= MAIN_BYTES).max().unwrap_or(MAIN_BYTES)
 }
 
-/// The size that the questions are about.
-pub(crate) fn asked(conditions: &[BenchCondition]) -> u64 {
-    asked_size(&conditions.iter().map(|one| one.bytes).collect::<Vec<_>>())
+/// Returns the size of the input that the questions are about, in bytes.
+pub(crate) fn main_size(conditions: &[BenchCondition]) -> u64 {
+    main_size_of(&conditions.iter().map(|one| one.bytes).collect::<Vec<_>>())
 }
 
-/// Which of the conditions questions are about.
-pub(crate) fn asked_of(conditions: &[BenchCondition]) -> Vec<bool> {
-    let bytes = asked(conditions);
+/// Returns for each condition whether a question is about it. Such conditions run in more rounds.
+pub(crate) fn have_priority(conditions: &[BenchCondition]) -> Vec<bool> {
+    let bytes = main_size(conditions);
     let about = |one: &BenchCondition| match one.allocator {
-        Allocator::Pool | Allocator::Global => one.kept || [1, ASKED].contains(&one.workers),
+        Allocator::Pool | Allocator::Global => one.kept || [1, MAIN_WORKERS].contains(&one.workers),
         Allocator::OwnList | Allocator::Scattered | Allocator::WalkedPool => true,
         Allocator::None | Allocator::System => false,
     };
     conditions.iter().map(|one| one.bytes == bytes && about(one)).collect()
 }
 
-/// The numbers of the conditions that the first sentence of the report compares: a pool and the global list.
+/// Returns the indices of the conditions that the first sentence of the report compares: a pool and the global list.
 pub(crate) fn headline(conditions: &[BenchCondition]) -> Vec<usize> {
-    let bytes = asked(conditions);
+    let bytes = main_size(conditions);
     let is_compared = |one: &BenchCondition| {
         let allocators = [Allocator::Pool, Allocator::Global];
-        one.bytes == bytes && one.workers == ASKED && !one.kept && allocators.contains(&one.allocator)
+        one.bytes == bytes && one.workers == MAIN_WORKERS && !one.kept && allocators.contains(&one.allocator)
     };
     (0..conditions.len()).filter(|at| is_compared(&conditions[*at])).collect()
 }
 
-/// Sizes of pools that fit into each cache, fill it, and do not fit.
+/// Returns sizes of pools that fit into each cache, fill it, and exceed it.
 fn pools(caches: &[Cache]) -> Vec<Bytes> {
     let around = |size: u64| [size / 2, size, 2 * size, 4 * size];
     let around = caches.iter().flat_map(|cache| around(cache.size_bytes.0));
@@ -120,7 +122,7 @@ fn pools(caches: &[Cache]) -> Vec<Bytes> {
     sizes.into_iter().map(Bytes).collect()
 }
 
-/// Caches by their names and sizes.
+/// Creates caches from their names and sizes in bytes.
 #[cfg(test)]
 pub(crate) fn caches(sizes: &[(&str, u64)]) -> Vec<Cache> {
     sizes.iter().map(|(name, size)| Cache { name: (*name).to_owned(), size_bytes: Bytes(*size) }).collect()
@@ -142,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_is_there_once() {
+    fn each_condition_occurs_once() {
         let all = conditions(16 << 20, Bytes(128 << 10), &three());
         for (at, one) in all.iter().enumerate() {
             assert!(!all[..at].contains(one), "{one:?}");

@@ -1,4 +1,4 @@
-//! What is reported of signatures: those of files, and what an allocator's lock costs.
+//! Records of signatures: of files, and of the bench that measures what an allocator's lock costs.
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -6,88 +6,88 @@ use steady_model::{Absent, Bytes, Ending, Host, Interval, Nanos, Reading, Seed, 
 use steady_render::json::{Group, Schema, group};
 use steady_workloads::signature::{Allocator, Crew, Waits};
 
-/// The schema of [`FilesRecord`] and [`BenchRecord`] in JSON.
+/// JSON schema of [`FilesRecord`] and [`BenchRecord`].
 pub const SCHEMA: Schema = Schema { name: "steady.signature/1", what: "signatures" };
 
-/// Files and their signatures. Its fields are those of its JSON.
+/// Signatures of files. Fields have the names of the JSON export.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename = "files")]
 #[schemars(rename = "FilesRecord")]
 pub struct FilesRecord {
-    /// Where the nodes of the trees came from.
+    /// Allocator of the nodes of the trees.
     #[serde(serialize_with = "allocator")]
     #[schemars(with = "String")]
     pub allocator: Allocator,
-    /// The size of a worker's pool, if there are pools.
+    /// Size of each worker's pool, if the allocator has pools.
     #[serde(serialize_with = "pool")]
     #[schemars(with = "Reading<Bytes>")]
     pub pool_bytes: Option<Bytes>,
-    /// The files in the order in which they were given.
+    /// Files in the order of the command line.
     pub files: Vec<SignedFile>,
-    /// Whether what a signature took is shown. In text, Markdown and HTML only: JSON and CSV always have it.
+    /// Whether text, Markdown and HTML contain the cost of a signature. JSON and CSV always contain it.
     #[serde(skip)]
     pub stats: bool,
 }
 
-/// One of the files.
+/// A file and its signature.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SignedFile {
-    /// Its name as it was given.
+    /// Name of the file on the command line.
     pub name: String,
-    /// Its signature, or why there is none.
+    /// Signature of the file, or the reason why it has none.
     #[serde(flatten, serialize_with = "signed")]
     #[schemars(with = "Group<Signed>")]
     pub signed: Reading<Signed>,
 }
 
-/// A file's signature, and what it took.
+/// Signature of a file, and its cost.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Signed {
-    /// The signature.
+    /// Signature of the file, below 2,147,483,647.
     pub signature: u64,
-    /// The file's size.
+    /// Size of the file.
     pub bytes: u64,
-    /// Who worked on it.
+    /// Workers that computed the signature.
     #[serde(flatten, serialize_with = "crew")]
     #[schemars(with = "CrewFields")]
     pub crew: Crew,
-    /// From before the first byte was read until the last worker had ended.
+    /// Wall time from before the first byte was read until the last worker ended.
     pub elapsed_seconds: Nanos,
     /// User time of all workers.
     pub user_seconds: Nanos,
     /// System time of all workers.
     pub system_seconds: Nanos,
-    /// Its size over `elapsed_seconds`.
+    /// Size of the file divided by `elapsed_seconds`.
     pub bytes_per_second: Reading<f64>,
-    /// How many nodes were allocated.
+    /// Number of nodes that were allocated.
     pub allocations: u64,
-    /// The allocator's lock.
+    /// Use of the allocator's lock.
     #[serde(flatten, serialize_with = "lock")]
     #[schemars(with = "Group<Lock>")]
     pub lock: Reading<Lock>,
-    /// The most memory that a process of ours has had.
+    /// Largest resident memory of a process of `steady` so far.
     pub peak_memory_bytes: Reading<Bytes>,
 }
 
-/// How the lock of an allocator was used.
+/// Use of an allocator's lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Lock {
-    /// How often it was taken.
+    /// Number of acquisitions of the lock.
     pub lock_acquisitions: u64,
-    /// How often another worker had it.
+    /// Number of acquisitions while another worker held the lock.
     pub lock_contended: u64,
-    /// How long workers waited for it, all together.
+    /// Time that workers waited for the lock, summed over all workers.
     pub lock_waited_seconds: Nanos,
 }
 
 impl Lock {
-    /// What is known of the lock of an allocator.
+    /// Returns the use of an allocator's lock.
     ///
     /// # Errors
-    /// It is not one of ours.
+    /// The lock is one of the C library, which is not measured.
     pub(crate) fn of(allocator: Allocator, waits: Waits) -> Reading<Self> {
         match allocator {
-            Allocator::System => Err(Absent::because("the C library does not tell of its locks")),
+            Allocator::System => Err(Absent::because("the C library does not report the use of its locks")),
             _ => Ok(Lock {
                 lock_acquisitions: waits.acquisitions,
                 lock_contended: waits.contended,
@@ -97,200 +97,202 @@ impl Lock {
     }
 }
 
-/// What an allocator's lock costs: allocators, workers and sizes next to one another. Its fields are those of its JSON.
+/// Cost of an allocator's lock: a comparison of allocators, workers and sizes. Fields have the names of the JSON
+/// export.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename = "bench")]
 #[schemars(rename = "BenchRecord")]
 pub struct BenchRecord {
-    /// The seed of the order.
+    /// Seed of the random order.
     pub seed: Seed,
-    /// When it was begun.
+    /// Time at which the bench started.
     #[serde(with = "steady_render::timestamp")]
     #[schemars(with = "String")]
     pub started: Timestamp,
-    /// How long it might take.
+    /// Intended duration of the bench.
     pub budget_seconds: Nanos,
-    /// How long it took.
+    /// Actual duration of the bench.
     pub elapsed_seconds: Nanos,
-    /// The machine.
+    /// Machine of the bench.
     pub host: Host,
-    /// How many CPUs there were to work on.
+    /// Number of available CPUs.
     pub cpus: u32,
-    /// The caches of a CPU.
+    /// Data caches of a CPU.
     pub caches: Vec<Cache>,
-    /// What signatures were made of.
+    /// Source of the bytes.
     pub input: Input,
-    /// How many rounds there were.
+    /// Number of rounds, including an incomplete last one.
     pub rounds: usize,
-    /// The confidence of all intervals.
+    /// Confidence level of all intervals.
     pub confidence: f64,
-    /// How it ended.
+    /// How the bench ended: its budget was spent, or it was interrupted.
     pub ending: Ending,
-    /// The conditions, each with what was measured.
+    /// Conditions with their measurements.
     pub conditions: Vec<MeasuredCondition>,
-    /// The answers.
+    /// Answers to the questions.
     pub answers: Vec<Answer>,
-    /// The rounds, each in an order drawn by coin: all conditions, or those whose turn it was.
+    /// Rounds. The runs of each are in their random order; slow conditions are not in every round.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<Vec<BenchRun>>,
 }
 
 impl BenchRecord {
-    /// The answers to one question.
+    /// Returns the answers to one question.
     pub fn answers_to(&self, question: Question) -> impl Iterator<Item = &Answer> {
         self.answers.iter().filter(move |answer| answer.question == question)
     }
 }
 
-/// A cache.
+/// A data cache of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Cache {
-    /// What it is called: `L1`.
+    /// Name of its level, such as `L1`.
     pub name: String,
-    /// Its size.
+    /// Size of the cache.
     pub size_bytes: Bytes,
 }
 
-/// What signatures are made of.
+/// Source of the bytes that signatures are computed of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Input {
-    /// Bytes of a generator.
+    /// Pseudo-random bytes, the same on every machine.
     Made,
-    /// The first bytes of a file.
+    /// First bytes of the file with this name.
     File(String),
 }
 
-/// One way to make a signature.
+/// One way to compute a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BenchCondition {
-    /// Where nodes come from.
+    /// Allocator of the nodes.
     #[serde(serialize_with = "allocator")]
     #[schemars(with = "String")]
     pub allocator: Allocator,
-    /// How many threads work.
+    /// Number of threads that work.
     pub workers: u32,
-    /// How much they work on.
+    /// Size of the input.
     pub bytes: u64,
-    /// The size of each worker's pool, or of the area that scattered nodes lie in; none without either.
+    /// Size of each worker's pool, or of the area of scattered nodes. `None` if the allocator has neither.
     #[serde(serialize_with = "pool")]
     #[schemars(with = "Reading<Bytes>")]
     pub pool_bytes: Option<Bytes>,
-    /// Whether a single worker and its pool are kept from run to run, so that neither is made while the clock runs.
+    /// Whether a single worker and its pool are reused by all runs, so that their creation is not part of the time.
     pub kept: bool,
 }
 
-/// A condition and what was measured of it.
+/// A condition and its measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MeasuredCondition {
-    /// The condition.
+    /// Condition that was measured.
     #[serde(flatten)]
     pub condition: BenchCondition,
-    /// Its figures.
+    /// Measurements of the condition.
     #[serde(flatten, serialize_with = "figures")]
     #[schemars(with = "Group<Figures>")]
     pub figures: Reading<Figures>,
 }
 
-/// What a signature takes under a condition.
+/// Cost of a signature under a condition.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Figures {
-    /// In how many rounds it was run.
+    /// Number of rounds in which the condition ran.
     pub runs: usize,
     /// Wall time of a signature: the median over the rounds.
     pub wall_seconds: f64,
-    /// The interval of that median.
+    /// Interval of the median.
     #[serde(flatten, serialize_with = "wall")]
     #[schemars(with = "WallEnds")]
     pub wall_interval: Reading<Interval>,
-    /// User time of a signature, over all runs.
+    /// User time of a signature: the mean over all runs.
     pub user_seconds: f64,
-    /// System time likewise.
+    /// System time of a signature: the mean over all runs.
     pub system_seconds: f64,
-    /// The condition's bytes over `wall_seconds`.
+    /// Size of the input divided by `wall_seconds`.
     pub bytes_per_second: Reading<f64>,
-    /// How often the lock was taken for a signature.
+    /// Number of lock acquisitions per signature.
     pub lock_acquisitions: Reading<f64>,
-    /// The share of all workers' time that they waited for the lock.
+    /// Share of the time of all workers that they waited for the lock.
     pub lock_waiting_ratio: Reading<f64>,
 }
 
-/// What is asked.
+/// Question that a bench answers: a ratio of two wall times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Question {
-    /// How many times a pool's time the global list takes.
+    /// Time of the global list divided by that of a pool.
     Gain,
-    /// How many times the time of a free list for each worker, without a lock, the global list takes.
+    /// Time of the global list divided by that of a free list per worker without a lock.
     Lock,
-    /// How many times a pool's time a free list for each worker takes: searching, and headers.
+    /// Time of a free list per worker divided by that of a pool: the cost of searching and of headers.
     List,
-    /// How many times a pool's time the global list takes with a single worker.
+    /// Time of the global list divided by that of a pool, with a single worker.
     Alone,
-    /// How many times the time of all workers a single one takes, with pools.
+    /// Time of a single worker divided by that of all workers, with pools.
     PoolParallel,
-    /// The same with the global list.
+    /// Time of a single worker divided by that of all workers, with the global list.
     GlobalParallel,
-    /// How many times a pool's time one takes whose nodes lie far apart.
+    /// Time of a pool whose nodes are far apart divided by that of a pool with adjacent nodes.
     Locality,
-    /// How many times the time of the smallest pool a larger one takes, if both start over with each block.
+    /// Time of a larger pool divided by that of the smallest, if both start over with each block.
     PoolRoom,
-    /// How many times the time of a pool that starts over with each block one takes that is walked through whole, by its size.
+    /// Time of a pool that starts over only when it is full, divided by that of one that starts over with each block.
+    /// There is an answer for each size.
     PoolSize,
 }
 
-/// An answer: by wall time, from the rounds in which both conditions were run.
+/// Answer to a question, by the wall times of rounds in which both conditions ran.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Answer {
-    /// The question.
+    /// Question that is answered.
     pub question: Question,
-    /// The number of the condition that the other is compared with.
+    /// Index of the condition in the denominator.
     pub beside: usize,
-    /// The number of the condition that the answer is about.
+    /// Index of the condition in the numerator.
     pub condition: usize,
-    /// How many rounds had both.
+    /// Number of rounds in which both ran.
     pub pairs: usize,
-    /// Whether they differ.
+    /// Whether the times differ.
     pub verdict: Verdict,
-    /// How many times the time of `beside` the other takes.
+    /// Time of `condition` divided by that of `beside`.
     pub factor: Reading<f64>,
-    /// The interval of `factor`.
+    /// Interval of the factor.
     #[serde(flatten, serialize_with = "ends")]
     #[schemars(with = "Group<Interval>")]
     pub interval: Reading<Interval>,
 }
 
-/// Several signatures in a row, made under one condition.
+/// Several consecutive signatures under one condition, timed together.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BenchRun {
-    /// The number of the condition.
+    /// Index of the condition.
     pub condition: usize,
-    /// How many signatures were made.
+    /// Number of signatures in the run.
     pub times: u32,
-    /// Wall time of all.
+    /// Wall time of all signatures of the run.
     pub wall_seconds: Nanos,
-    /// User time of all.
+    /// User time of all signatures of the run.
     pub user_seconds: Nanos,
-    /// System time of all.
+    /// System time of all signatures of the run.
     pub system_seconds: Nanos,
-    /// The allocator's lock, over all.
+    /// Use of the allocator's lock in the whole run.
     #[serde(flatten, serialize_with = "lock")]
     #[schemars(with = "Group<Lock>")]
     pub lock: Reading<Lock>,
 }
 
 impl BenchRun {
-    /// Wall time of one signature, in seconds.
+    /// Returns the wall time of one signature, in seconds.
     pub fn seconds(&self) -> f64 {
         self.wall_seconds.seconds() / f64::from(self.times.max(1))
     }
 }
 
-/// A rate, unless no time has passed.
+/// Returns bytes per second, or the reason if no time has passed.
 pub(crate) fn rate(bytes: u64, seconds: f64) -> Reading<f64> {
     Some(bytes as f64 / seconds)
         .filter(|rate| rate.is_finite())
-        .ok_or_else(|| Absent::because("the clock did not move"))
+        .ok_or_else(|| Absent::because("the time is below the resolution of the clock"))
 }
 
 fn allocator<S: Serializer>(allocator: &Allocator, serializer: S) -> Result<S::Ok, S::Error> {
@@ -303,9 +305,9 @@ fn pool<S: Serializer>(pool: &Option<Bytes>, serializer: S) -> Result<S::Ok, S::
 
 #[derive(Serialize, JsonSchema)]
 struct CrewFields {
-    /// Who worked: `threads`, `processes` or `single`.
+    /// Kind of workers: `threads`, `processes` or `single`.
     crew: &'static str,
-    /// How many.
+    /// Number of threads or processes.
     workers: u32,
 }
 

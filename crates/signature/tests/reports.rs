@@ -1,5 +1,5 @@
-//! Signatures and what an allocator's lock costs in every form, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test`
-//! rewrites them.
+//! Reports of signatures and of the bench in all forms, compared with files in `testdata/reports`. `STEADY_BLESS=1
+//! cargo test` rewrites the files.
 
 use serde_json::{Value, json};
 use steady_feature::Report;
@@ -13,9 +13,9 @@ use steady_testing::made::absent;
 use steady_testing::{goldens, made};
 use steady_workloads::signature::{Allocator, Crew};
 
-const NO_LOCK: &str = "the C library does not tell of its locks";
+const NO_LOCK: &str = "the C library does not report the use of its locks";
 
-/// Two files that have signatures and one that has none.
+/// Two files with signatures and one without.
 fn files() -> FilesRecord {
     let signed = |signature, bytes| Signed {
         signature,
@@ -42,7 +42,7 @@ fn files() -> FilesRecord {
     FilesRecord { allocator: Allocator::Global, pool_bytes: None, files, stats: true }
 }
 
-/// One file by the C library's allocator, of whose lock nothing is known.
+/// One file with the allocator of the C library, whose lock is not measured.
 fn one() -> FilesRecord {
     let mut record = files();
     record.files.truncate(1);
@@ -92,7 +92,7 @@ fn figures(condition: &BenchCondition) -> Reading<Figures> {
     let global = condition.allocator == Allocator::Global;
     let apart = if global { 1.0 } else { f64::from(condition.workers.min(2)) };
     let wall = condition.bytes as f64 * 12e-9 * share / apart + f64::from(condition.workers) * 30e-6;
-    let few = "there were 2 runs of it, too few for an interval: a larger --budget gives one";
+    let few = "2 runs of this condition, too few for an interval; use a larger --budget";
     let seldom = global && condition.workers == 8;
     let lock = |value| if condition.allocator == Allocator::System { absent(NO_LOCK) } else { Ok(value) };
     Ok(Figures {
@@ -143,7 +143,7 @@ fn answers(conditions: &[BenchCondition]) -> Vec<Answer> {
     all
 }
 
-/// A bench that was finished.
+/// A bench that spent its budget.
 fn bench() -> BenchRecord {
     let run = |condition: usize| BenchRun {
         condition,
@@ -176,47 +176,47 @@ fn bench() -> BenchRecord {
     }
 }
 
-/// The same interrupted early, on a file's bytes and a machine that does not tell of its caches.
+/// A bench that was interrupted early, on the bytes of a file and a machine that does not report its caches.
 fn interrupted() -> BenchRecord {
     let mut record = bench();
     record.ending = Ending::Interrupted;
     record.input = Input::File("data | <b>".to_owned());
     record.caches.clear();
-    let few = "there was 1 run of both, too few for an interval: a larger --budget gives one";
+    let few = "1 run of both conditions, too few for an interval; use a larger --budget";
     for answer in &mut record.answers {
         (answer.factor, answer.interval, answer.verdict) = (absent(few), absent(few), Verdict::Undecided);
     }
-    record.conditions[7].figures = absent("it was interrupted before");
+    record.conditions[7].figures = absent("the bench was interrupted before");
     record
 }
 
-/// Both kinds of records have one schema; `kind` says which one it is.
+/// Both kinds of records in one schema. The field `kind` distinguishes them.
 #[derive(schemars::JsonSchema)]
 #[schemars(tag = "kind", rename_all = "snake_case")]
-#[expect(dead_code, reason = "only its schema is of use")]
+#[expect(dead_code, reason = "only its schema is used")]
 enum AnyRecord {
     Files(FilesRecord),
     Bench(Box<BenchRecord>),
 }
 
 #[test]
-fn the_schema_is_as_recorded() {
-    goldens::hold_schema(&SCHEMA, description::<AnyRecord>(&SCHEMA));
+fn the_schema_matches_the_golden_file() {
+    goldens::check_schema(&SCHEMA, description::<AnyRecord>(&SCHEMA));
 }
 
 #[test]
-fn signatures_look_as_recorded() {
+fn reports_of_files_match_the_golden_files() {
     let all = [("signature-files", files()), ("signature-one", one())];
-    goldens::hold(all.into_iter().flat_map(|(name, record)| {
+    goldens::check(all.into_iter().flat_map(|(name, record)| {
         let text = (format!("{name}.txt"), text(&record, 80));
         std::iter::once(text).chain(goldens::exports(name, &record, false))
     }));
 }
 
 #[test]
-fn benches_look_as_recorded() {
+fn reports_of_benches_match_the_golden_files() {
     let all = [("signature-bench", bench()), ("signature-bench-interrupted", interrupted())];
-    goldens::hold(all.into_iter().flat_map(|(name, record)| {
+    goldens::check(all.into_iter().flat_map(|(name, record)| {
         let text = (format!("{name}.80.txt"), text(&record, 80));
         let drawing = (format!("{name}.svg"), svg::text(&record.drawing().unwrap()));
         [text, drawing].into_iter().chain(goldens::exports(name, &record, name.ends_with("interrupted")))
@@ -224,21 +224,21 @@ fn benches_look_as_recorded() {
 }
 
 #[test]
-fn no_line_is_too_long_at_any_width() {
+fn lines_fit_the_width_of_the_terminal() {
     for record in [bench(), interrupted()] {
         goldens::lines_fit("signature-bench", |width| text(&record, width));
     }
 }
 
 #[test]
-fn a_name_stays_on_its_line() {
+fn a_name_with_a_line_break_is_printed_on_one_line() {
     let text = text(&files(), 80);
     let signatures = text.lines().filter(|line| !line.starts_with(' ')).count();
     assert_eq!(signatures, 2, "{text}");
 }
 
 #[test]
-fn names_end_nothing() {
+fn hostile_names_are_escaped() {
     let mut record = files();
     record.files[0].name = made::HOSTILE.to_owned();
     let mut bench = bench();
@@ -251,9 +251,9 @@ fn names_end_nothing() {
 }
 
 #[test]
-fn nothing_is_drawn_where_there_is_nothing() {
+fn without_measurements_there_is_no_chart() {
     let mut record = bench();
-    record.conditions.iter_mut().for_each(|one| one.figures = absent("it was interrupted before"));
+    record.conditions.iter_mut().for_each(|one| one.figures = absent("the bench was interrupted before"));
     assert!(svg::text(&record.drawing().unwrap()).contains("There is no chart"));
     assert!(
         !record.rendered(Form::Html, Style::default(), false).contains("aria-label=\"Real time on 1.00\u{a0}MiB by")
@@ -264,7 +264,7 @@ fn nothing_is_drawn_where_there_is_nothing() {
 fn nulls_have_reasons() {
     fn walk(value: &Value) {
         match value {
-            // The host is shown as everywhere.
+            // The host is the same in all records and tested there.
             Value::Object(fields) => fields.iter().filter(|(name, _)| *name != "host").for_each(|(name, value)| {
                 let has_reason = fields.get(&format!("{name}_absent")).is_some_and(Value::is_string);
                 assert!(!value.is_null() || has_reason, "{name}");

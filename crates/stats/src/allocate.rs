@@ -1,33 +1,34 @@
-//! Which layout the next pair should have: the one that resolves more per second, judged blind to signs.
+//! Chooses the layout of the next pair: the one that gains more precision per second. The choice does not depend on
+//! signs.
 
 use steady_model::Layout;
 
 use crate::pair::{Pair, Paired, Stratum};
 use crate::scale::{Scratch, median};
 
-/// Every layout is explored with this many pairs before its precision counts.
+/// Each layout gets this many pairs before its precision is used.
 pub const EXPLORATION_PAIRS: usize = 8;
-/// No layout's share of the pairs falls below this: loads change.
+/// The minimum share of each layout, because the load may change.
 pub const FLOOR: f64 = 0.1;
-/// How sharply shares follow precision.
+/// The exponent by which shares follow precision.
 const SHARPNESS: f64 = 1.5;
 
-/// How a layout has done so far.
+/// The precision and cost of a layout so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Standing {
-    /// How many pairs it has had.
+    /// The number of its pairs.
     pub pairs: usize,
-    /// How long one of them takes, in seconds.
+    /// The duration of one pair, in seconds.
     pub seconds_per_pair: f64,
-    /// The variance of one pair's information, from [`variance`]: in squared log ratios.
+    /// The variance of one pair in squared log ratios, from [`variance`].
     pub variance: Option<f64>,
 }
 
-/// The share of the coming pairs that each layout should get; the caller draws the coin. Sums to one.
+/// Returns the probability of each layout for the next pair; they sum to one. The caller makes the random draw.
 ///
-/// A layout's half-width after some seconds goes with the root of variance times seconds per pair; its share goes with
-/// (1 / that squared)^1.5, over a floor. While any layout has fewer than 8 pairs, or has been run for less than
-/// `exploration_seconds`, each gets the same time.
+/// The half-width of a layout's interval after a given time is proportional to the square root of variance times
+/// seconds per pair. The layout's share is proportional to that product to the power of -1.5, with a minimum. While any
+/// layout has fewer than 8 pairs, or has run for less than `exploration_seconds`, all layouts get the same time.
 pub fn shares(standings: &[Standing], exploration_seconds: f64) -> Vec<f64> {
     let explored = |standing: &Standing| {
         standing.pairs >= EXPLORATION_PAIRS && standing.pairs as f64 * standing.seconds_per_pair >= exploration_seconds
@@ -45,9 +46,10 @@ pub fn shares(standings: &[Standing], exploration_seconds: f64) -> Vec<f64> {
     }
 }
 
-/// The variance of one pair of `layout`, over all contenders (their geometric mean): how well the weighted pairs of that
-/// layout resolve, times their number. Blind to signs: exchanging OLD and NEW in any pair leaves it as it is, so that
-/// what is run next owes nothing to which command leads. `None` with fewer than 8 pairs or no spread at all.
+/// Returns the variance of one pair of `layout`: the squared standard error of the weighted pairs of that layout, times
+/// their number. For several contenders it is the geometric mean. Exchanging OLD and NEW in any pair does not change
+/// it, so the choice of layouts does not depend on which command is cheaper. `None` with fewer than 8 pairs or without
+/// any spread.
 pub fn variance(contenders: &[Vec<Pair>], layout: Layout, grain: f64) -> Option<f64> {
     let logs: Option<Vec<f64>> = contenders
         .iter()
@@ -62,8 +64,8 @@ pub fn variance(contenders: &[Vec<Pair>], layout: Layout, grain: f64) -> Option<
     Some((logs.iter().sum::<f64>() / logs.len() as f64).exp())
 }
 
-/// The harmonic mean of the bins' variances. Within a bin the spread of sizes around their median stands for sigma: a
-/// large effect moves that median, where it would inflate the sizes themselves.
+/// Returns the harmonic mean of the variances of the bins. The scale of a bin is the spread of absolute residuals
+/// around their median. A large effect shifts that median, and would inflate the absolute residuals themselves.
 fn stratum_variance(stratum: &Stratum) -> Option<f64> {
     let mut residual = stratum.difference.clone();
     crate::slot::adjust(stratum, &mut residual, &mut Scratch::default());
@@ -88,7 +90,7 @@ fn normalised(mut shares: Vec<f64>) -> Vec<f64> {
     shares
 }
 
-/// Lifts shares to the floor, at the others' cost in proportion to what they have above it.
+/// Raises shares to the minimum. The others are reduced in proportion to their excess over the minimum.
 fn floored(shares: Vec<f64>) -> Vec<f64> {
     let floor = FLOOR.min(1.0 / shares.len() as f64);
     let above: f64 = shares.iter().map(|share| (share - floor).max(0.0)).sum();
@@ -109,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn explores_evenly_by_time() {
+    fn exploration_gives_each_layout_the_same_time() {
         let shares = shares(&[standing(7, 0.02, 1.0), standing(500, 0.01, 9.0)], 0.0);
         assert!((shares[0] - 1.0 / 3.0).abs() < 1e-12, "{shares:?}");
         let shares = super::shares(&[standing(8, 0.01, 1.0), standing(8, 0.01, 9.0)], 0.5);
@@ -117,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn follows_precision_per_second_down_to_the_floor() {
+    fn shares_follow_precision_per_second_down_to_the_minimum() {
         let shares = shares(&[standing(50, 0.02, 1.0), standing(50, 0.01, 1.0)], 0.5);
         assert!((shares[1] / shares[0] - 2.0_f64.powf(1.5)).abs() < 1e-9, "{shares:?}");
         let shares = super::shares(&[standing(50, 0.02, 1.0), standing(50, 0.02, 1e6)], 0.5);
@@ -126,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn variance_is_blind_to_signs_and_sees_noise() {
+    fn variance_ignores_signs_and_measures_noise() {
         let pairs = |noise: f64| -> Vec<Pair> {
             let mut coin = ChaCha8Rng::seed_from_u64(1);
             let mut cost = || 1.0 + noise * coin.random::<f64>();

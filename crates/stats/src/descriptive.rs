@@ -1,28 +1,29 @@
-//! Descriptions of one command's costs, for reports.
+//! Descriptive statistics of one command's costs, for reports.
 
 use serde::{Deserialize, Serialize};
 
-/// Costs in short, in their own unit.
+/// Mean, median and range of costs, in the unit of the costs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// The arithmetic mean.
+    /// The arithmetic mean of the costs.
     pub mean: f64,
-    /// The middle, or the mean of the middle two.
+    /// The middle value, or the mean of the two middle values.
     pub median: f64,
-    /// The smallest.
+    /// The smallest of the costs.
     pub min: f64,
-    /// The largest.
+    /// The largest of the costs.
     pub max: f64,
 }
 
-/// The costs in short; `None` without any.
+/// Returns mean, median and range of the costs; `None` without costs.
 pub fn summary(costs: &[f64]) -> Option<Summary> {
     let (min, max) = (costs.iter().copied().reduce(f64::min)?, costs.iter().copied().reduce(f64::max)?);
     let mean = costs.iter().sum::<f64>() / costs.len() as f64;
     Some(Summary { mean, median: quantile(costs, 0.5)?, min, max })
 }
 
-/// The quantile `q` (0 to 1), interpolated between its neighbours (Hyndman and Fan 1996, type 7); `None` without costs.
+/// Returns the quantile `q` (0 to 1), interpolated linearly between neighbours (Hyndman and Fan 1996, type 7); `None`
+/// without costs.
 pub fn quantile(costs: &[f64], q: f64) -> Option<f64> {
     let mut sorted = costs.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -36,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn summarises() {
+    fn summaries_have_mean_median_and_range() {
         let summary = summary(&[3.0, 1.0, 2.0, 10.0]).unwrap();
         assert_eq!(summary, Summary { mean: 4.0, median: 2.5, min: 1.0, max: 10.0 });
         assert_eq!(super::summary(&[]), None);

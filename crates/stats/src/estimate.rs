@@ -1,81 +1,84 @@
-//! What a look concludes about one command beside the first.
+//! The result of a look for one command compared with the first.
 
 use serde::{Deserialize, Serialize};
 use steady_model::{Interval, Layout, Verdict};
 
-/// Why a verdict is `undecided` for another reason than an interval that is still too wide.
+/// Why a verdict is undecided, if the reason is not just a wide interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
-    /// Fewer than [`crate::MIN_PAIRS`] pairs: no test could reject anything.
+    /// Fewer than [`crate::MIN_PAIRS`] pairs, with which no test can reject anything.
     TooFewPairs,
-    /// More than half of the differences are exactly zero, and the grain of the clock is wider than the resolution.
+    /// More than half of the differences are exactly zero, and the resolution of the clock is coarser than the wanted
+    /// resolution.
     BelowGrain,
 }
 
-/// A relative change, NEW / OLD - 1, and where it lies. `None` where the pairs are too few to bound it.
+/// A relative change, NEW / OLD - 1, with its interval. `None` if there are too few pairs for a bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
-    /// The estimate.
+    /// The estimate of the change.
     pub change: Option<f64>,
     /// The lower end of the interval.
     pub low: Option<f64>,
     /// The upper end of the interval.
     pub high: Option<f64>,
-    /// How many pairs tell.
+    /// The number of pairs used.
     pub pairs: usize,
 }
 
-/// An effect as one layout saw it.
+/// An effect estimated from the pairs of one layout.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LayoutEffect {
-    /// The layout.
+    /// The layout of the pairs.
     pub layout: Layout,
-    /// What it saw.
+    /// The effect in this layout.
     #[serde(flatten)]
     pub effect: Effect,
 }
 
-/// What a look concludes about one command beside the first. Effects are relative changes, NEW / OLD - 1.
+/// The result of a look for one command compared with the first. Effects are relative changes, NEW / OLD - 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// Faster, slower, same or undecided, judged on the interval over all pairs.
+    /// Faster, slower, same or undecided, decided by the interval over all pairs.
     pub verdict: Verdict,
-    /// Whether that interval lies inside +- resolution.
+    /// Whether that interval is within ± resolution.
     pub within_resolution: bool,
-    /// The size of the effect: from the turns alone where there are enough, for duets shrink small effects.
+    /// The size of the effect. It is estimated from turns only if there are enough of them, because duets underestimate
+    /// small effects.
     pub size: Effect,
     /// The lower end of the interval over all pairs.
     pub verdict_low: Option<f64>,
     /// The upper end of the interval over all pairs.
     pub verdict_high: Option<f64>,
-    /// How many pairs there are in all.
+    /// The number of all pairs.
     pub pairs: usize,
-    /// The effect as each layout saw it that has enough pairs.
+    /// The effect in each layout with enough pairs.
     pub layouts: Vec<LayoutEffect>,
-    /// Why nothing could be said, where that has a special reason.
+    /// The special reason of an undecided verdict, if there is one.
     pub reason: Option<Reason>,
-    /// By what factor the moving load widened the interval; see [`crate::Paired::widening`].
+    /// The factor by which varying load widened the interval; see [`crate::Paired::widening`].
     pub widening: Option<f64>,
-    /// Of an undecided verdict: by what factor the time would have to grow to probably settle it.
+    /// For an undecided verdict: the factor by which the time must probably grow to reach a verdict.
     pub time_to_settle: Option<f64>,
 }
 
 impl Effect {
-    /// From the log scale; the estimate is moved into the interval where later pairs took it out of it.
+    /// Converts from the log scale. The estimate is clamped to the interval, because later pairs may have moved it
+    /// outside.
     pub(crate) fn from_log(estimate: f64, interval: Interval, pairs: usize) -> Effect {
         let inside = estimate.clamp(interval.low, interval.high);
         let finite = |log: f64| log.is_finite().then(|| log.exp_m1());
         Effect { change: finite(inside), low: finite(interval.low), high: finite(interval.high), pairs }
     }
 
-    /// The interval, with minus one (free) and infinity for ends that are not known.
+    /// Returns the interval, with -1 (no cost at all) and infinity for unknown ends.
     pub(crate) fn interval(&self) -> Interval {
         Interval { low: self.low.unwrap_or(-1.0), high: self.high.unwrap_or(f64::INFINITY) }
     }
 }
 
-/// The verdict of an interval of relative changes.
+/// Returns the verdict for an interval of relative changes.
 pub(crate) fn verdict(interval: &Interval, resolution: f64) -> Verdict {
     if interval.high < 0.0 {
         Verdict::Faster
@@ -88,15 +91,16 @@ pub(crate) fn verdict(interval: &Interval, resolution: f64) -> Verdict {
     }
 }
 
-/// Whether an interval lies inside +- resolution.
+/// Returns whether an interval is within ± resolution.
 pub(crate) fn within(interval: &Interval, resolution: f64) -> bool {
     -resolution <= interval.low && interval.high <= resolution
 }
 
-/// By what factor the time must grow until an interval that shrinks with its root probably excludes zero or lies inside
-/// the resolution, four times in five if the effect is as estimated.
+/// Returns the factor by which the time must grow for a verdict with a probability of 80 %, if the effect is as
+/// estimated. It assumes that the width of the interval falls with the square root of time, and that the interval must
+/// exclude zero or be within the resolution.
 pub(crate) fn time_to_settle(change: f64, interval: &Interval, resolution: f64) -> Option<f64> {
-    /// How much narrower than just enough, for the estimate will move: (1.96 + 0.84) / 1.96.
+    /// The margin for changes of the estimate: (1.96 + 0.84) / 1.96.
     const MARGIN: f64 = 1.43;
     let wanted = change.abs().max(resolution - change.abs()) / MARGIN;
     let factor = (interval.half_width() / wanted).powi(2);
@@ -122,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn settling_needs_the_square_of_the_width() {
+    fn time_to_settle_grows_with_the_square_of_the_width() {
         let once = time_to_settle(0.0, &interval(-0.01, 0.01), 0.005).unwrap();
         let twice = time_to_settle(0.0, &interval(-0.02, 0.02), 0.005).unwrap();
         assert!((twice / once - 4.0).abs() < 1e-12);
@@ -130,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_ends_are_absent() {
+    fn infinite_ends_are_none() {
         let effect = Effect::from_log(0.1, Interval::EVERYTHING, 5);
         assert_eq!((effect.low, effect.high), (None, None));
         assert_eq!(effect.change, Some(0.1_f64.exp_m1()));

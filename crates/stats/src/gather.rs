@@ -1,17 +1,20 @@
-//! Pairs that share something which was drawn once for all of them: together they are one.
+//! Combines pairs that share a random draw into one pair.
 //!
-//! A snapshot of a program has its addresses for good, and what they do to its cost. Pairs of the same snapshots are not
-//! independent, however many they are; what is fair is the sign of all of them at once. So they become one pair, whose log
-//! ratio changes its sign where the labels change places, and whose cost sum does not change then.
+//! A snapshot of a program has fixed addresses, and therefore a fixed effect of these addresses on its cost. Pairs of
+//! the same snapshots are not independent, however many they are: only the sign of all of them together is random and
+//! fair. They are therefore combined into one pair. Exchanging the labels changes the sign of its log ratio and leaves
+//! its cost sum unchanged.
 
 use crate::pair::{Pair, Slot};
 
-/// The share that is cut off at each end: runs that a load hit tell little, and a mean believes them.
+/// The share of values trimmed at each end, because a mean is sensitive to runs that were disturbed by load.
 const TRIMMED: f64 = 0.2;
 
-/// All of `pairs` as one; none of none. `grain` is the smallest difference that the instrument shows.
+/// Combines `pairs` into one; `None` without pairs. `grain` is the resolution of the instrument, in the unit of the
+/// costs.
 ///
-/// Their places are taken to be balanced, so that the whole has none; one alone stays what it is.
+/// The combined pair has no slot, because the slots of its pairs are assumed to be balanced. A single pair is returned
+/// unchanged.
 pub fn gather(pairs: &[Pair], grain: f64) -> Option<Pair> {
     let (first, rest) = pairs.split_first()?;
     if rest.is_empty() {
@@ -26,12 +29,12 @@ pub fn gather(pairs: &[Pair], grain: f64) -> Option<Pair> {
     Some(Pair { layout: first.layout, slot: Slot { order: 0, cpu: 0 }, old, new })
 }
 
-/// The mean of what is left when as many are cut off at each end: where all values change their sign, so does it.
+/// Returns the mean after trimming the same number of values at both ends. Negating all values negates it.
 fn trimmed_mean(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     let cut = (TRIMMED * values.len() as f64) as usize;
     let kept = &values[cut..values.len() - cut];
-    // From both ends at once, so that the sum of mirrored values is the mirrored sum to the last bit.
+    // Sum from both ends in parallel, so that negated values give exactly the negated sum, to the last bit.
     let sum: f64 = (0..kept.len()).map(|place| kept[place] + kept[kept.len() - 1 - place]).sum();
     sum / (2 * kept.len()) as f64
 }
@@ -47,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_that_change_places_mirror_it() {
+    fn exchanging_the_labels_mirrors_the_result() {
         let pairs: Vec<Pair> = (1..40).map(|i| pair(f64::from(i * 7 % 13 + 1), f64::from(i * 5 % 11 + 1))).collect();
         let swapped: Vec<Pair> = pairs.iter().map(|pair| pair.swapped()).collect();
         let (one, other) = (gather(&pairs, 1e-6).unwrap(), gather(&swapped, 1e-6).unwrap());
@@ -55,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_hit_counts_for_nothing_and_an_effect_for_all_of_it() {
+    fn disturbed_runs_are_ignored_and_effects_are_not_reduced() {
         let mut pairs = vec![pair(1.0, 1.1); 8];
         pairs.push(pair(1.0, 50.0));
         pairs.push(pair(80.0, 1.1));
@@ -64,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn one_stays_what_it_is_and_none_is_none() {
+    fn single_pairs_are_unchanged_and_no_pairs_give_none() {
         assert_eq!(gather(&[pair(1.0, 2.0)], 1e-6), Some(pair(1.0, 2.0)));
         assert_eq!(gather(&[], 1e-6), None);
         assert!(gather(&[pair(0.0, 2e-6), pair(0.0, 2e-6)], 1e-6).unwrap().old > 0.0);

@@ -1,7 +1,7 @@
-//! The test inverted: the effect where Z is zero, and the effects that are not rejected.
+//! Inversion of the test: the effect at which Z is zero, and the effects that the test does not reject.
 //!
-//! Every search runs outwards from a centre, in a distance that has no sign, so that exchanging the labels mirrors it
-//! to the last bit.
+//! Every search runs outwards from a centre and uses a distance without sign, so that exchanging the labels mirrors the
+//! result to the last bit.
 
 use steady_model::Interval;
 
@@ -10,53 +10,52 @@ use crate::pair::Paired;
 use crate::scale::{Scratch, median};
 use crate::score::{self, Tested};
 
-/// How close to the level a root of the test must come, in standard errors.
+/// The tolerance for a root of the test, in standard errors.
 const CLOSE: f64 = 3e-3;
-/// How closely a bracket must hold a root, over its distance from the centre.
+/// The tolerance for a bracket around a root, relative to its distance from the centre.
 const NARROW: f64 = 1e-3;
 
-/// A search that has gone this far out, in doublings of about a standard error, will not arrive: by a chance that all
-/// but vanishes with more pairs, every coin fell alike, and effect and slot cannot be told apart.
+/// The maximum number of doublings, each starting from about one standard error. If a search goes further, all random
+/// draws were equal and the effect cannot be separated from the slot. The probability of this vanishes with more pairs.
 const MOST_DOUBLINGS: usize = 30;
 
 impl Paired {
-    /// The two-sided test that NEW costs `exp(theta)` times OLD.
+    /// Tests, two-sided, the hypothesis that NEW costs `exp(theta)` times OLD.
     pub fn test(&self, theta: f64) -> Tested {
         score::test(self, theta, &mut Scratch::default())
     }
 
-    /// The effect, as a log ratio, that the pairs speak neither for nor against: where the test's Z crosses zero.
-    /// Zero without pairs.
+    /// Returns the estimated effect as a log ratio: the effect at which the test's Z crosses zero. Zero without pairs.
     pub fn estimate(&self) -> f64 {
         estimate(self, &mut Scratch::default())
     }
 
-    /// Every effect (log ratio) that the test does not reject at level `alpha`; unbounded where the pairs are too few
-    /// for that level.
+    /// Returns all effects (log ratios) that the test does not reject at level `alpha`. The interval is unbounded if
+    /// there are too few pairs for that level.
     pub fn interval(&self, alpha: f64) -> Interval {
         let scratch = &mut Scratch::default();
         let estimate = estimate(self, scratch);
         interval(self, estimate, alpha, scratch)
     }
 
-    /// [`Paired::interval`] where the estimate is known already.
+    /// Returns the same as [`Paired::interval`], for an estimate that is already known.
     pub fn interval_around(&self, estimate: f64, alpha: f64) -> Interval {
         interval(self, estimate, alpha, &mut Scratch::default())
     }
 
-    /// By what factor the moving load widened the interval, against all pairs being as quiet as the quietest quarter.
-    /// `None` where there are too few pairs to tell quiet from loud.
+    /// Returns the factor by which varying load widened the interval, compared with pairs that are all as quiet as the
+    /// quietest quarter. `None` with too few pairs to compare quiet and loud ones.
     pub fn widening(&self) -> Option<f64> {
         self.widening_at(self.estimate())
     }
 
-    /// [`Paired::widening`] where the estimate is known already.
+    /// Returns the same as [`Paired::widening`], for an estimate that is already known.
     pub(crate) fn widening_at(&self, estimate: f64) -> Option<f64> {
         score::widening(self, estimate, &mut Scratch::default())
     }
 }
 
-/// See [`Paired::estimate`].
+/// Implements [`Paired::estimate`] with buffers.
 fn estimate(paired: &Paired, scratch: &mut Scratch) -> f64 {
     let centre = median(&mut differences(paired).collect::<Vec<f64>>());
     let start = score::test(paired, centre, scratch).z;
@@ -76,7 +75,7 @@ fn estimate(paired: &Paired, scratch: &mut Scratch) -> f64 {
 /// See [`Paired::interval`]. `centre` is the estimate.
 fn interval(paired: &Paired, centre: f64, alpha: f64, scratch: &mut Scratch) -> Interval {
     if alpha <= 0.0 {
-        // A look that may spend nothing learns nothing.
+        // A look without a share of the error rate gives no bound.
         return Interval::EVERYTHING;
     }
     let level = normal::two_sided_quantile(alpha);
@@ -87,7 +86,7 @@ fn interval(paired: &Paired, centre: f64, alpha: f64, scratch: &mut Scratch) -> 
         let found = search.run(|t| {
             let tested = score::test(paired, centre + side * t, scratch);
             let distance = normal::two_sided_quantile(tested.p);
-            // Rounding in the quantile must not bring back what p rejects.
+            // Rounding in the quantile must not accept an effect that p rejects.
             let distance = if tested.p <= alpha { distance.max(level) } else { distance.min(level.next_down()) };
             if tested.z * side <= 0.0 { distance } else { -distance }
         });
@@ -99,9 +98,9 @@ fn interval(paired: &Paired, centre: f64, alpha: f64, scratch: &mut Scratch) -> 
     Interval { low: end(-1.0), high: end(1.0) }
 }
 
-/// A first guess of the standard error, from the scales that the test found at the centre.
+/// Returns a first guess of the standard error, from the scales of the last test.
 fn typical_error(scratch: &Scratch) -> f64 {
-    /// What ranks lose against a mean, for normal noise.
+    /// The loss of efficiency of ranks compared with a mean, for normal noise.
     const RANKS: f64 = 1.02;
     let information = scratch.information();
     if information > 0.0 { RANKS / information.sqrt() } else { 1e-12 }
@@ -111,36 +110,37 @@ fn differences(paired: &Paired) -> impl Iterator<Item = f64> {
     paired.strata.iter().flat_map(|stratum| &stratum.difference).copied()
 }
 
-/// What a search ended with.
+/// The result of a search.
 pub(crate) enum Found {
-    /// A place on or just beyond the level.
+    /// A distance at which the function is at the level or slightly above it.
     Close(f64),
-    /// The last place below the level and the first one that is not.
+    /// The greatest known distance below the level, and the smallest known one at or above it.
     Between(f64, f64),
-    /// The level is never reached.
+    /// The function does not reach the level.
     Nowhere,
 }
 
-/// When a bracket is narrow enough.
+/// The width at which a bracket is narrow enough.
 pub(crate) enum Width {
     Absolute(f64),
     Relative(f64),
 }
 
-/// The search for where a function of a distance, rising on the whole, reaches a level.
+/// A search for the distance at which a function that tends to increase reaches a level.
 pub(crate) struct Search {
-    /// The function at zero.
+    /// The value of the function at zero.
     pub(crate) start: f64,
-    /// What it is to reach.
+    /// The level to reach.
     pub(crate) level: f64,
-    /// The first step out.
+    /// The first step from zero.
     pub(crate) step: f64,
-    /// When to be content.
+    /// The tolerance of the result.
     pub(crate) width: Width,
 }
 
 impl Search {
-    /// Steps out by doubling, then closes in by secants, with a bisection whenever a secant gained little.
+    /// Doubles the distance until the level is exceeded, then narrows the bracket by secants. A bisection follows every
+    /// secant that gained little.
     pub(crate) fn run(&self, mut function: impl FnMut(f64) -> f64) -> Found {
         let (mut inside, mut at_inside) = (0.0, self.start);
         let mut outside = self.step;
@@ -182,7 +182,7 @@ impl Search {
     fn enough(&self, outside: f64) -> f64 {
         match self.width {
             Width::Absolute(width) => width.max(NARROW * NARROW * outside),
-            // Where the test jumps at the centre itself, as with equal costs throughout, the inside stays at zero.
+            // If the test jumps at the centre itself, as with equal costs throughout, the inner end stays at zero.
             Width::Relative(share) => share * outside.max(share * self.step),
         }
     }

@@ -1,13 +1,17 @@
-//! Samples in, estimates out: pure functions, so that the same samples always give the same verdict.
+//! Pure functions from samples to estimates: the same samples always give the same verdict.
 //!
-//! The subject is a **pair**: one run of each of two commands, in an order and on CPUs drawn by coin. If both commands
-//! cost the same, the sign of every log ratio is a fair coin, whatever the load does; [`Paired`] tests that, inverts the
-//! test into an interval, and [`Sequence`] spends its error over several looks; [`join`] joins
-//! several such experiments. [`mean_ratio`] estimates what all runs together cost, where that may differ from the usual
-//! run. [`shift()`] tells differences in seconds instead of ratios, so that those of parts add up.
-//! [`scaling`] reads another kind of experiment: what so many processes at once got done. The rest
-//! serves the experiment around it: when to look ([`Schedule`]), which layout to run next ([`allocate`]), and intervals for quantities that are
-//! pooled rather than paired ([`pooled`]).
+//! The unit is a **pair**: one run of each of two commands, with randomised order and CPUs. If both commands cost the
+//! same, the sign of each log ratio is random and fair, whatever the load does.
+//!
+//! - [`Paired`] tests this, and inverts the test into an interval.
+//! - [`Sequence`] distributes the error rate over several looks. [`Schedule`] decides when to look.
+//! - [`join`] evaluates several such experiments together.
+//! - [`mean_ratio`] estimates the ratio of the total costs, which may differ from that of the usual run.
+//! - [`shift()`] estimates differences in seconds instead of ratios, so that differences of parts add up.
+//! - [`scaling`] evaluates experiments with rows of concurrent processes.
+//! - [`allocate`] chooses the layout of the next pair.
+//! - [`pooled`] has intervals for quantities that are pooled rather than paired.
+//! - [`release`] compares two versions of a service in production.
 #![forbid(unsafe_code)]
 
 pub mod allocate;

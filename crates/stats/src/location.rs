@@ -1,28 +1,28 @@
-//! The middle of a sample, with an interval that holds whatever the distribution is.
+//! The median of a sample, with an interval that is valid for every distribution.
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
 use crate::descriptive::quantile;
 
-/// Where the values of a sample lie.
+/// Median, interval and spread of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Location {
-    /// The median.
+    /// The median of the values.
     pub median: f64,
-    /// The lower end of its interval.
+    /// The lower end of the median's interval.
     pub low: f64,
-    /// The upper end.
+    /// The upper end of the median's interval.
     pub high: f64,
-    /// The interquartile range.
+    /// The interquartile range of the values.
     pub spread: f64,
 }
 
-/// The median of independent values with an interval of at least `confidence`; `None` where there are too few of them for
-/// any: for 95 %, fewer than 6.
+/// Returns the median of independent values with an interval of at least `confidence`. `None` if there are too few
+/// values for any interval: fewer than 6 for 95 %.
 ///
-/// The ends are values of the sample. How many of the values lie below the true median is binomial with even chances,
-/// whatever their distribution is, so the k-th lowest and the k-th highest enclose it with a known probability (David and
-/// Nagaraja, Order Statistics, 2003, 7.1).
+/// The ends are values of the sample. For every distribution, the number of values below the true median is binomial
+/// with probability 1/2. The k-th lowest and the k-th highest value therefore enclose the median with a known
+/// probability (David and Nagaraja, Order Statistics, 2003, 7.1).
 pub fn location(values: &[f64], confidence: f64) -> Option<Location> {
     let k = depth(values.len(), confidence)?;
     let mut sorted = values.to_vec();
@@ -36,7 +36,8 @@ pub fn location(values: &[f64], confidence: f64) -> Option<Location> {
     })
 }
 
-/// The largest k for which the k-th lowest and the k-th highest of `count` values enclose the median that surely.
+/// Returns the largest k for which the k-th lowest and the k-th highest of `count` values enclose the median with at
+/// least `confidence`.
 fn depth(count: usize, confidence: f64) -> Option<usize> {
     let binomial = Binomial::new(0.5, count as u64).ok()?;
     let outside = |k: usize| 2.0 * binomial.cdf(k as u64 - 1);
@@ -53,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ends_are_those_of_the_tables() {
+    fn ranks_agree_with_published_tables() {
         // Conover, Practical Nonparametric Statistics, 1999, table A3 at one half: ranks of 95 % intervals.
         let ranks =
             [(5, None), (6, Some(1)), (8, Some(1)), (9, Some(2)), (20, Some(6)), (30, Some(10)), (100, Some(40))];
@@ -63,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_has_a_middle() {
+    fn a_sample_has_median_interval_and_spread() {
         let values: Vec<f64> = (1..=9).map(f64::from).collect();
         let found = location(&values, 0.95).unwrap();
         assert_eq!((found.low, found.median, found.high, found.spread), (2.0, 5.0, 8.0, 4.0));

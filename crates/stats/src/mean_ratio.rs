@@ -1,10 +1,11 @@
-//! The ratio of the mean costs of two commands: what all runs together cost, however they are distributed.
+//! The ratio of the mean costs of two commands, whatever the distribution of the costs.
 //!
-//! The rank test of [`crate::Paired`] describes the usual run. A command with two modes (a cache hit or a miss) may have
-//! a usual run that is cheaper and a mean that is more expensive. The ratio of means weights every run by its cost.
+//! The rank test of [`crate::Paired`] describes the usual run. A command with two modes (a cache hit or a miss) may
+//! have a usual run that is cheaper and a mean that is more expensive. The ratio of means weights every run by its
+//! cost.
 //!
-//! The interval inverts a sign-flip test of the residuals `new - k * old`, without weights or trimming. If both commands
-//! are the same, the residuals at `k = 1` have random signs given their sizes, so the test is exact for every
+//! The interval inverts a sign-flip test of the residuals `new - k * old`, without weights or trimming. If both
+//! commands are the same, the residuals at `k = 1` have random signs given their sizes, so the test is exact for every
 //! distribution of costs. At other ratios the residuals have mean zero but may be skewed, and the test is approximate.
 //! If few pairs dominate the sum, the test cannot reject: the interval is then wide instead of wrong.
 
@@ -16,22 +17,22 @@ use crate::normal;
 use crate::scale::Scratch;
 use crate::tail;
 
-/// The share of the error rate that the interval of the ratio of means may use. The rest belongs to the test of the usual
-/// run, whose interval becomes 2 % wider by this. Both intervals hold together at the full error rate.
+/// The share of the error rate that the interval of the ratio of means may use. The rest belongs to the test of the
+/// usual run, whose interval becomes 2 % wider by this. Both intervals hold together at the full error rate.
 pub const MEAN_ALPHA_SHARE: f64 = 0.1;
 
 /// The interval of the mean leaves the verdict of the usual run open if it is wider than that of the usual run by this
 /// factor. Noise of one mode makes it 2 to 5 times wider; two modes make it wider by 25 or more.
 const OPEN_WIDTH_RATIO: f64 = 8.0;
 
-/// The verdict on a contender once the ratio of means has been compared with the usual run.
+/// The verdict on a contender after the comparison of the ratio of means with the usual run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weighed {
-    /// The estimate that the verdict stands on.
+    /// The estimate from which the verdict follows.
     pub estimate: Estimate,
     /// The size of the effect on the usual run.
     pub usual: Effect,
-    /// The effect on the mean.
+    /// The effect on the mean cost.
     pub mean: Effect,
     /// Whether the mean decided: its interval and that of the usual run do not overlap.
     pub mean_decides: bool,
@@ -40,7 +41,8 @@ pub struct Weighed {
 /// Returns the ratio of the mean of NEW to the mean of OLD, minus one, with its interval at level `alpha`.
 ///
 /// Each stratum holds the costs `(old, new)` of pairs that were measured under comparable conditions. Costs are divided
-/// by the mean cost of their stratum, so that every pair counts equally. The effect is unknown without costs above zero.
+/// by the mean cost of their stratum, so that every pair counts equally. The effect is unknown without costs above
+/// zero.
 pub fn mean_ratio(strata: &[Vec<(f64, f64)>], alpha: f64) -> Effect {
     let costs: Vec<(f64, f64)> = strata.iter().flat_map(|stratum| scaled(stratum)).collect();
     let (old, new) = costs.iter().fold((0.0, 0.0), |sums, pair| (sums.0 + pair.0, sums.1 + pair.1));
@@ -52,14 +54,14 @@ pub fn mean_ratio(strata: &[Vec<(f64, f64)>], alpha: f64) -> Effect {
     Effect::from_log(centre, interval(&costs, centre, alpha), costs.len())
 }
 
-/// The costs of a stratum over their mean.
+/// Divides the costs of a stratum by their mean.
 fn scaled(stratum: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> {
     let total: f64 = stratum.iter().map(|(old, new)| old + new).sum();
     let mean = if total > 0.0 { total / (2 * stratum.len()) as f64 } else { 1.0 };
     stratum.iter().map(move |(old, new)| (old / mean, new / mean))
 }
 
-/// All log ratios that the test does not reject at level `alpha`.
+/// Returns all log ratios that the test does not reject at level `alpha`.
 fn interval(costs: &[(f64, f64)], centre: f64, alpha: f64) -> Interval {
     if alpha <= 0.0 {
         return Interval::EVERYTHING;
@@ -86,7 +88,7 @@ fn interval(costs: &[(f64, f64)], centre: f64, alpha: f64) -> Interval {
     Interval { low: end(-1.0), high: end(1.0) }
 }
 
-/// The two-sided p-value of a ratio of means of `exp(theta)`.
+/// Returns the two-sided p-value of the hypothesis that the ratio of means is `exp(theta)`.
 fn p_value(costs: &[(f64, f64)], theta: f64, scratch: &mut Scratch) -> f64 {
     // Dividing by the root of the ratio makes the test symmetric in the labels; a common factor does not change it.
     // The clamp keeps products of costs finite; no measured ratio comes near it.
@@ -104,8 +106,8 @@ fn p_value(costs: &[(f64, f64)], theta: f64, scratch: &mut Scratch) -> f64 {
 impl Estimate {
     /// Compares the usual run with the ratio of means: if their intervals do not overlap, the mean decides.
     ///
-    /// The error guarantee holds if `mean` has [`MEAN_ALPHA_SHARE`] of the error rate, this estimate has the rest, and the
-    /// mean is evaluated once, at the end of the effort (see [`Estimate::mean_is_open`]).
+    /// The error guarantee holds if `mean` has [`MEAN_ALPHA_SHARE`] of the error rate, this estimate has the rest, and
+    /// the mean is evaluated once, at the end of the effort (see [`Estimate::mean_is_open`]).
     pub fn weighed_against(self, mean: Effect, resolution: f64) -> Weighed {
         let usual = self.size;
         if !self.contradicted_by(&mean) {
@@ -129,8 +131,8 @@ impl Estimate {
         Weighed { estimate, usual, mean, mean_decides: true }
     }
 
-    /// Whether further pairs may still let the mean change the verdict of the usual run: a comparison that ended here would
-    /// report the usual run of a command with two modes although the modes decide what the command costs.
+    /// Returns whether further pairs may let the mean change the verdict of the usual run. If a comparison of a command
+    /// with two modes ended while this is true, it would report only the usual run, although the modes decide the cost.
     pub fn mean_is_open(&self, mean: &Effect, resolution: f64) -> bool {
         use steady_model::Verdict;
         if self.contradicted_by(mean) {
@@ -141,7 +143,7 @@ impl Estimate {
             return false;
         }
         let (interval, usual) = (mean.interval(), self.verdict_interval());
-        // This check is made at every look and spends no error, so it asks for twice the distance from zero.
+        // This check is made at every look without spending error, and therefore requires twice the distance from zero.
         let half = interval.half_width();
         let confirmed = match self.verdict {
             Verdict::Faster => interval.high + half < 0.0,
@@ -153,7 +155,7 @@ impl Estimate {
         !confirmed && width(&interval) > (OPEN_WIDTH_RATIO * width(&usual)).max(resolution)
     }
 
-    /// Whether no ratio lies both in the interval of the usual run, over all pairs, and in that of the mean.
+    /// Returns whether the interval of the usual run, over all pairs, and the interval of the mean are disjoint.
     fn contradicted_by(&self, mean: &Effect) -> bool {
         let (usual, mean) = (self.verdict_interval(), mean.interval());
         usual.high < mean.low || mean.high < usual.low
@@ -176,7 +178,7 @@ mod tests {
     fn the_estimate_is_the_ratio_of_the_sums() {
         let effect = mean_ratio(&[vec![(1.0, 3.0), (2.0, 2.0), (3.0, 4.0)]], 0.05);
         assert!((effect.change.unwrap() - 0.5).abs() < 1e-12);
-        assert_eq!((effect.low, effect.high), (None, None), "three pairs bound nothing");
+        assert_eq!((effect.low, effect.high), (None, None), "three pairs give no bound");
     }
 
     #[test]
@@ -190,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn every_stratum_counts_by_its_pairs_and_not_by_its_costs() {
+    fn strata_are_weighted_by_their_pairs_and_not_by_their_costs() {
         let slow: Vec<(f64, f64)> = costs(60).iter().map(|(old, new)| (old * 1e3, new * 1e3)).collect();
         let (both, one) = (mean_ratio(&[costs(60), slow], 0.05), mean_ratio(&[costs(60)], 0.05));
         assert!((both.change.unwrap() - one.change.unwrap()).abs() < 1e-9);
@@ -199,14 +201,14 @@ mod tests {
 
     #[test]
     fn few_expensive_runs_do_not_decide() {
-        // Seven misses, all of NEW: among equal commands that happens in 2 of 128 cases.
+        // Seven expensive runs, all of NEW: for equal commands the probability is 2 in 128.
         let runs = |misses: u32| (0..100).map(|i| (1.0, if i < misses { 50.0 } else { 1.0 })).collect::<Vec<_>>();
         assert!(mean_ratio(&[runs(7)], 0.005).low.unwrap() < 0.0);
         assert!(mean_ratio(&[runs(12)], 0.005).low.unwrap() > 0.0);
     }
 
     #[test]
-    fn costs_without_noise_are_a_point_and_no_costs_are_unknown() {
+    fn costs_without_noise_give_a_point_and_zero_costs_give_none() {
         let point = mean_ratio(&[vec![(2.0, 3.0); 20]], 0.005);
         assert!((point.low.unwrap() - 0.5).abs() < 1e-6 && (point.high.unwrap() - 0.5).abs() < 1e-6, "{point:?}");
         assert_eq!(mean_ratio(&[vec![(0.0, 3.0); 20]], 0.005).change, None);

@@ -1,36 +1,36 @@
-//! Whether values fall into two groups.
+//! Detects whether values form two groups.
 
-/// With fewer values two groups cannot be told from chance.
+/// With fewer values, two groups cannot be distinguished from chance.
 pub const FEWEST: usize = 30;
-/// More values than this tell no more of it than so many of their quantiles.
+/// More values are reduced to this number of quantiles, which carry the same information about groups.
 const MOST: usize = 100;
-/// A group has at least this share of the values, and at least so many: fewer are outliers.
+/// The minimum share and number of values in a group; fewer are outliers.
 const LEAST_SHARE: f64 = 0.12;
 const LEAST_VALUES: usize = 5;
-/// Of so many values one at each end is left out: outliers beyond a group must not hide it.
+/// One value of this many is dropped at each end, so that outliers beyond a group do not hide it.
 const PER_OUTLIER: usize = 50;
-/// What the statistic exceeds in no more than 5 of 100 samples of one group, of whichever shape: with fewer than 50 values;
-/// with 50 and with 100, and between them in proportion on logarithmic scales. By simulation (`tests/modes.rs`); the
-/// hardest shapes are skewed ones without a tail on one side.
+/// Critical values: the statistic exceeds them in at most 5 % of the samples of one group, for every shape.
+/// `CRITICAL_FEW` is for fewer than 50 values, `CRITICAL` for 50 and for 100 values, with log-log interpolation between
+/// them. They come from simulation (`tests/truth/modes.rs`); the worst shapes are skewed and have no tail on one side.
 const CRITICAL_FEW: f64 = 6.7;
 const CRITICAL: [(f64, f64); 2] = [(50.0, 6.3), (100.0, 3.0)];
 
-/// A group of values.
+/// A group of neighbouring values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Group {
-    /// Its median.
+    /// The median of the group.
     pub median: f64,
-    /// Its share of all values.
+    /// The share of the group in all values.
     pub share: f64,
 }
 
-/// The two groups that values fall into, the lower one first; `None` where they are one as far as can be told, and where
-/// the gap between them is no wider than `least_gap`.
+/// Returns the two groups that values form, the lower one first. `None` if one group explains the values, or if the gap
+/// between the groups is not wider than `least_gap`.
 ///
-/// Of all ways to cut the ordered values in two the one counts for which the product of two ratios is largest: the distance
-/// of the groups' means, and the gap between the groups, each over the standard deviation within the groups. Samples of one
-/// group, however skewed and heavy-tailed, are taken for two in at most 5 of 100 cases; two normal groups six deviations
-/// apart are found in at least 90, where the lesser one has at least 15 % of the values.
+/// The statistic is the product of two ratios: the distance of the groups' means and the gap between the groups, each
+/// divided by the standard deviation within the groups. It is maximised over all ways to split the ordered values in
+/// two. A single group is mistaken for two in at most 5 % of samples, even if it is skewed and heavy-tailed. Two normal
+/// groups six deviations apart are found in at least 90 %, if the smaller one has at least 15 % of the values.
 pub fn two(values: &[f64], least_gap: f64) -> Option<[Group; 2]> {
     if values.len() < FEWEST {
         return None;
@@ -51,7 +51,7 @@ pub fn two(values: &[f64], least_gap: f64) -> Option<[Group; 2]> {
     Some([group(lower), group(upper)])
 }
 
-/// At most [`MOST`] values that lie as all of them do.
+/// Returns at most [`MOST`] values with the same distribution.
 fn thinned(sorted: &[f64]) -> Vec<f64> {
     if sorted.len() <= MOST {
         return sorted.to_vec();
@@ -69,7 +69,7 @@ fn critical(count: usize) -> f64 {
     at_few * (at_many / at_few).powf(way)
 }
 
-/// Where to cut, and the statistic there.
+/// Returns the best split and its statistic.
 fn best_cut(sorted: &[f64]) -> (usize, f64) {
     let least = ((LEAST_SHARE * sorted.len() as f64).ceil() as usize).max(LEAST_VALUES);
     let cuts = (least..=sorted.len() - least).map(|cut| (cut, statistic(sorted, cut)));
@@ -83,11 +83,11 @@ fn statistic(sorted: &[f64], cut: usize) -> f64 {
         return 0.0;
     }
     let ((mean_below, below), (mean_above, above)) = (moments(lower), moments(upper));
-    // Groups of equal values are infinitely far apart.
+    // For groups of equal values the variance is zero and the result infinite.
     (mean_above - mean_below) * gap / ((below + above) / 2.0)
 }
 
-/// Mean and variance.
+/// Returns mean and variance.
 fn moments(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn two_groups_are_told_with_their_shares() {
+    fn two_groups_are_found_with_their_shares() {
         for scale in [1.0, 1e-9] {
             let values: Vec<f64> = group(100.0, 75).chain(group(110.0, 25)).map(|value| value * scale).collect();
             let [lower, upper] = two(&values, 0.0).unwrap();
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn outliers_are_no_group_and_hide_none() {
+    fn outliers_form_no_group_and_hide_none() {
         let values: Vec<f64> = group(100.0, 97).chain([200.0, 201.0, 202.0]).collect();
         assert_eq!(two(&values, 0.0), None);
         let values: Vec<f64> = group(100.0, 68).chain(group(110.0, 30)).chain([900.0, 5000.0]).collect();
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_of_a_clock_are_no_groups() {
+    fn values_one_clock_step_apart_form_no_groups() {
         let values: Vec<f64> = (0..60).map(|n| f64::from(n % 2)).collect();
         assert_eq!(two(&values, 1.0), None);
         assert!(two(&values, 0.5).is_some());
@@ -134,14 +134,14 @@ mod tests {
     }
 
     #[test]
-    fn few_values_tell_nothing() {
+    fn few_values_form_no_groups() {
         let values: Vec<f64> = group(0.0, 15).chain(group(100.0, 14)).collect();
         assert_eq!(two(&values, 0.0), None);
         assert_eq!(two(&[], 0.0), None);
     }
 
     #[test]
-    fn thousands_of_values_are_looked_at_by_their_quantiles() {
+    fn thousands_of_values_are_reduced_to_quantiles() {
         let values: Vec<f64> = group(0.0, 40_000).chain(group(6.0, 10_000)).collect();
         assert_eq!(two(&values, 0.0).map(|groups| groups[0].share), Some(0.8));
         let one: Vec<f64> = group(0.0, 50_000).collect();

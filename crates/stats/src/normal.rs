@@ -1,19 +1,20 @@
-//! The standard normal distribution.
+//! Tails, density and quantiles of the standard normal distribution.
 
 use statrs::function::erf::{erfc, erfc_inv};
 use std::f64::consts::{FRAC_1_SQRT_2, PI, SQRT_2};
 
-/// The probability above `z`, accurate far out where `1 - cdf` is not.
+/// Returns the probability above `z`, accurate in the far tail where `1 - cdf` is not.
 pub(crate) fn upper_tail(z: f64) -> f64 {
     0.5 * erfc(z * FRAC_1_SQRT_2)
 }
 
-/// The density at `z`.
+/// Returns the density at `z`.
 pub(crate) fn density(z: f64) -> f64 {
     (-0.5 * z * z).exp() / (2.0 * PI).sqrt()
 }
 
-/// The `z` that has the two-sided probability `p` outside `+-z`; 40 where `p` is too small for a double.
+/// Returns the `z` with probability `p` outside ±`z`; at most 40, because smaller `p` cannot be represented as a
+/// double.
 pub(crate) fn two_sided_quantile(p: f64) -> f64 {
     if p <= 0.0 { 40.0 } else { (SQRT_2 * erfc_inv(p.min(1.0))).min(40.0) }
 }

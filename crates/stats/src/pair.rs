@@ -1,65 +1,65 @@
-//! Pairs of runs, and all that can be said of them before an effect is assumed.
+//! Pairs of runs, and their properties that do not depend on an assumed effect.
 
 use serde::{Deserialize, Serialize};
 use steady_model::Layout;
 
-/// With fewer pairs than this no test can reject at 5 %: its smallest p is `2^(1 - n)`.
+/// The minimum number of pairs for a test at 5 %: the smallest p-value of n pairs is `2^(1 - n)`.
 pub const MIN_PAIRS: usize = 6;
 
-/// The coins that were thrown for a pair: what NEW got, as `+1` or `-1`.
+/// The random draws of a pair, from the point of view of NEW, as `+1` or `-1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slot {
     /// Whether NEW started second (`+1`) or first (`-1`).
     pub order: i8,
-    /// Which of the two CPUs NEW was pinned to, in a duet; `0` in turns, where the CPU is not drawn.
+    /// The CPU to which NEW was pinned in a duet; `0` in turns, where the CPU is not drawn.
     pub cpu: i8,
 }
 
 impl Slot {
-    /// The slots as they are after OLD and NEW have changed places.
+    /// Returns the slot after exchanging OLD and NEW.
     pub fn swapped(self) -> Slot {
         Slot { order: -self.order, cpu: -self.cpu }
     }
 }
 
-/// One run of each command. Costs are in any unit, zero or more (seconds, bytes).
+/// One run of each command. Costs may be in any unit (seconds, bytes), and are zero or more.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pair {
-    /// How the two runs lay in time.
+    /// How the two runs were arranged in time.
     pub layout: Layout,
-    /// The coins.
+    /// The random draws of order and CPU.
     pub slot: Slot,
-    /// The cost of the base command.
+    /// The cost of the reference command.
     pub old: f64,
-    /// The cost of the command that is compared with it.
+    /// The cost of the command that is compared with the reference.
     pub new: f64,
 }
 
 impl Pair {
-    /// The pair with OLD and NEW exchanged: the same experiment, told the other way round.
+    /// Returns the pair with OLD and NEW exchanged.
     pub fn swapped(self) -> Pair {
         Pair { slot: self.slot.swapped(), old: self.new, new: self.old, ..self }
     }
 }
 
-/// The pairs of one layout, in order of time.
+/// The pairs of one layout, in time order.
 #[derive(Debug)]
 pub(crate) struct Stratum {
-    /// The layout.
+    /// The layout of the pairs.
     pub(crate) layout: Layout,
-    /// log NEW - log OLD.
+    /// Log ratios: log NEW - log OLD.
     pub(crate) difference: Vec<f64>,
-    /// The coin whose bias is removed: the CPU in duets, the order in turns.
+    /// The random draw whose bias is removed: the CPU in duets, the order in turns.
     pub(crate) slot: Vec<f64>,
-    /// The order in duets, where it is a second coin; empty in turns.
+    /// The order in duets, where it is a second random draw; empty in turns.
     pub(crate) second_slot: Vec<f64>,
-    /// The bin of the pair's cost sum, from cheap to dear.
+    /// The bin of the pair's cost sum, from cheap to expensive.
     pub(crate) bin: Vec<u8>,
-    /// How many bins there are.
+    /// The number of bins.
     pub(crate) bins: usize,
 }
 
-/// Pairs prepared for testing: everything that does not depend on the effect that is tested.
+/// Pairs prepared for testing, with everything that does not depend on the tested effect.
 #[derive(Debug)]
 pub struct Paired {
     pub(crate) strata: Vec<Stratum>,
@@ -69,8 +69,8 @@ pub struct Paired {
 }
 
 impl Paired {
-    /// Prepares `pairs`, which are in order of time. `grain` is the smallest difference that the instrument can show, in
-    /// the unit of the costs: a cost of zero is read as half of it, for a logarithm needs something.
+    /// Prepares `pairs`, which are in time order. `grain` is the resolution of the instrument, in the unit of the
+    /// costs. A cost of zero counts as half of it, because its logarithm must be finite.
     pub fn new(pairs: &[Pair], grain: f64) -> Paired {
         let least = half_grain(pairs, grain);
         let strata = Layout::ALL
@@ -87,22 +87,22 @@ impl Paired {
         Paired { strata, pairs: pairs.len(), zeros, relative_grain }
     }
 
-    /// How many pairs there are.
+    /// Returns the number of pairs.
     pub fn pairs(&self) -> usize {
         self.pairs
     }
 
-    /// The share of pairs in which both commands cost exactly the same; 0 without pairs.
+    /// Returns the share of pairs in which both commands have exactly the same cost; 0 without pairs.
     pub fn zero_share(&self) -> f64 {
         self.zeros as f64 / self.pairs.max(1) as f64
     }
 
-    /// Whether most differences are lost in the grain of the clock.
+    /// Returns whether more than half of the differences are zero because of the resolution of the clock.
     pub fn below_grain(&self) -> bool {
         2 * self.zeros > self.pairs
     }
 
-    /// The grain over the mean cost: the relative change that the instrument can just show.
+    /// Returns the resolution of the instrument divided by the mean cost.
     pub fn relative_grain(&self) -> f64 {
         self.relative_grain
     }
@@ -129,7 +129,7 @@ impl Stratum {
     }
 }
 
-/// What stands for a cost of zero: half the grain, or half the smallest cost where no grain is known.
+/// Returns the replacement for a cost of zero: half the grain, or half the smallest cost if no grain is known.
 fn half_grain(pairs: &[Pair], grain: f64) -> f64 {
     if grain > 0.0 {
         return grain / 2.0;
@@ -138,13 +138,13 @@ fn half_grain(pairs: &[Pair], grain: f64) -> f64 {
     smallest.map_or(1.0, |cost| (cost / 2.0).max(f64::MIN_POSITIVE))
 }
 
-/// The bin of each value when their ranks are cut into `bins` equal parts; ties are cut by position.
+/// Assigns values to `bins` bins of equal size by rank. Ties are ordered by position.
 fn equal_bins(values: impl Iterator<Item = f64>, bins: usize) -> Vec<u8> {
     let mut order: Vec<(f64, u32)> = values.zip(0..).collect();
     let count = order.len();
     let mut bin = vec![0; count];
     let mut end = count;
-    // Only the bins' borders need sorting: the uppermost bin is split off first.
+    // Only the borders of the bins need sorting; the uppermost bin is split off first.
     for upper in (1..bins).rev() {
         let start = (upper * count).div_ceil(bins);
         order[..end].select_nth_unstable_by(start, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_costs_are_read_as_half_a_grain() {
+    fn zero_costs_count_as_half_the_grain() {
         let slot = Slot { order: 1, cpu: 0 };
         let pair = Pair { layout: Layout::Turns, slot, old: 0.0, new: 0.004 };
         assert_eq!(Paired::new(&[pair], 0.004).strata[0].difference, [0.004_f64.ln() - 0.002_f64.ln()]);

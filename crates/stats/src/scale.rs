@@ -1,8 +1,8 @@
-//! How large residuals are, their mid-ranks, and the buffers that a test needs for that.
+//! The scale of residuals, their mid-ranks, and buffers for tests.
 
 use crate::pair::Stratum;
 
-/// Buffers that one test leaves to the next.
+/// Buffers that consecutive tests share, to avoid allocations.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     pub(crate) residual: Vec<f64>,
@@ -18,7 +18,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// The sum of 1 / sigma^2 over the pairs of the last test.
+    /// Returns the sum of 1 / sigma² over the pairs of the last test.
     pub(crate) fn information(&self) -> f64 {
         self.weight.iter().map(|weight| weight * weight).sum()
     }
@@ -27,21 +27,22 @@ impl Scratch {
 /// The scale of the residuals in each bin of cost sums.
 #[derive(Debug, Default)]
 pub(crate) struct BinScale {
-    /// sigma; zero where all residuals are.
+    /// The scale sigma; zero if all residuals are zero.
     pub(crate) sigma: [f64; 8],
-    /// 1 / sigma.
+    /// The values of 1 / sigma.
     pub(crate) precision: [f64; 8],
-    /// 1 / sigma^2.
+    /// The values of 1 / sigma².
     pub(crate) weight: [f64; 8],
     count: [f64; 8],
 }
 
 impl BinScale {
-    /// The mean size per bin, outliers cut at ten medians, shrunk towards the median of all as if by three more pairs.
+    /// Estimates the scale of each bin from the mean absolute residual. Outliers are cut at ten medians. The mean is
+    /// shrunk towards the median of all residuals, with a weight of three pairs.
     pub(crate) fn of(stratum: &Stratum, residual: &[f64], scratch: &mut Scratch) -> BinScale {
-        /// The median over the mean of half-normal sizes.
+        /// The ratio of median and mean of half-normal values.
         const MEDIAN_OVER_MEAN: f64 = 0.843;
-        /// The median of half-normal sizes, in sigmas.
+        /// The median of half-normal values, in sigmas.
         const MEDIAN: f64 = 0.6745;
         const SHRINK: f64 = 3.0;
         let typical = typical_size(residual, &mut scratch.sample);
@@ -64,8 +65,8 @@ impl BinScale {
     }
 }
 
-/// The median size, of those that are not zero where most are zero. Many residuals are sampled evenly: the median only
-/// sets where outliers are cut.
+/// Returns the median absolute residual; if most residuals are zero, the median of the others. Of many residuals an
+/// even sample is used, because the median only decides where outliers are cut.
 fn typical_size(residual: &[f64], sample: &mut Vec<f64>) -> f64 {
     const ENOUGH: usize = 2048;
     sample.clear();
@@ -80,7 +81,7 @@ fn typical_size(residual: &[f64], sample: &mut Vec<f64>) -> f64 {
     }
 }
 
-/// The median, the mean of the middle two of an even number; zero of nothing. Reorders `values`.
+/// Returns the median; of an even number, the mean of the two middle values; of no values, zero. Reorders `values`.
 pub(crate) fn median(values: &mut [f64]) -> f64 {
     let middle = values.len() / 2;
     if values.is_empty() {
@@ -92,7 +93,7 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
     if even { (below.iter().copied().fold(f64::NEG_INFINITY, f64::max) + upper) / 2.0 } else { upper }
 }
 
-/// Mid-ranks of many sizes.
+/// Computes mid-ranks of absolute values.
 #[derive(Debug, Default)]
 pub(crate) struct Ranks {
     order: Vec<(f64, u32)>,
@@ -100,10 +101,10 @@ pub(crate) struct Ranks {
 }
 
 impl Ranks {
-    /// Beyond this many, sizes within 0.4 % of each other share a rank, found without sorting.
+    /// Above this number, values within 0.4 % of each other share a rank, which avoids sorting.
     const SORTED: usize = 4096;
 
-    /// The mid-rank of each of `sizes` (zero or more), written to `rank`.
+    /// Writes the mid-rank of each of `sizes` (zero or more) to `rank`.
     pub(crate) fn of(&mut self, sizes: &[f64], rank: &mut Vec<f64>) {
         rank.clear();
         rank.resize(sizes.len(), 0.0);
@@ -122,8 +123,9 @@ impl Ranks {
         }
     }
 
-    /// Buckets by the leading bits of a single-precision float: its exponent and eight bits of its fraction. Sizes are in
-    /// sigmas; those beyond 2^-12 and 2^8 share a bucket with their like, and all buckets fit the first cache.
+    /// Sorts into buckets by the leading bits of a single-precision float: its exponent and eight bits of its fraction.
+    /// Sizes are in sigmas. All sizes below 2^-12 share a bucket, and so do all above 2^8; this way all buckets fit in
+    /// the first-level cache.
     fn bucketed(&mut self, sizes: &[f64], rank: &mut [f64]) {
         const LEAST: u32 = (127 - 12) << 8;
         const BUCKETS: u32 = 20 << 8;

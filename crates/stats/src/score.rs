@@ -6,24 +6,25 @@ use crate::pair::Paired;
 use crate::scale::{BinScale, Scratch};
 use crate::{slot, tail};
 
-/// What the test says about one effect.
+/// The result of the test for one effect.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tested {
-    /// The signed, weighted sum of scores over its standard deviation: above zero where NEW costs more than assumed.
+    /// The signed, weighted sum of scores divided by its standard deviation; positive if NEW costs more than assumed.
     pub z: f64,
-    /// Two-sided: the probability of a Z at least as far from zero, had every sign been a fair coin.
+    /// The two-sided p-value: the probability of a Z at least as far from zero if all signs are random and fair.
     pub p: f64,
 }
 
-/// Tests that NEW costs `exp(theta)` times OLD. All but the sign of each residual is blind to the labels.
+/// Tests the hypothesis that NEW costs `exp(theta)` times OLD. Apart from the sign of each residual, nothing depends on
+/// the labels.
 pub(crate) fn test(paired: &Paired, theta: f64, scratch: &mut Scratch) -> Tested {
     residuals(paired, theta, scratch);
-    follow_the_moment(paired, scratch);
+    follow_local_scale(paired, scratch);
     let Scratch { residual, standardised, weight, score, ranks, .. } = scratch;
     ranks.of(standardised, score);
     let (mut sum, mut square) = (0.0, 0.0);
     for ((r, score), weight) in residual.iter().zip(score.iter_mut()).zip(weight.iter()) {
-        // A zero has no sign to flip.
+        // A residual of zero has no sign.
         *score = if *r == 0.0 { 0.0 } else { *score * *weight };
         sum += if *r < 0.0 { -*score } else { *score };
         square += *score * *score;
@@ -34,7 +35,8 @@ pub(crate) fn test(paired: &Paired, theta: f64, scratch: &mut Scratch) -> Tested
     Tested { z: sum / square.sqrt(), p: tail::two_sided(sum, scratch) }
 }
 
-/// Fills the scratch with slot-adjusted residuals, their sizes over sigma, and 1 / sigma, stratum by stratum.
+/// Fills the scratch, stratum by stratum, with slot-adjusted residuals, their absolute values divided by sigma, and 1 /
+/// sigma.
 fn residuals(paired: &Paired, theta: f64, scratch: &mut Scratch) {
     let mut residual = std::mem::take(&mut scratch.residual);
     residual.clear();
@@ -53,9 +55,10 @@ fn residuals(paired: &Paired, theta: f64, scratch: &mut Scratch) {
     scratch.residual = residual;
 }
 
-/// Lets the scale follow the moment: a pair counts for less while its neighbours in time are loud. The root of what they
-/// tell is used, for they are few; on the recorded pairs that narrows the interval by 2 % on top of the bins.
-fn follow_the_moment(paired: &Paired, scratch: &mut Scratch) {
+/// Adapts the scale to the local noise: a pair gets less weight if its neighbours in time are noisy. The factor is the
+/// square root of the estimate, because it comes from few neighbours. On the recorded pairs this narrows the interval
+/// by 2 %, in addition to the bins.
+fn follow_local_scale(paired: &Paired, scratch: &mut Scratch) {
     const NEIGHBOURS: usize = 7;
     const MIN_PAIRS: usize = 24;
     const SHRINK: f64 = 4.0;
@@ -89,7 +92,7 @@ fn follow_the_moment(paired: &Paired, scratch: &mut Scratch) {
     }
 }
 
-/// See [`Paired::widening`].
+/// Implements [`Paired::widening`] with buffers.
 pub(crate) fn widening(paired: &Paired, theta: f64, scratch: &mut Scratch) -> Option<f64> {
     residuals(paired, theta, scratch);
     let (mut had, mut quiet, mut bins, mut from) = (0.0, 0.0, 0, 0);

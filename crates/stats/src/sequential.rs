@@ -1,7 +1,7 @@
-//! Several looks at a growing set of pairs, with one error rate for all of them together; and when to look.
+//! Several looks at a growing set of pairs with one error rate for all of them, and the schedule of looks.
 //!
-//! Each look gets its own part of alpha. Whatever the dependence between looks, the parts add up (union bound), so the
-//! intervals of all looks hold together with probability `1 - alpha`, and so does what they have in common.
+//! Each look gets its own part of alpha. Whatever the dependence between looks, the parts can be added (union bound).
+//! Therefore all intervals together, and also their intersection, cover the truth with probability `1 - alpha`.
 
 use std::f64::consts::SQRT_2;
 
@@ -11,34 +11,34 @@ use steady_model::{Interval, Layout, Verdict};
 use crate::estimate::{self, Effect, Estimate, LayoutEffect, Reason};
 use crate::pair::{MIN_PAIRS, Pair, Paired};
 
-/// What is asked of a sequence of looks.
+/// The requirements on a sequence of looks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rules {
     /// The error rate of all verdicts together, such as 0.05.
     pub alpha: f64,
-    /// The relative change that does not matter: 0.005 is half a percent.
+    /// The relative change that does not matter to the user: 0.005 is half a percent.
     pub resolution: f64,
-    /// Relative changes on which it must also be decided: the limits of `--fail-if`.
+    /// Further relative changes that must be decided: the limits of `--fail-if`.
     pub limits: Vec<f64>,
-    /// The smallest difference that the instrument shows, in the unit of the costs.
+    /// The resolution of the instrument, in the unit of the costs.
     pub grain: f64,
 }
 
-/// What a look found.
+/// The result of a look.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Look {
-    /// One estimate per contender.
+    /// One estimate for each contender.
     pub contenders: Vec<Estimate>,
-    /// How much of alpha has been spent up to and with this look.
+    /// The part of alpha spent up to and including this look.
     pub alpha_spent: f64,
-    /// How far it is on its way to where it ends whatever it shows, 0 to 1: in time, or in precision if that is more.
-    /// Exchanging OLD and NEW leaves it as it is.
+    /// The progress towards the end of the sequence, 0 to 1: in time, or in precision if that is greater. Exchanging
+    /// OLD and NEW does not change it.
     pub progress: f64,
-    /// Whether there is nothing more to find out: further pairs would not change the verdicts.
+    /// Whether the sequence is finished, because further pairs would not change the verdicts.
     pub done: bool,
 }
 
-/// A sequence of looks at the pairs of some contenders, each beside the same base command.
+/// A sequence of looks at the pairs of several contenders, each compared with the same reference command.
 #[derive(Clone, Debug)]
 pub struct Sequence {
     rules: Rules,
@@ -46,7 +46,7 @@ pub struct Sequence {
     known: Vec<Known>,
 }
 
-/// What all looks so far have in common about a contender, on the log scale.
+/// The intersection of the intervals of all looks so far for one contender, on the log scale.
 #[derive(Clone, Debug)]
 struct Known {
     all: Interval,
@@ -56,21 +56,21 @@ struct Known {
 impl Known {
     const NOTHING: Known = Known { all: Interval::EVERYTHING, layouts: [Interval::EVERYTHING; Layout::ALL.len()] };
 
-    /// Whether zero has been excluded.
+    /// Returns whether zero is excluded.
     fn differs(&self) -> bool {
         !self.all.holds(0.0)
     }
 }
 
-/// By how much the interval of the size may be wider than the verdict's has to be.
+/// The factor by which the interval of the size may be wider than required for the verdict's interval.
 const SIZE_SLACK: f64 = 3.0;
 
-/// A contender's pairs, prepared for one look.
+/// The pairs of a contender, prepared for one look.
 struct Prepared {
     pairs: usize,
     all: Paired,
     centre: f64,
-    /// Each layout by itself, where it has enough pairs; empty where there is one layout only.
+    /// Each layout alone, if it has enough pairs; empty if there is only one layout.
     layouts: Vec<(Layout, Paired)>,
 }
 
@@ -89,7 +89,8 @@ impl Prepared {
     }
 }
 
-/// The interval at `alpha`, no narrower than the grain of the clock allows where it swallows most differences.
+/// Returns the interval at `alpha`. If most differences are below the resolution of the clock, it is widened by that
+/// resolution.
 fn interval_around(paired: &Paired, centre: f64, alpha: f64) -> Interval {
     if paired.pairs() < MIN_PAIRS || alpha <= 0.0 {
         return Interval::EVERYTHING;
@@ -100,20 +101,21 @@ fn interval_around(paired: &Paired, centre: f64, alpha: f64) -> Interval {
 }
 
 impl Sequence {
-    /// Before the first look, with `contenders` commands to judge beside the base.
+    /// Creates a sequence before its first look, with `contenders` commands to compare with the reference.
     pub fn new(rules: Rules, contenders: usize) -> Sequence {
         Sequence { rules, spent: 0.0, known: vec![Known::NOTHING; contenders] }
     }
 
-    /// Looks at all pairs so far: one slice of pairs per contender, the base always being OLD. `time_fraction` is the
-    /// share of the time budget that is over; `last` says that there will be no further look.
+    /// Evaluates all pairs so far: one slice of pairs for each contender, with the reference as OLD. `time_fraction` is
+    /// the share of the time budget that is used; `last` means that there will be no further look.
     ///
     /// The same pairs at the same fractions give the same result to the last bit.
     pub fn look(&mut self, pairs: &[Vec<Pair>], time_fraction: f64, last: bool) -> Look {
         let prepared: Vec<Prepared> = pairs.iter().map(|pairs| Prepared::new(pairs, self.rules.grain)).collect();
         let left = (self.rules.alpha - self.spent).max(0.0);
         let precision = self.precision_at_end(&prepared, left);
-        // At half the resolution no interval can hold both zero and an effect that matters: every verdict will fall.
+        // At half the resolution, no interval can contain both zero and an effect that matters, so all verdicts will be
+        // decided.
         let finish = last || precision >= 1.0;
         let spend = if finish { left } else { self.spending(time_fraction, precision).min(left) };
         self.narrow(&prepared, spend);
@@ -125,8 +127,9 @@ impl Sequence {
         Look { contenders, alpha_spent: self.spent, progress, done }
     }
 
-    /// How precise the least precise contender would be with all the alpha that is left: the square of half the
-    /// resolution over the half-width, which grows as pairs do. Blind to where the effect lies.
+    /// Returns the precision of the least precise contender with all of the remaining alpha: the square of
+    /// (half the resolution / half-width of the interval). It grows linearly with the number of pairs and does not
+    /// depend on the effect.
     fn precision_at_end(&self, prepared: &[Prepared], left: f64) -> f64 {
         let level = left / self.known.len().max(1) as f64;
         let half_width = |prepared: &Prepared| relative(&prepared.interval(level)).half_width();
@@ -134,15 +137,15 @@ impl Sequence {
         (self.rules.resolution / 2.0 / widest).powi(2)
     }
 
-    /// What this look may spend of alpha.
+    /// Returns the part of alpha that this look may spend.
     fn spending(&self, time_fraction: f64, precision: f64) -> f64 {
         (self.rules.alpha * spendable(time_fraction, precision) - self.spent).max(0.0)
     }
 
-    /// Narrows what is known of every contender at error `spend` for all of them together.
+    /// Narrows the intervals of all contenders, with error `spend` for all of them together.
     ///
-    /// Holm's steps: those that already differ from the base, by this look or an earlier one, leave their share to the
-    /// others. A limit is a second question to each contender; with limits everyone keeps an equal share.
+    /// This is Holm's procedure: contenders that differ from the reference, at this look or an earlier one, leave their
+    /// share to the others. Limits are additional questions, so with limits all contenders keep equal shares.
     fn narrow(&mut self, prepared: &[Prepared], spend: f64) {
         let contenders = prepared.len();
         let step_down = self.rules.limits.is_empty();
@@ -161,7 +164,7 @@ impl Sequence {
         }
     }
 
-    /// The estimate as it stands.
+    /// Returns the current estimate for a contender.
     fn conclude(&self, prepared: &Prepared, known: &Known) -> Estimate {
         let all = Effect::from_log(prepared.centre, known.all, prepared.pairs);
         let layouts = layout_effects(prepared, known, all);
@@ -190,8 +193,8 @@ impl Sequence {
         }
     }
 
-    /// Whether further pairs would only confirm: the verdict has fallen, the limits too, and the size is known well
-    /// enough.
+    /// Returns whether further pairs would only confirm the result: the verdict and all limits are decided, and the
+    /// size is known well enough.
     fn settled(&self, estimate: &Estimate) -> bool {
         let (Some(low), Some(high), Some(change)) = (estimate.verdict_low, estimate.verdict_high, estimate.size.change)
         else {
@@ -200,13 +203,13 @@ impl Sequence {
         let (judged, size) = (Interval { low, high }, estimate.size.interval());
         let open = |limit: &f64| judged.holds(*limit) || size.holds(*limit);
         let fine = self.rules.resolution.max(change.abs() / 10.0);
-        // The turns tell the size, and may be the smaller part of the pairs.
+        // The size comes from turns, which may be the smaller part of the pairs.
         let sized = judged.half_width() <= fine && size.half_width() <= SIZE_SLACK * fine;
         estimate.verdict != Verdict::Undecided && sized && !self.rules.limits.iter().any(open)
     }
 }
 
-/// What is known once a look at `level` has been added.
+/// Returns the intersection with the intervals of a look at `level`.
 fn narrowed(known: &Known, prepared: &Prepared, level: f64) -> Known {
     let all = common(&known.all, prepared.interval(level));
     let mut layouts = known.layouts;
@@ -217,12 +220,12 @@ fn narrowed(known: &Known, prepared: &Prepared, level: f64) -> Known {
     Known { all, layouts }
 }
 
-/// What two looks have in common; the newer one where they contradict each other.
+/// Returns the intersection of the intervals of two looks, or the newer one if they are disjoint.
 fn common(older: &Interval, newer: Interval) -> Interval {
     older.intersection(&newer).unwrap_or(newer)
 }
 
-/// The effect in each layout. A single layout is all there is.
+/// Returns the effect in each layout. A single layout has the effect of all pairs.
 fn layout_effects(prepared: &Prepared, known: &Known, all: Effect) -> Vec<LayoutEffect> {
     if let [only] = &prepared.all.strata[..]
         && prepared.pairs >= MIN_PAIRS
@@ -236,35 +239,35 @@ fn layout_effects(prepared: &Prepared, known: &Known, all: Effect) -> Vec<Layout
     prepared.layouts.iter().map(effect).collect()
 }
 
-/// From log ratios to relative changes.
+/// Converts log ratios to relative changes.
 fn relative(log: &Interval) -> Interval {
     Interval { low: log.low.exp_m1(), high: log.high.exp_m1() }
 }
 
-/// One look that spends all of alpha on one contender: for secondary metrics, judged once at the end.
+/// Returns the estimate of a single look that spends all of alpha on one contender, for secondary metrics.
 pub fn single_look(pairs: &[Pair], rules: &Rules) -> Estimate {
     let mut look = Sequence::new(rules.clone(), 1).look(&[pairs.to_vec()], 1.0, true);
     look.contenders.remove(0)
 }
 
-/// The times of the looks: the first at 12 pairs, then whenever the elapsed time has grown by the root of two.
-/// The look at the end is the caller's, who knows when that is.
+/// The schedule of looks: the first at 12 pairs, then each time the elapsed time has grown by the factor √2. The caller
+/// adds the final look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Schedule {
     looked: Option<f64>,
 }
 
 impl Schedule {
-    /// With fewer pairs the first look would spend error on nothing.
+    /// The number of pairs at the first look; with fewer pairs, it would spend error without a chance of a result.
     pub const FIRST_LOOK_PAIRS: usize = 12;
 
-    /// Before the first look.
+    /// Creates a schedule before the first look.
     pub fn new() -> Schedule {
         Schedule::default()
     }
 
-    /// Whether to look now, with `pairs` pairs (of each contender) after `elapsed` seconds of measuring. If so, the look
-    /// counts as made.
+    /// Returns whether a look is due with `pairs` pairs of each contender after `elapsed` seconds of measuring. If so,
+    /// the look is recorded as done.
     pub fn due(&mut self, pairs: usize, elapsed: f64) -> bool {
         let due = match self.looked {
             None => pairs >= Self::FIRST_LOOK_PAIRS,
@@ -277,10 +280,11 @@ impl Schedule {
     }
 }
 
-/// The share of all error that may be spent by now.
+/// Returns the share of the error rate that may be spent so far.
 ///
-/// `time` is the share of the time budget that is over; `information` the share of the precision that would end it, for
-/// a quiet machine gets there long before its time. The latter is capped: the rest is left for the look that finishes.
+/// `time` is the used share of the time budget. `information` is the share of the precision that would end the
+/// sequence, because on a quiet machine the precision is sufficient long before the time is over. Its contribution is
+/// limited, so that the final look has error left to spend.
 pub(crate) fn spendable(time: f64, information: f64) -> f64 {
     const MOST_BY_INFORMATION: f64 = 0.7;
     let time = time.clamp(0.0, 1.0);
@@ -292,14 +296,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looks_at_twelve_pairs_then_by_the_root_of_two() {
+    fn looks_are_at_twelve_pairs_and_then_grow_by_the_root_of_two() {
         let mut schedule = Schedule::new();
         let looks: Vec<usize> = (1..=100).filter(|&pairs| schedule.due(pairs, pairs as f64 * 0.25)).collect();
         assert_eq!(looks, [12, 17, 25, 36, 51, 73]);
     }
 
     #[test]
-    fn information_alone_leaves_something_for_the_end() {
+    fn information_alone_leaves_error_for_the_final_look() {
         assert_eq!(spendable(0.1, 0.3), 0.3);
         assert_eq!(spendable(0.1, 9.0), 0.7);
         assert_eq!(spendable(0.9, 9.0), 0.9);

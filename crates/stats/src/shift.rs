@@ -1,10 +1,10 @@
-//! Differences in the costs' own unit, such as seconds: weighted means, so that the difference of a whole is the sum of
-//! those of its parts, each with the sign-flip test inverted.
+//! Differences in the unit of the costs, such as seconds. They are weighted means, so the difference of a whole is the
+//! sum of the differences of its parts. The intervals invert the sign-flip test.
 //!
-//! Given the sizes of `d - theta`, and any weights that do not look at their signs, the signs are fair coins if NEW is OLD
-//! with `theta` on top. The test's sum is the weighted one of the differences themselves, not of their ranks (Fisher 1935,
-//! Pitman 1937): it is zero where theta is the weighted mean, so estimate and interval belong together. What ranks would
-//! gain under load is left to the weights.
+//! Let the absolute values of `d - theta` be given, and weights that do not depend on their signs. If NEW costs exactly
+//! `theta` more than OLD, the signs are random and fair. The test statistic is the weighted sum of the differences
+//! themselves instead of their ranks (Fisher 1935, Pitman 1937). It is zero if theta is the weighted mean, so estimate
+//! and interval belong together. The robustness that ranks would provide under load comes from the weights.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use steady_model::Interval;
@@ -15,54 +15,56 @@ use crate::normal;
 use crate::scale::Scratch;
 use crate::tail;
 
-/// By which power of its cost a pair counts less. Load makes runs dearer, and less certain by more than that.
+/// The weight of a pair falls with this power of its cost. Load makes runs more expensive, and their uncertainty grows
+/// faster than their cost.
 const POWER: i32 = 4;
 
-/// A mean difference, NEW less OLD.
+/// A mean difference, NEW minus OLD.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shift {
     /// The weighted mean over the pairs.
     pub mean: f64,
-    /// Every shift that the test does not reject; unbounded where the pairs are too few for the level.
+    /// All shifts that the test does not reject; unbounded if there are too few pairs for the level.
     pub interval: Interval,
 }
 
-/// How much each pair (OLD, NEW) counts in means over pairs: less, the dearer both were together beside the cheapest
-/// quarter, for what a load hits gets dearer and less certain. It does not matter which of the two was the dearer: weights
-/// that look at the differences, even at their sizes only, prefer pairs that agree with the others, and the test then
-/// rejects too often.
+/// Returns the weight of each pair (OLD, NEW) in means over pairs. The weight falls with the cost sum of the pair
+/// relative to the cheapest quarter, because load makes runs more expensive and less certain. It must not depend on
+/// which of the two is more expensive: weights that depend on the differences, even on their absolute values only,
+/// prefer pairs that agree with the others, and the test then rejects too often.
 pub fn weights(pairs: &[(f64, f64)]) -> Vec<f64> {
     let sums: Vec<f64> = pairs.iter().map(|(old, new)| old + new).collect();
     let quiet = quantile(&sums, 0.25).unwrap_or(0.0);
     let weight = |sum: &f64| if *sum > quiet { (quiet / sum).powi(POWER) } else { 1.0 };
     let weights: Vec<f64> = sums.iter().map(weight).collect();
-    // Where a quarter cost nothing there is nothing to go by.
+    // If a quarter of the pairs cost nothing, there is no reference.
     if quiet > 0.0 { weights } else { vec![1.0; pairs.len()] }
 }
 
-/// The weighted mean; not a number without values.
+/// Returns the weighted mean; NaN without values.
 pub fn mean(values: &[f64], weights: &[f64]) -> f64 {
     let sum: f64 = values.iter().zip(weights).map(|(value, weight)| value * weight).sum();
     sum / weights.iter().sum::<f64>()
 }
 
-/// The mean of differences (NEW less OLD, one per pair), and every shift that is not rejected at `alpha`.
+/// Returns the mean of differences (NEW minus OLD, one for each pair), and all shifts that the test does not reject at
+/// `alpha`.
 ///
-/// The level holds for one look at pairs whose number was not chosen by what they showed.
+/// The level is valid for one look at pairs whose number does not depend on their results.
 pub fn shift(differences: &[f64], weights: &[f64], alpha: f64) -> Shift {
     let mean = mean(differences, weights);
     let error = differences.iter().zip(weights).map(|(d, weight)| (weight * (d - mean)).powi(2)).sum::<f64>().sqrt()
         / weights.iter().sum::<f64>();
     let scratch = &mut Scratch::default();
     let level = normal::two_sided_quantile(alpha);
-    // Without any noise the first step out needs a size: a hair of the difference itself.
+    // Without noise, the first step is a tiny fraction of the difference.
     let step = if error > 0.0 { level * error } else { (mean.abs() * 1e-9).max(f64::MIN_POSITIVE) };
     let mut end = |side: f64| {
         let search = Search { start: 0.0, level, step, width: Width::Relative(1e-3) };
         let found = search.run(|t| {
             let p = p_value(differences, weights, mean + side * t, scratch);
             let distance = normal::two_sided_quantile(p);
-            // Rounding in the quantile must not bring back what p rejects.
+            // Rounding in the quantile must not accept a shift that p rejects.
             if p <= alpha { distance.max(level) } else { distance.min(level.next_down()) }
         });
         match found {
@@ -74,13 +76,13 @@ pub fn shift(differences: &[f64], weights: &[f64], alpha: f64) -> Shift {
     if error > 0.0 { Shift { mean, interval } } else { without_noise(mean, interval) }
 }
 
-/// Where every pair says the same, that is the interval, if there are enough of them.
+/// Returns the interval for equal differences: a point if there are enough pairs.
 fn without_noise(mean: f64, interval: Interval) -> Shift {
     let bounded = interval.low.is_finite() && interval.high.is_finite();
     Shift { mean, interval: if bounded { Interval { low: mean, high: mean } } else { interval } }
 }
 
-/// Two-sided, for NEW being OLD with `theta` on top.
+/// Returns the two-sided p-value of the hypothesis that NEW costs exactly `theta` more than OLD.
 fn p_value(differences: &[f64], weights: &[f64], theta: f64, scratch: &mut Scratch) -> f64 {
     let mut sum = 0.0;
     scratch.score.clear();
@@ -92,8 +94,8 @@ fn p_value(differences: &[f64], weights: &[f64], theta: f64, scratch: &mut Scrat
     tail::two_sided(sum, scratch)
 }
 
-/// The difference of the means of two samples that have no pairs, with its interval (Welch 1947). Where no value differs
-/// from the others of its sample, the interval is a point; with one value it has no ends.
+/// Returns the difference of the means of two unpaired samples with its interval (Welch 1947). If no sample varies, the
+/// interval is a point; with only one value in a sample it is unbounded.
 pub fn apart(old: &[f64], new: &[f64], alpha: f64) -> Shift {
     let of = |values: &[f64]| {
         let (count, mean) = (values.len() as f64, values.iter().sum::<f64>() / values.len() as f64);
@@ -118,7 +120,7 @@ mod tests {
     const EVEN: [f64; 8] = [1.0; 8];
 
     #[test]
-    fn the_mean_is_where_the_test_is_zero() {
+    fn the_test_is_zero_at_the_mean() {
         let differences = [3.0, 1.0, 2.0, 5.0, 4.0, 2.5, 1.5, 3.5];
         let shift = shift(&differences, &EVEN, 0.05);
         assert_eq!(shift.mean, 22.5 / 8.0);
@@ -130,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_mirror_it() {
+    fn exchanging_the_labels_mirrors_the_result() {
         let differences = [3.0, -1.0, 2.0, 0.5, 4.0, 2.5, -1.5, 3.5, 7.0];
         let weights = [1.0, 2.0, 0.5, 1.0, 1.0, 3.0, 1.0, 0.1, 0.2];
         let mirrored = differences.map(|d| -d);
@@ -139,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_add_up_to_the_whole() {
+    fn parts_sum_to_the_whole() {
         let pairs: Vec<(f64, f64)> = (0..60).map(|i| (f64::from(i * i % 37), f64::from(i * 7 % 31))).collect();
         let weights = weights(&pairs);
         let of = |part: fn(&(f64, f64)) -> f64| mean(&pairs.iter().map(part).collect::<Vec<_>>(), &weights);
@@ -148,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_varies_is_a_point_and_few_pairs_bound_nothing() {
+    fn constant_differences_give_a_point_and_few_pairs_no_bound() {
         let shift = |pairs: usize| shift(&vec![5100.0; pairs], &vec![1.0; pairs], 0.05).interval;
         assert_eq!(shift(6), Interval { low: 5100.0, high: 5100.0 });
         assert_eq!(shift(5), Interval::EVERYTHING);
@@ -156,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_without_pairs_have_welch_s_interval() {
+    fn unpaired_samples_have_welch_s_interval() {
         assert_eq!(
             apart(&[3.0, 3.0], &[5.0, 5.0], 0.05),
             Shift { mean: 2.0, interval: Interval { low: 2.0, high: 2.0 } }
@@ -168,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn dear_pairs_count_less_whichever_was_dear() {
+    fn expensive_pairs_weigh_less_whichever_run_was_expensive() {
         let pairs = [(1.0, 1.0), (0.9, 1.1), (1.1, 0.9), (1.0, 3.0), (3.0, 1.0)];
         let weights = weights(&pairs);
         assert_eq!(weights[..3], [1.0; 3]);

@@ -1,21 +1,22 @@
-//! Slot adjustment: removes what the coin-drawn slots (second start, slower CPU) do to the differences.
+//! Slot adjustment: removes the effect of the randomly drawn slots (second start, slower CPU) from the differences.
 //!
-//! With `x` the slot of NEW, `e = r x` is the same whichever command is called NEW: it says what the slot did, not what
-//! the command did. So anything may be learned from `e` and subtracted, and the sign of what is left stays a fair coin.
+//! Let `x` be the slot of NEW. Then `e = r x` does not depend on which command is called NEW: it is the effect of the
+//! slot and not of the command. Anything may therefore be learned from `e` and subtracted, and the sign of the
+//! remainder stays random and fair.
 
 use crate::pair::Stratum;
 use crate::scale::{BinScale, Scratch};
 
-/// With fewer pairs the bias costs less than its estimate would.
+/// With fewer pairs, the bias costs less precision than its estimate would.
 const MIN_PAIRS: usize = 12;
-/// With fewer pairs there are no neighbours to speak of.
+/// The minimum number of pairs for the estimation of a local bias.
 const MIN_PAIRS_LOCAL: usize = 24;
-/// How many neighbours on each side tell the slot's bias of the moment.
+/// The number of neighbours on each side for the local bias of the slot.
 const NEIGHBOURS: usize = 3;
-/// How many sigmas a single pair may speak for.
+/// The maximum contribution of a single pair, in sigmas.
 const CLIP: f64 = 2.0;
 
-/// Takes the slot's bias out of `residual` (difference - theta, of one stratum), in place.
+/// Subtracts the bias of the slot from `residual` (difference minus theta, of one stratum), in place.
 pub(crate) fn adjust(stratum: &Stratum, residual: &mut [f64], scratch: &mut Scratch) {
     if residual.len() < MIN_PAIRS {
         return;
@@ -33,7 +34,7 @@ pub(crate) fn adjust(stratum: &Stratum, residual: &mut [f64], scratch: &mut Scra
     }
 }
 
-/// The bias over all pairs: the weighted mean of the clipped `e`.
+/// Returns the bias over all pairs: the weighted mean of the clipped `e`.
 fn common_bias(stratum: &Stratum, slot: &[f64], residual: &[f64], scale: &BinScale) -> f64 {
     let (mut sum, mut weights) = (0.0, 0.0);
     for ((r, x), &bin) in residual.iter().zip(slot).zip(&stratum.bin) {
@@ -45,7 +46,7 @@ fn common_bias(stratum: &Stratum, slot: &[f64], residual: &[f64], scale: &BinSca
     if weights > 0.0 { sum / weights } else { 0.0 }
 }
 
-/// The bias of the moment: the mean over the neighbours in time, shrunk by how well neighbours foretell it.
+/// Subtracts the local bias: the mean over the neighbours in time, shrunk according to how well neighbours predict it.
 fn subtract_local_bias(stratum: &Stratum, residual: &mut [f64], scale: &BinScale, scratch: &mut Scratch) {
     let Scratch { running_sum, running_weight, neighbours, .. } = scratch;
     running_sum.clear();
@@ -78,16 +79,16 @@ fn subtract_local_bias(stratum: &Stratum, residual: &mut [f64], scale: &BinScale
         own_power += weight * own * own;
         neighbours.push(mean);
     }
-    let shrink = believed(shared / power, own_power / residual.len() as f64 / power);
+    let shrink = shrunk_slope(shared / power, own_power / residual.len() as f64 / power);
     for ((r, x), mean) in residual.iter_mut().zip(&stratum.slot).zip(neighbours) {
         *r -= shrink * *mean * x;
     }
 }
 
-/// How far to believe a slope: by what it exceeds its own variance (the positive part of James and Stein's estimate),
-/// so that neighbours which tell nothing, few or many, are left alone. Never against its sign, nor beyond one.
-fn believed(slope: f64, variance: f64) -> f64 {
-    const DOUBT: f64 = 2.0;
-    let share = 1.0 - DOUBT * variance / (slope * slope);
+/// Shrinks a slope according to its variance (the positive part of the James-Stein estimate), so that neighbours
+/// without information change nothing. The result is between 0 and 1.
+fn shrunk_slope(slope: f64, variance: f64) -> f64 {
+    const VARIANCES: f64 = 2.0;
+    let share = 1.0 - VARIANCES * variance / (slope * slope);
     if slope > 0.0 && share > 0.0 { (slope * share).min(1.0) } else { 0.0 }
 }

@@ -1,15 +1,16 @@
-//! The tail of a sum of scores with fair coins for signs.
+//! The tail probability of a sum of scores with random, fair signs.
 
 use crate::normal;
 use crate::scale::Scratch;
 
-/// Up to this many scores every choice of signs is counted.
+/// Up to this number of scores, all combinations of signs are enumerated.
 const COUNTED: usize = 16;
-/// From this many scores (as equal ones) on, the normal tail with its first corrections is as good as the saddlepoint.
+/// From this effective number of scores on, the normal tail with its first corrections is as accurate as the
+/// saddlepoint approximation.
 const MANY: f64 = 400.0;
 
-/// The probability that a sum of the scratch's `score`s (zeros do not count) with random signs is at least as far from
-/// zero as `sum`.
+/// Returns the two-sided tail probability: that the sum of the scratch's `score`s with random signs is at least as far
+/// from zero as `sum`. Scores of zero are ignored.
 pub(crate) fn two_sided(sum: f64, scratch: &mut Scratch) -> f64 {
     let Scratch { score, sums, .. } = scratch;
     let sum = sum.abs();
@@ -18,10 +19,10 @@ pub(crate) fn two_sided(sum: f64, scratch: &mut Scratch) -> f64 {
     (2.0 * upper).min(1.0)
 }
 
-/// Exact: all `2^n` sums, as all pairs of a sum over one half of the scores with a sum over the other half.
+/// Exact enumeration of all `2^n` sums: each is a sum over one half of the scores plus a sum over the other half.
 fn counted(sum: f64, score: &[f64], sums: &mut [Vec<f64>; 3]) -> f64 {
     let total: f64 = score.iter().sum();
-    // Sums that differ by rounding alone are equal.
+    // Sums that differ only by rounding count as equal.
     let threshold = sum - 1e-12 * total;
     let [left, right, spare] = sums;
     left.clear();
@@ -42,7 +43,7 @@ fn counted(sum: f64, score: &[f64], sums: &mut [Vec<f64>; 3]) -> f64 {
     reaching as f64 / (left.len() * right.len()) as f64
 }
 
-/// The ascending sums once a further score has been added with either sign.
+/// Adds a further score with either sign to ascending sums, and keeps them ascending.
 fn add_sign(sums: &mut Vec<f64>, q: f64, spare: &mut Vec<f64>) {
     spare.clear();
     let (mut minus, mut plus) = (0, 0);
@@ -58,7 +59,7 @@ fn add_sign(sums: &mut Vec<f64>, q: f64, spare: &mut Vec<f64>) {
     std::mem::swap(sums, spare);
 }
 
-/// The upper tail from the moments of the scores, or from the saddlepoint where few scores carry most of the sum.
+/// Approximates the upper tail from the moments of the scores, or by the saddlepoint if few scores dominate the sum.
 fn approximated(sum: f64, score: &[f64], count: usize) -> f64 {
     let (mut second, mut fourth, mut sixth, mut total) = (0.0, 0.0, 0.0, 0.0);
     for &q in score {
@@ -79,7 +80,7 @@ fn approximated(sum: f64, score: &[f64], count: usize) -> f64 {
     saddlepoint(sum, score, second)
 }
 
-/// Edgeworth's expansion of the upper tail of a symmetric sum (Hall, The Bootstrap and Edgeworth Expansion, 1992, 2.3).
+/// Edgeworth expansion of the upper tail of a symmetric sum (Hall, The Bootstrap and Edgeworth Expansion, 1992, 2.3).
 fn edgeworth(z: f64, kappa4: f64, kappa6: f64) -> f64 {
     let square = z * z;
     let third = z * (square - 3.0);
@@ -98,7 +99,7 @@ fn saddlepoint(sum: f64, score: &[f64], second: f64) -> f64 {
     (normal::upper_tail(w) + normal::density(w) * (u.recip() - w.recip())).clamp(0.0, 1.0)
 }
 
-/// The cumulant function at some tilt, and its first two derivatives.
+/// The cumulant generating function at a tilt, and its first two derivatives.
 struct Cumulants {
     cumulant: f64,
     mean: f64,
@@ -108,7 +109,7 @@ struct Cumulants {
 impl Cumulants {
     fn at(t: f64, score: &[f64]) -> Cumulants {
         let mut sums = Cumulants { cumulant: 0.0, mean: 0.0, curvature: 0.0 };
-        // The logarithms are taken of products, eight factors between 0.5 and 1 at a time.
+        // One logarithm for the product of eight factors, each between 0.5 and 1.
         for eight in score.chunks(8) {
             let mut product = 1.0;
             for &q in eight {
@@ -125,7 +126,7 @@ impl Cumulants {
     }
 }
 
-/// The tilt t at which the mean of the sum, sum(q tanh(q t)), is `sum`: Newton's steps, kept inside a bracket.
+/// Returns the tilt t at which the mean of the sum, sum(q tanh(q t)), is `sum`, by Newton's method within a bracket.
 fn tilt(sum: f64, score: &[f64], second: f64) -> (f64, Cumulants) {
     let (mut low, mut high, mut t) = (0.0_f64, f64::INFINITY, sum / second);
     let mut at = Cumulants::at(t, score);
@@ -159,7 +160,7 @@ mod tests {
         two_sided(sum, &mut scratch)
     }
 
-    /// All sums one by one.
+    /// Enumerates all sums one by one.
     fn enumerated(sum: f64, score: &[f64]) -> f64 {
         let reaches = |signs: &u32| {
             let signed = score.iter().enumerate().map(|(i, q)| if signs >> i & 1 == 1 { *q } else { -q });
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_every_choice_of_signs() {
+    fn all_combinations_of_signs_are_counted() {
         for count in 1..=13 {
             let ranks: Vec<f64> = (1..=count).map(f64::from).collect();
             let uneven: Vec<f64> = ranks.iter().map(|rank| rank * (1.3 + (rank * 7.0).sin())).collect();
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn all_signs_alike_is_the_rarest() {
+    fn equal_signs_have_the_smallest_probability() {
         for count in [1, 6, 20, 21, 60] {
             let score = vec![1.5; count];
             assert_eq!(p(1.5 * count as f64, &score), (1.0 - count as f64).exp2());
@@ -192,9 +193,9 @@ mod tests {
         assert_eq!(p(0.0, &[]), 1.0);
     }
 
-    /// The approximations against the count, on 20 scores, which it can still manage.
+    /// Compares the approximations with the enumeration of 20 scores, which is still feasible.
     #[test]
-    fn saddlepoint_is_close_where_normal_is_not() {
+    fn the_saddlepoint_is_accurate_where_the_normal_tail_is_not() {
         let score: Vec<f64> = (1..=20).map(|rank| f64::from(rank) * if rank % 3 == 0 { 2.0 } else { 1.0 }).collect();
         let second: f64 = score.iter().map(|q| q * q).sum();
         for z in [1.0, 2.0, 2.6, 3.0, 3.3] {
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_two_approximations_meet() {
+    fn both_approximations_agree() {
         let score: Vec<f64> = (1..=900).map(|rank| f64::from(rank) * (1.5 + f64::from(rank).sin())).collect();
         let (second, fourth) = score.iter().fold((0.0, 0.0), |(s, f), q| (s + q * q, f + q * q * q * q));
         let sixth: f64 = score.iter().map(|q| q.powi(6)).sum();

@@ -1,6 +1,7 @@
-//! What the tests of reports share. A dependency of tests only.
+//! Helpers for tests of reports: golden files, made-up values, and strategies for property tests. Only tests depend on
+//! this crate.
 #![forbid(unsafe_code)]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue panics")]
 
 pub mod goldens;
 pub mod made;

@@ -1,24 +1,24 @@
-//! What reports that are made by hand have in common: a machine, times, absent readings, a name that means harm.
+//! Made-up values for reports: a machine, times, absent readings, a hostile name.
 
 use steady_model::*;
 
-/// A name that would end whatever it stands in.
+/// A name with characters that break out of HTML, Markdown, CSV and terminal text if they are not escaped.
 pub const HOSTILE: &str = "x</title><script>alert(1)</script>\" onload='y' | `z` &amp; \n,\"\u{202e}\u{1b}[31m<!-- ]]>";
 
-/// A time.
+/// Converts seconds to a time.
 pub fn seconds(seconds: f64) -> Nanos {
     Nanos::from_seconds(seconds)
 }
 
-/// A reading that is absent.
+/// Returns an absent reading.
 ///
 /// # Errors
-/// Always: it is absent.
+/// Always returns `why`.
 pub fn absent<T>(why: &str) -> Reading<T> {
     Err(Absent::because(why))
 }
 
-/// A host of two CPUs, which runs under `hypervisor`.
+/// A host with two CPUs that runs on `hypervisor`.
 pub fn host(hypervisor: &str) -> Host {
     Host {
         hostname: Ok("build-7".into()),
@@ -32,12 +32,12 @@ pub fn host(hypervisor: &str) -> Host {
     }
 }
 
-/// Another one, on a build farm.
+/// Another host, on a build farm.
 pub fn builder() -> Host {
     Host { cpu_model: Ok("AMD EPYC 7B13".into()), memory: Ok(Bytes(8_345_600_000)), ..host("kvm") }
 }
 
-/// The CPUs of either: two cores of one thread each.
+/// The CPUs of both hosts: two cores with one thread each.
 pub fn machine() -> Machine {
     Machine {
         online: vec![0, 1],

@@ -1,32 +1,32 @@
-//! Values of any kind, for the ways from a record through JSON and back.
+//! Strategies for property tests that write records as JSON and read them back.
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use steady_model::*;
 
-/// A time that can be measured.
+/// A time within the limit of records.
 pub fn nanos() -> impl Strategy<Value = Nanos> {
     let longest = (1u64 << 23) * 1_000_000_000;
     prop_oneof![0..1_000_000_000u64, 0..longest, Just(0), Just(longest - 1)].prop_map(Nanos)
 }
 
-/// A value, or the reason why there is none.
+/// A value, or a reason for its absence.
 pub fn reading<T: std::fmt::Debug + Clone>(value: impl Strategy<Value = T>) -> impl Strategy<Value = Reading<T>> {
     prop_oneof![value.prop_map(Ok), ".{0,12}".prop_map(|reason| Err(Absent(reason)))]
 }
 
-/// A count that a double holds.
+/// A count that a double represents exactly.
 pub fn count() -> impl Strategy<Value = u64> {
     prop_oneof![0..100u64, 0..=1u64 << 53]
 }
 
-/// A share, odd ones among them.
+/// A ratio, including ones that are hard to print exactly.
 pub fn ratio() -> impl Strategy<Value = f64> {
     prop_oneof![0.0..1.0f64, Just(0.1 + 0.2), Just(0.0), Just(5e-324), Just(1.0)]
 }
 
-/// A host of which anything may be absent.
+/// A host on which any reading may be absent.
 pub fn host() -> impl Strategy<Value = Host> {
     let quota = prop::option::of((nanos(), nanos()).prop_map(|(quota, period)| Quota { quota, period }));
     let names = (reading(".*"), reading(".*"), reading(".*"), reading(prop::option::of(".*")));
@@ -44,7 +44,7 @@ pub fn host() -> impl Strategy<Value = Host> {
     )
 }
 
-/// The CPUs of a machine, in no order.
+/// The CPUs of a machine in any order.
 pub fn machine() -> impl Strategy<Value = Machine> {
     let cpus = || prop::collection::vec(any::<usize>(), 0..4);
     let quota = prop::option::of((nanos(), nanos()).prop_map(|(quota, period)| Quota { quota, period }));
@@ -63,14 +63,14 @@ pub fn machine() -> impl Strategy<Value = Machine> {
     )
 }
 
-/// A path that may be no text.
+/// A path that may not be UTF-8.
 pub fn path() -> impl Strategy<Value = std::path::PathBuf> {
     use std::os::unix::ffi::OsStringExt;
     let bytes = prop::collection::vec(any::<u8>(), 0..12).prop_map(|bytes| std::ffi::OsString::from_vec(bytes).into());
     prop_oneof![".*".prop_map(Into::into), bytes]
 }
 
-/// A command whose names and values are any texts.
+/// A command with arbitrary texts as names and values.
 pub fn command() -> impl Strategy<Value = Command> {
     let pairs = || prop::collection::btree_map(".*", ".*", 0..3).prop_map(|map| map.into_iter().collect());
     let words = (".*", prop::collection::vec(".*", 1..4), path());
@@ -87,7 +87,7 @@ pub fn command() -> impl Strategy<Value = Command> {
     )
 }
 
-/// Every place in a value, as pointers (RFC 6901).
+/// Collects pointers to all places in a value (RFC 6901).
 pub fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     found.push(at.to_owned());
     match value {
@@ -102,7 +102,7 @@ pub fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// A value with others in some of its places.
+/// Replaces some places of a value.
 pub fn changed(mut value: Value, changes: Vec<(Index, Value)>) -> Value {
     for (place, odd) in changes {
         let mut all = Vec::new();
@@ -112,20 +112,21 @@ pub fn changed(mut value: Value, changes: Vec<(Index, Value)>) -> Value {
     value
 }
 
-/// A value without the field at some place, where one stands there, and the field's name. Names that a user gave, of
-/// variables and parameters, are no fields.
+/// Removes the field at a place, if there is one. Returns the field's name and the value. Names of variables and
+/// parameters, which the user chose, do not count as fields.
 pub fn without_a_field(mut value: Value, place: &Index) -> (String, Value) {
     let mut all = Vec::new();
     places(&value, "", &mut all);
-    let given = |parent: &str| ["/environment", "/parameters"].iter().any(|end| parent.ends_with(end));
+    let is_chosen_by_user = |parent: &str| ["/environment", "/parameters"].iter().any(|end| parent.ends_with(end));
     let (parent, key) = place.get(&all[1..]).rsplit_once('/').unwrap();
-    if let Some(Value::Object(fields)) = value.pointer_mut(parent).filter(|_| !given(parent)) {
+    if let Some(Value::Object(fields)) = value.pointer_mut(parent).filter(|_| !is_chosen_by_user(parent)) {
         fields.shift_remove(key);
     }
     (key.to_owned(), value)
 }
 
-/// A text with one byte of it replaced, and one that ends there. Without its last newline alone an export is whole.
+/// Returns a text with one byte replaced, and the text cut before that byte. The cut removes more than the last
+/// newline, because an export without that newline is complete.
 pub fn garbled(text: String, place: &Index, garbage: u8) -> (String, String) {
     let mut bytes = text.into_bytes();
     let place = place.index(bytes.len() - 1);
@@ -135,7 +136,7 @@ pub fn garbled(text: String, place: &Index, garbage: u8) -> (String, String) {
     (garbled, String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A value that most fields cannot hold.
+/// A value that is invalid for most fields.
 pub fn odd_value() -> impl Strategy<Value = Value> {
     select(vec![
         json!(null),

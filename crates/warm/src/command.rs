@@ -1,4 +1,4 @@
-//! The command: with the hook before all other libraries, in the place of this process; and the programs that its words name.
+//! Runs `steady warm -- COMMAND`: preloads the hook, starts a keeper, and replaces this process by the command.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -15,18 +15,18 @@ use steady_linux::{Root, process};
 use steady_preload::card::{Card, EXCEPT_VARIABLE, excepts};
 
 use crate::flags::{ModeFlag, WarmFlags};
-use crate::launch::{Here, Launch, is_done, launch};
+use crate::launch::{Launch, StartingProcess, is_done, launch};
 use crate::make::{Made, Maker, Traced};
-use crate::own::{absolute, executed, store};
 use crate::store::Store;
+use crate::user_store::{absolute, executed, store};
 use crate::{identity, keeper};
 
 const PRELOAD: &str = "LD_PRELOAD";
 
-/// A list of variables.
+/// Environment variables: names and values.
 type Environment = Vec<(OsString, OsString)>;
 
-/// Becomes the command; returns where that failed.
+/// Replaces this process by the command. Returns only if that failed.
 pub(crate) fn run(flags: &WarmFlags, session: &dyn Session) -> Result<u8, Failure> {
     let command = session.command(&flags.words)?;
     let program = command.program.clone();
@@ -53,25 +53,25 @@ pub(crate) fn run(flags: &WarmFlags, session: &dyn Session) -> Result<u8, Failur
             Err(why) => session.notice(&format!("not available here: {why}; the command runs as usual")),
         }
     }
-    let error = become_it(&executes, &flags.words, &after);
-    // A snapshot that cannot be executed is no reason not to run the program.
-    let error = if executes == program { error } else { become_it(&program, &flags.words, &after) };
+    let error = execute(&executes, &flags.words, &after);
+    // If the snapshot cannot be executed, execute the program itself.
+    let error = if executes == program { error } else { execute(&program, &flags.words, &after) };
     Err(attended::not_started(&command, &error))
 }
 
-/// Adds the programs of `--except` to those that an outer `steady warm` has excepted.
+/// Adds the programs of `--except` to the list that an outer `steady warm` has set.
 fn excepting(environment: Environment, except: &[PathBuf]) -> Result<Environment, Failure> {
     let mut entries: Vec<OsString> = Vec::new();
     for program in except {
         let text = program.as_os_str().as_encoded_bytes();
         if text.is_empty() || text.contains(&b':') {
-            return Err(Failure::Own(format!("--except '{}': a path without a colon is needed", program.display())));
+            return Err(Failure::Own(format!("--except '{}': use a path without a colon", program.display())));
         }
         if !text.contains(&b'/') {
             entries.push(program.clone().into_os_string());
             continue;
         }
-        // The hook compares paths as they are given and as they are without symbolic links.
+        // The hook compares both the path as given and the path without symbolic links.
         let path = absolute(program);
         entries.extend(path.canonicalize().ok().filter(|real| *real != path).map(PathBuf::into_os_string));
         entries.push(path.into_os_string());
@@ -86,60 +86,60 @@ fn excepting(environment: Environment, except: &[PathBuf]) -> Result<Environment
     Ok(others)
 }
 
-/// Returns whether the environment excepts a program, by the path that was given or by that without symbolic links.
+/// Returns whether the environment excepts a program, by its path as given or without symbolic links.
 fn is_excepted(environment: &Environment, program: &Path) -> bool {
     let list = environment.iter().find(|(name, _)| name == EXCEPT_VARIABLE).map(|(_, list)| list.as_bytes());
     let is_in = |path: &Path| list.is_some_and(|list| excepts(list, path.as_os_str().as_bytes()));
     is_in(program) || program.canonicalize().is_ok_and(|real| is_in(&real))
 }
 
-fn become_it(program: &Path, words: &[OsString], environment: &Environment) -> std::io::Error {
+fn execute(program: &Path, words: &[OsString], environment: &Environment) -> std::io::Error {
     let environment = environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
     process::execute(program, words.iter().map(OsString::as_os_str), environment)
 }
 
-/// What is executed, and with which environment; a keeper is started.
+/// Starts a keeper. Returns the file to execute (the program or its snapshot) and the environment to execute it with.
 fn warm(store: &Store, program: &Path, before: &Environment, session: &dyn Session) -> (PathBuf, Environment) {
     let after = preloaded(store, before);
     let path = absolute(program);
     let root = Root::default();
-    let executes = match launch(store, &path, Here { environment: before, root: &root }) {
-        // A script is started by its interpreter, whose arguments the kernel makes.
+    let executes = match launch(store, &path, StartingProcess { environment: before, root: &root }) {
+        // For a script the kernel executes the interpreter and builds its arguments, so execute the script itself.
         Launch::Warm(snapshot) if is_itself(store, &path) && !is_excepted(before, &path) => snapshot,
         _ if is_excepted(before, &path) => program.to_owned(),
         _ => {
-            wish(store, &path);
+            request_snapshot(store, &path);
             program.to_owned()
         }
     };
     if let Err(error) = keeper::start(store, before) {
-        session.notice(&format!("no snapshots are taken, for there can be no process that does: {error}"));
+        session.notice(&format!("snapshots are not created: the keeper process cannot be started: {error}"));
     }
     (executes, after)
 }
 
-/// Whether a program has snapshots of its own.
+/// Returns whether a program has snapshots of its own, and is not a script.
 fn is_itself(store: &Store, path: &Path) -> bool {
     let card = identity::key(path).ok().and_then(|key| store.card(&key).ok().flatten());
     card.is_some_and(|card| matches!(Card::parse(&card.bytes), Some(Card::Warm(_))))
 }
 
-/// Has the keeper take the command's own program, where nobody has asked for that yet. This very program is not taken: it is
-/// large, and what it measures beside it would wait for that.
-fn wish(store: &Store, path: &Path) {
+/// Requests a snapshot of the command's own program, unless it has one. The binary of `steady` is never captured: it is
+/// large, and a nested `steady` that measures something would compete with the capture for the CPU.
+fn request_snapshot(store: &Store, path: &Path) {
     let Some(key) = identity::key(path).ok().filter(|_| path.is_file()) else { return };
-    // The link leads to the same mount as the path that this program was executed by.
+    // The link resolves to the same mount as the path that executed this program.
     if identity::key(Path::new("/proc/self/exe")).is_ok_and(|own| own == key) {
         return;
     }
     let known = store.card(&key).ok().flatten();
     if !known.is_some_and(|known| Card::parse(&known.bytes).is_some_and(|card| is_done(store, &card, path))) {
-        // Where there is one already, or there can be none, nothing is lost.
+        // An error is harmless: the request exists already, or none can be made.
         let _ = symlink(path, store.wanted().join(key));
     }
 }
 
-/// The environment with the hook before all other libraries that are to be preloaded: none of those is dropped.
+/// Returns the environment with the hook first in `LD_PRELOAD`, before the libraries that the user preloads.
 fn preloaded(store: &Store, before: &Environment) -> Environment {
     let hook = store.hook().into_os_string();
     let own = before.iter().find(|(name, _)| name == PRELOAD).map(|(_, value)| value).filter(|value| !value.is_empty());
@@ -155,14 +155,14 @@ fn preloaded(store: &Store, before: &Environment) -> Environment {
     others.chain([(OsString::from(PRELOAD), value)]).collect()
 }
 
-/// Takes programs before the command begins, on all CPUs, or on fewer where no more threads can be started.
+/// Captures programs before the command begins, on all CPUs, or on fewer if no more threads can be started.
 fn prewarm(store: &Store, programs: Vec<PathBuf>, environment: &Environment) {
     let others = thread::available_parallelism().map_or(1, usize::from).min(programs.len()).saturating_sub(1);
     let queue = Mutex::new(programs.into_iter());
     let take_all = || {
         let mut maker = Maker::new(store, Traced, environment.clone());
         while let Some(program) = queue.lock().ok().and_then(|mut queue| queue.next()) {
-            // What is refused, or cannot be taken now, starts as usual.
+            // A program that is refused, or cannot be captured now, starts as usual.
             if !is_known(store, &program)
                 && let Ok(Made::Script(script)) = maker.make_patiently(&program)
             {
@@ -185,20 +185,21 @@ fn is_known(store: &Store, program: &Path) -> bool {
     card.is_some_and(|card| Card::parse(&card.bytes).is_some_and(|card| is_done(store, &card, program)))
 }
 
-/// Of longer scripts the beginning is read.
+/// Scripts are read up to this many bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// Shells, whose words may be scripts.
+/// Shells, whose arguments may be scripts.
 const SHELLS: [&str; 6] = ["sh", "dash", "bash", "ksh", "zsh", "mksh"];
 
-/// What shells do themselves, though there are programs of that name; and their own words.
+/// Builtins and keywords of shells, for which programs of the same name may exist.
 const BUILT_IN: [&str; 40] = [
     "[", "alias", "bg", "break", "case", "cd", "command", "continue", "do", "done", "echo", "elif", "else", "esac",
     "eval", "exec", "exit", "export", "false", "fg", "fi", "for", "getopts", "hash", "if", "in", "kill", "printf",
     "pwd", "read", "return", "set", "shift", "test", "then", "time", "true", "ulimit", "umask", "while",
 ];
 
-/// The programs, by absolute paths: the command's own first, each once. `find` finds the program that a word names.
+/// Returns the absolute paths of the command's program and of all programs that its arguments or its script name, each
+/// once. `find` returns the path of the program with a given name.
 pub(crate) fn programs(program: &Path, words: &[OsString], find: impl Fn(&OsStr) -> Option<PathBuf>) -> Vec<PathBuf> {
     let text = |word: &OsString| word.to_string_lossy().into_owned();
     let mut named: Vec<String> = words.iter().skip(1).map(text).collect();
@@ -221,7 +222,7 @@ fn of_a_name(letter: char) -> bool {
     letter.is_alphanumeric() || "_-+./[".contains(letter)
 }
 
-/// The text of a script; nothing where the file is none.
+/// Returns the text of a file that may be a script, or `None` if it is binary or cannot be read.
 fn script_text(path: &Path) -> Option<String> {
     let mut text = Vec::new();
     File::open(path).ok()?.take(LONGEST).read_to_end(&mut text).ok()?;
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_found_in_words_and_scripts() {
+    fn programs_are_found_in_arguments_and_scripts() {
         let found = of(&["sh", "-c", "for i in 1 2; do cat x | sed s/a/b/; echo $(basename $i); done"]);
         assert_eq!(found, ["sh", "basename", "cat", "sed"]);
         let script = std::env::temp_dir().join(format!("steady-named-{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! What is kept of programs, and what keeping them warm gains, as comma-separated values.
+//! The records of `steady warm` as comma-separated values.
 
 use steady_model::{Interval, Reading};
 use steady_render::csv::{Column, Row, table, text};
@@ -7,7 +7,7 @@ use crate::record::{
     BenchProgram, BenchRecord, KeptProgram, Measure, ModeFigures, PaidBack, ProgramState, StatusRecord,
 };
 
-/// The columns of programs, a line each.
+/// The columns of the table of programs.
 fn columns() -> [Column<KeptProgram>; 10] {
     [
         ("program", |program| program.program.clone()),
@@ -26,13 +26,13 @@ fn columns() -> [Column<KeptProgram>; 10] {
     ]
 }
 
-/// The programs, a line each below a line of names.
+/// Formats the programs: a header, then a line for each program.
 pub(crate) fn status_csv(record: &StatusRecord) -> String {
     table(&columns(), &record.programs)
 }
 
-/// The means and differences, a line for each program and mode below a line of names. If a program could not be measured, the last
-/// field says why.
+/// Formats the means and differences: a header, then a line for each program and mode. If a program could not be
+/// measured, its last field says why.
 pub(crate) fn bench_csv(record: &BenchRecord) -> String {
     let rows = record.programs.iter().flat_map(|program| match &program.modes {
         Ok(modes) => modes.iter().map(|figures| row(program, Some(figures))).collect(),
@@ -90,7 +90,7 @@ fn field<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// A number with all its digits; empty if it is none.
+/// Formats a number with all its digits; empty if it is not finite.
 fn number(value: Option<f64>) -> String {
     field(value.filter(|value| value.is_finite()))
 }

@@ -9,62 +9,62 @@ use steady_model::Nanos;
 
 const EXAMPLES: &str = "\
 Examples:
-  Run a script; what it starts again starts faster from the second time on
+  Run a script; from their second launch, its programs start from snapshots
       steady warm -- ./build.sh
-  Have those it will start ready before it begins
+  Create the snapshots of some programs before the script begins
       steady warm --mode prewarm --programs sed,cat,basename -- ./build.sh
-  What is kept, and how launches went
+  List the stored programs, and how often snapshots were used
       steady warm status
-  Why is a program not started from a snapshot, here and now?
+  Explain whether a program would be started from a snapshot here and now
       steady warm why ./server
-  Forget everything
+  Remove all snapshots
       steady warm clear
-  What does a launch gain, and after how many is the taking paid back?
+  Measure how much a launch gains, and when the snapshot pays for itself
       steady warm bench --programs 'true,sort /etc/passwd'
 
-A program's first launch is as usual. Meanwhile a snapshot of it is taken in
-the background, loaded and linked, at its entry; later launches execute that.
-Whenever anything speaks against a snapshot (the program or a library has
-changed, a variable, a limit), the launch is as usual. Snapshots are this
-user's alone and last until the next boot.
+The first launch of a program is as usual. A background process then captures
+the program at its entry point, after the loader has mapped and linked its
+libraries. Later launches execute that snapshot. If a snapshot does not fit
+(the program, a library, a variable or a limit has changed), the program
+starts as usual. Snapshots belong to this user and last until the next boot.
 
-Do not start services this way: /proc/PID/exe of a program that runs from a
-snapshot is the snapshot, so that programs outside (pidof, start-stop-daemon)
-do not find it by its file. What nohup, setsid and start-stop-daemon start is
-started as usual.
+Do not start services this way. /proc/PID/exe of a program that runs from a
+snapshot is the snapshot, so other programs (pidof, start-stop-daemon) do not
+find the service by its file. Programs that nohup, setsid and
+start-stop-daemon start are started as usual.
 
 Exit status of 'steady warm -- COMMAND':
-  that of the command, which takes the place of steady
+  the status of the command, which replaces the process of steady
   125  steady itself failed, wrong usage included
   126  the command cannot be executed
-  127  there is no such command
-Exit status of the others:
+  127  the command does not exist
+Exit status of the subcommands:
   0    done
   1    snapshot: a program was refused
-  2    wrong usage, no such program
+  2    wrong usage, or a program does not exist
   125  steady itself failed";
 
 const BENCH_EXAMPLES: &str = "\
 Examples:
-  What does a launch of these gain, and when is the snapshot paid back?
+  Measure how much a launch gains, and when the snapshot pays for itself
       steady warm bench --programs 'true,cat /dev/null,sort /etc/passwd'
-  The same on files that are not in memory (as root)
+  The same with programs that are not in the page cache (as root)
       steady warm bench --programs true --cold
-  Launches with time between them, as in a script
+  Pause between launches, as a script does
       steady warm bench --programs true --count 10 --pause 50ms
-  All programs of a folder, each without arguments
+  All programs of a directory, each without arguments
       steady warm bench ./bin --runs 20 --export-html bench.html
 
-Each run has a session of every mode, in an order drawn by coin: normal,
-prewarm (the snapshot is taken before the first launch), on-demand (it is
-taken beside the launches). A session is one process that launches the program
-so many times by posix_spawn, in a store of its own that is empty at its
-start: the user's is not touched. Standard input, output and error are
-/dev/null; a program that does not end by itself then is left out.
+Each run has one session of every mode, in random order: normal, prewarm (the
+snapshot is captured before the first launch) and on-demand (it is captured
+during the launches). A session is one process that launches the program by
+posix_spawn, --count times. It uses a store of its own, which is empty at the
+start; your store is not touched. Standard input, output and error are
+/dev/null. A program that does not end by itself then is left out.
 
 Exit status:
   0    done
-  2    wrong usage, no such program
+  2    wrong usage, or a program does not exist
   3    no program could be measured
   125  steady itself failed
   130  interrupted";
@@ -80,53 +80,53 @@ pub(crate) struct WarmFlags {
     #[command(subcommand)]
     pub(crate) question: Option<WarmCommands>,
 
-    /// When programs are taken
+    /// When programs are captured
     #[arg(long, value_enum, default_value_t = ModeFlag::OnDemand)]
     pub(crate) mode: ModeFlag,
 
-    /// The programs that prewarm takes first [default: those that the command's words and its script name]
+    /// Programs to capture first in mode prewarm [default: those that the command line and its script name]
     #[arg(long, value_name = "PROGRAM,...", value_delimiter = ',')]
     pub(crate) programs: Vec<PathBuf>,
 
-    /// Start these programs as usual, always: paths, or names in any directory
+    /// Always start these programs as usual: paths, or names that match in any directory
     #[arg(long, value_name = "PROGRAM,...", value_delimiter = ',')]
     pub(crate) except: Vec<PathBuf>,
 
-    /// The command and its words, behind --
+    /// The command and its arguments, after --
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) words: Vec<OsString>,
 }
 
-/// `--mode`.
+/// The values of `--mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ModeFlag {
-    /// In the background, once they have been started
+    /// In the background, after their first launch
     OnDemand,
-    /// Before the command begins, on all CPUs; others on demand
+    /// Before the command begins, on all CPUs; other programs on demand
     Prewarm,
-    /// Not at all: the command runs as it is
+    /// Never: the command runs without snapshots
     Off,
 }
 
-/// What else there is to do.
+/// The subcommands of `steady warm`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum WarmCommands {
-    /// What is kept, and how launches went
+    /// List the stored programs, and how launches went
     Status(StatusFlags),
-    /// Why a program is or is not started from a snapshot, here and now
+    /// Explain why a program would or would not be started from a snapshot here and now
     Why(ProgramsFlags),
-    /// Take programs now; exit with 1 where one is refused
+    /// Capture programs now; exit with 1 if one is refused
     Snapshot(ProgramsFlags),
-    /// Forget all programs; those that run go on
+    /// Remove all snapshots; running programs continue
     Clear,
-    /// What keeping programs warm gains, and when it is paid back
+    /// Measure what snapshots gain, and after how many launches they pay for themselves
     Bench(Box<BenchFlags>),
 }
 
 /// The options of `steady warm status`.
 #[derive(Debug, Args)]
 pub(crate) struct StatusFlags {
-    /// Only these programs: paths, or names to be found in PATH
+    /// Only these programs: paths, or names to look up in PATH
     #[arg(value_name = "PROGRAM")]
     pub(crate) programs: Vec<PathBuf>,
 
@@ -134,10 +134,10 @@ pub(crate) struct StatusFlags {
     pub(crate) output: OutputFlags,
 }
 
-/// The options of what is about programs.
+/// The options of `steady warm why` and `steady warm snapshot`.
 #[derive(Debug, Args)]
 pub(crate) struct ProgramsFlags {
-    /// The programs: paths, or names to be found in PATH
+    /// The programs: paths, or names to look up in PATH
     #[arg(required = true, value_name = "PROGRAM")]
     pub(crate) programs: Vec<PathBuf>,
 
@@ -149,23 +149,23 @@ pub(crate) struct ProgramsFlags {
 #[derive(Debug, Args)]
 #[command(after_help = BENCH_EXAMPLES, override_usage = "steady warm bench [OPTIONS] DIR | --programs PROGRAM,...")]
 pub(crate) struct BenchFlags {
-    /// A folder: the programs in it are launched, without arguments
+    /// A directory: launch all programs in it, without arguments
     #[arg(value_name = "DIR", required_unless_present = "programs")]
     pub(crate) folder: Option<PathBuf>,
 
-    /// Programs with their arguments, split into words as a shell does
+    /// Programs with their arguments, split into words as a shell does it
     #[arg(long, value_name = "PROGRAM,...", value_delimiter = ',')]
     pub(crate) programs: Vec<String>,
 
-    /// How often a session launches its program
+    /// Launches in each session
     #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) count: u32,
 
-    /// How many sessions there are of each mode
+    /// Sessions of each mode
     #[arg(short, long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) runs: u32,
 
-    /// Rest so long between the launches of a session; that counts nowhere
+    /// Pause between the launches of a session; the pause is not counted
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub(crate) pause: Option<Nanos>,
 
@@ -173,7 +173,7 @@ pub(crate) struct BenchFlags {
     #[arg(long)]
     pub(crate) cold: bool,
 
-    /// How long a launch may take
+    /// The longest time that a launch may take
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) timeout: Nanos,
 

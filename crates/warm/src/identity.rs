@@ -1,4 +1,4 @@
-//! Files as cards name them.
+//! Reads the identity of files, as it is stored in cards.
 
 use std::io;
 use std::path::Path;
@@ -7,14 +7,14 @@ use rustix::fs::{AtFlags, CWD, Statx, StatxFlags, StatxTimestamp, makedev, statx
 use rustix::io::Errno;
 use steady_preload::identity::{Identity, Time};
 
-/// `STATX_MNT_ID_UNIQUE`: a number of the mount that is not used again until the next boot (since Linux 6.8).
+/// `STATX_MNT_ID_UNIQUE`: a mount number that is not reused until the next boot (since Linux 6.8).
 const UNIQUE_MOUNT: StatxFlags = StatxFlags::from_bits_retain(0x4000);
-/// `STATX_MNT_ID`, which kernels since 5.8 give where they do not know the other one.
+/// `STATX_MNT_ID`: the mount number that kernels from 5.8 on return if they do not know the unique one.
 const MOUNT: StatxFlags = StatxFlags::MNT_ID;
 
 /// The major number of loop devices.
 const LOOP: u32 = 7;
-/// File systems that are made as one image, by their numbers for statfs(2): cramfs, EROFS, ISO 9660, romfs, SquashFS, UDF, FUSE.
+/// Magic numbers (statfs(2)) of image file systems: cramfs, EROFS, ISO 9660, romfs, SquashFS, UDF, FUSE.
 const IMAGES: [u64; 7] = [0x28cd_3d45, 0xe0f5_e1e2, 0x9660, 0x7275, 0x7371_7368, 0x1501_3346, 0x6573_5546];
 
 /// Returns the identity of the file that a path leads to, or `None` if there is no file.
@@ -22,7 +22,7 @@ const IMAGES: [u64; 7] = [0x28cd_3d45, 0xe0f5_e1e2, 0x9660, 0x7275, 0x7371_7368,
 /// # Errors
 /// As statx(2), such as for a directory that may not be searched.
 pub fn at(path: &Path) -> io::Result<Option<Identity>> {
-    Ok(asked(path)?.as_ref().map(of))
+    Ok(status(path)?.as_ref().map(of))
 }
 
 /// Returns the identity of a file.
@@ -33,7 +33,7 @@ pub fn existing(path: &Path) -> io::Result<Identity> {
     at(path)?.ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-/// Returns the name of a file in a store.
+/// Returns the name of a file's card in a store.
 ///
 /// # Errors
 /// As [`existing`].
@@ -41,13 +41,13 @@ pub fn key(path: &Path) -> io::Result<String> {
     existing(path).map(|file| file.key().as_str().to_owned())
 }
 
-/// Returns whether another file could have the same identity as this one later, because its file system can be replaced by
-/// another image with the same numbers and times, and this kernel gives the number of a mount to later mounts again.
+/// Returns whether another file could later have the identity of this one. Its file system may be replaced by another
+/// image with the same numbers and times, and this kernel reuses mount numbers.
 ///
 /// # Errors
 /// As statx(2) and statfs(2).
 pub fn is_ambiguous(path: &Path) -> io::Result<bool> {
-    let file = asked(path)?.ok_or(io::ErrorKind::NotFound)?;
+    let file = status(path)?.ok_or(io::ErrorKind::NotFound)?;
     let is_unique = file.stx_mask & UNIQUE_MOUNT.bits() != 0;
     Ok(!is_unique && is_of_an_image(file.stx_dev_major, rustix::fs::statfs(path)?.f_type as u64))
 }
@@ -56,7 +56,7 @@ fn is_of_an_image(major: u32, file_system: u64) -> bool {
     major == LOOP || IMAGES.contains(&file_system)
 }
 
-fn asked(path: &Path) -> io::Result<Option<Statx>> {
+fn status(path: &Path) -> io::Result<Option<Statx>> {
     match statx(CWD, path, AtFlags::empty(), StatxFlags::BASIC_STATS | MOUNT | UNIQUE_MOUNT) {
         Ok(file) => Ok(Some(file)),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn images_are_known_by_device_or_file_system() {
+    fn image_file_systems_are_recognised_by_device_or_type() {
         const EXT4: u64 = 0xef53;
         assert!(is_of_an_image(LOOP, EXT4) && is_of_an_image(253, 0x7371_7368));
         assert!(!is_of_an_image(253, EXT4));
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn identities_are_those_of_stat() {
+    fn identities_agree_with_stat() {
         use std::os::unix::fs::MetadataExt;
         let (own, stat) = (existing(Path::new("/bin/sh")).unwrap(), std::fs::metadata("/bin/sh").unwrap());
         assert_eq!((own.device, own.inode, own.bytes), (stat.dev(), stat.ino(), stat.size()));

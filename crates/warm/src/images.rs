@@ -1,6 +1,6 @@
-//! Snapshots for measuring: every draw gives each command one that no run had before, in a folder of their own.
+//! Snapshots for measured runs. In every draw each command gets a new snapshot, in a directory of its own.
 //!
-//! A program that several commands execute has one snapshot for all of them in each draw, so that its luck is theirs alike.
+//! Commands that execute the same program share one snapshot in each draw, so its addresses affect all of them alike.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder};
@@ -14,13 +14,13 @@ use steady_model::{Cold, Command, Nanos};
 use steady_preload::card::Card;
 
 use super::identity;
-use super::launch::{Here, Launch, is_current, launch};
+use super::launch::{Launch, StartingProcess, is_current, launch};
 use super::make::{COPIES, Made, Maker, Traced};
 use super::store::Store;
 use steady_process::launcher::Snapshot;
 use steady_process::runner::RunError;
 
-/// Snapshots of the programs of commands.
+/// Creates snapshots of the programs of some commands.
 pub struct Images<'a> {
     folder: PathBuf,
     store: &'a Store,
@@ -30,30 +30,30 @@ pub struct Images<'a> {
     draws: u64,
 }
 
-/// A program that is taken.
+/// A program with its snapshots.
 struct Program {
     path: PathBuf,
-    /// Images that no draw has had.
+    /// Images that no draw has used yet.
     left: Vec<PathBuf>,
-    /// How long it took to take it last.
+    /// Duration of the last capture.
     took: Nanos,
     images: u64,
 }
 
-/// How a command is started from a snapshot.
+/// How to start a command from a snapshot.
 struct Started {
     program: usize,
-    /// What the kernel calls its process by.
+    /// The name that the kernel gives the process.
     name: OsString,
     words: Vec<OsString>,
 }
 
 impl<'a> Images<'a> {
-    /// Takes the programs of `commands` into a store of their own below `folder`, and sees whether each command can be
-    /// started from a snapshot with the environment that its runs get.
+    /// Captures the programs of `commands` into a private store below `folder`. Checks that each command can be started
+    /// from a snapshot with the environment of its runs.
     ///
     /// # Errors
-    /// Which command cannot, and why.
+    /// The command that cannot be started from a snapshot, and why.
     pub fn prepare(
         commands: &[Command],
         environment: Vec<(OsString, OsString)>,
@@ -61,26 +61,26 @@ impl<'a> Images<'a> {
         folder: &Path,
     ) -> Result<Self, Cold> {
         let (programs, started, folder) = (Vec::new(), Vec::new(), folder.to_owned());
-        let maker = Maker::new(store, Traced, environment.clone()).alone();
+        let maker = Maker::new(store, Traced, environment.clone()).without_hook();
         let mut images = Images { folder, store, maker, programs, commands: started, draws: 0 };
         for (index, command) in commands.iter().enumerate() {
             let started = images.start(command, &environment_of(command, &environment));
             let cold = |reason| Cold { command: Some(index), reason };
             images.commands.push(started.map_err(cold)?);
         }
-        // The first taking of all finds nothing in any cache, and says little of how long others take.
+        // The very first capture starts with cold caches, so its duration says little about later ones.
         for number in 0..images.programs.len() {
-            images.take(number).map_err(|reason| Cold { command: images.command_of(number), reason })?;
+            images.capture(number).map_err(|reason| Cold { command: images.command_of(number), reason })?;
         }
         Ok(images)
     }
 
-    /// A command that a program is taken for.
+    /// Returns a command that executes this program.
     fn command_of(&self, program: usize) -> Option<usize> {
         self.commands.iter().position(|started| started.program == program)
     }
 
-    /// How a command is started; its program is taken, unless it was for a command before.
+    /// Returns how to start a command, and captures its program.
     fn start(&mut self, command: &Command, environment: &[(OsString, OsString)]) -> Result<Started, String> {
         let path = match &command.directory {
             Some(directory) => directory.join(&command.program),
@@ -92,7 +92,7 @@ impl<'a> Images<'a> {
         let program = match &made {
             Made::Script(script) => {
                 self.maker.make_for(script, &path).map_err(|why| why.to_string())?;
-                // As the kernel has it, the first word is lost.
+                // The kernel drops argument 0 of a script.
                 let first = [
                     Some(script.interpreter.as_os_str()),
                     script.argument.as_deref(),
@@ -103,7 +103,9 @@ impl<'a> Images<'a> {
             }
             Made::Warm | Made::Refused(_) => path.clone(),
         };
-        if let Launch::AsUsual(reasons) = launch(self.store, &path, Here { environment, root: &Root::default() }) {
+        if let Launch::AsUsual(reasons) =
+            launch(self.store, &path, StartingProcess { environment, root: &Root::default() })
+        {
             return Err(reasons.join("; "));
         }
         let name = path.file_name().unwrap_or_default().to_owned();
@@ -111,7 +113,7 @@ impl<'a> Images<'a> {
         Ok(Started { program, name, words })
     }
 
-    /// Which of the programs it is that has just been taken.
+    /// Returns the index of the program that was just captured, and adds it if it is new.
     fn known(&mut self, path: &Path) -> io::Result<usize> {
         let path = path.canonicalize()?;
         if let Some(known) = self.programs.iter().position(|program| program.path == path) {
@@ -124,8 +126,8 @@ impl<'a> Images<'a> {
         Ok(number)
     }
 
-    /// Gives every command a new snapshot; those of the draw before are removed. How long a draw takes, on average over
-    /// those that one taking serves.
+    /// Gives every command a new snapshot and removes those of the previous draw. Also returns the cost of a draw: the
+    /// duration of the captures, divided by the number of draws that a capture serves.
     ///
     /// # Errors
     /// [`RunError::NotDrawn`].
@@ -140,11 +142,11 @@ impl<'a> Images<'a> {
         }
         let placed = self.place(&drawn);
         let placed = placed.map_err(|error| RunError::NotDrawn { command: 0, reason: error.to_string() })?;
-        let takes: Nanos = self.programs.iter().map(|program| Nanos(program.took.0 / u64::from(COPIES))).sum();
-        Ok((placed, takes))
+        let captures: Nanos = self.programs.iter().map(|program| Nanos(program.took.0 / u64::from(COPIES))).sum();
+        Ok((placed, captures))
     }
 
-    /// An image of a program that no draw has had, and of what is there now: `--setup` may have built it anew.
+    /// Returns an unused image of a program. If the program has changed, for instance by `--setup`, captures it again.
     fn image(&mut self, number: usize) -> Result<PathBuf, String> {
         if !self.programs[number].is_current(self.store) {
             self.programs[number].forget().map_err(|error| error.to_string())?;
@@ -152,12 +154,12 @@ impl<'a> Images<'a> {
         if let Some(image) = self.programs[number].left.pop() {
             return Ok(image);
         }
-        self.take(number)?;
-        self.programs[number].left.pop().ok_or_else(|| "it was taken, and has no snapshot".to_owned())
+        self.capture(number)?;
+        self.programs[number].left.pop().ok_or_else(|| "the capture has created no snapshot".to_owned())
     }
 
-    /// Takes a program again. It could be taken before, so chance alone is no reason to give up.
-    fn take(&mut self, number: usize) -> Result<(), String> {
+    /// Captures a program again. A capture has succeeded before, so a failure may be due to chance, and is retried.
+    fn capture(&mut self, number: usize) -> Result<(), String> {
         const TIMES: u32 = 3;
         let program = &mut self.programs[number];
         let before = clock::monotonic();
@@ -171,21 +173,21 @@ impl<'a> Images<'a> {
                 }
                 Ok(Made::Refused(refusal)) => why = refusal.0,
                 Ok(Made::Script(_)) => return Err("it has become a script".to_owned()),
-                Err(unmade) => why = unmade.to_string(),
+                Err(not_made) => why = not_made.to_string(),
             }
         }
         Err(why)
     }
 
-    /// Puts the images of a draw where commands are started from, by their names.
+    /// Links the images of a draw into its directory, under the names of the commands.
     fn place(&mut self, drawn: &[PathBuf]) -> io::Result<Vec<Snapshot>> {
         let folder = |draw: u64| self.folder.join(format!("draw-{draw}"));
         let (before, now) = (folder(self.draws), folder(self.draws + 1));
         let mut snapshots = Vec::new();
-        private(&now)?;
+        create_private(&now)?;
         for (command, started) in self.commands.iter().enumerate() {
             let own = now.join(command.to_string());
-            private(&own)?;
+            create_private(&own)?;
             let file = own.join(&started.name);
             fs::hard_link(&drawn[started.program], &file)?;
             snapshots.push(Snapshot { command, file, words: started.words.clone() });
@@ -200,19 +202,19 @@ impl<'a> Images<'a> {
 }
 
 impl Program {
-    /// Whether its file, and all that it loads, are what they were when it was taken.
+    /// Returns whether the program, and all files that it loads, are unchanged since the capture.
     fn is_current(&self, store: &Store) -> bool {
         let card = identity::key(&self.path).and_then(|key| store.card(&key));
         let current = |bytes: &[u8]| Card::parse(bytes).is_some_and(|card| is_current(&card, &self.path));
         card.is_ok_and(|card| card.is_some_and(|card| current(&card.bytes)))
     }
 
-    /// Removes the images that no draw has had.
+    /// Removes the unused images.
     fn forget(&mut self) -> io::Result<()> {
         self.left.drain(..).try_for_each(fs::remove_file)
     }
 
-    /// Keeps what the store has of it now, whatever is put in its place there.
+    /// Links the snapshots that the store has now, so they stay when the store replaces them.
     fn keep(&mut self, number: usize, store: &Store, folder: &Path) -> io::Result<()> {
         let key = identity::key(&self.path)?;
         let name = self.path.file_name().unwrap_or_default();
@@ -226,11 +228,11 @@ impl Program {
     }
 }
 
-fn private(folder: &Path) -> io::Result<()> {
+fn create_private(folder: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(folder)
 }
 
-/// The environment that runs of a command get, but for what differs from run to run.
+/// Returns the environment of a command's runs, without variables that differ between runs.
 fn environment_of(command: &Command, inherited: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
     let own = || command.environment.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
     let kept = inherited.iter().filter(|(name, _)| own().all(|(other, _)| other != *name)).cloned();

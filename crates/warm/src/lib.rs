@@ -1,13 +1,17 @@
-//! `steady warm`: programs started from snapshots of themselves, each taken at the program's entry point.
+//! `steady warm`: starts programs from snapshots of themselves, each captured at the program's entry point.
 //!
 //! ```text
-//! take (the program under ptrace(2), twice) -> Taken -> compose (what differs, and why) -> Snapshot -> image (an ELF file)
-//! store (a folder per user and boot) <- keeper (takes what is wanted, in the background); the hook reads it
+//! capture (the program under ptrace(2), twice) -> Captured -> compose (what differs, and why) -> Snapshot
+//!     -> image (an ELF file)
+//! store (a directory per user and boot) <- keeper (captures requested programs in the background);
+//!     the hook reads the store
 //! ```
 #![forbid(unsafe_code)]
 
-mod ask;
 pub mod bench;
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+pub mod capture;
+pub mod captured;
 mod command;
 pub mod compose;
 mod csv;
@@ -20,14 +24,12 @@ pub mod inspect;
 pub mod keeper;
 pub mod launch;
 pub mod make;
-mod own;
 mod plan;
 mod record;
 pub mod status;
 pub mod store;
-#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
-pub mod take;
-pub mod taken;
+mod subcommands;
+mod user_store;
 
 use std::env;
 use std::ffi::OsString;
@@ -46,18 +48,18 @@ use flags::{WarmCommands, WarmFlags};
 use make::{Maker, Traced};
 use store::Store;
 
-pub use own::available;
 pub use plan::Bench;
 pub use record::{
     Answer, BenchKind, BenchPlan, BenchProgram, BenchRecord, BenchSession, BenchTrial, BreakEven, Effect, Export,
     KeptProgram, LaunchMode, Launches, Mean, Means, Measure, ModeFigures, PaidBack, ProgramState, Question, SCHEMA,
     SessionCounts, Spent, StatusRecord, StoreFacts,
 };
+pub use user_store::available;
 
-/// The feature.
+/// The entry of `steady warm` in the table of features.
 pub const FEATURE: Feature = Feature {
     name: "warm",
-    about: "Start the programs of a script from snapshots of themselves, taken once they were started",
+    about: "Start the programs of a script from snapshots, which are captured after the first launch",
     flags: Feature::flags_of::<WarmFlags>,
     run,
     status: Status::of_words,
@@ -69,23 +71,24 @@ pub const FEATURE: Feature = Feature {
     ],
 };
 
-/// Runs a command, or reports what is kept; the exit status.
+/// Runs a command or a subcommand; returns the exit status.
 fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
     let flags = WarmFlags::from_arg_matches(matches).map_err(|error| Failure::Own(error.to_string()))?;
     match &flags.question {
-        Some(WarmCommands::Status(flags)) => ask::status(flags, session),
-        Some(WarmCommands::Why(flags)) => ask::why(flags, session),
-        Some(WarmCommands::Snapshot(flags)) => ask::snapshot(flags, session),
-        Some(WarmCommands::Clear) => ask::clear(session),
+        Some(WarmCommands::Status(flags)) => subcommands::status(flags, session),
+        Some(WarmCommands::Why(flags)) => subcommands::why(flags, session),
+        Some(WarmCommands::Snapshot(flags)) => subcommands::snapshot(flags, session),
+        Some(WarmCommands::Clear) => subcommands::clear(session),
         Some(WarmCommands::Bench(flags)) => bench::run(flags, session),
         None if flags.words.is_empty() => Err(Failure::Own(
-            "no command: steady warm -- COMMAND; steady warm --help names what else there is".to_owned(),
+            "no command: use steady warm -- COMMAND; steady warm --help lists the subcommands".to_owned(),
         )),
         None => command::run(&flags, session),
     }
 }
 
-/// The whole life of a keeper: until the process that standard input stands for has ended. Nobody listens to what it might say.
+/// The main function of a keeper. Runs until the process whose pidfd is standard input has ended. It reports no errors,
+/// because no process reads its streams.
 fn keep(words: &mut dyn Iterator<Item = OsString>) -> ExitCode {
     let Some(Ok(Some(store))) = words.next().map(|folder| Store::at(PathBuf::from(folder))) else {
         return ExitCode::FAILURE;
@@ -97,13 +100,13 @@ fn keep(words: &mut dyn Iterator<Item = OsString>) -> ExitCode {
     if keeper::keep(&mut maker, command, &except).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The whole life of a process that makes the sessions of a bench.
+/// The main function of the process that runs the sessions of a bench.
 fn stage(_: &mut dyn Iterator<Item = OsString>) -> ExitCode {
     bench::serve(&environment());
     ExitCode::SUCCESS
 }
 
-/// The whole life of a driver, which launches a program many times.
+/// The main function of a driver, which launches a program many times.
 fn drive(words: &mut dyn Iterator<Item = OsString>) -> ExitCode {
     if bench::drive(words) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

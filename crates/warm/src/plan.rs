@@ -1,4 +1,4 @@
-//! From the flags of `steady warm bench` to what is to be measured.
+//! Resolves the flags of `steady warm bench` into the experiment to run.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -15,18 +15,18 @@ use crate::bench::StageLauncher;
 use crate::flags::BenchFlags;
 use crate::record::BenchPlan;
 
-/// What is to be measured.
+/// The experiment that `steady warm bench` runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bench {
-    /// The programs, with their arguments.
+    /// The programs to launch, with their arguments.
     pub programs: Vec<AttendedCommand>,
-    /// How they are launched.
+    /// How to launch them.
     pub plan: BenchPlan,
-    /// The seed of the order.
+    /// The seed of the random order of sessions.
     pub seed: Seed,
 }
 
-/// What these flags ask for.
+/// Resolves the flags: finds the programs, and checks that the page cache can be dropped if `--cold` needs it.
 pub(crate) fn bench(flags: &BenchFlags, session: &dyn Session) -> Result<Bench, Failure> {
     let mut programs = flags.folder.as_deref().map(in_folder).transpose()?.unwrap_or_default();
     for text in &flags.programs {
@@ -46,30 +46,30 @@ pub(crate) fn bench(flags: &BenchFlags, session: &dyn Session) -> Result<Bench, 
     Ok(Bench { programs, plan, seed: session.seed(flags.seed)? })
 }
 
-/// The command that a text stands for, split into words as a shell does.
+/// Returns the command that a text stands for, split into words as a shell does.
 fn command(text: &str, session: &dyn Session) -> Result<AttendedCommand, Failure> {
     let refused = |why: &dyn Display| Failure::Usage(format!("'{text}': {why}"));
     let argv = shell_words::split(text).map_err(|error| refused(&error))?;
     if argv.is_empty() {
-        return Err(refused(&"there is no program in it"));
+        return Err(refused(&"it names no program"));
     }
     let words: Vec<OsString> = argv.iter().map(OsString::from).collect();
     let program = session.command(&words).map_err(|failure| refused(&failure))?.program;
     if !is_program(&program) {
-        return Err(refused(&format!("'{}' is no program that can be executed", program.display())));
+        return Err(refused(&format!("'{}' is not an executable program", program.display())));
     }
-    // Its driver may be elsewhere, and a snapshot is of a file by its whole path.
+    // The driver may have another working directory, and a snapshot belongs to an absolute path.
     Ok(AttendedCommand { name: text.trim().to_owned(), argv, program: absolute(&program)? })
 }
 
-/// The programs of a folder, by name.
+/// Returns the programs of a directory, sorted by name.
 fn in_folder(folder: &Path) -> Result<Vec<AttendedCommand>, Failure> {
     let refused = |why: String| Failure::Usage(format!("'{}': {why}", folder.display()));
     let entries = fs::read_dir(folder).map_err(|error| refused(error.to_string()))?;
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| is_program(path)).collect();
     files.sort_by(|one, other| one.as_os_str().as_bytes().cmp(other.as_os_str().as_bytes()));
     if files.is_empty() {
-        return Err(refused("there is no program in it".to_owned()));
+        return Err(refused("the directory has no program".to_owned()));
     }
     let command = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_programs_of_a_folder_are_found_by_name() {
+    fn the_programs_of_a_directory_are_sorted_by_name() {
         let all = in_folder(Path::new("/usr/bin")).unwrap();
         assert!(all.iter().any(|command| command.name == "env" && command.program == Path::new("/usr/bin/env")));
         assert!(all.windows(2).all(|two| two[0].program < two[1].program));

@@ -1,4 +1,4 @@
-//! What a store has in it.
+//! Reads the state of a store: its programs, and how launches went.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,18 @@ use steady_preload::card::{Card, Outcome, Warm};
 
 use crate::identity;
 use crate::inspect::inspect;
-use crate::launch::{Here, Launch, changed, damaged, launch, os};
+use crate::launch::{Launch, StartingProcess, changed, damaged, launch, os};
 use crate::record::{Answer, KeptProgram, Launches, ProgramState, Question, StatusRecord, StoreFacts};
 use crate::store::{Counts, LIMIT, Store, StoredCard, Work};
 
-/// What is known of these programs, or of all if none is named. `here` is what would start them, for [`Question::Why`].
+/// Returns the state of these programs, or of all if `programs` is empty. `here` is the process that would start them,
+/// for [`Question::Why`].
 #[must_use]
 pub fn status(
     question: Question,
     store: &Reading<Store>,
     programs: &[PathBuf],
-    here: Option<Here<'_>>,
+    here: Option<StartingProcess<'_>>,
 ) -> StatusRecord {
     let programs = match store {
         Err(_) => programs.iter().map(|program| unknown(program)).collect(),
@@ -48,14 +49,14 @@ fn of_store(store: &Store) -> StoreFacts {
         size_bytes: Bytes(store.used().unwrap_or(0)),
         limit_bytes: Bytes(LIMIT),
         keeper: store.has_keeper(),
-        wanted: store.wishes().map_or(0, |wishes| wishes.len()),
+        wanted: store.requests().map_or(0, |requests| requests.len()),
         launches,
         taking_cpu_seconds: cpu.map(Nanos),
         trouble: store.trouble(),
     }
 }
 
-/// All programs: what is warm first, and of that what was started from a snapshot most often.
+/// All programs: warm ones first, and among these the most often launched first.
 fn all(store: &Store, counts: &Reading<Counts>) -> Vec<KeptProgram> {
     let cards = store.cards().unwrap_or_default();
     let mut programs: Vec<KeptProgram> = cards.iter().filter_map(|card| known(store, counts, card, None)).collect();
@@ -74,12 +75,12 @@ fn rank(state: &ProgramState) -> u8 {
     }
 }
 
-fn one(store: &Store, counts: &Reading<Counts>, program: &Path, here: Option<Here<'_>>) -> KeptProgram {
+fn one(store: &Store, counts: &Reading<Counts>, program: &Path, here: Option<StartingProcess<'_>>) -> KeptProgram {
     let card = identity::key(program).ok().and_then(|key| store.card(&key).ok().flatten());
     let found = card.and_then(|card| known(store, counts, &card, Some(program)));
     let against = here.map(|here| match launch(store, program, here) {
         Launch::Warm(_) => vec![],
-        // Of what was never started it is said at once where it would be refused.
+        // For a program that was never started, report at once whether it would be refused.
         Launch::AsUsual(reasons) if found.is_none() => inspect(program).map_or_else(|why| vec![why.0], |_| reasons),
         Launch::AsUsual(reasons) => reasons,
     });
@@ -95,14 +96,14 @@ fn unknown(program: &Path) -> KeptProgram {
         size_bytes: Bytes(0),
         warm_launches: nothing(),
         usual_launches: nothing(),
-        taken: Err(Absent::because("it has not been taken")),
+        taken: Err(Absent::because("it has not been captured")),
         hook_inside: false,
         answer: None,
     }
 }
 
-/// What a card says of a program; none where it makes no sense. Cards do not all name their file, so it is given where it
-/// is known.
+/// Reads the state of a program from its card; `None` if the card is damaged. `path` is the path that the user gave, if
+/// any; otherwise the card's own path is used.
 fn known(store: &Store, counts: &Reading<Counts>, stored: &StoredCard, path: Option<&Path>) -> Option<KeptProgram> {
     let card = Card::parse(&stored.bytes)?;
     let named = match &card {
@@ -115,7 +116,7 @@ fn known(store: &Store, counts: &Reading<Counts>, stored: &StoredCard, path: Opt
     let same = identity::at(&path).is_ok_and(|now| now == Some(*card.identity()));
     Some(match card {
         _ if !same => {
-            let reason = "its file has changed since".to_owned();
+            let reason = "its file has changed since the capture".to_owned();
             KeptProgram { state: ProgramState::Stale { reason }, taken, ..program }
         }
         Card::Refused { reason, dependencies, .. } => {
@@ -134,7 +135,7 @@ fn known(store: &Store, counts: &Reading<Counts>, stored: &StoredCard, path: Opt
 
 fn of_warm(store: &Store, counts: &Reading<Counts>, key: &str, warm: &Warm<'_>, program: KeptProgram) -> KeptProgram {
     let launches = counts.as_ref().map_err(Clone::clone).and_then(|counts| match warm.slot {
-        0 => Err(Absent::because("there is no place left to count them")),
+        0 => Err(Absent::because("there is no counter left for it")),
         slot => absent_if_broken(counts.launches(slot)),
     });
     KeptProgram {
@@ -154,7 +155,7 @@ fn absent_if_broken<T>(found: io::Result<T>) -> Reading<T> {
     found.map_err(|error| Absent::because(format!("the counts cannot be read: {error}")))
 }
 
-/// How launches went.
+/// Reads the number of launches by outcome.
 fn launches(counts: &Counts) -> io::Result<Launches> {
     Ok(Launches {
         warm: counts.outcome(Outcome::Warm)?,

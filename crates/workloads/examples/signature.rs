@@ -1,6 +1,6 @@
-//! Sums the blocks of a file on one thread, without reading a clock, so that a simulator of CPUs can count what that takes:
+//! Sums the blocks of a file on one thread without reading a clock, so that a CPU simulator can count the instructions:
 //! `signature FILE none|pool`.
-#![allow(clippy::print_stdout, reason = "the number is what it is called for")]
+#![allow(clippy::print_stdout, reason = "the sum is the program's output")]
 
 use std::process::ExitCode;
 

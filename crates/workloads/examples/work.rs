@@ -1,4 +1,4 @@
-//! One kernel as a command: what the benchmarks measure, and the neighbours that they measure beside.
+//! One kernel as a command: the work that benchmarks measure, and the neighbours that run next to it.
 //!
 //! ```text
 //! work alu STEPS
@@ -9,7 +9,7 @@
 //! work stream SECONDS
 //! work burst spin|hash|stream SEED ON_MIN_MS ON_MAX_MS OFF_MIN_MS OFF_MAX_MS SECONDS
 //! ```
-#![expect(clippy::disallowed_methods, reason = "a neighbour ends by itself, and nothing is measured here")]
+#![expect(clippy::disallowed_methods, reason = "a neighbour ends by time, and nothing is measured here")]
 
 use std::str::FromStr;
 use std::thread::sleep;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use steady_workloads::{Random, alu, cache, hash, spin, stream, syscalls};
 
-/// What a streaming neighbour goes over: more than its share of any last-level cache.
+/// The memory of a streaming neighbour, in words: more than its share of any last-level cache.
 const STREAMED_WORDS: usize = (256 << 20) / size_of::<u64>();
 
 fn main() -> Result<(), String> {
@@ -34,7 +34,7 @@ fn main() -> Result<(), String> {
     Ok(())
 }
 
-/// Something that keeps a resource busy until a moment.
+/// A workload that keeps a resource busy until a point in time.
 type Neighbour = Box<dyn FnMut(Instant)>;
 
 fn neighbour(kind: &str) -> Result<Neighbour, String> {
@@ -45,11 +45,11 @@ fn neighbour(kind: &str) -> Result<Neighbour, String> {
             let mut memory = vec![1; STREAMED_WORDS];
             Ok(Box::new(move |end| stream(&mut memory, || Instant::now() >= end)))
         }
-        _ => Err(format!("no such work: '{kind}'")),
+        _ => Err(format!("unknown work '{kind}'; use spin, hash or stream")),
     }
 }
 
-/// Switches `neighbour` on and off, each for a time drawn anew; a coin says which comes first.
+/// Switches `neighbour` on and off, each for a randomly drawn time. It starts on or off at random.
 fn burst(neighbour: &mut Neighbour, timing: &[&str]) -> Result<(), String> {
     let &[seed, on_min, on_max, off_min, off_max, seconds] = timing else {
         return Err("burst: SEED ON_MIN_MS ON_MAX_MS OFF_MIN_MS OFF_MAX_MS SECONDS".into());
@@ -78,5 +78,5 @@ fn duration(text: &str) -> Result<Duration, String> {
 }
 
 fn number<T: FromStr>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|_| format!("'{text}' is not such a number"))
+    text.parse().map_err(|_| format!("'{text}' is not a valid number"))
 }

@@ -1,4 +1,5 @@
-//! Work that is counted: as many units as are asked for, each at the same cost, from where the last left off.
+//! Workloads counted in units of equal cost. Each call does the requested number of units and continues after the
+//! previous call.
 
 use std::hint::black_box;
 
@@ -6,29 +7,30 @@ use sha2::{Digest, Sha256};
 
 use crate::random::Numbers;
 
-/// What is hashed at once: with its padding one block of the hash.
+/// The input of one hash: with padding, one block of SHA-256.
 const INPUT_BYTES: usize = 32;
 
-/// SHA-256 hashes of random input, 32 bytes each, fresh for every hash.
+/// SHA-256 hashes of random input, with 32 new bytes for each hash.
 #[derive(Clone, Debug)]
 pub struct Hashes {
     numbers: Numbers,
-    folded: u64,
+    digest: u64,
 }
 
 impl Hashes {
-    /// The hashes of `seed`.
+    /// Creates the sequence of hashes for `seed`.
     pub fn new(seed: u64) -> Self {
-        Hashes { numbers: Numbers::new(seed), folded: 0 }
+        Hashes { numbers: Numbers::new(seed), digest: 0 }
     }
 
-    /// Makes `count` more; a digest of all so far, the same however they were asked for.
+    /// Computes `count` more hashes. Returns a digest of all hashes so far, which does not depend on how they were
+    /// split into calls.
     pub fn next(&mut self, count: u64) -> u64 {
         for _ in 0..count {
             let hash = Sha256::digest(self.input());
-            self.folded = fold(self.folded, &hash);
+            self.digest = add_to_digest(self.digest, &hash);
         }
-        black_box(self.folded)
+        black_box(self.digest)
     }
 
     fn input(&mut self) -> [u8; INPUT_BYTES] {
@@ -40,12 +42,12 @@ impl Hashes {
     }
 }
 
-/// Every bit of the hash counts, and so does the order of the hashes.
-fn fold(folded: u64, hash: &[u8]) -> u64 {
-    hash.as_chunks().0.iter().fold(folded, |folded, word| folded.rotate_left(7) ^ u64::from_le_bytes(*word))
+/// Adds a hash to the digest, which depends on every bit and on the order of the hashes.
+fn add_to_digest(digest: u64, hash: &[u8]) -> u64 {
+    hash.as_chunks().0.iter().fold(digest, |digest, word| digest.rotate_left(7) ^ u64::from_le_bytes(*word))
 }
 
-/// The sum of random numbers of 64 bits, whatever does not fit left out.
+/// The sum of random 64-bit numbers, modulo 2^64.
 #[derive(Clone, Debug)]
 pub struct Sums {
     numbers: Numbers,
@@ -53,14 +55,15 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// The numbers of `seed`.
+    /// Creates the sequence of numbers for `seed`.
     pub fn new(seed: u64) -> Self {
         Sums { numbers: Numbers::new(seed), sum: 0 }
     }
 
-    /// Adds `count` more; the sum of all so far, the same however they were asked for.
+    /// Adds `count` more numbers. Returns the sum of all numbers so far, which does not depend on how they were split
+    /// into calls.
     pub fn next(&mut self, count: u64) -> u64 {
-        // Copies, so that the loop keeps them in registers.
+        // Local copies, which the loop can keep in registers.
         let (mut numbers, mut sum) = (self.numbers.clone(), self.sum);
         for _ in 0..count {
             sum = sum.wrapping_add(numbers.bits());
@@ -75,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_digest_does_not_depend_on_how_the_work_is_cut() {
+    fn the_digest_does_not_depend_on_how_the_work_is_split() {
         let (mut hashes, mut sums) = (Hashes::new(7), Sums::new(7));
         let cut = [0, 1, 2, 97].map(|count| (hashes.next(count), sums.next(count)));
         assert_eq!(cut[3], (Hashes::new(7).next(100), Sums::new(7).next(100)));
@@ -83,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn another_seed_or_amount_is_other_work() {
+    fn another_seed_or_amount_gives_another_digest() {
         assert_ne!(Hashes::new(1).next(10), Hashes::new(2).next(10));
         assert_ne!(Hashes::new(1).next(10), Hashes::new(1).next(11));
         assert_ne!(Sums::new(1).next(10), Sums::new(2).next(10));
@@ -105,11 +108,11 @@ mod tests {
         assert_eq!(hash[28..], [0xf2, 0x00, 0x15, 0xad]);
         let mut hashes = Hashes::new(3);
         let first = Sha256::digest(hashes.clone().input());
-        assert_eq!(hashes.next(1), fold(0, &first));
+        assert_eq!(hashes.next(1), add_to_digest(0, &first));
     }
 
     #[test]
-    fn the_sum_is_of_the_generator_s_numbers() {
+    fn the_sum_is_the_sum_of_the_generated_numbers() {
         let mut numbers = Numbers::new(5);
         let expected = (0..1000).fold(0_u64, |sum, _| sum.wrapping_add(numbers.bits()));
         assert_eq!(Sums::new(5).next(1000), expected);

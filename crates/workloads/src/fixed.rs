@@ -1,28 +1,29 @@
-//! Work of a given amount: its cost is a constant plus a constant times the amount.
+//! Fixed amounts of work: the cost is a constant plus an amount proportional to the count.
 
 use std::hint::black_box;
 use std::os::unix::process::parent_id;
 
 use crate::random::mix;
 
-/// Runs `steps` dependent integer operations, in registers alone.
+/// Runs `steps` dependent integer operations in registers.
 pub fn alu(steps: u64) -> u64 {
     let mut value = black_box(1);
     for _ in 0..steps {
-        // The sum keeps the chain away from 0, which mixing would map to itself.
+        // Adding 1 keeps the chain away from 0, which `mix` maps to itself.
         value = mix(value).wrapping_add(1);
     }
     black_box(value)
 }
 
-/// Makes `loads` dependent loads at random places of `bytes` of memory (at least one word), all of it touched first.
+/// Makes `loads` dependent loads at random addresses in `bytes` of memory (at least one word), after touching all of
+/// it.
 pub fn cache(bytes: usize, loads: u64) -> u64 {
     Loads::new(bytes).next(loads)
 }
 
-/// Dependent loads at random places of some memory, as many as are asked for.
+/// Dependent loads at random addresses in some memory, in any number.
 ///
-/// Each address comes from the value loaded before, so that a load's whole latency counts.
+/// Each address depends on the value loaded before, so the full latency of each load counts.
 #[derive(Clone, Debug)]
 pub struct Loads {
     memory: Vec<u64>,
@@ -30,14 +31,14 @@ pub struct Loads {
 }
 
 impl Loads {
-    /// Loads from `bytes` of memory (at least one word), all of it touched here.
+    /// Allocates `bytes` of memory (at least one word) and touches all of it.
     pub fn new(bytes: usize) -> Self {
         Loads { memory: vec![1; (bytes / size_of::<u64>()).max(1)], state: 0 }
     }
 
-    /// Makes `count` more; a digest of all so far.
+    /// Makes `count` more loads. Returns a digest of all loads so far.
     pub fn next(&mut self, count: u64) -> u64 {
-        // The optimiser must not know what the loads will find.
+        // The compiler must not know the values to be loaded.
         let memory = black_box(self.memory.as_slice());
         let words = memory.len() as u128;
         let mut state = self.state;
@@ -50,7 +51,7 @@ impl Loads {
     }
 }
 
-/// Makes `calls` real system calls of the cheapest kind, `getppid(2)`, which no C library answers from a cache.
+/// Makes `calls` system calls of the cheapest kind, getppid(2), which no C library answers from a cache.
 pub fn syscalls(calls: u64) -> u64 {
     let mut sum = 0_u64;
     for _ in 0..calls {
@@ -64,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_amount_is_the_same_work() {
+    fn the_same_amount_gives_the_same_digest() {
         assert_eq!(alu(1000), alu(1000));
         assert_ne!(alu(1000), alu(1001));
         assert_eq!(cache(1 << 16, 1000), cache(1 << 16, 1000));
@@ -72,21 +73,21 @@ mod tests {
     }
 
     #[test]
-    fn loads_go_on_where_they_were() {
+    fn loads_continue_after_the_previous_call() {
         let mut loads = Loads::new(1 << 12);
         loads.next(300);
         assert_eq!(loads.next(700), cache(1 << 12, 1000));
     }
 
     #[test]
-    fn no_work_and_no_memory_are_allowed() {
+    fn amounts_of_zero_are_allowed() {
         assert_eq!(alu(0), 1);
         assert_eq!(syscalls(0), 0);
         cache(0, 10);
     }
 
     #[test]
-    fn every_call_counts() {
+    fn every_call_is_made() {
         assert_eq!(syscalls(3), 3 * u64::from(parent_id()));
     }
 }

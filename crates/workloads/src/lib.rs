@@ -1,11 +1,15 @@
-//! Work of known kinds and known amounts: commands whose true cost is set by a count, and neighbours that disturb them.
+//! Workloads of known kinds and amounts: commands whose true cost is set by a count, and neighbours that disturb them.
 //!
-//! [`alu`], [`cache`] and [`syscalls`] do an amount of work and return a digest of it, the same on every run; [`Hashes`],
-//! [`Sums`] and [`Loads`] do more of it each time that they are asked. [`spin`], [`hash`] and [`stream`] keep a resource
-//! busy until they are told to stop. [`rulers`] has the kernels whose time per unit tells how a resource fares, and
-//! [`probes`] the primitives of machine and kernel whose cost is measured, each beside the same loop without it. [`signature`]
-//! takes signatures of files, by nodes of several allocators or by none. Nothing can be optimised away, and clocks are read by the
-//! probes and by who waits for an allocator's lock alone.
+//! - [`alu`], [`cache`] and [`syscalls`] do an amount of work and return a digest of it, which is the same on every
+//!   run.
+//! - [`Hashes`], [`Sums`] and [`Loads`] continue their work with each call.
+//! - [`spin`], [`hash`] and [`stream`] keep a resource busy until they are stopped.
+//! - [`rulers`] has the kernels whose time per unit shows how slow a resource is.
+//! - [`probes`] has the primitives of machine and kernel whose cost is measured, each with the same loop without it.
+//! - [`signature`] computes signatures of files, with nodes from several allocators or without nodes.
+//!
+//! The compiler cannot remove any of the work. Only the probes, and threads that wait for an allocator's lock, read
+//! clocks.
 
 mod busy;
 mod counted;

@@ -1,45 +1,45 @@
-//! Numbers that look random and repeat.
+//! Pseudo-random number generators with reproducible sequences.
 
-/// A splitmix64 generator: for addresses and durations in workloads, never for the coins of an experiment.
+/// A splitmix64 generator: for addresses and durations in workloads, never for the random draws of an experiment.
 ///
 /// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The generator of `seed`.
+    /// Creates the generator of `seed`.
     pub fn new(seed: u64) -> Self {
         Random(seed)
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
     }
 
-    /// A number from `low` to `high`, both included; `low` where they are out of order.
+    /// Returns a number from `low` to `high`, both included; `low` if `high` is smaller.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         let choices = u128::from(high.saturating_sub(low)) + 1;
         low + ((u128::from(self.bits()) * choices) >> 64) as u64
     }
 }
 
-/// A xoshiro256++ generator: for work that is counted, since each number needs the state that the one before it left, so
-/// that no compiler makes several at once and the cost of a number stays what it is.
+/// A xoshiro256++ generator for counted work. Each number depends on the state after the previous one, so a compiler
+/// cannot vectorise it, and the cost of a number stays the same.
 ///
 /// Source: Blackman, Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 2021.
 #[derive(Clone, Debug)]
 pub(crate) struct Numbers([u64; 4]);
 
 impl Numbers {
-    /// The generator of `seed`, its state filled by splitmix64 as its authors advise.
+    /// Creates the generator of `seed`. Its state is filled by splitmix64, as its authors recommend.
     pub(crate) fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
         Numbers([random.bits(), random.bits(), random.bits(), random.bits()])
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     #[inline]
     pub(crate) fn bits(&mut self) -> u64 {
         let [a, b, c, d] = self.0;
@@ -50,7 +50,7 @@ impl Numbers {
     }
 }
 
-/// Every bit of the result depends on every bit of `bits`.
+/// Mixes a number such that every bit of the result depends on every bit of `bits`.
 pub(crate) const fn mix(bits: u64) -> u64 {
     let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -62,20 +62,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stream_is_the_published_one() {
+    fn splitmix64_agrees_with_published_numbers() {
         let mut random = Random::new(1_234_567);
         assert_eq!([random.bits(), random.bits()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
     }
 
     #[test]
-    fn the_stream_of_numbers_is_the_published_one() {
+    fn xoshiro256_agrees_with_published_numbers() {
         let mut numbers = Numbers([1, 2, 3, 4]);
         let expected = [41_943_041, 58_720_359, 3_588_806_011_781_223, 3_591_011_842_654_386];
         assert_eq!(expected.map(|_| numbers.bits()), expected);
     }
 
     #[test]
-    fn a_range_is_filled_to_both_ends() {
+    fn ranges_include_both_ends() {
         let mut random = Random::new(7);
         let mut seen = [0; 5];
         for _ in 0..1000 {

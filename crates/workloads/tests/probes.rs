@@ -1,6 +1,6 @@
-//! Every probe counts what it should, charges what was used, and leaves nothing behind.
+//! Tests that every probe counts its events correctly, measures what was used, and leaves nothing behind.
 //!
-//! The tests take turns: they look at what the whole process has open, and at its children.
+//! The tests run one at a time, because they examine the open files and the children of the whole process.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -12,7 +12,7 @@ use steady_workloads::probes::{Place, Primitive, open};
 
 static TURN: Mutex<()> = Mutex::new(());
 
-/// This thread, kept to one CPU while no other test runs; a second CPU where there is one.
+/// This thread, pinned to one CPU while no other test runs, and a second CPU if there is one.
 struct Pinned {
     place: Place,
     _turn: MutexGuard<'static, ()>,
@@ -21,24 +21,24 @@ struct Pinned {
 impl Pinned {
     fn new() -> Self {
         let turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let mut cpus = allowed_cpus(&Root::default()).expect("the CPUs are told").into_iter();
+        let mut cpus = allowed_cpus(&Root::default()).expect("the kernel reports the CPUs").into_iter();
         let cpu = cpus.next().expect("a CPU may be used");
-        let other = cpus.next().ok_or_else(|| Absent::because("there is one CPU only"));
-        keep_to(&[cpu]).expect("a thread may be kept to a CPU");
+        let other = cpus.next().ok_or_else(|| Absent::because("there is only one CPU"));
+        keep_to(&[cpu]).expect("a thread can be pinned to a CPU");
         let size = |kibibytes: u64| Ok(Bytes(kibibytes << 10));
         let place = Place { cpu, other, l1: size(16), l2: size(256), shared: size(2048) };
         Pinned { place, _turn: turn }
     }
 
-    /// The probe; `None`, said aloud, where this machine does not have it.
-    #[allow(clippy::print_stderr, reason = "skips are told aloud")]
+    /// Opens the probe; prints a line and returns `None` if this machine does not support it.
+    #[allow(clippy::print_stderr, reason = "skipped tests print a line")]
     fn open(&self, probe: Probe) -> Option<Box<dyn Primitive>> {
-        let told = |absent: &Absent| eprintln!("skipped: the probe {}: {absent}", probe.name());
-        open(probe, &self.place).inspect_err(told).ok()
+        let report = |absent: &Absent| eprintln!("skipped: the probe {}: {absent}", probe.name());
+        open(probe, &self.place).inspect_err(report).ok()
     }
 }
 
-/// Enough of them for the edges to be less than a hundredth, and few enough for a test.
+/// Returns the number of repetitions: enough that effects at the edges are below 1 %, and few enough for a test.
 fn loops(probe: Probe) -> u64 {
     match probe {
         Probe::ForkExit | Probe::VforkExit | Probe::SpawnStatic | Probe::SpawnDynamic => 30,
@@ -51,7 +51,7 @@ fn loops(probe: Probe) -> u64 {
     }
 }
 
-/// Others may take the CPU as well, and so add to the switches; of these no count can be lost.
+/// Returns whether the events are context switches. Other programs may cause additional ones, but none can be missing.
 fn is_a_switch(probe: Probe) -> bool {
     matches!(probe, Probe::ProcessSwitch | Probe::ThreadSwitchCondvar | Probe::ThreadSwitchFutex)
 }
@@ -74,7 +74,7 @@ fn every_event_is_counted() {
 }
 
 #[test]
-fn an_empty_loop_has_no_event_in_it() {
+fn an_empty_loop_has_no_events() {
     let pinned = Pinned::new();
     for probe in Probe::all() {
         let Some(mut primitive) = pinned.open(probe) else { continue };
@@ -87,15 +87,15 @@ fn an_empty_loop_has_no_event_in_it() {
 }
 
 #[test]
-fn nobody_uses_more_than_there_was() {
+fn cpu_time_does_not_exceed_wall_time() {
     let pinned = Pinned::new();
-    // What children and times in rusage are cut to, twice.
+    // The resolution of the times of children and of rusage, in nanoseconds, twice.
     const GRAIN: u64 = 2_000;
     for probe in Probe::all() {
         let Some(mut primitive) = pinned.open(probe) else { continue };
         for timed in [primitive.run(loops(probe)).unwrap(), primitive.empty(loops(probe)).unwrap()] {
             let cpus = if probe.needs_two_cpus() { 2 } else { 1 };
-            // What the partner does by itself before the caller's clock starts, and after it.
+            // The partner works slightly longer than the caller's clock runs.
             let slack = if cpus == 2 || is_a_switch(probe) { 10_000_000 } else { GRAIN };
             assert!(timed.cpu.0 <= cpus * timed.wall.0 + slack, "{}: {timed:?}", probe.name());
             assert!(timed.cpu.0 > 0 && timed.wall.0 > 0, "{}: {timed:?}", probe.name());
@@ -104,14 +104,14 @@ fn nobody_uses_more_than_there_was() {
 }
 
 #[test]
-fn few_rounds_and_none_are_allowed() {
+fn few_repetitions_and_none_are_allowed() {
     let pinned = Pinned::new();
     for probe in Probe::all() {
         let Some(mut primitive) = pinned.open(probe) else { continue };
         for loops in [0, 1, 2, 3] {
             let timed = primitive.run(loops).unwrap();
             let expected = loops as f64 * primitive.events_per_loop();
-            // A few switches at the edges, and the faults of code that was not there yet.
+            // Tolerates a few switches at the edges, and page faults of code that was not loaded yet.
             assert!((timed.events as f64 - expected).abs() <= 8.0, "{}, {loops}: {timed:?}", probe.name());
             assert_eq!(primitive.empty(loops).unwrap().loops, loops);
         }
@@ -133,7 +133,7 @@ fn nothing_is_left_behind() {
 }
 
 #[test]
-fn all_can_be_open_at_once() {
+fn all_probes_can_be_open_at_the_same_time() {
     let pinned = Pinned::new();
     let mut all: Vec<_> = Probe::all().filter_map(|probe| Some((probe, pinned.open(probe)?))).collect();
     for (probe, primitive) in &mut all {
@@ -141,14 +141,14 @@ fn all_can_be_open_at_once() {
         let Timed { events, .. } = primitive.run(20).unwrap();
         assert!((events as f64 - expected).abs() <= expected / 2.0, "{}: {events}", probe.name());
     }
-    assert_eq!(children().map(|children| children.len()), Ok(1), "the process that switches go to");
+    assert_eq!(children().map(|children| children.len()), Ok(1), "the partner process of the process switch");
 }
 
 #[test]
 fn a_call_costs_more_than_no_call_and_a_switch_more_than_a_call() {
     let pinned = Pinned::new();
     let mut cost = |probe| {
-        let mut primitive = pinned.open(probe).expect("every machine has it");
+        let mut primitive = pinned.open(probe).expect("every machine supports this probe");
         let mut costs: Vec<f64> = (0..9)
             .map(|_| {
                 let (run, empty) = (primitive.run(2_000).unwrap(), primitive.empty(2_000).unwrap());
@@ -163,22 +163,22 @@ fn a_call_costs_more_than_no_call_and_a_switch_more_than_a_call() {
 }
 
 #[test]
-fn who_waits_for_a_lock_sleeps() {
+fn a_thread_that_waits_for_a_lock_sleeps() {
     let pinned = Pinned::new();
     let Some(mut primitive) = pinned.open(Probe::LockContended) else { return };
     let (run, empty) = (primitive.run(500).unwrap(), primitive.empty(500).unwrap());
-    // On a machine that others keep busy, both sleep now and then while they wait for each other.
+    // On a busy machine, both threads also sleep occasionally while they wait for each other.
     assert!(run.voluntary_switches >= 250 + empty.voluntary_switches, "{run:?} {empty:?}");
 }
 
 #[test]
-fn a_process_does_not_outlive_the_thread_that_made_it() {
+fn a_process_does_not_outlive_the_thread_that_created_it() {
     let pinned = Pinned::new();
     let place = pinned.place.clone();
     std::thread::spawn(move || {
         let mut primitive = open(Probe::ProcessSwitch, &place).unwrap();
         primitive.run(10).unwrap();
-        // As if it had been killed.
+        // As if the process had been killed.
         std::mem::forget(primitive);
     })
     .join()
@@ -190,21 +190,21 @@ fn a_process_does_not_outlive_the_thread_that_made_it() {
 }
 
 #[test]
-fn who_needs_another_cpu_says_that_there_is_none() {
+fn probes_that_need_another_cpu_report_that_there_is_none() {
     let pinned = Pinned::new();
-    let place = Place { other: Err(Absent::because("there is one CPU only")), ..pinned.place.clone() };
+    let place = Place { other: Err(Absent::because("there is only one CPU")), ..pinned.place.clone() };
     for probe in Probe::all().filter(|probe| probe.needs_two_cpus()) {
-        let absent = open(probe, &place).err().expect("it cannot be had");
-        assert_eq!(absent.0, "there is one CPU only");
+        let absent = open(probe, &place).err().expect("the probe is not available");
+        assert_eq!(absent.0, "there is only one CPU");
     }
     let place = Place { other: Ok(100_000), ..place };
-    assert!(open(Probe::LockContended, &place).err().expect("no such CPU").0.contains("CPU 100000"));
+    assert!(open(Probe::LockContended, &place).err().expect("there is no such CPU").0.contains("CPU 100000"));
     let place = Place { l2: Err(Absent::because("no second level")), ..place };
-    assert_eq!(open(Probe::LoadL2, &place).err().expect("no such level").0, "no second level");
+    assert_eq!(open(Probe::LoadL2, &place).err().expect("there is no such level").0, "no second level");
 }
 
 #[test]
-fn a_call_with_a_name_states_the_calls_that_it_makes() {
+fn a_call_with_a_name_reports_its_number_of_calls() {
     let pinned = Pinned::new();
     for call in KernelCall::ALL {
         let Some(primitive) = pinned.open(Probe::Call(call)) else { continue };
@@ -216,7 +216,7 @@ fn open_files() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("/proc can be read").count()
 }
 
-/// How many threads there are that take part in probes: the others are the tests' own.
+/// Returns the number of threads that belong to probes; the others are the tests' own.
 fn partners() -> usize {
     let threads = std::fs::read_dir("/proc/self/task").expect("/proc can be read").flatten();
     let names = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());

@@ -1,12 +1,14 @@
-//! The area: memory shared by `steady` and the watcher in each process, so that the counts survive any way a process can end. It is
-//! a memfd(2) of the guardian, sparse where nothing was written.
+//! The area: memory shared by `steady` and the watcher in each process, so that the counts survive any way a process
+//! can end. It is a memfd(2) of the guardian, sparse where nothing was written.
 //!
-//! It begins with a [`Head`]. Behind it, from [`HEAD_BYTES`] on, are [`Head::places`] [`Place`]s of [`PLACE_BYTES`] each. A process
-//! claims the next free place when the watcher is loaded, and its child claims another one after fork(2); execve(2) loads the watcher
-//! again. Only the process that claimed a place writes to it. Unused memory is zero, and every table is filled from its beginning. A
-//! number that refers to an entry of another table is that entry's index plus one, so that zero means "none".
+//! It begins with a [`Head`]. After it, from [`HEAD_BYTES`] on, are [`Head::places`] [`Place`]s of [`PLACE_BYTES`]
+//! each. A process claims the next free place when the watcher is loaded, and its child claims another one after
+//! fork(2); execve(2) loads the watcher again. Only the process that claimed a place writes to it. Unused memory is
+//! zero, and every table is filled from its beginning. A number that refers to an entry of another table is that
+//! entry's index plus one, so that zero means "none".
 //!
-//! A place can be read at any moment: the key of a new entry is written last. All times are nanoseconds of `CLOCK_MONOTONIC`.
+//! A place can be read at any moment: the key of a new entry is written last. All times are nanoseconds of
+//! `CLOCK_MONOTONIC`.
 
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
@@ -45,12 +47,13 @@ pub const MODULE_PATH_BYTES: usize = 464;
 /// Buckets of a [`Spread`].
 pub const BUCKETS: usize = 128;
 
-/// One in this many uncontended acquisitions is sampled: its hold time is measured and its call site recorded. A lock's first
-/// acquisition is sampled too.
+/// One in this many uncontended acquisitions is sampled: its hold time is measured and its call site recorded. A lock's
+/// first acquisition is sampled too.
 pub const SAMPLED_ONE_IN: u64 = 1_024;
 
-/// Returns whether the acquisition with this number, counted from 1, is sampled. The distances between samples vary (multiples of the
-/// golden ratio): with equal distances, a thread that alternates between two uses of a lock would be sampled in one of them only.
+/// Returns whether the acquisition with this number, counted from 1, is sampled. The distances between samples vary
+/// (multiples of the golden ratio): with equal distances, a thread that alternates between two uses of a lock would be
+/// sampled in one of them only.
 #[inline(always)]
 pub const fn is_sampled(acquisition: u64) -> bool {
     acquisition.wrapping_mul(GOLDEN) < u64::MAX / SAMPLED_ONE_IN
@@ -72,18 +75,18 @@ pub struct Head {
 /// The record of one process.
 #[repr(C)]
 pub struct Place {
-    /// The process.
+    /// The process that claimed this place, and its totals.
     pub process: Process,
-    /// Hash table from lock addresses to entries: `address << 16 | index plus one`, open addressing from [`index_start`]. A removed
-    /// entry is a [`TOMBSTONE`].
+    /// Hash table from lock addresses to entries: `address << 16 | index plus one`, open addressing from
+    /// [`index_start`]. A removed entry is a [`TOMBSTONE`].
     pub index: [AtomicU64; INDEX],
-    /// The locks.
+    /// The locks of the process. The first [`Process::locks`] entries are or were in use.
     pub locks: [Lock; LOCKS],
     /// Wait times of each lock, in the order of `locks`, without those in accounts.
     pub waits: [Spread; LOCKS],
     /// Measured hold times of each lock, in the order of `locks`, without those in accounts.
     pub holds: [Spread; LOCKS],
-    /// The threads.
+    /// The threads of the process, in the order in which they were first seen.
     pub threads: [Thread; THREADS],
     /// Which thread used which lock, open addressing from [`pair_start`].
     pub pairs: [Pair; PAIRS],
@@ -93,7 +96,7 @@ pub struct Place {
     pub uses: [Use; USES],
     /// Call sites, open addressing from [`site_start`].
     pub sites: [Site; SITES],
-    /// Files with code.
+    /// The mapped files that contain call sites.
     pub modules: [Module; MODULES],
 }
 
@@ -106,7 +109,8 @@ pub struct Process {
     pub origin: AtomicU32,
     /// When the watcher was initialised.
     pub began: AtomicU64,
-    /// When it ended by exit(3) or the return of `main`; 0 if it was killed, called _exit(2) or execve(2), or still runs.
+    /// When it ended by exit(3) or the return of `main`; 0 if it was killed, called _exit(2) or execve(2), or still
+    /// runs.
     pub ended: AtomicU64,
     /// Entries of `locks` that are or were in use.
     pub locks: AtomicU32,
@@ -137,16 +141,16 @@ pub struct Process {
 /// Totals of locks without an entry.
 #[repr(C)]
 pub struct Folded {
-    /// Destroyed locks whose entry was reused, plus locks that appeared when no entry was left, if they can be counted (they were
-    /// initialised by a call, or destroyed).
+    /// Destroyed locks whose entry was reused, plus locks that appeared when no entry was left, if they can be counted
+    /// (they were initialised by a call, or destroyed).
     pub locks: AtomicU64,
-    /// Acquisitions.
+    /// Acquisitions of these locks, contended or not.
     pub acquisitions: AtomicU64,
-    /// As in [`Lock`].
+    /// Acquisitions of these locks that had to wait, as [`Lock::contended`].
     pub contended: AtomicU64,
-    /// As in [`Lock`].
+    /// Time waited for these locks, in nanoseconds, as [`Lock::wait`].
     pub wait: AtomicU64,
-    /// As in [`Lock`].
+    /// The longest single wait for one of these locks, in nanoseconds.
     pub wait_most: AtomicU64,
 }
 
@@ -154,11 +158,11 @@ pub struct Folded {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Kind {
-    /// `pthread_mutex_t`.
+    /// `pthread_mutex_t`, or `mtx_t` of threads.h.
     Mutex = 1,
     /// `pthread_rwlock_t`, for reading and for writing.
     Rwlock = 2,
-    /// `pthread_spinlock_t`.
+    /// `pthread_spinlock_t`: a wait for it uses CPU time.
     Spinlock = 3,
     /// `pthread_cond_t`: an acquisition is a wait that returned, and all of them are contended.
     Condition = 4,
@@ -168,23 +172,23 @@ pub enum Kind {
 
 /// A lock. Its acquisitions are `uncontended` plus `contended`; the [`Account`]s of threads come on top.
 ///
-/// An uncontended acquisition writes only to the first cache line. The `uncontended` count of a mutex or spinlock is written by its
-/// holder alone, with plain loads and stores; everything else with atomic additions.
+/// An uncontended acquisition writes only to the first cache line. The `uncontended` count of a mutex or spinlock is
+/// written by its holder alone, with plain loads and stores; everything else with atomic additions.
 #[repr(C, align(64))]
 pub struct Lock {
     /// Its address in the process; written last when an entry is initialised.
     pub address: AtomicU64,
-    /// Acquisitions without a wait, by any function, recursive ones included. The mutex that a condition wait reacquires is counted
-    /// with the condition.
+    /// Acquisitions without a wait, by any function, recursive ones included. The mutex that a condition wait
+    /// reacquires is counted with the condition.
     pub uncontended: AtomicU64,
-    /// When the hold that is being measured began; 0 for none. The lowest bit is set if the acquisition was contended. Only one hold
-    /// of a rwlock, for reading or writing, can be measured here at a time.
+    /// When the hold that is being measured began; 0 for none. The lowest bit is set if the acquisition was contended.
+    /// Only one hold of a rwlock, for reading or writing, can be measured here at a time.
     pub held_since: AtomicU64,
-    /// The thread that acquired it last, as index plus one: [`NO_THREAD`] before the first acquisition, any number without an entry for
-    /// a thread that has none. A thread that waited for the lock is entered only if it waits again before it releases the lock
-    /// ([`Thread::waited_until`]).
+    /// The thread that acquired it last, as index plus one: [`NO_THREAD`] before the first acquisition, any number
+    /// without an entry for a thread that has none. A thread that waited for the lock is entered only if it waits again
+    /// before it releases the lock ([`Thread::waited_until`]).
     pub last: AtomicU64,
-    /// Its [`Kind`].
+    /// The type of the lock: a [`Kind`] as number.
     pub kind: AtomicU32,
     /// 1 once it was destroyed. The same address may then be another lock with its own entry.
     pub destroyed: AtomicU32,
@@ -198,13 +202,13 @@ pub struct Lock {
     pub first_pair: AtomicU32,
     /// Head of the list of its uses, linked by [`Use::next`].
     pub first_use: AtomicU32,
-    /// Padding.
+    /// Padding to a multiple of 8 bytes.
     pub unused: AtomicU32,
     /// Acquisitions that had to wait for another holder.
     pub contended: AtomicU64,
     /// Time that all threads waited for it, including waits that ended without the lock (a timeout).
     pub wait: AtomicU64,
-    /// The longest wait.
+    /// The longest single wait for it, in nanoseconds.
     pub wait_most: AtomicU64,
     /// Waits that ended without the lock: timeout, deadlock error, unrecoverable mutex, cancellation.
     pub given_up: AtomicU64,
@@ -223,7 +227,7 @@ pub struct Lock {
 /// A histogram of durations, in the buckets of [`bucket_of`].
 #[repr(C)]
 pub struct Spread {
-    /// The counts.
+    /// The number of durations in each bucket.
     pub buckets: [AtomicU32; BUCKETS],
 }
 
@@ -234,16 +238,16 @@ pub struct Thread {
     pub tid: AtomicU32,
     /// The lock it is waiting for; [`NO_ENTRY`] if that lock has no entry.
     pub waits_for: AtomicU32,
-    /// When the current wait began, for a lock or for another thread to end (then `waits_for` is 0); 0 for none. Written last when a
-    /// wait begins.
+    /// When the current wait began, for a lock or for another thread to end (then `waits_for` is 0); 0 for none.
+    /// Written last when a wait begins.
     pub waits_since: AtomicU64,
-    /// When that wait ended, if the thread acquired the lock and still holds it: the wait is recorded when the lock is released. 0
-    /// otherwise.
+    /// When that wait ended, if the thread acquired the lock and still holds it: the wait is recorded when the lock is
+    /// released. 0 otherwise.
     pub waited_until: AtomicU64,
     /// The call site of the wait.
     pub waits_at: AtomicU32,
-    /// The site of its start routine: of the address one byte behind the first, because the function is looked up before a site's
-    /// address, which is a return address.
+    /// The site of its start routine. Its address is one byte after the start of the routine: sites have return
+    /// addresses, so the function is looked up by the byte before the address.
     pub start_site: AtomicU32,
     /// Time waited for mutexes, rwlocks and spinlocks.
     pub wait: AtomicU64,
@@ -278,23 +282,23 @@ pub struct Pair {
     pub account: AtomicU32,
 }
 
-/// Waits of a thread for a lock, and the holds that followed. Only the thread itself writes to it, with plain loads and stores, so that
-/// CPUs do not contend for its cache lines.
+/// Waits of a thread for a lock, and the holds that followed. Only the thread itself writes to it, with plain loads and
+/// stores, so that CPUs do not contend for its cache lines.
 #[repr(C, align(64))]
 pub struct Account {
     /// As in [`Pair`]; written last when an account is initialised.
     pub key: AtomicU64,
-    /// As in [`Lock`].
+    /// This thread's part of [`Lock::contended`].
     pub contended: AtomicU64,
-    /// As in [`Lock`].
+    /// This thread's part of [`Lock::wait`], in nanoseconds.
     pub wait: AtomicU64,
-    /// As in [`Lock`].
+    /// This thread's longest single wait for the lock, in nanoseconds.
     pub wait_most: AtomicU64,
-    /// As in [`Lock`].
+    /// This thread's part of [`Lock::given_up`].
     pub given_up: AtomicU64,
-    /// As in [`Lock`].
+    /// This thread's part of [`Lock::holds_contended`].
     pub holds_contended: AtomicU64,
-    /// As in [`Lock`].
+    /// This thread's part of [`Lock::hold_contended`], in nanoseconds.
     pub hold_contended: AtomicU64,
     /// The longest of these holds.
     pub hold_most: AtomicU64,
@@ -311,9 +315,9 @@ pub struct Account {
 pub struct AccountSite {
     /// The site, as index plus one; 0 for none.
     pub site: AtomicU64,
-    /// As in [`Use`].
+    /// Contended acquisitions by the thread at this site.
     pub contended: AtomicU64,
-    /// As in [`Use`].
+    /// Time that the thread waited at this site, in nanoseconds.
     pub wait: AtomicU64,
 }
 
@@ -330,25 +334,25 @@ pub struct Use {
     pub wait: AtomicU64,
     /// The lock's next use.
     pub next: AtomicU32,
-    /// Padding.
+    /// Padding to a multiple of 8 bytes.
     pub unused: AtomicU32,
 }
 
-/// A call site.
+/// A call site in the program: where a lock is acquired, or waited for.
 #[repr(C)]
 pub struct Site {
-    /// The return address of the call. The file it lies in is found next; `module` stays 0 if there is none, or if the process ended
-    /// before it was found.
+    /// The return address of the call. Its file is determined next; `module` stays 0 if there is none, or if the
+    /// process ended before it was found.
     pub address: AtomicU64,
     /// The offset of `address` in that file, in bytes.
     pub offset: AtomicU64,
     /// The file: its [`Module`], as index plus one.
     pub module: AtomicU32,
-    /// Padding.
+    /// Padding to a multiple of 8 bytes.
     pub unused: AtomicU32,
 }
 
-/// A mapped file.
+/// A file that is mapped into the process and contains call sites.
 #[repr(C)]
 pub struct Module {
     /// Its inode, as in /proc/PID/maps.
@@ -365,9 +369,9 @@ pub struct Module {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Origin {
-    /// By execve(2).
+    /// The process executed its program with execve(2).
     Exec = 1,
-    /// By fork(2).
+    /// The process was created by fork(2) and has not called execve(2).
     Fork = 2,
 }
 
@@ -385,31 +389,32 @@ pub const MAX_PROBES: usize = 32;
 
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The entry at which the search for `key` begins, in a table of `entries`, a power of two.
+/// Returns the entry at which the search for `key` begins, in a table of `entries`, a power of two.
 #[inline(always)]
 const fn probe_start(key: u64, entries: usize) -> usize {
     (key.wrapping_mul(GOLDEN) >> (64 - entries.trailing_zeros())) as usize
 }
 
-/// The entry of the index at which the search for the lock at `address` begins.
+/// Returns the entry of the index at which the search for the lock at `address` begins.
 #[inline(always)]
 pub const fn index_start(address: u64) -> usize {
     probe_start(address, INDEX)
 }
 
-/// The entry at which the search for `key` begins, in a table of `entries` pairs or uses.
+/// Returns the entry at which the search for `key` begins, in a table of `entries` pairs or uses.
 #[inline(always)]
 pub const fn pair_start(key: u64, entries: usize) -> usize {
     probe_start(key, entries)
 }
 
-/// The entry at which the search for a call site begins.
+/// Returns the entry at which the search for a call site begins.
 #[inline(always)]
 pub const fn site_start(address: u64) -> usize {
     probe_start(address, SITES)
 }
 
-/// The bucket of a duration: four per doubling from 64 ns on, so that a bucket's middle is within 10 % of every duration in it.
+/// Returns the bucket of a duration: four per doubling from 64 ns on, so that a bucket's middle is within 10 % of every
+/// duration in it.
 #[inline(always)]
 pub const fn bucket_of(nanoseconds: u64) -> usize {
     let number = if nanoseconds < 64 { 64 } else { nanoseconds };
@@ -419,7 +424,7 @@ pub const fn bucket_of(nanoseconds: u64) -> usize {
     if bucket < BUCKETS { bucket } else { BUCKETS - 1 }
 }
 
-/// The shortest duration of a bucket, in nanoseconds. The first bucket also holds everything shorter.
+/// Returns the shortest duration of a bucket, in nanoseconds. The first bucket also holds everything shorter.
 pub const fn least_of(bucket: usize) -> u64 {
     (4 + (bucket as u64 & 3)) << (bucket / 4 + 4)
 }

@@ -1,5 +1,5 @@
-//! Attaches the process to its place: when the watcher is loaded, or at the first lock operation if that is earlier. The child of
-//! fork(2) gets a place of its own, mapped at the address of its parent's.
+//! Attaches the process to its place: when the watcher is loaded, or at the first lock operation if that is earlier.
+//! The child of fork(2) gets its own place, mapped at the address of its parent's place.
 
 use core::ffi::{CStr, c_char, c_int, c_ulong, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering::Relaxed, Ordering::Release};
@@ -75,8 +75,9 @@ fn register_fork_handler() {
 
 /// Runs in the child, which has one thread, before fork(2) returns.
 ///
-/// The area may no longer be accessible, after chroot(2) or a change of user. Then remap_file_pages(2), which is deprecated, moves the
-/// existing mapping to another part of the file. A child that may not make system calls is not watched.
+/// The area may no longer be accessible, after chroot(2) or a change of user. Then remap_file_pages(2), which is
+/// deprecated, moves the existing mapping to another part of the file. A child that may not make system calls is not
+/// watched.
 extern "C" fn attach_child() {
     let Some((place, head)) = mapped() else { return };
     detach();
@@ -123,7 +124,7 @@ fn mapped() -> Option<(*mut c_void, &'static Head)> {
     (!place.is_null()).then(|| (place.cast(), unsafe { &*head }))
 }
 
-/// Stops counting.
+/// Stops counting in this process, because it has no place from now on.
 fn detach() {
     PLACE.store(core::ptr::null_mut(), Relaxed);
 }
@@ -134,12 +135,11 @@ fn claim(head: &Head) -> Option<u32> {
     (number < head.places.load(Relaxed)).then_some(number)
 }
 
-/// The offset of a place in the area, in bytes.
+/// Returns the offset of a place in the area, in bytes.
 fn offset(number: u32) -> usize {
     HEAD_BYTES + number as usize * PLACE_BYTES
 }
 
-/// Opens the area.
 fn open_area() -> Option<Descriptor> {
     // SAFETY: `PATH` is NUL-terminated: its last byte is never written.
     unsafe { Descriptor::open(PATH.as_ptr().cast(), true) }
@@ -170,7 +170,7 @@ fn map_head() -> Option<&'static Head> {
     Some(found)
 }
 
-/// The value of an environment variable.
+/// Returns the value of an environment variable.
 fn environment_variable(name: &[u8]) -> Option<&'static [u8]> {
     // SAFETY: environ(7) is a null-terminated vector of strings, or null.
     let mut variable = unsafe { environ };

@@ -1,4 +1,4 @@
-//! System calls without the C library: they leave errno alone and are no cancellation points.
+//! System calls without the C library: they do not change errno and are not cancellation points.
 //!
 //! A program that restricts its system calls (seccomp(2)) could be killed by ours, so none are made from then on.
 
@@ -147,7 +147,7 @@ pub(crate) fn read_program_path(into: &mut [u8]) -> usize {
     unsafe { call(READLINK, [path, into.as_mut_ptr() as usize, into.len(), 0, 0, 0]) }.unwrap_or(0)
 }
 
-/// The soft limit of the address space, in bytes; the maximum if there is none.
+/// Returns the soft limit of the address space, in bytes; the maximum if there is none.
 pub(crate) fn address_space_limit() -> u64 {
     const RLIMIT_AS: usize = 9;
     let mut limits = [u64::MAX; 2];

@@ -1,8 +1,9 @@
 //! Clocks: read through the C library, which avoids system calls where it can (vDSO).
 //!
-//! If the kernel's clock source is the time stamp counter, the watcher reads the counter itself. clock_gettime(2) waits until all
-//! earlier instructions are done, which takes longer than the rest of the watcher's work on a lock, while other threads wait for that
-//! lock. Each thread counts from its own reading of the real clock, at most a tenth of a second old.
+//! If the kernel's clock source is the time stamp counter, the watcher reads the counter itself. clock_gettime(2) waits
+//! until all earlier instructions are done, which takes longer than the rest of the watcher's work on a lock, while
+//! other threads wait for that lock. Each thread counts from its own reading of the real clock, at most a tenth of a
+//! second old.
 
 use core::arch::x86_64::_rdtsc;
 use core::ffi::c_int;
@@ -15,7 +16,7 @@ const MONOTONIC: c_int = 1;
 const PROCESS_CPU: c_int = 2;
 const THREAD_CPU: c_int = 3;
 
-/// `struct timespec` (timespec(3type)).
+/// The layout of `struct timespec` (timespec(3type)).
 #[repr(C)]
 pub(crate) struct Timespec {
     pub(crate) seconds: i64,
@@ -80,7 +81,7 @@ fn is_kernel_clock_source() -> bool {
     file.and_then(|file| file.read(&mut name)) == Some(4) && &name == b"tsc\n"
 }
 
-/// The current time of CLOCK_MONOTONIC, in nanoseconds.
+/// Returns the current time of CLOCK_MONOTONIC, in nanoseconds.
 #[inline(always)]
 pub(crate) fn now() -> u64 {
     let (rate, from) = (RATE.load(Relaxed), thread::anchor_ticks());

@@ -21,8 +21,8 @@ pub(crate) fn entry(place: &'static Place, number: u64) -> Option<Entry> {
     Some(Entry { number, lock })
 }
 
-/// A stack (free list) of entries to reuse. The low 16 bits are the number plus one of the top entry. The high bits count changes, so
-/// that a compare-and-swap fails if the stack has changed in between (ABA problem).
+/// A stack (free list) of entries to reuse. The low 16 bits are the number plus one of the top entry. The high bits
+/// count changes, so that a compare-and-swap fails if the stack has changed in between (ABA problem).
 static FREE: AtomicU64 = AtomicU64::new(0);
 /// For each free entry, the one below it on the stack.
 static NEXT_FREE: [AtomicU16; LOCKS] = [const { AtomicU16::new(0) }; LOCKS];
@@ -49,7 +49,8 @@ pub(crate) fn create(place: &'static Place, address: u64, kind: Kind, made_at: O
     Some(entry)
 }
 
-/// Returns whether at least half of the entries are in use. The rest is for locks that are acquired, not merely initialised.
+/// Returns whether at least half of the entries are in use. The rest is for locks that are acquired, not merely
+/// initialised.
 pub(crate) fn is_half_used(place: &Place) -> bool {
     place.process.locks.load(Relaxed) as usize >= LOCKS / 2
 }

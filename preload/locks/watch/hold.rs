@@ -1,7 +1,7 @@
 //! Hold times: from acquisition to unlock, for the holds that are measured.
 //!
-//! The hold of a contended acquisition is private to its thread until it ends: it begins when the wait ends, and both are recorded
-//! together after the lock was released ([`ContendedHold`]).
+//! The hold of a contended acquisition is private to its thread until it ends: it begins when the wait ends, and both
+//! are recorded together after the lock was released ([`ContendedHold`]).
 
 use core::sync::atomic::AtomicI32;
 use core::sync::atomic::Ordering::Relaxed;
@@ -48,7 +48,8 @@ pub(crate) const fn has_holder(kind: Kind) -> bool {
     matches!(kind, Kind::Mutex | Kind::Rwlock | Kind::Spinlock)
 }
 
-/// Returns whether a hold begins with this acquisition. It does not if the mutex was held already (a recursive acquisition).
+/// Returns whether a hold begins with this acquisition. It does not if the mutex was held already (a recursive
+/// acquisition).
 pub(crate) fn begins_with(kind: Kind, address: u64) -> bool {
     has_holder(kind) && !(kind == Kind::Mutex && MutexState::at(address).is_held_recursively())
 }
@@ -64,7 +65,8 @@ pub(crate) fn begin(kind: Kind, lock: &Lock, now: u64, contended: bool) {
     lock.holder.store(thread::current() as u32, Relaxed);
 }
 
-/// A hold of a contended acquisition that ends now. Record it after the lock is released, because other threads may be waiting.
+/// A hold of a contended acquisition that ends now. Record it after the lock is released, because other threads may be
+/// waiting.
 #[must_use]
 pub(crate) struct ContendedHold {
     place: &'static Place,

@@ -63,8 +63,8 @@ fn search(place: &'static Place, address: u64) -> Search {
     free.unwrap_or(Search::Full)
 }
 
-/// Returns the entry of the lock at this address, created if necessary; none if the table is full. An entry of another kind belongs to
-/// an earlier lock that was never destroyed, and is released.
+/// Returns the entry of the lock at this address, created if necessary; none if the table is full. An entry of another
+/// kind belongs to an earlier lock that was never destroyed, and is released.
 #[cold]
 #[inline(never)]
 pub(crate) fn find_or_create(place: &'static Place, address: u64, kind: Kind, made_at: Option<u64>) -> Option<Entry> {
@@ -93,8 +93,8 @@ pub(crate) fn find_or_create(place: &'static Place, address: u64, kind: Kind, ma
     None
 }
 
-/// Releases the entry of the lock at this address, because the lock is destroyed or another one is initialised there. Returns whether
-/// it had an entry.
+/// Releases the entry of the lock at this address, because the lock is destroyed or another one is initialised there.
+/// Returns whether it had an entry.
 #[cold]
 #[inline(never)]
 pub(crate) fn destroy(place: &'static Place, address: u64) -> bool {

@@ -1,14 +1,15 @@
 //! The watcher: counts what a program does with its locks. It is preloaded into the program.
 //!
 //!     names (the functions it interposes: pthread_mutex_..., sem_..., mtx_..., pthread_create ...)
-//!       -> acquisition: counts a successful trylock, with plain loads and stores where the lock itself excludes other writers
+//!       -> acquisition: counts a successful trylock, without atomic additions if the lock excludes other writers
 //!       -> wait: publishes the beginning of a wait, times the real function, and records the wait
 //!       -> hold: times some holds, from acquisition to unlock
 //!     into the process's place in the area: index (address -> entry), pairs, sites, thread
 //!
-//! It runs inside every lock operation of a program, and therefore inside its allocator, its signal handlers and its exit. It takes
-//! no locks, allocates nothing, makes system calls only when it sees something for the first time, and leaves errno alone. The
-//! program gets the results and side effects of the real function.
+//! It runs inside every lock operation of a program, and therefore inside its allocator, its signal handlers and its
+//! exit. It acquires no locks, allocates no memory, and does not change errno. It makes system calls only at the start
+//! and end of processes and threads, and for new call sites. The program gets the results and side effects of the real
+//! function.
 #![no_std]
 
 mod accounts;
@@ -31,8 +32,8 @@ mod wait;
 
 use core::ffi::{c_char, c_int};
 
-/// Called by ld.so once the library is loaded. If a constructor of another library took a lock earlier, that call has already
-/// attached the process.
+/// Called by ld.so once the library is loaded. If a constructor of another library took a lock earlier, that call has
+/// already attached the process.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static CONSTRUCTOR: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = constructor;
@@ -41,7 +42,7 @@ extern "C" fn constructor(_: c_int, _: *const *const c_char, _: *const *const c_
     let _ = attach::place();
 }
 
-/// Called when the process exits by itself, after the program's own exit handlers.
+/// Called when the process exits by exit(3) or the return of `main`, after the program's own exit handlers.
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static DESTRUCTOR: extern "C" fn() = attach::on_exit;

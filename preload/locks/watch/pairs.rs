@@ -45,8 +45,8 @@ pub(crate) fn use_at(place: &'static Place, entry: Entry, site: u32) -> Option<&
     Some(found)
 }
 
-/// Finds `key` in a table, from entry `first` on, or claims a free entry for it. Returns the entry's number, to be wrapped to the size of
-/// the table, and whether it was claimed.
+/// Finds `key` in a table, from entry `first` on, or claims a free entry for it. Returns the entry's number, to be
+/// wrapped to the size of the table, and whether it was claimed.
 fn find_or_claim(key: u64, first: usize, at: impl Fn(usize) -> Option<&'static AtomicU64>) -> Option<(usize, bool)> {
     for _ in 0..MAX_PROBES {
         let mut free = None;

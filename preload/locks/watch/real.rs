@@ -1,4 +1,5 @@
-//! The real functions, in the libraries after this one in the search order. All are looked up before anything is counted.
+//! The real functions, in the libraries after this one in the search order. All are looked up before anything is
+//! counted.
 
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr;
@@ -15,9 +16,9 @@ pub(crate) const ENOSYS: c_int = 38;
 
 /// Looks up the function `name`, which is NUL-terminated, and stores its address; null if there is none.
 ///
-/// Condition variables exist in two versions since glibc 2.3.2, and some loaders return the old one for a name without a version. Later
-/// functions have one version. A lookup with dlvsym(3) must not fail: the loader would allocate memory for dlerror(3), possibly for
-/// an allocator that is taking its first lock.
+/// Condition variables exist in two versions since glibc 2.3.2, and some loaders return the old one for a name without
+/// a version. Later functions have one version. A lookup with dlvsym(3) must not fail: the loader would allocate memory
+/// for dlerror(3), and the caller may be an allocator that is acquiring its first lock.
 #[cold]
 #[inline(never)]
 pub(crate) fn look_up(stored: &AtomicPtr<c_void>, name: &str) -> *mut c_void {

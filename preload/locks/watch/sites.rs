@@ -32,8 +32,8 @@ pub(crate) fn number(place: &'static Place, address: u64) -> u32 {
     0
 }
 
-/// Returns the number of a file plus one; 0 if the table is full. Two threads that see a file for the first time may create two
-/// entries for it.
+/// Returns the number of a file plus one; 0 if the table is full. Two threads that see a file for the first time may
+/// create two entries for it.
 fn module(place: &Place, mapped: &Mapped<'_>) -> u32 {
     let matches = |module: &super::area::Module| {
         module.length.load(Acquire) != 0
@@ -56,7 +56,7 @@ fn module(place: &Place, mapped: &Mapped<'_>) -> u32 {
     number + 1
 }
 
-/// A mapped file.
+/// A mapped file, as a line of /proc/self/maps describes it.
 struct Mapped<'a> {
     device: u64,
     inode: u64,
@@ -64,11 +64,11 @@ struct Mapped<'a> {
     path: &'a [u8],
 }
 
-/// Finds the file that is mapped at `address`, from /proc/self/maps. Returns the offset of the address in it, and what `visit`
-/// returns for the file.
+/// Finds the file that is mapped at `address`, from /proc/self/maps. Returns the offset of the address in it, and what
+/// `visit` returns for the file.
 ///
-/// dladdr(3) is no alternative: it takes a lock of the loader, and the thread that holds that may be waiting for the lock that is being
-/// acquired here.
+/// dladdr(3) cannot be used: it acquires a lock of the loader, and the thread that holds that lock may be waiting for
+/// the lock that is being acquired here.
 #[inline(never)]
 fn file_at(address: u64, visit: impl FnOnce(&Mapped<'_>) -> u32) -> Option<(u64, u32)> {
     // SAFETY: the path is NUL-terminated.
@@ -113,7 +113,7 @@ impl Reader {
         Some(*byte)
     }
 
-    /// Reads a number and the byte `terminator` behind it.
+    /// Reads a number and the byte `terminator` after it.
     fn number(&mut self, base: u32, terminator: u8) -> Option<u64> {
         let mut number: u64 = 0;
         loop {

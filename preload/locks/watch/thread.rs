@@ -1,9 +1,9 @@
 //! Threads: which one is running, when each began and ended.
 //!
-//! A thread finds its entry by a thread-local word (initial-exec TLS), which costs one addition and no set-up. The thread pointer is
-//! no alternative, because a later thread gets the same one. The end of a thread is seen by the destructor of a key
-//! (pthread_key_create(3)), which runs however the thread ends and, unlike a C++ destructor, needs no memory. A thread may take locks
-//! until the last of the rounds in which such destructors run.
+//! A thread finds its entry by a thread-local word (initial-exec TLS), which costs one addition and no set-up. The
+//! thread pointer cannot be used, because a later thread gets the same one. The end of a thread is seen by the
+//! destructor of a key (pthread_key_create(3)), which runs however the thread ends and, unlike a C++ destructor, needs
+//! no memory. A thread may take locks until the last of the rounds in which such destructors run.
 
 use core::arch::{asm, global_asm, naked_asm};
 use core::ffi::{c_int, c_void};
@@ -98,7 +98,7 @@ thread_word!(
 );
 thread_word!("steady_watcher_time", anchor_time, set_anchor_time, "The real clock at that moment, in nanoseconds.");
 
-/// The thread pointer (FS base).
+/// Returns the thread pointer (FS base).
 fn pointer() -> u64 {
     let pointer: u64;
     // SAFETY: the first word at the thread pointer is its own address (x86-64 ABI).
@@ -123,7 +123,7 @@ static KEY: AtomicUsize = AtomicUsize::new(0);
 /// Values of the first 32 keys are in the thread's own structure; the C library allocates memory for others.
 const KEYS_WITHOUT_ALLOCATION: usize = 32;
 
-/// Creates the key.
+/// Creates the key whose destructor sees threads end.
 pub(crate) fn create_exit_key() {
     let mut key = 0;
     // SAFETY: the destructor stays valid because the watcher is never unloaded.
@@ -132,7 +132,8 @@ pub(crate) fn create_exit_key() {
     }
 }
 
-/// Gives the running thread an entry. `may_allocate` is false inside a lock function, which an allocator may have called.
+/// Gives the running thread an entry. `may_allocate` is false inside a lock function, which an allocator may have
+/// called.
 #[cold]
 #[inline(never)]
 pub(crate) fn register(place: &'static Place, start: usize, may_allocate: bool) -> u64 {
@@ -218,8 +219,8 @@ pub(crate) fn discard_start(stored: *mut c_void) {
     unsafe { &*stored.cast::<Start>() }.used.store(0, Release);
 }
 
-/// The start routine of watched threads: jumps to the program's own with its argument, so that no frame is left between that and the
-/// C library.
+/// The start routine of watched threads. It jumps to the program's start routine with its argument. No frame remains
+/// between that routine and the C library.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn start_routine(stored: *mut c_void) -> *mut c_void {
     naked_asm!(

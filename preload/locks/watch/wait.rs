@@ -66,8 +66,8 @@ fn publish(wait: Wait) -> Wait {
 }
 
 impl Wait {
-    /// Ends the wait. If the lock was acquired, its end is only published: other threads may be waiting for this one to go on, so the
-    /// wait is recorded when the lock is released.
+    /// Ends the wait. If the lock was acquired, the end is only published. The wait is recorded when the lock is
+    /// released, because other threads may be waiting for this thread to continue.
     #[inline(never)]
     pub(crate) fn end(self, end: End) {
         let Wait { place, kind, address, since, .. } = self;
@@ -152,8 +152,8 @@ fn add_to_totals(place: &Place, time: u64, end: End) {
     folded.wait_most.fetch_max(time, Relaxed);
 }
 
-/// Records the wait and the hold of the lock that this thread acquired last after waiting for it. `end` is when the hold ended, if
-/// known.
+/// Records the wait and the hold of the lock that this thread acquired last after waiting for it. `end` is when the
+/// hold ended, if known.
 #[inline(never)]
 pub(crate) fn record_acquired(place: &'static Place, end: Option<u64>) {
     thread::set_unrecorded(0);
@@ -195,7 +195,8 @@ pub(crate) fn close_pending(place: &'static Place, thread: &Thread, number: u64,
     }
 }
 
-/// Records a wait that the thread never returned from, because it was cancelled or left by longjmp(3). It ends now at the latest.
+/// Records a wait that the thread never returned from, because it was cancelled or left by longjmp(3). It ends now at
+/// the latest.
 fn close_cancelled(place: &'static Place, thread: &Thread, number: u64) {
     let since = thread.waits_since.load(Relaxed);
     thread.waits_since.store(0, Release);

@@ -19,7 +19,7 @@ pub extern "C" fn steady_run_delay() -> u64 {
     rulers::run_delay().unwrap_or(u64::MAX)
 }
 
-/// The version of the rulers' work. Readings of different versions must not be compared.
+/// Returns the version of the rulers' work. Readings of different versions must not be compared.
 #[unsafe(no_mangle)]
 pub extern "C" fn steady_rulers_version() -> c_int {
     rulers::VERSION

@@ -1,5 +1,5 @@
-//! The ruler "alu": a chain of dependent integer operations without memory accesses. It depends on the CPU's clock rate and on
-//! hardware threads that share its execution units.
+//! The ruler "alu": a chain of dependent integer operations without memory accesses. It depends on the CPU's clock rate
+//! and on hardware threads that share its execution units.
 
 use core::hint::black_box;
 

@@ -25,7 +25,8 @@ pub fn run_delay() -> Option<u64> {
     second_number(text.get(..usize::try_from(got).ok()?)?)
 }
 
-/// Reads the second of three numbers: time on a CPU, time waiting for one, number of time slices (proc_pid_schedstat(5)).
+/// Reads the second of three numbers: time on a CPU, time waiting for one, number of time slices
+/// (proc_pid_schedstat(5)).
 fn second_number(text: &[u8]) -> Option<u64> {
     let digits = text.split(|byte| *byte == b' ').nth(1).filter(|digits| !digits.is_empty())?;
     digits.iter().try_fold(0_u64, |number, byte| {

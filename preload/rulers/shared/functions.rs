@@ -2,7 +2,7 @@
 
 pub(super) type Function = fn(u64) -> u64;
 
-/// A hash function (splitmix64).
+/// Returns the hash of a number (splitmix64).
 pub(super) const fn mix(number: u64) -> u64 {
     let number = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -10,7 +10,8 @@ pub(super) const fn mix(number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-/// The function with number `N`. Its constants are immediate operands, so that its code is long but takes only a few cycles.
+/// The function with number `N`. Its constants are immediate operands, so that its code is long but takes only
+/// a few cycles.
 #[inline(never)]
 fn function<const N: u64>(value: u64) -> u64 {
     let value = (value ^ const { mix(8 * N) }).rotate_left(19).wrapping_add(const { mix(8 * N + 1) });

@@ -1,5 +1,5 @@
-//! The ruler "icode": calls seven hundred small functions in permuted order. It depends on instruction fetch, and on what a program that
-//! ran other code before has to load again.
+//! The ruler "icode": calls seven hundred small functions in permuted order. It depends on instruction fetch, and on
+//! what a program that ran other code before has to load again.
 
 use core::hint::black_box;
 

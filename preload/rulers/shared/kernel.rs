@@ -2,7 +2,7 @@
 
 use core::ffi::{c_char, c_int, c_long, c_void};
 
-/// `struct timespec` (timespec(3type)).
+/// The layout of `struct timespec` (timespec(3type)).
 #[repr(C)]
 pub(super) struct Timespec {
     pub(super) seconds: c_long,

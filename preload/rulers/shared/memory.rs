@@ -1,5 +1,5 @@
-//! The ruler "memory": dependent loads from a working set that exceeds private caches. It depends on shared caches and memory, and on
-//! what else uses them.
+//! The ruler "memory": dependent loads from a working set that exceeds private caches. It depends on shared caches and
+//! memory, and on what else uses them.
 
 use core::hint::black_box;
 use core::sync::atomic::AtomicBool;
@@ -27,7 +27,8 @@ pub(super) fn prepare() {
     }
 }
 
-/// Visits the lines in the order of a linear congruential generator, which reaches all of them. The next line depends on the loaded word.
+/// Visits the lines in the order of a linear congruential generator, which reaches all of them. The next line depends
+/// on the loaded word.
 pub(super) fn run() {
     let mut place = black_box(PLACE.load(Relaxed));
     for _ in 0..LOADS {

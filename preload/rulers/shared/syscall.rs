@@ -1,7 +1,7 @@
 //! The ruler "syscall": short system calls, and a byte through a pipe.
 //!
-//! Each run creates its own pipe, outside the measurement. A pipe kept between runs could be replaced by other files in a program that
-//! closes all descriptors, and would be shared with forked children.
+//! Each run creates its own pipe, outside the measurement. A pipe kept between runs could be replaced by other files in
+//! a program that closes all descriptors, and would be shared with forked children.
 
 use core::ffi::{c_int, c_void};
 

@@ -6,14 +6,14 @@ use std::sync::LazyLock;
 
 use steady_preload::card::Outcome;
 
-use crate::fake::{Fake, compiled, said};
+use crate::fake::{Fake, compiled, output_text};
 use crate::scripts::script;
 
 pub(crate) static CALLS: LazyLock<PathBuf> =
     LazyLock::new(|| compiled("calls", include_str!("calls.c"), &["-pthread"]));
 
 fn call(fake: &Fake, way: &str, program: &str) -> String {
-    said(fake.command(&*CALLS).args([way, program]).output().expect("it starts"))
+    output_text(fake.command(&*CALLS).args([way, program]).output().expect("the program starts"))
 }
 
 #[test]
@@ -65,8 +65,8 @@ fn programs_without_a_card() {
 fn unsupported_calls_use_the_real_functions() {
     let fake = Fake::new();
     for way in ["execle-environment", "execveat-nofollow", "execve-no-arguments"] {
-        let said = call(&fake, way, "bin/tool");
-        assert!(said.starts_with("cold"), "{way}: {said}");
+        let printed = call(&fake, way, "bin/tool");
+        assert!(printed.starts_with("cold"), "{way}: {printed}");
     }
     // File actions may change where the path leads.
     assert_eq!(call(&fake, "spawn-dup2", "bin/tool"), "cold a b\n");
@@ -84,7 +84,7 @@ fn errors_are_those_of_the_real_functions() {
     let fake = Fake::new();
     let without = |way: &str, program: &str| {
         let mut command = fake.command(&*CALLS);
-        said(command.env_remove("LD_PRELOAD").args([way, program]).output().expect("it starts"))
+        output_text(command.env_remove("LD_PRELOAD").args([way, program]).output().expect("the program starts"))
     };
     for way in ["execl", "execlp", "execv", "execve", "execvp", "execveat", "fexecve", "spawn", "spawnp-dup2"] {
         for program in
@@ -143,8 +143,8 @@ fn file_actions_are_performed_once() {
 #[test]
 fn very_many_arguments() {
     let fake = Fake::new();
-    let said = call(&fake, "huge", "bin/tool");
-    assert_eq!((said.len(), &said[..6]), (4 + 7999 * 251 + 1, "warm w"));
+    let printed = call(&fake, "huge", "bin/tool");
+    assert_eq!((printed.len(), &printed[..6]), (4 + 7999 * 251 + 1, "warm w"));
 }
 
 #[test]
@@ -177,11 +177,11 @@ fn small_stacks_suffice() {
     let script = script(&fake, "tools", None);
     let without = |way: &str, program: &str| {
         let mut command = fake.command(&*CALLS);
-        said(command.env_remove("LD_PRELOAD").args([way, program]).output().expect("it starts"))
+        output_text(command.env_remove("LD_PRELOAD").args([way, program]).output().expect("the program starts"))
     };
-    let used = |said: &str| -> i64 {
-        let line = said.lines().find_map(|line| line.strip_prefix("used "));
-        line.and_then(|bytes| bytes.parse().ok()).unwrap_or_else(|| panic!("stack use is not printed: {said}"))
+    let used = |printed: &str| -> i64 {
+        let line = printed.lines().find_map(|line| line.strip_prefix("used "));
+        line.and_then(|bytes| bytes.parse().ok()).unwrap_or_else(|| panic!("stack use is not printed: {printed}"))
     };
     let (tool, script) = (fake.tool.to_str().unwrap().to_owned(), script.to_str().unwrap().to_owned());
     let ways =
@@ -204,7 +204,7 @@ fn small_stacks_suffice() {
 #[test]
 fn no_mapping_is_leaked() {
     let fake = Fake::new();
-    let said = call(&fake, "leaves-mappings", fake.tool.to_str().unwrap());
-    assert!(said.ends_with("more mappings: 0\n"), "{said}");
+    let printed = call(&fake, "leaves-mappings", fake.tool.to_str().unwrap());
+    assert!(printed.ends_with("more mappings: 0\n"), "{printed}");
     assert_eq!(fake.count(Outcome::Warm), 21);
 }

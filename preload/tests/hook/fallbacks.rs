@@ -1,5 +1,5 @@
-//! Conditions under which a program is started normally: the reason is counted, and the keeper is asked to look at the program if that can
-//! help.
+//! Conditions under which a program is started normally. The reason is counted. If a new snapshot can help, one is
+//! requested from the keeper.
 
 use std::ffi::CString;
 use std::fs;
@@ -11,7 +11,7 @@ use steady_preload::card::{Card, FIRST_PROGRAM, Outcome, demand};
 use steady_preload::identity::Identity;
 use steady_preload::{CardDraft, WarmDraft};
 
-use crate::fake::{Fake, copy_program, identity, said, text, there_is};
+use crate::fake::{Fake, copy_program, identity, is_installed, output_text, text};
 
 /// Checks that the program is started normally, with this outcome.
 fn starts_cold(fake: &Fake, outcome: Outcome) {
@@ -110,7 +110,7 @@ fn truncated_counters() {
 for length in [None, 65536, 100, 0]:
     if length is not None: os.truncate('store/counts', length)
     for _ in range(3): os.waitpid(os.posix_spawn('bin/tool', ['tool', str(length)], os.environ), 0)";
-    if !there_is("truncated_counters", "python3") {
+    if !is_installed("truncated_counters", "python3") {
         return;
     }
     let lines = |length: &str| format!("warm {length}\n").repeat(3);
@@ -123,7 +123,7 @@ for length in [None, 65536, 100, 0]:
 fn programs_open_for_writing() {
     let script = "exec 3>>bin/tool; bin/tool a b; exec 3>&-; bin/tool a b";
     let fake = Fake::new();
-    let usual = said(Command::new("/bin/bash").args(["-c", script]).current_dir(&fake.folder).output().unwrap());
+    let usual = output_text(Command::new("/bin/bash").args(["-c", script]).current_dir(&fake.folder).output().unwrap());
     if !usual.contains("Text file busy") || !opens_first() {
         eprintln!("skipped: programs_open_for_writing: this kernel does not report it");
         return;
@@ -135,7 +135,7 @@ file = os.open('bin/tool', os.O_RDONLY)
 writer = os.open('bin/tool', os.O_WRONLY)
 try: os.execve(file, ['tool'], os.environ)
 except OSError as error: print(error.strerror)";
-    if there_is("programs_open_for_writing", "python3") {
+    if is_installed("programs_open_for_writing", "python3") {
         assert_eq!(fake.run(&["python3", "-c", by_descriptor]), "Text file busy\n");
         let by_spawn = by_descriptor.replace("os.execve(file,", "os.posix_spawn('bin/tool',");
         assert_eq!(fake.run(&["python3", "-c", &by_spawn]), "Text file busy\n");
@@ -204,8 +204,8 @@ fn the_environment() {
         ["LD_BIND_NOW=", "LD_LIBRARY_PATH=/", "LD_PRELOAD=x", "GLIBC_TUNABLES=", "MALLOC_CHECK_=3", "LOCPATH=/"]
     {
         let fake = Fake::new();
-        let said = fake.sh(&format!("{variable} tool a b 2>/dev/null"));
-        assert_eq!((said.as_str(), fake.count(Outcome::Environment)), ("cold a b\n", 1), "{variable}");
+        let printed = fake.sh(&format!("{variable} tool a b 2>/dev/null"));
+        assert_eq!((printed.as_str(), fake.count(Outcome::Environment)), ("cold a b\n", 1), "{variable}");
         assert_eq!(fake.requests().len(), 0);
     }
     for variable in ["LDFLAGS=x", "L=x", "MALLOC=", "GCONV=", "LOCPATHS=x"] {
@@ -215,7 +215,7 @@ fn the_environment() {
     let fake = Fake::new();
     let both = format!("{} /lib/x86_64-linux-gnu/libm.so.6", fake.hook().display());
     let command = fake.command("/bin/bash").args(["-c", "tool"]).env("LD_PRELOAD", both).output();
-    assert_eq!((said(command.unwrap()).as_str(), fake.count(Outcome::Environment)), ("cold\n", 1));
+    assert_eq!((output_text(command.unwrap()).as_str(), fake.count(Outcome::Environment)), ("cold\n", 1));
 }
 
 /// Programs excepted by the user are started normally, not requested and not counted.
@@ -300,7 +300,8 @@ fn other_names_of_a_program() {
     fake.keep_warm(&fake.tool, |_| ());
     starts_cold_by(&fake, "./tool a b", Outcome::OtherName);
     assert_eq!(fake.sh("tool"), "warm\n");
-    // A symbolic link is the same program, but its process gets another name. If the snapshots do not have that name, it is requested.
+    // A symbolic link is the same program, but its process gets another name. If the snapshots do not have that name,
+    // it is requested.
     let fake = Fake::new();
     std::os::unix::fs::symlink(&fake.tool, fake.folder.join("bin/other")).unwrap();
     starts_cold_by(&fake, "SAY_NAME= other a b | sed 's/^other //'", Outcome::OtherName);
@@ -340,7 +341,7 @@ fn truncated_cards() {
         fake.clear_requests();
         // A new process for each card.
         let mut command = fake.command("env");
-        assert_eq!(said(command.args(["tool", "a"]).output().unwrap()), "cold a\n", "{end} bytes");
+        assert_eq!(output_text(command.args(["tool", "a"]).output().unwrap()), "cold a\n", "{end} bytes");
         assert_eq!((fake.count(Outcome::Broken), fake.requests().len()), (end as u64 + 1, 1));
     }
 }
@@ -353,7 +354,7 @@ fn a_fifo_in_place_of_a_card() {
     assert!(Command::new("mkfifo").args(["-m", "600"]).arg(&card).status().unwrap().success());
     // Nothing ever writes to the FIFO.
     let mut command = fake.command("timeout");
-    assert_eq!(said(command.args(["60", "env", "tool", "a"]).output().unwrap()), "cold a\n");
+    assert_eq!(output_text(command.args(["60", "env", "tool", "a"]).output().unwrap()), "cold a\n");
     assert_eq!(fake.count(Outcome::Broken), 1);
 }
 

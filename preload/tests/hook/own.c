@@ -1,4 +1,5 @@
-// Looks at the path argv[3] in the way argv[1]. Like the stub of a snapshot, it first sets the program's path (AT_EXECFN) to argv[2].
+// Looks at the path argv[3] with the function argv[1]. First it sets the program's path (AT_EXECFN) to argv[2], as the
+// stub of a snapshot does.
 #define _GNU_SOURCE
 #include <elf.h>
 #include <fcntl.h>
@@ -45,6 +46,9 @@ int main(int argc, char **argv, char **environment) {
     }
     if (!strcmp(way, "stat") && !stat(path, &stat_)) printf("%lu\n", stat_.st_ino);
     if (!strcmp(way, "statx") && !statx(AT_FDCWD, path, 0, STATX_INO, &more)) printf("%llu\n", more.stx_ino);
+    if (!strcmp(way, "link-fstatat") && !fstatat(AT_FDCWD, path, &stat_, AT_SYMLINK_NOFOLLOW)) puts(S_ISLNK(stat_.st_mode) ? "link" : "file");
+    if (!strcmp(way, "link-statx") && !statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_MODE, &more)) puts(S_ISLNK(more.stx_mode) ? "link" : "file");
+    if (!strcmp(way, "link-open")) puts(fstat(open(path, O_PATH | O_NOFOLLOW), &stat_) || !S_ISLNK(stat_.st_mode) ? "file" : "link");
     if (!strcmp(way, "create")) {
         umask(0);
         show(open(path, O_CREAT | O_EXCL | O_WRONLY, 0640), NULL);

@@ -1,4 +1,5 @@
-//! The links `/proc/PID/exe` of processes that run from a snapshot with the hook: they lead to the program, not to the snapshot.
+//! The links `/proc/PID/exe` of processes that run from a snapshot with the hook: they lead to the program, not to the
+//! snapshot.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -47,6 +48,9 @@ fn own_link_leads_to_the_program() {
             }
         }
         assert_eq!(fake.count(Outcome::Warm), 3 * 11);
+        for way in ["link-fstatat", "link-statx", "link-open"] {
+            assert_eq!(look(&fake, way, "/proc/self/exe"), "link\n", "{way}");
+        }
     }
 }
 
@@ -86,7 +90,12 @@ fn links_of_other_processes_lead_to_their_programs() {
     let path = fake.tool.to_str().unwrap();
     let mut waits = fake.command("env");
     let mut waits = waits.args(["tool", "wait", path, "x"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
-    waits.stdout.as_mut().expect("it has an output").read_exact(&mut [0; 6]).expect("it reports that it waits");
+    waits
+        .stdout
+        .as_mut()
+        .expect("standard output is a pipe")
+        .read_exact(&mut [0; 6])
+        .expect("the program reports that it waits");
     let exe = format!("/proc/{}/exe", waits.id());
     let seen = fs::read_link(&exe).unwrap();
     assert!(seen.starts_with(fake.store()), "it does not run from a snapshot: {}", seen.display());

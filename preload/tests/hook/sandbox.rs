@@ -2,19 +2,19 @@
 
 use steady_preload::card::Outcome;
 
-use crate::fake::{Fake, said, there_is};
+use crate::fake::{Fake, is_installed, output_text};
 
 /// Starts the program with this system call forbidden. Returns its output.
 fn without(fake: &Fake, number: u32) -> String {
     let number = number.to_string();
     let mut command = fake.command("python3");
     command.args(["-c", include_str!("../../../tests/steady/without_call.py"), &number, &number]);
-    said(command.args(["/bin/bash", "-c", "tool a b"]).output().expect("it starts"))
+    output_text(command.args(["/bin/bash", "-c", "tool a b"]).output().expect("the program starts"))
 }
 
 #[test]
 fn forbidden_system_calls() {
-    if !there_is("forbidden_system_calls", "python3") {
+    if !is_installed("forbidden_system_calls", "python3") {
         return;
     }
     let fake = Fake::new();

@@ -57,8 +57,8 @@ fn the_number_of_arguments_is_limited() {
     let fake = Fake::new();
     script(&fake, "plain", None);
     for (number, word) in [(254, "warm"), (255, "warm"), (256, "cold"), (3000, "cold")] {
-        let said = fake.sh(&format!("plain $(seq {number})"));
-        assert!(said.starts_with(word) && said.ends_with(&format!(" {number}\n")), "{number}: {said}");
+        let printed = fake.sh(&format!("plain $(seq {number})"));
+        assert!(printed.starts_with(word) && printed.ends_with(&format!(" {number}\n")), "{number}: {printed}");
     }
     assert_eq!(fake.count(Outcome::OtherWay), 2);
 }

@@ -5,7 +5,7 @@ use std::fs;
 use steady_preload::card::Outcome;
 
 use crate::calls::CALLS;
-use crate::fake::{COLD, Fake, copy_program, said};
+use crate::fake::{COLD, Fake, copy_program, output_text};
 
 /// Starts `tool` with this PATH, with and without the hook. Returns both outputs.
 fn found(fake: &Fake, way: &str, path: Option<&str>) -> [String; 2] {
@@ -19,7 +19,7 @@ fn found(fake: &Fake, way: &str, path: Option<&str>) -> [String; 2] {
         if !hook {
             command.env_remove("LD_PRELOAD");
         }
-        said(command.output().expect("it starts"))
+        output_text(command.output().expect("the program starts"))
     })
 }
 

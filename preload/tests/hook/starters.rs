@@ -5,13 +5,13 @@ use std::process::Command;
 
 use steady_preload::card::{FIRST_PROGRAM, Outcome};
 
-use crate::fake::{Fake, there_is};
+use crate::fake::{Fake, is_installed};
 
 /// Checks that this command starts the snapshot that many times.
 fn starts_warm(times: u64, words: &[&str]) {
     let fake = Fake::new();
-    let said = fake.run(words);
-    assert_eq!(said, "warm a b\n".repeat(times as usize), "{words:?}");
+    let printed = fake.run(words);
+    assert_eq!(printed, "warm a b\n".repeat(times as usize), "{words:?}");
     assert_eq!(fake.count(Outcome::Warm), times, "{words:?}");
     assert_eq!(fake.counter(FIRST_PROGRAM), times, "{words:?}");
     assert_eq!(fake.counter(FIRST_PROGRAM + 1), 0, "{words:?}");
@@ -30,7 +30,7 @@ fn shells() {
 #[test]
 fn busybox() {
     let shared = |path: &str| fs::read(path).is_ok_and(|bytes| bytes.windows(10).any(|part| part == b"ld-linux-x"));
-    if !there_is("busybox", "busybox") {
+    if !is_installed("busybox", "busybox") {
     } else if shared("/bin/busybox") {
         starts_warm(2, &["busybox", "sh", "-c", "tool a b; tool a b"]);
     } else {
@@ -52,7 +52,7 @@ fn programs_that_start_one() {
 
 #[test]
 fn make() {
-    if there_is("make", "make") {
+    if is_installed("make", "make") {
         let fake = Fake::new();
         fs::write(fake.folder.join("Makefile"), "all:\n\t@tool a b\n\t@tool a 'b'\n").unwrap();
         assert_eq!(fake.run(&["make", "-s"]), "warm a b\nwarm a b\n");
@@ -62,7 +62,7 @@ fn make() {
 
 #[test]
 fn perl() {
-    if there_is("perl", "perl") {
+    if is_installed("perl", "perl") {
         starts_warm(1, &["perl", "-e", "exit system('tool', 'a', 'b')"]);
         starts_warm(1, &["perl", "-e", "system('tool a b')"]);
         starts_warm(1, &["perl", "-e", "print `tool a b`"]);
@@ -73,7 +73,7 @@ fn perl() {
 #[test]
 fn python() {
     let run = |extra: &str| format!("import subprocess\nsubprocess.run(['tool', 'a', 'b']{extra}, check=True)");
-    if there_is("python", "python3") {
+    if is_installed("python", "python3") {
         let python = python_itself();
         for extra in ["", ", close_fds=False", ", cwd='/'", ", start_new_session=True", ", preexec_fn=lambda: None"] {
             starts_warm(1, &[&python, "-c", &run(extra)]);
@@ -84,17 +84,17 @@ fn python() {
     }
 }
 
-/// The path of the interpreter itself, not of a wrapper.
+/// Returns the path of the interpreter itself, not of a wrapper.
 fn python_itself() -> String {
     let found = Command::new("python3").args(["-c", "import sys; print(sys.executable, end='')"]).output();
-    String::from_utf8(found.expect("it is there").stdout).expect("text")
+    String::from_utf8(found.expect("python3 starts").stdout).expect("the output is UTF-8")
 }
 
 #[test]
 fn many_concurrent_starts() {
     let fake = Fake::new();
-    let said = fake.sh("for turn in 1 2 3 4; do for one in $(seq 50); do tool a b & done; wait; done");
-    assert_eq!(said, "warm a b\n".repeat(200));
+    let printed = fake.sh("for turn in 1 2 3 4; do for one in $(seq 50); do tool a b & done; wait; done");
+    assert_eq!(printed, "warm a b\n".repeat(200));
     assert_eq!(fake.count(Outcome::Warm), 200);
 }
 
@@ -105,8 +105,8 @@ fn both_snapshots_are_used() {
     fs::remove_file(&second).unwrap();
     crate::fake::copy_program(&crate::fake::COLD, &second);
     fake.accept_images(&fake.tool);
-    let said = fake.sh("for one in $(seq 60); do tool; done");
+    let printed = fake.sh("for one in $(seq 60); do tool; done");
     // Each is selected 30 times on average. With fair coins, all 60 are equal once in 2^59 runs.
-    assert!(said.contains("warm\n") && said.contains("cold\n"), "{said}");
+    assert!(printed.contains("warm\n") && printed.contains("cold\n"), "{printed}");
     assert_eq!(fake.count(Outcome::Warm), 60);
 }

@@ -1,4 +1,5 @@
-// A library with an allocator that locks a mutex in every call, the first one in a constructor. A nested allocation would deadlock.
+// A library with an allocator that locks a mutex in every call. The first call is in a constructor. A nested allocation
+// would deadlock.
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>

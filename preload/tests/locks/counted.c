@@ -1,5 +1,5 @@
-// argv[1] threads each acquire a lock of type argv[2] argv[3] times, and hold it for argv[4] ns by their own clock. Prints the
-// nanoseconds that all threads together waited and held the lock, as they measured them around the calls.
+// argv[1] threads acquire a lock of type argv[2]. Each does so argv[3] times, and holds it for argv[4] ns by its own
+// clock. Prints the nanoseconds that all threads together waited for the lock and held it, measured around the calls.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>

@@ -25,9 +25,9 @@ const TYPES: [(&str, Kind); 11] = [
     ("semaphore", Kind::Semaphore),
 ];
 
-/// The lock types that can be used here: PTHREAD_PRIO_PROTECT needs the right to set a priority.
+/// Returns the lock types that can be used here: PTHREAD_PRIO_PROTECT needs the right to set a priority.
 fn types(test: &str) -> impl Iterator<Item = (&'static str, Kind)> {
-    let bare = Command::new(&*COUNTED).args(["1", "protecting", "1", "0"]).output().expect("it starts");
+    let bare = Command::new(&*COUNTED).args(["1", "protecting", "1", "0"]).output().expect("the program starts");
     if !bare.status.success() {
         eprintln!("skipped: {test}: protecting: threads may not have a real-time priority here ({})", bare.status);
     }
@@ -85,15 +85,15 @@ fn waits_match_those_the_program_measures() {
         let mut last = String::new();
         let matches = (0..5).any(|_| {
             let area = Area::new(1);
-            let said = numbers(&area.run(&COUNTED, &["3", way, "400", "100000"]));
+            let measured = numbers(&area.run(&COUNTED, &["3", way, "400", "100000"]));
             let place = area.place(0);
             let lock = place.totals(used(&place, kind)[0].0);
             let (count, contended) = (lock.acquisitions, lock.contended);
-            last = format!("{way}: waited {} of {}, {contended} of {count}", lock.wait, said[0]);
+            last = format!("{way}: waited {} of {}, {contended} of {count}", lock.wait, measured[0]);
             let threads: u64 = place.threads().iter().map(|thread| get(&thread.wait) + get(&thread.wait_events)).sum();
             assert_eq!(threads, lock.wait, "{way}");
             assert_eq!(lock.holds, if kind == Kind::Semaphore { 0 } else { contended }, "{way}");
-            contended > 0 && within(10, lock.wait, said[0])
+            contended > 0 && within(10, lock.wait, measured[0])
         });
         assert!(matches, "{last}");
     }

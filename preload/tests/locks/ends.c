@@ -1,5 +1,5 @@
-// A deadlock: two threads each acquire a lock and then wait for the other's; the main thread joins one of them.
-// `had`: a thread waits for a lock of the main thread, acquires it and keeps it, while the main thread waits for it in turn.
+// Without arguments, a deadlock: two threads each acquire a lock and wait for the other's; the main thread joins one.
+// `had`: a thread waits for a lock of the main thread, acquires and keeps it. Then the main thread waits for the lock.
 // `count FILE`: four threads acquire a lock in an endless loop and count the acquisitions in the file.
 #include <fcntl.h>
 #include <pthread.h>

@@ -13,12 +13,17 @@ use crate::watched::{Area, Queries, compiled, get};
 fn a_killed_deadlock_shows_which_thread_waits_for_which() {
     let program = compiled(include_str!("ends.c"));
     let area = Area::new(1);
-    let mut child = area.command(&program).stdout(Stdio::piped()).spawn().expect("it starts");
-    let mut said = [0];
-    child.stdout.as_mut().expect("it is piped").read_exact(&mut said).expect("it reports that its locks are held");
+    let mut child = area.command(&program).stdout(Stdio::piped()).spawn().expect("the program starts");
+    let mut byte = [0];
+    child
+        .stdout
+        .as_mut()
+        .expect("standard output is a pipe")
+        .read_exact(&mut byte)
+        .expect("the program reports that its locks are held");
     std::thread::sleep(Duration::from_millis(100));
-    child.kill().expect("it runs");
-    child.wait().expect("it ends");
+    child.kill().expect("the process can be killed");
+    child.wait().expect("the process can be waited for");
     let place = area.place(0);
     assert_eq!(get(&place.process.ended), 0);
     let locks = Queries::locks(&*place, Kind::Mutex);
@@ -46,17 +51,22 @@ fn a_killed_deadlock_shows_which_thread_waits_for_which() {
 fn a_contended_lock_that_is_still_held_shows_its_wait() {
     let program = compiled(include_str!("ends.c"));
     let area = Area::new(1);
-    let mut child = area.command(&program).arg("had").stdout(Stdio::piped()).spawn().expect("it starts");
-    let mut said = [0];
-    child.stdout.as_mut().expect("it is piped").read_exact(&mut said).expect("it reports that it holds the lock");
+    let mut child = area.command(&program).arg("had").stdout(Stdio::piped()).spawn().expect("the program starts");
+    let mut byte = [0];
+    child
+        .stdout
+        .as_mut()
+        .expect("standard output is a pipe")
+        .read_exact(&mut byte)
+        .expect("the program reports that it holds the lock");
     // The first thread waits for the lock in turn, 50 ms later.
     let waits = || get(&area.place(0).threads()[0].waits_since) > 0;
     assert!((0..6_000).any(|_| {
         std::thread::sleep(Duration::from_millis(10));
         waits()
     }));
-    child.kill().expect("it runs");
-    child.wait().expect("it ends");
+    child.kill().expect("the process can be killed");
+    child.wait().expect("the process can be waited for");
     let place = area.place(0);
     let (number, lock) = Queries::locks(&*place, Kind::Mutex)[0];
     let (thread, first) = (place.threads()[1], place.threads()[0]);
@@ -74,10 +84,10 @@ fn a_kill_loses_at_most_what_is_being_recorded() {
     for after in [3, 10, 30, 50, 100] {
         let area = Area::new(1);
         let counted = area.path().with_file_name("counted");
-        let mut child = area.command(&program).arg("count").arg(&counted).spawn().expect("it starts");
+        let mut child = area.command(&program).arg("count").arg(&counted).spawn().expect("the program starts");
         std::thread::sleep(Duration::from_millis(after));
-        child.kill().expect("it runs");
-        child.wait().expect("it ends");
+        child.kill().expect("the process can be killed");
+        child.wait().expect("the process can be waited for");
         let place = area.place(0);
         let Some(&(number, _)) = Queries::locks(&*place, Kind::Mutex).first() else { continue };
         let waiting = |thread: &&&steady_preload::area::Thread| get(&thread.waited_until) != 0;

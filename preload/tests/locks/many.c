@@ -1,5 +1,6 @@
-// argv[2] threads or mutexes, as argv[1] says. "threads": eight threads at a time, each of which acquires a mutex once. "locks": each
-// mutex is initialised, acquired twice and destroyed, at its own address, or all at the same one ("reused"). "kept": none is destroyed.
+// Uses argv[2] threads or mutexes. argv[1] selects the scenario. "threads": eight threads run concurrently, and each
+// acquires a mutex once. "locks": each mutex is initialised at its own address, acquired twice and destroyed. "reused":
+// the same, with all mutexes at one address. "kept": like "locks", but no mutex is destroyed.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

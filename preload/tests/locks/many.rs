@@ -41,7 +41,7 @@ fn a_million_locks() {
             assert_eq!(entries + get(&place.process.folded.locks), count, "{way}");
         }
         assert_eq!((get(&place.process.pairs_lost), place.process.sites_lost.load(Relaxed)), (0, 0), "{way}");
-        let bytes = std::fs::metadata(area.path()).expect("it is there").blocks() * 512;
+        let bytes = std::fs::metadata(area.path()).expect("the area exists").blocks() * 512;
         assert!(bytes <= 2 * PLACE_BYTES as u64, "{way}: {bytes}");
     }
 }

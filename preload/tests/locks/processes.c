@@ -1,4 +1,4 @@
-// argv[1] is the way in which processes are created or share locks. Each process acquires its own locks a known number of times.
+// argv[1] selects how processes are created or share locks. Each process acquires its locks a known number of times.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -29,6 +29,18 @@ static void *locks(void *nothing) {
 static void ended(pid_t child) {
     int status;
     if (waitpid(child, &status, 0) != child || status) abort();
+}
+
+// Whether a process sleeps, as in a system call that waits for a lock: its state in proc_pid_stat(5).
+static int sleeps(pid_t process) {
+    char path[64], name[64], state = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)process);
+    FILE *file = fopen(path, "r");
+    if (file) {
+        if (fscanf(file, "%*d (%63[^)]) %c", name, &state) != 2) state = 0;
+        fclose(file);
+    }
+    return state == 'S';
 }
 
 int main(int argc, char **argv) {
@@ -78,6 +90,7 @@ int main(int argc, char **argv) {
             for (int time = 0; time < 50; time++) pthread_mutex_lock(shared), pthread_mutex_unlock(shared);
             exit(0);
         }
+        while (!sleeps(child)) usleep(1000);
         usleep(50000);
         pthread_mutex_unlock(shared);
         ended(child);

@@ -23,9 +23,9 @@ const FORK: u32 = Origin::Fork as u32;
 #[test]
 fn forked_processes_are_counted_separately() {
     let area = Area::new(8);
-    let said = area.run(&PROCESSES, &["fork"]);
-    if said.contains("chroot") {
-        eprintln!("skipped: forked_processes_are_counted_separately: after chroot: {said}");
+    let printed = area.run(&PROCESSES, &["fork"]);
+    if printed.contains("chroot") {
+        eprintln!("skipped: forked_processes_are_counted_separately: after chroot: {printed}");
     }
     let all: Vec<_> = (0..5).map(|number| did(&area.place(number))).collect();
     assert_eq!(all[0], (EXEC, 1010, 2, true));
@@ -62,7 +62,7 @@ fn a_process_shared_lock_is_counted_in_each_process() {
     let place = area.place(1);
     let lock = place.totals(Queries::locks(&*place, Kind::Mutex)[0].0);
     assert_eq!(lock.contended, 1);
-    assert!((20_000_000..10_000_000_000).contains(&lock.wait), "{}", lock.wait);
+    assert!((50_000_000..10_000_000_000).contains(&lock.wait), "{}", lock.wait);
 }
 
 #[test]

@@ -273,7 +273,7 @@ static void *before_semaphore(void *name) {
     return NULL;
 }
 
-// pthread_mutex_lock(3) is no cancellation point.
+// pthread_mutex_lock(3) is not a cancellation point.
 static void *in_lock(void *name) {
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);

@@ -5,12 +5,12 @@ use std::process::{Command, Stdio};
 
 use steady_preload::area::{Kind, VARIABLE};
 
-use crate::watched::{Area, Queries, compiled, compiled_by, get, there_is};
+use crate::watched::{Area, Queries, compiled, compiled_by, get, is_installed};
 
-/// The output of a command on both streams, and its exit status.
+/// Returns the output of a command on both streams, and its exit status.
 fn whole(command: &mut Command) -> String {
-    let output = command.stdin(Stdio::null()).output().expect("it starts");
-    let text = String::from_utf8([output.stdout, output.stderr].concat()).expect("text");
+    let output = command.stdin(Stdio::null()).output().expect("the program starts");
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).expect("the output is UTF-8");
     format!("{text}{}", output.status)
 }
 
@@ -88,8 +88,8 @@ fn an_allocator_may_take_locks() {
         return puts(\"ok\") < 0; }";
     let program = compiled_by("cc", source, &["-fno-builtin", allocator.to_str().unwrap()]);
     let area = Area::new(3);
-    let said = whole(area.command("timeout").arg("20").arg(&program));
-    assert_eq!(said, "ok\nexit status: 0");
+    let printed = whole(area.command("timeout").arg("20").arg(&program));
+    assert_eq!(printed, "ok\nexit status: 0");
     assert!((0..3).any(|number| area.place(number).acquisitions() >= 1_001));
 }
 
@@ -122,16 +122,16 @@ fn the_area_is_excluded_from_core_dumps() {
     assert!(of_area >= 2, "the head and a place: {maps}");
     let mut rest = maps.as_str();
     for _ in 0..of_area {
-        rest = &rest[rest.find(&path).expect("it is there")..];
+        rest = &rest[rest.find(&path).expect("the mapping is listed")..];
         rest = &rest[rest.find("VmFlags:").expect("the kernel reports flags")..];
-        let flags = rest.lines().next().expect("a line");
+        let flags = rest.lines().next().expect("the flags are on a line");
         assert!(flags.split_whitespace().any(|flag| flag == "dd"), "{flags}");
     }
 }
 
 #[test]
 fn cxx_locks_are_counted() {
-    if !there_is("cxx_locks_are_counted", "g++") {
+    if !is_installed("cxx_locks_are_counted", "g++") {
         return;
     }
     let program = compiled_by("g++", include_str!("made.cc"), &[]);

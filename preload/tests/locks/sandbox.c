@@ -1,5 +1,5 @@
-// Allows no system calls but those that threads need, by the function argv[1], and then acquires locks at call sites and in threads that
-// were not seen before. Any other system call kills it.
+// Restricts its system calls to those that threads need, with the function argv[1]. Any other system call kills it.
+// Then it acquires locks at new call sites and in new threads.
 #define _GNU_SOURCE
 #include <linux/audit.h>
 #include <linux/filter.h>

@@ -1,5 +1,6 @@
-// Two threads acquire a lock of type argv[1] alternately, argv[2] times, so that the second always waits while the first holds it for 2
-// ms, and then holds it for 3 ms. Prints how long the second waited and held it, by its own clock, and how long the first held it.
+// Two threads acquire a lock of type argv[1] alternately, argv[2] times. The first thread releases it 2 ms after the
+// second has arrived, so the second always waits, also on a busy machine. The second then holds it for 3 ms. Prints how
+// long the second thread waited for the lock and held it, by its own clock, and how long the first held it.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <semaphore.h>
@@ -18,6 +19,8 @@ static sem_t begin, end;
 static const char *kind;
 static long times, first, waited, held;
 static int open_;
+// How often the second thread has arrived at the lock.
+static atomic_long arrived;
 
 static long now(void) {
     struct timespec time;
@@ -44,6 +47,7 @@ static void *second(void *nothing) {
     for (long number = 0; number < times; number++) {
         sem_wait(&begin);
         long before = now();
+        arrived = number + 1;
         acquire();
         long after = now();
         usleep(3000);
@@ -58,6 +62,7 @@ static void *waits(void *nothing) {
     pthread_mutex_lock(&gate);
     for (long number = 0; number < times; number++) {
         long before = now();
+        arrived = number + 1;
         while (!open_) pthread_cond_wait(&opens, &gate);
         waited += now() - before;
         open_ = 0;
@@ -76,6 +81,8 @@ int main(int argc, char **argv) {
     pthread_create(&thread, NULL, strcmp(kind, "condition") ? second : waits, NULL);
     for (long number = 0; number < times; number++) {
         if (!strcmp(kind, "condition")) {
+            // The gate is free when the thread waits for the condition.
+            while (arrived <= number) usleep(100);
             usleep(3000);
             pthread_mutex_lock(&gate);
             open_ = 1;
@@ -86,6 +93,7 @@ int main(int argc, char **argv) {
             else acquire();
             long after = now();
             sem_post(&begin);
+            while (arrived <= number) usleep(100);
             usleep(2000);
             first += now() - after;
             release();

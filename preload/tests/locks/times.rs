@@ -16,33 +16,34 @@ fn waits_and_holds_match_those_the_program_measures() {
         ("read", Kind::Rwlock),
         ("spin", Kind::Spinlock),
     ] {
-        // On a busy machine a thread may come too late to wait, or be preempted between its clock and the call, so retry.
+        // On a busy machine a thread may come too late to wait, or be preempted between its clock and the call, so
+        // retry.
         let attempt = || {
             let area = Area::new(1);
-            let said = numbers(&area.run(&program, &[way, &TIMES.to_string()]));
-            (said, area.place(0))
+            let measured = numbers(&area.run(&program, &[way, &TIMES.to_string()]));
+            (measured, area.place(0))
         };
-        let is_complete = |(said, place): &(Vec<u64>, Bytes<Place>)| {
+        let is_complete = |(measured, place): &(Vec<u64>, Bytes<Place>)| {
             let used = Queries::locks(&**place, kind);
             let all = used.iter().map(|(number, _)| place.totals(*number));
-            let lock = { all }.find(|lock| lock.acquisitions > 0).expect("it was used");
-            lock.contended == TIMES && within(10, lock.wait, said[0]) && within(10, lock.hold, said[1])
+            let lock = { all }.find(|lock| lock.acquisitions > 0).expect("a lock was used");
+            lock.contended == TIMES && within(10, lock.wait, measured[0]) && within(10, lock.hold, measured[1])
         };
-        let (said, place) = (0..20).map(|_| attempt()).find(is_complete).unwrap_or_else(attempt);
+        let (measured, place) = (0..20).map(|_| attempt()).find(is_complete).unwrap_or_else(attempt);
         let used = Queries::locks(&*place, kind);
         let (number, lock) =
-            *used.iter().find(|(number, _)| place.totals(*number).acquisitions > 0).expect("it was used");
+            *used.iter().find(|(number, _)| place.totals(*number).acquisitions > 0).expect("a lock was used");
         let totals = place.totals(number);
         let expected = if way == "recursive" { 4 * TIMES } else { 2 * TIMES };
         assert_eq!((totals.acquisitions, totals.contended), (expected, TIMES), "{way}");
         let [wait, hold] = [totals.wait, totals.hold];
-        assert!(within(10, wait, said[0]), "{way}: waited {wait} of {}", said[0]);
-        assert!(within(10, hold, said[1]), "{way}: held {hold} of {}", said[1]);
+        assert!(within(10, wait, measured[0]), "{way}: waited {wait} of {}", measured[0]);
+        assert!(within(10, hold, measured[1]), "{way}: held {hold} of {}", measured[1]);
         assert_eq!(totals.holds, TIMES, "{way}");
         // The first acquisition is sampled, and those that `is_sampled` selects.
         assert!((1..5).contains(&get(&lock.holds_sampled)), "{way}");
         let mean = get(&lock.hold_sampled) / get(&lock.holds_sampled);
-        assert!((2_000_000..said[2]).contains(&mean), "{way}: {mean}");
+        assert!((2_000_000..measured[2]).contains(&mean), "{way}: {mean}");
         assert_eq!(totals.waits.iter().sum::<u64>(), TIMES, "{way}");
         assert!(totals.waits[bucket_of(1_000_000)..].iter().sum::<u64>() > TIMES / 2, "{way}");
         assert_eq!(place.threads_of(number), 2, "{way}");
@@ -55,25 +56,25 @@ fn waits_for_conditions_semaphores_and_joins_are_measured() {
     // On a busy machine a thread may come so late that the event has already happened, so retry.
     let attempt = || {
         let area = Area::new(1);
-        let said = numbers(&area.run(&program, &["condition", &TIMES.to_string()]));
-        (said, area.place(0))
+        let measured = numbers(&area.run(&program, &["condition", &TIMES.to_string()]));
+        (measured, area.place(0))
     };
     let is_complete = |(_, place): &(Vec<u64>, Bytes<Place>)| {
         let conditions = Queries::locks(&**place, Kind::Condition);
         conditions.iter().any(|(number, _)| place.totals(*number).acquisitions >= TIMES)
     };
-    let (said, place) = (0..5).map(|_| attempt()).find(is_complete).unwrap_or_else(attempt);
+    let (measured, place) = (0..5).map(|_| attempt()).find(is_complete).unwrap_or_else(attempt);
     let conditions = Queries::locks(&*place, Kind::Condition);
     let condition = place.totals(conditions[0].0);
     assert_eq!((conditions.len(), condition.contended), (1, condition.acquisitions));
     assert!(condition.acquisitions >= TIMES);
-    assert!(within(10, condition.wait, said[0]), "{} of {}", condition.wait, said[0]);
+    assert!(within(10, condition.wait, measured[0]), "{} of {}", condition.wait, measured[0]);
     let gate = place.totals(Queries::locks(&*place, Kind::Mutex)[0].0);
     assert_eq!(gate.acquisitions, TIMES + 1);
     // No thread held the mutex while it waited for the condition.
     assert!(gate.hold_most < condition.wait / 10);
     let threads = place.threads();
     assert!(get(&threads[1].wait_events) >= condition.wait);
-    assert!(get(&threads[0].wait_joins) > 0 && get(&threads[0].wait_joins) <= said[3]);
+    assert!(get(&threads[0].wait_joins) > 0 && get(&threads[0].wait_joins) <= measured[3]);
     assert!(threads.iter().all(|thread| get(&thread.waits_since) == 0));
 }

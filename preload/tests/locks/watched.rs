@@ -13,18 +13,18 @@ use steady_preload::area::{
     Account, BUCKETS, HEAD_BYTES, Kind, Lock, MAGIC, PLACE_BYTES, Place, Spread, TOMBSTONE, Thread, VARIABLE,
 };
 
-/// A new directory.
+/// Creates a new directory for one test and returns its path.
 fn scratch() -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Relaxed);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("locks-{}-{number}", std::process::id()));
-    fs::create_dir_all(&folder).expect("the build has a folder");
-    fs::canonicalize(folder).expect("it is there")
+    fs::create_dir_all(&folder).expect("the build directory is writable");
+    fs::canonicalize(folder).expect("the directory exists")
 }
 
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
     let library = scratch().join("watcher.so");
-    fs::write(&library, WATCHER).expect("it can be written");
+    fs::write(&library, WATCHER).expect("the file can be written");
     library
 });
 
@@ -32,10 +32,10 @@ static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
 pub(crate) fn compiled_by(compiler: &str, source: &str, options: &[&str]) -> PathBuf {
     let folder = scratch();
     let (text, program) = (folder.join(if compiler == "cc" { "made.c" } else { "made.cc" }), folder.join("made"));
-    fs::write(&text, source).expect("it can be written");
+    fs::write(&text, source).expect("the file can be written");
     let mut command = Command::new(compiler);
     command.args(["-O1", "-g", "-pthread", "-o"]).arg(&program).arg(&text).args(options);
-    assert!(command.status().expect("there is a compiler").success(), "it does not compile");
+    assert!(command.status().expect("the compiler starts").success(), "the program does not compile");
     program
 }
 
@@ -58,10 +58,10 @@ impl Drop for Area {
 impl Area {
     pub(crate) fn new(places: u32) -> Self {
         let area = Area { folder: scratch() };
-        let mut file = File::create(area.path()).expect("it can be made");
-        file.write_all(&MAGIC.to_ne_bytes()).expect("it can be written");
-        file.write_all(&places.to_ne_bytes()).expect("it can be written");
-        file.set_len((HEAD_BYTES + places as usize * PLACE_BYTES) as u64).expect("it may be so long");
+        let mut file = File::create(area.path()).expect("the file can be created");
+        file.write_all(&MAGIC.to_ne_bytes()).expect("the file can be written");
+        file.write_all(&places.to_ne_bytes()).expect("the file can be written");
+        file.set_len((HEAD_BYTES + places as usize * PLACE_BYTES) as u64).expect("the file can be extended");
         area
     }
 
@@ -69,7 +69,7 @@ impl Area {
         self.folder.join("area")
     }
 
-    /// A command that runs a program with the watcher.
+    /// Returns a command that runs a program with the watcher.
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command.env("LD_PRELOAD", &*LIBRARY).env(VARIABLE, self.path()).stdin(Stdio::null());
@@ -78,23 +78,23 @@ impl Area {
 
     /// Runs a program with the watcher and these arguments. Returns its output; it must succeed.
     pub(crate) fn run(&self, program: &Path, words: &[&str]) -> String {
-        said(self.command(program).args(words).output().expect("it starts"))
+        output_text(self.command(program).args(words).output().expect("the program starts"))
     }
 
-    /// The place with this number.
+    /// Returns the place with this number.
     pub(crate) fn place(&self, number: usize) -> Bytes<Place> {
         Bytes::read(&self.path(), HEAD_BYTES + number * PLACE_BYTES)
     }
 }
 
-/// The output of a command on both streams; it must have succeeded.
-pub(crate) fn said(output: Output) -> String {
-    let text = String::from_utf8([output.stdout, output.stderr].concat()).expect("text");
+/// Returns the output of a command on both streams; it must have succeeded.
+pub(crate) fn output_text(output: Output) -> String {
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).expect("the output is UTF-8");
     assert!(output.status.success(), "{}: {text}", output.status);
     text
 }
 
-/// A cache line.
+/// A cache line, which gives copied structures their alignment.
 #[repr(align(64))]
 struct Line {
     _words: [u64; 8],
@@ -110,8 +110,11 @@ impl<T> Bytes<T> {
     fn read(path: &Path, from: usize) -> Self {
         use std::os::unix::fs::FileExt;
         let mut bytes = vec![0; size_of::<T>()];
-        File::open(path).expect("it is there").read_exact_at(&mut bytes, from as u64).expect("it is so long");
-        let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().expect("eight"));
+        File::open(path)
+            .expect("the area exists")
+            .read_exact_at(&mut bytes, from as u64)
+            .expect("the file is long enough");
+        let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().expect("the slice has 8 bytes"));
         let line = |bytes: &[u8]| std::array::from_fn(|at| bytes.get(8 * at..8 * at + 8).map_or(0, word));
         Bytes {
             lines: bytes.chunks(64).map(|bytes| Line { _words: line(bytes) }).collect(),
@@ -124,8 +127,8 @@ impl<T> Deref for Bytes<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the lines are at least as large as T and aligned to 64 bytes, as T is at most. T consists of integers, which are valid
-        // for any bytes.
+        // SAFETY: the lines are at least as large as T and aligned to 64 bytes, as T is at most. T consists of
+        // integers, which are valid for any bytes.
         unsafe { &*self.lines.as_ptr().cast() }
     }
 }
@@ -151,15 +154,15 @@ impl Totals {
 
 /// Queries on a place.
 pub(crate) trait Queries {
-    /// The locks of a kind that have an entry, with its number.
+    /// Returns the locks of a kind that have an entry, with its number.
     fn locks(&self, kind: Kind) -> Vec<(usize, &Lock)>;
-    /// The threads that have an entry.
+    /// Returns the threads that have an entry.
     fn threads(&self) -> Vec<&Thread>;
-    /// The counts of the lock with this number.
+    /// Returns the counts of the lock with this number.
     fn totals(&self, lock: usize) -> Totals;
-    /// How many threads have a pair with a lock.
+    /// Returns how many threads have a pair with a lock.
     fn threads_of(&self, lock: usize) -> usize;
-    /// The acquisitions of all locks, including those without an entry.
+    /// Returns the acquisitions of all locks, including those without an entry.
     fn acquisitions(&self) -> u64;
 }
 
@@ -219,18 +222,18 @@ pub(crate) fn get(number: &AtomicU64) -> u64 {
     number.load(Relaxed)
 }
 
-/// The numbers in the output of a program.
-pub(crate) fn numbers(said: &str) -> Vec<u64> {
-    said.split_whitespace().map(|word| word.parse().unwrap_or_else(|_| panic!("{said}"))).collect()
+/// Returns the numbers in the output of a program.
+pub(crate) fn numbers(printed: &str) -> Vec<u64> {
+    printed.split_whitespace().map(|word| word.parse().unwrap_or_else(|_| panic!("{printed}"))).collect()
 }
 
-/// Whether two numbers differ by at most this percentage of the second one.
+/// Returns whether two numbers differ by at most this percentage of the second one.
 pub(crate) fn within(percent: u64, one: u64, other: u64) -> bool {
     one.abs_diff(other) * 100 <= other * percent
 }
 
 /// Returns whether a program is installed; reports the test as skipped otherwise.
-pub(crate) fn there_is(test: &str, program: &str) -> bool {
+pub(crate) fn is_installed(test: &str, program: &str) -> bool {
     let there = Command::new("sh").args(["-c", "command -v \"$1\"", "sh", program]).output().expect("sh starts");
     if !there.status.success() {
         eprintln!("skipped: {test}: {program} is not installed");

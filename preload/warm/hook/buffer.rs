@@ -11,10 +11,10 @@ pub(crate) struct Text<const LONGEST: usize> {
 
 /// A path. Longer paths are left to the real functions.
 pub(crate) type PathBuffer = Text<1024>;
-/// The line behind `#!`, which the kernel truncates to this length.
+/// The line after `#!`, which the kernel truncates to this length.
 pub(crate) type ShortText = Text<257>;
 
-/// The path of the link in `/proc` to a descriptor's file.
+/// Returns the path of the link in `/proc` to a descriptor's file.
 pub(crate) fn descriptor_link(descriptor: i32) -> Text<32> {
     let mut link = Text::empty();
     link.push(b"/proc/self/fd/").push(NumberText::new(descriptor as u32).bytes());
@@ -56,7 +56,8 @@ impl<const LONGEST: usize> Text<LONGEST> {
         self
     }
 
-    /// Fills the buffer with a function that returns the number of bytes it wrote. Returns whether the result was not truncated.
+    /// Fills the buffer with a function that returns the number of bytes it wrote. Returns whether the result was not
+    /// truncated.
     pub(crate) fn fill<E>(&mut self, write: impl FnOnce(&mut [u8]) -> Result<usize, E>) -> bool {
         self.clear();
         match write(&mut self.bytes) {
@@ -71,7 +72,7 @@ impl<const LONGEST: usize> Text<LONGEST> {
         self.bytes.get(..self.length).unwrap_or(&[])
     }
 
-    /// The string; none if it did not fit.
+    /// Returns the string; none if it did not fit.
     pub(crate) fn path(&self) -> Option<&CStr> {
         if self.overflowed {
             return None;

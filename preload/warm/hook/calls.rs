@@ -1,11 +1,11 @@
-//! System calls without the C library: they leave errno alone and are no cancellation points.
+//! System calls without the C library: they do not change errno and are not cancellation points.
 
 use core::arch::asm;
 use core::ffi::{CStr, c_char, c_int, c_void};
 
 use super::identity::{Identity, Time};
 
-/// An errno.
+/// The errno of a failed system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Error(pub(crate) i32);
 
@@ -68,7 +68,7 @@ unsafe fn call(number: usize, arguments: [usize; 6]) -> Result<usize, Error> {
     if (-4095..0).contains(&result) { Err(Error(-result as i32)) } else { Ok(result as usize) }
 }
 
-/// `struct statx_timestamp`.
+/// The layout of `struct statx_timestamp` of statx(2).
 #[repr(C)]
 #[derive(Default)]
 struct Timestamp {
@@ -113,7 +113,7 @@ impl Statx {
     /// `STATX_BASIC_STATS`, `STATX_MNT_ID`, and `STATX_MNT_ID_UNIQUE`, which kernels before 6.8 ignore.
     const MASK: usize = 0x7ff | 0x1000 | 0x4000;
 
-    /// The device number, as makedev(3) composes it.
+    /// Returns the device number, as makedev(3) composes it.
     fn device(&self) -> u64 {
         let [major, minor] = self.device.map(u64::from);
         (major & 0xffff_f000) << 32 | (major & 0xfff) << 8 | (minor & 0xffff_ff00) << 12 | minor & 0xff
@@ -168,24 +168,25 @@ pub(crate) fn stat(path: &CStr) -> Result<Stat, Error> {
     stat_at(AT_FDCWD, path, 0)
 }
 
-/// Checks that the file may be executed, as [`check_access`] does, and that it is not open for writing (ETXTBSY), as far as the kernel
-/// reports that.
+/// Checks that the file may be executed, as [`check_access`] does, and that it is not open for writing (ETXTBSY), as
+/// far as the kernel reports that.
 ///
-/// Since Linux 6.8, execve(2) opens the file before it reads the arguments. With invalid pointers to arguments it fails with EFAULT
-/// only if the file could be opened. Earlier kernels always fail with EFAULT. `AT_EXECVE_CHECK` of Linux 6.14 is no alternative: while
-/// it runs, pthread_create(3) fails in other threads of the process.
+/// Since Linux 6.8, execve(2) opens the file before it reads the arguments. With invalid pointers to arguments it fails
+/// with EFAULT only if the file could be opened. Earlier kernels always fail with EFAULT. `AT_EXECVE_CHECK` of Linux
+/// 6.14 cannot be used: while it runs, pthread_create(3) fails in other threads of the process.
 pub(crate) fn check_executable(directory: c_int, path: &CStr, flags: c_int) -> Result<(), Error> {
     const NOWHERE: usize = !7;
     let arguments = [directory as usize, path.as_ptr() as usize, NOWHERE, 0, flags as usize, 0];
-    // SAFETY: the path is NUL-terminated. Nothing is executed, because the argument vector is not at a user-space address.
+    // SAFETY: the path is NUL-terminated. Nothing is executed, because the argument vector is not at a user-space
+    // address.
     match unsafe { call(EXECVEAT, arguments) } {
         Err(ETXTBSY) => Err(ETXTBSY),
         _ => check_access(directory, path, flags),
     }
 }
 
-/// Atomically adds 1 to, or subtracts 1 from, a number in memory shared with other processes. The kernel does it (`FUTEX_WAKE_OP` of
-/// futex(2)), so that a truncated file causes an error instead of SIGBUS.
+/// Atomically adds 1 to, or subtracts 1 from, a number in memory shared with other processes. The kernel does it
+/// (`FUTEX_WAKE_OP` of futex(2)), so that a truncated file causes an error instead of SIGBUS.
 ///
 /// # Safety
 ///
@@ -201,8 +202,8 @@ pub(crate) unsafe fn add(number: *const u32, subtract: bool) -> Result<(), Error
 
 /// Checks that the file may be executed by the effective user and group, and that its mount allows it.
 ///
-/// faccessat2(2) is missing before Linux 5.8 and forbidden in some sandboxes. For paths, faccessat(2) is asked then, about the real
-/// ids; snapshots are only executed if those are the same.
+/// faccessat2(2) is missing before Linux 5.8 and forbidden in some sandboxes. In these cases faccessat(2) is used for
+/// paths. It checks the real ids, but snapshots are only executed if real and effective ids are equal.
 pub(crate) fn check_access(directory: c_int, path: &CStr, flags: c_int) -> Result<(), Error> {
     const X_OK: usize = 1;
     let [directory, address] = [directory as usize, path.as_ptr() as usize];
@@ -233,7 +234,7 @@ pub(crate) fn close(number: c_int) {
 
 impl Descriptor {
     fn open(directory: c_int, path: &CStr, flags: c_int) -> Result<Self, Error> {
-        // O_NONBLOCK prevents blocking if a FIFO has taken the place of the file.
+        // O_NONBLOCK prevents blocking if a FIFO has replaced the file.
         let flags = (flags | O_CLOEXEC | O_NONBLOCK) as usize;
         // SAFETY: the path is NUL-terminated.
         unsafe { call(OPENAT, [directory as usize, path.as_ptr() as usize, flags, 0, 0, 0]) }.map(Descriptor)
@@ -275,7 +276,7 @@ impl Descriptor {
     }
 }
 
-/// Maps zeroed memory.
+/// Maps private memory, whose bytes are zero.
 pub(crate) fn map_memory(bytes: usize) -> Result<*mut c_void, Error> {
     const READ_AND_WRITE: usize = 3;
     const PRIVATE_AND_ANONYMOUS: usize = 0x22;
@@ -284,8 +285,8 @@ pub(crate) fn map_memory(bytes: usize) -> Result<*mut c_void, Error> {
     Ok(core::ptr::with_exposed_provenance_mut(address))
 }
 
-/// Returns whether the page at this address can be read. rt_sigprocmask(2) reads the signal set there before it rejects the invalid
-/// operation.
+/// Returns whether the page at this address can be read. rt_sigprocmask(2) reads the signal set there before it rejects
+/// the invalid operation.
 pub(crate) fn can_read(page: usize) -> bool {
     const NO_SUCH_CHANGE: usize = usize::MAX;
     const SET_BYTES: usize = 8;
@@ -339,12 +340,12 @@ pub(crate) fn getpid() -> u32 {
     unsafe { call(GETPID, [0; 6]) }.map_or(0, |pid| pid as u32)
 }
 
-/// The real, effective and saved user id.
+/// Returns the real, effective and saved user id.
 pub(crate) fn users() -> Result<[u32; 3], Error> {
     get_ids(GETRESUID)
 }
 
-/// The real, effective and saved group id.
+/// Returns the real, effective and saved group id.
 pub(crate) fn groups() -> Result<[u32; 3], Error> {
     get_ids(GETRESGID)
 }
@@ -357,7 +358,7 @@ fn get_ids(number: usize) -> Result<[u32; 3], Error> {
     Ok([one, two, three])
 }
 
-/// The soft limit of a resource (RLIMIT_...).
+/// Returns the soft limit of a resource (RLIMIT_...).
 pub(crate) fn soft_limit(resource: usize) -> Result<u64, Error> {
     let mut limits = [0_u64; 2];
     // SAFETY: `limits` has the size of a `struct rlimit64`; no new limit is passed.
@@ -370,7 +371,7 @@ pub(crate) fn personality() -> Result<usize, Error> {
     unsafe { call(PERSONALITY, [0xffff_ffff, 0, 0, 0, 0, 0]) }
 }
 
-/// A random number; 0 if the kernel's generator is not initialised.
+/// Returns a random number; 0 if the kernel's generator is not initialised.
 pub(crate) fn random() -> u32 {
     const GRND_NONBLOCK: usize = 1;
     let mut number = 0_u32;

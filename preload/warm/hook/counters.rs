@@ -9,8 +9,8 @@ use super::store::Store;
 
 const BYTES: usize = COUNTERS * 8;
 
-/// The file `counts`, mapped at the first increment; null before. A child of fork(2) or vfork(2) uses its parent's mapping. While a
-/// snapshot is captured nothing is counted, so no snapshot contains this mapping.
+/// The file `counts`, mapped at the first increment; null before. A child of fork(2) or vfork(2) uses its parent's
+/// mapping. While a snapshot is captured nothing is counted, so no snapshot contains this mapping.
 static MAPPED: AtomicPtr<u64> = AtomicPtr::new(ptr::null_mut());
 
 /// Counts a launch with this outcome. Does nothing if the counters cannot be mapped.
@@ -18,15 +18,15 @@ pub(crate) fn count(store: &mut Store<'_>, outcome: Outcome) {
     change(store, outcome as usize, false);
 }
 
-/// Increments the counter at this index; 0 is none.
+/// Increments the counter at this index. Index 0 stands for no counter.
 pub(crate) fn increment(store: &mut Store<'_>, index: u32) {
     if index != 0 {
         change(store, index as usize, false);
     }
 }
 
-/// Moves a launch that was counted too early from one outcome and program counter to others; program counter 0 is none.
-/// Does nothing if the counters are not mapped, because the launch was not counted then.
+/// Moves a launch that was counted too early from one outcome and program counter to others. Program counter 0 stands
+/// for no counter. Does nothing if the counters are not mapped, because then the launch was not counted.
 pub(crate) fn correct(counted: LaunchCounters, actual: LaunchCounters) {
     let counters = MAPPED.load(Ordering::Acquire);
     if counters.is_null() {

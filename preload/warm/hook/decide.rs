@@ -18,7 +18,7 @@ use super::{counters, environment, process};
 pub(crate) struct Selected<'a> {
     /// The key of its program.
     pub(crate) key: Key,
-    /// Its number.
+    /// The number of the snapshot, from 0: the last directory in its path.
     pub(crate) copy: u32,
     /// The identity that its file must have.
     pub(crate) image: Identity,
@@ -28,12 +28,13 @@ pub(crate) struct Selected<'a> {
     pub(crate) slot: u32,
 }
 
-/// The index of the program's counter of normal launches; 0 for none.
+/// Returns the index of the program's counter of normal launches; 0 for none.
 pub(crate) fn normal_counter(slot: u32) -> u32 {
     if slot == 0 { 0 } else { slot + 1 }
 }
 
-/// Selects the snapshot that may be executed in place of the target. For a script it is the interpreter's, and `script` is set.
+/// Selects the snapshot that may be executed in place of the target. For a script it is the interpreter's, and `script`
+/// is set.
 #[inline(never)]
 pub(crate) fn decide<'a>(
     target: &Target<'a>,
@@ -58,8 +59,8 @@ pub(crate) fn decide<'a>(
     select_interpreter(script, target, store, memory, link)
 }
 
-/// Returns whether these bytes are the card of a script, which is then copied to `script`, rather than of a program with snapshots. Fails
-/// if they are no valid card of this file, or if the file was refused.
+/// Returns whether these bytes are the card of a script, which is then copied to `script`, rather than of a program
+/// with snapshots. Fails if they are not a valid card of this file, or if the file was refused.
 #[inline(never)]
 fn is_script(card_bytes: &[u8], identity: &Identity, script: Option<&mut Script>) -> Result<bool, Fallback> {
     let card = &Card::parse(card_bytes);
@@ -160,7 +161,7 @@ fn select<'a>(
     Ok(Selected { key, copy, image, name: target.name.unwrap_or(warm.name.to_bytes()), slot: warm.slot })
 }
 
-/// The outcome for a refused program. A refusal is valid while the files that it is based on are unchanged.
+/// Returns the outcome for a refused program. A refusal is valid while the files that it is based on are unchanged.
 #[inline(never)]
 fn refusal(dependencies: &Dependencies<'_>) -> Fallback {
     let holds = dependencies.iter().all(|file| is_unchanged(file.path, file.identity.as_ref()));

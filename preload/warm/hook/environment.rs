@@ -9,7 +9,7 @@ const AFFECTING_NAMES: [&[u8]; 3] = [b"GLIBC_TUNABLES=", b"LOCPATH=", b"GCONV_PA
 /// Prefixes of such variables.
 const AFFECTING_PREFIXES: [&[u8]; 2] = [b"LD_", b"MALLOC_"];
 
-/// The entries of an environment; none if it is null.
+/// Returns the entries of an environment; none if it is null.
 pub(crate) fn entries<'a>(environment: *const *const c_char) -> impl Iterator<Item = &'a CStr> {
     let mut position = environment;
     core::iter::from_fn(move || {
@@ -28,13 +28,13 @@ pub(crate) fn entries<'a>(environment: *const *const c_char) -> impl Iterator<It
     })
 }
 
-/// The value of the first variable with this name.
+/// Returns the value of the first variable with this name.
 pub(crate) fn value<'a>(environment: *const *const c_char, name: &[u8]) -> Option<&'a [u8]> {
     entries(environment).find_map(|entry| entry.to_bytes().strip_prefix(name)?.strip_prefix(b"="))
 }
 
-/// Returns whether the environment allows a snapshot: ld.so and the C library ignore everything in it but the hook, and the variables that
-/// the program read have the same values.
+/// Returns whether the environment allows a snapshot: ld.so and the C library ignore everything in it but the hook, and
+/// the variables that the program read have the same values.
 pub(crate) fn allows(environment: *const *const c_char, hook: &[u8], warm: &Warm<'_>) -> bool {
     entries(environment).all(|entry| is_harmless(entry.to_bytes(), hook))
         && warm
@@ -43,7 +43,7 @@ pub(crate) fn allows(environment: *const *const c_char, hook: &[u8], warm: &Warm
 }
 
 fn is_harmless(entry: &[u8], hook: &[u8]) -> bool {
-    // The first letter rules out most entries.
+    // The first letter excludes most entries without comparing names.
     if !matches!(entry.first(), Some(b'L' | b'G' | b'M')) {
         return true;
     }

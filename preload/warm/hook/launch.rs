@@ -1,4 +1,5 @@
-//! What is going to be executed. It is copied to the stack before that, because the scratch memory is released.
+//! The path and arguments of the next execve(2). They are copied to the stack, because the scratch memory is released
+//! before the call.
 
 use core::ffi::{CStr, c_char};
 use core::ptr;
@@ -17,7 +18,8 @@ const FEW: usize = 24;
 /// Size of the largest vector: the interpreter, its argument, the script, and the null pointer.
 const MANY: usize = MOST_ARGUMENTS + 4;
 
-/// The path to execute, and for a script the strings that replace the first argument. Zeroed memory is a valid, empty value.
+/// The path to execute, and for a script the strings that replace the first argument. Zeroed memory is a valid, empty
+/// value.
 #[derive(Clone)]
 pub(crate) struct Launch {
     bytes: [u8; LONGEST],
@@ -94,7 +96,7 @@ pub(crate) fn is_supported(arguments: Strings) -> bool {
     length(arguments) <= MOST_ARGUMENTS
 }
 
-/// The entries of a vector.
+/// Returns the entries of a vector.
 fn entries(vector: Strings) -> impl Iterator<Item = *const c_char> {
     let mut position = vector;
     core::iter::from_fn(move || {
@@ -110,12 +112,12 @@ fn entries(vector: Strings) -> impl Iterator<Item = *const c_char> {
     })
 }
 
-/// The number of entries, counted up to `MOST_ARGUMENTS + 1`.
+/// Returns the number of entries, counted up to `MOST_ARGUMENTS + 1`.
 fn length(vector: Strings) -> usize {
     entries(vector).take(MOST_ARGUMENTS + 1).count()
 }
 
-/// The first line of a script, without `#!`. Empty if the program is no script.
+/// The first line of a script, without `#!`. Empty if the program is not a script.
 pub(crate) struct Script {
     interpreter: ShortText,
     argument: ShortText,
@@ -127,8 +129,8 @@ impl Script {
         self.argument.clear();
     }
 
-    /// Copies the line from a card. Returns whether the hook supports it: the interpreter must have an absolute path, because a
-    /// relative one depends on the process.
+    /// Copies the line from a card. Returns whether the hook supports it: the interpreter must have an absolute path,
+    /// because a relative one depends on the process.
     pub(crate) fn set(&mut self, interpreter: &CStr, argument: Option<&CStr>) -> bool {
         let argument = argument.map_or(&[][..], CStr::to_bytes);
         let complete =
@@ -137,12 +139,12 @@ impl Script {
         complete && self.interpreter.bytes().starts_with(b"/")
     }
 
-    /// The path of the interpreter; none if the program is no script.
+    /// Returns the path of the interpreter; none if the program is not a script.
     pub(crate) fn interpreter(&self) -> Option<&CStr> {
         self.interpreter.path().filter(|path| !path.is_empty())
     }
 
-    /// The argument behind the interpreter's path.
+    /// Returns the argument after the interpreter's path.
     pub(crate) fn argument(&self) -> Option<&CStr> {
         self.argument.path().filter(|argument| !argument.is_empty())
     }

@@ -4,10 +4,11 @@
 //!       -> start: decide (file -> card -> all conditions -> which snapshot, or why none)
 //!       -> execute the snapshot with the same arguments and environment, or call the real function
 //!
-//! It runs where little is allowed: in the child of vfork(2), which shares its parent's memory; between fork(2) and execve(2) in a
-//! process with threads; on the smallest thread stacks. It takes no locks and uses less than 2.5 KiB of stack (larger buffers are
-//! mapped). It stores nothing in its own memory but addresses, which are the same for every thread that stores them. It reads memory of
-//! the caller only if the kernel could read it. In every doubtful case it calls the real function.
+//! It runs where little is allowed: in the child of vfork(2), which shares its parent's memory; between fork(2) and
+//! execve(2) in a process with threads; on the smallest thread stacks. It takes no locks and uses less than 2.5 KiB of
+//! stack (larger buffers are mapped). It stores nothing in its own memory but addresses, which are the same for every
+//! thread that stores them. It reads memory of the caller only if the kernel could read it. In every doubtful case it
+//! calls the real function.
 #![no_std]
 
 mod buffer;
@@ -39,8 +40,8 @@ mod target;
 
 use core::ffi::{c_char, c_int};
 
-/// Called by ld.so once the library is loaded. It does nothing, because most programs start no others, unless a snapshot of the program is
-/// being captured. Then everything that would be looked up later is looked up now.
+/// Called by ld.so once the library is loaded. It does nothing, because most programs start no others, unless a
+/// snapshot of the program is being captured. Then everything that would be looked up later is looked up now.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static CONSTRUCTOR: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = constructor;

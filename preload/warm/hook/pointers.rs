@@ -1,5 +1,5 @@
-//! Checks pointers of the caller. execve(2) fails with EFAULT for invalid pointers, and so must the program with the hook: before a page is
-//! read, the kernel is asked whether it is readable.
+//! Checks pointers of the caller. execve(2) fails with EFAULT for invalid pointers, and the hook must not change that.
+//! Before it reads a page, it finds out by a system call whether the page is readable.
 
 use core::ffi::{CStr, c_char};
 

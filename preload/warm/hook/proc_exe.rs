@@ -1,4 +1,5 @@
-//! The files behind `/proc/PID/exe`: for a process that runs from a snapshot, the program's file is shown in place of the snapshot.
+//! The files to which `/proc/PID/exe` refers: for a process that runs from a snapshot, the program's file is shown in
+//! place of the snapshot.
 
 use core::ffi::{CStr, c_char, c_int, c_ulong};
 
@@ -27,7 +28,7 @@ pub(crate) fn is_secure() -> bool {
 pub(crate) enum ProgramFile {
     /// The calling process's program.
     Own(&'static CStr),
-    /// Another process's program.
+    /// The program of another process.
     Other(Mapped),
 }
 
@@ -45,8 +46,8 @@ pub(crate) fn own_program_of_link(path: &CStr) -> Option<&'static CStr> {
     if is_own_process(process_in_link(path)?) { own_program() } else { None }
 }
 
-/// Returns the program's path if `path`, relative to `directory`, is the link `exe` in `/proc` of a process that runs from a
-/// snapshot of this store.
+/// Returns the program's path if `path`, relative to `directory`, is the link `exe` in `/proc` of a process that runs
+/// from a snapshot of this store.
 pub(crate) fn program_of_link(directory: c_int, path: &CStr) -> Option<ProgramFile> {
     if path == c"exe" && directory >= 0 {
         return program_in_directory(directory);
@@ -68,7 +69,7 @@ fn program_in_directory(directory: c_int) -> Option<ProgramFile> {
     program_of_link(AT_FDCWD, path.push(b"/exe").path()?)
 }
 
-/// The process directory in a path `/proc/.../exe`.
+/// Returns the process directory in a path `/proc/.../exe`.
 fn process_in_link(path: &CStr) -> Option<&[u8]> {
     path.to_bytes().strip_prefix(b"/proc/")?.strip_suffix(b"/exe")
 }
@@ -82,7 +83,7 @@ fn own_program() -> Option<&'static CStr> {
     runs_from_snapshot().then(executed_path)?
 }
 
-/// The program that another process runs from a snapshot, as the card names it.
+/// Returns the program that another process runs from a snapshot, as the card names it.
 #[inline(never)]
 fn program_of_other(path: &CStr) -> Option<Mapped> {
     let mut mapped = Mapped::new()?;
@@ -99,7 +100,7 @@ fn program_of_other(path: &CStr) -> Option<Mapped> {
     Some(mapped)
 }
 
-/// The key of the program whose snapshot has this path.
+/// Returns the key of the program whose snapshot has this path.
 fn key_of_snapshot(path: &[u8]) -> Option<&[u8]> {
     let hook = store::hook_path()?.to_bytes();
     let directory = hook.get(..hook.iter().rposition(|&letter| letter == b'/')?)?;
@@ -123,12 +124,12 @@ fn runs_from_snapshot() -> bool {
     length.ok().and_then(|length| found.get(..length)).and_then(key_of_snapshot).is_some()
 }
 
-/// The last part of the path by which the program was executed.
+/// Returns the last part of the path by which the program was executed.
 pub(crate) fn own_name() -> Option<&'static [u8]> {
     executed_path().and_then(|path| path.to_bytes().rsplit(|&letter| letter == b'/').next())
 }
 
-/// The program's path, from AT_EXECFN. The stub replaces the snapshot's path there.
+/// Returns the program's path, from AT_EXECFN. The stub replaces the snapshot's path there.
 fn executed_path() -> Option<&'static CStr> {
     // SAFETY: takes a number.
     let path = unsafe { getauxval(AT_EXECFN) };

@@ -1,8 +1,9 @@
-//! The real functions, in the libraries after this one in the search order. They are looked up when they are first needed.
+//! The real functions, in the libraries after this one in the search order. They are looked up when they are first
+//! needed.
 //!
-//! dlsym(3) takes a lock of the loader. fork(2) resets it in the child. The lock is recursive, and the child of vfork(2) has the thread
-//! control block of its owner, so it can take the lock again. Therefore dlsym(3) can be called wherever a program is started. A result
-//! is stored with one write, and is the same for every thread.
+//! dlsym(3) takes a lock of the loader. fork(2) resets it in the child. The lock is recursive, and the child of
+//! vfork(2) has the thread control block of its owner, so it can take the lock again. Therefore dlsym(3) can be called
+//! wherever a program is started. A result is stored with one write, and is the same for every thread.
 
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr;
@@ -57,7 +58,7 @@ functions! {
     stat stat64 fstatat fstatat64 statx
 }
 
-/// The environment of the process: `environ` of the C library.
+/// Returns the environment of the process: `environ` of the C library.
 pub(crate) fn environ() -> *const *const c_char {
     static FOUND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
     let variable = look_up(&FOUND, RTLD_DEFAULT, "environ\0").cast::<*const *const c_char>();
@@ -65,7 +66,7 @@ pub(crate) fn environ() -> *const *const c_char {
     if variable.is_null() { ptr::null() } else { unsafe { *variable } }
 }
 
-/// The result of an interposed function that the C library does not have: sets ENOSYS and returns -1.
+/// Sets errno to ENOSYS and returns -1: the result of an interposed function that the C library does not have.
 pub(crate) fn missing() -> c_int {
     const ENOSYS: c_int = 38;
     // SAFETY: errno is a variable of this thread.

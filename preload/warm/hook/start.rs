@@ -15,8 +15,8 @@ use super::store::{self, Store};
 use super::target::{Invocation, Program, Strings, Target, is_excepted, request_snapshot};
 use super::{environment, process};
 
-/// The function that executes a path with arguments and environment. Returns an errno. Functions like posix_spawn(3) return
-/// [`SUCCESS`].
+/// The function that executes a path with arguments and environment. Returns an errno. Functions like posix_spawn(3)
+/// return [`SUCCESS`].
 pub(crate) type Execute<'a> = &'a mut dyn FnMut(&CStr, Strings, Strings) -> Error;
 
 pub(crate) const SUCCESS: Error = Error(0);
@@ -31,11 +31,13 @@ enum Prepared {
     WithoutHook,
 }
 
-/// Starts the program from a snapshot, or without the hook. Returns whether it was started; if not, the real function must be called.
+/// Starts the program from a snapshot, or without the hook. Returns whether it was started; if not, the real function
+/// must be called.
 #[inline(never)]
 pub(crate) fn start(program: Program<'_>, invocation: Invocation, execute: Execute<'_>) -> bool {
     let Invocation { arguments, environment, has_file_actions } = invocation;
-    // The kernel checks the strings of arguments, but with file actions that would be too late, after they were performed.
+    // The kernel checks the strings of arguments, but with file actions that would be too late, after they were
+    // performed.
     let readable = is_vector(arguments)
         && (!has_file_actions || is_vector_of_strings(arguments))
         && is_vector_of_strings(environment);
@@ -139,8 +141,8 @@ fn prepare(program: Program<'_>, invocation: Invocation, scratch: &mut Scratch) 
     Prepared::Normal
 }
 
-/// Stores the path and arguments to execute in `launch`, and counts the launch, which is not possible after the execve(2). Returns the
-/// index of the program's counter.
+/// Stores the path and arguments to execute in `launch`, and counts the launch, which is not possible after the
+/// execve(2). Returns the index of the program's counter.
 #[inline(never)]
 fn assemble(
     target: &Target<'_>,
@@ -183,8 +185,8 @@ fn assemble(
 const FEW_VARIABLES: usize = 64;
 const MOST_VARIABLES: usize = 512;
 
-/// Prepares a start without the hook in the environment. After chroot(2), in another mount namespace or as another user, ld.so could not
-/// open the hook and would print an error. Returns whether this is possible.
+/// Prepares a start without the hook in the environment. After chroot(2), in another mount namespace or as another
+/// user, ld.so could not open the hook and would print an error. Returns whether this is possible.
 fn prepare_without_hook(target: &Target<'_>, launch: &mut Launch) -> bool {
     target.flags == 0 && target.directory == AT_FDCWD && launch.add(target.path.to_bytes())
 }
@@ -212,6 +214,6 @@ fn execute_without_hook<const ROOM: usize>(mut mapped: Mapped, invocation: Invoc
         *slot = entry.as_ptr();
         count += 1;
     }
-    // Only if the hook was in the environment.
+    // If the hook was not in the environment, the real function starts the program.
     count < environment::entries(environment).count() && launch.execute(arguments, kept.as_ptr(), execute) == SUCCESS
 }

@@ -12,7 +12,7 @@ use super::process;
 /// The path of the hook in ld.so's memory, once it is known.
 static HOOK: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
 
-/// `Dl_info` of dladdr(3).
+/// The layout of `Dl_info` of dladdr(3).
 #[repr(C)]
 struct DlInfo {
     file: *const c_char,
@@ -26,7 +26,7 @@ unsafe extern "C" {
     fn dladdr(address: *const c_void, found: *mut DlInfo) -> c_int;
 }
 
-/// The path of the hook; none if it was not preloaded by an absolute path.
+/// Returns the path of the hook; none if it was not preloaded by an absolute path.
 pub(crate) fn hook_path() -> Option<&'static CStr> {
     let mut path = HOOK.load(Ordering::Relaxed);
     if path.is_null() {

@@ -15,7 +15,7 @@ pub(crate) type Strings = *const *const c_char;
 /// A program as the caller names it.
 #[derive(Clone, Copy)]
 pub(crate) enum Program<'a> {
-    /// By path.
+    /// By a path, as in execve(2).
     Path(&'a CStr),
     /// By a name that is searched for in PATH (execvp(3)).
     Name(&'a CStr),
@@ -28,7 +28,8 @@ pub(crate) enum Program<'a> {
 pub(crate) struct Invocation {
     pub(crate) arguments: Strings,
     pub(crate) environment: Strings,
-    /// Whether posix_spawn(3) performs file actions first. They may change the meaning of a path, and must not be performed twice.
+    /// Whether posix_spawn(3) performs file actions first. They may change the meaning of a path, and must not be
+    /// performed twice.
     pub(crate) has_file_actions: bool,
 }
 
@@ -77,8 +78,8 @@ pub(crate) fn is_excepted(target: &Target<'_>, path: &CStr) -> bool {
 /// The default of PATH in the C library.
 const DEFAULT_PATH: &[u8] = b"/bin:/usr/bin";
 
-/// Finds the program that execvp(3) and posix_spawnp(3) would execute: the first file of this name in PATH. Returns none if there is
-/// none, or if the C library would continue after an error other than ENOENT and ENOTDIR.
+/// Finds the program that execvp(3) and posix_spawnp(3) would execute: the first file of this name in PATH. Returns
+/// none if there is none, or if the C library would continue after an error other than ENOENT and ENOTDIR.
 #[inline(never)]
 fn find_in_path<'a>(name: &'a CStr, path: &'a mut PathBuffer) -> Option<&'a CStr> {
     let letters = name.to_bytes();

@@ -1,19 +1,19 @@
-//! The format of a store and of the cards in it. A card says whether and how a program can be started from a snapshot. The hook reads
-//! it at every launch.
+//! The format of a store and of the cards in it. A card says whether and how a program can be started from a snapshot.
+//! The hook reads it at every launch.
 //!
 //! A store is a directory, one per user, boot and version of this format. It contains:
 //!
-//! - `hook.so`: the hook, which finds its store by its own path. It is never removed while any `LD_PRELOAD` may name it, because
-//!   ld.so prints an error at each start of a program if the file is missing;
-//! - `cards/KEY`: the [`Card`] of a program or script, replaced atomically. A [key](super::identity::Key) consists of the numbers of the
-//!   file's device, inode and mount;
-//! - `snapshots/KEY/N/NAME`: its snapshots, N from 0. NAME is the last part of the path that the caller executes, because the kernel
-//!   names the process after it. For each name of a program (`dash`, and `sh` by a symbolic link) and of its scripts there is a
-//!   symbolic link to the same file, whose ctime in the card stays valid that way. If the caller passes a descriptor, NAME is that
-//!   of the card;
-//! - `wanted/KEY`: a request to the keeper: a symbolic link to the absolute path of a program or script that was started without a
-//!   valid card, or by a name that its snapshots do not have yet. The hook creates it with one system call; the keeper reads and
-//!   removes it;
+//! - `hook.so`: the hook, which finds its store by its own path. It is never removed while any `LD_PRELOAD` may name
+//!   it, because ld.so prints an error at each start of a program if the file is missing;
+//! - `cards/KEY`: the [`Card`] of a program or script, replaced atomically. A [key](super::identity::Key) consists of
+//!   the numbers of the file's device, inode and mount;
+//! - `snapshots/KEY/N/NAME`: its snapshots, N from 0. NAME is the last part of the path that the caller executes,
+//!   because the kernel names the process after it. For each name of a program (`dash`, and `sh` by a symbolic link)
+//!   and of its scripts there is a symbolic link to the same file, whose ctime in the card stays valid that way. If the
+//!   caller passes a descriptor, NAME is the name in the card;
+//! - `wanted/KEY`: a request to the keeper: a symbolic link to the absolute path of a program or script that was
+//!   started without a valid card, or by a name that its snapshots do not have yet. The hook creates it with one system
+//!   call; the keeper reads and removes it;
 //! - `counts`: [`COUNTERS`] numbers that the hook increments in shared memory. The file is never truncated.
 //!
 //! Numbers in a card have native byte order.
@@ -34,8 +34,8 @@ pub const MOST_COPIES: u32 = 64;
 pub const MAGIC: u64 = u64::from_le_bytes(*b"steady2c");
 /// Length of the header, in bytes: magic, length, kind and checksum.
 pub const HEADER_BYTES: usize = 24;
-/// The environment variable that is set while a snapshot of a program is captured. The hook then does all its lookups when it is
-/// loaded, so that their results are part of the snapshot.
+/// The environment variable that is set while a snapshot of a program is captured. The hook then does all its lookups
+/// when it is loaded, so that their results are part of the snapshot.
 pub const TAKE_VARIABLE: &str = "STEADY_WARM_TAKE";
 
 /// The environment variable with the programs that always start normally, as [`excepts`] parses it.
@@ -55,9 +55,9 @@ pub enum Card<'a> {
     Warm(Warm<'a>),
     /// It is started normally while it and the files that the refusal is based on are unchanged.
     Refused {
-        /// The refused file.
+        /// The identity of the refused file.
         identity: Identity,
-        /// Its path.
+        /// The path of the refused file.
         program: &'a CStr,
         /// The reason for the refusal.
         reason: &'a CStr,
@@ -66,11 +66,11 @@ pub enum Card<'a> {
     },
     /// It begins with `#!`.
     Script {
-        /// The script.
+        /// The identity of the script's file.
         identity: Identity,
-        /// Its path.
+        /// The path of the script.
         program: &'a CStr,
-        /// The interpreter, as written behind `#!`.
+        /// The interpreter, as written after `#!`.
         interpreter: &'a CStr,
         /// The rest of that line: a single argument, as the kernel passes it.
         argument: Option<&'a CStr>,
@@ -80,7 +80,7 @@ pub enum Card<'a> {
 /// A program with snapshots, and the conditions under which one may be executed in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Warm<'a> {
-    /// The program itself.
+    /// The identity of the program's file.
     pub identity: Identity,
     /// The user who captured the snapshots. Only that user may execute them.
     pub uid: u32,
@@ -91,7 +91,8 @@ pub struct Warm<'a> {
     pub slot: u32,
     /// Whether the snapshots contain the hook.
     pub hook_inside: bool,
-    /// The lowest and the highest soft limit of the stack with which it may be started, in bytes; `u64::MAX` is no limit.
+    /// The lowest and the highest soft limit of the stack with which it may be started, in bytes; `u64::MAX` is no
+    /// limit.
     pub stack_limits: [u64; 2],
     /// The last part of its path.
     pub name: &'a CStr,
@@ -104,7 +105,7 @@ pub struct Warm<'a> {
 /// A file that the program loaded or looked for before its snapshot was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dependency<'a> {
-    /// Its absolute path.
+    /// The absolute path of the file.
     pub path: &'a CStr,
     /// The identity that it must still have; none if it must not exist.
     pub identity: Option<Identity>,
@@ -113,7 +114,7 @@ pub struct Dependency<'a> {
 /// An environment variable that the program read before its snapshot was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Condition<'a> {
-    /// Its name.
+    /// The name of the variable.
     pub name: &'a CStr,
     /// The value that it must have; none if it must not be set.
     pub value: Option<&'a CStr>,
@@ -166,7 +167,7 @@ impl<'a> Card<'a> {
         from.is_empty().then_some(card)
     }
 
-    /// The file that the card describes.
+    /// Returns the file that the card describes.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         match self {
@@ -199,8 +200,8 @@ impl<'a> Warm<'a> {
         (counted && named && copies && warm.program.to_bytes().starts_with(b"/")).then_some(warm)
     }
 
-    /// Returns whether the program may be started with this soft limit of the stack. If several limits are possible, the stub patches
-    /// the limit into the C library's variable, which holds whole pages.
+    /// Returns whether the program may be started with this soft limit of the stack. If several limits are possible,
+    /// the stub patches the limit into the C library's variable, which holds whole pages.
     #[must_use]
     pub fn takes_stack(&self, limit: u64) -> bool {
         const PAGE: u64 = 4096;
@@ -208,17 +209,18 @@ impl<'a> Warm<'a> {
         (lowest..=highest).contains(&limit) && (lowest == highest || limit.is_multiple_of(PAGE))
     }
 
-    /// The identities of the snapshots when they were written. A file with another identity must not be executed.
+    /// Returns the identities of the snapshots when they were written. A file with another identity must not be
+    /// executed.
     pub fn images(&self) -> impl Iterator<Item = Identity> + use<'a> {
         self.images.iter(Reader::identity)
     }
 
-    /// The files that must be unchanged.
+    /// Returns the files that must be unchanged.
     pub fn dependencies(&self) -> impl Iterator<Item = Dependency<'a>> + use<'a> {
         self.dependencies.iter(Dependency::parse)
     }
 
-    /// The environment variables that must be unchanged.
+    /// Returns the environment variables that must be unchanged.
     pub fn conditions(&self) -> impl Iterator<Item = Condition<'a>> + use<'a> {
         self.conditions.iter(Condition::parse)
     }
@@ -231,7 +233,8 @@ impl<'a> Dependencies<'a> {
     }
 }
 
-/// The checksum of a card, without the checksum field. It detects any change of a single word, because each step is invertible.
+/// Returns the checksum of a card, without the checksum field. It detects any change of a single word, because each
+/// step is invertible.
 #[must_use]
 pub fn checksum(card: &[u8]) -> u64 {
     const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -2,8 +2,8 @@
 
 use super::identity::Identity;
 
-/// How many 64-bit counters `counts` holds. The first are for all launches by [`Outcome`], then come launches of programs without
-/// snapshots ([`demand`]), then launches of programs with snapshots, at the index in their card.
+/// How many 64-bit counters `counts` holds. The first are for all launches by [`Outcome`], then come launches of
+/// programs without snapshots ([`demand`]), then launches of programs with snapshots, at the index in their card.
 pub const COUNTERS: usize = 8192;
 /// Index of the first counter of launches of programs without snapshots.
 const FIRST_DEMAND: usize = 64;
@@ -33,15 +33,16 @@ pub enum Outcome {
     NotExecuted = 6,
     /// Normal: the card cannot be read or is invalid, or the snapshot is not the file that was written.
     Broken = 7,
-    /// Normal: the program is started in a way that the hook does not support, such as a script with very many arguments.
+    /// Normal: the program is started in a way that the hook does not support, such as a script with very many
+    /// arguments.
     OtherWay = 8,
-    /// Normal: the program is executed by another path than the one in its card (a hard link, a bind mount), or its snapshots do not
-    /// have the caller's name yet.
+    /// Normal: the program is executed by another path than the one in its card (a hard link, a bind mount), or its
+    /// snapshots do not have the caller's name yet.
     OtherName = 9,
 }
 
-/// Index of the counter of launches of a program that has no snapshots. Programs that are launched most are captured first. Two
-/// programs may share a counter, which only affects that order.
+/// Index of the counter of launches of a program that has no snapshots. Programs that are launched most are captured
+/// first. Two programs may share a counter, which only affects that order.
 #[must_use]
 pub fn demand(program: &Identity) -> u32 {
     const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -1,14 +1,15 @@
 //! The identity of a version of a file.
 
-/// A file as statx(2) reports it. The ctime cannot be set, so every modification changes the identity. The mount is part of it because
-/// an image that is mounted in place of another may have files with equal inode numbers and times.
+/// A file as statx(2) reports it. The ctime cannot be set, so every modification changes the identity. The mount is
+/// part of it because an image that is mounted in place of another may have files with equal inode numbers and times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Identity {
-    /// Its device number.
+    /// The number of the device with its file system (`st_dev`).
     pub device: u64,
-    /// Its inode number.
+    /// The inode number in that file system (`st_ino`).
     pub inode: u64,
-    /// The unique id of its mount. Since Linux 6.8, no other mount gets the same id until the next boot. 0 before Linux 5.8.
+    /// The unique id of its mount. Since Linux 6.8, no other mount gets the same id until the next boot. 0 before Linux
+    /// 5.8.
     pub mount: u64,
     /// Its length in bytes.
     pub bytes: u64,
@@ -28,7 +29,7 @@ pub struct Time {
 }
 
 impl Identity {
-    /// The name for the file in a store.
+    /// Returns the name for the file in a store.
     #[must_use]
     pub fn key(&self) -> Key {
         Key::new(self.device, self.inode, self.mount)
@@ -43,7 +44,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key of the file with these numbers.
+    /// Returns the key of the file with these numbers.
     #[must_use]
     pub fn new(device: u64, inode: u64, mount: u64) -> Self {
         let mut key = Key { text: [0; 50], bytes: 0 };
@@ -55,13 +56,13 @@ impl Key {
         key
     }
 
-    /// The key as bytes.
+    /// Returns the key as bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.text.get(..self.bytes).unwrap_or(&[])
     }
 
-    /// The key as text.
+    /// Returns the key as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         core::str::from_utf8(self.as_bytes()).unwrap_or("")

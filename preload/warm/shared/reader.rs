@@ -41,7 +41,7 @@ impl<'a> Reader<'a> {
         self.array().map(i64::from_ne_bytes)
     }
 
-    /// A 32-bit number that must be 0 or 1.
+    /// Parses a 32-bit number that must be 0 or 1.
     pub(crate) fn flag(&mut self) -> Option<bool> {
         match self.u32()? {
             0 => Some(false),
@@ -50,12 +50,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A flag, and a value behind it if the flag is set.
+    /// Parses a flag, and a value after it if the flag is set.
     pub(crate) fn optional<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
         if self.flag()? { read(self).map(Some) } else { Some(None) }
     }
 
-    /// A length that includes the terminating NUL, and that many bytes.
+    /// Parses a string: its length, which includes the terminating NUL, and that many bytes.
     pub(crate) fn text(&mut self) -> Option<&'a CStr> {
         let length = self.u32()? as usize;
         let (text, rest) = self.rest.split_at_checked(length)?;

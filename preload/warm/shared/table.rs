@@ -1,4 +1,4 @@
-//! The table: what the stub of a snapshot has to do. It lies behind the stub's code and is written with the snapshot.
+//! The table: the steps of the stub of a snapshot. It follows the stub's code and is written with the snapshot.
 //!
 //! All addresses are those of the running program. Numbers have native byte order.
 
@@ -13,7 +13,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"steady1w");
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Table {
-    /// [`MAGIC`].
+    /// [`MAGIC`], which the stub checks before it uses the table.
     pub magic: u64,
     /// The address at which the program continues once everything is done.
     pub entry: u64,
@@ -43,7 +43,8 @@ pub struct Table {
     pub interpreter: u64,
     /// AT_EXECFN: the address of the program's path, in the snapshot. The stub executes this path if it fails.
     pub program_path: u64,
-    /// The operand of FLDENV: the x87 control, status and tag words, and the pointers of its last instruction and operand.
+    /// The operand of FLDENV: the x87 control, status and tag words, and the pointers of its last instruction and
+    /// operand.
     pub x87: [u32; 7],
     /// The MXCSR register (SSE).
     pub mxcsr: u32,
@@ -51,8 +52,8 @@ pub struct Table {
     pub code: [u64; 2],
     /// Start and end of the program's data, for prctl(2) with PR_SET_MM.
     pub data: [u64; 2],
-    /// The part of the program's file with its headers: address, length, file offset. It is mapped from the file, which unwinders and
-    /// debuggers find that way; length 0 for none.
+    /// The part of the program's file with its headers: address, length, file offset. It is mapped from the file, which
+    /// unwinders and debuggers find that way; length 0 for none.
     pub headers: [u64; 3],
     /// The file that this mapping requires: device, inode, length, and mtime in seconds and nanoseconds.
     pub file: [u64; 5],
@@ -70,7 +71,7 @@ pub struct Table {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Patch {
-    /// Its address.
+    /// The address of the word in the program's memory.
     pub address: u64,
     /// Its value: one of [`kind`].
     pub kind: u32,
@@ -84,7 +85,7 @@ pub struct Patch {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Protection {
-    /// The start address.
+    /// The start address of the range.
     pub address: u64,
     /// The length in bytes.
     pub bytes: u64,
@@ -96,7 +97,7 @@ pub struct Protection {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ahead {
-    /// The start address.
+    /// The start address of the range.
     pub address: u64,
     /// The length in bytes.
     pub bytes: u64,
@@ -122,17 +123,17 @@ pub mod kind {
     pub const EXECFN: u32 = 8;
     /// The address of the first argument; 0 if there is none.
     pub const ARGV0: u32 = 9;
-    /// The address of the first argument's last part, behind the last slash.
+    /// The address of the first argument's last part, after the last slash.
     pub const ARGV0_NAME: u32 = 10;
     /// AT_SYSINFO_EHDR: the address of the vDSO.
     pub const VDSO: u32 = 11;
-    /// The stack canary.
+    /// The canary that the stack protector checks.
     pub const CANARY: u32 = 12;
     /// The C library's pointer guard.
     pub const POINTER_GUARD: u32 = 13;
     /// A pointer, mangled with the pointer guard.
     pub const MANGLED: u32 = 14;
-    /// The thread id.
+    /// The id of the only thread, as gettid(2) returns it.
     pub const TID: u32 = 15;
     /// The program break, as brk(0) returns it.
     pub const BREAK: u32 = 16;

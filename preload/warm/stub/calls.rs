@@ -20,10 +20,10 @@ const GETRANDOM: u64 = 318;
 const RSEQ: u64 = 334;
 
 const ARCH_SET_FS: u64 = 0x1002;
-/// Since Linux 5.14.
+/// Exists since Linux 5.14.
 const MADV_POPULATE_WRITE: u64 = 23;
 const O_CLOEXEC: u64 = 0o2_000_000;
-/// Prevents blocking if a FIFO has taken the place of the file.
+/// Prevents blocking if a FIFO has replaced the file.
 const O_NONBLOCK: u64 = 0o4_000;
 const PROT_READ: u64 = 1;
 const MAP_PRIVATE_FIXED: u64 = 0x12;
@@ -61,8 +61,8 @@ const STAT_WORDS: usize = 18;
 const STAT_LENGTH: usize = 6;
 const STAT_MTIME: usize = 13;
 
-/// Maps a part of a file read-only over memory with the same content. Leaves the memory alone if the file is not the expected one: device,
-/// inode, length, and mtime in seconds and nanoseconds.
+/// Maps a part of a file read-only over memory with the same content. Leaves the memory alone if the file is not the
+/// expected one: device, inode, length, and mtime in seconds and nanoseconds.
 ///
 /// # Safety
 /// `path` must be the address of a NUL-terminated string, and the range at `address` must be mapped.
@@ -101,7 +101,8 @@ pub(crate) struct MemoryMap {
     pub(crate) executable: u32,
 }
 
-/// Sets the reported memory layout. Kernels without CONFIG_CHECKPOINT_RESTORE report that of the snapshot.
+/// Sets the memory layout that the kernel reports. Kernels without CONFIG_CHECKPOINT_RESTORE report the snapshot's
+/// layout.
 pub(crate) fn set_memory_map(map: &MemoryMap) {
     // SAFETY: the kernel reads the structure and the auxiliary vector that it points to.
     unsafe {
@@ -164,13 +165,13 @@ pub(crate) unsafe fn mprotect(address: u64, bytes: u64, protection: u64) -> bool
     unsafe { call(MPROTECT, address, bytes, protection, 0) == 0 }
 }
 
-/// The program break.
+/// Returns the current program break.
 pub(crate) fn heap_end() -> u64 {
     // SAFETY: brk(0) changes nothing.
     unsafe { call(BRK, 0, 0, 0, 0) }
 }
 
-/// The soft limit of the stack in bytes; 0 on failure.
+/// Returns the soft limit of the stack in bytes; 0 on failure.
 pub(crate) fn stack_limit() -> u64 {
     let mut limits = [0; 2];
     // SAFETY: `limits` has the size of a `struct rlimit64`; no new limit is passed.
@@ -194,7 +195,7 @@ pub(crate) unsafe fn execve(path: u64, arguments: *const u64, environment: *cons
     unsafe { call(EXECVE, path, arguments as u64, environment as u64, 0) };
 }
 
-/// Terminates the process.
+/// Terminates the process with an exit status.
 pub(crate) fn exit(status: u64) -> ! {
     loop {
         // SAFETY: does not return.

@@ -19,17 +19,17 @@ pub(crate) struct Launch {
     pub(crate) stack: *mut u64,
     /// The number of arguments.
     pub(crate) count: u64,
-    /// argv.
+    /// The address of argv, a null-terminated vector.
     pub(crate) arguments: *const u64,
-    /// envp.
+    /// The address of envp, a null-terminated vector.
     pub(crate) environment: *const u64,
-    /// The auxiliary vector.
+    /// The address of the auxiliary vector, pairs of kind and value.
     pub(crate) auxiliary: *mut [u64; 2],
     /// AT_RANDOM: 16 random bytes.
     pub(crate) random: *const u64,
     /// AT_PLATFORM: the platform's name.
     pub(crate) platform: u64,
-    /// AT_SYSINFO_EHDR: the vDSO.
+    /// AT_SYSINFO_EHDR: the address of the vDSO.
     pub(crate) vdso: u64,
     /// AT_SECURE: whether the program must not trust its environment.
     pub(crate) secure: bool,
@@ -43,8 +43,8 @@ impl Launch {
     /// # Safety
     /// `stack` must be the initial stack pointer of the process.
     pub(crate) unsafe fn read(stack: *mut u64) -> Launch {
-        // SAFETY: the stack contains argc, that many pointers, a null pointer, environment pointers up to a null pointer, and
-        // pairs up to one of kind AT_NULL.
+        // SAFETY: the stack contains argc, that many pointers, a null pointer, environment pointers up to a null
+        // pointer, and pairs up to one of kind AT_NULL.
         unsafe {
             let count = stack.read();
             let arguments = stack.add(1);
@@ -114,13 +114,14 @@ impl Launch {
         }
     }
 
-    /// Sets the memory layout that the kernel reports to that of the program: in `/proc/PID/auxv` and core dumps, by which debuggers
-    /// find the program and its libraries.
+    /// Sets the memory layout that the kernel reports to that of the program: in `/proc/PID/auxv` and core dumps, by
+    /// which debuggers find the program and its libraries.
     ///
     /// # Safety
     /// The arguments, the environment and the auxiliary vector must be the kernel's.
     pub(crate) unsafe fn set_memory_map(&self, table: &Table) {
-        // SAFETY: the vectors end with a null pointer or a pair of kind AT_NULL. Their strings are contiguous and NUL-terminated.
+        // SAFETY: the vectors end with a null pointer or a pair of kind AT_NULL. Their strings are contiguous and
+        // NUL-terminated.
         unsafe {
             let mut pairs = 1;
             while (*self.auxiliary.wrapping_add(pairs - 1))[0] != 0 {
@@ -153,7 +154,7 @@ impl Launch {
     }
 }
 
-/// Returns the address behind the terminating NUL of a string.
+/// Returns the address after the terminating NUL of a string.
 ///
 /// # Safety
 /// `text` must be the address of a NUL-terminated string.

@@ -1,7 +1,8 @@
-//! The first code of a snapshot. The kernel has mapped the snapshot's memory; the stub adapts it to this launch and jumps to the program.
+//! The first code of a snapshot. The kernel has mapped the snapshot's memory; the stub adapts it to this launch and
+//! jumps to the program.
 //!
-//! It runs without a C library, before the thread pointer is set, and calls nothing that could need either. If it fails, it executes the
-//! program's own file, as if there were no snapshot.
+//! It runs without a C library, before the thread pointer is set, and calls nothing that could need either. If it
+//! fails, it executes the program's own file, as if there were no snapshot.
 #![no_std]
 #![no_main]
 
@@ -18,7 +19,7 @@ use core::arch::naked_asm;
 use launch::Launch;
 use table::{Ahead, MAGIC, Patch, Protection, Table};
 
-/// The entry point. rsp is the address of argc; the table begins at the next aligned address behind the stub.
+/// The entry point. rsp is the address of argc; the table begins at the next aligned address after the stub.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 unsafe extern "C" fn _start() -> ! {
@@ -68,8 +69,8 @@ unsafe extern "C" fn prepare(stack: *mut u64, table: *const Table) {
     // SAFETY: guaranteed by the caller.
     let done = !launch.secure && unsafe { execute(&mut launch, table) };
     if !done {
-        // SAFETY: the path is in the snapshot, and arguments and environment are the kernel's. Only the auxiliary vector may have been
-        // changed, which execve(2) does not read.
+        // SAFETY: the path is in the snapshot, and arguments and environment are the kernel's. Only the auxiliary
+        // vector may have been changed, which execve(2) does not read.
         unsafe { calls::execve(table.program_path, launch.arguments, launch.environment) };
         calls::exit(127);
     }

@@ -68,7 +68,7 @@ pub(crate) unsafe fn apply(patches: &[Patch], launch: &Launch, table: &Table) ->
     true
 }
 
-/// Returns the address behind the last slash of a string; 0 for 0.
+/// Returns the address after the last slash of a string; 0 for 0.
 ///
 /// # Safety
 /// `text` must be 0 or the address of a NUL-terminated string.

@@ -1,4 +1,4 @@
-// Tells what its library answers, a number of its own (OWN), and whether it runs from a snapshot.
+// Prints the answer of its library, a number compiled into the program (OWN), and whether it runs from a snapshot.
 #define _GNU_SOURCE
 #include <limits.h>
 #include <locale.h>

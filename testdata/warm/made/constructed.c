@@ -1,4 +1,4 @@
-// A library whose constructor does something before the program is entered (KIND), and what came of it.
+// A library whose constructor calls the function KIND before the program is entered. `answer` returns the result.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <fenv.h>
@@ -35,7 +35,7 @@ static void ignored(int signal) { (void)signal; }
 static int later;
 static void at_exit(void) { later++; }
 
-// Which of these is compiled is said by its name.
+// The possible values of KIND. tests/sweep/constructors.rs lists which of them a snapshot cannot reproduce.
 static void thread(void) { pthread_t made; pthread_create(&made, NULL, forever, NULL); }
 static void joined_thread(void) { pthread_t made; pthread_create(&made, NULL, nothing, NULL); pthread_join(made, NULL); }
 static void open_file(void) { seen = open("/etc/passwd", O_RDONLY); }
@@ -93,7 +93,7 @@ static void terminals(void) { int file = open("/proc/sys/kernel/pty/nr", O_RDONL
 static void one_byte(void) { seen = getrandom(text, 1, GRND_NONBLOCK) == 1 ? text[0] & 1 : -1; }
 static void launch_bytes(void) { seen = *(char *)getauxval(AT_RANDOM) & 1; seen += ((char *)getauxval(AT_RANDOM))[8] & 1; }
 static void processor(void) { seen = sched_getcpu(); }
-// What follows may be kept: the program sees the same as usual, whatever its surroundings.
+// More values of KIND. A snapshot can reproduce the effect of most of them.
 static void memory(void) { seen = 0; for (int i = 0; i < 100; i++) { char *made = malloc(1 << (i % 20)); *made = 1; seen += *made; if (i % 3 == 0) free(made); } }
 static void variable(void) { const char *value = getenv("STEADY_TEST"); seen = value ? atoi(value) : -1; }
 static void registered(void) { atexit(at_exit); seen = 1; }
@@ -108,7 +108,7 @@ static long floats(void)
     __asm__ volatile("stmxcsr %0; fnstcw %1; fnstsw %2" : "=m"(mxcsr), "=m"(control), "=m"(status));
     return (small[0] + small[1] == 0) + 2 * (third[0] / third[1] * 3 == 1) + 4 * (mxcsr & 0xffc0) + (control & 0xfff) * 64 + (status & 0x3f) + fegetround();
 }
-// As crtfastmath.o does, and precision and rounding of the x87 besides.
+// Sets the MXCSR register like crtfastmath.o, and also precision and rounding of the x87.
 static void fast(void)
 {
     unsigned mxcsr = 0x9fc0;

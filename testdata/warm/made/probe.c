@@ -1,5 +1,6 @@
-// Tells what a program can know of how it was started, one fact per word of its command line; and notes in a file, whose
-// path is built in (LOG), whether it runs from a snapshot. What is asked of the kernel is asked by the system call itself.
+// Prints what a program can find out about its start: one fact per argument. Appends to the file LOG, whose path is
+// compiled in, whether it runs from a snapshot. It makes some system calls directly, because the hook interposes the C
+// functions.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -166,7 +167,7 @@ static void local(void)
 
 static void restartable(void)
 {
-    // Registered already by the library, or the kernel would accept this one.
+    // The kernel rejects this area if the C library has already registered one.
     static char area[32] __attribute__((aligned(32)));
     long result = syscall(SYS_rseq, area, sizeof area, 0, 0x53053053);
     printf("rseq: %s\n", result < 0 ? strerror(errno) : "registered only now");

@@ -1,5 +1,5 @@
-// Tells whether the kernel shows debuggers the program that runs, not its snapshot: the auxiliary vector, the file that is mapped
-// where its headers lie, its arguments and environment. With an argument it ends by SIGABRT instead.
+// Prints whether /proc shows debuggers the program and not its snapshot: the auxiliary vector, the file that is mapped
+// at the program's headers, the arguments and the environment. With an argument, it ends by SIGABRT instead.
 #define _GNU_SOURCE
 #include <elf.h>
 #include <limits.h>

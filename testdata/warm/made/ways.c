@@ -1,4 +1,5 @@
-// Starts a program by the way that the first word names: `ways WAY PROGRAM ARGUMENTS...`, and tells its status.
+// usage: ways WAY PROGRAM ARGUMENTS...
+// Starts a program by the function or in the state that WAY names, and prints its status.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,7 @@
 
 extern char **environ;
 
-// From here on these two system calls are said to be unknown.
+// Makes two system calls fail with ENOSYS from now on.
 static void without(unsigned one, unsigned other)
 {
     struct sock_filter rules[] = {
@@ -32,7 +33,7 @@ static void without(unsigned one, unsigned other)
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) perror("seccomp");
 }
 
-// What the kernel keeps, or does not keep, when a process executes something else.
+// Sets state of the process that execve(2) preserves or resets.
 static void prepare(const char *way)
 {
     if (!strcmp(way, "pending")) {

@@ -1,4 +1,4 @@
-//! What a request is answered: in which format, packed or not, and what.
+//! Answers a request: checks the token, and chooses the format, the compression and the content.
 
 use std::io::{self, Write};
 use std::pin::Pin;
@@ -17,74 +17,78 @@ use subtle::ConstantTimeEq;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task;
 
+use super::pending::ConnectionEntry;
 use super::sums::Sums;
 use super::text::Dialect;
-use super::waiting::Ticket;
 use super::{Metrics, page};
 
-/// Pages that are written at a time; more wait.
+/// The most pages that are written at a time; further scrapes wait.
 pub(super) const PAGES: usize = 4;
 
-/// What was answered.
+/// Counts of answers since the agent started.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    /// Pages, to their end.
+    /// Pages that were sent completely.
     pub(super) pages: AtomicU64,
-    /// Requests without the token.
+    /// Requests without the correct token.
     pub(super) refused: AtomicU64,
 }
 
-/// So long is a piece of a page that is passed on. So many may wait for the client: most pages are no longer, and are
-/// then written without waiting for anybody.
+/// The length of the pieces in which a page is sent, in bytes.
 const PIECE: usize = 64 << 10;
+/// The most pieces that wait for the client. Most pages have fewer, so writing them does not wait for the client.
 const PIECES: usize = 16;
 
-/// What answers are made of.
-pub(super) struct Desk {
+/// The data that all answers need.
+pub(super) struct AnswerContext {
     metrics: Arc<Metrics>,
     token: Option<Vec<u8>>,
     counts: Arc<Counts>,
     pages: Arc<Semaphore>,
 }
 
-impl Desk {
-    pub(super) fn new(metrics: Arc<Metrics>, token: Option<Vec<u8>>, counts: Arc<Counts>) -> Desk {
-        Desk { metrics, token, counts, pages: Arc::new(Semaphore::new(PAGES)) }
+impl AnswerContext {
+    pub(super) fn new(metrics: Arc<Metrics>, token: Option<Vec<u8>>, counts: Arc<Counts>) -> AnswerContext {
+        AnswerContext { metrics, token, counts, pages: Arc::new(Semaphore::new(PAGES)) }
     }
 }
 
-/// Answers a request.
-pub(super) async fn answer<B>(request: &Request<B>, desk: &Desk, ticket: &Ticket) -> Response<Answer> {
-    if !may_see(request.headers(), desk.token.as_deref()) {
-        desk.counts.refused.fetch_add(1, Ordering::Relaxed);
-        let refusal = said(StatusCode::UNAUTHORIZED, "A token is asked for: Authorization: Bearer TOKEN.\n");
+/// Answers a request, if it has the token and its peer has not too many connections.
+pub(super) async fn answer<B>(
+    request: &Request<B>,
+    context: &AnswerContext,
+    entry: &ConnectionEntry,
+) -> Response<Answer> {
+    if !is_authorized(request.headers(), context.token.as_deref()) {
+        context.counts.refused.fetch_add(1, Ordering::Relaxed);
+        let refusal = line(StatusCode::UNAUTHORIZED, "A token is required: Authorization: Bearer TOKEN.\n");
         return with(refusal, WWW_AUTHENTICATE, "Bearer");
     }
-    if !ticket.has_asked() {
-        return said(StatusCode::SERVICE_UNAVAILABLE, "This client has too many connections.\n");
+    if !entry.start_answer() {
+        return line(StatusCode::SERVICE_UNAVAILABLE, "This client has too many connections.\n");
     }
     let path = request.uri().path();
     if !matches!(path, "/" | "/metrics") {
-        return said(StatusCode::NOT_FOUND, "There is /metrics here and nothing else.\n");
+        return line(StatusCode::NOT_FOUND, "Not found. The metrics are at /metrics.\n");
     }
     match *request.method() {
         Method::GET | Method::HEAD if path == "/" => {
-            said(StatusCode::OK, "The metrics of steady agent are at /metrics.\n")
+            line(StatusCode::OK, "The metrics of steady agent are at /metrics.\n")
         }
-        Method::GET | Method::HEAD => metrics(request, desk).await,
-        _ => with(said(StatusCode::METHOD_NOT_ALLOWED, "Metrics are read, by GET.\n"), ALLOW, "GET, HEAD"),
+        Method::GET | Method::HEAD => metrics(request, context).await,
+        _ => with(line(StatusCode::METHOD_NOT_ALLOWED, "Only GET and HEAD are allowed.\n"), ALLOW, "GET, HEAD"),
     }
 }
 
-/// Whether a client has shown the token, where one is asked for.
-fn may_see(headers: &HeaderMap, token: Option<&[u8]>) -> bool {
+/// Returns whether a request has the token, or none is required.
+fn is_authorized(headers: &HeaderMap, token: Option<&[u8]>) -> bool {
     let Some(token) = token else { return true };
     let shown = headers.get(AUTHORIZATION).map_or(&b""[..], |value| value.as_bytes());
     let (scheme, shown) = shown.split_at(shown.len().min(7));
     scheme.eq_ignore_ascii_case(b"bearer ") && shown.trim_ascii().ct_eq(token).into()
 }
 
-fn said(status: StatusCode, line: &'static str) -> Response<Answer> {
+fn line(status: StatusCode, line: &'static str) -> Response<Answer> {
     let mut response = Response::new(Answer::Line(Some(Bytes::from_static(line.as_bytes()))));
     *response.status_mut() = status;
     with(response, CONTENT_TYPE, "text/plain; charset=utf-8")
@@ -95,34 +99,34 @@ fn with(mut response: Response<Answer>, name: HeaderName, value: &'static str) -
     response
 }
 
-async fn metrics<B>(request: &Request<B>, desk: &Desk) -> Response<Answer> {
-    // A client may like this on one line of its head and that on another.
+async fn metrics<B>(request: &Request<B>, context: &AnswerContext) -> Response<Answer> {
+    // A client may send a header several times; its values are then one list (RFC 9110, section 5.3).
     let header = |name| {
         let lines = request.headers().get_all(name).iter().filter_map(|value| value.to_str().ok());
         lines.collect::<Vec<_>>().join(",")
     };
-    let (dialect, is_packed) = (dialect(&header(ACCEPT)), takes_gzip(&header(ACCEPT_ENCODING)));
+    let (dialect, is_compressed) = (dialect(&header(ACCEPT)), accepts_gzip(&header(ACCEPT_ENCODING)));
     let (sender, pieces) = mpsc::channel(PIECES);
-    // Without a place its pieces end at once, and with them the connection; but nobody closes these places.
+    // The semaphore is never closed, so this does not fail. If it did, the answer would break off.
     if request.method() == Method::GET
-        && let Ok(place) = Arc::clone(&desk.pages).acquire_owned().await
+        && let Ok(permit) = Arc::clone(&context.pages).acquire_owned().await
     {
-        let sums = desk.metrics.now();
+        let sums = context.metrics.now();
         task::spawn_blocking(move || {
-            // Whoever is gone misses nothing.
-            let _ = write(&sums, dialect, is_packed, sender);
-            drop(place);
+            // An error means that the client has closed the connection.
+            let _ = write(&sums, dialect, is_compressed, sender);
+            drop(permit);
         });
     }
-    let response = Response::new(Answer::Page { pieces, counts: Arc::clone(&desk.counts), is_whole: false });
+    let response = Response::new(Answer::Page { pieces, counts: Arc::clone(&context.counts), is_whole: false });
     let response = with(response, CONTENT_TYPE, dialect.content_type());
-    if is_packed { with(response, CONTENT_ENCODING, "gzip") } else { response }
+    if is_compressed { with(response, CONTENT_ENCODING, "gzip") } else { response }
 }
 
 /// Writes a page into pieces.
-fn write(sums: &Sums, dialect: Dialect, is_packed: bool, sender: mpsc::Sender<Piece>) -> io::Result<()> {
-    let pieces = Pieces { gathered: Vec::with_capacity(PIECE), sender };
-    let pieces = if is_packed {
+fn write(sums: &Sums, dialect: Dialect, is_compressed: bool, sender: mpsc::Sender<Piece>) -> io::Result<()> {
+    let pieces = Pieces { buffer: Vec::with_capacity(PIECE), sender };
+    let pieces = if is_compressed {
         page::write(sums, dialect, GzEncoder::new(pieces, Compression::fast()))?.finish()?
     } else {
         page::write(sums, dialect, pieces)?
@@ -133,13 +137,13 @@ fn write(sums: &Sums, dialect: Dialect, is_packed: bool, sender: mpsc::Sender<Pi
 /// A piece of a page.
 pub(super) enum Piece {
     Some(Bytes),
-    /// There is no more. One that breaks off without it must not be taken for a whole page.
+    /// The end of the page. A page without it is incomplete, and its connection ends with an error.
     End,
 }
 
-/// Passes on what is written, and waits for who reads.
+/// Sends bytes to the connection in pieces; waits for the client if too many pieces are queued.
 struct Pieces {
-    gathered: Vec<u8>,
+    buffer: Vec<u8>,
     sender: mpsc::Sender<Piece>,
 }
 
@@ -149,7 +153,7 @@ impl Pieces {
     }
 
     fn finish(mut self) -> io::Result<()> {
-        let last = std::mem::take(&mut self.gathered);
+        let last = std::mem::take(&mut self.buffer);
         self.pass(Piece::Some(last.into()))?;
         self.pass(Piece::End)
     }
@@ -157,11 +161,11 @@ impl Pieces {
 
 impl Write for Pieces {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.gathered.len() + bytes.len() > PIECE && !self.gathered.is_empty() {
-            let full = std::mem::replace(&mut self.gathered, Vec::with_capacity(PIECE));
+        if self.buffer.len() + bytes.len() > PIECE && !self.buffer.is_empty() {
+            let full = std::mem::replace(&mut self.buffer, Vec::with_capacity(PIECE));
             self.pass(Piece::Some(full.into()))?;
         }
-        self.gathered.extend_from_slice(bytes);
+        self.buffer.extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -170,11 +174,11 @@ impl Write for Pieces {
     }
 }
 
-/// What is sent.
+/// The body of an answer.
 pub(super) enum Answer {
-    /// A line.
+    /// One line of text; `None` after it was sent.
     Line(Option<Bytes>),
-    /// A page, as it is written.
+    /// A page of metrics, which is sent while it is written.
     Page { pieces: mpsc::Receiver<Piece>, counts: Arc<Counts>, is_whole: bool },
 }
 
@@ -206,8 +210,8 @@ impl Body for Answer {
     }
 }
 
-/// The format for a client with this `Accept`: the classic one, unless OpenMetrics is asked for and nothing of the
-/// other is liked better.
+/// Returns the format for a value of `Accept`: the Prometheus text format, unless the client accepts OpenMetrics and
+/// does not prefer plain text (RFC 9110, section 12.5.1).
 pub(super) fn dialect(accept: &str) -> Dialect {
     let (mut open, mut classic) = (0.0_f64, 0.0_f64);
     for (name, parameters, quality) in choices(accept) {
@@ -223,12 +227,12 @@ pub(super) fn dialect(accept: &str) -> Dialect {
     if open > 0.0 && open >= classic { Dialect::OpenMetrics } else { Dialect::Classic }
 }
 
-/// Whether a client with this `Accept-Encoding` takes gzip.
-pub(super) fn takes_gzip(accept: &str) -> bool {
+/// Returns whether a client with this value of `Accept-Encoding` accepts gzip.
+pub(super) fn accepts_gzip(accept: &str) -> bool {
     choices(accept).any(|(name, _, quality)| name.eq_ignore_ascii_case("gzip") && quality > 0.0)
 }
 
-/// What is named, with the text of its parameters, and how much it is liked: from 0, not at all, to 1.
+/// Splits the value of an `Accept` header into names, their parameters, and their quality from 0 (not acceptable) to 1.
 fn choices(accept: &str) -> impl Iterator<Item = (&str, &str, f64)> {
     accept.split(',').map(|choice| {
         let (name, parameters) = choice.split_once(';').unwrap_or((choice, ""));
@@ -250,15 +254,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_whole_token_opens() {
-        let may = |header: Option<&str>| {
+    fn only_the_complete_token_is_accepted() {
+        let is_accepted = |header: Option<&str>| {
             let mut headers = HeaderMap::new();
             if let Some(header) = header {
                 headers.insert(AUTHORIZATION, header.parse().unwrap());
             }
-            may_see(&headers, Some(b"secret"))
+            is_authorized(&headers, Some(b"secret"))
         };
-        assert!(may(Some("Bearer secret")) && may(Some("bearer  secret ")));
+        assert!(is_accepted(Some("Bearer secret")) && is_accepted(Some("bearer  secret ")));
         for wrong in [
             None,
             Some(""),
@@ -268,13 +272,13 @@ mod tests {
             Some("Bearer secrets"),
             Some("Basic secret"),
         ] {
-            assert!(!may(wrong), "{wrong:?}");
+            assert!(!is_accepted(wrong), "{wrong:?}");
         }
-        assert!(may_see(&HeaderMap::new(), None));
+        assert!(is_authorized(&HeaderMap::new(), None));
     }
 
     #[test]
-    fn a_page_that_breaks_off_is_no_page() {
+    fn an_incomplete_page_ends_with_an_error() {
         let (sender, pieces) = mpsc::channel(PIECES);
         sender.try_send(Piece::Some(Bytes::from_static(b"half"))).ok().unwrap();
         drop(sender);
@@ -285,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_format_is_the_one_that_is_liked_best() {
+    fn the_format_is_the_one_that_the_client_prefers() {
         use Dialect::{Classic, OpenMetrics};
         let prometheus = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,\
                           text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
@@ -307,18 +311,18 @@ mod tests {
     }
 
     #[test]
-    fn gzip_is_for_those_who_take_it() {
+    fn gzip_is_used_if_the_client_accepts_it() {
         for (accept, expected) in
             [("gzip", true), ("deflate, GZIP;q=0.5", true), ("", false), ("gzip;q=0", false), ("identity", false)]
         {
-            assert_eq!(takes_gzip(accept), expected, "{accept}");
+            assert_eq!(accepts_gzip(accept), expected, "{accept}");
         }
     }
 
     proptest! {
         #[test]
-        fn no_header_makes_it_panic(accept in "(application/openmetrics-text|gzip|;|,|=|q|version|\"|[0-9.]{1,4}|\\PC){0,20}") {
-            let _ = (dialect(&accept), takes_gzip(&accept));
+        fn no_header_makes_the_parser_panic(accept in "(application/openmetrics-text|gzip|;|,|=|q|version|\"|[0-9.]{1,4}|\\PC){0,20}") {
+            let _ = (dialect(&accept), accepts_gzip(&accept));
         }
     }
 }

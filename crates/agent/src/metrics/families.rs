@@ -1,4 +1,4 @@
-//! The metrics: what each is called, what it says, and what it is taken from. docs/metrics.md lists them.
+//! The table of metrics: name, help text and source of each. docs/metrics.md lists them.
 
 use steady_model::{LevelSums, RequestSums, RulerSums};
 
@@ -7,34 +7,34 @@ use super::text::{Head, Kind, Value};
 use Kind::{Counter, Gauge, Histogram, Info};
 use Value::{Real, Whole};
 
-/// What the samples of a family are taken from.
+/// The source of the samples of a family.
 #[derive(Clone, Copy)]
 pub(super) enum Source {
-    /// Sums of requests, by service, version, route and how the version was decided.
+    /// Sums of requests, by service, version, route, class and how the version was decided.
     Requests(fn(&RequestSums) -> Value),
-    /// The same, but for what is counted from outside, of which nothing more is known.
+    /// The same sums, except of requests that were counted from outside, for which they are not known.
     Inside(fn(&RequestSums) -> Value),
-    /// Sums in levels, by the same labels, if they are known of all requests.
+    /// Sums in levels, by the same labels; only if they are known for all requests of the series.
     Levels(fn(&LevelSums) -> Value),
     /// CPU time of processes in nanoseconds, by service and version.
     Processes(fn(&ProcessCpu) -> f64),
     /// Wall times, by service and version.
     Walls,
-    /// A service's own.
+    /// Counts of a service, by service.
     Services(fn(&Service) -> u64),
-    /// Rulers, by service, version and kind.
+    /// Readings of rulers, by service, version and ruler.
     Rulers(fn(&RulerSums) -> Value),
-    /// The agent's own rulers, by kind.
+    /// Readings of the agent's own rulers, by ruler.
     OwnRulers(fn(&RulerSums) -> Value),
-    /// One sample without labels, where it can be had.
+    /// One sample without labels, or none if the value is not known.
     Single(fn(&Sums) -> Option<Value>),
-    /// What was wrong with datagrams, by kind.
+    /// Faults of datagrams and lines, by kind.
     Faults,
-    /// The agent's version.
+    /// One sample with the version of the agent as a label.
     Version,
 }
 
-/// A metric.
+/// A family of metrics with one name.
 pub(super) struct Family {
     pub(super) head: Head,
     pub(super) source: Source,
@@ -44,7 +44,7 @@ const fn family(kind: Kind, name: &'static str, help: &'static str, source: Sour
     Family { head: Head { name, kind, help }, source }
 }
 
-/// All of them, in the order of a page.
+/// All families, in the order of a page.
 pub(super) const FAMILIES: &[Family] = &[
     family(
         Counter,
@@ -55,26 +55,26 @@ pub(super) const FAMILIES: &[Family] = &[
     family(
         Counter,
         "steady_requests_warming",
-        "Requests among the first of their process, which are in no other metric.",
+        "Requests of the warm-up of their process, which no other metric of requests includes.",
         Source::Inside(|sums| Whole(sums.warming)),
     ),
     family(
         Counter,
         "steady_requests_failed",
-        "Requests answered with a status of 500 or above, or not at all.",
+        "Requests answered with a status of 500 or above, or not answered.",
         Source::Inside(|sums| Whole(sums.failed)),
     ),
     family(Counter, "steady_requests_cpu_seconds", "CPU time of requests.", Source::Requests(|sums| seconds(sums.cpu))),
     family(
         Counter,
         "steady_requests_cpu_seconds_squared",
-        "Squares of the CPU time of each request.",
+        "Squares of the CPU time of each request, in square seconds.",
         Source::Inside(|sums| squared_seconds(sums.cpu_squared)),
     ),
     family(
         Counter,
         "steady_requests_cpu_log",
-        "Natural logarithms of the CPU time of each request in nanoseconds, by a robust estimate.",
+        "Natural logarithms of the CPU time of each request in nanoseconds, with outliers limited.",
         Source::Inside(|sums| Real(sums.log)),
     ),
     family(
@@ -86,7 +86,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family(
         Counter,
         "steady_requests_before_log",
-        "16 and, for each request, how far the requests before it in its process lay from what is usual, as a logarithm.",
+        "16 plus the deviation of earlier requests of the process from their usual cost, as logarithms.",
         Source::Inside(|sums| Real(sums.before)),
     ),
     family(
@@ -110,7 +110,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family(
         Counter,
         "steady_requests_watched",
-        "Requests of which it is known how long they waited for a CPU.",
+        "Requests for which the time that they waited for a CPU is known.",
         Source::Inside(|sums| Whole(sums.watched)),
     ),
     family(
@@ -134,7 +134,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family(
         Counter,
         "steady_requests_exceeding",
-        "Requests whose CPU time exceeded the bound that is usual for their route and class.",
+        "Requests whose CPU time exceeded the bound, a multiple of the usual CPU time of their route and class.",
         Source::Levels(|sums| Whole(sums.exceeding)),
     ),
     family(
@@ -146,7 +146,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family(
         Counter,
         "steady_requests_excess_cpu_seconds_squared",
-        "Squares of the CPU time of each request above the bound.",
+        "Squares of the CPU time of each request above the bound, in square seconds.",
         Source::Levels(|sums| squared_seconds(sums.excess_squared)),
     ),
     family(
@@ -158,55 +158,55 @@ pub(super) const FAMILIES: &[Family] = &[
     family(
         Gauge,
         "steady_requests_recent_seconds",
-        "Running sum of the covariate from earlier requests of the process; may fall.",
+        "Running sum of the covariate from earlier requests of the process; may decrease.",
         Source::Levels(|sums| seconds(sums.recent)),
     ),
     family(
         Counter,
         "steady_requests_recent_seconds_squared",
-        "Squares of the covariate from earlier requests.",
+        "Squares of the covariate from earlier requests, in square seconds.",
         Source::Levels(|sums| squared_seconds(sums.recent_squared)),
     ),
     family(
         Gauge,
         "steady_requests_recent_product",
-        "Running sum of its products with CPU time up to the bound, in square seconds; may fall.",
+        "Running sum of its products with CPU time up to the bound, in square seconds; may decrease.",
         Source::Levels(|sums| squared_seconds(sums.recent_base)),
     ),
     family(
         Gauge,
         "steady_requests_recent_excess_product",
-        "Running sum of its products with CPU time above the bound, in square seconds; may fall.",
+        "Running sum of its products with CPU time above the bound, in square seconds; may decrease.",
         Source::Levels(|sums| squared_seconds(sums.recent_excess)),
     ),
     family(
         Gauge,
         "steady_requests_ruler_seconds",
-        "Running sum of the covariate from the ruler before the request; may fall.",
+        "Running sum of the covariate from the ruler before the request; may decrease.",
         Source::Levels(|sums| seconds(sums.ruler)),
     ),
     family(
         Counter,
         "steady_requests_ruler_seconds_squared",
-        "Squares of the covariate from the ruler.",
+        "Squares of the covariate from the ruler, in square seconds.",
         Source::Levels(|sums| squared_seconds(sums.ruler_squared)),
     ),
     family(
         Gauge,
         "steady_requests_ruler_product",
-        "Running sum of its products with CPU time up to the bound, in square seconds; may fall.",
+        "Running sum of its products with CPU time up to the bound, in square seconds; may decrease.",
         Source::Levels(|sums| squared_seconds(sums.ruler_base)),
     ),
     family(
         Gauge,
         "steady_requests_ruler_excess_product",
-        "Running sum of its products with CPU time above the bound, in square seconds; may fall.",
+        "Running sum of its products with CPU time above the bound, in square seconds; may decrease.",
         Source::Levels(|sums| squared_seconds(sums.ruler_excess)),
     ),
     family(
         Gauge,
         "steady_requests_recent_ruler_product",
-        "Running sum of the products of both covariates, in square seconds; may fall.",
+        "Running sum of the products of both covariates, in square seconds; may decrease.",
         Source::Levels(|sums| squared_seconds(sums.recent_ruler)),
     ),
     family(
@@ -218,7 +218,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family(
         Counter,
         "steady_process_requests_cpu_seconds",
-        "Of that, CPU time of requests.",
+        "The part of steady_process_cpu_seconds that requests used.",
         Source::Processes(|sums| sums.requests_cpu),
     ),
     family(Histogram, "steady_request_wall_seconds", "Wall time of each request, over all routes.", Source::Walls),
@@ -231,7 +231,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family(
         Counter,
         "steady_requests_folded",
-        "Requests folded into others, or left out, for want of room.",
+        "Requests beyond a limit: counted under the route or class (other), or left out.",
         Source::Services(|service| service.folded),
     ),
     family(
@@ -261,7 +261,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family(
         Counter,
         "steady_agent_ruler_log",
-        "Natural logarithms of the nanoseconds of each reading of the agent's own.",
+        "Natural logarithms of the nanoseconds of each reading of the agent's own rulers.",
         Source::OwnRulers(|sums| Real(sums.log)),
     ),
     family(
@@ -279,44 +279,44 @@ pub(super) const FAMILIES: &[Family] = &[
     family(
         Counter,
         "steady_host_busy_observed_seconds",
-        "Seconds in which it was read how busy the CPUs were.",
+        "Seconds in which the busy share of the CPUs was read.",
         Source::Single(|sums| observed(sums.host.busy)),
     ),
     family(
         Counter,
         "steady_host_busy_seconds",
-        "The sum of the share of all CPUs that was busy in each of these.",
+        "Sum of the busy share of all CPUs over these seconds.",
         Source::Single(|sums| share(sums.host.busy)),
     ),
     family(
         Counter,
         "steady_host_steal_observed_seconds",
-        "Seconds in which it was read what a hypervisor took.",
+        "Seconds in which the share of CPU time that a hypervisor took was read.",
         Source::Single(|sums| observed(sums.host.steal)),
     ),
     family(
         Counter,
         "steady_host_steal_seconds",
-        "The sum of the share of all CPUs that a hypervisor took in each of these.",
+        "Sum of the share of all CPUs that a hypervisor took over these seconds.",
         Source::Single(|sums| share(sums.host.steal)),
     ),
     family(
         Counter,
         "steady_host_pressure_observed_seconds",
-        "Seconds in which the pressure on the CPUs was read.",
+        "Seconds in which the CPU pressure (PSI some) was read.",
         Source::Single(|sums| observed(sums.host.pressure)),
     ),
     family(
         Counter,
         "steady_host_pressure_seconds",
-        "The sum of the share of each of these in which somebody waited for a CPU.",
+        "Sum over these seconds of the share of time in which a task waited for a CPU.",
         Source::Single(|sums| share(sums.host.pressure)),
     ),
     family(Info, "steady_agent", "The agent's own version.", Source::Version),
     family(
         Gauge,
         "steady_agent_start_time_seconds",
-        "When the agent began, since 1970; what is counted began at 0 then.",
+        "Start time of the agent since 1970; counters are 0 at that time.",
         Source::Single(|sums| Some(Real(sums.start))),
     ),
     family(
@@ -325,17 +325,17 @@ pub(super) const FAMILIES: &[Family] = &[
         "Datagrams that arrived.",
         Source::Single(|sums| Some(Whole(sums.arrived.datagrams))),
     ),
-    family(Counter, "steady_agent_faults", "What was wrong with datagrams and their lines.", Source::Faults),
+    family(Counter, "steady_agent_faults", "Faults of datagrams and their lines.", Source::Faults),
     family(
         Counter,
         "steady_agent_lost_lines",
-        "Lines that services say they have dropped.",
+        "Lines that services report as dropped.",
         Source::Single(|sums| Some(Whole(sums.arrived.lost))),
     ),
     family(
         Counter,
         "steady_agent_folded_requests",
-        "Requests that are in no rows of their own, for want of room.",
+        "Requests beyond a limit of services, versions, routes or classes.",
         Source::Single(|sums| Some(Whole(sums.arrived.folded))),
     ),
     family(
@@ -346,7 +346,7 @@ pub(super) const FAMILIES: &[Family] = &[
     ),
 ];
 
-/// The agent's version.
+/// The version of the agent.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 fn seconds(nanoseconds: f64) -> Value {

@@ -1,4 +1,4 @@
-//! Where metrics are shown, to whom, and with which certificate.
+//! The address, token and certificate of the metrics.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,8 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{self, ServerConfig};
 
-/// An address to listen at: `PORT`, `:PORT` and `localhost:PORT` are this host's alone.
+/// An address to listen at. `PORT`, `:PORT` and `localhost:PORT` mean the loopback interface, so only this host can
+/// connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListenAt(pub SocketAddr);
 
@@ -23,31 +24,33 @@ impl FromStr for ListenAt {
         let port = text.strip_prefix("localhost:").or_else(|| text.strip_prefix(':')).unwrap_or(text);
         let own = port.parse().map(|port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
         let address = own.or_else(|_| text.parse());
-        address.map(ListenAt).map_err(|_| "write PORT or ADDRESS:PORT, as 9464 or 0.0.0.0:9464 or [::]:9464".to_owned())
+        address
+            .map(ListenAt)
+            .map_err(|_| "write PORT or ADDRESS:PORT, such as 9464, 0.0.0.0:9464 or [::]:9464".to_owned())
     }
 }
 
-/// What is asked for.
+/// The options for publishing metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenPlan {
-    /// Where.
+    /// The address to listen at.
     pub address: ListenAt,
-    /// A file with the token that a client has to show.
+    /// A file with the token that clients must send.
     pub token: Option<PathBuf>,
-    /// The files of a certificate, with those that vouch for it, and of its key.
+    /// The files of the certificate (with its intermediate certificates) and of its private key.
     pub tls: Option<(PathBuf, PathBuf)>,
 }
 
-/// What is asked for, read.
-pub(super) struct Door {
+/// The contents of the files of a [`ListenPlan`].
+pub(super) struct Access {
     pub(super) token: Option<Vec<u8>>,
     pub(super) tls: Option<Acceptor>,
 }
 
 impl ListenPlan {
-    /// Reads the files.
-    pub(super) fn door(&self) -> Result<Door, String> {
-        Ok(Door {
+    /// Reads the files of the token, the certificate and the key.
+    pub(super) fn access(&self) -> Result<Access, String> {
+        Ok(Access {
             token: self.token.as_deref().map(token).transpose()?,
             tls: self.tls.as_ref().map(|(certificate, key)| acceptor(certificate, key)).transpose()?,
         })
@@ -57,28 +60,28 @@ impl ListenPlan {
 fn token(file: &Path) -> Result<Vec<u8>, String> {
     let text = read(file)?;
     let token = text.trim_ascii();
-    // What cannot stand in a header nobody could send.
+    // Other characters cannot be sent in a header.
     if token.is_empty() || !token.iter().all(u8::is_ascii_graphic) {
-        return Err(format!("'{}': a token is one word of ASCII letters, digits and signs", file.display()));
+        return Err(format!("'{}': a token must be one word of printable ASCII characters", file.display()));
     }
     Ok(token.to_vec())
 }
 
-/// The longest file that is read: certificates with all that vouch for them have some thousand bytes.
+/// The longest file that is read, in bytes. A certificate with its intermediate certificates has some thousand bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// Makes streams into such of TLS.
+/// Accepts connections by TLS, with the configured certificate.
 pub(super) type Acceptor = TlsAcceptor;
 
-/// By the files of a certificate, with those that vouch for it, and of its key.
+/// Creates an acceptor from the files of a certificate (with its intermediate certificates) and of its private key.
 pub(super) fn acceptor(certificate: &Path, key: &Path) -> Result<Acceptor, String> {
     let (certificates, private) = (read(certificate)?, read(key)?);
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&certificates).collect();
-    let certificates = certificates.map_err(|_| said(certificate, "certificate"))?;
+    let certificates = certificates.map_err(|_| no_pem(certificate, "certificate"))?;
     if certificates.is_empty() {
-        return Err(said(certificate, "certificate"));
+        return Err(no_pem(certificate, "certificate"));
     }
-    let private = PrivateKeyDer::from_pem_slice(&private).map_err(|_| said(key, "private key"))?;
+    let private = PrivateKeyDer::from_pem_slice(&private).map_err(|_| no_pem(key, "private key"))?;
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates, private));
@@ -92,11 +95,12 @@ pub(super) fn acceptor(certificate: &Path, key: &Path) -> Result<Acceptor, Strin
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-fn said(file: &Path, what: &str) -> String {
-    format!("'{}': there is no {what} in it, as PEM", file.display())
+fn no_pem(file: &Path, what: &str) -> String {
+    format!("'{}': the file has no {what} in PEM format", file.display())
 }
 
-/// Reads a file that was named. What has no end, or lets wait for itself, is refused: the agent has to hear signals.
+/// Reads a file that the user named. Pipes, devices and long files are errors, because reading them could block the
+/// agent, which must react to signals.
 pub(super) fn read(file: &Path) -> Result<Vec<u8>, String> {
     read_short(file, LONGEST).map_err(|error| format!("'{}': {error}", file.display()))
 }
@@ -106,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_alone_is_of_this_host_alone() {
+    fn a_port_without_an_address_means_the_loopback_interface() {
         let at = |text: &str| text.parse().map(|ListenAt(address)| address.to_string());
         for text in ["9464", ":9464", "localhost:9464", "127.0.0.1:9464"] {
             assert_eq!(at(text), Ok("127.0.0.1:9464".to_owned()));

@@ -1,26 +1,26 @@
-//! What the agent adds up, shown to scrapes as metrics (docs/metrics.md): sums since it began, fed with the very rows
-//! that are handed over to be written, so that whoever keeps differences of them has what the store has.
+//! Publishes metrics for scrapes (docs/metrics.md): sums since the agent started, of the same rows that are written to
+//! the store. So differences of the metrics have the same content as the store.
 //!
-//! An answer is written from sums that stand still on a thread that is not the agent's; what arrives meanwhile is added
-//! to a copy of them.
+//! Answers are written on separate threads, from sums that do not change. Rows that arrive during the writing of an
+//! answer are added to a copy of the sums.
 
 mod answer;
 mod families;
 mod listen;
 mod page;
+mod pending;
 mod requests;
 mod server;
 mod sums;
 #[cfg(test)]
 mod tests;
 mod text;
-mod waiting;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::record::Arrived;
 use steady_model::ReleaseRows;
 
+use crate::record::Arrived;
 use crate::store::Batch;
 use crate::table::Limits;
 use sums::Sums;
@@ -28,14 +28,14 @@ use sums::Sums;
 pub use listen::{ListenAt, ListenPlan};
 pub(crate) use server::Server;
 
-/// The sums of now.
+/// The current sums, shared with the threads that write answers.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     sums: Mutex<Arc<Sums>>,
 }
 
 impl Metrics {
-    /// Nothing has arrived; `start` is in seconds since 1970.
+    /// Creates empty sums; `start` is the start time of the agent, in seconds since 1970.
     pub(crate) fn new(limits: Limits, start: f64) -> Metrics {
         Metrics { sums: Mutex::new(Arc::new(Sums::new(limits, start))) }
     }
@@ -44,8 +44,8 @@ impl Metrics {
         self.sums.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds what was gathered, with what the agent says of itself at that moment. They are copied only where an answer
-    /// is being written from them.
+    /// Adds a batch of rows, and replaces the agent's own counts by those of the same moment. The sums are copied only
+    /// if an answer is being written from them.
     pub(crate) fn add(&self, batch: &Batch, arrived: &Arrived, given_up: u64) {
         let mut sums = self.locked();
         let sums = Arc::make_mut(&mut sums);
@@ -53,12 +53,13 @@ impl Metrics {
         (sums.arrived, sums.given_up) = (*arrived, given_up);
     }
 
-    /// Rows were given up: the table will tell of them once more, as lost.
+    /// Notes rows that could not be written. The table will report their requests again, as lost; they must not be
+    /// counted twice.
     pub(crate) fn give_up(&self, rows: &[ReleaseRows]) {
         Arc::make_mut(&mut self.locked()).give_up(rows);
     }
 
-    /// What is shown now.
+    /// Returns the current sums.
     fn now(&self) -> Arc<Sums> {
         Arc::clone(&self.locked())
     }

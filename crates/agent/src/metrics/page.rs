@@ -1,16 +1,16 @@
-//! The page that a scrape gets: every family with its samples.
+//! Writes the page that a scrape gets: each family of metrics with its samples.
 
 use std::io::{self, Write};
 
-use crate::record::LineFault;
 use steady_model::{RequestSums, RulerSums};
 
 use super::families::{FAMILIES, Family, Source, VERSION};
 use super::requests::OUTSIDE;
 use super::sums::{ProcessCpu, RequestKey, Sums, Walls, bound};
 use super::text::{Dialect, Text, Value};
+use crate::record::LineFault;
 
-/// Writes all that is shown.
+/// Writes all metrics in a format, and returns `out`.
 pub(super) fn write<W: Write>(sums: &Sums, dialect: Dialect, out: W) -> io::Result<W> {
     let mut page = Page { sums, text: Text::new(dialect, out) };
     for family in FAMILIES {

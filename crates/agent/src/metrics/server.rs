@@ -1,6 +1,6 @@
-//! The thread that answers scrapes. Whoever asks, however many and however slowly: there are so many connections at a
-//! time, each for so long and for one request, and so many pages being written. When all places are taken, a connection
-//! that has not asked yet makes room for a new one (`waiting.rs`).
+//! The thread that answers scrapes. The number of connections and of pages being written is limited. Each connection
+//! has a time limit and serves one request. When all connections are in use, a new one replaces one that has not sent
+//! its request yet (`pending.rs`).
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::record::AgentMetrics;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -19,54 +18,55 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
 
 use super::Metrics;
-use super::answer::{Counts, Desk, PAGES, answer};
-use super::listen::{Acceptor, Door, ListenPlan};
-use super::waiting::{Ticket, Waiting};
+use super::answer::{AnswerContext, Counts, PAGES, answer};
+use super::listen::{Acceptor, Access, ListenPlan};
+use super::pending::{ConnectionEntry, PendingConnections};
+use crate::record::AgentMetrics;
 
-/// Connections at a time.
+/// The most connections at a time.
 const CONNECTIONS: usize = 256;
-/// How long a client may take to ask.
-const ASKING: Duration = Duration::from_secs(2);
-/// How long a connection may last in all.
-const LASTING: Duration = Duration::from_secs(10);
-/// What a connection has room for: no scrape's headers are longer.
-const ROOM: usize = 16 << 10;
-/// How long to wait where the system has no room for a connection.
-const AGAIN: Duration = Duration::from_millis(100);
-/// How long a page that is being written may hold up the end.
-const LEAVING: Duration = Duration::from_secs(1);
+/// The longest time until a client has sent its request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
+/// The longest time of a connection.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
+/// The buffer of a connection, in bytes; the header of a scrape is shorter.
+const BUFFER: usize = 16 << 10;
+/// The pause after the system could not accept a connection, for example for lack of file descriptors.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// The longest time to wait for pages that are being written when the agent ends.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The thread.
+/// The thread that answers scrapes.
 pub(crate) struct Server {
     url: String,
     counts: Arc<Counts>,
-    /// It ends when this does.
+    /// The thread ends when this is dropped.
     stop: oneshot::Sender<Infallible>,
     thread: JoinHandle<()>,
 }
 
 impl Server {
-    /// Begins, or says why it cannot.
-    pub(crate) fn begin(plan: &ListenPlan, metrics: Arc<Metrics>) -> Result<Self, String> {
-        let Door { token, tls } = plan.door()?;
+    /// Starts the thread. Returns the reason if it cannot listen as requested.
+    pub(crate) fn start(plan: &ListenPlan, metrics: Arc<Metrics>) -> Result<Self, String> {
+        let Access { token, tls } = plan.access()?;
         let at = plan.address.0;
-        let said = |error| format!("--listen {at}: {error}");
-        let listener = TcpListener::bind(at).map_err(said)?;
-        listener.set_nonblocking(true).map_err(said)?;
-        let url = url(listener.local_addr().map_err(said)?, tls.is_some());
-        // The pages' threads are its own, so that one who writes holds up nobody who asks.
-        let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(PAGES).build().map_err(said)?;
+        let failed = |error| format!("--listen {at}: {error}");
+        let listener = TcpListener::bind(at).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let url = url(listener.local_addr().map_err(failed)?, tls.is_some());
+        // Pages are written on the threads for blocking tasks, so that they do not delay other requests.
+        let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(PAGES).build().map_err(failed)?;
         let counts = Arc::new(Counts::default());
-        let desk = Arc::new(Desk::new(metrics, token, Arc::clone(&counts)));
+        let context = Arc::new(AnswerContext::new(metrics, token, Arc::clone(&counts)));
         let (stop, stopped) = oneshot::channel();
-        let serve = move || serve(runtime, listener, tls, desk, stopped);
+        let serve = move || serve(runtime, listener, tls, context, stopped);
         let thread = thread::Builder::new().spawn(serve);
         let thread = thread.map_err(|error| format!("--listen {at}: a thread could not be started: {error}"))?;
         Ok(Server { url, counts, stop, thread })
     }
 
-    /// Where it is, and how it goes.
-    pub(crate) fn told(&self) -> AgentMetrics {
+    /// Returns the URL, and counts of the answers.
+    pub(crate) fn status(&self) -> AgentMetrics {
         AgentMetrics {
             url: self.url.clone(),
             scrapes: self.counts.pages.load(Ordering::Relaxed),
@@ -74,10 +74,10 @@ impl Server {
         }
     }
 
-    /// Ends it.
+    /// Ends the thread, and waits for pages that are being written.
     pub(crate) fn end(self) {
         drop(self.stop);
-        // One that panicked has ended too.
+        // An error means that the thread panicked, so it has ended too.
         let _ = self.thread.join();
     }
 }
@@ -86,71 +86,76 @@ fn url(address: SocketAddr, is_tls: bool) -> String {
     format!("{}://{address}/metrics", if is_tls { "https" } else { "http" })
 }
 
-/// Serves until it is to stop.
+/// Answers scrapes until the sender of `stopped` is dropped.
 fn serve(
     runtime: Runtime,
     listener: TcpListener,
     tls: Option<Acceptor>,
-    desk: Arc<Desk>,
+    context: Arc<AnswerContext>,
     stopped: oneshot::Receiver<Infallible>,
 ) {
     runtime.spawn(async move {
-        // It fails outside of a runtime only.
+        // This fails only outside of a runtime.
         if let Ok(listener) = tokio::net::TcpListener::from_std(listener) {
-            accept(listener, tls, desk).await;
+            accept(listener, tls, context).await;
         }
     });
     let _ = runtime.block_on(stopped);
-    runtime.shutdown_timeout(LEAVING);
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
 }
 
-async fn accept(listener: tokio::net::TcpListener, tls: Option<Acceptor>, desk: Arc<Desk>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
-    let waiting = Waiting::default();
+async fn accept(listener: tokio::net::TcpListener, tls: Option<Acceptor>, context: Arc<AnswerContext>) {
+    let permits = Arc::new(Semaphore::new(CONNECTIONS));
+    let pending = PendingConnections::default();
     loop {
-        // None of a client's failures is one of this.
+        // The server continues after an error, which may come from the client.
         let Ok((stream, peer)) = listener.accept().await else {
-            sleep(AGAIN).await;
+            sleep(RETRY_PAUSE).await;
             continue;
         };
-        if places.available_permits() == 0 {
-            waiting.close_one();
+        if permits.available_permits() == 0 {
+            pending.close_one();
         }
-        // Where all of them have asked, one of them ends within its deadline. Nobody closes the semaphore.
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-        let (tls, desk) = (tls.clone(), Arc::clone(&desk));
-        let ticket = Arc::new(waiting.enter(peer.ip()));
-        let of_task = Arc::clone(&ticket);
+        // If all connections have sent their request, one of them ends within its timeout. The semaphore is never
+        // closed.
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
+        let (tls, context) = (tls.clone(), Arc::clone(&context));
+        let entry = Arc::new(pending.add(peer.ip()));
+        let of_task = Arc::clone(&entry);
         let task = tokio::spawn(async move {
-            let _place = place;
-            let _ = timeout(LASTING, async {
+            let _permit = permit;
+            let _ = timeout(CONNECTION_TIMEOUT, async {
                 match tls {
-                    None => converse(stream, desk, &of_task).await,
+                    None => serve_request(stream, context, &of_task).await,
                     Some(tls) => {
-                        if let Ok(Ok(stream)) = timeout(ASKING, tls.accept(stream)).await {
-                            converse(stream, desk, &of_task).await;
+                        if let Ok(Ok(stream)) = timeout(REQUEST_TIMEOUT, tls.accept(stream)).await {
+                            serve_request(stream, context, &of_task).await;
                         }
                     }
                 }
             })
             .await;
         });
-        ticket.is_served_by(task.abort_handle());
+        entry.set_task(task.abort_handle());
     }
 }
 
-/// One request and its answer.
-async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, desk: Arc<Desk>, ticket: &Ticket) {
+/// Serves one request, and then closes the connection.
+async fn serve_request(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    context: Arc<AnswerContext>,
+    entry: &ConnectionEntry,
+) {
     let service = service_fn(|request| {
-        let desk = Arc::clone(&desk);
-        async move { Ok::<_, Infallible>(answer(&request, &desk, ticket).await) }
+        let context = Arc::clone(&context);
+        async move { Ok::<_, Infallible>(answer(&request, &context, entry).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(ASKING)
+        .header_read_timeout(REQUEST_TIMEOUT)
         .keep_alive(false)
-        .max_buf_size(ROOM)
+        .max_buf_size(BUFFER)
         .serve_connection(TokioIo::new(stream), service);
-    // What goes wrong on the way is the client's to see.
+    // Errors of the connection concern only the client.
     let _ = connection.await;
 }

@@ -1,50 +1,50 @@
-//! Sums since the agent began, by what they are told apart by, and how many of them there may be. Wall times are a histogram:
-//! the buckets of rows, eight of them together.
+//! The sums since the agent started, by their labels, and the limits of their number. Wall times are a histogram, each
+//! of whose buckets combines eight buckets of rows.
 
 use std::collections::BTreeMap;
 
 use steady_model::{HostSecond, ReleaseRows, RequestRuler, RequestSums, RulerSums, WALL_BUCKETS};
 
-use super::requests::{raised, risen, together};
+use super::requests::{increment, increments, sums_by_key};
 use super::text::{Label, label};
 use crate::record::Arrived;
 use crate::store::Batch;
 use crate::table::Limits;
 
-/// So many sums of requests are kept of a host, whatever its services do; once there are as many, new routes count as
-/// `(other)`.
+/// The most sums of requests of a host. Beyond this number, new routes count as `(other)`.
 pub(super) const MOST: usize = 10_000;
-/// The route of those that are one too many.
+/// The route of requests whose route is beyond a limit.
 const OTHER: &str = "(other)";
-/// What nobody used for so long is forgotten.
+/// A service or version is removed if it was not used for longer than this.
 const UNUSED_SECONDS: u64 = 86_400;
-/// What nobody used for so long makes room. The table of rows waits for longer, so that what it has room for finds some
-/// here.
-const ROOM_SECONDS: u64 = 300;
+/// A service or version that was not used for longer than this is removed if there is no space for a new one. The table
+/// of rows removes names later, so there is always space here for the names that it has.
+const REPLACED_SECONDS: u64 = 300;
 
-/// All that is shown.
+/// All published sums, with the limits of their number.
 #[derive(Clone, Debug)]
 pub(super) struct Sums {
     limits: Limits,
-    /// The second of what was added last, since 1970.
+    /// The second of the last batch, since 1970.
     second: u64,
-    /// When the agent began, since 1970.
+    /// The start time of the agent, in seconds since 1970.
     pub(super) start: f64,
     pub(super) services: BTreeMap<Label, Service>,
-    /// The agent's own.
+    /// The agent's own rulers.
     pub(super) rulers: BTreeMap<RequestRuler, RulerSums>,
     pub(super) host: Host,
     pub(super) arrived: Arrived,
     pub(super) given_up: u64,
 }
 
-/// Of a service.
+/// The sums of a service.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Service {
+    /// The last second with rows of the service.
     used: u64,
     pub(super) lost: u64,
     pub(super) folded: u64,
-    /// Requests that were added already, and that rows to come will tell of as lost.
+    /// Requests that were added already, and that later rows will report as lost.
     added_already: u64,
     pub(super) versions: BTreeMap<Label, Version>,
     /// CPU time of processes while they served several versions, or none.
@@ -58,7 +58,7 @@ pub(super) struct ProcessCpu {
     pub(super) requests_cpu: f64,
 }
 
-/// What sums of requests of one version are told apart by.
+/// The key of sums of requests of one version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RequestKey {
     pub(super) route: Label,
@@ -68,28 +68,29 @@ pub(super) struct RequestKey {
     pub(super) way: &'static str,
 }
 
-/// Of a version of it.
+/// The sums of a version of a service.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Version {
+    /// The last second with rows of the version.
     used: u64,
     pub(super) requests: BTreeMap<RequestKey, RequestSums>,
     /// CPU time of processes while they served this version only.
     pub(super) processes: Option<ProcessCpu>,
     pub(super) rulers: BTreeMap<RequestRuler, RulerSums>,
-    /// Absent where it was only counted from outside.
+    /// The histogram of wall times; `None` if all requests were counted from outside.
     pub(super) walls: Option<Walls>,
-    /// Wall time of all that is in them, in nanoseconds.
+    /// The sum of these wall times, in nanoseconds.
     pub(super) wall: f64,
 }
 
-/// A share of time: seconds in which it was read, and its sum.
+/// The sum of a share of time, and the number of seconds in which the share was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Share {
     pub(super) observed: u64,
     pub(super) sum: f64,
 }
 
-/// Of the host.
+/// The load of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Host {
     pub(super) cpus: Option<u32>,
@@ -112,10 +113,10 @@ impl Sums {
         }
     }
 
-    /// Adds what was gathered.
+    /// Adds a batch of rows.
     pub(super) fn add(&mut self, batch: &Batch) {
         self.second = batch.second;
-        self.forget();
+        self.remove_unused();
         batch.services.iter().for_each(|rows| self.add_rows(rows));
         for row in &batch.rulers {
             *self.rulers.entry(row.ruler).or_default() += row.sums;
@@ -123,7 +124,8 @@ impl Sums {
         batch.seconds.iter().for_each(|second| self.host.add(second));
     }
 
-    /// Rows were given up, which their service will be told to have lost, with what was lost before them.
+    /// Notes rows that were added but could not be written. The table will report their requests, and the lost lines
+    /// that they count, again as lost.
     pub(super) fn give_up(&mut self, rows: &[ReleaseRows]) {
         for rows in rows {
             let requests = rows.requests.iter().map(|row| row.sums.requests + row.sums.warming).sum::<u64>();
@@ -141,7 +143,7 @@ impl Sums {
         let labels = |texts: &[String]| texts.iter().map(|text| label(text)).collect::<Vec<Label>>();
         let (versions, routes, classes) = (labels(&rows.versions), labels(&rows.routes), labels(&rows.classes));
         let no_class = label("");
-        for (key, sums) in together(&rows.requests) {
+        for (key, sums) in sums_by_key(&rows.requests) {
             let class = if key.class == 0 { Some(&no_class) } else { classes.get(key.class as usize) };
             let (version, route) = (versions.get(key.version as usize), routes.get(key.route as usize));
             let (Some(version), Some(route), Some(class)) = (version, route, class) else { continue };
@@ -158,8 +160,8 @@ impl Sums {
             };
             if let Some(processes) = processes {
                 let sums = processes.get_or_insert_default();
-                sums.cpu += risen(row.cpu);
-                sums.requests_cpu += risen(row.requests_cpu);
+                sums.cpu += increment(row.cpu);
+                sums.requests_cpu += increment(row.requests_cpu);
             }
         }
         for row in &rows.walls {
@@ -176,78 +178,79 @@ impl Sums {
             }
         }
         if let Some(service) = self.services.get_mut(&name) {
-            let told_again = service.added_already.min(rows.lost);
-            service.added_already -= told_again;
-            service.lost += rows.lost - told_again;
+            let repeated = service.added_already.min(rows.lost);
+            service.added_already -= repeated;
+            service.lost += rows.lost - repeated;
             service.folded += rows.folded;
         }
     }
 
     fn add_requests(&mut self, [service, version]: [&Label; 2], key: RequestKey, sums: &RequestSums) {
         let Some(of_version) = self.version(service, version) else {
-            return self.fold(service, sums);
+            return self.count_folded(service, sums);
         };
-        let has_room = of_version.requests.contains_key(&key) || self.has_room_for(service, version, &key.route);
-        if !has_room {
-            self.fold(service, sums);
+        let has_space = of_version.requests.contains_key(&key) || self.has_space_for(service, version, &key.route);
+        if !has_space {
+            self.count_folded(service, sums);
         }
         if let Some(of_version) = self.version(service, version) {
-            let raised = raised(sums);
-            of_version.wall += raised.wall;
+            let added = increments(sums);
+            of_version.wall += added.wall;
             let other = || RequestKey { route: OTHER.into(), class: "".into(), way: key.way };
-            *of_version.requests.entry(if has_room { key } else { other() }).or_default() += raised;
+            *of_version.requests.entry(if has_space { key } else { other() }).or_default() += added;
         }
     }
 
-    fn fold(&mut self, service: &Label, sums: &RequestSums) {
+    fn count_folded(&mut self, service: &Label, sums: &RequestSums) {
         if let Some(service) = self.services.get_mut(service) {
             service.folded += sums.requests + sums.warming;
         }
     }
 
-    /// Whether there may be sums of a route that has none yet.
-    fn has_room_for(&mut self, service: &Label, version: &Label, route: &Label) -> bool {
+    /// Returns whether sums with a new key of this route may be added.
+    fn has_space_for(&mut self, service: &Label, version: &Label, route: &Label) -> bool {
         let Some(of_version) = self.version(service, version) else { return false };
         let has_route = of_version.has_route(route);
-        let is_one_too_many = !has_route && of_version.routes() >= self.limits.routes;
-        &**route == OTHER || !is_one_too_many && (self.kept() < MOST || self.make_room())
+        let is_beyond_limit = !has_route && of_version.routes() >= self.limits.routes;
+        &**route == OTHER || !is_beyond_limit && (self.request_sums() < MOST || self.evict_version())
     }
 
-    /// How many sums of requests there are.
-    fn kept(&self) -> usize {
+    /// Returns the number of sums of requests.
+    fn request_sums(&self) -> usize {
         let versions = self.services.values().flat_map(|service| service.versions.values());
         versions.map(|version| version.requests.len()).sum()
     }
 
-    /// Forgets the version that nobody used for longest, if that is long enough; whether there was one.
-    fn make_room(&mut self) -> bool {
+    /// Evicts the least recently used version if it was unused for long enough. Returns whether one was evicted.
+    fn evict_version(&mut self) -> bool {
         let oldest = self
             .services
             .values_mut()
             .min_by_key(|service| service.versions.values().map(|version| version.used).min().unwrap_or(u64::MAX));
-        oldest.is_some_and(|service| forget_oldest(&mut service.versions, self.second, |version| version.used))
+        oldest.is_some_and(|service| evict_oldest(&mut service.versions, self.second, |version| version.used))
     }
 
-    /// Sees that there is this service, and notes that it is used; whether there is room for it.
+    /// Adds a service if it is new, and notes that it is used now. Returns false if there is no space for it.
     fn has_service(&mut self, name: &Label) -> bool {
-        // The one that is counted from outside is in no table.
+        // The table's limit does not include the service that is counted from outside.
         let most = self.limits.services + 1;
-        let has_room = self.services.contains_key(name)
+        let has_space = self.services.contains_key(name)
             || self.services.len() < most
-            || forget_oldest(&mut self.services, self.second, |service| service.used);
-        if has_room {
+            || evict_oldest(&mut self.services, self.second, |service| service.used);
+        if has_space {
             self.services.entry(Label::clone(name)).or_default().used = self.second;
         }
-        has_room
+        has_space
     }
 
-    /// The version of a service that there is, which is used now; `None` where it is one too many.
+    /// Returns a version of an existing service, adds it if it is new, and notes that it is used now; `None` if there
+    /// is no space for it.
     fn version(&mut self, service: &Label, name: &Label) -> Option<&mut Version> {
         let versions = &mut self.services.get_mut(service)?.versions;
-        let has_room = versions.contains_key(name)
+        let has_space = versions.contains_key(name)
             || versions.len() < self.limits.versions
-            || forget_oldest(versions, self.second, |version| version.used);
-        if !has_room {
+            || evict_oldest(versions, self.second, |version| version.used);
+        if !has_space {
             return None;
         }
         let version = versions.entry(Label::clone(name)).or_default();
@@ -255,8 +258,8 @@ impl Sums {
         Some(version)
     }
 
-    /// Forgets what nobody used for a day.
-    fn forget(&mut self) {
+    /// Removes services and versions that were unused for a day.
+    fn remove_unused(&mut self) {
         let until = self.second.saturating_sub(UNUSED_SECONDS);
         for service in self.services.values_mut() {
             service.versions.retain(|_, version| version.used >= until);
@@ -265,15 +268,15 @@ impl Sums {
     }
 }
 
-/// Forgets the one that nobody used for longest, if that is long enough to make room; whether it was.
-fn forget_oldest<T>(all: &mut BTreeMap<Label, T>, now: u64, used: impl Fn(&T) -> u64) -> bool {
+/// Evicts the least recently used entry if it was unused for long enough. Returns whether one was evicted.
+fn evict_oldest<T>(all: &mut BTreeMap<Label, T>, now: u64, used: impl Fn(&T) -> u64) -> bool {
     let oldest = all.iter().min_by_key(|(_, one)| used(one));
-    let oldest = oldest.filter(|(_, one)| used(one) + ROOM_SECONDS < now).map(|(name, _)| Label::clone(name));
+    let oldest = oldest.filter(|(_, one)| used(one) + REPLACED_SECONDS < now).map(|(name, _)| Label::clone(name));
     oldest.is_some_and(|name| all.remove(&name).is_some())
 }
 
 impl Version {
-    /// How many routes it has, but for `(other)`.
+    /// Returns the number of routes other than `(other)`.
     fn routes(&self) -> usize {
         let mut routes: Vec<&Label> = self.requests.keys().map(|key| &key.route).collect();
         routes.dedup();
@@ -302,21 +305,23 @@ impl Host {
     }
 }
 
-/// Buckets of rows in one that is shown: two to each doubling.
-const TOGETHER: u16 = 8;
-/// The bounds that are shown, in halves of a doubling of a microsecond: 0.512 ms and 67 s.
+/// The number of buckets of rows in a published bucket. Rows have sixteen buckets to each doubling, metrics two.
+const COMBINED: u16 = 8;
+/// The lowest bound: 2 to the power of half this number, in microseconds: 0.512 ms.
 const LOWEST: u16 = 18;
+/// The highest bound, in the same way: 67 s.
 const HIGHEST: u16 = 52;
-/// How many bounds there are; what lies beyond the last one is in the bucket without.
+/// The number of bounds, without the bound `+Inf`.
 pub(super) const BOUNDS: usize = (HIGHEST - LOWEST + 1) as usize;
 
-const _: () = assert!(HIGHEST * TOGETHER <= WALL_BUCKETS);
+const _: () = assert!(HIGHEST * COMBINED <= WALL_BUCKETS);
 
-/// How many requests took longer than one bound and no longer than the next, from the first bound on; the last have
-/// none.
+/// A histogram of wall times.
 #[derive(Clone, Debug)]
 pub(super) struct Walls {
+    /// For each bound, the requests that took at most as long as the bound, and longer than the previous bound.
     counts: [u64; BOUNDS],
+    /// Requests that took longer than the last bound.
     beyond: u64,
 }
 
@@ -327,14 +332,14 @@ impl Default for Walls {
 }
 
 impl Walls {
-    /// Adds requests of one of the rows' buckets.
+    /// Adds requests of a bucket of a row.
     pub(super) fn add(&mut self, bucket: u16, requests: u32) {
-        let place = (bucket / TOGETHER + 1).saturating_sub(LOWEST);
+        let place = (bucket / COMBINED + 1).saturating_sub(LOWEST);
         let count = self.counts.get_mut(usize::from(place)).unwrap_or(&mut self.beyond);
         *count += u64::from(requests);
     }
 
-    /// Requests up to each bound.
+    /// Returns the number of requests up to each bound.
     pub(super) fn up_to(&self) -> impl Iterator<Item = u64> {
         self.counts.iter().scan(0, |sum, count| {
             *sum += count;
@@ -342,14 +347,14 @@ impl Walls {
         })
     }
 
-    /// All requests.
+    /// Returns the number of all requests.
     pub(super) fn count(&self) -> u64 {
         self.counts.iter().sum::<u64>() + self.beyond
     }
 }
 
-/// A bound in seconds, in whole nanoseconds. A request that took exactly as long as a bound that is whole counts as
-/// longer, for the rows have it so.
+/// Returns a bound in seconds, rounded down to whole nanoseconds. If the bound is a whole number of nanoseconds before
+/// the rounding, a request that took exactly as long counts as longer. The buckets of rows have the same property.
 pub(super) fn bound(place: usize) -> f64 {
     let halves = f64::from(LOWEST) + place as f64;
     (1_000.0 * (halves / 2.0).exp2()).floor() / 1e9
@@ -362,7 +367,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_counted_below_the_bounds_that_they_are_below() {
+    fn requests_are_counted_at_all_bounds_above_their_wall_time() {
         let (first, last) = (bound(0), bound(BOUNDS - 1));
         assert_eq!((first, bound(1), last), (0.000512, 0.000724077, 67.108864));
         for nanoseconds in

@@ -1,4 +1,4 @@
-//! What is shown of what was handed over.
+//! Tests of the published metrics.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ fn sums() -> Sums {
     Sums::new(Limits { services: 2, versions: 3, routes: 4, ..Limits::default() }, START)
 }
 
-/// A row of so many requests that took a millisecond each.
+/// A row of requests with 1 ms of CPU time each.
 fn row(version: u32, route: u32, requests: u64) -> ReleaseRow {
     let each = requests as f64;
     let log = 1e6_f64.ln();
@@ -48,7 +48,7 @@ fn row(version: u32, route: u32, requests: u64) -> ReleaseRow {
     }
 }
 
-/// Rows of a service with these names.
+/// The rows of a service, with the names that they refer to.
 fn rows(service: &str, versions: &[&str], routes: &[&str], requests: Vec<ReleaseRow>) -> ReleaseRows {
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
     ReleaseRows {
@@ -69,14 +69,14 @@ fn page(sums: &Sums, dialect: Dialect) -> String {
     String::from_utf8(super::page::write(sums, dialect, Vec::new()).unwrap()).unwrap()
 }
 
-/// The value of the one series that is written so.
+/// The value of the series with this name and these labels.
 fn value(page: &str, series: &str) -> Option<f64> {
     let found = page.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
     found.map(|value| value.parse().unwrap())
 }
 
 #[test]
-fn processes_and_seconds_are_added_up() {
+fn rows_of_processes_and_seconds_are_added_up() {
     let mut sums = sums();
     let slow = ReleaseRow { process: 8, ..row(0, 0, 2) };
     sums.add(&batch(1_000, vec![rows("shop", &["v1"], &["/"], vec![row(0, 0, 10), slow])]));
@@ -93,7 +93,7 @@ fn processes_and_seconds_are_added_up() {
     assert_eq!(value(&page, "steady_agent_start_time_seconds"), Some(START));
 }
 
-/// Sums in levels of so many requests; the values differ from each other.
+/// Sums in levels of some requests; all values are different.
 fn levels(requests: u64) -> LevelSums {
     let mut place = 0.0;
     let values = [0.0; 14].map(|_: f64| {
@@ -106,7 +106,7 @@ fn levels(requests: u64) -> LevelSums {
 }
 
 #[test]
-fn sums_in_levels_are_shown_by_class_and_may_fall() {
+fn sums_in_levels_have_a_class_and_may_decrease() {
     let mut sums = sums();
     let with = |class, requests, known| {
         let mut row = ReleaseRow { class, ..row(0, 0, requests) };
@@ -143,7 +143,7 @@ fn sums_in_levels_are_shown_by_class_and_may_fall() {
     }
     sums.add(&batch(1_001, vec![shop(vec![with(1, 4, 4)])]));
     assert_eq!(shown(&sums, "requests_recent_seconds", hit), Some(-0.006));
-    // One request of this series is in no sums in levels: what the others come to says nothing of all.
+    // One request of the series has no sums in levels, so the series must not be published.
     sums.add(&batch(1_002, vec![shop(vec![with(1, 1, 0)])]));
     assert_eq!(
         (shown(&sums, "requests_recent_seconds", hit), shown(&sums, "requests_exceeding_total", hit)),
@@ -153,7 +153,7 @@ fn sums_in_levels_are_shown_by_class_and_may_fall() {
 }
 
 #[test]
-fn cpu_time_of_processes_is_shown_by_version() {
+fn cpu_time_of_processes_is_published_by_version() {
     let mut sums = sums();
     let row = |process, version, cpu, requests_cpu| ProcessRow {
         second: 0,
@@ -179,7 +179,7 @@ fn cpu_time_of_processes_is_shown_by_version() {
 }
 
 #[test]
-fn what_is_counted_from_outside_says_no_more_than_is_known() {
+fn requests_counted_from_outside_have_only_a_number_and_cpu_time() {
     let mut sums = sums();
     let outside = ReleaseRow { process: 0, assignment: Assignment::None, ..row(0, 0, 10) };
     sums.add(&batch(1_000, vec![rows("old", &["v1"], &["(all)"], vec![outside])]));
@@ -193,7 +193,7 @@ fn what_is_counted_from_outside_says_no_more_than_is_known() {
 }
 
 #[test]
-fn histograms_rulers_and_the_host_are_shown_where_there_are_any() {
+fn histograms_rulers_and_the_host_are_published_if_known() {
     let mut sums = sums();
     let empty = page(&sums, Dialect::Classic);
     assert!(!empty.contains("ruler") && !empty.contains("host") && !empty.contains("steady_request_"), "{empty}");
@@ -236,7 +236,7 @@ fn histograms_rulers_and_the_host_are_shown_where_there_are_any() {
 }
 
 #[test]
-fn the_formats_differ_in_heads_and_ends_alone() {
+fn the_formats_differ_only_in_metadata_and_end() {
     let mut sums = sums();
     sums.add(&batch(1_000, vec![rows("shop", &["v1"], &["/"], vec![row(0, 0, 10)])]));
     let (classic, open) = (page(&sums, Dialect::Classic), page(&sums, Dialect::OpenMetrics));
@@ -267,7 +267,7 @@ fn the_formats_differ_in_heads_and_ends_alone() {
 }
 
 #[test]
-fn every_series_is_there_once_and_each_family_in_one_piece() {
+fn every_series_and_family_occurs_once() {
     let mut sums = sums();
     let hostile = ["a\"b\n\\", "a", "\0", "\u{fffd}"];
     for (second, service) in [(1_000, "shop"), (1_001, "x\"y"), (1_002, "shop")] {
@@ -281,11 +281,11 @@ fn every_series_is_there_once_and_each_family_in_one_piece() {
     let types = page.lines().filter(|line| line.starts_with("# TYPE"));
     assert!(types.into_iter().all(|line| seen.insert(line)), "{page}");
     let merged = "steady_requests_total{service=\"shop\",version=\"v1\",route=\"\u{fffd}\",assigned=\"random\"}";
-    assert_eq!(value(&page, merged), Some(4.0), "two names that are written alike are one");
+    assert_eq!(value(&page, merged), Some(4.0), "two names with the same escaped form are one series");
 }
 
 #[test]
-fn what_was_told_already_is_not_lost() {
+fn requests_given_up_are_not_counted_twice() {
     let mut sums = sums();
     let shop = |lost| ReleaseRows { lost, ..rows("shop", &["v1"], &["/"], vec![row(0, 0, 10)]) };
     let lost = |sums: &Sums| value(&page(sums, Dialect::Classic), "steady_requests_lost_total{service=\"shop\"}");
@@ -293,15 +293,11 @@ fn what_was_told_already_is_not_lost() {
     sums.give_up(&[shop(2)]);
     assert_eq!(lost(&sums), Some(2.0));
     sums.add(&batch(1_001, vec![shop(15 + 4)]));
-    assert_eq!(
-        lost(&sums),
-        Some(6.0),
-        "the 13 requests that were given up were added, and 2 lines were told of before"
-    );
+    assert_eq!(lost(&sums), Some(6.0), "the 13 requests that were given up and 2 lost lines were counted before");
 }
 
 #[test]
-fn a_version_that_nobody_uses_makes_room_or_goes_after_a_day() {
+fn an_unused_version_is_replaced_or_removed_after_a_day() {
     let mut sums = sums();
     let mut add = |second: u64, version: &str| {
         sums.add(&batch(second, vec![rows("shop", &[version], &["/"], vec![row(0, 0, 1)])]));
@@ -315,13 +311,13 @@ fn a_version_that_nobody_uses_makes_room_or_goes_after_a_day() {
         add(second, version);
     }
     assert_eq!(add(1_002, "v3"), ("v1 v2 v3".to_owned(), 0.0));
-    assert_eq!(add(1_300, "v4"), ("v1 v2 v3".to_owned(), 4.0), "all of them are in use");
+    assert_eq!(add(1_300, "v4"), ("v1 v2 v3".to_owned(), 4.0), "all versions were used within 300 s");
     assert_eq!(add(1_301, "v4"), ("v2 v3 v4".to_owned(), 4.0));
     assert_eq!(add(1_002 + 86_400, "v4"), ("v3 v4".to_owned(), 4.0));
 }
 
 #[test]
-fn however_many_names_there_are_the_series_of_a_host_are_bounded() {
+fn the_number_of_series_is_bounded() {
     let limits = Limits { routes: 10_000, ..Limits::default() };
     let mut sums = Sums::new(limits, START);
     let routes: Vec<String> = (0..30).map(|route| format!("/{route}")).collect();
@@ -335,9 +331,9 @@ fn however_many_names_there_are_the_series_of_a_host_are_bounded() {
     }
     let series =
         page(&sums, Dialect::Classic).lines().filter(|line| line.starts_with("steady_requests_total{")).count();
-    // What finds no room is in the one row that each version has for it.
+    // Each version may have one more series, for the route (other).
     assert!((MOST..=MOST + 21 * 24).contains(&series), "{series}");
-    // A version of later gets its own, for one that nobody uses goes.
+    // A later version replaces one that was unused for 300 s.
     sums.add(&batch(1_400, vec![rows("s0", &["new"], &["/", "/x"], vec![row(0, 0, 1), row(0, 1, 1)])]));
     let page = page(&sums, Dialect::Classic);
     assert!(page.contains("version=\"new\",route=\"/x\""));
@@ -346,17 +342,17 @@ fn however_many_names_there_are_the_series_of_a_host_are_bounded() {
 }
 
 #[test]
-fn an_answer_is_of_one_moment() {
+fn an_answer_has_the_values_of_one_moment() {
     let metrics = Metrics::new(Limits::default(), START);
     let one = batch(1_000, vec![rows("shop", &["v1"], &["/"], vec![row(0, 0, 1)])]);
     metrics.add(&one, &Arrived { datagrams: 1, ..Arrived::default() }, 0);
     let now = metrics.now();
     metrics.add(&one, &Arrived { datagrams: 2, ..Arrived::default() }, 0);
-    let told = |sums: &Sums| {
+    let values = |sums: &Sums| {
         let page = page(sums, Dialect::Classic);
         let of_shop = "steady_requests_total{service=\"shop\",version=\"v1\",route=\"/\",assigned=\"random\"}";
         (value(&page, of_shop), value(&page, "steady_agent_datagrams_total"))
     };
-    assert_eq!(told(&now), (Some(1.0), Some(1.0)));
-    assert_eq!(told(&metrics.now()), (Some(2.0), Some(2.0)));
+    assert_eq!(values(&now), (Some(1.0), Some(1.0)));
+    assert_eq!(values(&metrics.now()), (Some(2.0), Some(2.0)));
 }

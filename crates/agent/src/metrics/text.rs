@@ -1,11 +1,11 @@
-//! The two formats that metrics are written in: the classic one of Prometheus, and OpenMetrics. They differ in what a
-//! counter's family is called, in units and in their end; lines of samples are the same.
+//! Writes the two formats of metrics: the text format of Prometheus, and OpenMetrics. They differ in the names of
+//! counters' families, in units and in the end of a page; lines of samples are the same.
 
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// A format.
+/// A format of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
     /// Version 0.0.4 of the text format of Prometheus.
@@ -15,7 +15,7 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    /// The type of its pages.
+    /// Returns the content type of a page.
     pub(super) fn content_type(self) -> &'static str {
         match self {
             Dialect::Classic => "text/plain; version=0.0.4; charset=utf-8",
@@ -24,18 +24,18 @@ impl Dialect {
     }
 }
 
-/// The kind of a family.
+/// The type of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Counter,
     Gauge,
     Histogram,
-    /// A gauge of 1 whose labels are what it tells.
+    /// A gauge of 1 whose labels have the information.
     Info,
 }
 
 impl Kind {
-    /// What a sample of a family with one each is called beyond the family.
+    /// Returns the suffix of the names of samples. Samples of histograms have several suffixes, which are not included.
     pub(super) fn suffix(self) -> &'static str {
         match self {
             Kind::Counter => "_total",
@@ -45,12 +45,13 @@ impl Kind {
     }
 }
 
-/// What a family is called, without the suffix that its kind gives to its samples.
+/// The metadata of a family.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
+    /// The name, without the suffix of the samples.
     pub(super) name: &'static str,
     pub(super) kind: Kind,
-    /// What it is, in a sentence with nothing that would have to be escaped.
+    /// The description: one sentence without characters that must be escaped.
     pub(super) help: &'static str,
 }
 
@@ -70,29 +71,29 @@ impl fmt::Display for Value {
     }
 }
 
-/// Lines are gathered to so many bytes before they are written on.
-const GATHERED: usize = 16 << 10;
+/// The size of the buffer of lines, in bytes; it is written when it is full.
+const BUFFER: usize = 16 << 10;
 
 /// A page that is being written.
 pub(super) struct Text<W> {
     dialect: Dialect,
     out: W,
     lines: String,
-    /// The family that no sample has been written of yet.
+    /// The current family, until its first sample is written.
     head: Option<Head>,
 }
 
 impl<W: Write> Text<W> {
     pub(super) fn new(dialect: Dialect, out: W) -> Text<W> {
-        Text { dialect, out, lines: String::with_capacity(GATHERED + (GATHERED >> 2)), head: None }
+        Text { dialect, out, lines: String::with_capacity(BUFFER + (BUFFER >> 2)), head: None }
     }
 
-    /// Samples of this family follow. One without any is not there.
+    /// Starts a family. A family without samples is left out of the page.
     pub(super) fn family(&mut self, head: Head) {
         self.head = Some(head);
     }
 
-    /// Writes a sample: its family's name and what is added to that, labels whose values are escaped, and the value.
+    /// Writes a sample. The name is that of the family with a suffix; the values of labels must be escaped ([`label`]).
     pub(super) fn sample(&mut self, name: &str, suffix: &str, labels: &[(&str, &str)], value: Value) -> io::Result<()> {
         if let Some(head) = self.head.take() {
             self.heading(head);
@@ -107,9 +108,9 @@ impl<W: Write> Text<W> {
             self.lines.push('"');
         }
         self.lines.push_str(if labels.is_empty() { " " } else { "} " });
-        // Writing to a text cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = writeln!(self.lines, "{value}");
-        if self.lines.len() >= GATHERED { self.pass_on() } else { Ok(()) }
+        if self.lines.len() >= BUFFER { self.write_lines() } else { Ok(()) }
     }
 
     fn heading(&mut self, Head { name, kind, help }: Head) {
@@ -128,27 +129,27 @@ impl<W: Write> Text<W> {
         }
     }
 
-    fn pass_on(&mut self) -> io::Result<()> {
+    fn write_lines(&mut self) -> io::Result<()> {
         self.out.write_all(self.lines.as_bytes())?;
         self.lines.clear();
         Ok(())
     }
 
-    /// The page is whole.
+    /// Writes the end of the page.
     pub(super) fn finish(mut self) -> io::Result<W> {
         if self.dialect == Dialect::OpenMetrics {
             self.lines.push_str("# EOF\n");
         }
-        self.pass_on()?;
+        self.write_lines()?;
         Ok(self.out)
     }
 }
 
-/// A value as it stands between its quotes, in both formats the same.
+/// The escaped value of a label, which is the same in both formats.
 pub(super) type Label = Arc<str>;
 
-/// The label of a text. Parsers of the formats take a NUL for the end, and there is no way to write one: it becomes
-/// what stands for letters that cannot be had.
+/// Escapes the value of a label. Some parsers end at a NUL, and neither format has an escape for it, so U+FFFD
+/// (replacement character) replaces it.
 pub(super) fn label(text: &str) -> Label {
     let mut written = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -168,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_would_end_a_label_is_escaped() {
+    fn special_characters_in_labels_are_escaped() {
         assert_eq!(&*label("/a\\b\"c\nd\0\r\u{1f40c}"), "/a\\\\b\\\"c\\nd\u{fffd}\r\u{1f40c}");
     }
 }

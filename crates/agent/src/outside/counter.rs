@@ -1,4 +1,4 @@
-//! Readings of a counter and of CPU time from outside an application, and their increases.
+//! Reads an application's counter of requests and its CPU time, and computes their increases.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,25 +10,25 @@ use steady_linux::{Root, procfs, tree};
 use super::OutsidePlan;
 use super::http::Client;
 
-/// What was added between two readings.
+/// The increase between two readings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Increase {
     pub(super) version: String,
     pub(super) requests: u64,
-    /// In nanoseconds.
+    /// CPU time in nanoseconds.
     pub(super) cpu: u64,
 }
 
-/// What was read at one moment.
+/// The values at one moment.
 #[derive(Debug)]
 struct Reading {
-    /// Requests by version.
+    /// Requests since the application started, by version.
     counters: BTreeMap<String, f64>,
-    /// CPU time in nanoseconds.
+    /// CPU time since the application started, in nanoseconds.
     cpu: u64,
 }
 
-/// Reads both, again and again.
+/// Reads the counter and the CPU time, and remembers the last reading.
 pub(super) struct Counter {
     plan: OutsidePlan,
     client: Client,
@@ -37,21 +37,21 @@ pub(super) struct Counter {
 }
 
 impl Counter {
-    /// Answers that take longer than `patience` are none.
-    pub(super) fn new(plan: OutsidePlan, patience: Duration) -> Result<Self, String> {
+    /// Creates a counter. A page that takes longer than `timeout` is a failed reading.
+    pub(super) fn new(plan: OutsidePlan, timeout: Duration) -> Result<Self, String> {
         let cpu = CpuReader::new(&plan.cpu)?;
-        Ok(Counter { plan, client: Client::new(patience), cpu, last: None })
+        Ok(Counter { plan, client: Client::new(timeout), cpu, last: None })
     }
 
-    /// What was added since it was read last; `None` where nothing was, or where this is the first reading.
+    /// Reads both, and returns the increase since the last reading: `None` if there was no request, or no last reading.
     ///
     /// # Errors
-    /// Why nothing can be said: then the next reading is a first one again.
+    /// The reason why the increase is not known. After a failed reading, the next one starts the count again.
     pub(super) fn read(&mut self) -> Result<Option<Increase>, String> {
         let last = self.last.take();
         let now = self.read_now()?;
         let increase = last.map_or(Ok(None), |last| increase(&last, &now));
-        // After a reset too, the next is counted from here on.
+        // After a reset of the counter too, the next increase starts from this reading.
         self.last = Some(now);
         increase
     }
@@ -59,7 +59,7 @@ impl Counter {
     fn read_now(&mut self) -> Result<Reading, String> {
         let metric = &self.plan.requests;
         let page = self.client.get(&metric.endpoint).map_err(|why| format!("{}: {why}", metric.endpoint))?;
-        // At once, so that both are of the same moment.
+        // Read directly after the page, so that both values belong to nearly the same moment.
         let cpu = self.cpu.read()?;
         let label = self.plan.version_label.as_deref();
         let requests = metric.read(&page, label).map_err(|why| format!("{}: {why}", metric.endpoint))?;
@@ -77,42 +77,44 @@ fn increase(last: &Reading, now: &Reading) -> Result<Option<Increase>, String> {
     for (version, &value) in after {
         let added = value - before.get(version).copied().unwrap_or(0.0);
         if added < 0.0 {
-            return Err("the counter has gone back: the application was started anew".to_owned());
+            return Err("the counter went back: the application was restarted".to_owned());
         }
         if added >= 1.0 {
             grown.push((version, added));
         }
     }
     if before.keys().any(|version| !after.contains_key(version)) {
-        return Err("the counter has gone: the application was started anew".to_owned());
+        return Err("a series of the counter disappeared: the application was restarted".to_owned());
     }
     let Some(cpu) = now.cpu.checked_sub(last.cpu) else {
-        return Err("CPU time has gone back: processes have ended that nobody waited for".to_owned());
+        return Err("CPU time went back: a process ended and its parent did not wait for it (wait(2))".to_owned());
     };
     match grown[..] {
         [] => Ok(None),
         [(version, requests)] => Ok(Some(Increase { version: version.clone(), requests: requests as u64, cpu })),
-        _ => Err("two versions were served within a second, and CPU time does not tell whose it is".to_owned()),
+        _ => {
+            Err("several versions answered requests within a second, and their CPU time cannot be separated".to_owned())
+        }
     }
 }
 
-/// Whose CPU time is counted.
+/// The processes whose CPU time is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CpuOf {
-    /// The control group in this folder, those below it with it.
+    /// The processes of the control group at this path and of the groups below it.
     Group(PathBuf),
-    /// This process and all below it, and what they waited for.
+    /// The process with this ID and its descendants, with the children that they have waited for.
     Tree(i32),
 }
 
-/// Reads it.
+/// Reads the CPU time of [`CpuOf`].
 pub(super) enum CpuReader {
     Group(GroupUsage),
     Tree(Root, i32),
 }
 
 impl CpuReader {
-    /// A reader, or why there is nothing to read.
+    /// Creates a reader. Returns an error if the CPU time cannot be read now.
     pub(super) fn new(of: &CpuOf) -> Result<Self, String> {
         let reader = match of {
             CpuOf::Group(folder) => CpuReader::Group(GroupUsage::open(folder).map_err(|absent| absent.0)?),
@@ -121,7 +123,7 @@ impl CpuReader {
         reader.read().map(|_| reader)
     }
 
-    /// Nanoseconds so far.
+    /// Reads the CPU time so far, in nanoseconds.
     pub(super) fn read(&self) -> Result<u64, String> {
         match self {
             CpuReader::Group(usage) => usage.cpu_time().map(|time| time.0).map_err(|error| error.to_string()),
@@ -147,12 +149,12 @@ mod tests {
     }
 
     #[test]
-    fn what_was_added_is_told_and_what_cannot_be_is_refused() {
+    fn increases_are_computed_and_resets_are_refused() {
         let before = reading(&[("v1", 100.0)], 5_000);
         let added = |after: &Reading| increase(&before, after);
         let increased = Increase { version: "v1".to_owned(), requests: 20, cpu: 4_000 };
         assert_eq!(added(&reading(&[("v1", 120.0)], 9_000)), Ok(Some(increased)));
-        assert_eq!(added(&reading(&[("v1", 100.0)], 9_000)), Ok(None), "nothing was served");
+        assert_eq!(added(&reading(&[("v1", 100.0)], 9_000)), Ok(None), "no request was answered");
         let other = Increase { version: "v2".to_owned(), requests: 7, cpu: 1 };
         assert_eq!(added(&reading(&[("v1", 100.0), ("v2", 7.0)], 5_001)), Ok(Some(other)));
         for refused in [

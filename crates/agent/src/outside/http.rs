@@ -1,4 +1,4 @@
-//! One page by HTTP from a server nearby, within a time and a size.
+//! Fetches the page of the counter by HTTP, with limits on its time and size.
 
 use std::fmt::{self, Display, Formatter};
 use std::io::ErrorKind;
@@ -9,12 +9,12 @@ use ureq::http::{Uri, header};
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Error};
 
-/// Longer pages are refused.
+/// The longest page that is accepted, in bytes.
 const LONGEST: u64 = 16 << 20;
-/// The text format of Prometheus, as it has always been.
+/// Requests the text format of Prometheus rather than OpenMetrics or the binary format.
 const ACCEPT: &str = "text/plain;version=0.0.4, text/plain";
 
-/// Where a page is.
+/// The URL of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint(Uri);
 
@@ -27,36 +27,38 @@ impl Display for Endpoint {
 impl FromStr for Endpoint {
     type Err = String;
 
-    /// Reads `http://HOST[:PORT][/PATH]`, or the same with https.
+    /// Parses `http://HOST[:PORT][/PATH]`, or the same with https.
     fn from_str(url: &str) -> Result<Self, String> {
         let uri: Uri = url.parse().map_err(|error| format!("{error}; write http://HOST:PORT/metrics"))?;
         if !matches!(uri.scheme_str(), Some("http" | "https")) {
-            return Err("it must begin with http:// or https://".to_owned());
+            return Err("the URL must begin with http:// or https://".to_owned());
         }
         let authority = uri.authority().map_or("", |authority| authority.as_str());
-        // The colons of an address in brackets are no port's.
+        // Colons inside the brackets of an IPv6 address do not introduce a port.
         let has_port = authority.rsplit(']').next().is_some_and(|rest| rest.contains(':'));
         match uri.host() {
-            None | Some("") => Err("it names no host".to_owned()),
-            _ if authority.contains('@') => Err("no password is sent along".to_owned()),
-            _ if has_port && uri.port_u16().is_none() => Err("its port is no number".to_owned()),
+            None | Some("") => Err("the URL names no host".to_owned()),
+            _ if authority.contains('@') => Err("the URL must not contain a user name or password".to_owned()),
+            _ if has_port && uri.port_u16().is_none() => {
+                Err("the port of the URL is not a number from 0 to 65535".to_owned())
+            }
             _ => Ok(Endpoint(uri)),
         }
     }
 }
 
-/// Fetches pages, each by a connection of its own.
+/// Fetches pages, each over a new connection.
 pub(super) struct Client(Agent);
 
 impl Client {
-    /// An answer that takes longer than `patience` is none.
-    pub(super) fn new(patience: Duration) -> Client {
+    /// Creates a client. A page that takes longer than `timeout` is an error.
+    pub(super) fn new(timeout: Duration) -> Client {
         let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
         let config = Agent::config_builder()
-            .timeout_global(Some(patience))
+            .timeout_global(Some(timeout))
             .max_redirects(0)
             .max_redirects_will_error(false)
-            // Between two pages the server is to have nothing to hold open.
+            // An idle connection would occupy the application between two pages.
             .max_idle_connections(0)
             .proxy(None)
             .tls_config(tls)
@@ -64,29 +66,29 @@ impl Client {
         Client(config.build().new_agent())
     }
 
-    /// The text of a page.
+    /// Fetches the text of a page. Invalid UTF-8 is replaced.
     pub(super) fn get(&self, endpoint: &Endpoint) -> Result<String, String> {
-        let ask = self.0.get(&endpoint.0).header(header::ACCEPT, ACCEPT).header(header::CONNECTION, "close");
-        let mut response = ask.call().map_err(said)?;
+        let request = self.0.get(&endpoint.0).header(header::ACCEPT, ACCEPT).header(header::CONNECTION, "close");
+        let mut response = request.call().map_err(message)?;
         if response.status() != 200 {
-            return Err(format!("it answers '{}'", response.status()));
+            return Err(format!("the server answers with status {}", response.status()));
         }
-        let page = response.body_mut().with_config().limit(LONGEST).read_to_vec().map_err(said)?;
+        let page = response.body_mut().with_config().limit(LONGEST).read_to_vec().map_err(message)?;
         Ok(String::from_utf8_lossy(&page).into_owned())
     }
 }
 
-fn said(error: Error) -> String {
+fn message(error: Error) -> String {
     match error {
-        Error::StatusCode(code) => format!("it answers '{code}'"),
-        Error::Timeout(_) => "it takes too long to answer".to_owned(),
-        Error::BodyExceedsLimit(_) => "its answer is longer than 16 MiB".to_owned(),
-        Error::HostNotFound => "there is no host of that name".to_owned(),
-        Error::Protocol(error) => format!("it does not speak HTTP: {error}"),
+        Error::StatusCode(code) => format!("the server answers with status {code}"),
+        Error::Timeout(_) => "the server takes too long to answer".to_owned(),
+        Error::BodyExceedsLimit(_) => "the page is longer than 16 MiB".to_owned(),
+        Error::HostNotFound => "the host name cannot be resolved".to_owned(),
+        Error::Protocol(error) => format!("the server does not answer by HTTP: {error}"),
         Error::Io(error) => match error.kind() {
-            ErrorKind::TimedOut | ErrorKind::WouldBlock => "it takes too long to answer".to_owned(),
-            ErrorKind::ConnectionRefused => "nobody listens there".to_owned(),
-            ErrorKind::UnexpectedEof => "its answer ends too early".to_owned(),
+            ErrorKind::TimedOut | ErrorKind::WouldBlock => "the server takes too long to answer".to_owned(),
+            ErrorKind::ConnectionRefused => "no server listens there (connection refused)".to_owned(),
+            ErrorKind::UnexpectedEof => "the page ends too early".to_owned(),
             _ => error.to_string(),
         },
         other => other.to_string(),
@@ -124,32 +126,32 @@ mod tests {
         }
     }
 
-    /// What is made of an answer that is cut off behind its last byte, or where no more comes, though nobody hangs up.
-    fn answered(answer: &[u8], hangs_up: bool) -> Result<String, String> {
+    /// Fetches a page from a server that sends these bytes, and then closes the connection or keeps it open.
+    fn answered(answer: &[u8], closes: bool) -> Result<String, String> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = format!("http://{}/metrics", listener.local_addr().unwrap()).parse().unwrap();
         thread::scope(|scope| {
             scope.spawn(|| {
                 let (mut stream, _) = listener.accept().unwrap();
                 _ = stream.read(&mut [0; 1 << 10]).unwrap();
-                // Who has read enough may be gone.
+                // The client may have closed the connection already.
                 _ = stream.write_all(answer);
-                _ = hangs_up || stream.read(&mut [0]).is_ok();
+                _ = closes || stream.read(&mut [0]).is_ok();
             });
-            // What ends has as long as a busy machine needs.
-            Client::new(Duration::from_secs(if hangs_up { 60 } else { 2 })).get(&endpoint)
+            // A page that ends may take long on a busy machine; one that does not end must reach the timeout.
+            Client::new(Duration::from_secs(if closes { 60 } else { 2 })).get(&endpoint)
         })
     }
 
     #[test]
     fn answers_are_complete_by_length_by_chunks_or_by_their_end() {
         let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n";
-        let page = |answer: &str, hangs_up| answered(answer.as_bytes(), hangs_up);
+        let page = |answer: &str, closes| answered(answer.as_bytes(), closes);
         assert_eq!(page("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", false).unwrap(), "abc");
         assert_eq!(page("HTTP/1.0 200 OK\r\n\r\nabc", true).unwrap(), "abc");
         assert_eq!(page(&format!("{head}0\r\n\r\n"), false).unwrap(), "abcde");
         assert_eq!(answered(b"HTTP/1.0 200 OK\r\n\r\na\xffb", true).unwrap(), "a\u{fffd}b");
-        for (answer, hangs_up, why) in [
+        for (answer, closes, why) in [
             ("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nabc", true, "early"),
             ("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nabc", false, "too long to answer"),
             ("HTTP/1.0 200 OK\r\n\r\nabc", false, "too long to answer"),
@@ -158,8 +160,8 @@ mod tests {
             ("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", true, "404"),
             ("HTTP/1.1 301 Moved\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n", true, "301"),
         ] {
-            let said = page(answer, hangs_up).unwrap_err();
-            assert!(said.contains(why), "{answer}: {said}");
+            let error = page(answer, closes).unwrap_err();
+            assert!(error.contains(why), "{answer}: {error}");
         }
     }
 
@@ -167,14 +169,14 @@ mod tests {
     fn pages_without_an_end_are_refused() {
         let mut answer = b"HTTP/1.0 200 OK\r\n\r\n".to_vec();
         answer.resize(LONGEST as usize + 100, b'x');
-        assert_eq!(answered(&answer, true).unwrap_err(), "its answer is longer than 16 MiB");
+        assert_eq!(answered(&answer, true).unwrap_err(), "the page is longer than 16 MiB");
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn no_answer_makes_it_panic(answer in "(HTTP/1.1 200 OK\r\n)?(\\PC|\r\n|Content-Length: [0-9]{1,20}\r\n|Transfer-Encoding: chunked\r\n|[0-9a-f]{1,17}\r\n){0,9}") {
+        fn no_answer_makes_the_client_panic(answer in "(HTTP/1.1 200 OK\r\n)?(\\PC|\r\n|Content-Length: [0-9]{1,20}\r\n|Transfer-Encoding: chunked\r\n|[0-9a-f]{1,17}\r\n){0,9}") {
             _ = answered(answer.as_bytes(), true);
         }
     }

@@ -1,19 +1,19 @@
-//! A counter within a page of metrics, in the text format of Prometheus.
+//! Finds a counter in a page of metrics in the text format of Prometheus.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use super::http::Endpoint;
 
-/// Which counter, on which page: `http[s]://HOST[:PORT]/PATH#NAME{LABEL="VALUE",...}`. Of the series with that name, those that have
-/// all of the labels are added up.
+/// A counter and the page that has it: `http[s]://HOST[:PORT]/PATH#NAME{LABEL="VALUE",...}`. The series with this name
+/// and all of these labels are added up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metric {
-    /// Where the page is.
+    /// The URL of the page.
     pub endpoint: Endpoint,
     /// The name of the counter.
     pub name: String,
-    /// Labels that its series must have.
+    /// Labels that the series must have.
     pub labels: Vec<(String, String)>,
 }
 
@@ -22,11 +22,12 @@ impl FromStr for Metric {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (url, counter) =
-            text.split_once('#').ok_or("write URL#METRIC, as http://localhost:8000/metrics#requests_total")?;
+            text.split_once('#').ok_or("write URL#METRIC, such as http://localhost:8000/metrics#requests_total")?;
         let endpoint = url.parse::<Endpoint>()?;
-        let (series, rest) = series(counter).ok_or("behind the # stands no metric: NAME or NAME{LABEL=\"VALUE\"}")?;
+        let (series, rest) =
+            series(counter).ok_or("the # must be followed by a metric: NAME or NAME{LABEL=\"VALUE\"}")?;
         if !rest.is_empty() {
-            return Err(format!("behind the metric stands '{rest}'"));
+            return Err(format!("the metric is followed by '{rest}', which is not part of it"));
         }
         Ok(Metric { endpoint, name: series.name.to_owned(), labels: series.labels })
     }
@@ -39,7 +40,7 @@ struct Series<'a> {
 }
 
 impl Metric {
-    /// What the counter stands at, by what a label says, or together under an empty text.
+    /// Reads the counter from a page, summed by the value of `label`; without it, the only key is the empty text.
     pub(super) fn read(&self, page: &str, label: Option<&str>) -> Result<BTreeMap<String, f64>, String> {
         let mut sums = BTreeMap::new();
         for line in page.lines().map(str::trim_start).filter(|line| line.starts_with(&self.name)) {
@@ -50,7 +51,8 @@ impl Metric {
             }
             let value = rest.split_ascii_whitespace().next().and_then(|value| value.parse::<f64>().ok());
             let value = value.filter(|value| value.is_finite() && *value >= 0.0);
-            let value = value.ok_or_else(|| format!("{} has a value that no counter has", self.name))?;
+            let value =
+                value.ok_or_else(|| format!("{} has a value that is negative or not a finite number", self.name))?;
             let version = match label {
                 None => String::new(),
                 Some(label) => {
@@ -60,11 +62,11 @@ impl Metric {
             };
             *sums.entry(version).or_insert(0.0) += value;
         }
-        if sums.is_empty() { Err(format!("there is no {} with those labels", self.name)) } else { Ok(sums) }
+        if sums.is_empty() { Err(format!("the page has no {} with these labels", self.name)) } else { Ok(sums) }
     }
 }
 
-/// A name and its labels at the beginning of a text, and what follows.
+/// Parses a name and its labels at the beginning of a text. Returns them and the rest of the text.
 fn series(text: &str) -> Option<(Series<'_>, &str)> {
     let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == ':';
     let end = text.find(|letter| !is_of_name(letter)).unwrap_or(text.len());
@@ -90,7 +92,7 @@ fn series(text: &str) -> Option<(Series<'_>, &str)> {
     Some((Series { name, labels }, rest))
 }
 
-/// A text in quotation marks, and what follows it.
+/// Parses a text in quotation marks. Returns it and the rest of the text.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut letters = text.strip_prefix('"')?.char_indices();
     let mut value = String::new();
@@ -118,7 +120,7 @@ mod tests {
         requests_total{code=\"200\",version=\"v\\\"2\\n\"} 7\nrequests_total_created{version=\"v1\"} 1.7e9\nother 5\n";
 
     #[test]
-    fn series_are_added_up_by_what_is_asked() {
+    fn series_with_the_labels_are_added_up() {
         let read = |counter: &str, label| format!("http://h/m#{counter}").parse::<Metric>().unwrap().read(PAGE, label);
         let is = |sums: &[(&str, f64)]| Ok(sums.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect());
         assert_eq!(read("requests_total", None), is(&[("", 110.0)]));
@@ -135,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_metric_is_refused() {
+    fn invalid_metrics_are_refused() {
         for wrong in
             ["http://h/m", "h#x", "http://h/m#", "http://h/m#x{", "http://h/m#x{a=1}", "http://h/m#x{a=\"1\"}y"]
         {
@@ -145,7 +147,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_page_makes_it_panic(page in "(x|\\{|\\}|a=|\"|\\\\|,| |[0-9]|\n|\\PC){0,40}") {
+        fn no_page_makes_the_parser_panic(page in "(x|\\{|\\}|a=|\"|\\\\|,| |[0-9]|\n|\\PC){0,40}") {
             let _ = "http://h/m#x".parse::<Metric>().unwrap().read(&page, Some("a"));
             let _ = format!("http://h/m#{page}").parse::<Metric>();
         }

@@ -1,5 +1,5 @@
-//! Counting from outside, for applications that cannot be touched: the CPU time of a control group or a process tree, and the counter
-//! of requests that the application shows for Prometheus, both read once a second.
+//! Counts the requests of an application that cannot be changed. Once a second it reads the CPU time of a control group
+//! or a process tree, and the counter of requests that the application publishes for Prometheus.
 
 mod counter;
 mod http;
@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::record::AgentOutside;
 use steady_model::{Assignment, ReleaseRow, ReleaseRows, RequestSums};
 
 use crate::Event;
+use crate::record::AgentOutside;
 use crate::table::Now;
 use crate::time::{Clocks, SECOND, Stop};
 use counter::{Counter, Increase};
@@ -25,33 +25,34 @@ pub use metric::Metric;
 
 /// The route of requests that are counted from outside.
 pub const ALL_ROUTES: &str = "(all)";
-/// An answer that takes longer than this is none.
-const PATIENCE: Duration = Duration::from_millis(900);
-/// Rows that wait to be fetched, at most.
-const ROWS: usize = 600;
+/// The longest time that the page of the counter may take.
+const TIMEOUT: Duration = Duration::from_millis(900);
+/// The most rows that wait to be fetched.
+const MOST_ROWS: usize = 600;
 
-/// What is counted from outside.
+/// An application whose requests are counted from outside.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutsidePlan {
-    /// The service.
+    /// The name of the service.
     pub service: String,
-    /// Its version, where no label tells.
+    /// The version, unless a label of the metric names it.
     pub version: Option<String>,
-    /// The label of the metric that tells the version.
+    /// The label of the metric that names the version.
     pub version_label: Option<String>,
-    /// Whose CPU time.
+    /// The processes whose CPU time is read.
     pub cpu: CpuOf,
-    /// Which counter counts requests, and where.
+    /// The counter of requests, and the page that has it.
     pub requests: Metric,
 }
 
 #[derive(Debug)]
 struct State {
+    /// Second, version and sums of the rows that wait to be fetched.
     rows: Vec<(u64, String, RequestSums)>,
-    told: AgentOutside,
+    status: AgentOutside,
 }
 
-/// The thread that counts.
+/// The thread that counts from outside.
 pub(crate) struct Outside {
     state: Arc<Mutex<State>>,
     thread: JoinHandle<()>,
@@ -62,15 +63,15 @@ fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl Outside {
-    /// Begins, or says why there is no such CPU time.
-    pub(crate) fn begin(
+    /// Starts the thread. Returns an error if the CPU time cannot be read.
+    pub(crate) fn start(
         plan: &OutsidePlan,
         ahead: i64,
         stop: Arc<Stop>,
         events: Sender<Event>,
     ) -> Result<Self, String> {
-        let counter = Counter::new(plan.clone(), PATIENCE)?;
-        let told = AgentOutside {
+        let counter = Counter::new(plan.clone(), TIMEOUT)?;
+        let status = AgentOutside {
             service: plan.service.clone(),
             version: plan.version.clone(),
             readings: 0,
@@ -78,18 +79,18 @@ impl Outside {
             trouble: None,
             requests: 0,
         };
-        let state = Arc::new(Mutex::new(State { rows: Vec::new(), told }));
+        let state = Arc::new(Mutex::new(State { rows: Vec::new(), status }));
         let theirs = Arc::clone(&state);
         let thread = thread::Builder::new().spawn(move || count(counter, ahead, &theirs, &stop, &events));
         let thread = thread.map_err(|error| format!("a thread could not be started: {error}"))?;
         Ok(Outside { state, thread })
     }
 
-    /// The rows since it was asked last.
+    /// Removes and returns the rows since the last call; `None` if there are none.
     pub(crate) fn fetch(&self, host: &str) -> Option<ReleaseRows> {
         let mut state = locked(&self.state);
         let rows = mem::take(&mut state.rows);
-        let service = state.told.service.clone();
+        let service = state.status.service.clone();
         drop(state);
         if rows.is_empty() {
             return None;
@@ -115,19 +116,19 @@ impl Outside {
         Some(ReleaseRows { service, hosts, versions, routes, requests, ..ReleaseRows::default() })
     }
 
-    /// How it goes.
-    pub(crate) fn told(&self) -> AgentOutside {
-        locked(&self.state).told.clone()
+    /// Returns counts of readings, failures and requests.
+    pub(crate) fn status(&self) -> AgentOutside {
+        locked(&self.state).status.clone()
     }
 
-    /// Waits for its end, which was asked for.
+    /// Waits until the thread has ended; its end must have been requested through [`Stop`].
     pub(crate) fn join(self) {
-        // One that panicked has ended too.
+        // An error means that the thread panicked, so it has ended too.
         let _ = self.thread.join();
     }
 }
 
-/// Counts at the end of each second, until it is to stop.
+/// Reads the counter at the end of each second, until the agent ends.
 fn count(mut counter: Counter, ahead: i64, state: &Mutex<State>, stop: &Stop, events: &Sender<Event>) {
     let clocks = Clocks::default();
     loop {
@@ -138,28 +139,28 @@ fn count(mut counter: Counter, ahead: i64, state: &Mutex<State>, stop: &Stop, ev
         let now = Now { monotonic: clocks.monotonic(), ahead };
         let read = counter.read();
         let mut state = locked(state);
-        state.told.readings += 1;
+        state.status.readings += 1;
         match read {
             Ok(increase) => {
-                if state.told.trouble.take().is_some() {
-                    let _ = events.send(Event::Counted);
+                if state.status.trouble.take().is_some() {
+                    let _ = events.send(Event::CountResumed);
                 }
                 if let Some(Increase { version, requests, cpu }) = increase {
-                    state.told.version = Some(version.clone());
-                    state.told.requests += requests;
+                    state.status.version = Some(version.clone());
+                    state.status.requests += requests;
                     let sums = RequestSums { requests, cpu: cpu as f64, ..RequestSums::default() };
-                    if state.rows.len() < ROWS {
-                        // What is read at the end of a second is of that second.
+                    if state.rows.len() < MOST_ROWS {
+                        // The second has just ended when its counter is read.
                         state.rows.push((now.second().saturating_sub(1), version, sums));
                     }
                 }
             }
             Err(why) => {
-                state.told.failures += 1;
-                if state.told.trouble.as_ref() != Some(&why) {
-                    let _ = events.send(Event::NotCounted(why.clone()));
+                state.status.failures += 1;
+                if state.status.trouble.as_ref() != Some(&why) {
+                    let _ = events.send(Event::CountFailed(why.clone()));
                 }
-                state.told.trouble = Some(why);
+                state.status.trouble = Some(why);
             }
         }
     }

@@ -1,9 +1,9 @@
-//! Numbers as bytes: whole ones in as few as they need (LEB128), others in eight, the lowest first.
+//! Encodes numbers as bytes: whole numbers in LEB128, doubles in eight bytes in little-endian order.
 
-/// Whole numbers up to here are the same as doubles.
+/// Whole numbers up to this one, 2 to the 53, can be represented as doubles.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// Appends a whole number.
+/// Appends a whole number in LEB128.
 pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -12,12 +12,12 @@ pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Appends a double, bit for bit.
+/// Appends the bits of a double.
 pub(super) fn put_double(out: &mut Vec<u8>, value: f64) {
     out.extend_from_slice(&value.to_bits().to_le_bytes());
 }
 
-/// Appends a double that is most likely a whole number: twice that number, or 1 and the double.
+/// Appends a double that usually has a whole value: as twice its value, or as 1 and the bits of the double.
 pub(super) fn put_whole(out: &mut Vec<u8>, value: f64) {
     if (0.0..EXACT).contains(&value) && value.fract() == 0.0 && !(value == 0.0 && value.is_sign_negative()) {
         put(out, (value as u64) << 1);
@@ -27,8 +27,8 @@ pub(super) fn put_whole(out: &mut Vec<u8>, value: f64) {
     }
 }
 
-/// Appends a double that is most likely a whole number of either sign: 0 or 1 and four times its absolute value, or 2 and
-/// the double. The lowest bit is set for negative numbers.
+/// Appends a double that usually has a whole value, maybe negative: as four times its absolute value, plus 1 if it is
+/// negative, or as 2 and the bits of the double.
 pub(super) fn put_signed(out: &mut Vec<u8>, value: f64) {
     let absolute = value.abs();
     if absolute < EXACT && absolute.fract() == 0.0 && !(value == 0.0 && value.is_sign_negative()) {
@@ -39,14 +39,14 @@ pub(super) fn put_signed(out: &mut Vec<u8>, value: f64) {
     }
 }
 
-/// Bytes that are read from their beginning on. Whatever is in them, reading gives numbers or why it cannot.
+/// Reads numbers from the beginning of a byte sequence. Any bytes give a number or an error.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
 
-/// What is wrong with bytes.
+/// The reason why bytes cannot be read.
 pub(super) type Why = &'static str;
 
-const SHORT: Why = "it ends too early";
+const SHORT: Why = "the data ends too early";
 
 impl Bytes<'_> {
     pub(super) fn byte(&mut self) -> Result<u8, Why> {
@@ -61,14 +61,15 @@ impl Bytes<'_> {
             let byte = self.byte()?;
             value |= u64::from(byte & 0x7f) << shift;
             if byte < 0x80 {
-                // Of the tenth byte there is room for one bit.
+                // A number of 64 bits has one bit in its tenth byte.
                 return if shift == 63 && byte > 1 { Err("a number is too large") } else { Ok(value) };
             }
         }
         Err("a number is too long")
     }
 
-    /// A number of things that are about to come, each of which takes a byte at least.
+    /// Reads the number of items that follow. Each item has at least one byte, so a larger number than there are bytes
+    /// is an error.
     pub(super) fn count(&mut self) -> Result<usize, Why> {
         let count = usize::try_from(self.whole()?).map_err(|_| SHORT)?;
         if count > self.0.len() { Err(SHORT) } else { Ok(count) }
@@ -88,7 +89,7 @@ impl Bytes<'_> {
         match self.whole()? {
             1 => self.double(),
             doubled if doubled % 2 == 0 => Ok((doubled >> 1) as f64),
-            _ => Err("a number is neither whole nor a double"),
+            _ => Err("a number has an invalid encoding"),
         }
     }
 
@@ -99,7 +100,7 @@ impl Bytes<'_> {
             2 => self.double(),
             _ if coded & 3 == 0 => Ok(absolute),
             _ if coded & 3 == 1 => Ok(-absolute),
-            _ => Err("a number is neither whole nor a double"),
+            _ => Err("a number has an invalid encoding"),
         }
     }
 }
@@ -112,7 +113,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_come_back(whole in any::<u64>(), double in any::<f64>(), small in 0..1_u64 << 54) {
+        fn numbers_are_restored(whole in any::<u64>(), double in any::<f64>(), small in 0..1_u64 << 54) {
             let mut out = Vec::new();
             put(&mut out, whole);
             put_double(&mut out, double);
@@ -132,7 +133,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_it_panic(bytes in any::<Vec<u8>>()) {
+        fn no_bytes_make_the_reader_panic(bytes in any::<Vec<u8>>()) {
             let _ = Bytes(&bytes).signed();
             let _ = (Bytes(&bytes).whole(), Bytes(&bytes).count(), Bytes(&bytes).double(), Bytes(&bytes).whole_double());
         }

@@ -1,53 +1,57 @@
-//! Why the store cannot give or take something.
+//! The errors of the store.
 
 use rusqlite::ffi::{SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_TRUNCATE, SQLITE_IOERR_WRITE};
 use steady_linux::directory::DirectoryError;
 use steady_linux::limits::file_size_limit;
 use thiserror::Error;
 
-/// What SQLite says of files that it could not make longer.
+/// SQLite's extended error codes for a file that could not be extended.
 const GROWING: [i32; 3] = [SQLITE_IOERR_WRITE, SQLITE_IOERR_TRUNCATE, SQLITE_IOERR_SHMSIZE];
 
-/// What the store has to say when it cannot do what it was asked for.
+/// An error of the store. The messages do not name the file; callers put its path in front.
 #[derive(Debug, Error)]
 pub enum StoreError {
-    /// There is none.
-    #[error("there is no store; steady agent makes one")]
+    /// The file does not exist or is empty.
+    #[error("there is no store; 'steady agent' creates one")]
     Missing,
-    /// Another agent writes to it: the process, as far as known.
-    #[error("another agent ({0}) keeps rows in it; --store takes another file")]
+    /// Another agent writes to the store; its process ID, as far as known.
+    #[error("another agent ({0}) writes to this store; choose another file with --store")]
     Taken(String),
-    /// It was written by a version that this one does not know.
+    /// The store was written by a newer version of steady.
     #[error(
-        "it was written by a newer version: its schema is {found}, and {known} is the newest known here; upgrade steady"
+        "the store was written by a newer version of steady: its schema is {found}, and this version knows schemas up to \
+         {known}; upgrade steady"
     )]
     TooNew {
-        /// The schema's version in the file.
+        /// The version of the schema in the file.
         found: i64,
-        /// The newest that this version knows.
+        /// The newest version that this program knows.
         known: i64,
     },
-    /// It is a database of another program.
-    #[error("it is a database, but no store of steady's agent")]
+    /// The file is a database of another program.
+    #[error("the file is a database, but not a store of steady's agent")]
     Foreign,
-    /// What is kept of some second makes no sense.
-    #[error("what it holds of second {second} is damaged: {why}")]
+    /// The rows of a second cannot be read.
+    #[error("the rows of second {second} (since 1970) are damaged: {why}")]
     Damaged {
         /// The second, since 1970.
         second: u64,
-        /// What is wrong with it.
+        /// What is wrong with the rows.
         why: &'static str,
     },
-    /// Its directory cannot be used.
-    #[error("{0}; --store takes another file")]
+    /// A row refers to a name that is not stored.
+    #[error("the store is damaged: a row refers to name {0}, which is not stored")]
+    UnknownName(u32),
+    /// The directory of the store cannot be used.
+    #[error("{0}; choose another file with --store")]
     Directory(DirectoryError),
-    /// What the database says: full, no database, ...
+    /// SQLite returned an error: the disk is full, the file is not a database, ...
     #[error("{0}{limit}", limit = cannot_grow(.0))]
     Database(#[from] rusqlite::Error),
 }
 
-/// What may be added to an error of a database that could not write: SQLite says no more than "disk I/O error" of a file that has
-/// become as long as this process's files may be.
+/// Returns an explanation for errors at the limit of the size of files (`RLIMIT_FSIZE`, setrlimit(2)). SQLite only
+/// reports "disk I/O error" for them.
 fn cannot_grow(error: &rusqlite::Error) -> String {
     match (error, file_size_limit()) {
         (rusqlite::Error::SqliteFailure(error, _), Some(limit)) if GROWING.contains(&error.extended_code) => {

@@ -1,11 +1,14 @@
-//! The store: rows of requests, rulers and hosts in a database (SQLite), one file. All rows of a service and a second stand in
-//! one blob (`pack`), so that a million of them come out within a second; texts stand once, and blobs name their numbers.
+//! The store: rows of requests, rulers and hosts in one SQLite database. docs/agent.md documents its tables and blobs.
 //!
-//! One agent writes, one transaction a second; any number of readers look on meanwhile, for the journal is a write-ahead log.
+//! All rows of a service, a host and a second are one block, whose blob `pack` encodes. So a million rows can be read
+//! within a second. Texts are stored once; blobs refer to them by number.
+//!
+//! One agent writes, with one transaction per second. Any number of readers can read while it writes, because the
+//! journal is a write-ahead log.
 
 mod bytes;
+mod downsample;
 mod error;
-mod fold;
 mod pack;
 mod reader;
 mod retention;
@@ -15,5 +18,5 @@ mod writer;
 
 pub use error::StoreError;
 pub use reader::{Reader, ServiceFacts, StoreFacts};
-pub use retention::Tended;
+pub use retention::Retention;
 pub use writer::{Batch, Keep, Writer};

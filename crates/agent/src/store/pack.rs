@@ -1,4 +1,4 @@
-//! What a service did in one second, or the host, as bytes. docs/agent.md has the format.
+//! Encodes a block, the rows of a service or of the host in one second, as a blob. docs/agent.md documents the format.
 
 use std::collections::HashMap;
 
@@ -10,15 +10,16 @@ use steady_model::{
 use super::bytes::{Bytes, Why, put, put_double, put_whole};
 use super::sums::{Format, put_sums, sums};
 
-/// In the byte that says how versions were decided: the second slot of a pair; a slot's length follows.
+/// A flag in the byte of the assignment: the slot is the second of its pair.
 const SECOND_OF_PAIR: u8 = 4;
+/// A flag in the byte of the assignment: the length of the slot follows.
 const HAS_SLOT: u8 = 8;
-/// In the same byte: a class follows.
+/// A flag in the byte of the assignment: the number of the class follows.
 const HAS_CLASS: u8 = 16;
 
-/// Rows of one second, or of ten that were folded into one. Versions, routes and classes are the numbers of their names in
-/// the store, where class 0 is none;
-/// seconds and hosts are those of the block, whatever stands in the rows.
+/// The rows of one second, or of a downsampled interval of ten seconds. Versions, routes and classes are the numbers of
+/// their names in the store; class 0 means no class. The blob has no seconds and hosts: all rows have those of the
+/// block.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Block {
     pub(super) folded: u64,
@@ -59,13 +60,13 @@ impl Block {
         out
     }
 
-    /// The rows in `bytes`, of this second and host.
+    /// Decodes a blob into the rows of this second and host.
     pub(super) fn unpack(bytes: &[u8], second: u64, host: u32) -> Result<Block, Why> {
         let mut bytes = Bytes(bytes);
         let format = match bytes.byte()? {
             1 => Format::First,
             2 => Format::Levels,
-            _ => return Err("its format is not known"),
+            _ => return Err("its format is unknown"),
         };
         let (folded, lost) = (bytes.whole()?, bytes.whole()?);
         let processes = (0..bytes.count()?).map(|_| process(&mut bytes)).collect::<Result<Vec<u64>, _>>()?;
@@ -81,12 +82,12 @@ impl Block {
         if bytes.0.is_empty() {
             Ok(Block { folded, lost, requests, rulers, walls, seconds, processes })
         } else {
-            Err("something follows that nobody knows")
+            Err("it has bytes after its end")
         }
     }
 }
 
-/// Of which second and host rows are, and the processes that they name by place.
+/// The second and the host of rows, and the processes that they refer to by position.
 #[derive(Clone, Copy)]
 struct At<'a> {
     second: u64,
@@ -94,7 +95,7 @@ struct At<'a> {
     processes: &'a [u64],
 }
 
-/// Processes by the order in which they are met.
+/// The distinct processes of a block, in the order of their first row.
 #[derive(Default)]
 struct Processes {
     places: HashMap<u64, u64>,
@@ -117,7 +118,7 @@ fn process(bytes: &mut Bytes<'_>) -> Result<u64, Why> {
 
 fn of_place(bytes: &mut Bytes<'_>, at: At<'_>) -> Result<u64, Why> {
     let place = usize::try_from(bytes.whole()?).unwrap_or(usize::MAX);
-    at.processes.get(place).copied().ok_or("a row is of no process")
+    at.processes.get(place).copied().ok_or("a row refers to an unknown process")
 }
 
 fn put_request(out: &mut Vec<u8>, row: &ReleaseRow, process: u64) {
@@ -140,11 +141,10 @@ fn put_request(out: &mut Vec<u8>, row: &ReleaseRow, process: u64) {
 fn request(bytes: &mut Bytes<'_>, format: Format, at: At<'_>) -> Result<ReleaseRow, Why> {
     let process = of_place(bytes, at)?;
     let (version, route, way) = (bytes.small()?, bytes.small()?, bytes.byte()?);
-    let assignment =
-        Assignment::ALL.get(usize::from(way & 3)).copied().ok_or("versions were decided in no known way")?;
+    let assignment = Assignment::ALL.get(usize::from(way & 3)).copied().ok_or("a row has an unknown assignment")?;
     let bits = if format == Format::First { HAS_CLASS } else { 2 * HAS_CLASS };
     if way >= bits {
-        return Err("versions were decided in no known way");
+        return Err("a row has an unknown assignment");
     }
     let slot_seconds = if way & HAS_SLOT == 0 { 0 } else { bytes.small()? };
     let second_of_pair = way & SECOND_OF_PAIR != 0;
@@ -180,7 +180,7 @@ fn put_ruler(out: &mut Vec<u8>, row: &RulerRow, process: u64) {
 fn ruler(bytes: &mut Bytes<'_>, at: At<'_>) -> Result<RulerRow, Why> {
     let process = of_place(bytes, at)?;
     let version = version(bytes)?;
-    let ruler = RequestRuler::ALL.get(usize::from(bytes.byte()?)).copied().ok_or("a ruler is of no known kind")?;
+    let ruler = RequestRuler::ALL.get(usize::from(bytes.byte()?)).copied().ok_or("a ruler is of an unknown kind")?;
     let sums = RulerSums { readings: bytes.whole()?, log: bytes.double()?, log_squared: bytes.double()? };
     Ok(RulerRow { second: at.second, host: at.host, process, version, ruler, sums })
 }
@@ -228,7 +228,10 @@ fn wall(bytes: &mut Bytes<'_>, at: At<'_>) -> Result<WallRow, Why> {
     let mut last = 0_u16;
     let next = |_| {
         let bucket = u64::from(last).saturating_add(bytes.whole()?);
-        last = u16::try_from(bucket).ok().filter(|&bucket| bucket < WALL_BUCKETS).ok_or("a wall time has no bucket")?;
+        last = u16::try_from(bucket)
+            .ok()
+            .filter(|&bucket| bucket < WALL_BUCKETS)
+            .ok_or("a bucket of wall times is out of range")?;
         Ok((last, bytes.small()?))
     };
     let counts = (0..length).map(next).collect::<Result<_, Why>>()?;
@@ -238,8 +241,8 @@ fn wall(bytes: &mut Bytes<'_>, at: At<'_>) -> Result<WallRow, Why> {
 fn put_second(out: &mut Vec<u8>, row: &HostSecond) {
     put(out, u64::from(row.cpus));
     let readings = [row.busy, row.steal, row.pressure, row.running];
-    let told = readings.iter().enumerate().filter(|(_, reading)| reading.is_some());
-    out.push(told.fold(0, |mask, (place, _)| mask | 1 << place));
+    let known = readings.iter().enumerate().filter(|(_, reading)| reading.is_some());
+    out.push(known.fold(0, |mask, (place, _)| mask | 1 << place));
     readings.iter().flatten().for_each(|&reading| put_double(out, reading));
 }
 
@@ -257,7 +260,7 @@ mod tests {
 
     use super::*;
 
-    /// Sums in levels of any kind, and those that follow from the row's other sums.
+    /// Adds sums in levels: arbitrary values, or those of one request.
     fn some_levels(sums: RequestSums) -> impl Strategy<Value = RequestSums> {
         let value = || prop_oneof![Just(0.0), (-900_000_i32..900_000).prop_map(f64::from), any::<f64>()];
         let any_levels = (any::<(u64, u64)>(), prop::array::uniform14(value()))
@@ -397,7 +400,8 @@ mod tests {
             })
     }
 
-    /// The sums of so many requests, with covariates in whole nanoseconds; the costs of some exceed a bound.
+    /// The sums of requests with these CPU times in nanoseconds. CPU time above 3 ms is excess; covariates are whole
+    /// nanoseconds.
     fn sums_of(costs: &[f64]) -> RequestSums {
         let mut sums = RequestSums::default();
         for (place, &cpu) in costs.iter().enumerate() {
@@ -435,27 +439,27 @@ mod tests {
     }
 
     #[test]
-    fn sums_that_follow_from_others_take_no_room() {
-        let room = |sums: &RequestSums| {
+    fn expected_sums_need_no_space() {
+        let length = |sums: &RequestSums| {
             let mut out = Vec::new();
             super::super::sums::put_levels(&mut out, sums);
             assert_eq!(super::super::sums::levels(&mut Bytes(&out), sums), Ok(sums.levels));
             out.len()
         };
-        assert_eq!(room(&RequestSums { warming: 3, ..RequestSums::default() }), 1);
-        assert_eq!(room(&RequestSums { requests: 7, ..RequestSums::default() }), 4, "levels that are not known");
+        assert_eq!(length(&RequestSums { warming: 3, ..RequestSums::default() }), 1);
+        assert_eq!(length(&RequestSums { requests: 7, ..RequestSums::default() }), 4, "no sums in levels are known");
         let covariates = 3 + 3;
-        assert_eq!(room(&sums_of(&[1_234_567.0])), 1 + covariates, "a request");
-        assert_eq!(room(&sums_of(&[9_234_567.0])), 3 + 1 + 4 + covariates, "one above the bound");
-        let several = room(&sums_of(&[1_234_567.0, 1_134_567.0, 1_334_567.0]));
+        assert_eq!(length(&sums_of(&[1_234_567.0])), 1 + covariates, "one request");
+        assert_eq!(length(&sums_of(&[9_234_567.0])), 3 + 1 + 4 + covariates, "one request above the bound");
+        let several = length(&sums_of(&[1_234_567.0, 1_134_567.0, 1_334_567.0]));
         assert!(several <= 42, "{several}");
     }
 
     proptest! {
         #[test]
-        fn blocks_come_back(block in some_block()) {
+        fn blocks_are_restored(block in some_block()) {
             let back = Block::unpack(&block.pack(), 7, 3).unwrap();
-            // Numbers that are none are not equal to themselves; their text is.
+            // NaN is not equal to itself, but its text is.
             prop_assert_eq!(format!("{back:?}"), format!("{block:?}"));
         }
 
@@ -470,7 +474,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_it_panic(mut bytes in any::<Vec<u8>>(), format in 0..4_u8) {
+        fn no_bytes_make_the_decoder_panic(mut bytes in any::<Vec<u8>>(), format in 0..4_u8) {
             bytes.insert(0, format);
             let _ = Block::unpack(&bytes, 0, 0);
         }

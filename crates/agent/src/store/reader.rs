@@ -1,4 +1,4 @@
-//! What others read: rows of a service within a window, and facts about the store and what is in it.
+//! Reads the store: the rows of a service in a window of time, and facts about the store and its services.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -7,23 +7,23 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use steady_model::ReleaseRows;
 
-use super::fold::{append, merge};
+use super::downsample::{append, merge};
 use super::pack::Block;
 use super::schema::whole;
 use super::writer::HOST;
-use super::{StoreError, fold, schema};
+use super::{StoreError, downsample, schema};
 
-/// How long to wait for an agent that begins or ends.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The longest time to wait for a lock, which an agent holds while it starts or ends.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The store, as those have it who only look.
+/// A store that is open for reading only.
 pub struct Reader {
     pub(super) connection: Connection,
     pub(super) path: PathBuf,
 }
 
 impl Reader {
-    /// Opens the store in the file at `path`, and changes nothing in it.
+    /// Opens the store at `path` without changing it.
     ///
     /// # Errors
     /// [`StoreError::Missing`], [`StoreError::TooNew`], [`StoreError::Foreign`] or [`StoreError::Database`].
@@ -38,15 +38,16 @@ impl Reader {
         }
     }
 
-    /// All that is known of a service from second `from` up to the one before `to`, the hosts' state and their agents' rulers
-    /// with it; nothing of a service that is not known. Rows that were folded into tens count where their ten begins.
+    /// Reads all rows of a service from second `from` to the one before `to`, with the load of the hosts and the
+    /// readings of their agents' rulers. The result is empty for an unknown service. Downsampled rows have the first
+    /// second of their interval.
     ///
     /// # Errors
     /// [`StoreError::Damaged`] or [`StoreError::Database`].
     pub fn rows(&self, service: &str, from: u64, to: u64) -> Result<ReleaseRows, StoreError> {
-        let mut gathered =
-            Gathered { rows: ReleaseRows { service: service.to_owned(), ..Default::default() }, ..Default::default() };
-        let Some(number) = schema::find(&self.connection, service)? else { return Ok(gathered.rows) };
+        let mut collected =
+            Collected { rows: ReleaseRows { service: service.to_owned(), ..Default::default() }, ..Default::default() };
+        let Some(number) = schema::find(&self.connection, service)? else { return Ok(collected.rows) };
         for of in [number, HOST] {
             let query =
                 "SELECT second, host, rows, grain FROM blocks WHERE second >= ?1 AND second < ?2 AND service = ?3
@@ -56,12 +57,12 @@ impl Reader {
             let mut open: Option<OpenSecond> = None;
             while let Some(row) = found.next()? {
                 let second = u64::try_from(row.get::<_, i64>(0)?).unwrap_or(0);
-                let host = gathered.place(self, Kind::Host, row.get(1)?)?;
+                let host = collected.place(self, Kind::Host, row.get(1)?)?;
                 let damaged = |why| StoreError::Damaged { second, why };
-                let bytes = row.get_ref(2)?.as_blob().map_err(|_| damaged("it is no block"))?;
+                let bytes = row.get_ref(2)?.as_blob().map_err(|_| damaged("the column rows is not a blob"))?;
                 let mut block = Block::unpack(bytes, second, host).map_err(damaged)?;
-                if row.get::<_, u32>(3)? == fold::GONE_THROUGH {
-                    fold::stand_for_tens(&mut block);
+                if row.get::<_, u32>(3)? == downsample::DOWNSAMPLED {
+                    downsample::set_span(&mut block);
                 }
                 match &mut open {
                     Some(open) if open.second == second => {
@@ -70,33 +71,34 @@ impl Reader {
                     }
                     _ => {
                         if let Some(done) = open.replace(OpenSecond { second, block, has_several: false }) {
-                            gathered.take(self, done)?;
+                            collected.add(self, done)?;
                         }
                     }
                 }
             }
             if let Some(done) = open {
-                gathered.take(self, done)?;
+                collected.add(self, done)?;
             }
         }
-        Ok(gathered.rows)
+        Ok(collected.rows)
     }
 }
 
-/// A second of which blocks are still read.
+/// A second whose blocks have not all been read yet.
 struct OpenSecond {
     second: u64,
-    /// The blocks, one after the other.
+    /// The rows of the blocks so far.
     block: Block,
+    /// Whether there were several blocks, so that rows with the same key must be added up.
     has_several: bool,
 }
 
-/// Opens a database for reading. In a folder where nothing may be written SQLite cannot share a journal with a writer; without a
-/// writer there is none, and the file is read as it is.
+/// Opens a database for reading. SQLite needs a writable directory to read a database with a write-ahead log. In other
+/// directories, a file without a log is opened as immutable (<https://www.sqlite.org/wal.html>).
 fn connect(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(PATIENCE)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
     let works = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));
     let mut journal = path.as_os_str().to_owned();
     journal.push("-wal");
@@ -112,7 +114,7 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     }
 }
 
-/// A path as URIs have it.
+/// Escapes a path for a URI.
 fn escaped(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(byte);
@@ -120,7 +122,7 @@ fn escaped(path: &Path) -> String {
     each.map(|byte| if plain(byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
-/// What a name is of.
+/// The kind of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Kind {
     Host,
@@ -129,20 +131,21 @@ enum Kind {
     Class,
 }
 
-/// Rows so far, and where the names that they have by number stand in them.
+/// The rows so far.
 #[derive(Default)]
-struct Gathered {
+struct Collected {
     rows: ReleaseRows,
+    /// The position of each name in `rows`, by its kind and its number in the store.
     places: HashMap<(Kind, u32), u32>,
 }
 
-impl Gathered {
-    /// The place of the name with this number of the store's.
+impl Collected {
+    /// Returns the position in the rows of the name with this number in the store, and adds the name if it is new.
     fn place(&mut self, reader: &Reader, kind: Kind, number: u32) -> Result<u32, StoreError> {
         if let Some(&place) = self.places.get(&(kind, number)) {
             return Ok(place);
         }
-        // Number 0 is that of requests without a class, whose name is the first.
+        // Number 0 stands for no class. Its name, the empty text, is the first if there are classes.
         if kind == Kind::Class && (number == 0 || self.rows.classes.is_empty()) {
             if number == 0 {
                 return Ok(0);
@@ -161,8 +164,8 @@ impl Gathered {
         Ok(place)
     }
 
-    /// Adds the rows of one second, which came in several parts or in one.
-    fn take(&mut self, reader: &Reader, done: OpenSecond) -> Result<(), StoreError> {
+    /// Adds the rows of one second.
+    fn add(&mut self, reader: &Reader, done: OpenSecond) -> Result<(), StoreError> {
         let OpenSecond { mut block, has_several, .. } = done;
         if has_several {
             merge(&mut block);
@@ -193,34 +196,35 @@ impl Gathered {
     }
 }
 
-/// A service of which there are rows.
+/// A service with rows in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceFacts {
-    /// Its name.
+    /// The name of the service.
     pub name: String,
-    /// Its versions, the one that was seen last at the end.
+    /// Its versions, the most recently used one last.
     pub versions: Vec<String>,
-    /// The first second of which there are rows, since 1970.
+    /// The first second with requests, since 1970.
     pub first: u64,
-    /// The last.
+    /// The last second with requests, since 1970.
     pub last: u64,
-    /// Requests, those of warming processes among them; by the minute, so that some may be of seconds that are gone.
+    /// The number of requests, those of the warm-up included. It is stored by minute, so it may include seconds that
+    /// were removed.
     pub requests: u64,
 }
 
-/// The file, and how far back it goes.
+/// The size of a store and the time that it covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreFacts {
-    /// How large it is, with its journal, in bytes.
+    /// The size with the journal, in bytes.
     pub bytes: u64,
-    /// The first second, since 1970.
+    /// The first second with rows, since 1970.
     pub first: Option<u64>,
-    /// The last.
+    /// The last second with rows, since 1970.
     pub last: Option<u64>,
 }
 
 impl Reader {
-    /// The services of which there are rows, by name.
+    /// Returns the services with rows, sorted by name.
     ///
     /// # Errors
     /// [`StoreError::Database`].
@@ -250,7 +254,7 @@ impl Reader {
         Ok(facts)
     }
 
-    /// The last second of which there is anything: about now, while the agent runs.
+    /// Returns the last second with rows. While the agent runs, this is at most some seconds ago.
     ///
     /// # Errors
     /// [`StoreError::Database`].
@@ -258,7 +262,7 @@ impl Reader {
         super::writer::last_second(&self.connection)
     }
 
-    /// The file, and how far back it goes.
+    /// Returns the size of the store and the time that it covers.
     ///
     /// # Errors
     /// [`StoreError::Database`].
@@ -268,14 +272,14 @@ impl Reader {
         Ok(StoreFacts { bytes: bytes_of(&self.path), first, last: self.last_second()? })
     }
 
-    /// The text of a number that stands in some row.
+    /// Returns the name with a number that a row refers to.
     pub(super) fn name(&self, number: u32) -> Result<String, StoreError> {
         let text = schema::text(&self.connection, number)?;
-        text.ok_or(StoreError::Damaged { second: 0, why: "a name is missing" })
+        text.ok_or(StoreError::UnknownName(number))
     }
 }
 
-/// How large a store is, with its journal.
+/// Returns the size of a store with its journal, in bytes.
 pub(super) fn bytes_of(path: &Path) -> u64 {
     let size = |suffix: &str| {
         let mut name = path.as_os_str().to_owned();
@@ -285,7 +289,7 @@ pub(super) fn bytes_of(path: &Path) -> u64 {
     size("") + size("-wal")
 }
 
-/// How large the pages are that are in use.
+/// Returns the total size of the pages in use, in bytes.
 pub(super) fn bytes_in_use(connection: &Connection) -> Result<u64, StoreError> {
     let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
     let pages = number("page_count")? - number("freelist_count")?;

@@ -1,4 +1,4 @@
-//! The schema, the steps that bring an older one up to it, and the texts that rows refer to by numbers. docs/agent.md documents it.
+//! The schema of the database, its migrations, and the numbers of texts. docs/agent.md documents the schema.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,11 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
 use super::StoreError;
 
-/// `STEPS[n]` makes version n + 1 of version n; version 0 is an empty file. Steps are only ever added.
+/// `STEPS[n]` migrates version n to version n + 1; version 0 is an empty file. Existing steps must not change.
 const STEPS: [&str; 2] = [FIRST, BLOCKS_WITH_LEVELS];
 
-/// Version 2 has the tables of version 1. Its blocks have a format that version 1 cannot read; older blocks stay.
+/// Version 2 has the tables of version 1. New blobs have a format that version 1 cannot read; older blobs stay as they
+/// are.
 const BLOCKS_WITH_LEVELS: &str = "";
 
 const FIRST: &str = "CREATE TABLE names (
@@ -42,18 +43,19 @@ const FIRST: &str = "CREATE TABLE names (
         ahead INTEGER NOT NULL
     ) STRICT;";
 
-/// The newest version.
+/// The newest version of the schema.
 pub(super) const VERSION: i64 = STEPS.len() as i64;
-/// What tells these files from other databases: `stdy`.
+/// `application_id` of the database: `stdy` in ASCII.
 const APPLICATION: i64 = 0x7374_6479;
 
-/// Brings a database up to [`VERSION`]. One that is newer, or another program's, is refused, and nothing in it is touched.
+/// Migrates a database to [`VERSION`]. A newer database, or another program's, is an error and remains unchanged.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     if version(connection)? == VERSION {
         return Ok(());
     }
     if version(connection)? == 0 {
-        // Both can be said only before there are tables. What retention frees is given back bit by bit.
+        // SQLite accepts this only before the first table is created. The pages of removed rows are then returned to
+        // the file system in small steps.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -65,7 +67,7 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     Ok(transaction.commit()?)
 }
 
-/// The version of what is there; 0 is a file without anything.
+/// Returns the version of the schema of a database; 0 for an empty file.
 pub(super) fn version(connection: &Connection) -> Result<i64, StoreError> {
     let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let application: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
@@ -78,19 +80,20 @@ pub(super) fn version(connection: &Connection) -> Result<i64, StoreError> {
     }
 }
 
-/// When a text was last in use is written again after so many seconds.
+/// The time of the last use of a text is written at most once in this number of seconds.
 const REFRESH_SECONDS: u64 = 60;
-/// Numbers remembered; beyond, all are looked up anew.
+/// The most numbers in the cache; it is cleared when it is full.
 const REMEMBERED: usize = 10_000;
 
-/// The numbers of texts, as far as they were needed lately.
+/// A cache of the numbers of texts.
 #[derive(Debug, Default)]
 pub(super) struct Names {
+    /// The number of each text, and the second until which the stored time of its last use is good enough.
     known: HashMap<String, (u32, u64)>,
 }
 
 impl Names {
-    /// The number of a text that is in use in `second`.
+    /// Returns the number of a text that is used in `second`, and stores the text if it is new.
     pub(super) fn number(&mut self, connection: &Connection, text: &str, second: u64) -> Result<u32, StoreError> {
         let known = self.known.get(text).copied();
         if let Some((number, until)) = known
@@ -98,7 +101,7 @@ impl Names {
         {
             return Ok(number);
         }
-        // Never less than it was: rows of older seconds come as well.
+        // The time must not go back, because rows of older seconds can follow newer ones.
         let query = "INSERT INTO names (text, last) VALUES (?1, ?2)
             ON CONFLICT (text) DO UPDATE SET last = max(last, excluded.last) RETURNING id";
         let number = connection.prepare_cached(query)?.query_row((text, whole(second)), |row| row.get(0))?;
@@ -110,12 +113,12 @@ impl Names {
         Ok(number)
     }
 
-    /// Forgets all numbers, for what was written with them may not be there.
+    /// Clears the cache, because a transaction that stored new texts may have failed.
     pub(super) fn forget(&mut self) {
         self.known.clear();
     }
 
-    /// Removes the texts that no row since `oldest` can name.
+    /// Removes the texts that no row from second `oldest` on can refer to.
     pub(super) fn drop_unused(&mut self, connection: &Connection, oldest: u64) -> Result<(), StoreError> {
         let before = whole(oldest.saturating_sub(REFRESH_SECONDS));
         let dropped = connection.prepare_cached("DELETE FROM names WHERE last < ?1")?.execute([before])?;
@@ -126,19 +129,19 @@ impl Names {
     }
 }
 
-/// The number of a text, where there is one.
+/// Returns the number of a text, if it is stored.
 pub(super) fn find(connection: &Connection, text: &str) -> Result<Option<u32>, StoreError> {
     let query = "SELECT id FROM names WHERE text = ?1";
     Ok(connection.query_row(query, [text], |row| row.get(0)).optional()?)
 }
 
-/// The text of a number.
+/// Returns the text with a number, if it is stored.
 pub(super) fn text(connection: &Connection, number: u32) -> Result<Option<String>, StoreError> {
     let mut query = connection.prepare_cached("SELECT text FROM names WHERE id = ?1")?;
     Ok(query.query_row([number], |row| row.get(0)).optional()?)
 }
 
-/// A count as SQLite has it.
+/// Converts a number to SQLite's signed type.
 pub(super) fn whole(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

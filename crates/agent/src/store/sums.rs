@@ -1,27 +1,27 @@
-//! The sums of a row as bytes. What follows from the sums before it, as most do in rows of one request, is left out: a mask tells
-//! which stand there.
+//! Encodes the sums of a row. A value that equals the one expected from the values before it is left out, as most are
+//! in rows of one request. A bit mask has a bit for each value that is written. docs/agent.md documents the format.
 
 use steady_model::{LevelSums, RequestSums};
 
 use super::bytes::{Bytes, Why, put, put_double, put_signed, put_whole};
 
-/// The format of a block, which is its first byte. New blocks have the last one.
+/// The format of a blob, which is its first byte. New blobs have the last format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
-    /// Without sums in levels, classes and CPU time of processes.
+    /// Has no sums in levels, classes or CPU time of processes.
     First = 1,
-    /// With them.
+    /// Has sums in levels, classes and CPU time of processes.
     Levels = 2,
 }
 
-/// The sums that may be left out, in the order of the mask's bits, the lowest first: whole numbers, ...
+/// The number of counts that may be left out. They have the lowest bits of the mask.
 const COUNTS: usize = 4;
-/// ... doubles that are mostly whole, ...
+/// The number of doubles with usually whole values that may be left out. Their bits follow.
 const WHOLE: usize = 4;
-/// ... and others.
+/// The number of other doubles that may be left out. Their bits follow.
 const DOUBLES: usize = 7;
 
-/// What is always there.
+/// The sums that are always written.
 #[derive(Clone, Copy)]
 struct Known {
     requests: u64,
@@ -30,13 +30,13 @@ struct Known {
     wall: f64,
 }
 
-/// What the counts are unless something else is said: those of warming and failed, with a request before, watched.
-fn usual_counts(requests: u64) -> [u64; COUNTS] {
+/// Returns the expected counts: warming, failed, with a request before, watched.
+fn expected_counts(requests: u64) -> [u64; COUNTS] {
     [0, 0, requests, requests]
 }
 
-/// The square of CPU time; watched CPU time, wall time and delay; their order is that of [`whole_of`].
-fn usual_whole(known: &Known, watched: u64) -> [f64; WHOLE] {
+/// Returns the expected values in the order of [`whole_of`].
+fn expected_whole(known: &Known, watched: u64) -> [f64; WHOLE] {
     let [cpu, wall] = if watched == 0 { [0.0; 2] } else { [known.cpu, known.wall] };
     [known.cpu * known.cpu, cpu, wall, 0.0]
 }
@@ -45,6 +45,7 @@ fn counts_of(sums: &RequestSums) -> [u64; COUNTS] {
     [sums.warming, sums.failed, sums.with_before, sums.watched]
 }
 
+/// Squares of CPU time; CPU time, wall time and delay of watched requests.
 fn whole_of(sums: &RequestSums) -> [f64; WHOLE] {
     [sums.cpu_squared, sums.watched_cpu, sums.watched_wall, sums.watched_delay]
 }
@@ -61,9 +62,9 @@ fn doubles_of(sums: &RequestSums) -> [f64; DOUBLES] {
     ]
 }
 
-/// What the others are, of those before them.
-fn usual_double(known: &Known, with_before: u64, place: usize, so_far: &[f64; DOUBLES]) -> f64 {
-    let [before, wall_log] = [so_far[0], so_far[1]];
+/// Returns the expected value at a place in [`doubles_of`], from the values at the places before it.
+fn expected_double(known: &Known, with_before: u64, place: usize, values: &[f64; DOUBLES]) -> f64 {
+    let [before, wall_log] = [values[0], values[1]];
     match place {
         2 => known.log * known.log,
         3 => before * before,
@@ -78,16 +79,17 @@ fn usual_double(known: &Known, with_before: u64, place: usize, so_far: &[f64; DO
 pub(super) fn put_sums(out: &mut Vec<u8>, sums: &RequestSums) {
     let known = Known { requests: sums.requests, cpu: sums.cpu, log: sums.log, wall: sums.wall };
     let (counts, whole, doubles) = (counts_of(sums), whole_of(sums), doubles_of(sums));
-    let (usual, usually) = (usual_counts(known.requests), usual_whole(&known, sums.watched));
-    let is_told = |place: usize| match place {
-        _ if place < COUNTS => counts[place] != usual[place],
-        _ if place < COUNTS + WHOLE => whole[place - COUNTS].to_bits() != usually[place - COUNTS].to_bits(),
+    let (expected, expected_whole) = (expected_counts(known.requests), expected_whole(&known, sums.watched));
+    let is_written = |place: usize| match place {
+        _ if place < COUNTS => counts[place] != expected[place],
+        _ if place < COUNTS + WHOLE => whole[place - COUNTS].to_bits() != expected_whole[place - COUNTS].to_bits(),
         _ => {
             let place = place - COUNTS - WHOLE;
-            doubles[place].to_bits() != usual_double(&known, sums.with_before, place, &doubles).to_bits()
+            doubles[place].to_bits() != expected_double(&known, sums.with_before, place, &doubles).to_bits()
         }
     };
-    let mask = (0..COUNTS + WHOLE + DOUBLES).filter(|&place| is_told(place)).fold(0, |mask, place| mask | 1 << place);
+    let mask =
+        (0..COUNTS + WHOLE + DOUBLES).filter(|&place| is_written(place)).fold(0, |mask, place| mask | 1 << place);
     put(out, known.requests);
     put_whole(out, known.cpu);
     put_double(out, known.log);
@@ -95,35 +97,36 @@ pub(super) fn put_sums(out: &mut Vec<u8>, sums: &RequestSums) {
     put(out, mask);
     counts.iter().enumerate().filter(|(place, _)| mask >> place & 1 == 1).for_each(|(_, &value)| put(out, value));
     let rest = |values: &[f64], first: usize, put: fn(&mut Vec<u8>, f64), out: &mut Vec<u8>| {
-        let told = values.iter().enumerate().filter(|(place, _)| mask >> (first + place) & 1 == 1);
-        told.for_each(|(_, &value)| put(out, value));
+        let written = values.iter().enumerate().filter(|(place, _)| mask >> (first + place) & 1 == 1);
+        written.for_each(|(_, &value)| put(out, value));
     };
     rest(&whole, COUNTS, put_whole, out);
     rest(&doubles, COUNTS + WHOLE, put_double, out);
     put_levels(out, sums);
 }
 
-/// The sums of a row.
+/// Reads the sums of a row.
 pub(super) fn sums(bytes: &mut Bytes<'_>, format: Format) -> Result<RequestSums, Why> {
     let requests = bytes.whole()?;
     let known = Known { requests, cpu: bytes.whole_double()?, log: bytes.double()?, wall: bytes.whole_double()? };
     let mask = bytes.whole()?;
     if mask >> (COUNTS + WHOLE + DOUBLES) != 0 {
-        return Err("a row has sums that nobody knows");
+        return Err("a row has sums of an unknown kind");
     }
-    let mut counts = usual_counts(requests);
+    let mut counts = expected_counts(requests);
     for (_, count) in counts.iter_mut().enumerate().filter(|(place, _)| mask >> place & 1 == 1) {
         *count = bytes.whole()?;
     }
     let [warming, failed, with_before, watched] = counts;
-    let mut whole = usual_whole(&known, watched);
+    let mut whole = expected_whole(&known, watched);
     for (_, value) in whole.iter_mut().enumerate().filter(|(place, _)| mask >> (COUNTS + place) & 1 == 1) {
         *value = bytes.whole_double()?;
     }
     let mut doubles = [0.0; DOUBLES];
     for place in 0..DOUBLES {
-        let told = mask >> (COUNTS + WHOLE + place) & 1 == 1;
-        doubles[place] = if told { bytes.double()? } else { usual_double(&known, with_before, place, &doubles) };
+        let is_written = mask >> (COUNTS + WHOLE + place) & 1 == 1;
+        doubles[place] =
+            if is_written { bytes.double()? } else { expected_double(&known, with_before, place, &doubles) };
     }
     let [cpu_squared, watched_cpu, watched_wall, watched_delay] = whole;
     let [before, wall_log, log_squared, before_squared, before_log, log_with_before, wall_log_squared] = doubles;
@@ -156,23 +159,24 @@ pub(super) fn sums(bytes: &mut Bytes<'_>, format: Format) -> Result<RequestSums,
     Ok(sums)
 }
 
-/// How many values [`LevelSums::values`] has.
+/// The length of [`LevelSums::values`].
 const VALUES: usize = 14;
-/// The positions in [`LevelSums::values`] of the mask's bits, the lowest bit first. Those that are written for most rows
-/// of several requests come first, so that the mask takes one byte for them.
+/// The positions in [`LevelSums::values`] of the mask's bits, the lowest bit first. Values that are written for most
+/// rows of several requests have the lowest bits, so that their mask needs only one byte.
 const ORDER: [usize; VALUES] = [5, 9, 6, 7, 10, 11, 13, 0, 1, 2, 3, 4, 8, 12];
-/// The mask's bits of the two counts, which are written before the values.
+/// The mask's bits for the two counts, which are written before the values.
 const REQUESTS: u64 = 1 << VALUES;
 const EXCEEDING: u64 = 1 << (VALUES + 1);
 
-/// The number of requests if it is left out.
-fn usual_requests(sums: &RequestSums) -> u64 {
+/// Returns the expected number of requests in the sums in levels.
+fn expected_requests(sums: &RequestSums) -> u64 {
     sums.requests
 }
 
-/// A value that is left out, from those before it and the row's other sums.
-fn usual_value(sums: &RequestSums, requests: u64, position: usize, before: &[f64]) -> f64 {
-    // Added to 0 as sums are, so that a product that is -0 becomes 0.
+/// Returns the expected value at a position in [`LevelSums::values`], from the values before it and the row's other
+/// sums.
+fn expected_value(sums: &RequestSums, requests: u64, position: usize, before: &[f64]) -> f64 {
+    // Sums start at 0, so a product of -0 gives a sum of 0.
     let product = |one: usize, other: usize| 0.0 + before[one] * before[other];
     match position {
         _ if requests == 0 => 0.0,
@@ -193,17 +197,17 @@ fn usual_value(sums: &RequestSums, requests: u64, position: usize, before: &[f64
     }
 }
 
-/// Appends `sums.levels`.
+/// Appends the sums in levels of a row.
 pub(super) fn put_levels(out: &mut Vec<u8>, sums: &RequestSums) {
     let levels = &sums.levels;
     let values = levels.values();
     let is_written = |position: usize| {
-        let usual = usual_value(sums, levels.requests, position, &values[..position]);
-        values[position].to_bits() != usual.to_bits()
+        let expected = expected_value(sums, levels.requests, position, &values[..position]);
+        values[position].to_bits() != expected.to_bits()
     };
     let written = ORDER.iter().enumerate().filter(|(_, position)| is_written(**position));
     let mut mask = written.fold(0, |mask, (bit, _)| mask | 1 << bit);
-    mask |= if levels.requests == usual_requests(sums) { 0 } else { REQUESTS };
+    mask |= if levels.requests == expected_requests(sums) { 0 } else { REQUESTS };
     mask |= if levels.exceeding == 0 { 0 } else { EXCEEDING };
     put(out, mask);
     if mask & REQUESTS != 0 {
@@ -217,13 +221,13 @@ pub(super) fn put_levels(out: &mut Vec<u8>, sums: &RequestSums) {
     }
 }
 
-/// Reads the levels of a row whose other sums are `sums`.
+/// Reads the sums in levels of a row whose other sums are `sums`.
 pub(super) fn levels(bytes: &mut Bytes<'_>, sums: &RequestSums) -> Result<LevelSums, Why> {
     let mask = bytes.whole()?;
     if mask >> (VALUES + 2) != 0 {
-        return Err("a row has sums that nobody knows");
+        return Err("a row has sums of an unknown kind");
     }
-    let requests = if mask & REQUESTS == 0 { usual_requests(sums) } else { bytes.whole()? };
+    let requests = if mask & REQUESTS == 0 { expected_requests(sums) } else { bytes.whole()? };
     let exceeding = if mask & EXCEEDING == 0 { 0 } else { bytes.whole()? };
     let mut written = [None; VALUES];
     for (_, position) in ORDER.iter().enumerate().filter(|(bit, _)| mask >> bit & 1 == 1) {
@@ -231,8 +235,8 @@ pub(super) fn levels(bytes: &mut Bytes<'_>, sums: &RequestSums) -> Result<LevelS
     }
     let mut values = [0.0; VALUES];
     for position in 0..VALUES {
-        let usual = || usual_value(sums, requests, position, &values[..position]);
-        values[position] = written[position].unwrap_or_else(usual);
+        let expected = || expected_value(sums, requests, position, &values[..position]);
+        values[position] = written[position].unwrap_or_else(expected);
     }
     Ok(LevelSums::from_values(requests, exceeding, values))
 }

@@ -1,4 +1,4 @@
-//! What the agent writes: batches of rows, a block for each second.
+//! Writes batches of rows to the store, one block for each service, host and second.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -13,51 +13,55 @@ use super::pack::Block;
 use super::schema::{Names, whole};
 use super::{StoreError, schema};
 
-/// How long to wait for a reader that brings the journal home.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// The length of SQLite's pages.
+/// The longest time to wait for a lock that a reader holds while it checkpoints the journal.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
+/// The size of SQLite's pages, in bytes.
 const PAGE: u64 = 4_096;
-/// What the names of a database's journals end with.
+/// The suffixes of the names of a database's journals.
 const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
-/// The service of what is the host's own.
+/// The service number of blocks with the rows of the host and of the agent's own rulers.
 pub(super) const HOST: u32 = 0;
 
-/// How much is kept.
+/// The limits of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep {
-    /// Not longer than so many seconds.
+    /// The largest age of rows, in seconds.
     pub seconds: u64,
-    /// Not more than so many bytes on the disk.
+    /// The largest size on disk with the journal, in bytes.
     pub bytes: u64,
 }
 
 impl Keep {
-    /// What the journal may take of the bytes: it goes home when half of that is written, unless one write is longer.
+    /// Returns the part of the size that is reserved for the journal, in bytes. The journal is checkpointed when half
+    /// of this is written; only a single larger transaction can exceed it.
     pub(super) fn journal(&self) -> u64 {
         (self.bytes / 8).min(8 << 20)
     }
 }
 
-/// The store, as its one writer has it.
+/// A store that is open for writing. There is at most one writer.
 pub struct Writer {
     pub(super) connection: Connection,
     pub(super) names: Names,
     pub(super) keep: Keep,
     path: PathBuf,
     directory: Directory,
-    // Two agents would remove the names of each other's rows.
+    // A second agent would remove the names that only the first one's new rows refer to.
     _lock: Lock,
 }
 
 impl Writer {
-    /// Opens the store in the file at `path`; creates it, and directories for this user alone, where they are missing. What a
-    /// kill left of an unfinished write is dropped. Other users must not be able to write to the directory: SQLite opens the
-    /// file and its journals by name. The file is locked by its real path and must have one name, so that no two agents open
-    /// it in different ways. The file and its journals are created with mode 0600: a user who can read one of
-    /// them can lock it and prevent the agent from writing.
+    /// Opens the store at `path`. Creates the file and its directories, for this user only, if they do not exist. An
+    /// unfinished transaction of a killed agent is rolled back.
+    ///
+    /// Other users must not be able to write to the directory, because SQLite opens the file and its journals by name.
+    /// The file is locked by its real path and must have only one name (hard link), so that two agents cannot open it
+    /// by different names. The file and its journals have mode 0600: a user who can read one of them can lock it, and
+    /// so prevent the agent from writing.
     ///
     /// # Errors
-    /// [`StoreError::Taken`], [`StoreError::TooNew`], [`StoreError::Foreign`], [`StoreError::Directory`] or [`StoreError::Database`].
+    /// [`StoreError::Taken`], [`StoreError::TooNew`], [`StoreError::Foreign`], [`StoreError::Directory`] or
+    /// [`StoreError::Database`].
     pub fn open(path: &Path, keep: Keep) -> Result<Self, StoreError> {
         let (directory, name) = Directory::of_file(path, 0o700)?;
         let lock = directory.lock(&with(&name, ".lock"), Duration::ZERO)?;
@@ -67,18 +71,19 @@ impl Writer {
         Ok(Writer { connection, names: Names::default(), keep, path, directory, _lock: lock })
     }
 
-    /// The file, without symbolic links.
+    /// Returns the path of the file, with symbolic links resolved.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens the file again, because the one that was open has been removed.
+    /// Opens or creates the file again after it was removed from the file system.
     ///
     /// # Errors
-    /// As [`Writer::open`]; nothing can be written then before this has succeeded.
+    /// As [`Writer::open`]. After an error, nothing is stored until a further call succeeds.
     pub fn open_again(&mut self) -> Result<(), StoreError> {
         self.names.forget();
-        // The old one removes its journal by name when it is closed, and what it left is no journal of the new one.
+        // Closing the old database removes its journals by name, so this must come before the new ones are created.
+        // Journals that remain must not be applied to the new file.
         self.connection = Connection::open_in_memory()?;
         let name = self.path.file_name().unwrap_or_default();
         for suffix in JOURNALS {
@@ -88,14 +93,14 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes all of a batch, or nothing.
+    /// Writes a batch in one transaction.
     ///
     /// # Errors
-    /// [`StoreError::Database`]; nothing was written then.
+    /// [`StoreError::Database`]; then nothing of the batch is stored.
     pub fn write(&mut self, batch: &Batch) -> Result<(), StoreError> {
         let written = self.try_to_write(batch);
         if written.is_err() {
-            // Some of those numbers were never written.
+            // The cache may have numbers that the failed transaction did not store.
             self.names.forget();
         }
         written
@@ -124,8 +129,8 @@ impl Writer {
         Ok(transaction.commit()?)
     }
 
-    /// What was to be added, in whole seconds, to the monotonic clock of a host for seconds since 1970, and the boot that it
-    /// was of.
+    /// Returns the boot ID of a host's last agent, and the seconds that it added to the monotonic clock to get seconds
+    /// since 1970.
     ///
     /// # Errors
     /// [`StoreError::Database`].
@@ -134,7 +139,7 @@ impl Writer {
         Ok(self.connection.query_row(query, [host], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
     }
 
-    /// Keeps that for the next time.
+    /// Stores the boot ID and the offset that [`Writer::clock`] returns; `now` is in seconds since 1970.
     ///
     /// # Errors
     /// [`StoreError::Database`].
@@ -146,7 +151,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The last second that anything is kept of.
+    /// Returns the last second with rows.
     ///
     /// # Errors
     /// [`StoreError::Database`].
@@ -155,19 +160,21 @@ impl Writer {
     }
 }
 
-/// Opens a database for writing, and makes it what it should be.
+/// Opens or creates a database for writing, with its permissions, schema and settings.
 fn connect(directory: &Directory, name: &OsStr, keep: Keep) -> Result<Connection, StoreError> {
-    // SQLite would make it for all to read, and it makes its journals as it finds the database.
+    // SQLite would create a file that others can read. Its journals get the mode of the database.
     directory.make_own_file(name)?;
-    // Earlier versions let others open them. What another program has on a disk without such rights may stay as it is.
+    // Earlier versions of steady created files that others could read. Errors are ignored: some file systems have no
+    // modes.
     for suffix in [""].into_iter().chain(JOURNALS) {
         let _ = directory.close_to_others(&with(name, suffix));
     }
     let mut connection = Connection::open(directory.path().join(name))?;
-    connection.busy_timeout(PATIENCE)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(32);
     schema::migrate(&mut connection)?;
-    // Whatever kills the agent, what it has written stays; only a machine that fails may take the last seconds with it.
+    // With these settings, a killed agent loses no committed transaction; only a failure of the machine may lose the
+    // last seconds.
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "journal_size_limit", keep.journal() as i64)?;
@@ -182,25 +189,26 @@ fn with(name: &OsStr, suffix: &str) -> OsString {
     name
 }
 
-/// The last second of which there is a block.
+/// Returns the last second with a block.
 pub(super) fn last_second(connection: &Connection) -> Result<Option<u64>, StoreError> {
     let last: Option<i64> = connection.query_row("SELECT max(second) FROM blocks", [], |row| row.get(0))?;
     Ok(last.and_then(|second| u64::try_from(second).ok()))
 }
 
-/// The numbers that the names of some rows have in the store, in their order.
+/// The numbers in the store of the names in a [`ReleaseRows`], in their order there.
 struct Numbers {
     hosts: Vec<u32>,
     versions: Vec<u32>,
     routes: Vec<u32>,
-    /// Without the first class, which stands for none and has number 0.
+    /// Without the first name, which stands for requests without a class and has number 0.
     classes: Vec<u32>,
 }
 
-/// Blocks by host and second.
+/// Blocks by the number of the host and the second.
 type Blocks = BTreeMap<(u32, u64), Block>;
 
-/// A service's rows, by host and second, with the store's numbers in them. What was folded or lost is booked at `here`.
+/// Groups a service's rows by host and second, and replaces their names' positions by the store's numbers. Counts of
+/// folded and lost requests are added to the host and second `here`.
 fn blocks_of(rows: &ReleaseRows, numbers: &Numbers, here: (u32, u64)) -> Blocks {
     let of = |numbers: &[u32], place: u32| numbers.get(place as usize).copied().unwrap_or(u32::MAX);
     let (host, version) = (|place| of(&numbers.hosts, place), |place| of(&numbers.versions, place));
@@ -251,7 +259,7 @@ fn insert(connection: &Connection, service: u32, blocks: Blocks) -> Result<(), S
     Ok(())
 }
 
-/// Adds a block: whose and when, and whether it has been folded.
+/// Stores a block. `grain` is 0 for rows as written, and [`super::downsample::DOWNSAMPLED`] after downsampling.
 pub(super) fn insert_block(
     connection: &Connection,
     service: u32,
@@ -265,7 +273,7 @@ pub(super) fn insert_block(
     Ok(())
 }
 
-/// Counts requests by version and minute, for lists of services.
+/// Adds the number of requests to the totals by version and minute, which lists of services use.
 fn count(connection: &Connection, service: u32, rows: &[ReleaseRow], numbers: &Numbers) -> Result<(), StoreError> {
     let mut minutes: BTreeMap<(u64, u32), (u64, u64, u64)> = BTreeMap::new();
     for row in rows {
@@ -284,34 +292,35 @@ fn count(connection: &Connection, service: u32, rows: &[ReleaseRow], numbers: &N
     Ok(())
 }
 
-/// What was gathered since the last write.
+/// The rows since the last write.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
-    /// The second in which it was gathered, since 1970: what was folded or lost is booked there.
+    /// The second, since 1970, in which the rows were collected. Counts of folded and lost requests are stored with it.
     pub second: u64,
-    /// The host's name, for `rulers` and `seconds`.
+    /// The name of the host, for `rulers` and `seconds`.
     pub host: String,
-    /// Rows of services, each once; their own `rulers` are those of processes, and `seconds` are empty.
+    /// The rows of each service. Their `rulers` are readings in processes of the service, and their `seconds` are
+    /// empty.
     pub services: Vec<ReleaseRows>,
-    /// The agent's own rulers.
+    /// Readings of the agent's own rulers.
     pub rulers: Vec<ReleaseRulerRow>,
-    /// The host.
+    /// The load of the host in each second.
     pub seconds: Vec<HostSecond>,
 }
 
 impl Batch {
-    /// Whether there is nothing in it.
+    /// Returns whether the batch has no rows and no counts.
     pub fn is_empty(&self) -> bool {
         self.services.is_empty() && self.rulers.is_empty() && self.seconds.is_empty()
     }
 
-    /// How many rows there are in it.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         let of = |rows: &ReleaseRows| rows.requests.len() + rows.rulers.len() + rows.walls.len() + rows.processes.len();
         self.services.iter().map(of).sum::<usize>() + self.rulers.len() + self.seconds.len()
     }
 
-    /// How many requests it tells of.
+    /// Returns the number of requests, those of the warm-up included.
     pub fn requests(&self) -> u64 {
         let rows = self.services.iter().flat_map(|rows| &rows.requests);
         rows.map(|row| row.sums.requests + row.sums.warming).sum()

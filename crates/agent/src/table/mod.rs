@@ -1,4 +1,5 @@
-//! The rows of the seconds that are open: what arrives is added to them, and all of it is bounded, whatever arrives.
+//! The rows that have not been passed on yet. Requests are added to them as they arrive. [`Limits`] bound their memory
+//! for any input.
 
 mod processes;
 mod rows;
@@ -15,31 +16,31 @@ use crate::record::{AgentService, Arrived, LineFault};
 use crate::time::SECOND;
 use service::Service;
 
-/// A service that was not heard of for so long makes room for others.
+/// A service is replaced by a new one if it sent nothing for longer than this.
 const FORGOTTEN_SECONDS: u64 = 600;
 
-/// When something happens: nanoseconds of the monotonic clock, and the whole seconds that lead from it to seconds since 1970.
+/// A moment on the monotonic clock, and the offset of that clock to seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
-    /// The former.
+    /// The moment, in nanoseconds of the monotonic clock.
     pub monotonic: u64,
-    /// The latter.
+    /// The seconds to add to the monotonic clock to get seconds since 1970.
     pub ahead: i64,
 }
 
 impl Now {
-    /// The second since 1970 that a moment of the monotonic clock lies in.
+    /// Returns the second, since 1970, of a moment in nanoseconds of the monotonic clock.
     pub fn second_of(&self, moment: u64) -> u64 {
         (moment / SECOND).saturating_add_signed(self.ahead)
     }
 
-    /// This second, since 1970.
+    /// Returns the second of this moment, since 1970.
     pub fn second(&self) -> u64 {
         self.second_of(self.monotonic)
     }
 }
 
-/// What was told of all services since the last [`Table::take`], and what must be known to add more.
+/// The rows of all services since the last [`Table::take`], and the state that is needed to add further requests.
 #[derive(Debug, Default)]
 pub struct Table {
     limits: Limits,
@@ -48,12 +49,12 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty one.
+    /// Creates an empty table.
     pub fn new(limits: Limits) -> Table {
         Table { limits, ..Table::default() }
     }
 
-    /// Takes in what arrived in one datagram.
+    /// Adds the lines of a datagram that arrived at `now`.
     pub fn take_in(&mut self, datagram: &[u8], now: Now) {
         self.arrived.datagrams += 1;
         let datagram = match Datagram::of(datagram) {
@@ -72,8 +73,12 @@ impl Table {
             }
             return;
         };
-        let process =
-            service.processes.heard(datagram.process, now.monotonic / SECOND, limits.processes, &mut service.fold);
+        let process = service.processes.seen(
+            datagram.process,
+            now.monotonic / SECOND,
+            limits.processes,
+            &mut service.accumulator,
+        );
         for line in datagram.lines() {
             match line {
                 Ok(Line::Request(request)) => service.add(&request, process, limits, now, arrived),
@@ -88,7 +93,7 @@ impl Table {
         }
     }
 
-    /// A datagram that was cut off, for it was too long.
+    /// Counts a datagram that was truncated because it is too long.
     pub fn too_long(&mut self) {
         self.arrived.datagrams += 1;
         self.fault(LineFault::TooLong);
@@ -98,38 +103,38 @@ impl Table {
         self.arrived.faults[fault.index()] += 1;
     }
 
-    /// Whether there are so many rows that they should be taken before more are added.
+    /// Returns whether the limit of rows is reached, so that the rows should be taken before more are added.
     pub fn is_full(&self) -> bool {
         self.services.values().map(Service::rows).sum::<usize>() >= self.limits.rows
     }
 
-    /// Takes all rows, by service.
+    /// Removes and returns all rows, grouped by service; `host` is the name that the rows get.
     pub fn take(&mut self, host: &str) -> Vec<ReleaseRows> {
         let taken = self.services.values_mut().map(|service| service.take(host));
         taken.filter(|rows| !is_empty(rows)).collect()
     }
 
-    /// A second has passed.
+    /// Notes that a second has ended, for the rates of requests.
     pub fn tick(&mut self) {
         self.services.values_mut().for_each(Service::tick);
     }
 
-    /// Books requests of rows that were given up as lost.
+    /// Counts the requests of rows that could not be written as lost lines of their services.
     pub fn give_up(&mut self, rows: &[ReleaseRows]) {
         for rows in rows {
-            let told = rows.requests.iter().map(|row| row.sums.requests + row.sums.warming).sum::<u64>();
+            let requests = rows.requests.iter().map(|row| row.sums.requests + row.sums.warming).sum::<u64>();
             if let Some(service) = self.services.values_mut().find(|service| service.name == rows.service) {
-                service.lost = service.lost.saturating_add(told + rows.lost);
+                service.lost = service.lost.saturating_add(requests + rows.lost);
             }
         }
     }
 
-    /// What has arrived so far.
+    /// Returns counts of what has arrived so far.
     pub fn arrived(&self) -> &Arrived {
         &self.arrived
     }
 
-    /// The services that were heard of lately, by name.
+    /// Returns the status of the known services, sorted by name.
     pub fn services(&self, now: Now) -> Vec<AgentService> {
         let mut all: Vec<AgentService> = self.services.values().map(|service| service.facts(now)).collect();
         all.sort_by(|one, other| one.name.cmp(&other.name));
@@ -142,7 +147,7 @@ fn is_empty(rows: &ReleaseRows) -> bool {
     !has_rows && rows.lost == 0 && rows.folded == 0
 }
 
-/// The service that speaks; `None` where it is one too many.
+/// Returns the service that sent a datagram, and adds it if it is new; `None` if there are too many services.
 fn service_of<'a>(
     services: &'a mut HashMap<Box<str>, Service>,
     limits: &Limits,
@@ -152,35 +157,36 @@ fn service_of<'a>(
     let (written, seconds) = (datagram.service.written(), now.monotonic / SECOND);
     if !services.contains_key(written) {
         if services.len() >= limits.services {
-            let oldest = services.iter().min_by_key(|(_, service)| service.heard);
+            let oldest = services.iter().min_by_key(|(_, service)| service.last_seen);
             let oldest =
-                oldest.filter(|(_, service)| service.heard + FORGOTTEN_SECONDS < seconds && service.rows() == 0);
+                oldest.filter(|(_, service)| service.last_seen + FORGOTTEN_SECONDS < seconds && service.rows() == 0);
             let oldest = oldest.map(|(written, _)| written.clone())?;
             services.remove(&oldest);
         }
         services.insert(written.into(), Service::new(datagram.service.plain().into_owned(), limits));
     }
     let service = services.get_mut(written)?;
-    service.heard = seconds;
+    service.last_seen = seconds;
     Some(service)
 }
 
-/// How many there may be of what services name.
+/// The limits of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Services; more are left out.
+    /// The most services; further services are left out.
     pub services: usize,
-    /// Versions of a service; requests of more are left out.
+    /// The most versions of a service; requests of further versions are left out.
     pub versions: usize,
-    /// Routes of a service; more are folded into `(other)`.
+    /// The most routes of a service; further routes count as `(other)`.
     pub routes: usize,
-    /// Classes of requests of a service; more are folded into `(other)`.
+    /// The most classes of a service; further classes count as `(other)`.
     pub classes: usize,
-    /// Processes of a service; the least recently heard of are forgotten, which loses what their last request took.
+    /// The most processes of a service. The least recently seen ones are forgotten, so the costs of their earlier
+    /// requests and their last reading of CPU time are unknown if they send again.
     pub processes: usize,
-    /// Rows of all services at a time; then they are written before their second is over.
+    /// The most rows of all services; when they are reached, the rows are passed on before the second ends.
     pub rows: usize,
-    /// How long ago, in seconds, a request may have ended to be added to its own second.
+    /// The age, in seconds, up to which a request is added to the second in which it ended.
     pub late_seconds: u64,
 }
 

@@ -1,4 +1,5 @@
-//! The rows of one service that are open, what they become, and the small numbers of the texts that they refer to.
+//! The rows of one service that have not been passed on, their conversion to [`ReleaseRows`], and the numbers of the
+//! names that they refer to.
 
 use std::collections::HashMap;
 
@@ -8,7 +9,7 @@ use steady_model::{
 
 use crate::line::Text;
 
-/// What rows of requests are told apart by, besides their service and host.
+/// The key of a row of requests of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) second: u64,
@@ -21,7 +22,7 @@ pub(super) struct Key {
     pub(super) second_of_pair: bool,
 }
 
-/// What rows of processes are told apart by.
+/// The key of a row with the CPU time of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ProcessKey {
     pub(super) second: u64,
@@ -37,7 +38,7 @@ pub(super) struct ProcessCpu {
     pub(super) requests_cpu: f64,
 }
 
-/// The names of a service that rows refer to by number.
+/// The names that the rows of a service refer to by number.
 #[derive(Debug)]
 pub(super) struct AllNames {
     pub(super) versions: Names,
@@ -45,26 +46,26 @@ pub(super) struct AllNames {
     pub(super) classes: Names,
 }
 
-/// Second, process, version and kind.
+/// Second, process, version and ruler.
 type RulerKey = (u64, u64, u32, RequestRuler);
-/// First second, version, route and bucket.
+/// First second of the interval, version, route and bucket.
 type WallKey = (u64, u32, u32, u16);
 
-/// What is open.
+/// The rows of a service that have not been passed on.
 #[derive(Debug, Default)]
-pub(super) struct Open {
+pub(super) struct OpenRows {
     pub(super) requests: HashMap<Key, RequestSums>,
     pub(super) rulers: HashMap<RulerKey, RulerSums>,
     pub(super) walls: HashMap<WallKey, u32>,
     pub(super) processes: HashMap<ProcessKey, ProcessCpu>,
 }
 
-impl Open {
+impl OpenRows {
     pub(super) fn len(&self) -> usize {
         self.requests.len() + self.rulers.len() + self.walls.len() + self.processes.len()
     }
 
-    /// All of it as rows, with those names that occur in them.
+    /// Converts the rows, with only those names that occur in them.
     pub(super) fn into_rows(self, service: &str, host: &str, names: &AllNames) -> ReleaseRows {
         let mut versions = Used::of(&names.versions);
         let mut routes = Used::of(&names.routes);
@@ -99,7 +100,7 @@ impl Open {
             requests_cpu: sums.requests_cpu,
         });
         let processes = processes.collect();
-        // The first name is that of requests without a class.
+        // If there are classes, the first name is empty and stands for requests without a class.
         let unnamed = (!classes.texts.is_empty()).then(String::new);
         ReleaseRows {
             service: service.to_owned(),
@@ -132,7 +133,7 @@ fn walls(counts: HashMap<WallKey, u32>, versions: &mut Used<'_>, routes: &mut Us
     counts.chunk_by(same).map(row).collect()
 }
 
-/// Names that are in use, by new numbers in the order in which they are met.
+/// The names that occur in some rows, with new numbers in the order of their first use.
 struct Used<'a> {
     names: &'a Names,
     places: HashMap<u32, u32>,
@@ -153,14 +154,15 @@ impl<'a> Used<'a> {
     }
 }
 
-/// A text that nobody used for so many seconds makes room for another one.
+/// A name is replaced by a new one if it was not used for longer than this.
 const UNUSED_SECONDS: u64 = 600;
 
-/// The number of all that are too many together, and their text.
-pub(super) const NONE_OF_THEM: u32 = u32::MAX;
+/// The number that stands for all names beyond the limit.
+pub(super) const OTHER_NUMBER: u32 = u32::MAX;
+/// The text of [`OTHER_NUMBER`].
 const OTHER: &str = "(other)";
 
-/// Texts, at most so many.
+/// A limited number of names and their numbers.
 #[derive(Debug)]
 pub(super) struct Names {
     places: HashMap<Box<str>, u32>,
@@ -179,7 +181,8 @@ impl Names {
         Names { places: HashMap::new(), all: Vec::new(), most }
     }
 
-    /// The number of a text that is used now, in seconds of any clock that does not go back; `None` where it is one too many.
+    /// Returns the number of a name that is used at `now`, in seconds of a monotonic clock. Adds the name if it is new;
+    /// `None` if there is no space for it.
     pub(super) fn place(&mut self, text: Text<'_>, now: u64) -> Option<u32> {
         if let Some(&place) = self.places.get(text.written()) {
             self.all[place as usize].used = now;
@@ -202,12 +205,12 @@ impl Names {
         Some(place)
     }
 
-    /// The text of a number.
+    /// Returns the name with a number.
     pub(super) fn plain(&self, place: u32) -> &str {
         self.all.get(place as usize).map_or(OTHER, |name| &name.plain)
     }
 
-    /// The texts that were used since then.
+    /// Returns the names that were used at `then` or later.
     pub(super) fn used_since(&self, then: u64) -> impl Iterator<Item = &str> {
         self.all.iter().filter(move |name| name.used >= then).map(|name| name.plain.as_str())
     }

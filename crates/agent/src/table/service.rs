@@ -1,39 +1,41 @@
-//! One service: its processes, and how a request is added to its rows.
+//! The state of one service, and the addition of requests to its rows.
 
 use std::collections::VecDeque;
 use std::mem;
 
-use crate::record::{AgentService, Arrived, LineFault};
 use steady_model::{Assignment, ReleaseRows, TimeSlot, WALL_SECONDS, wall_bucket};
-use steady_stats::release::{Fold, RequestCost, WARMING_REQUESTS};
+use steady_stats::release::{Accumulator, RequestCost, WARMING_REQUESTS};
 
 use super::processes::{CpuReading, Processes};
-use super::rows::{AllNames, Key, NONE_OF_THEM, Names, Open, ProcessKey};
+use super::rows::{AllNames, Key, Names, OTHER_NUMBER, OpenRows, ProcessKey};
 use super::{Limits, Now};
 use crate::line::{ProcessLine, RequestLine};
+use crate::record::{AgentService, Arrived, LineFault};
 use crate::time::SECOND;
 
-/// A request cannot end later than this from now, nor begin further outside of its slot: clocks are read one after the other.
+/// How far in the future a request may end, and how far outside of its slot it may begin, in nanoseconds. The clock is
+/// read at different moments, so small differences are normal.
 const TOLERANCE: u64 = SECOND;
-/// Over how many seconds the rate of requests is told.
+/// The number of seconds over which the rate of requests is computed.
 const RATE_SECONDS: usize = 10;
-/// For how many seconds versions and processes are told after they were heard of last.
+/// Versions, routes and processes are reported for this number of seconds after their last use.
 const RECENT_SECONDS: u64 = 60;
 
-/// A service.
+/// The rows and the state of one service.
 #[derive(Debug)]
 pub(super) struct Service {
     pub(super) name: String,
-    /// When it was heard of last, in seconds of the monotonic clock.
-    pub(super) heard: u64,
+    /// The time of the last datagram, in seconds of the monotonic clock.
+    pub(super) last_seen: u64,
     pub(super) processes: Processes,
-    pub(super) fold: Fold,
+    pub(super) accumulator: Accumulator,
     pub(super) lost: u64,
     names: AllNames,
-    open: Open,
+    open: OpenRows,
     folded: u64,
-    /// Requests in all, and in this second and the last ones.
+    /// Requests since the agent started.
     requests: u64,
+    /// Requests in each of the last seconds, and in the current one at the end.
     recent: VecDeque<u64>,
 }
 
@@ -41,23 +43,23 @@ impl Service {
     pub(super) fn new(name: String, limits: &Limits) -> Service {
         Service {
             name,
-            heard: 0,
+            last_seen: 0,
             processes: Processes::default(),
-            fold: Fold::new(),
+            accumulator: Accumulator::new(),
             lost: 0,
             names: AllNames {
                 versions: Names::new(limits.versions),
                 routes: Names::new(limits.routes),
                 classes: Names::new(limits.classes),
             },
-            open: Open::default(),
+            open: OpenRows::default(),
             folded: 0,
             requests: 0,
             recent: VecDeque::from([0]),
         }
     }
 
-    /// How many rows are open.
+    /// Returns the number of rows that have not been passed on.
     pub(super) fn rows(&self) -> usize {
         self.open.len()
     }
@@ -72,7 +74,7 @@ impl Service {
         arrived: &mut Arrived,
     ) {
         arrived.faults[LineFault::Name.index()] += u64::from(request.unknown);
-        let is_possible = ends_possibly(request.end, now, limits.late_seconds);
+        let is_possible = is_possible_time(request.end, now, limits.late_seconds);
         if let Some(slot) = request.slot
             && !(is_possible && begins_in(request, slot))
         {
@@ -103,8 +105,8 @@ impl Service {
             second: now.second_of(begin),
             process,
             version,
-            route: route.unwrap_or(NONE_OF_THEM),
-            class: class.map(|class| class.unwrap_or(NONE_OF_THEM)),
+            route: route.unwrap_or(OTHER_NUMBER),
+            class: class.map(|class| class.unwrap_or(OTHER_NUMBER)),
             slot_seconds: request.slot.map_or(0, |slot| slot.seconds),
             assignment: request.assignment,
             second_of_pair: request.slot.is_some_and(|slot| slot.begin / u64::from(slot.seconds) % 2 == 1),
@@ -112,7 +114,7 @@ impl Service {
         self.add_to(&key, request, now.second_of(end));
     }
 
-    /// Adds to the row of this key.
+    /// Adds a request to the rows with this key; `second` is the second in which it ended.
     fn add_to(&mut self, key: &Key, request: &RequestLine<'_>, second: u64) {
         let cost = RequestCost {
             route: key.route,
@@ -126,12 +128,12 @@ impl Service {
             delay: request.delay,
             ruler: request.ruler,
         };
-        self.fold.add(&cost, self.open.requests.entry(*key).or_default());
+        self.accumulator.add(&cost, self.open.requests.entry(*key).or_default());
         if request.number <= WARMING_REQUESTS {
             return;
         }
-        let ten = second / WALL_SECONDS * WALL_SECONDS;
-        *self.open.walls.entry((ten, key.version, key.route, wall_bucket(request.wall))).or_default() += 1;
+        let interval = second / WALL_SECONDS * WALL_SECONDS;
+        *self.open.walls.entry((interval, key.version, key.route, wall_bucket(request.wall))).or_default() += 1;
         if let Some((ruler, took)) = request.ruler {
             let sums = self.open.rulers.entry((key.second, key.process, key.version, ruler)).or_default();
             let log = (took.max(1) as f64).ln();
@@ -151,14 +153,14 @@ impl Service {
         arrived: &mut Arrived,
     ) {
         arrived.faults[LineFault::Name.index()] += u64::from(line.unknown);
-        if !ends_possibly(line.time, now, limits.late_seconds) {
+        if !is_possible_time(line.time, now, limits.late_seconds) {
             arrived.faults[LineFault::Number.index()] += 1;
             return;
         }
         let reading = CpuReading { time: line.time, cpu: line.cpu, requests_cpu: line.requests_cpu };
         let Some(between) = self.processes.cpu_since(process, reading) else { return };
-        // The line speaks of the time since the last reading that the process sent. If lines were lost, that may be
-        // later than the last one that arrived.
+        // The version and the slot of a line apply to the time since the last reading that the process sent. If lines
+        // were lost, this reading may not have arrived.
         let is_one_version =
             !between.lost_lines && line.slot.is_none_or(|slot| lies_in(slot, between.since, line.time));
         let version = line.version.filter(|_| is_one_version);
@@ -175,7 +177,7 @@ impl Service {
         sums.requests_cpu += between.requests_cpu as f64;
     }
 
-    /// Takes all rows.
+    /// Removes and returns all rows.
     pub(super) fn take(&mut self, host: &str) -> ReleaseRows {
         let mut rows = mem::take(&mut self.open).into_rows(&self.name, host, &self.names);
         rows.folded = mem::take(&mut self.folded);
@@ -183,10 +185,10 @@ impl Service {
         rows
     }
 
-    /// A second has passed.
+    /// Notes that a second has ended, for the rate of requests.
     pub(super) fn tick(&mut self) {
         self.recent.push_back(0);
-        // The one that has just begun, besides.
+        // The current second is not part of the rate, so one more is stored.
         while self.recent.len() > RATE_SECONDS + 1 {
             self.recent.pop_front();
         }
@@ -203,18 +205,18 @@ impl Service {
             processes: self.processes.since(then),
             per_second: if whole == 0 { 0.0 } else { requests as f64 / whole as f64 },
             requests: self.requests,
-            silent_seconds: (now.monotonic / SECOND).saturating_sub(self.heard),
+            silent_seconds: (now.monotonic / SECOND).saturating_sub(self.last_seen),
         }
     }
 }
 
-/// Whether a request can have ended then.
-fn ends_possibly(end: u64, now: Now, late_seconds: u64) -> bool {
+/// Returns whether a time that a service reports is neither in the future nor too long ago.
+fn is_possible_time(time: u64, now: Now, late_seconds: u64) -> bool {
     let earliest = now.monotonic.saturating_sub(late_seconds.saturating_mul(SECOND));
-    (earliest..=now.monotonic.saturating_add(TOLERANCE)).contains(&end)
+    (earliest..=now.monotonic.saturating_add(TOLERANCE)).contains(&time)
 }
 
-/// Whether a request can have begun in that slot.
+/// Returns whether a request can have begun in a slot.
 fn begins_in(request: &RequestLine<'_>, slot: TimeSlot) -> bool {
     debug_assert_eq!(request.assignment, Assignment::Slot);
     let begin = slot.begin.saturating_mul(SECOND);
@@ -223,7 +225,8 @@ fn begins_in(request: &RequestLine<'_>, slot: TimeSlot) -> bool {
     (begin.saturating_sub(TOLERANCE)..=end.saturating_add(TOLERANCE)).contains(&began)
 }
 
-/// Whether an interval belongs to a slot: it begins within the slot, and ends within the slot or the one after it.
+/// Returns whether an interval begins in a slot, and ends in it or in the following one. Times are in nanoseconds of
+/// the monotonic clock.
 fn lies_in(slot: TimeSlot, since: u64, until: u64) -> bool {
     let begin = slot.begin.saturating_mul(SECOND);
     let length = u64::from(slot.seconds) * SECOND;

@@ -1,15 +1,16 @@
-//! What becomes of what arrives.
+//! Tests of the rows that datagrams give.
 
 use std::fmt::Write;
 
-use crate::record::LineFault;
 use proptest::prelude::*;
 use steady_model::{Assignment, ReleaseRows, RequestProcess, RequestRuler, wall_bucket};
+
+use crate::record::LineFault;
 
 use super::processes::{Processes, number_of};
 use super::*;
 
-/// A hundred seconds after the boot, a thousand seconds after 1970.
+/// 100.5 s after the boot, in second 1,000 since 1970.
 const NOW: Now = Now { monotonic: 100 * SECOND + SECOND / 2, ahead: 900 };
 
 fn datagram(service: &str, pid: u32, lines: &str) -> Vec<u8> {
@@ -24,7 +25,7 @@ fn limits() -> Limits {
     Limits { services: 2, versions: 2, routes: 3, classes: 2, processes: 4, rows: 100, late_seconds: 60 }
 }
 
-/// The rows of the one service, after these lines.
+/// Adds lines of the service `shop`, and returns its rows.
 fn rows(table: &mut Table, lines: &str) -> ReleaseRows {
     table.take_in(&datagram("shop", 7, lines), NOW);
     table.take("here").pop().unwrap_or_default()
@@ -49,7 +50,7 @@ fn requests_are_added_to_the_row_of_their_second() {
     assert!(rows.requests.iter().all(|row| row.process == number_of(RequestProcess { pid: 7, began: 5 })));
     let row = rows.requests.iter().find(|row| row.second == 1_000 && row.sums.requests == 2).unwrap();
     assert_eq!((row.sums.cpu, row.sums.wall, row.sums.watched, row.sums.watched_delay), (2_000.0, 5_000.0, 1, 7.0));
-    assert_eq!(rows.rulers.len(), 1, "that of a process that is warming is left out");
+    assert_eq!(rows.rulers.len(), 1, "the ruler of a request of the warm-up is left out");
     assert_eq!(
         (rows.rulers[0].ruler, rows.rulers[0].second, rows.rulers[0].sums.readings),
         (RequestRuler::Syscall, 1_000, 1)
@@ -58,11 +59,11 @@ fn requests_are_added_to_the_row_of_their_second() {
     let walls: Vec<_> = rows.walls.iter().map(|wall| (wall.second, wall.counts.clone())).collect();
     let bucket = wall_bucket(2_500);
     assert!(walls.contains(&(990, vec![(bucket, 1)])) && walls.contains(&(1_000, vec![(bucket, 2)])), "{walls:?}");
-    assert!(table.take("here").is_empty(), "all was taken");
+    assert!(table.take("here").is_empty(), "the rows were removed");
 }
 
 #[test]
-fn slots_keep_their_first_second_and_their_place_in_the_pair() {
+fn requests_in_slots_have_the_first_second_of_the_slot_and_its_place_in_the_pair() {
     let mut table = Table::new(limits());
     let end = NOW.monotonic;
     let lines = request(end, 200, "v1", "/", "slot\tslot=3:99\truler=alu:10")
@@ -73,11 +74,15 @@ fn slots_keep_their_first_second_and_their_place_in_the_pair() {
     assert_eq!(all, [(999, 3, true), (1_000, 2, false)]);
     assert_eq!(rows.rulers[0].second, 999);
     table.take_in(&datagram("shop", 7, &request(end, 202, "v1", "/", "slot\tslot=2:50")), NOW);
-    assert_eq!(table.arrived().faults[LineFault::Slot.index()], 1, "it cannot have begun that long ago");
+    assert_eq!(
+        table.arrived().faults[LineFault::Slot.index()],
+        1,
+        "the request cannot have begun in a slot that long ago"
+    );
 }
 
 #[test]
-fn a_service_that_sends_only_faults_is_not_silent() {
+fn a_service_that_sends_only_invalid_lines_is_not_silent() {
     let mut table = Table::new(limits());
     table.take_in(&datagram("shop", 7, &request(NOW.monotonic, 202, "v1", "/", "slot\tslot=2:50")), NOW);
     let later = |seconds| Now { monotonic: NOW.monotonic + seconds * SECOND, ..NOW };
@@ -86,7 +91,7 @@ fn a_service_that_sends_only_faults_is_not_silent() {
 }
 
 #[test]
-fn an_end_that_cannot_be_gives_way_to_the_time_of_receipt() {
+fn the_time_of_receipt_replaces_an_impossible_end() {
     let mut table = Table::new(limits());
     let later = NOW.monotonic + 3 * SECOND;
     let lines = [0, later, u64::MAX, NOW.monotonic - 61 * SECOND].map(|end| request(end, 151, "v1", "/", "none"));
@@ -97,7 +102,7 @@ fn an_end_that_cannot_be_gives_way_to_the_time_of_receipt() {
 }
 
 #[test]
-fn what_is_one_too_many_is_folded_and_counted() {
+fn names_beyond_the_limits_are_folded_and_counted() {
     let mut table = Table::new(limits());
     let mut lines = String::new();
     for number in 0..10 {
@@ -116,14 +121,14 @@ fn what_is_one_too_many_is_folded_and_counted() {
         table.take_in(&datagram(service, 1, &request(NOW.monotonic, 151, "v", "/", "none")), NOW);
     }
     assert_eq!((table.take("here").len(), table.arrived().folded), (1, 10));
-    // The shop has been silent for long.
+    // After 700 s without a datagram, another service replaces the shop.
     let later = Now { monotonic: NOW.monotonic + 700 * SECOND, ..NOW };
     table.take_in(&datagram("c", 1, &request(later.monotonic, 151, "v", "/", "none")), later);
     assert_eq!(table.take("here")[0].service, "c");
 }
 
 #[test]
-fn classes_have_rows_of_their_own_up_to_a_limit() {
+fn classes_have_separate_rows_up_to_a_limit() {
     let mut table = Table::new(limits());
     let mut lines = String::new();
     for (number, class) in
@@ -135,7 +140,7 @@ fn classes_have_rows_of_their_own_up_to_a_limit() {
         lines += &request(NOW.monotonic, 161, "v1", &format!("/{number}"), "none\tclass=c");
     }
     let rows = rows(&mut table, &lines);
-    assert_eq!(rows.classes[0], "", "the first is for requests without a class");
+    assert_eq!(rows.classes[0], "", "the first name is for requests without a class");
     let requests = |route: &str, class: &str| {
         let of = |row: &&steady_model::ReleaseRow| {
             rows.routes[row.route as usize] == route && rows.classes[row.class as usize] == class
@@ -149,9 +154,9 @@ fn classes_have_rows_of_their_own_up_to_a_limit() {
     assert_eq!((plain.classes.len(), plain.requests[0].class), (0, 0));
 }
 
-/// A class has a usual cost of its own, and the ruler of a line is a covariate of its request.
+/// The bound depends on the usual cost of the class, and the ruler of a line is a covariate of its request.
 #[test]
-fn costs_in_levels_are_split_by_class_and_carry_the_ruler() {
+fn sums_in_levels_have_a_bound_for_each_class_and_the_ruler() {
     let mut table = Table::new(limits());
     let line = |number: u64, class: &str, cpu: u64, ruler: u64| {
         let end = NOW.monotonic;
@@ -165,7 +170,7 @@ fn costs_in_levels_are_split_by_class_and_carry_the_ruler() {
         lines += &line(number + 3, "\tclass=too-many", 7_000, 500);
         lines += &line(number + 3, "\tclass=too-many-2", 7_000, 500);
     }
-    // With fewer requests the usual cost of a class is unknown.
+    // With fewer requests, the usual cost of a class would be unknown.
     for number in 191..200 {
         lines += &line(number, "\tclass=small", 1_000, 500);
         lines += &line(number, "\tclass=large", 20_000, 500);
@@ -188,12 +193,13 @@ fn costs_in_levels_are_split_by_class_and_carry_the_ruler() {
     assert_eq!(costs("(other)"), (1, 20_000.0, 0.0), "20 requests of 7000");
     let expected = 20_000.0 * (600.0_f64 / 500.0).ln();
     let large = levels("large");
-    // The usual reading moves with the readings before it.
+    // The usual reading follows the readings before it, so the result is not exact.
     assert!((large.ruler / expected - 1.0).abs() < 0.05, "{large:?}, {expected}");
     assert!((large.ruler_base / (large.ruler * large.base) - 1.0).abs() < 1e-9, "{large:?}");
 }
 
-/// Version, second, slot length, CPU time and that of requests of the processes' rows after these lines.
+/// Adds lines, and returns the rows of processes: version, second, length of the slot, CPU time, and CPU time of
+/// requests.
 fn cpu(table: &mut Table, lines: &str) -> Vec<(String, u64, u32, f64, f64)> {
     let rows = rows(table, lines);
     let version = |place: u32| rows.versions[place as usize].clone();
@@ -211,20 +217,20 @@ fn cpu_time_of_a_process_is_what_it_used_between_readings() {
     assert_eq!(
         cpu(&mut table, &format!("c\t{}\t900\t300\n", now - 3 * SECOND)),
         [],
-        "the first reading begins the count"
+        "the first reading starts the count"
     );
     let lines = format!("c\t{}\t950\t340\tversion=v1\nc\t{}\t960\t345\tversion=v1\n", now - SECOND, now - SECOND + 1);
     assert_eq!(cpu(&mut table, &lines), [("v1".to_owned(), 999, 0, 60.0, 45.0)]);
-    // The reading at 2_000 was lost without notice; nothing is missing from the sum.
+    // The reading of 2_000 ns was lost; the difference to the next reading includes its time.
     assert_eq!(cpu(&mut table, &format!("c\t{now}\t3000\t2000\n")), [("-".to_owned(), 1_000, 0, 2_040.0, 1_655.0)]);
-    // Readings that come late are in the later ones already.
+    // A reading that arrives late is ignored, because the later one includes its time.
     assert_eq!(cpu(&mut table, &format!("c\t{}\t2000\t1000\n", now - 5)), []);
-    // Counts that went back begin again.
+    // If a counter went back, the count starts again.
     assert_eq!(
         cpu(&mut table, &format!("c\t{}\t10\t5\nc\t{}\t15\t7\n", now + 1, now + 2)),
         [("-".to_owned(), 1_000, 0, 5.0, 2.0)]
     );
-    // Another process of the same number has a count of its own.
+    // Another process with the same process ID has its own count.
     table.take_in(format!("steady/1\tshop\t7\t6\nc\t{}\t20\t10\n", now + 3).as_bytes(), NOW);
     assert!(table.take("here").is_empty());
     assert_eq!(table.arrived().faults.iter().sum::<u64>(), 0);
@@ -237,7 +243,7 @@ fn cpu_time_of_a_process_is_what_it_used_between_readings() {
 }
 
 #[test]
-fn cpu_time_of_a_process_is_of_a_version_only_if_nothing_else_can_be_in_it() {
+fn cpu_time_of_a_process_counts_for_a_version_only_if_it_ran_no_other() {
     let mut table = Table::new(limits());
     let at = |tenths: u64| 90 * SECOND + tenths * SECOND / 10;
     let line = |tenths: u64, cpu: u64, more: &str| format!("c\t{}\t{cpu}\t{cpu}\t{more}\n", at(tenths));
@@ -246,10 +252,18 @@ fn cpu_time_of_a_process_is_of_a_version_only_if_nothing_else_can_be_in_it() {
     assert_eq!(cpu(&mut table, &line(21, 1, "slot=2:90\tversion=v1")), [("v1".to_owned(), 990, 2, 1.0, 1.0)]);
     assert_eq!(cpu(&mut table, &line(30, 3, "slot=2:92\tversion=v2")), [("v2".to_owned(), 992, 2, 2.0, 2.0)]);
     let mixed = |second: u64, cpu: f64| [("-".to_owned(), second, 0, cpu, cpu)];
-    assert_eq!(cpu(&mut table, &line(45, 6, "slot=2:94\tversion=v1")), mixed(994, 3.0), "it began in the slot before");
-    assert_eq!(cpu(&mut table, &line(90, 10, "slot=2:94\tversion=v1")), mixed(999, 4.0), "it ended two slots later");
+    assert_eq!(
+        cpu(&mut table, &line(45, 6, "slot=2:94\tversion=v1")),
+        mixed(994, 3.0),
+        "the interval begins in the previous slot"
+    );
+    assert_eq!(
+        cpu(&mut table, &line(90, 10, "slot=2:94\tversion=v1")),
+        mixed(999, 4.0),
+        "the interval ends two slots later"
+    );
     assert_eq!(cpu(&mut table, &line(91, 15, "slot=2:98")), mixed(999, 5.0), "no version is named");
-    // A reading may be among the lines that were lost.
+    // The lost lines may include a reading.
     let lost = format!("l\t3\n{}{}", line(92, 21, "version=v1"), line(93, 28, "version=v1"));
     let mut rows = cpu(&mut table, &lost);
     rows.sort_by(|one, other| one.0.cmp(&other.0));
@@ -257,11 +271,15 @@ fn cpu_time_of_a_process_is_of_a_version_only_if_nothing_else_can_be_in_it() {
     let third = line(94, 30, "version=v2") + &line(95, 33, "version=v3");
     let mut rows = cpu(&mut table, &third);
     rows.sort_by(|one, other| one.0.cmp(&other.0));
-    assert_eq!(rows, [("-".to_owned(), 999, 0, 3.0, 3.0), ("v2".to_owned(), 999, 0, 2.0, 2.0)], "a version too many");
+    assert_eq!(
+        rows,
+        [("-".to_owned(), 999, 0, 3.0, 3.0), ("v2".to_owned(), 999, 0, 2.0, 2.0)],
+        "v3 exceeds the limit of versions"
+    );
 }
 
 #[test]
-fn names_that_nobody_uses_make_room() {
+fn new_names_replace_unused_ones() {
     let mut table = Table::new(limits());
     let route = |second: u64| request(NOW.monotonic + second * SECOND, 151, "v1", &format!("/{second}"), "none");
     for second in [0, 1, 2, 650] {
@@ -274,21 +292,21 @@ fn names_that_nobody_uses_make_room() {
 }
 
 #[test]
-fn processes_that_were_silent_for_longest_are_forgotten() {
+fn the_least_recently_seen_processes_are_forgotten() {
     let mut processes = Processes::default();
-    let mut fold = steady_stats::release::Fold::new();
+    let mut accumulator = steady_stats::release::Accumulator::new();
     for pid in 0..100 {
-        processes.heard(RequestProcess { pid, began: 0 }, u64::from(pid), 8, &mut fold);
+        processes.seen(RequestProcess { pid, began: 0 }, u64::from(pid), 8, &mut accumulator);
         assert!(processes.len() <= 8);
     }
     assert!(processes.since(99) == 1 && processes.since(95) >= 4);
 }
 
 #[test]
-fn rows_are_bounded_and_given_up_ones_are_booked_as_lost() {
+fn rows_are_bounded_and_requests_given_up_count_as_lost() {
     let mut table = Table::new(Limits { processes: 1_000, ..limits() });
     for pid in 0..60 {
-        assert_eq!(table.is_full(), pid >= 50, "two rows each: of requests and of walls");
+        assert_eq!(table.is_full(), pid >= 50, "each datagram adds two rows, of requests and of wall times");
         let lines = request(NOW.monotonic, 151, "v1", &format!("/{}", pid % 3), "none");
         let other = Now { monotonic: NOW.monotonic + u64::from(pid) * 10 * SECOND, ..NOW };
         let lines = lines.replace(&NOW.monotonic.to_string(), &other.monotonic.to_string());
@@ -301,7 +319,7 @@ fn rows_are_bounded_and_given_up_ones_are_booked_as_lost() {
 }
 
 #[test]
-fn texts_of_any_kind_come_through() {
+fn names_with_special_characters_are_preserved() {
     let mut table = Table::new(limits());
     let rows = rows(&mut table, &request(NOW.monotonic, 151, "v\\n\"\u{1f40c}", "/a\\tb'\\\\\u{0}", "none"));
     assert_eq!((rows.versions[0].as_str(), rows.routes[0].as_str()), ("v\n\"\u{1f40c}", "/a\tb'\\\u{0}"));
@@ -309,17 +327,17 @@ fn texts_of_any_kind_come_through() {
 
 proptest! {
     #[test]
-    fn whatever_arrives_stays_within_bounds(datagrams in prop::collection::vec(
+    fn rows_stay_within_their_limits(datagrams in prop::collection::vec(
         ("[a-c]", any::<u8>(), prop::collection::vec((any::<u64>(), 1..400_u64, "v[0-9]{0,2}", "/[0-9]{0,2}", "none|random|slot\tslot=1:100|x"), 0..9)), 0..30)) {
         let limits = Limits { rows: 40, ..limits() };
         let mut table = Table::new(limits);
-        let (mut told, mut kept) = (0, 0);
+        let (mut sent, mut kept) = (0, 0);
         for (service, pid, requests) in datagrams {
             let mut lines = String::new();
             for (end, number, version, route, way) in &requests {
                 let end = if end % 2 == 0 { NOW.monotonic - end % SECOND } else { *end };
                 write!(lines, "{}", request(end, *number, version, route, way)).unwrap();
-                told += 1;
+                sent += 1;
             }
             table.take_in(&datagram(&service, u32::from(pid), &lines), NOW);
             if table.is_full() {
@@ -330,8 +348,9 @@ proptest! {
         kept += requests_in(&table.take("here"));
         let arrived = table.arrived();
         let bad: u64 = arrived.faults.iter().sum();
-        // A version too many is in no row; a route too many is in that of the others.
-        prop_assert!(kept + bad <= told && kept + bad + arrived.folded >= told, "{kept} {bad} {arrived:?} {told}");
+        // Requests of versions beyond the limit are in no row; those of routes beyond the limit are in the row
+        // `(other)`.
+        prop_assert!(kept + bad <= sent && kept + bad + arrived.folded >= sent, "{kept} {bad} {arrived:?} {sent}");
     }
 }
 

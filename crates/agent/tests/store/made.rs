@@ -1,4 +1,4 @@
-//! Rows that are made up.
+//! Made-up rows for the tests of the store.
 
 use std::path::PathBuf;
 
@@ -8,10 +8,10 @@ use steady_model::{
     RulerSums, WallRow,
 };
 
-/// More than any test needs.
+/// Limits that no test reaches.
 pub(crate) const PLENTY: Keep = Keep { seconds: 1 << 40, bytes: 1 << 40 };
 
-/// A file of its own; none is there yet.
+/// Returns the path of a store that does not exist yet.
 pub(crate) fn file(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}.db", std::process::id()));
     for suffix in ["", "-wal", "-shm"] {
@@ -35,7 +35,7 @@ pub(crate) fn sums(requests: u64) -> RequestSums {
     }
 }
 
-/// Sums in levels that add up exactly, as those of requests in whole nanoseconds do.
+/// Sums in levels that add up without rounding, as those of requests in whole nanoseconds do.
 pub(crate) fn levels(requests: u64) -> LevelSums {
     let values = [7e5, 5e11, 3e5, 9e10, 2e11, -4e4, 2e9, -3e10, -1e9, 5e3, 4e7, 8e9, 6e8, -7e8];
     LevelSums::from_values(requests, requests, values.map(|value| value * requests as f64))

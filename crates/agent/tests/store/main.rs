@@ -1,4 +1,4 @@
-//! The store from outside: what is written comes out again, within its limits, whatever is done to the file.
+//! Tests of the store through its public interface: reading what was written, limits, and failures of the file.
 
 mod made;
 mod retention;

@@ -1,4 +1,4 @@
-//! How much is kept.
+//! Tests of the limits of age and size, and of downsampling.
 
 use steady_agent::store::{Keep, Reader, Writer};
 use steady_model::{Assignment, LevelSums, ReleaseRow};
@@ -6,28 +6,28 @@ use steady_model::{Assignment, LevelSums, ReleaseRow};
 use crate::made::{PLENTY, batch, file, levels, process, row};
 
 #[test]
-fn what_is_too_old_goes() {
+fn rows_beyond_the_age_limit_are_removed() {
     let path = file("age");
     let mut writer = Writer::open(&path, Keep { seconds: 60, ..PLENTY }).unwrap();
     for second in 1_000..1_200 {
         writer.write(&batch(second, vec![row(second, 7, 0, 1, 5)])).unwrap();
-        writer.tend(second).unwrap();
+        writer.enforce_limits(second).unwrap();
     }
     let reader = Reader::open(&path).unwrap();
     let read = reader.rows("shop", 0, 2_000).unwrap();
     let first = read.requests.iter().map(|row| row.second).min();
     assert_eq!((first, read.requests.len()), (Some(1_139), 61));
-    // Walls stand at the beginning of their ten.
+    // Rows of wall times have the first second of their ten-second interval.
     assert_eq!(read.walls.iter().map(|row| row.second).min(), Some(1_140));
 }
 
 #[test]
-fn what_is_too_much_goes_the_oldest_first() {
+fn the_oldest_rows_are_removed_at_the_size_limit() {
     let path = file("size");
     let most = 2 << 20;
     let mut writer = Writer::open(&path, Keep { bytes: most, ..PLENTY }).unwrap();
     for second in 1_000..1_400 {
-        // Rows that hardly pack: every process and every number is another one.
+        // Rows with large blobs: all processes and numbers are different.
         let rows = (0..200).map(|number| {
             let mut row = row(second, second * 1_000 + number, 0, 1, 5);
             row.sums.log_squared = (second + number) as f64 * 0.123;
@@ -35,7 +35,7 @@ fn what_is_too_much_goes_the_oldest_first() {
             row
         });
         writer.write(&batch(second, rows.collect())).unwrap();
-        writer.tend(second).unwrap();
+        writer.enforce_limits(second).unwrap();
         let size: u64 = ["", "-wal"].iter().map(|suffix| size_of(&path, suffix)).sum();
         assert!(size <= most + (1 << 20), "{size} bytes in second {second}");
     }
@@ -43,7 +43,7 @@ fn what_is_too_much_goes_the_oldest_first() {
     let seconds: Vec<u64> = read.seconds.iter().map(|at| at.second).collect();
     assert_eq!(seconds.last(), Some(&1_399));
     assert!(seconds.is_sorted() && seconds[0] > 1_200 && seconds.len() > 40, "{seconds:?}");
-    assert_eq!(seconds.len() as u64, 1_400 - seconds[0], "none is missing between");
+    assert_eq!(seconds.len() as u64, 1_400 - seconds[0], "no second in between was removed");
 }
 
 fn size_of(path: &std::path::Path, suffix: &str) -> u64 {
@@ -53,7 +53,7 @@ fn size_of(path: &std::path::Path, suffix: &str) -> u64 {
 }
 
 #[test]
-fn old_seconds_fold_by_tens_and_slots_stay() {
+fn old_seconds_are_downsampled_and_slots_stay() {
     let path = file("tens");
     let mut writer = Writer::open(&path, PLENTY).unwrap();
     for second in 1_000..1_040 {
@@ -66,11 +66,11 @@ fn old_seconds_fold_by_tens_and_slots_stay() {
     }
     let before = Reader::open(&path).unwrap().rows("shop", 0, 2_000).unwrap();
     drop(writer);
-    // Room for a quarter more than there is: more than half of it is used.
-    let room = Reader::open(&path).unwrap().facts().unwrap().bytes * 5 / 4 * 8 / 7;
-    let mut writer = Writer::open(&path, Keep { bytes: room, ..PLENTY }).unwrap();
-    let folded: usize = (0..9).map(|_| writer.tend(1_035 + 15 * 60).unwrap().folded).sum();
-    assert_eq!(folded, 3, "the last ten has not passed for long enough");
+    // More than half of this limit is used, so that the store is downsampled.
+    let limit = Reader::open(&path).unwrap().facts().unwrap().bytes * 5 / 4 * 8 / 7;
+    let mut writer = Writer::open(&path, Keep { bytes: limit, ..PLENTY }).unwrap();
+    let downsampled: usize = (0..9).map(|_| writer.enforce_limits(1_035 + 15 * 60).unwrap().downsampled).sum();
+    assert_eq!(downsampled, 3, "the last interval is not old enough");
     let after = Reader::open(&path).unwrap().rows("shop", 0, 2_000).unwrap();
     let of = |rows: &steady_model::ReleaseRows, assignment| {
         let rows: Vec<_> = rows.requests.iter().filter(|row| row.assignment == assignment).copied().collect();
@@ -83,19 +83,19 @@ fn old_seconds_fold_by_tens_and_slots_stay() {
     assert_eq!(of(&before, Assignment::Slot), of(&after, Assignment::Slot));
     let ((many, requests, cpu), (few, again, same)) = (of(&before, Assignment::Random), of(&after, Assignment::Random));
     assert_eq!((many, few, requests, cpu), (2 * 40, 2 * (3 + 10), again, same));
-    let of_ten = |class: &str| {
+    let of_interval = |class: &str| {
         let place = after.classes.iter().position(|name| name == class).unwrap() as u32;
         let of_class = |row: &&ReleaseRow| row.second == 1_010 && row.class == place && row.slot_seconds == 0;
         after.requests.iter().filter(of_class).map(|row| row.sums.levels).collect::<Vec<_>>()
     };
-    assert_eq!((of_ten(""), of_ten("hit")), (vec![levels(50)], vec![levels(20)]));
+    assert_eq!((of_interval(""), of_interval("hit")), (vec![levels(50)], vec![levels(20)]));
     let cpu = |rows: &steady_model::ReleaseRows, slot_seconds| {
         let of_slots = rows.processes.iter().filter(|row| row.slot_seconds == slot_seconds);
         let of_slots: Vec<(f64, f64)> = of_slots.map(|row| (row.cpu, row.requests_cpu)).collect();
         let sums = of_slots.iter().fold((0.0, 0.0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
         (of_slots.len(), sums)
     };
-    assert_eq!(cpu(&before, 1), cpu(&after, 1), "slots stay");
+    assert_eq!(cpu(&before, 1), cpu(&after, 1), "rows of slots stay as they are");
     assert_eq!((cpu(&before, 0), cpu(&after, 0)), ((80, (80.0 * 9e8, 80.0 * 7e8)), (26, (80.0 * 9e8, 80.0 * 7e8))));
     assert_eq!(after.requests.iter().filter(|row| row.second < 1_010 && row.slot_seconds == 0).count(), 2);
     let spans = |rows: &steady_model::ReleaseRows| -> Vec<u32> {
@@ -118,14 +118,14 @@ fn old_seconds_fold_by_tens_and_slots_stay() {
 }
 
 #[test]
-fn names_that_nothing_has_any_more_go() {
+fn unused_names_are_removed() {
     let path = file("names");
     let mut writer = Writer::open(&path, Keep { seconds: 100, ..PLENTY }).unwrap();
     for second in 1_000..1_600 {
         let mut batch = batch(second, vec![row(second, 7, 0, 1, 5)]);
         batch.services[0].versions[0] = format!("v{second}");
         writer.write(&batch).unwrap();
-        writer.tend(second).unwrap();
+        writer.enforce_limits(second).unwrap();
     }
     let names: i64 = rusqlite::Connection::open(&path)
         .unwrap()

@@ -1,4 +1,4 @@
-//! What is written, and what is read.
+//! Tests of writing and reading rows.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,8 +11,8 @@ use steady_model::{LevelSums, ReleaseRow, ReleaseRows, RequestSums};
 use crate::made::{PLENTY, batch, file, host_second, levels, process, row, ruler, sums};
 
 #[test]
-fn rows_come_out_as_they_went_in() {
-    let path = file("as-they-went-in");
+fn rows_are_read_as_written() {
+    let path = file("as-written");
     let mut writer = Writer::open(&path, PLENTY).unwrap();
     let classed = ReleaseRow { class: 2, ..row(1_000, 7, 0, 1, 4) };
     let requests = vec![row(1_000, 7, 0, 1, 5), row(1_000, 7, 1, 2, 1), row(998, 9, 1, 0, 2), classed];
@@ -21,7 +21,7 @@ fn rows_come_out_as_they_went_in() {
     let read = reader.rows("shop", 990, 1_001).unwrap();
     let given = &batch(1_000, vec![]).services[0];
     assert_eq!(read.hosts, ["here"]);
-    // The names come in the order in which they are met.
+    // The numbers of names may differ, so rows are compared by their names.
     let plain = |rows: &ReleaseRows| {
         let mut all: Vec<_> = rows.requests.iter().map(|row| named(rows, row)).collect();
         all.sort_unstable_by_key(|(second, process, names, sums)| (*second, *process, names.clone(), sums.requests));
@@ -53,7 +53,7 @@ fn rows_come_out_as_they_went_in() {
 }
 
 #[test]
-fn others_cannot_open_it_nor_its_journals() {
+fn other_users_cannot_open_the_store_or_its_journals() {
     let path = file("private");
     let journal = |suffix: &str| PathBuf::from(format!("{}{suffix}", path.display()));
     let mode = |suffix: &str| fs::metadata(journal(suffix)).unwrap().permissions().mode() & 0o777;
@@ -61,11 +61,11 @@ fn others_cannot_open_it_nor_its_journals() {
     let mut writer = Writer::open(&path, PLENTY).unwrap();
     writer.write(&batch(1_000, vec![row(1_000, 7, 0, 1, 5)])).unwrap();
     assert_eq!(modes(), [0o600; 3]);
-    // A reader keeps the journals there when the writer ends.
+    // While a reader is open, the journals remain after the writer has ended.
     let reader = Reader::open(&path).unwrap();
     assert_eq!(reader.rows("shop", 0, 2_000).unwrap().requests.len(), 1);
     drop(writer);
-    // Earlier versions let others read all of them.
+    // Earlier versions created the files with this mode.
     for suffix in ["", "-wal", "-shm"] {
         fs::set_permissions(journal(suffix), fs::Permissions::from_mode(0o644)).unwrap();
     }
@@ -87,7 +87,7 @@ fn named(rows: &ReleaseRows, row: &ReleaseRow) -> (u64, u64, [String; 3], Reques
 }
 
 #[test]
-fn a_store_of_the_first_version_is_read_and_brought_up_to_date() {
+fn a_store_of_the_first_version_is_read_and_migrated() {
     let path = file("first-version");
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/stores/version-1.db");
     std::fs::copy(kept, &path).unwrap();
@@ -95,7 +95,7 @@ fn a_store_of_the_first_version_is_read_and_brought_up_to_date() {
         let connection = Connection::open(&path).unwrap();
         connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
     };
-    let holds_what_was_written = || {
+    let assert_rows = || {
         let rows = Reader::open(&path).unwrap().rows("shop", 0, 2_000).unwrap();
         let place = |row: &ReleaseRow| (row.second, row.process, row.slot_seconds, row.sums.requests);
         let mut found: Vec<_> = rows.requests.iter().map(place).collect();
@@ -109,21 +109,21 @@ fn a_store_of_the_first_version_is_read_and_brought_up_to_date() {
         assert_eq!((rows.rulers.len(), rows.seconds.len(), rows.walls.len()), (4, 2, 1));
         assert_eq!((rows.folded, rows.lost, rows.processes.len(), rows.classes.len()), (4, 6, 0, 0));
     };
-    holds_what_was_written();
-    assert_eq!(version(), 1, "a reader changes nothing");
+    assert_rows();
+    assert_eq!(version(), 1, "a reader does not migrate the store");
     let mut writer = Writer::open(&path, PLENTY).unwrap();
     assert_eq!((version(), writer.clock("here").unwrap()), (2, Some(("a boot".to_owned(), 77))));
-    holds_what_was_written();
+    assert_rows();
     let classed = ReleaseRow { class: 1, ..row(1_002, 7, 0, 1, 3) };
     writer.write(&batch(1_002, vec![row(1_001, 7, 1, 2, 2), classed])).unwrap();
     let rows = Reader::open(&path).unwrap().rows("shop", 1_001, 2_000).unwrap();
     let requests: Vec<_> = rows.requests.iter().map(|row| (row.sums.requests, row.sums.levels, row.class)).collect();
-    assert_eq!(requests, [(3, levels(2), 0), (3, levels(3), 1)], "an old row and a new one add up");
+    assert_eq!(requests, [(3, levels(2), 0), (3, levels(3), 1)], "rows of both formats are added up");
     assert_eq!(rows.classes, ["", "hit"]);
 }
 
 #[test]
-fn parts_of_a_second_add_up() {
+fn rows_of_a_second_from_several_batches_are_added_up() {
     let path = file("parts");
     let mut writer = Writer::open(&path, PLENTY).unwrap();
     for (now, requests) in [(1_000, 5), (1_001, 2), (1_002, 1)] {
@@ -142,7 +142,7 @@ fn parts_of_a_second_add_up() {
 }
 
 #[test]
-fn readers_look_on_while_the_agent_writes_and_after_it_was_killed() {
+fn readers_read_while_the_agent_writes_and_after_it_was_killed() {
     let path = file("killed");
     let mut writer = Writer::open(&path, PLENTY).unwrap();
     writer.write(&batch(1_000, vec![row(1_000, 7, 0, 1, 5)])).unwrap();
@@ -151,7 +151,7 @@ fn readers_look_on_while_the_agent_writes_and_after_it_was_killed() {
     assert_eq!(reader.rows("shop", 0, 2_000).unwrap().requests.len(), 2);
     drop(reader);
     assert!(matches!(Writer::open(&path, PLENTY), Err(StoreError::Taken(_))));
-    // As a kill leaves it: nothing is brought home.
+    // A copy of the files as a killed agent leaves them, with a journal that is not checkpointed.
     let killed = file("left");
     for suffix in ["", "-wal"] {
         let of = |path: &std::path::Path| format!("{}{suffix}", path.display());
@@ -166,7 +166,7 @@ fn readers_look_on_while_the_agent_writes_and_after_it_was_killed() {
 }
 
 #[test]
-fn stores_of_others_are_refused_and_left_alone() {
+fn newer_and_foreign_databases_are_refused() {
     let open = |path: &std::path::Path| (Writer::open(path, PLENTY).err(), Reader::open(path).err());
     let path = file("newer");
     drop(Writer::open(&path, PLENTY).unwrap());
@@ -179,7 +179,7 @@ fn stores_of_others_are_refused_and_left_alone() {
     let (writing, reading) = open(&path);
     assert!(matches!(writing, Some(StoreError::Foreign)) && matches!(reading, Some(StoreError::Foreign)));
     let path = file("text");
-    std::fs::write(&path, "this is no database, and it is long enough to be seen as none\n".repeat(20)).unwrap();
+    std::fs::write(&path, "this file is not a database, and it is longer than the header of one\n".repeat(20)).unwrap();
     let (writing, reading) = open(&path);
     assert!(matches!(writing, Some(StoreError::Database(_))) && matches!(reading, Some(StoreError::Database(_))));
     let (_, missing) = (0, Reader::open(&file("missing")).err());
@@ -187,7 +187,7 @@ fn stores_of_others_are_refused_and_left_alone() {
 }
 
 #[test]
-fn a_damaged_block_is_named() {
+fn an_error_names_the_damaged_second() {
     let path = file("damaged");
     let mut writer = Writer::open(&path, PLENTY).unwrap();
     writer.write(&batch(1_000, vec![row(1_000, 7, 0, 1, 5)])).unwrap();
@@ -197,7 +197,7 @@ fn a_damaged_block_is_named() {
 }
 
 #[test]
-fn a_store_that_was_removed_is_made_anew() {
+fn a_removed_store_is_created_again() {
     let path = file("removed");
     let mut writer = Writer::open(&path, PLENTY).unwrap();
     writer.write(&batch(1_000, vec![row(1_000, 7, 0, 1, 5)])).unwrap();
@@ -209,7 +209,7 @@ fn a_store_that_was_removed_is_made_anew() {
 }
 
 #[test]
-fn clocks_are_kept_by_host() {
+fn clock_offsets_are_stored_by_host() {
     let path = file("clocks");
     let mut writer = Writer::open(&path, PLENTY).unwrap();
     assert_eq!(writer.clock("here").unwrap(), None);

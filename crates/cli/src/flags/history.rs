@@ -15,27 +15,27 @@ pub(crate) struct HistoryFlags {
     pub(crate) command: HistoryCommands,
 }
 
-/// What to do with the history.
+/// The subcommands of `steady history`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum HistoryCommands {
-    /// List the runs that are kept, the last at the end
+    /// List all runs, the last one at the end
     List(ListFlags),
-    /// Show what is known of one run, and its verdict
+    /// Show the facts and the verdict of one run
     Show(ShowFlags),
-    /// Report one run again in full, to the same digits
+    /// Print the full report of one run again, with the same digits
     Report(ReportFlags),
-    /// Remove runs
+    /// Remove runs from the history
     Remove(RemoveFlags),
 }
 
 /// The options of `steady history list`.
 #[derive(Debug, Args)]
 pub(crate) struct ListFlags {
-    /// Only the last so many
+    /// List only this number of runs, the last ones
     #[arg(short, long, value_name = "RUNS")]
     pub(crate) limit: Option<u32>,
 
-    /// What standard output gets
+    /// The format of standard output
     #[arg(long, value_enum, default_value_t = ListFormat::Text)]
     pub(crate) format: ListFormat,
 }
@@ -47,7 +47,7 @@ pub(crate) struct ShowFlags {
     #[arg(value_name = "ID")]
     pub(crate) run: Which,
 
-    /// What standard output gets
+    /// The format of standard output
     #[arg(long, value_enum, default_value_t = ListFormat::Text)]
     pub(crate) format: ListFormat,
 }
@@ -62,7 +62,7 @@ pub(crate) struct ReportFlags {
     #[command(flatten)]
     pub(crate) output: OutputFlags,
 
-    /// Put the raw samples into the JSON
+    /// Add the raw samples to the JSON
     #[arg(long)]
     pub(crate) samples: bool,
 }
@@ -75,25 +75,25 @@ pub(crate) struct RemoveFlags {
     #[arg(value_name = "ID", action = ArgAction::Append)]
     pub(crate) runs: Vec<Which>,
 
-    /// Remove every run
+    /// Remove all runs of the history
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// Remove those begun before a day, or a time of day in UTC: 2026-05-31, '2026-05-31 12:00:00'
+    /// Remove the runs that started before this day or time, in UTC: 2026-05-31, '2026-05-31 12:00:00'
     #[arg(long, value_name = "DATE", value_parser = date)]
     pub(crate) before: Option<Timestamp>,
 
-    /// Remove those begun longer ago than this: 30d, 12h, 1year
+    /// Remove the runs that started longer ago than this: 30d, 12h, 1year
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) older_than: Option<Nanos>,
 }
 
-/// `--format` where there is no report.
+/// The value of `--format` for lists and facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ListFormat {
-    /// For people
+    /// Text for a terminal
     Text,
-    /// For programs
+    /// JSON, for other programs
     Json,
 }
 

@@ -1,56 +1,56 @@
-//! From reports and logs into the history.
-#![allow(clippy::print_stderr, reason = "what is not imported is told at once")]
+//! Imports records and logs into the history.
+#![allow(clippy::print_stderr, reason = "errors of the import are printed immediately")]
 
 use steady_feature::Record;
 use steady_history::History;
-use steady_process::log::{self, Orphan};
+use steady_process::log::{self, AbandonedLog};
 
 use super::home::Home;
 use super::run;
 use crate::features;
 
-/// Keeps a run under the name of its log; its number.
+/// Stores a run under the name of its log. Returns its number.
 pub(super) fn insert(history: &mut History, log: &str, record: &dyn Record) -> Result<i64, String> {
     history.insert(log, &record.facts(), &run::export(record)).map_err(|error| error.to_string())
 }
 
-/// What is whole of what a log tells, judged.
+/// The record of the complete parts of a log.
 pub(super) fn logged(text: &str) -> Option<Box<dyn Record>> {
     features::logs().find_map(|kind| (kind.read)(text))
 }
 
-/// Whether a line makes no sense in any log, and others follow it.
-fn holds_more(text: &str) -> bool {
+/// Returns whether the log has an invalid line that is not the last.
+fn is_garbled(text: &str) -> bool {
     log::is_garbled(text, |line| features::logs().any(|kind| (kind.is_line)(line)))
 }
 
-/// Imports what others left behind, or says why it cannot: whatever else is wanted of the history is done all the same.
+/// Imports the logs of killed processes. If that fails, a notice says why, and the caller continues.
 pub(super) fn or_warn(home: &Home, history: &mut History) {
     if let Err(why) = orphans(home, history) {
         crate::failure::notice(&format!("an earlier run is not imported into the history: {why}"));
     }
 }
 
-/// Imports the logs whose owners are gone, killed before they could do it. Those that tell of nothing whole are removed;
-/// one that makes no sense, or of which only the beginning does, is put aside, for somebody to look at.
+/// Imports the logs whose processes were killed. A log without complete parts is removed. A log with invalid lines is
+/// set aside, so that the user can look at it.
 fn orphans(home: &Home, history: &mut History) -> Result<(), String> {
-    let said = |error: std::io::Error| format!("'{}': {error}", home.logs().display());
-    for name in home.names_of_logs().map_err(said)? {
-        let Some(mut orphan) = Orphan::take(&home.logs().join(&name)).map_err(said)? else { continue };
-        let text = orphan.text().map_err(said)?;
+    let failed = |error: std::io::Error| format!("'{}': {error}", home.logs().display());
+    for name in home.names_of_logs().map_err(failed)? {
+        let Some(mut orphan) = AbandonedLog::lock(&home.logs().join(&name)).map_err(failed)? else { continue };
+        let text = orphan.text().map_err(failed)?;
         let Some(found) = logged(&text) else {
-            let done = if holds_more(&text) { orphan.set_aside() } else { orphan.remove() };
-            done.map_err(said)?;
+            let done = if is_garbled(&text) { orphan.set_aside() } else { orphan.remove() };
+            done.map_err(failed)?;
             continue;
         };
-        // A garbled log may tell what cannot be.
+        // The record of a garbled log may be inconsistent.
         if run::read(found.facts().kind, &run::export(&*found)).is_err() {
-            orphan.set_aside().map_err(said)?;
+            orphan.set_aside().map_err(failed)?;
             continue;
         }
         insert(history, &name, &*found)?;
-        let done = if holds_more(&text) { orphan.set_aside() } else { orphan.remove() };
-        done.map_err(said)?;
+        let done = if is_garbled(&text) { orphan.set_aside() } else { orphan.remove() };
+        done.map_err(failed)?;
     }
     Ok(())
 }

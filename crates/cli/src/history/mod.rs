@@ -1,15 +1,18 @@
-//! `steady history`: what is kept of runs of all kinds, listed, shown, reported again and removed.
+//! Runs `steady history`, which lists, shows, reports again and removes runs of all kinds.
 
 mod home;
 mod import;
-mod keeper;
 mod run;
+mod run_log;
+
+use std::io::{self, IsTerminal};
 
 use steady_feature::Record;
 use steady_history::{History, HistoryError, Selection, Which};
 use steady_history::{runs_json_text, runs_text};
 use steady_linux::clock;
 use steady_model::{Kept, Nanos, Timestamp};
+use steady_render::Style;
 
 use crate::failure::Failure;
 use crate::flags::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
@@ -17,9 +20,15 @@ use crate::letters::readable;
 use crate::output::{Destinations, print, style};
 
 pub(crate) use home::Home;
-pub(crate) use keeper::Keeper;
+pub(crate) use run_log::RunLog;
 
-/// Does what the flags say; the exit status.
+/// The style of the list: programs that read it get the commands in full, which a terminal may have no room for.
+fn list_style() -> Style {
+    let style = style();
+    if io::stdout().is_terminal() { style } else { Style { width: usize::MAX, ..style } }
+}
+
+/// Runs a subcommand of `steady history`. Returns the exit status.
 pub(crate) fn run(flags: &HistoryFlags) -> Result<u8, Failure> {
     let own = |why: String| Failure::Own(format!("the history: {why}"));
     let home = Home::find().map_err(own)?;
@@ -28,15 +37,15 @@ pub(crate) fn run(flags: &HistoryFlags) -> Result<u8, Failure> {
     match &flags.command {
         HistoryCommands::List(flags) => {
             let runs = history.list(flags.limit).map_err(failure)?;
-            say(&match flags.format {
-                ListFormat::Text => readable(runs_text(&runs, style())),
+            print_out(&match flags.format {
+                ListFormat::Text => readable(runs_text(&runs, list_style())),
                 ListFormat::Json => runs_json_text(&runs),
             })
         }
         HistoryCommands::Show(flags) => {
             let (kept, run) = run_of(&history, flags.run)?;
             let shown = run::shown(&*run, &kept, flags.format);
-            say(&if flags.format == ListFormat::Text { readable(shown) } else { shown })
+            print_out(&if flags.format == ListFormat::Text { readable(shown) } else { shown })
         }
         HistoryCommands::Report(flags) => {
             let (_, run) = run_of(&history, flags.run)?;
@@ -45,12 +54,12 @@ pub(crate) fn run(flags: &HistoryFlags) -> Result<u8, Failure> {
         }
         HistoryCommands::Remove(flags) => {
             let removed = history.remove(&selection(flags)).map_err(failure)?;
-            say(&format!("Removed {removed} {}.\n", if removed == 1 { "run" } else { "runs" }))
+            print_out(&format!("Removed {removed} {}.\n", if removed == 1 { "run" } else { "runs" }))
         }
     }
 }
 
-/// A run, judged again where there is something to judge.
+/// Finds a run and reads its record, with its verdicts computed again.
 fn run_of(history: &History, which: Which) -> Result<(Kept, Box<dyn Record>), Failure> {
     let kept = history.find(which).map_err(failure)?;
     let text = history.record(kept.id).map_err(failure)?;
@@ -72,12 +81,12 @@ fn ago(age: Nanos) -> Timestamp {
     Timestamp(clock::time_of_day().0.saturating_sub(age.seconds() as u64))
 }
 
-fn say(text: &str) -> Result<u8, Failure> {
+fn print_out(text: &str) -> Result<u8, Failure> {
     print(text.as_bytes()).map_err(|error| Failure::Own(format!("standard output: {error}")))?;
     Ok(0)
 }
 
-/// A run that is not there is wrong usage; all else is the history's own fault.
+/// The failure for an error. A run that does not exist is wrong usage; other errors are failures of `steady`.
 fn failure(error: HistoryError) -> Failure {
     match error {
         HistoryError::Unknown(_) | HistoryError::Empty => Failure::Usage(error.to_string()),

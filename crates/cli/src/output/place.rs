@@ -1,6 +1,6 @@
-//! The place of a file that will be replaced: its name in a directory that is held open.
+//! The location of a file that will be replaced: its name, and an open descriptor of its directory.
 //!
-//! A place that was opened stays valid if its path is longer than PATH_MAX, if the working directory changes, or if a directory
+//! A location stays valid if its path is longer than PATH_MAX, if the working directory changes, or if a directory
 //! above it is renamed.
 
 use std::ffi::{OsStr, OsString};
@@ -13,19 +13,20 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, readlinkat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
-/// Symbolic links on one path, as many as the kernel follows.
+/// The maximum number of symbolic links on a path, as in the kernel.
 const LINKS: usize = 40;
-/// How much of a file's name the name of the one beside it begins with: it has a number too, and room for 255 bytes.
+/// The number of bytes of a file's name that the name of its temporary file begins with. The process ID follows, and a
+/// name has at most 255 bytes.
 const BEGINNING: usize = 200;
 
-/// A place for a file.
+/// The location of a file.
 pub(super) struct Place {
     directory: OwnedFd,
     name: OsString,
 }
 
 impl Place {
-    /// The place that a path leads to, through symbolic links at its end.
+    /// Finds the location of a path, and follows symbolic links at its end.
     pub(super) fn find(path: &Path) -> io::Result<Self> {
         let mut path = path.to_owned();
         let mut directory = None::<OwnedFd>;
@@ -39,7 +40,7 @@ impl Place {
             }?;
             match readlinkat(&below, &name, Vec::new()) {
                 Ok(target) => path = PathBuf::from(OsString::from_vec(target.into_bytes())),
-                // No link, or nothing yet.
+                // The path is not a symbolic link, or does not exist yet.
                 Err(Errno::INVAL | Errno::NOENT) => return Ok(Place { directory: below, name }),
                 Err(error) => return Err(error.into()),
             }
@@ -48,7 +49,7 @@ impl Place {
         Err(Errno::LOOP.into())
     }
 
-    /// Whether it is the same place as another.
+    /// Returns whether two locations are the same.
     pub(super) fn is(&self, other: &Place) -> bool {
         let directory = |place: &Place| {
             statat(&place.directory, "", AtFlags::EMPTY_PATH).map(|found| (found.st_dev, found.st_ino)).ok()
@@ -56,25 +57,44 @@ impl Place {
         self.name == other.name && directory(self).is_some_and(|found| Some(found) == directory(other))
     }
 
-    /// Puts a file with this text there, whole or not at all.
+    /// Checks that the file can be replaced: creates the temporary file of [`Place::replace`], and removes it again. The
+    /// name of the file itself is not used, because another process may be writing it.
+    pub(super) fn check(&self) -> io::Result<()> {
+        let unfinished = self.unfinished();
+        self.create(&unfinished)?;
+        Ok(unlinkat(&self.directory, &unfinished, AtFlags::empty())?)
+    }
+
+    /// Replaces the file by one with this text. The replacement is atomic.
     pub(super) fn replace(&self, text: &str) -> io::Result<()> {
-        let beginning = &self.name.as_bytes()[..self.name.len().min(BEGINNING)];
-        let mut unfinished = OsStr::from_bytes(beginning).to_owned();
-        unfinished.push(format!(".{}.tmp", std::process::id()));
-        // One that a process with this number left.
-        let _ = unlinkat(&self.directory, &unfinished, AtFlags::empty());
+        let unfinished = self.unfinished();
         let write = || {
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let mut file = File::from(openat(&self.directory, &unfinished, flags, Mode::from_raw_mode(0o666))?);
+            let mut file = self.create(&unfinished)?;
             file.write_all(text.as_bytes())?;
             Ok(renameat(&self.directory, &unfinished, &self.directory, &self.name)?)
         };
         let written = write();
         if written.is_err() {
-            // Nothing is left behind; what cannot be removed could not be written either.
+            // An error is ignored, because the write has failed already.
             let _ = unlinkat(&self.directory, &unfinished, AtFlags::empty());
         }
         written
+    }
+
+    /// The name of the temporary file.
+    fn unfinished(&self) -> OsString {
+        let beginning = &self.name.as_bytes()[..self.name.len().min(BEGINNING)];
+        let mut unfinished = OsStr::from_bytes(beginning).to_owned();
+        unfinished.push(format!(".{}.tmp", std::process::id()));
+        unfinished
+    }
+
+    /// Creates the temporary file.
+    fn create(&self, unfinished: &OsStr) -> io::Result<File> {
+        // A killed process with the same ID may have left this file.
+        let _ = unlinkat(&self.directory, unfinished, AtFlags::empty());
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(File::from(openat(&self.directory, unfinished, flags, Mode::from_raw_mode(0o666))?))
     }
 }
 
@@ -86,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_replaced_where_links_lead_and_its_name_may_be_long() {
+    fn a_file_is_replaced_through_links_and_with_a_long_name() {
         let folder = std::env::temp_dir().join(format!("steady-place-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(folder.join("deep")).unwrap();
@@ -97,6 +117,10 @@ mod tests {
         symlink("loop", folder.join("loop")).unwrap();
         let (found, linked) = (Place::find(&one).unwrap(), Place::find(&folder.join("link")).unwrap());
         let other = Place::find(&long).unwrap();
+        other.check().unwrap();
+        found.check().unwrap();
+        assert!(!long.exists());
+        assert_eq!(fs::read_to_string(&one).unwrap(), "before");
         assert!(found.is(&linked) && !found.is(&other));
         assert!(Place::find(&folder.join("loop")).is_err());
         linked.replace("text").unwrap();

@@ -1,4 +1,4 @@
-//! What was compared, and what was asked for.
+//! The commands that were compared, and the requested effort and precision.
 
 use steady_model::{Command, Effort, Layout, Plan, Report};
 use steady_render::document::{Block, Emphasis, Fact, Section, Shown};
@@ -7,7 +7,7 @@ use steady_render::units::{duration, setting, time_setting};
 use super::repeat::as_typed;
 use crate::words::{blocks, name, one_line};
 
-/// The commands, with all that makes them what they are.
+/// The commands, each with its arguments, parameters, revision, variables and directory.
 pub(super) fn section(plan: &Plan) -> Section {
     let is_alone = plan.commands.len() == 1;
     let fact = |(index, command): (usize, &Command)| {
@@ -15,7 +15,7 @@ pub(super) fn section(plan: &Plan) -> Section {
         let fact = Fact::emphasized(&label, Emphasis::Code, name(plan, index));
         let mut notes = more(command);
         if !is_alone && index == 0 {
-            notes.insert(0, "the others are judged beside it".to_owned());
+            notes.insert(0, "the others are compared with it".to_owned());
         }
         if notes.is_empty() { fact } else { fact.with_note(notes.join("; ")) }
     };
@@ -24,9 +24,10 @@ pub(super) fn section(plan: &Plan) -> Section {
     Section::new(heading, vec![Block::Facts(facts)]).shown(Shown::OnPages)
 }
 
-/// What a command is besides its name.
+/// Properties of a command that its name does not show.
 fn more(command: &Command) -> Vec<String> {
-    let words = Some(as_typed(command)).filter(|words| *words != command.name).map(|words| format!("words: {words}"));
+    let typed = Some(as_typed(command)).filter(|line| *line != command.name);
+    let words = typed.map(|line| format!("command line: {line}"));
     let parameters = command.parameters.iter().map(|(key, value)| format!("parameter {key} = {value}"));
     let revision = command.revision.iter().map(|revision| format!("revision {revision}"));
     let variables = command.environment.iter().map(|(key, value)| format!("variable {key}={value}"));
@@ -35,7 +36,7 @@ fn more(command: &Command) -> Vec<String> {
     all.map(|text| one_line(&text)).collect()
 }
 
-/// How much was to be measured, how finely judged, and how long it took.
+/// The requested effort and precision, and the time that the comparison took.
 pub(super) fn choices(report: &Report) -> Section {
     let record = &report.record;
     let plan = &record.plan;
@@ -43,16 +44,16 @@ pub(super) fn choices(report: &Report) -> Section {
         Effort::Budget(budget) => format!("at most {}", time_setting(budget)),
         Effort::Pairs(pairs) => blocks(plan, usize::try_from(pairs).unwrap_or(usize::MAX)),
     };
-    let mut asked =
+    let mut requested =
         format!("{effort}; resolution ±{}; confidence {}", setting(plan.resolution), setting(plan.confidence));
     if let Some(layout) = plan.layout {
-        asked.push_str(if layout == Layout::Turns { "; turns only" } else { "; duets only" });
+        requested.push_str(if layout == Layout::Turns { "; turns only" } else { "; duets only" });
     }
     if let Some(condition) = plan.fail_if {
-        asked.push_str(&format!("; a failure if {condition}"));
+        requested.push_str(&format!("; --fail-if {condition}"));
     }
     let facts = vec![
-        Fact::new("asked for", asked),
+        Fact::new("requested", requested),
         Fact::new("took", duration(record.elapsed)),
         Fact::reading("counters", &record.counters, |_| "read".to_owned()),
     ];

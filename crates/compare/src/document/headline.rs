@@ -1,34 +1,53 @@
-//! What the report says first.
+//! The first sentences of the report: the verdicts.
 
-use steady_model::{Report, Verdict};
+use steady_model::{FailIf, Judgement, Metric, Report, Verdict};
 use steady_render::document::{Emphasis, Sentence};
+use steady_render::effect::condition;
 use steady_render::units::duration;
 
 use super::sentence;
 use crate::units::TIE;
-use crate::words::{Effect, capital, count, noun, startups};
+use crate::words::{ELAPSED, Effect, capital, count, noun, startups, subject};
 
-/// One sentence per command after the first, or the mean of a command alone; and what start-up costs where it is apart.
+/// One sentence per command after the first, or the mean cost of a single command. Sentences that say whether the
+/// condition of `--fail-if` holds, explain elapsed time and give the cost of start-up follow if they apply.
 pub(crate) fn sentences(report: &Report) -> Vec<Sentence> {
+    let further = || elapsed(report.record.primary).into_iter().chain(start_up(report));
     if report.record.plan.commands.len() == 1 {
-        return std::iter::once(sentence::alone(report)).chain(start_up(report)).collect();
+        return std::iter::once(sentence::alone(report)).chain(further()).collect();
     }
     if report.primary().next().is_none() {
         let (runs, time) = (count(report.runs(), "run", "runs"), duration(report.record.elapsed));
-        let rest = format!(" nothing could be judged; {runs}, {time}.");
+        let rest = format!(" no command could be compared with the first; {runs}, {time}.");
         return vec![vec![(Emphasis::Open, "Undecided:".to_owned()), (Emphasis::Plain, rest)]];
     }
     let verdicts = report.primary().map(|judgement| sentence::spans(report, judgement));
-    verdicts.chain(start_up(report)).collect()
+    verdicts.chain(conditions(report)).chain(further()).collect()
 }
 
-/// What start-up costs, where runs were started from snapshots and so are without it.
+/// A sentence per command after the first that says whether the condition of `--fail-if` holds, if one was given.
+pub(super) fn conditions(report: &Report) -> impl Iterator<Item = Sentence> {
+    let plan = &report.record.plan;
+    let of = |command| if plan.commands.len() > 2 { format!(" for {}", subject(plan, command)) } else { String::new() };
+    let sentence = move |fail_if: FailIf, judgement: &Judgement| {
+        condition(fail_if, fail_if.evaluate(judgement.verdict, &judgement.interval), &of(judgement.command))
+    };
+    plan.fail_if
+        .into_iter()
+        .flat_map(move |fail_if| report.primary().map(move |judgement| sentence(fail_if, judgement)))
+}
+
+/// A sentence that explains elapsed time, if that is the metric of the verdict.
+pub(super) fn elapsed(primary: Metric) -> Option<Sentence> {
+    (primary == Metric::Elapsed).then(|| vec![(Emphasis::Plain, format!("{ELAPSED}."))])
+}
+
 fn start_up(report: &Report) -> Option<Sentence> {
     startups(report).map(|text| vec![(Emphasis::Heading, "Start-up".to_owned()), (Emphasis::Plain, text)])
 }
 
-/// The primary verdict of a report in a few words, for a list: `5.8 % more`, `same`, `undecided`; one for each command
-/// after the first.
+/// The primary verdicts of a report in a few words, for a list: `5.8 % more`, `same`, `undecided`. There is one for
+/// each command after the first.
 pub fn summary(report: &Report) -> String {
     if report.record.plan.commands.len() == 1 {
         let all: String = sentence::alone(report).into_iter().map(|(_, text)| text).collect();
@@ -40,14 +59,14 @@ pub fn summary(report: &Report) -> String {
         (Verdict::Same, ..) => "same".to_owned(),
         (Verdict::Undecided, ..) => "undecided".to_owned(),
         (Verdict::Slower, Ok(change), Ok(interval)) if *change > 0.0 && interval.low > 0.0 => {
-            Effect::beside_first(*change, *interval).relative()
+            Effect::relative_to_first(*change, *interval).relative()
         }
         (Verdict::Faster, Ok(change), Ok(interval)) if *change < 0.0 && interval.high < 0.0 => {
-            Effect::beside_first(*change, *interval).relative()
+            Effect::relative_to_first(*change, *interval).relative()
         }
         (Verdict::Slower, ..) => "more".to_owned(),
         (Verdict::Faster, ..) => "less".to_owned(),
     });
     let all = words.collect::<Vec<_>>().join("; ").replace(TIE, " ");
-    if all.is_empty() { "nothing judged".to_owned() } else { all }
+    if all.is_empty() { "no verdict".to_owned() } else { all }
 }

@@ -1,15 +1,15 @@
-//! Several comparisons joined into one.
+//! Joined comparisons as a document.
 
 mod sources;
 
-use steady_model::{DecidedBy, Ending, Homogeneity, Joined, Judgement, Report, Undecided, Verdict};
+use steady_model::{DecidedBy, Ending, Homogeneity, Joined, Judgement, Report, Source, Undecided, Verdict};
 use steady_render::document::{Document, Emphasis, Section, Sentence};
 use steady_render::units::{TIE, duration, fixed, percent, round_up, setting};
 
-use super::{secondary, sentence};
+use super::{headline, secondary, sentence};
 use crate::words::{blocks, capital, count, noun, signed, subject, units};
 
-/// Comparisons joined as a document: the verdict of all, what each says by itself, and whether they agree.
+/// Joined comparisons as a document: the joint verdict, the verdict of each source, and whether the sources agree.
 pub fn joined_document(joined: &Joined) -> Document {
     let mut document = Document { subject: "Steadyhand: comparisons joined".to_owned(), ..Document::default() };
     let Some(whole) = whole(joined) else { return document };
@@ -22,16 +22,19 @@ pub fn joined_document(joined: &Joined) -> Document {
         spans.push((Emphasis::Plain, joint));
         document.answer.push(spans);
     }
+    document.answer.extend(headline::conditions(&whole));
+    document.answer.extend(headline::elapsed(whole.record.primary));
     document.answer.extend(sources::warnings(joined));
     for judgement in joined.primary() {
         document.sections.push(sources::section(joined, judgement.command));
         document.sections.extend(agreement(joined, &whole, judgement.command));
+        document.sections.extend(wider(joined, judgement));
     }
     document.sections.extend(secondary::section(&whole));
     document
 }
 
-/// The verdicts of all sources as if they were one report: what the sentences need of it.
+/// The joint verdicts as one report, which has only what the sentences need.
 fn whole(joined: &Joined) -> Option<Report> {
     let mut report = joined.sources.first()?.report.clone();
     report.judgements = joined.judgements.clone();
@@ -43,71 +46,81 @@ fn whole(joined: &Joined) -> Option<Report> {
     Some(report)
 }
 
-/// No verdict, and what helps here.
+/// No verdict: the reason and the remedy.
 fn undecided(joined: &Joined, whole: &Report, judgement: &Judgement) -> Sentence {
     let plan = &whole.record.plan;
-    let (who, what) = (subject(plan, judgement.command), noun(judgement.metric));
-    let first = joined.sources.first().map(|source| &source.report.record);
-    let pairs = first.map_or_else(|| blocks(plan, judgement.pairs), |record| units(record, judgement.pairs));
+    let (who, first) = (subject(plan, judgement.command), subject(plan, 0));
+    let what = noun(judgement.metric);
+    let record = joined.sources.first().map(|source| &source.report.record);
+    let pairs = record.map_or_else(|| blocks(plan, judgement.pairs), |record| units(record, judgement.pairs));
     let basis = format!("{pairs}, {}", duration(joined.elapsed()));
     let text = match judgement.undecided.unwrap_or(Undecided::TooWide) {
-        Undecided::TooFewPairs => format!("{basis} are too few to compare {who} with the first, at least 6 are needed"),
+        Undecided::TooFewPairs => {
+            let are = if judgement.pairs == 1 { "is" } else { "are" };
+            format!(
+                "{pairs} in {} {are} too few to compare {who} with {first}, at least 6 are needed",
+                duration(joined.elapsed())
+            )
+        }
         Undecided::BelowGrain => format!(
-            "in more than half of the pairs the clock sees no difference at all between the {what} of {who} and of the \
-             first; {basis}. Give each run more work"
+            "in more than half of the pairs, {who} and {first} do not differ in {what} by as much as the clock \
+             resolves; {basis}. Give each run more work"
         ),
         Undecided::UnequalFailures => format!(
-            "the first and {who} did not fail equally often; what is left is no fair sample of both, so {what} is not \
-             judged. Make the commands succeed"
+            "{first} and {who} did not fail equally often; the remaining runs are not a fair sample of both, so there \
+             is no verdict on {what}. Make the commands succeed"
         ),
         Undecided::TooWide => {
             let limit = setting(plan.resolution);
             let helps = more_sources(joined.sources.len(), judgement.effort_to_settle);
             match size(judgement) {
                 Some(size) => format!(
-                    "the {what} of {who} differs by {size}, which may be none, or more than ±{limit}; {basis}. {helps}"
+                    "{who} differs from {first} in {what} by {size}, so the difference may be zero or larger than \
+                     ±{limit}; {basis}. {helps}"
                 ),
-                None => format!("nothing is known yet about the {what} of {who}; {basis}. {helps}"),
+                None => format!("there is no estimate yet for the {what} of {who}; {basis}. {helps}"),
             }
         }
     };
     vec![(Emphasis::Open, "Undecided:".to_owned()), (Emphasis::Plain, format!(" {text}."))]
 }
 
-/// The change with the interval of the verdict; the interval alone where it does not hold the change.
+/// The change with the interval of the verdict, or the interval alone if it does not contain the change.
 fn size(judgement: &Judgement) -> Option<String> {
     let (change, interval) = (*judgement.change.as_ref().ok()?, *judgement.verdict_interval.as_ref().ok()?);
     let ((size, range), level) = (signed(change, interval), setting(judgement.confidence));
     Some(if interval.holds(change) { format!("{size} ({range}, {level})") } else { format!("{range} ({level})") })
 }
 
-/// More sources settle it, but not ones added because these did not: that would be looking until it fits.
+/// Advice to measure a new set of sources. Adding sources to an undecided set until there is a verdict would inflate
+/// the error rate.
 fn more_sources(sources: usize, ratio: Option<f64>) -> String {
-    /// Beyond this no number is worth naming.
+    /// The largest number of sources that the advice names.
     const MOST: f64 = 10_000.0;
     match ratio.map(|ratio| round_up((ratio * sources as f64).max(sources as f64 + 1.0))) {
         Some(wanted) if wanted <= MOST => {
-            format!("A new set of about {} would probably settle it", count(wanted as usize, "source", "sources"))
+            let sources = count(wanted as usize, "source", "sources");
+            format!("A new set of about {sources} would probably give a verdict")
         }
-        _ => "A new set with larger budgets, or a coarser --resolution, would settle it sooner".to_owned(),
+        _ => "A new set with larger budgets or a coarser --resolution would give a verdict sooner".to_owned(),
     }
 }
 
-/// Whether the sources tell of one effect, and which stand out where they do not.
+/// Whether the sources agree on the effect. If they do not, which sources stand out.
 fn agreement(joined: &Joined, whole: &Report, command: usize) -> Option<Section> {
     let found = joined.agreements.iter().find(|agreement| agreement.command == command)?;
     let what = noun(whole.record.primary);
     let spans = match &found.homogeneity {
-        Err(absent) => vec![(Emphasis::Plain, format!("Whether the sources agree is not known: {absent}."))],
+        Err(absent) => vec![(Emphasis::Plain, format!("It was not tested whether the sources agree: {absent}."))],
         Ok(found) if found.agrees => {
-            let rest = format!(" on {what}: no more lies between them than chance puts there ({}).", test(found));
+            let rest = format!(" on {what}: they differ by no more than chance explains ({}).", test(found));
             vec![(Emphasis::Same, "The sources agree".to_owned()), (Emphasis::Plain, rest)]
         }
         Ok(found) => {
             let beyond = percent(found.i_squared);
             let rest = format!(
-                " on {what}: more lies between them than chance puts there ({}; {beyond} of it beyond chance). {} One \
-                 figure does not tell what each of them saw.",
+                " on {what} by more than chance explains ({}; {beyond} of the variation is beyond chance). {}One \
+                 figure does not describe all of them.",
                 test(found),
                 capital(&outlying(found))
             );
@@ -130,7 +143,18 @@ fn outlying(found: &Homogeneity) -> String {
     let numbers: Vec<String> = found.outlying.iter().map(|index| format!("source{TIE}{}", index + 1)).collect();
     match numbers.as_slice() {
         [] => String::new(),
-        [one] => format!("{one} stands out."),
-        [most @ .., last] => format!("{} and {last} stand out.", most.join(", ")),
+        [one] => format!("{one} stands out. "),
+        [most @ .., last] => format!("{} and {last} stand out. ", most.join(", ")),
     }
+}
+
+/// Says why the joint interval is wider than that of a source, if it is.
+fn wider(joined: &Joined, judgement: &Judgement) -> Option<Section> {
+    let width = |judgement: &Judgement| judgement.verdict_interval.as_ref().ok().map(|one| one.high - one.low);
+    let of_source =
+        |source: &Source| source.report.primary().find(|one| one.command == judgement.command).and_then(width);
+    let narrowest = joined.sources.iter().filter_map(of_source).min_by(f64::total_cmp)?;
+    let text = "The joint interval is wider than that of a source, because each source counts as one estimate, and few \
+                estimates show little of how much they vary. One longer run is narrower than a few joined ones.";
+    (width(judgement)? > narrowest).then(|| Section::paragraphs([super::plain(text.to_owned())]))
 }

@@ -1,4 +1,4 @@
-//! What the machine was doing during the runs, and what that did to the interval.
+//! The load of the machine during the runs, and how much it widened the interval.
 
 use steady_model::{Reading, Report};
 use steady_render::document::Fact;
@@ -6,35 +6,34 @@ use steady_render::units::{TIE, percent};
 
 use crate::words::counted;
 
-/// What the CPU's counters are called here.
+/// The label of the CPU's counters.
 const COUNTERS: &str = "CPU counters";
 
-/// What there is to say of the machine.
+/// The load of the machine, as labelled facts.
 pub(super) fn facts(report: &Report) -> Vec<Fact> {
     super::facts(lines(report))
 }
 
-/// A line per reading, its label apart; those that are absent together, by reason.
+/// One line per reading: its label and its text. Readings that are not available share one line per reason.
 fn lines(report: &Report) -> Vec<(&'static str, String)> {
     let activity = &report.record.activity;
     let alone = report.record.plan.commands.len() == 1;
     let preempted = if report.load.preempted_ratio.is_finite() {
         Ok(report.load.preempted_ratio)
     } else {
-        Err(steady_model::Absent::because("no pairs"))
+        Err(steady_model::Absent::because("there is no pair"))
     };
-    let preemption =
-        if alone { "of the runs lost their CPU at times" } else { "of the pairs had a run that lost its CPU" };
+    let preemption = if alone { "of the runs were preempted" } else { "of the pairs had a run that was preempted" };
     let throttled = activity.throttled_ratio.as_ref().is_ok_and(|ratio| *ratio > 0.0);
     let mut readings: Vec<(&str, &Reading<f64>, &str)> = vec![
         ("CPUs busy", &activity.busy_ratio, "of their time"),
         ("steal", &activity.steal_ratio, "of their time went to other guests of the host"),
-        ("CPU pressure", &activity.pressure, "of the time something waited for a CPU"),
-        ("run delay", &report.load.run_delay_ratio, "of the runs' wall time was waiting for a CPU"),
+        ("CPU pressure", &activity.pressure, "of the time some process waited for a CPU"),
+        ("run delay", &report.load.run_delay_ratio, "of the runs' wall time was spent waiting for a CPU"),
         ("preemption", &preempted, preemption),
     ];
     if throttled {
-        readings.push(("throttling", &activity.throttled_ratio, "of the time the quota held the commands back"));
+        readings.push(("throttling", &activity.throttled_ratio, "of the time the quota throttled the commands"));
     }
     let mut lines = Vec::new();
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -51,12 +50,13 @@ fn lines(report: &Report) -> Vec<(&'static str, String)> {
         Ok(scope) => lines.push((COUNTERS, counted(*scope).to_owned())),
         Err(absent) => reasons.push((&absent.0, vec![COUNTERS])),
     }
-    lines.extend(reasons.into_iter().map(|(reason, absent)| ("absent", format!("{}: {reason}", absent.join(", ")))));
+    let missing = |(reason, labels): (&str, Vec<&str>)| ("not measured", format!("{}: {reason}", labels.join(", ")));
+    lines.extend(reasons.into_iter().map(missing));
     lines.extend(widening(report).map(|text| ("widening", text)));
     lines
 }
 
-/// By how much load that moved widened the intervals of the verdicts.
+/// How much changing load widened the intervals of the verdicts.
 fn widening(report: &Report) -> Option<String> {
     let many = report.record.plan.commands.len() > 2;
     let factors: Vec<String> = report
@@ -64,9 +64,9 @@ fn widening(report: &Report) -> Option<String> {
         .filter_map(|judgement| {
             let factor = judgement.widening.filter(|factor| factor.is_finite())?;
             let whose = if many { format!("{}:{TIE}", judgement.command + 1) } else { String::new() };
-            Some(format!("{whose}{factor:.1}x"))
+            Some(format!("{whose}{factor:.1}"))
         })
         .collect();
-    let text = || format!("{} as wide an interval from load that moved (1.0x: no wider)", factors.join(", "));
+    let text = || format!("changing load widened the interval by a factor of {} (1: not at all)", factors.join(", "));
     (!factors.is_empty()).then(text)
 }

@@ -1,4 +1,4 @@
-//! A comparison as a document: the verdicts, where the time went, how the pairs ran, and what the machine did.
+//! A comparison as a document: the verdicts, the parts of the runs' time, the pairs, and the load of the machine.
 
 mod charts;
 mod commands;
@@ -36,35 +36,35 @@ pub fn document(report: &Report) -> Document {
     sections.extend(charts::sections(report));
     sections.extend(times::sections(report));
     if has_several {
-        sections.push(Section::new("How the pairs ran", vec![Block::Facts(pairs::facts(report))]).folded());
+        sections.push(Section::new("Pairs", vec![Block::Facts(pairs::facts(report))]).folded());
     }
     let machine = Block::Facts(machine::facts(report));
-    sections.push(Section::new("What the machine did during the runs", vec![machine]).folded());
-    sections.push(origin(record.started, &record.host, &record.revision));
+    sections.push(Section::new("Load of the machine during the runs", vec![machine]).folded());
+    sections.extend(origin(record.started, &record.host, &record.revision));
     sections.push(commands::choices(report));
     sections.push(Section::paragraphs([plain(format!("Seed {}", record.plan.seed))]));
     sections.push(repeat::section(&record.plan));
     Document { subject: subject(report), answer: answer.collect(), sections, is_brief: false }
 }
 
-/// What kind of report it is.
+/// The title of the report.
 fn subject(report: &Report) -> String {
     match report.record.plan.commands.len() {
-        1 => "Steadyhand: what a command costs".to_owned(),
+        1 => "Steadyhand: the cost of a command".to_owned(),
         2 => "Steadyhand: two commands compared".to_owned(),
         many => format!("Steadyhand: {many} commands compared"),
     }
 }
 
-/// The warnings, without those that the first sentences give with their remedy.
+/// The warnings, without those that the first sentences contain already.
 fn warnings(report: &Report) -> Vec<Sentence> {
-    let said = |reason| report.primary().any(|judgement| judgement.undecided == Some(reason));
-    let fresh = report.warnings.iter().filter(|warning| match warning {
-        Warning::TooFewPairs { .. } => !said(Undecided::TooFewPairs),
-        Warning::BelowGrain { .. } => !said(Undecided::BelowGrain),
+    let is_reported = |reason| report.primary().any(|judgement| judgement.undecided == Some(reason));
+    let others = report.warnings.iter().filter(|warning| match warning {
+        Warning::TooFewPairs { .. } => !is_reported(Undecided::TooFewPairs),
+        Warning::BelowGrain { .. } => !is_reported(Undecided::BelowGrain),
         _ => true,
     });
-    fresh.map(|one| warning(&message(report, one))).collect()
+    others.map(|one| warning(&message(report, one))).collect()
 }
 
 fn warning(text: &str) -> Sentence {
@@ -75,7 +75,7 @@ fn plain(text: String) -> Sentence {
     vec![(Emphasis::Plain, text)]
 }
 
-/// Lines of a label and a text each.
+/// Facts from pairs of a label and a text.
 fn facts(lines: Vec<(&'static str, String)>) -> Vec<Fact> {
     lines.into_iter().map(|(label, text)| Fact::new(label, text)).collect()
 }

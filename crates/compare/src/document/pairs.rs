@@ -1,18 +1,18 @@
-//! How the pairs were laid out in time.
+//! The pairs: their number and time by layout, and what else the time was spent on.
 
-use steady_model::{Judgement, Layout, Report, Undecided};
+use steady_model::{Judgement, Layout, Nanos, Report, Undecided};
 use steady_render::document::Fact;
 use steady_render::units::{duration, percent};
 
 use crate::words::{blocks, count, signed};
 
-/// What there is to say of the pairs.
+/// The pairs as labelled facts.
 pub(super) fn facts(report: &Report) -> Vec<Fact> {
     super::facts(lines(report))
 }
 
-/// A line per layout, its label apart: how many pairs, their share of the time, the effect that it saw; then those left
-/// out.
+/// One line per layout: its label, and the number of pairs, their share of the time and the effect in this layout. Then
+/// the rest of the time, the change of the mean cost, and the layouts that were not used.
 fn lines(report: &Report) -> Vec<(&'static str, String)> {
     let record = &report.record;
     let mut lines = Vec::new();
@@ -29,16 +29,22 @@ fn lines(report: &Report) -> Vec<(&'static str, String)> {
         };
         let mut line = format!("{}{within}, {}", blocks(&record.plan, number), duration(time));
         if total > 0.0 && number < record.blocks.len() {
-            line.push_str(&format!(" ({} of the time)", percent(time.seconds() / total)));
+            line.push_str(&format!(" ({} of the measured time)", percent(time.seconds() / total)));
         }
         if let Some(effect) = effect(report, layout) {
             line.push_str(&format!(": {effect}"));
         }
         lines.push((label(layout), line));
     }
+    let rest = record.elapsed.seconds() - total;
+    if rest > 0.0 {
+        let rest = duration(Nanos::from_seconds(rest));
+        lines.push(("other time", format!("{rest}: warm-up, preparation, and starting and reaping processes")));
+    }
+    lines.extend(all(report));
     lines.extend(means(report));
     if record.is_warm() {
-        lines.push(("draws", "each gave every program a new snapshot, and counts as one pair".to_owned()));
+        lines.push(("draws", "each has a new snapshot of every program, and counts as one pair".to_owned()));
     }
     lines.extend(record.left_out.iter().map(|left| {
         let what = if left.layout == Layout::Duet { "no duets" } else { "no turns" };
@@ -47,24 +53,34 @@ fn lines(report: &Report) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// The ratio of means of each command over that of the first, which the verdict on the usual run stands next to.
+/// The interval that the verdict rests on, if both layouts contribute to it.
+fn all(report: &Report) -> Option<(&'static str, String)> {
+    let judged: Vec<&Judgement> = report.primary().collect();
+    let [only] = judged.as_slice() else {
+        return None;
+    };
+    let interval = only.verdict_interval.as_ref().ok().filter(|_| only.layouts.len() > 1)?;
+    Some(("all pairs", format!("{}: the interval of the verdict", signed(0.0, *interval).1)))
+}
+
+/// The mean cost of each command relative to the first, next to the verdict on the usual run.
 fn means(report: &Report) -> Vec<(&'static str, String)> {
     let many = report.primary().count() > 1;
     let line = |judgement: &Judgement| {
         let text = match (&judgement.mean.change, &judgement.mean.interval) {
             (Ok(change), Ok(interval)) => {
                 let (change, range) = signed(*change, *interval);
-                format!("{change} ({range}) by the mean costs")
+                format!("changes by {change} ({range})")
             }
             (Err(absent), _) | (_, Err(absent)) => format!("not measured: {absent}"),
         };
         if many { format!("{}: {text}", judgement.command + 1) } else { text }
     };
     let judged = report.primary().filter(|judgement| judgement.undecided != Some(Undecided::TooFewPairs));
-    judged.map(|judgement| ("mean", line(judgement))).collect()
+    judged.map(|judgement| ("mean cost", line(judgement))).collect()
 }
 
-/// What a layout is called here.
+/// The label of a layout.
 pub(super) fn label(layout: Layout) -> &'static str {
     match layout {
         Layout::Turns => "in turns",
@@ -72,7 +88,7 @@ pub(super) fn label(layout: Layout) -> &'static str {
     }
 }
 
-/// What a layout says about the one command that is compared, where the other layout says something too.
+/// The effect in one layout. `None` with more than two commands, or if the other layout has no effect to compare with.
 fn effect(report: &Report, layout: Layout) -> Option<String> {
     let judged: Vec<&Judgement> = report.primary().collect();
     let [only] = judged.as_slice() else {

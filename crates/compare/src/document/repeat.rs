@@ -1,29 +1,30 @@
-//! The words that would make the same comparison again.
+//! The command line that repeats a comparison.
 
 use steady_model::{Command, Effort, FailIf, FailureRule, Hook, Layout, Output, PerCommand, Plan};
 use steady_render::document::{Block, Section, Shown};
 use steady_render::shell::{line, printable, seconds};
 use steady_render::units::setting;
 
-/// How to measure the same again.
+/// The command line that repeats the comparison, or why there is none.
 pub(super) fn section(plan: &Plan) -> Section {
     let section = match repeat(plan) {
-        Ok(line) => Section::new("To repeat it with the same coins", vec![Block::Command(line)]),
-        Err(why) => Section::paragraphs([super::plain(format!("No one command line repeats it: {why}."))]),
+        Ok(line) => Section::new("To repeat it with the same random choices", vec![Block::Command(line)]),
+        Err(why) => Section::paragraphs([super::plain(format!("No command line can repeat this comparison: {why}."))]),
     };
     section.shown(Shown::OffTerminal)
 }
 
-/// The command line, quoted for a shell, or why there is none that says it all.
-///
-/// With the seed the coins fall as they did; the machine's load does not.
+/// The command line, quoted for a shell, or why no command line has the same effect. The seed repeats the random
+/// choices, but not the load of the machine.
 fn repeat(plan: &Plan) -> Result<String, &'static str> {
-    let apart = plan.commands.iter().any(|command| command.directory.is_some() || command.revision.is_some());
-    if apart {
-        return Err("a command was built from a revision of its own, or started in a directory of its own");
+    if plan.commands.iter().any(|command| command.revision.is_some()) {
+        return Err("the revisions must be built first; use the same --rev and --build options with this seed");
+    }
+    if plan.commands.iter().any(|command| command.directory.is_some()) {
+        return Err("a command started in its own directory");
     }
     if plan.commands.iter().any(|command| !command.environment.is_empty()) {
-        return Err("a command had variables of its own");
+        return Err("a command had its own environment variables");
     }
     let mut words = vec!["steady".to_owned(), "compare".to_owned(), "--seed".to_owned(), plan.seed.to_string()];
     words.extend(effort(plan));
@@ -33,7 +34,7 @@ fn repeat(plan: &Plan) -> Result<String, &'static str> {
     Ok(line(&words))
 }
 
-/// A command as one string: its name, where that is what was typed.
+/// A command as one string for a shell: its name if that has the same words, otherwise its quoted words.
 pub(super) fn as_typed(command: &Command) -> String {
     match shell_words::split(&command.name) {
         Ok(words) if words == command.argv && command.name.chars().all(printable) => command.name.clone(),
@@ -41,7 +42,7 @@ pub(super) fn as_typed(command: &Command) -> String {
     }
 }
 
-/// How much is measured, and how finely it is judged.
+/// Options of the effort and the precision.
 fn effort(plan: &Plan) -> Vec<String> {
     let mut words = match plan.effort {
         Effort::Budget(budget) => vec!["--budget".to_owned(), seconds(budget)],
@@ -55,7 +56,7 @@ fn effort(plan: &Plan) -> Vec<String> {
     words
 }
 
-/// What was chosen, where it is not left to `steady`.
+/// Options whose values differ from the defaults.
 fn choices(plan: &Plan) -> Vec<String> {
     let mut words = Vec::new();
     let mut option = |name: &str, value: Option<String>| {
@@ -87,7 +88,7 @@ fn choices(plan: &Plan) -> Vec<String> {
     words
 }
 
-/// What runs around the commands, and where their input and output come from and go.
+/// Options of the scripts around the runs, and of their input and output.
 fn around(plan: &Plan) -> Result<Vec<String>, &'static str> {
     let mut words = Vec::new();
     for hook in [Hook::Setup, Hook::Prepare, Hook::Conclude, Hook::Cleanup] {
@@ -99,7 +100,7 @@ fn around(plan: &Plan) -> Result<Vec<String>, &'static str> {
         };
         scripts.0.iter().for_each(|script| words.extend([format!("--{}", hook.name()), script.clone()]));
     }
-    let readable = "a file's name is no text";
+    let readable = "the name of a file is not UTF-8";
     if let Some(input) = &plan.input {
         words.extend(["--input".to_owned(), input.to_str().ok_or(readable)?.to_owned()]);
     }
@@ -120,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shell_reads_the_words_back() {
+    fn a_shell_splits_the_line_into_the_same_words() {
         for words in [&["sh", "-c", "echo \"$HOME\" | tr a b"][..], &["a b", "", "it's", "--x=1%"], &["~", "*", "#"]] {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
             assert_eq!(shell_words::split(&line(&words)).unwrap(), words);

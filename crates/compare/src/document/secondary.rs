@@ -1,11 +1,12 @@
-//! The metrics beside the primary one.
+//! The section about the secondary metrics.
 
 use steady_model::{DecidedBy, Judgement, Metric, Report, Undecided, Verdict};
 use steady_render::document::{Block, Emphasis, Fact, Section, Span};
 
-use crate::words::{Effect, noun, signed_beside};
+use super::plain;
+use crate::words::{ELAPSED, Effect, noun, signed_with_verdict};
 
-/// A line for each secondary metric and command; none without such metrics.
+/// A line for each secondary metric and command, and what elapsed time is. `None` if there are no such metrics.
 pub(super) fn section(report: &Report) -> Option<Section> {
     let has_many = report.record.plan.commands.len() > 2;
     let fact = |judgement: &Judgement| {
@@ -15,15 +16,22 @@ pub(super) fn section(report: &Report) -> Option<Section> {
     };
     let of = |metric: Metric| report.judgements.iter().filter(move |one| !one.primary && one.metric == metric);
     let facts: Vec<Fact> = Metric::ALL.into_iter().flat_map(of).map(fact).collect();
-    let heading = format!("Secondary (the error guarantee covers {} only)", noun(report.record.primary));
-    (!facts.is_empty()).then(|| Section::new(&heading, vec![Block::Facts(facts)]))
+    if facts.is_empty() {
+        return None;
+    }
+    let heading = format!("Secondary metrics (the error guarantee covers {} only)", noun(report.record.primary));
+    let mut blocks = vec![Block::Facts(facts)];
+    if of(Metric::Elapsed).next().is_some() {
+        blocks.push(Block::Paragraph(plain(format!("{ELAPSED}."))));
+    }
+    Some(Section::new(&heading, blocks))
 }
 
-/// What one metric says, in a few words.
+/// The verdict by one metric in a few words.
 pub(crate) fn line(judgement: &Judgement) -> Vec<Span> {
     let (change, interval) = match (&judgement.change, &judgement.interval) {
         (Ok(change), Ok(interval)) => (*change, *interval),
-        (Err(absent), _) | (_, Err(absent)) => return vec![(Emphasis::Plain, format!("absent: {absent}"))],
+        (Err(absent), _) | (_, Err(absent)) => return vec![(Emphasis::Plain, format!("not measured: {absent}"))],
     };
     let more = judgement.verdict == Verdict::Slower;
     let (word, emphasis) = match judgement.verdict {
@@ -34,15 +42,15 @@ pub(crate) fn line(judgement: &Judgement) -> Vec<Span> {
     };
     if matches!(judgement.verdict, Verdict::Slower | Verdict::Faster) && !interval.holds(0.0) && (change > 0.0) == more
     {
-        let effect = Effect::beside_first(change, interval);
+        let effect = Effect::relative_to_first(change, interval);
         let mean = if judgement.decided_by == DecidedBy::Mean { " on average" } else { "" };
         return vec![(emphasis, effect.relative()), (Emphasis::Plain, format!("{mean} ({})", effect.range))];
     }
     let word = match judgement.undecided {
-        Some(Undecided::BelowGrain) => "below the clock's grain",
-        Some(Undecided::UnequalFailures) => "not judged, for unequal failures",
+        Some(Undecided::BelowGrain) => "below the resolution of the clock",
+        Some(Undecided::UnequalFailures) => "no verdict, because failures are unequal",
         _ => word,
     };
-    let size = signed_beside(judgement.verdict, change, interval);
+    let size = signed_with_verdict(judgement.verdict, change, interval);
     vec![(emphasis, word.to_owned()), (Emphasis::Plain, format!(": {size}"))]
 }

@@ -8,19 +8,18 @@ use steady_render::units::{count as amount, duration, memory, setting, time, tim
 
 use super::times::mean_in_words;
 use crate::words::{
-    Effect, blocks, capital, count, few, more_work, noun, settling, signed, signed_beside, subject, units, verb,
+    Effect, blocks, capital, count, effort_for_verdict, more_pairs, more_work, noun, signed, signed_with_verdict,
+    subject, units, verb,
 };
 
-/// The verdict in one sentence of plain words, or two where it needs a remedy.
-///
-/// `judgement` is one of the report's; the sentence names its command, the size of the effect with its interval, and
-/// what it rests on.
+/// The verdict in one sentence of plain text, or two if it needs a remedy. It names the command, the size of the effect
+/// with its interval, and the number of pairs. `judgement` must be one of the report's.
 pub(crate) fn sentence(report: &Report, judgement: &Judgement) -> String {
     let spans = spans(report, judgement);
     spans.into_iter().map(|(_, text)| text).collect::<String>().replace('\u{a0}', " ")
 }
 
-/// The sentence, with its verdict marked.
+/// As [`sentence`], with the verdict emphasized.
 pub(super) fn spans(report: &Report, judgement: &Judgement) -> Vec<Span> {
     if let Some(spans) = by_mean(report, judgement) {
         return spans;
@@ -31,7 +30,7 @@ pub(super) fn spans(report: &Report, judgement: &Judgement) -> Vec<Span> {
         Verdict::Undecided => return undecided(report, judgement),
     };
     spans.push((Emphasis::Plain, format!("; {}.", basis(report, judgement))));
-    if steady(report, judgement) {
+    if is_clear_at_first_look(report, judgement) {
         let pairs = units(&report.record, judgement.pairs);
         let text = format!(" Instructions hardly vary from run to run: {pairs} were enough.");
         spans.push((Emphasis::Plain, text));
@@ -39,9 +38,9 @@ pub(super) fn spans(report: &Report, judgement: &Judgement) -> Vec<Span> {
     spans
 }
 
-/// Whether the first look at instructions told all, and much closer than was asked.
-fn steady(report: &Report, judgement: &Judgement) -> bool {
-    /// The half-width of the interval, over the resolution.
+/// Returns whether the first look at instructions gave the verdict, with an interval much narrower than the resolution.
+fn is_clear_at_first_look(report: &Report, judgement: &Judgement) -> bool {
+    /// The largest half-width of the interval, as a multiple of the resolution.
     const CLOSE: f64 = 0.1;
     let record = &report.record;
     let narrow = |interval: &Interval| interval.half_width() <= CLOSE * record.plan.resolution;
@@ -52,7 +51,7 @@ fn steady(report: &Report, judgement: &Judgement) -> bool {
         && judgement.verdict_interval.as_ref().is_ok_and(narrow)
 }
 
-/// What the verdict rests on: `64 pairs, 3.1 s`.
+/// The data of the verdict, as in `64 pairs, 3.1 s`.
 fn basis(report: &Report, judgement: &Judgement) -> String {
     let record = &report.record;
     let pairs = match record.is_warm() {
@@ -65,10 +64,10 @@ fn basis(report: &Report, judgement: &Judgement) -> String {
     format!("{pairs}, {}{early}", duration(report.record.elapsed))
 }
 
-/// It costs more, or less.
+/// The command costs more or less than the first.
 fn different(report: &Report, judgement: &Judgement) -> Vec<Span> {
     let plan = &report.record.plan;
-    let who = capital(&subject(plan, judgement.command));
+    let (who, first) = (capital(&subject(plan, judgement.command)), subject(plan, 0));
     let (verb, what) = (verb(judgement.metric), noun(judgement.metric));
     let more = judgement.verdict == Verdict::Slower;
     let paint = if more { Emphasis::More } else { Emphasis::Less };
@@ -80,7 +79,7 @@ fn different(report: &Report, judgement: &Judgement) -> Vec<Span> {
             return vec![
                 (Emphasis::Plain, format!("{who} ")),
                 (paint, format!("{verb} {direction} {what}")),
-                (Emphasis::Plain, format!(" ({level} sure); how much is absent: {absent}")),
+                (Emphasis::Plain, format!(" than {first} (confidence {level}); how much was not measured: {absent}")),
             ];
         }
     };
@@ -88,25 +87,25 @@ fn different(report: &Report, judgement: &Judgement) -> Vec<Span> {
         return direction_only(report, judgement, *change, *size);
     }
     let effect = Effect::of(*change, *size);
-    let claim = match (effect.factor, effect.more) {
-        (true, true) => format!("{verb} {} times the {what}", effect.size),
-        (true, false) => format!("{verb} less {what}: the first {verb} {} times as much", effect.size),
-        (false, _) => format!("{verb} {} {what}", effect.relative()),
+    let (claim, than) = match (effect.factor, effect.more) {
+        (true, true) => (format!("{verb} {} times the {what}", effect.size), format!(" of {first}")),
+        (true, false) => (format!("{verb} less {what}: {first} {verb} {} times as much", effect.size), String::new()),
+        (false, _) => (format!("{verb} {} {what}", effect.relative()), format!(" than {first}")),
     };
     let within = if judgement.within_resolution {
-        format!(", within the ±{} that count as none", setting(plan.resolution))
+        format!(", within the resolution of ±{}", setting(plan.resolution))
     } else {
         String::new()
     };
     vec![
         (Emphasis::Plain, format!("{who} ")),
         (paint, claim),
-        (Emphasis::Plain, format!(" ({}, {level}){within}", effect.range)),
+        (Emphasis::Plain, format!("{than} ({}, {level}){within}", effect.range)),
     ]
 }
 
-/// The sentences of a verdict that the mean decided: the mean, the usual run, and what the verdict rests on. `None` where
-/// the usual run decided, or where the failures of runs leave no verdict.
+/// The sentences of a verdict that the mean decided: the mean, the usual run and the data. `None` if the usual run
+/// decided, or if there is no verdict because runs failed.
 fn by_mean(report: &Report, judgement: &Judgement) -> Option<Vec<Span>> {
     if judgement.decided_by != DecidedBy::Mean || judgement.undecided == Some(Undecided::UnequalFailures) {
         return None;
@@ -115,14 +114,14 @@ fn by_mean(report: &Report, judgement: &Judgement) -> Option<Vec<Span>> {
     let sized = |size: &Size| Some((*size.change.as_ref().ok()?, *size.interval.as_ref().ok()?));
     let ((change, interval), (usual, usual_interval)) = (sized(&judgement.mean)?, sized(&judgement.usual)?);
     let (what, level) = (noun(judgement.metric), setting(judgement.confidence));
-    let who = subject(plan, judgement.command);
+    let (who, first) = (subject(plan, judgement.command), subject(plan, 0));
     let (signed_change, range) = signed(change, interval);
     let (signed_usual, usual_range) = signed(usual, usual_interval);
     let mut spans = match judgement.verdict {
         Verdict::Slower | Verdict::Faster => {
             let paint = if judgement.verdict == Verdict::Slower { Emphasis::More } else { Emphasis::Less };
             let (mean, usual_run) =
-                (Effect::beside_first(change, interval), Effect::beside_first(usual, usual_interval));
+                (Effect::relative_to_first(change, interval), Effect::relative_to_first(usual, usual_interval));
             let usual = match usual_interval.holds(0.0) {
                 true => format!("but its usual run differs by {signed_usual} ({usual_range})"),
                 false => format!(
@@ -135,7 +134,7 @@ fn by_mean(report: &Report, judgement: &Judgement) -> Option<Vec<Span>> {
             vec![
                 (Emphasis::Plain, format!("{} ", capital(&who))),
                 (paint, format!("{} {} {what} on average", verb(judgement.metric), mean.relative())),
-                (Emphasis::Plain, format!(" ({}, {level}), {usual}", mean.range)),
+                (Emphasis::Plain, format!(" than {first} ({}, {level}), {usual}", mean.range)),
             ]
         }
         Verdict::Same => vec![
@@ -143,8 +142,8 @@ fn by_mean(report: &Report, judgement: &Judgement) -> Option<Vec<Span>> {
             (
                 Emphasis::Plain,
                 format!(
-                    " of {who}: {signed_change} ({range}, {level}), but its usual run differs by {signed_usual} \
-                     ({usual_range})"
+                    " between {first} and {who}: {signed_change} ({range}, {level}), but the usual run of {who} \
+                     differs by {signed_usual} ({usual_range})"
                 ),
             ),
         ],
@@ -153,23 +152,24 @@ fn by_mean(report: &Report, judgement: &Judgement) -> Option<Vec<Span>> {
             (
                 Emphasis::Plain,
                 format!(
-                    " the mean {what} of {who} differs by {signed_change} ({range}, {level}), its usual run by \
-                     {signed_usual} ({usual_range})"
+                    " {who} differs from {first} in mean {what} by {signed_change} ({range}, {level}), and in its \
+                     usual run by {signed_usual} ({usual_range})"
                 ),
             ),
         ],
     };
-    let mut rest = format!(". The mean decides; {}.", basis(report, judgement));
+    let mut rest = format!(". The mean decides the verdict; {}.", basis(report, judgement));
     if judgement.verdict == Verdict::Undecided {
-        rest.push_str(&format!(" {}.", capital(&settling(&report.record, judgement.effort_to_settle))));
+        rest.push_str(&format!(" {}.", capital(&effort_for_verdict(&report.record, judgement.effort_to_settle))));
     }
     spans.push((Emphasis::Plain, rest));
     Some(spans)
 }
 
-/// The pairs together tell the direction, while those that tell the size do not exclude zero.
+/// All pairs together show the direction, but the interval of the size, which is from turns only, contains zero.
 fn direction_only(report: &Report, judgement: &Judgement, change: f64, size: Interval) -> Vec<Span> {
-    let who = capital(&subject(&report.record.plan, judgement.command));
+    let plan = &report.record.plan;
+    let (who, first) = (capital(&subject(plan, judgement.command)), subject(plan, 0));
     let (verb, what) = (verb(judgement.metric), noun(judgement.metric));
     let (direction, paint) =
         if judgement.verdict == Verdict::Slower { ("more", Emphasis::More) } else { ("less", Emphasis::Less) };
@@ -177,29 +177,27 @@ fn direction_only(report: &Report, judgement: &Judgement, change: f64, size: Int
     let all = judgement
         .verdict_interval
         .as_ref()
-        .map_or_else(|_| format!("{level} sure"), |interval| format!("{}, {level}", signed(change, *interval).1));
-    let size = signed_beside(judgement.verdict, change, size);
+        .map_or_else(|_| format!("confidence {level}"), |interval| format!("{}, {level}", signed(change, *interval).1));
+    let size = signed_with_verdict(judgement.verdict, change, size);
     vec![
         (Emphasis::Plain, format!("{who} ")),
         (paint, format!("{verb} {direction} {what}")),
         (
             Emphasis::Plain,
-            format!(", by all pairs together ({all}); how much {direction} is less certain, for only turns "),
+            format!(
+                " than {first}, by all pairs together ({all}); how much {direction} is less certain, because only \
+                 the pairs in turns measure it: {size}"
+            ),
         ),
-        (Emphasis::Plain, format!("tell the true size: {size}")),
     ]
 }
 
-/// No difference that matters.
+/// No difference beyond the resolution.
 fn same(report: &Report, judgement: &Judgement) -> Vec<Span> {
     let plan = &report.record.plan;
     let limit = setting(plan.resolution);
     let what = noun(judgement.metric);
-    let who = if plan.commands.len() > 2 {
-        format!(" between the first and {}", subject(plan, judgement.command))
-    } else {
-        String::new()
-    };
+    let (who, first) = (subject(plan, judgement.command), subject(plan, 0));
     let mut rest = String::new();
     let shown = judgement.verdict_interval.as_ref().or(judgement.interval.as_ref());
     if let (Ok(change), Ok(interval)) = (&judgement.change, shown) {
@@ -209,26 +207,26 @@ fn same(report: &Report, judgement: &Judgement) -> Vec<Span> {
         && (size.low < -plan.resolution || size.high > plan.resolution)
     {
         let (_, range) = signed(*change, *size);
-        rest.push_str(&format!("; the turns alone, which tell the true size, leave {range}"));
+        rest.push_str(&format!("; the pairs in turns alone are less precise: {range}"));
     }
     vec![
         (Emphasis::Same, format!("No difference beyond ±{limit} in {what}")),
-        (Emphasis::Plain, format!("{who}{rest}")),
+        (Emphasis::Plain, format!(" between {first} and {who}{rest}")),
     ]
 }
 
-/// A change with the interval that the verdict stands on. The size comes from the turns and may lie outside of what all
-/// pairs say: then the interval stands alone.
+/// A change with the interval of the verdict. The change comes from turns only and may lie outside the interval over
+/// all pairs. In that case the text has the interval alone.
 fn estimate(change: f64, interval: Interval, confidence: f64) -> String {
     let level = setting(confidence);
     let (size, range) = signed(change, interval);
     if interval.holds(change) { format!("{size} ({range}, {level})") } else { format!("{range} ({level})") }
 }
 
-/// No verdict: why, and what helps.
+/// No verdict: the reason and the remedy.
 fn undecided(report: &Report, judgement: &Judgement) -> Vec<Span> {
     let record = &report.record;
-    let who = subject(&record.plan, judgement.command);
+    let (who, first) = (subject(&record.plan, judgement.command), subject(&record.plan, 0));
     let what = noun(judgement.metric);
     let basis = basis(report, judgement);
     let (why, helps) = match judgement.undecided.unwrap_or(Undecided::TooWide) {
@@ -240,18 +238,21 @@ fn undecided(report: &Report, judgement: &Judgement) -> Vec<Span> {
             let time = duration(record.elapsed);
             let why = match (record.plan.effort, record.blocks.is_empty()) {
                 (Effort::Budget(budget), true) if record.ending == Ending::Spent => format!(
-                    "the budget of {} had no room for a pair beside the warm-up, for the machine was busy, and {who} is \
-                     not compared with the first; at least 6 pairs are needed",
+                    "the machine was so busy that the budget of {} ended before a first pair; to compare {who} with \
+                     {first}, at least 6 pairs are needed",
                     time_setting(budget)
                 ),
-                _ => format!("{pairs} in {time} are too few to compare {who} with the first, at least 6 are needed"),
+                _ => {
+                    let are = if judgement.pairs == 1 { "is" } else { "are" };
+                    format!("{pairs} in {time} {are} too few to compare {who} with {first}, at least 6 are needed")
+                }
             };
-            (why, few(report, judgement.pairs))
+            (why, more_pairs(report, judgement.pairs))
         }
         Undecided::BelowGrain => {
             let why = format!(
-                "in more than half of the pairs the clock sees no difference at all between the {what} of {who} and of \
-                 the first; {basis}"
+                "in more than half of the pairs, {who} and {first} do not differ in {what} by as much as the clock \
+                 resolves; {basis}"
             );
             (why, more_work(record, judgement.metric))
         }
@@ -261,37 +262,42 @@ fn undecided(report: &Report, judgement: &Judgement) -> Vec<Span> {
                 (Ok(change), Ok(interval)) => {
                     let size = estimate(*change, *interval, judgement.confidence);
                     let limit = setting(record.plan.resolution);
-                    format!("the {what} of {who} differs by {size}, which may be none, or more than ±{limit}; {basis}")
+                    format!(
+                        "{who} differs from {first} in {what} by {size}, so the difference may be zero or larger than \
+                         ±{limit}; {basis}"
+                    )
                 }
-                _ => format!("nothing is known yet about the {what} of {who}; {basis}"),
+                _ => format!("there is no estimate yet for the {what} of {who}; {basis}"),
             };
-            (why, settling(record, judgement.effort_to_settle))
+            (why, effort_for_verdict(record, judgement.effort_to_settle))
         }
     };
     vec![(Emphasis::Open, "Undecided:".to_owned()), (Emphasis::Plain, format!(" {why}. {}.", capital(&helps)))]
 }
 
-/// One command failed more often than the other.
+/// The reason and the remedy if one command failed more often than the other.
 fn unequal(report: &Report, judgement: &Judgement) -> (String, String) {
     let failures = |command: usize| {
         let found = report.breakdowns.iter().find(|breakdown| breakdown.command == command);
         let (failed, runs) = found.map_or((0, 0), |found| (found.failures, found.failures + found.runs));
         format!("{failed} of {}", count(runs, "run", "runs"))
     };
-    let who = subject(&report.record.plan, judgement.command);
+    let plan = &report.record.plan;
+    let (who, first) = (subject(plan, judgement.command), subject(plan, 0));
     let (new, old) = (failures(judgement.command), failures(0));
     let why = format!(
-        "{new} of {who} failed, but {old} of the first; what is left is no fair sample of both, so {} is not judged",
+        "{new} of {who} failed, but {old} of {first}; the remaining runs are not a fair sample of both, so there is no \
+         verdict on {}",
         noun(judgement.metric)
     );
-    let helps = match report.record.plan.failures {
+    let helps = match plan.failures {
         FailureRule::IgnoreAll => "",
-        _ => ", or, if runs that fail do all of their work, count them with --ignore-failure",
+        _ => ", or, if failing runs do all of their work, count them with --ignore-failure",
     };
     (why, format!("make the commands succeed{helps}"))
 }
 
-/// What a command that is measured alone costs.
+/// The cost of a command that is measured alone.
 pub(crate) fn alone(report: &Report) -> Vec<Span> {
     let record = &report.record;
     let runs = count(report.runs(), "run", "runs");
@@ -300,7 +306,7 @@ pub(crate) fn alone(report: &Report) -> Vec<Span> {
     let Some(breakdown) = found else {
         let why = match (record.plan.effort, record.blocks.is_empty()) {
             (Effort::Budget(budget), true) if record.ending == Ending::Spent => {
-                format!("the budget of {} had no room for a run, for the machine was busy.", time_setting(budget))
+                format!("the machine was so busy that no run ended within the budget of {}.", time_setting(budget))
             }
             _ => format!("no run succeeded; {basis}."),
         };
@@ -324,7 +330,7 @@ pub(crate) fn alone(report: &Report) -> Vec<Span> {
         Ok(spread) => mean_in_words(&spread),
         Err(Ok(size)) if record.primary == Metric::Memory => size,
         Err(Ok(size)) => format!("{size} a run"),
-        Err(Err(absent)) => format!("absent: {absent}"),
+        Err(Err(absent)) => format!("not measured: {absent}"),
     };
     vec![(Emphasis::Heading, format!("{what} {size}")), (Emphasis::Plain, format!("; {basis}."))]
 }

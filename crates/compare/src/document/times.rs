@@ -1,4 +1,4 @@
-//! Where the time of each command's runs went.
+//! The parts of the time of each command's runs.
 
 use steady_model::{Breakdown, CounterMeans, Interval, Layout, Reading, Report, Spread};
 use steady_render::document::{Block, Section, Shown};
@@ -6,20 +6,20 @@ use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{TIE, count, memory, short, time, time_unit, time_with};
 
 use super::{charts, plain};
-use crate::words::{between, cut, name};
+use crate::words::{between, cut, label};
 
-/// The reason of a counter that misses some run.
+/// Why a counter has no value.
 const UNCOUNTED: &str = "the CPU does not count them, or not in every run";
-/// The reason that stands for a whole column.
+/// Why a column has no values.
 const NOTHING: &str = "no run succeeded";
-/// The letters of a name, and of each of its words, at the head of a column.
+/// The maximum width, in columns, of a name and of each of its words at the head of a table column.
 const NAME: usize = 40;
 const WORD: usize = 16;
 
-/// A row of the table: its label, and what it says of a command with runs.
+/// A row of the table: its label, and its cell for a command that has runs.
 type Row = (&'static str, Box<dyn Fn(&Breakdown) -> Cell>);
 
-/// The table, a column for each command, and on pages bars of the same.
+/// The table with a column for each command. Pages have a bar chart of the same times too.
 pub(super) fn sections(report: &Report) -> Vec<Section> {
     let plan = &report.record.plan;
     let found: Vec<Option<&Breakdown>> = (0..plan.commands.len())
@@ -34,7 +34,7 @@ pub(super) fn sections(report: &Report) -> Vec<Section> {
             None => Cell::Absent(NOTHING.to_owned()),
             Some(one) => row.1(one),
         };
-        columns.push(Column::words(&head(command, &name(plan, command)), &rows, cell));
+        columns.push(Column::words(&head(command, &label(plan, command)), &rows, cell));
     }
     let is_short = columns.iter().flat_map(|column| &column.cells).any(|cell| match cell {
         Cell::Text(_, text) => text.ends_with('?'),
@@ -50,13 +50,13 @@ pub(super) fn sections(report: &Report) -> Vec<Section> {
     vec![chart, Section::new(&heading(&found), blocks).whole().folded()]
 }
 
-/// The head of a column: what is too long for any terminal is cut.
+/// The head of a column. Names and words that are too wide for a terminal are shortened.
 fn head(command: usize, name: &str) -> String {
     let words: Vec<String> = cut(name, NAME).split(' ').map(|word| cut(word, WORD)).collect();
     format!("{}{TIE}{}", command + 1, words.join(" "))
 }
 
-/// Which runs the table is about.
+/// The heading of the table. It names the layout if all commands ran in one.
 fn heading(found: &[Option<&Breakdown>]) -> String {
     let mut layouts = found.iter().flatten().map(|breakdown| breakdown.layout);
     match layouts.next() {
@@ -70,7 +70,6 @@ fn heading(found: &[Option<&Breakdown>]) -> String {
 
 const RUNS: &str = "runs";
 
-/// Every row of the table.
 fn rows(report: &Report) -> Vec<Row> {
     fn times(label: &'static str, pick: fn(&Breakdown) -> Reading<Spread>) -> Row {
         let cell = move |one: &Breakdown| Cell::reading(&pick(one), |spread| time_with(spread.mean, spread.interval));
@@ -102,7 +101,7 @@ fn runs_in_words(runs: usize, failures: usize) -> String {
     if failures == 0 { runs.to_string() } else { format!("{runs}{TIE}+{TIE}{failures}{TIE}failed") }
 }
 
-/// What the CPU's counters said.
+/// The rows of the CPU's counters.
 fn counters() -> Vec<Row> {
     fn row(label: &'static str, pick: fn(&CounterMeans) -> Option<String>) -> Row {
         let cell = move |one: &Breakdown| {
@@ -120,7 +119,7 @@ fn counters() -> Vec<Row> {
     ]
 }
 
-/// A mean in a sentence: `12.3 ms a run (12.2 to 12.4, 95 %)`.
+/// A mean inside a sentence, as in `12.3 ms a run (12.2 to 12.4, 95 %)`.
 pub(super) fn mean_in_words(spread: &Spread) -> String {
     let (unit, scale) = time_unit(spread.mean);
     let interval = Interval { low: spread.interval.low * scale, high: spread.interval.high * scale };

@@ -6,9 +6,9 @@ use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{count, memory, setting, time_with};
 
 use super::{plain, secondary};
-use crate::words::{capital, name, noun, signed, signed_beside};
+use crate::words::{ELAPSED, capital, name, noun, signed, signed_with_verdict};
 
-/// The table. On a terminal the sentences and the facts say the same.
+/// The table. It is left out on a terminal, where the sentences and the secondary metrics have the same content.
 pub(super) fn section(report: &Report) -> Section {
     let plan = &report.record.plan;
     let primary = report.record.primary;
@@ -23,16 +23,19 @@ pub(super) fn section(report: &Report) -> Section {
         columns.push(Column::words(&capital(noun(metric)), &commands, |command| cell(report, *command, metric)));
     }
     let table = Table { label: "Verdicts".to_owned(), rows: ("command", "commands"), columns };
-    let note = format!(
-        "All beside the first, with {} intervals. The error guarantee covers {} only.",
+    let mut note = format!(
+        "Changes relative to the first command, with {} intervals. The error guarantee covers {} only.",
         setting(plan.confidence),
         noun(primary)
     );
+    if primary != Metric::Elapsed && is_judged(&Metric::Elapsed) {
+        note.push_str(&format!(" {ELAPSED}."));
+    }
     let blocks = vec![Block::Table(table), Block::Paragraph(plain(note))];
     Section::new("Verdicts", blocks).whole().shown(Shown::OffTerminal)
 }
 
-/// What one metric says of one command.
+/// The verdict on one command by one metric.
 fn cell(report: &Report, command: usize, metric: Metric) -> Cell {
     let found = report.judgements.iter().find(|one| one.command == command && one.metric == metric);
     match found {
@@ -42,7 +45,7 @@ fn cell(report: &Report, command: usize, metric: Metric) -> Cell {
     }
 }
 
-/// The look of a verdict.
+/// The emphasis of a verdict.
 pub(super) fn emphasis(verdict: Verdict) -> Emphasis {
     match verdict {
         Verdict::Faster => Emphasis::Less,
@@ -55,20 +58,20 @@ pub(super) fn emphasis(verdict: Verdict) -> Emphasis {
 /// The verdict and the size of the primary effect.
 fn primary(judgement: &Judgement) -> String {
     let is_open = matches!(judgement.verdict, Verdict::Same | Verdict::Undecided);
-    // Without a difference it is the interval over all pairs that the verdict stands on.
+    // A verdict of no difference, or none, is based on the interval over all pairs.
     let of_verdict = judgement.verdict_interval.as_ref().ok().filter(|_| is_open);
     let size = match (&judgement.change, of_verdict.map_or(judgement.interval.as_ref(), Ok)) {
         (Ok(change), Ok(interval)) => {
-            let shown = signed_beside(judgement.verdict, *change, *interval);
+            let shown = signed_with_verdict(judgement.verdict, *change, *interval);
             let (_, range) = signed(*change, *interval);
             if interval.holds(*change) && shown != range { shown } else { format!("({range})") }
         }
-        (Err(absent), _) | (_, Err(absent)) => format!("(absent: {absent})"),
+        (Err(absent), _) | (_, Err(absent)) => format!("(not measured: {absent})"),
     };
     format!("{} {size}", judgement.verdict.name())
 }
 
-/// The mean cost of the command that the others are compared with.
+/// The mean cost of the first command, with which the others are compared.
 fn reference(report: &Report, command: usize, metric: Metric) -> Cell {
     let found = report.breakdowns.iter().find(|one| one.command == command && one.runs > 0);
     let cost = found.and_then(|found| match metric {

@@ -1,33 +1,33 @@
-//! What the values of some options mean.
+//! Parsers and types of option values.
 
 use clap::ValueEnum;
 use steady_model::Output;
 
-/// `--metric`.
+/// The value of `--metric`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MetricFlag {
-    /// CPU time, or elapsed time or time on the wall where the commands mostly wait
+    /// CPU time, but elapsed or wall time if the commands mostly wait
     Auto,
     /// User and system time of the whole process tree
     Cpu,
-    /// Time on the wall less waiting for a CPU (single-threaded commands)
+    /// Wall time minus the time spent waiting for a CPU (only for single-threaded commands)
     Elapsed,
-    /// Time on the wall
+    /// Wall time from start to exit
     Wall,
-    /// Peak resident memory
+    /// Peak resident memory of the largest process
     Memory,
-    /// Instructions retired, where the CPU's counters can be read
+    /// Retired instructions, if the CPU's counters can be read
     Instructions,
 }
 
-/// `--layout`.
+/// The value of `--layout`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LayoutFlag {
-    /// Both where both serve, shared out by what they resolve
+    /// Both if both are possible, in shares that give the narrowest interval
     Auto,
-    /// One after the other
+    /// The runs of a pair follow each other, on any CPU
     Turns,
-    /// At the same time, each on a CPU of its own
+    /// The runs of a pair are concurrent, each on its own CPU
     Duet,
 }
 

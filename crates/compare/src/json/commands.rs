@@ -1,4 +1,4 @@
-//! The commands, and where the time of their runs went.
+//! The commands in JSON, with the parts of the time of their runs.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,16 +7,16 @@ use steady_model::{
 };
 use steady_render::json::ends;
 
-/// A command of the plan, with its breakdown; that is absent if no run succeeded. Times and counts are those of a run.
+/// A command of the plan, with its breakdown, which is not available if no run succeeded. Times and counts are per run.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct ComparedCommand<'a> {
     #[serde(flatten)]
     command: &'a Command,
-    /// How many runs succeeded.
+    /// The number of runs that succeeded.
     runs: usize,
-    /// How many failed or were ended.
+    /// The number of runs that failed or were killed.
     failures: usize,
-    /// The layout of the runs that the breakdown rests on.
+    /// The layout of the runs in the breakdown.
     layout: Reading<Layout>,
     #[serde(flatten)]
     cpu: CpuTime,
@@ -36,23 +36,23 @@ pub(super) struct ComparedCommand<'a> {
     minor_faults: Reading<f64>,
     /// Page faults that read from storage.
     major_faults: Reading<f64>,
-    /// Times that it gave its CPU up to wait for something.
+    /// Voluntary context switches: the command gave up its CPU to wait for something.
     voluntary_switches: Reading<f64>,
-    /// Times that its CPU was taken from it.
+    /// Involuntary context switches: the command was preempted.
     involuntary_switches: Reading<f64>,
-    /// Instructions retired.
+    /// Retired instructions, as a mean.
     instructions: Reading<f64>,
-    /// CPU cycles.
+    /// CPU cycles, as a mean.
     cycles: Reading<f64>,
-    /// Branches that were predicted wrongly.
+    /// Mispredicted branches, as a mean.
     branch_misses: Reading<f64>,
-    /// Accesses that missed the last level of cache.
+    /// Accesses that missed the last level of cache, as a mean.
     cache_misses: Reading<f64>,
     #[serde(flatten)]
     startup: Option<StartupCost>,
 }
 
-/// A type of fields that a spread becomes: the mean, its interval and the range.
+/// Defines the type with the fields of a [`Spread`]: the mean, its interval, the median and the range.
 macro_rules! spread {
     ($type:ident, $what:literal: $mean:ident $low:ident $high:ident $median:ident $min:ident $max:ident) => {
         #[derive(Serialize, JsonSchema)]
@@ -61,13 +61,13 @@ macro_rules! spread {
             $mean: Reading<f64>,
             /// The lower end of the 95 % interval of the mean.
             $low: Reading<f64>,
-            /// The upper end.
+            /// The upper end of the 95 % interval of the mean.
             $high: Reading<f64>,
-            /// The median.
+            /// The median over the runs.
             $median: Reading<f64>,
-            /// The smallest.
+            /// The smallest value of a run.
             $min: Reading<f64>,
-            /// The largest.
+            /// The largest value of a run.
             $max: Reading<f64>,
         }
 
@@ -101,18 +101,18 @@ spread!(BlockedTime, "Time spent waiting for anything else": blocked_seconds blo
 spread!(WallTime, "Wall time": wall_seconds wall_seconds_low wall_seconds_high
     wall_seconds_median wall_seconds_min wall_seconds_max);
 
-/// What the start-up of a command costs.
+/// The cost of a command's start-up.
 #[derive(Serialize, JsonSchema)]
 struct StartupCost {
-    /// How much longer its runs take as usual than from snapshots.
+    /// The cost of a usual run minus the cost of a run from a snapshot.
     startup_seconds: Reading<f64>,
     /// The lower end of its 95 % interval.
     startup_low_seconds: Reading<f64>,
-    /// The upper end.
+    /// The upper end of its 95 % interval.
     startup_high_seconds: Reading<f64>,
-    /// Which time that is.
+    /// The metric of this cost.
     startup_metric: Metric,
-    /// In how many draws of snapshots it ran both ways.
+    /// The number of draws of snapshots in which the command ran both ways.
     startup_draws: usize,
 }
 
@@ -165,7 +165,7 @@ fn compared<'a>(report: &'a Report, index: usize, command: &'a Command) -> Compa
     }
 }
 
-/// What the CPU's counters say of a run.
+/// The mean of one counter over the runs.
 fn counted(
     scope: &Reading<CounterScope>,
     breakdown: Reading<&Breakdown>,

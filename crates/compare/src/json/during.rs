@@ -1,4 +1,4 @@
-//! What else is known of a comparison: its layouts, its snapshots, the load, warnings.
+//! Further parts of a comparison's JSON: budget, layouts, draws of snapshots, load, warnings.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,29 +7,29 @@ use steady_render::json::finite;
 
 use crate::words::warning_message;
 
-/// The budget, unless the number of pairs was chosen.
+/// The budget, or why there is none.
 pub(super) fn budget(plan: &Plan) -> Reading<Nanos> {
     match plan.effort {
         Effort::Budget(budget) => Ok(budget),
-        Effort::Pairs(_) => Err(Absent::because("the number of runs was limited instead")),
+        Effort::Pairs(_) => Err(Absent::because("the number of pairs was limited instead")),
     }
 }
 
-/// How many pairs each layout has, and how long they took.
+/// The number of pairs in each layout, and the time that they took.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Layouts {
-    /// One after the other.
+    /// Pairs whose runs follow each other.
     turns: LayoutPairs,
-    /// At the same time, on two CPUs.
+    /// Pairs whose runs are concurrent, on two CPUs.
     duet: LayoutPairs,
 }
 
 /// The pairs of a layout.
 #[derive(Serialize, JsonSchema)]
 struct LayoutPairs {
-    /// How many there are.
+    /// The number of pairs.
     pairs: usize,
-    /// How long they took together.
+    /// The total time of these pairs.
     measured_seconds: Nanos,
 }
 
@@ -43,15 +43,15 @@ impl Layouts {
 /// Pairs whose runs started from snapshots.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct WarmRuns {
-    /// How often snapshots were drawn.
+    /// The number of draws of snapshots.
     draws: usize,
-    /// How many pairs there are of each draw, on average.
+    /// The mean number of pairs in a draw.
     pairs_per_draw: Reading<f64>,
-    /// How many pairs there are of runs that started as usual, in the same draws.
+    /// The number of pairs in these draws whose runs started as usual.
     usual_pairs: usize,
 }
 
-/// The draws of snapshots, if such were asked for.
+/// The draws of snapshots. `None` if snapshots were not requested.
 pub(super) fn warm(record: &Record) -> Option<Reading<WarmRuns>> {
     if !record.plan.warm {
         return None;
@@ -64,12 +64,12 @@ pub(super) fn warm(record: &Record) -> Option<Reading<WarmRuns>> {
     Some(Ok(WarmRuns { draws, pairs_per_draw, usual_pairs: record.usual.len() }))
 }
 
-/// What the load did to the pairs, and what the machine was doing.
+/// The effect of the load on the pairs, and the activity of the machine.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct LoadDuring<'a> {
-    /// Share of the pairs in which a run lost its CPU to something else.
+    /// Share of the pairs in which a run was preempted.
     preempted_ratio: Reading<f64>,
-    /// Time spent waiting for a CPU over wall time.
+    /// Time spent waiting for a CPU, divided by wall time.
     run_delay_ratio: &'a Reading<f64>,
     #[serde(flatten)]
     activity: &'a Activity,
@@ -78,7 +78,7 @@ pub(super) struct LoadDuring<'a> {
 impl<'a> LoadDuring<'a> {
     pub(super) fn of(report: &'a Report) -> Self {
         LoadDuring {
-            preempted_ratio: finite(report.load.preempted_ratio, "no pairs"),
+            preempted_ratio: finite(report.load.preempted_ratio, "there is no pair"),
             run_delay_ratio: &report.load.run_delay_ratio,
             activity: &report.record.activity,
         }
@@ -94,7 +94,7 @@ pub(super) struct StatedWarning<'a> {
     message: String,
 }
 
-/// Every warning.
+/// All warnings of a report.
 pub(super) fn warnings(report: &Report) -> Vec<StatedWarning<'_>> {
     let stated = |warning| StatedWarning { warning, message: warning_message(report, warning) };
     report.warnings.iter().map(stated).collect()

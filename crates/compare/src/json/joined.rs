@@ -1,4 +1,4 @@
-//! The JSON of several comparisons joined into one.
+//! The JSON of joined comparisons.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,106 +13,106 @@ use super::verdicts::{self, MetricVerdict};
 /// The schema of [`JoinedComparisons`].
 pub const JOINED_SCHEMA: Schema = Schema { name: "steady.judge/1", what: "joined comparisons" };
 
-/// Comparisons joined, as JSON: the verdicts of all together as `steady.compare` has them, each source with its own, and whether
-/// they agree.
+/// Joined comparisons as JSON: the joint verdicts in the form of `steady.compare`, the verdicts of each source, and
+/// whether the sources agree.
 #[derive(Serialize, JsonSchema)]
 pub struct JoinedComparisons<'a> {
     #[serde(flatten)]
     plan: Option<JoinedPlan<'a>>,
-    /// How long all sources took, one after the other.
+    /// The sum of the times of all sources.
     elapsed_seconds: Nanos,
-    /// How many pairs they hold.
+    /// The number of pairs in all sources.
     pairs: usize,
-    /// How many runs those hold.
+    /// The number of runs in these pairs.
     runs: usize,
-    /// What was found of each command besides the first, by each metric.
+    /// The joint verdicts on each command after the first, by each metric.
     verdicts: Vec<MetricVerdict>,
-    /// Whether all sources found one effect.
+    /// Whether all sources have the same effect.
     agreement: Agreements<'a>,
-    /// The comparisons.
+    /// The comparisons that are joined.
     sources: Vec<JoinedSource<'a>>,
 }
 
-/// What all sources have in common.
+/// The part of the plan that all sources share.
 #[derive(Serialize, JsonSchema)]
 struct JoinedPlan<'a> {
-    /// The commands. Elsewhere they are named by their place here, from 0 on.
+    /// The commands. Other fields name a command by its index here, from 0.
     commands: Vec<JoinedCommand<'a>>,
-    /// The relative change that is as good as none.
+    /// The relative change below which a difference is negligible.
     resolution_ratio: f64,
-    /// One less the error rate that the verdicts may have.
+    /// One minus the error rate of the verdicts.
     confidence: f64,
 }
 
-/// A command.
+/// A command of the joined comparisons.
 #[derive(Serialize, JsonSchema)]
 struct JoinedCommand<'a> {
-    /// What reports call it.
+    /// The name in reports.
     name: &'a str,
-    /// The words that it is started with.
+    /// The program and its arguments.
     argv: &'a [String],
     /// The revision that it was built from.
     revision: Option<&'a str>,
 }
 
-/// Whether all sources found one effect.
+/// Whether all sources have the same effect.
 #[derive(Serialize, JsonSchema)]
 struct Agreements<'a> {
     /// Whether they agree on every command for which that can be tested.
     agree: Reading<bool>,
-    /// The tests, one for each command besides the first.
+    /// The tests, one for each command after the first.
     commands: Vec<CommandAgreement<'a>>,
 }
 
 /// Cochran's test that the effect is the same in all sources.
 #[derive(Serialize, JsonSchema)]
 struct CommandAgreement<'a> {
-    /// Which command.
+    /// The index of the command.
     command: usize,
-    /// Whether nothing beyond chance lies between them.
+    /// Whether the sources differ by no more than chance explains.
     agree: Reading<bool>,
     /// The sum of the squared deviations from the joint effect.
     q: Reading<f64>,
-    /// One less than there are sources with enough pairs.
+    /// The number of sources with enough pairs, minus one.
     degrees_of_freedom: Reading<f64>,
-    /// The probability of deviations as large, were the effect the same.
+    /// The probability of deviations at least as large if the effect is the same in all sources.
     p_value: Reading<f64>,
-    /// The share of the deviations beyond chance (I squared).
+    /// The share of the variation that is beyond chance (I squared).
     i_squared_ratio: Reading<f64>,
-    /// Where they differ: the sources that stand out, by their place.
+    /// The indexes of the sources that stand out. Empty if the sources agree.
     outlying: &'a [usize],
 }
 
-/// One source: where and when, and what it says by itself.
+/// One source: its file, machine and time, and its own verdicts.
 #[derive(Serialize, JsonSchema)]
 struct JoinedSource<'a> {
     /// The file that it was read from.
     file: &'a str,
-    /// The seed of all coins, in decimal.
+    /// The seed of all random choices, in decimal.
     seed: Seed,
-    /// When it was begun: a label.
+    /// The time of day when the comparison started. It is only a label.
     #[serde(serialize_with = "steady_render::timestamp::serialize")]
     #[schemars(with = "String")]
     started: Timestamp,
-    /// Where.
+    /// Facts about the machine.
     host: &'a Host,
-    /// The git revision of the directory that it ran in.
+    /// The git revision of the working directory.
     revision: &'a Reading<String>,
-    /// How long it was to measure in all.
+    /// The maximum time to measure.
     budget_seconds: Reading<Nanos>,
-    /// From the first warm-up run to the end.
+    /// The time from the first warm-up run to the end.
     elapsed_seconds: Nanos,
     /// Why the measuring ended.
     ending: Ending,
-    /// How many pairs each layout has, and how long they took.
+    /// The number of pairs in each layout, and the time that they took.
     layouts: Layouts,
-    /// How many pairs there are.
+    /// The number of pairs.
     pairs: usize,
-    /// How many runs they hold.
+    /// The number of runs in these pairs.
     runs: usize,
     /// Its own verdicts by the primary metric.
     verdicts: Vec<MetricVerdict>,
-    /// What a reader should know of it.
+    /// Warnings about its results.
     warnings: Vec<StatedWarning<'a>>,
 }
 
@@ -132,7 +132,7 @@ impl<'a> JoinedComparisons<'a> {
             elapsed_seconds: joined.elapsed(),
             pairs: joined.blocks(),
             runs: joined.sources.iter().map(|source| source.report.runs()).sum(),
-            verdicts: joined.judgements.iter().map(verdicts::joined).collect(),
+            verdicts: joined.judgements.iter().map(|judgement| verdicts::joined(joined, judgement)).collect(),
             agreement: Agreements::of(joined),
             sources: joined.sources.iter().map(JoinedSource::from).collect(),
         }
@@ -144,7 +144,7 @@ impl<'a> Agreements<'a> {
         let mut tested =
             joined.agreements.iter().filter_map(|agreement| agreement.homogeneity.as_ref().ok()).peekable();
         let agree = match tested.peek() {
-            None => Err(Absent::because("fewer than two sources have pairs enough to tell")),
+            None => Err(Absent::because("fewer than two sources have enough pairs for the test")),
             Some(_) => Ok(tested.all(|found| found.agrees)),
         };
         Agreements { agree, commands: joined.agreements.iter().map(CommandAgreement::from).collect() }
@@ -182,7 +182,7 @@ impl<'a> From<&'a Source> for JoinedSource<'a> {
             layouts: Layouts::of(report),
             pairs: record.blocks.len(),
             runs: report.runs(),
-            verdicts: report.primary().map(MetricVerdict::from).collect(),
+            verdicts: report.primary().map(|judgement| verdicts::of(record, judgement)).collect(),
             warnings: warnings(report),
         }
     }

@@ -1,4 +1,4 @@
-//! The JSON of a comparison and of several that are joined, as the output contract has it.
+//! The JSON of a comparison and of joined comparisons, and the way back from it to a record.
 
 mod check;
 mod commands;
@@ -25,39 +25,38 @@ pub(crate) use steady_render::json::ReadError;
 /// The schema of [`Comparison`].
 pub const SCHEMA: Schema = Schema { name: "steady.compare/1", what: "a comparison" };
 
-/// A comparison in JSON, its verdicts and what they rest on, in the order of the output contract. With its samples it can be judged
-/// again.
+/// A comparison in JSON: its verdicts and their data. An export with samples can be evaluated again.
 #[derive(Serialize, JsonSchema)]
 pub struct Comparison<'a> {
-    /// The seed of all coins, in decimal.
+    /// The seed of all random choices, in decimal.
     seed: Seed,
-    /// When it was begun: a label.
+    /// The time of day when the comparison started. It is only a label.
     #[serde(serialize_with = "steady_render::timestamp::serialize")]
     #[schemars(with = "String")]
     started: Timestamp,
-    /// How long it was to measure in all.
+    /// The maximum time to measure.
     budget_seconds: Reading<Nanos>,
-    /// From the first warm-up run to the end.
+    /// The time from the first warm-up run to the end.
     elapsed_seconds: Nanos,
-    /// The commands, and where the time of their runs went. Elsewhere they are named by their place here, from 0 on.
+    /// The commands, and the parts of the time of their runs. Other fields name a command by its index here, from 0.
     commands: Vec<ComparedCommand<'a>>,
-    /// Where.
+    /// Facts about the machine.
     host: &'a Host,
-    /// The git revision of the directory that it ran in.
+    /// The git revision of the working directory.
     revision: &'a Reading<String>,
-    /// Whose events the CPU's counters counted.
+    /// Which events the CPU's counters counted.
     counters: &'a Reading<CounterScope>,
-    /// How many pairs each layout has, and how long they took.
+    /// The number of pairs in each layout, and the time that they took.
     layouts: Layouts,
-    /// How many pairs there are.
+    /// The number of pairs.
     pairs: usize,
-    /// How many runs they hold.
+    /// The number of runs in all pairs.
     runs: usize,
-    /// What was found of each command besides the first, by each metric.
+    /// The verdicts on each command after the first, by each metric.
     verdicts: Vec<MetricVerdict>,
-    /// What the load did to the pairs, and what the machine was doing.
+    /// The effect of the load on the pairs, and the activity of the machine.
     load: LoadDuring<'a>,
-    /// What a reader should know.
+    /// Warnings about the results.
     warnings: Vec<StatedWarning<'a>>,
     /// The metric that stopped the measuring and carries the error guarantee.
     primary: Metric,
@@ -65,16 +64,16 @@ pub struct Comparison<'a> {
     ending: Ending,
     /// Layouts that were not used.
     layouts_left_out: &'a [LeftOut],
-    /// What snapshots were drawn; missing if none were asked for.
+    /// The draws of snapshots. Missing if snapshots were not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Reading<WarmRuns>")]
     warm: Option<Reading<WarmRuns>>,
-    /// The command that cannot start from a snapshot, if that is a matter of one.
+    /// The command that cannot start from a snapshot. Null if the reason applies to all commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     cold_command: Option<Option<usize>>,
-    /// What was asked for.
+    /// The options of the comparison.
     plan: Plan,
-    /// The raw samples, if they were asked for.
+    /// The raw samples. Missing unless they were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     samples: Option<Samples<'a>>,
 }
@@ -109,12 +108,12 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// The report as JSON, with the raw samples where `samples` says so: only then can it be judged again.
+/// The report as JSON. `samples` adds the raw samples, without which [`read_record`] cannot read it back.
 pub fn json(report: &Report, samples: bool) -> Value {
     codec::value(&SCHEMA, &Comparison::of(report, samples))
 }
 
-/// [`json`] as indented text that ends with a newline; what is small enough, and every block, stays on one line.
+/// [`json`] as indented text that ends with a newline. Small values and every block are on one line.
 pub fn json_text(report: &Report, samples: bool) -> String {
     codec::text(&SCHEMA, &Comparison::of(report, samples))
 }

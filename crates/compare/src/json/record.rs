@@ -1,4 +1,4 @@
-//! The record in a JSON export, and the way back to it.
+//! The record in a JSON export, and how it is read back.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use steady_render::json::{Schema, of_value};
 
 use super::{ReadError, SCHEMA, check};
 
-/// What of an export makes up the record; all else is derived from it.
+/// The fields of an export that belong to the record. All other fields are derived from these.
 #[derive(Deserialize)]
 struct Export<'a> {
     seed: Seed,
@@ -37,15 +37,16 @@ struct Export<'a> {
     samples: Samples<'a>,
 }
 
-/// The record in a JSON export that was made with its samples, exactly as it was measured.
+/// Reads the record in a JSON export with samples, exactly as it was measured.
 ///
-/// An error says what is wrong and where; no input makes it panic, and what it returns is consistent: every run is of a
-/// command of the plan, and no sum of its times or counts overflows.
+/// No input makes it panic. The record is consistent: every run belongs to a command of the plan, and no sum of times
+/// or counts overflows. An error says what is wrong, and where.
 pub fn read_record(json: &str) -> Result<Record, ReadError> {
     read_record_of(&SCHEMA, json)
 }
 
-/// The record of a comparison in an export of another kind, which has the fields of [`RecordBegin`] and [`RecordEnd`] among others.
+/// Reads the record of a comparison in an export of another kind, which contains the fields of [`RecordBegin`] and
+/// [`RecordEnd`].
 ///
 /// # Errors
 /// As [`read_record`].
@@ -60,41 +61,42 @@ pub fn read_record_of(schema: &Schema, json: &str) -> Result<Record, ReadError> 
     Ok(record)
 }
 
-/// An error where it is told of snapshots and something of that is missing. Exports from before there were any tell nothing.
+/// Refuses an export with only a part of the fields about snapshots. Older exports have none of these fields.
 fn warm(value: &Value) -> Result<(), ReadError> {
-    let told = ["warm", "warm_absent", "cold_command"].iter().any(|key| value.get(key).is_some());
-    check::holds(!told || value["plan"]["warm"] == true, "plan.warm", "runs were to start from snapshots")?;
+    let has_any = ["warm", "warm_absent", "cold_command"].iter().any(|key| value.get(key).is_some());
+    let problem = "it is not true, but there are fields about snapshots";
+    check::holds(!has_any || value["plan"]["warm"] == true, "plan.warm", problem)?;
     let why = value.get("warm_absent").is_some();
-    check::holds(!why || value.get("cold_command").is_some(), "cold_command", "missing beside the reason")?;
+    check::holds(!why || value.get("cold_command").is_some(), "cold_command", "missing, but there is 'warm_absent'")?;
     let measured = value["plan"]["warm"] == true && !why;
     check::holds(!measured || value["samples"]["usual"].is_array(), "samples.usual", "missing")
 }
 
-/// The first fields of the record of a comparison, in an export of another kind: `#[serde(flatten)]`.
+/// The first fields of a comparison's record in an export of another kind, which flattens them (`#[serde(flatten)]`).
 #[derive(Serialize, JsonSchema)]
 pub struct RecordBegin<'a> {
-    /// The seed of all coins, in decimal.
+    /// The seed of all random choices, in decimal.
     seed: Seed,
-    /// When it was begun: a label.
+    /// The time of day when the comparison started. It is only a label.
     #[serde(serialize_with = "steady_render::timestamp::serialize")]
     #[schemars(with = "String")]
     started: Timestamp,
-    /// From the first warm-up run to the end of the pairs.
+    /// The time from the first warm-up run to the end of the pairs.
     elapsed_seconds: Nanos,
-    /// The commands. Elsewhere they are named by their place here, from 0 on.
+    /// The commands. Other fields name a command by its index here, from 0.
     commands: &'a [Command],
-    /// Where.
+    /// Facts about the machine.
     host: &'a Host,
-    /// The git revision of the directory that it ran in.
+    /// The git revision of the working directory.
     revision: &'a Reading<String>,
-    /// Whose events the CPU's counters counted.
+    /// Which events the CPU's counters counted.
     counters: &'a Reading<CounterScope>,
 }
 
-/// The other fields.
+/// The last fields of a comparison's record in an export of another kind.
 #[derive(Serialize, JsonSchema)]
 pub struct RecordEnd<'a> {
-    /// What the machine was doing.
+    /// The activity of the machine.
     load: &'a Activity,
     /// The metric of the pairs.
     primary: Metric,
@@ -102,9 +104,9 @@ pub struct RecordEnd<'a> {
     ending: Ending,
     /// Layouts that were not used.
     layouts_left_out: &'a [LeftOut],
-    /// What was asked for.
+    /// The options of the comparison.
     plan: Plan,
-    /// The raw samples, if they were asked for.
+    /// The raw samples. Missing unless they were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     samples: Option<Samples<'a>>,
 }
@@ -124,7 +126,7 @@ impl<'a> From<&'a Record> for RecordBegin<'a> {
 }
 
 impl<'a> RecordEnd<'a> {
-    /// Those of a record, with its raw samples if `samples`: only then can it be read back.
+    /// Returns these fields of a record. `samples` adds the raw samples, without which the record cannot be read back.
     pub fn of(record: &'a Record, samples: bool) -> Self {
         RecordEnd {
             load: &record.activity,
@@ -140,13 +142,13 @@ impl<'a> RecordEnd<'a> {
 /// The raw samples of a [`Record`].
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub(super) struct Samples<'a> {
-    /// When the evidence was judged.
+    /// The looks: when the data were evaluated.
     looks: Cow<'a, [Look]>,
-    /// What the machine was doing, over time.
+    /// The activity of the machine over time.
     moments: Cow<'a, [Moment]>,
     /// The pairs, in the order of time.
     blocks: Cow<'a, [Block]>,
-    /// Pairs of the same draws of snapshots that started as usual; missing if runs did not start from snapshots.
+    /// Pairs in the same draws whose runs started as usual. Missing if runs did not start from snapshots.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     usual: Option<Cow<'a, [Block]>>,
 }
@@ -162,7 +164,7 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// A plan without its commands and its seed, which stand next to it.
+/// A plan without its commands and its seed, which are separate fields.
 pub(super) fn choices(plan: &Plan) -> Plan {
     Plan { commands: vec![], seed: Seed::default(), ..plan.clone() }
 }

@@ -1,22 +1,25 @@
-//! The verdicts.
+//! The verdicts in JSON.
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use steady_model::{DecidedBy, Judgement, Layout, LayoutEffect, Metric, Reading, Record, Report, Undecided, Verdict};
+use steady_model::{
+    DecidedBy, FailIf, GateState, Joined, Judgement, Layout, LayoutEffect, Metric, Reading, Record, Report, Undecided,
+    Verdict,
+};
 use steady_render::json::{ends, finite};
 
 use crate::document::sentence;
 
-/// The verdict on one command beside the first, by one metric. Effects are relative changes (NEW / OLD - 1).
+/// The verdict on one command relative to the first, by one metric. Effects are relative changes (NEW / OLD - 1).
 #[derive(Serialize, JsonSchema)]
 pub(super) struct MetricVerdict {
-    /// Which cost it is about.
+    /// The metric of the verdict.
     metric: Metric,
-    /// Which command.
+    /// The index of the command.
     command: usize,
     /// Whether this is the metric that stopped the measuring and carries the error guarantee.
     primary: bool,
-    /// The verdict.
+    /// The verdict on the command.
     verdict: Verdict,
     /// Whether the whole interval lies within the resolution.
     within_resolution: bool,
@@ -24,61 +27,64 @@ pub(super) struct MetricVerdict {
     decided_by: DecidedBy,
     /// The size of the effect.
     change: Reading<f64>,
-    /// The lower end of its interval.
+    /// The lower end of the interval of `change`.
     low: Reading<f64>,
-    /// The upper end.
+    /// The upper end of the interval of `change`.
     high: Reading<f64>,
-    /// The lower end of the interval over all pairs, on which the verdict stands.
+    /// The lower end of the interval over all pairs, on which the verdict is based.
     verdict_low: Reading<f64>,
-    /// The upper end.
+    /// The upper end of the interval over all pairs.
     verdict_high: Reading<f64>,
     /// The effect on the usual run.
     usual_change: Reading<f64>,
-    /// The lower end of its interval.
+    /// The lower end of the interval of `usual_change`.
     usual_low: Reading<f64>,
-    /// The upper end.
+    /// The upper end of the interval of `usual_change`.
     usual_high: Reading<f64>,
     /// The effect on the mean cost.
     mean_change: Reading<f64>,
-    /// The lower end of its interval.
+    /// The lower end of the interval of `mean_change`.
     mean_low: Reading<f64>,
-    /// The upper end.
+    /// The upper end of the interval of `mean_change`.
     mean_high: Reading<f64>,
     /// The confidence of the intervals.
     confidence: Reading<f64>,
-    /// How many pairs, or draws of snapshots, it rests on.
+    /// The number of pairs, or of draws of snapshots.
     pairs: usize,
-    /// Why it is undecided, where it is.
+    /// Whether the condition of `--fail-if` holds. Missing without a condition, and for secondary metrics.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    condition: Option<GateState>,
+    /// Why the verdict is undecided. Null if there is a verdict.
     undecided: Option<Undecided>,
-    /// How many times the effort would probably settle it.
+    /// The effort that would probably give a verdict, as a multiple of the effort spent.
     effort_to_settle_ratio: Reading<f64>,
-    /// By how much load that moved widened the interval, beside all pairs being as quiet as the quietest quarter. Missing if
-    /// several comparisons are joined: it is each one's own.
+    /// The factor by which changing load widened the interval, compared with all pairs being as quiet as the quietest
+    /// quarter. Missing in joint verdicts, because each source has its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Reading<f64>")]
     widening_ratio: Option<Reading<f64>>,
     /// The effect by layout.
     layouts: Vec<LayoutVerdict>,
-    /// What `pairs` counts, if that is draws of snapshots.
+    /// The unit of `pairs` if it is draws of snapshots.
     #[serde(skip_serializing_if = "Option::is_none")]
     unit: Option<&'static str>,
-    /// The verdict in words, in the history.
+    /// The verdict in words. Only exports of the history have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     sentence: Option<String>,
 }
 
-/// An effect as one layout saw it.
+/// The effect in one layout.
 #[derive(Serialize, JsonSchema)]
 struct LayoutVerdict {
-    /// The layout.
+    /// The layout of these pairs.
     layout: Layout,
-    /// The estimate.
+    /// The estimate of the effect.
     change: Reading<f64>,
     /// The lower end of its interval.
     low: Reading<f64>,
-    /// The upper end.
+    /// The upper end of its interval.
     high: Reading<f64>,
-    /// How many pairs it rests on.
+    /// The number of pairs in this layout.
     pairs: usize,
 }
 
@@ -90,14 +96,15 @@ impl From<&LayoutEffect> for LayoutVerdict {
     }
 }
 
-impl From<&Judgement> for MetricVerdict {
-    fn from(judgement: &Judgement) -> Self {
+impl MetricVerdict {
+    /// The verdict, and whether the condition holds.
+    fn new(judgement: &Judgement, fail_if: Option<FailIf>) -> Self {
         let [low, high] = ends(&judgement.interval);
         let [verdict_low, verdict_high] = ends(&judgement.verdict_interval);
         let [usual_low, usual_high] = ends(&judgement.usual.interval);
         let [mean_low, mean_high] = ends(&judgement.mean.interval);
         let is_open = judgement.undecided.is_some();
-        let settled = if is_open { "no effort is known to settle it" } else { "the verdict is in" };
+        let settled = if is_open { "the effort for a verdict is not known" } else { "there is a verdict" };
         MetricVerdict {
             metric: judgement.metric,
             command: judgement.command,
@@ -118,9 +125,12 @@ impl From<&Judgement> for MetricVerdict {
             mean_high,
             confidence: finite(judgement.confidence, "not a number"),
             pairs: judgement.pairs,
+            condition: fail_if
+                .filter(|_| judgement.primary)
+                .map(|fail_if| fail_if.evaluate(judgement.verdict, &judgement.interval)),
             undecided: judgement.undecided,
             effort_to_settle_ratio: finite(judgement.effort_to_settle.unwrap_or(f64::NAN), settled),
-            widening_ratio: Some(finite(judgement.widening.unwrap_or(f64::NAN), "too few pairs to tell")),
+            widening_ratio: Some(finite(judgement.widening.unwrap_or(f64::NAN), "there are too few pairs")),
             layouts: judgement.layouts.iter().map(LayoutVerdict::from).collect(),
             unit: None,
             sentence: None,
@@ -128,17 +138,20 @@ impl From<&Judgement> for MetricVerdict {
     }
 }
 
-/// A verdict of a record.
+/// A verdict of one comparison, without its sentence.
 pub(super) fn of(record: &Record, judgement: &Judgement) -> MetricVerdict {
-    MetricVerdict { unit: record.is_warm().then_some("draw"), ..judgement.into() }
+    let unit = record.is_warm().then_some("draw");
+    MetricVerdict { unit, ..MetricVerdict::new(judgement, record.plan.fail_if) }
 }
 
-/// A verdict with its sentence.
+/// A verdict of one comparison with its sentence, for the history.
 pub(super) fn stated(report: &Report, judgement: &Judgement) -> MetricVerdict {
-    MetricVerdict { sentence: Some(sentence(report, judgement)), ..judgement.into() }
+    let sentence = Some(sentence(report, judgement));
+    MetricVerdict { sentence, ..MetricVerdict::new(judgement, report.record.plan.fail_if) }
 }
 
-/// A verdict of all sources together.
-pub(super) fn joined(judgement: &Judgement) -> MetricVerdict {
-    MetricVerdict { widening_ratio: None, ..judgement.into() }
+/// A joint verdict of all sources.
+pub(super) fn joined(joined: &Joined, judgement: &Judgement) -> MetricVerdict {
+    let fail_if = joined.plan().and_then(|plan| plan.fail_if);
+    MetricVerdict { widening_ratio: None, ..MetricVerdict::new(judgement, fail_if) }
 }

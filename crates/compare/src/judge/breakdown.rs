@@ -1,4 +1,4 @@
-//! Where each command's time went.
+//! The parts of the time of each command's runs.
 
 use steady_model::{
     Absent, Breakdown, Bytes, CounterMeans, Counters, Interval, Layout, Nanos, Reading, Record, Run, Spread,
@@ -8,15 +8,16 @@ use steady_stats::pooled::{self, Pooled};
 
 use super::evidence::succeeded;
 
-/// The confidence of the intervals: they describe, and decide nothing.
+/// The confidence of the intervals. They are descriptive; no verdict depends on them.
 const CONFIDENCE: f64 = 0.95;
 
-/// One per command that had a successful run.
+/// The breakdowns of all commands that have a successful run.
 pub(super) fn breakdowns(record: &Record) -> Vec<Breakdown> {
     (0..record.plan.commands.len()).filter_map(|command| breakdown(record, command)).collect()
 }
 
-/// Over the runs in turns if there are any: beside another command, time on the wall means something else.
+/// The breakdown of one command. It uses the runs in turns if there are any, because a concurrent run changes wall
+/// time.
 fn breakdown(record: &Record, command: usize) -> Option<Breakdown> {
     let layout = Layout::ALL.into_iter().find(|layout| record.blocks.iter().any(|block| block.layout == *layout))?;
     let all: Vec<&Run> = record.blocks.iter().filter_map(|block| Some(block.run_of(command)?.1)).collect();
@@ -48,7 +49,7 @@ fn breakdown(record: &Record, command: usize) -> Option<Breakdown> {
     })
 }
 
-/// The means of what was counted in every run.
+/// The means of the counters. `None` if a run has no counters; a single mean is `None` if a run lacks that counter.
 fn counters(runs: &[&Run]) -> Option<CounterMeans> {
     let all: Vec<Counters> = runs.iter().map(|run| run.counters).collect::<Option<_>>()?;
     let mean = |count: fn(&Counters) -> Option<u64>| {
@@ -81,8 +82,8 @@ fn interval(pooled: &Pooled) -> Interval {
     }
 }
 
-/// User or system time. The kernel may split the exact sum by where its ticks fell, so a single run's split is noise:
-/// the share is pooled over all runs, and the mean CPU time divided by it.
+/// User or system time. The kernel may split the exact CPU time by the ticks that it saw, which makes the split of a
+/// single run noisy. The share is therefore pooled over all runs, and multiplied by the mean CPU time.
 fn part(runs: &[&Run], cpu: &Spread, time: impl Fn(&Run) -> Nanos) -> Option<Spread> {
     let parts: Vec<f64> = runs.iter().map(|run| time(run).seconds()).collect();
     let wholes: Vec<f64> = runs.iter().map(|run| run.cpu_time().seconds()).collect();
@@ -100,7 +101,7 @@ fn part(runs: &[&Run], cpu: &Spread, time: impl Fn(&Run) -> Nanos) -> Option<Spr
     })
 }
 
-/// The median over the runs.
+/// The median of peak memory over the runs.
 fn peak_memory(runs: &[&Run]) -> Reading<Bytes> {
     let peaks = runs.iter().map(|run| Ok(run.peak_memory.clone()?.0 as f64)).collect::<Reading<Vec<f64>>>()?;
     quantile(&peaks, 0.5).map(|bytes| Bytes(bytes as u64)).ok_or_else(|| Absent::because("no run succeeded"))

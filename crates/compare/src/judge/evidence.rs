@@ -1,17 +1,18 @@
-//! Pairs out of blocks.
+//! Extracts pairs from blocks.
 
 use steady_model::{Block, Layout, Metric, Plan, Reading, Record, Run};
 use steady_stats::{Effect, MEAN_ALPHA_SHARE, Pair, Rules, Slot, mean_ratio};
 
-/// The pairs of every contender by one metric, growing block by block.
+/// The pairs of every contender by one metric. They grow block by block.
 pub(crate) struct Evidence {
     metric: Metric,
     plan: Plan,
     contenders: Vec<Vec<Pair>>,
-    /// For every draw of snapshots the mean costs of its pairs, by contender; empty without draws. The pairs of
-    /// `contenders` are then trimmed means, which leave out expensive runs.
+    /// By contender, the mean costs of the pairs of every draw of snapshots. Empty without draws. `contenders` has
+    /// their trimmed means, which leave out expensive runs.
     draw_means: Vec<Vec<Pair>>,
-    /// The draw of snapshots that the last blocks belong to, and their pairs by contender: together they are the last pair.
+    /// The draw of snapshots of the last blocks, and their pairs by contender. Together they are the last pair of
+    /// `contenders`.
     open: Option<(u64, Vec<Vec<Pair>>)>,
 }
 
@@ -21,9 +22,9 @@ impl Evidence {
         Evidence { metric, plan: plan.clone(), draw_means: contenders.clone(), contenders, open: None }
     }
 
-    /// Adds the pairs of blocks: a run that failed takes its pairs with it, as does a reading that is absent. All pairs of one
-    /// draw of snapshots become one, for they share what it brought; one that has just begun counts with the pairs that it
-    /// has, since how many these are is blind to what they say.
+    /// Adds the pairs of blocks. Pairs with a failed run, or with a cost that was not measured, are left out. All pairs
+    /// of one draw of snapshots become one pair, because they share the effects of the draw. An incomplete draw counts
+    /// with the pairs that it has, because their number does not depend on their values.
     pub(crate) fn extend<'a>(&mut self, blocks: impl Iterator<Item = &'a Block>) {
         for block in blocks {
             let Some(draw) = block.draw else {
@@ -35,20 +36,20 @@ impl Evidence {
                 continue;
             };
             if self.open.as_ref().is_none_or(|(open, _)| *open != draw) {
-                self.gather();
+                self.combine();
                 self.open = Some((draw, vec![Vec::new(); self.contenders.len()]));
             }
             for contender in 1..=self.contenders.len() {
                 if let Some(Ok(pair)) = self.pair(block, contender) {
-                    self.put(contender, pair);
+                    self.add_to_draw(contender, pair);
                 }
             }
         }
-        self.gather();
+        self.combine();
     }
 
-    /// Keeps a pair of the open draw; the first makes the place for all.
-    fn put(&mut self, contender: usize, pair: Pair) {
+    /// Adds a pair to the open draw. The first pair of a draw also adds the pair that stands for the draw.
+    fn add_to_draw(&mut self, contender: usize, pair: Pair) {
         let Some((_, open)) = &mut self.open else { return };
         let pairs = &mut open[contender - 1];
         pairs.push(pair);
@@ -58,8 +59,8 @@ impl Evidence {
         }
     }
 
-    /// Makes one pair of those of the open draw.
-    fn gather(&mut self) {
+    /// Combines the pairs of the open draw into one.
+    fn combine(&mut self) {
         let Some((_, open)) = &self.open else { return };
         for (pairs, of_draw) in self.contenders.iter_mut().zip(open) {
             if let (Some(last), Some(all)) = (pairs.last_mut(), steady_stats::gather(of_draw, grain(self.metric))) {
@@ -101,12 +102,12 @@ impl Evidence {
         self.metric
     }
 
-    /// The pairs of each contender, the second command first.
+    /// The pairs of each contender. The first contender is the second command.
     pub(crate) fn contenders(&self) -> &[Vec<Pair>] {
         &self.contenders
     }
 
-    /// How many pairs every contender has.
+    /// The smallest number of pairs of a contender.
     pub(crate) fn pairs(&self) -> usize {
         self.contenders.iter().map(Vec::len).min().unwrap_or(0)
     }
@@ -116,19 +117,20 @@ impl Evidence {
         (0..self.contenders.len()).map(|index| mean_ratio(&self.strata(index), self.mean_alpha())).collect()
     }
 
-    /// The error rate of the interval of one contender's ratio of means.
+    /// The error rate of the interval of one contender's ratio of means: a share of the plan's, divided by the number
+    /// of contenders.
     pub(crate) fn mean_alpha(&self) -> f64 {
         self.plan.alpha() * MEAN_ALPHA_SHARE / self.contenders.len().max(1) as f64
     }
 
-    /// The costs of a contender's pairs for the ratio of means, OLD and NEW, by layout.
+    /// By layout, the costs (OLD, NEW) of a contender's pairs for the ratio of means.
     pub(crate) fn strata(&self, index: usize) -> Vec<Vec<(f64, f64)>> {
         let pairs = if self.draw_means[index].is_empty() { &self.contenders[index] } else { &self.draw_means[index] };
         let of = |layout| pairs.iter().filter(move |pair| pair.layout == layout).map(|pair| (pair.old, pair.new));
         Layout::ALL.into_iter().map(|layout| of(layout).collect()).collect()
     }
 
-    /// The rules of the test of the usual run; the rest of the error rate belongs to the ratio of means.
+    /// The rules for the test of the usual run. The rest of the error rate belongs to the ratio of means.
     pub(crate) fn rules(&self) -> Rules {
         Rules {
             alpha: self.plan.alpha() * (1.0 - MEAN_ALPHA_SHARE),
@@ -139,8 +141,8 @@ impl Evidence {
     }
 }
 
-/// The smallest difference that the instrument shows: rusage counts microseconds and kibibytes (pages, in truth); the
-/// monotonic clock nanoseconds.
+/// The resolution of the instrument, in seconds, bytes or instructions. rusage has microseconds, and memory in whole
+/// pages; the monotonic clock has nanoseconds.
 pub(crate) fn grain(metric: Metric) -> f64 {
     match metric {
         Metric::Cpu => 1e-6,
@@ -150,14 +152,14 @@ pub(crate) fn grain(metric: Metric) -> f64 {
     }
 }
 
-/// Whether a run counts as a success.
+/// Returns whether a run counts as a success.
 pub(crate) fn succeeded(plan: &Plan, run: &Run) -> bool {
     run.succeeded(&plan.failures)
 }
 
-/// How often each command failed, and whether one failed so much more often that the rest is no fair sample.
+/// The number of failures of each command. If they are unequal, the successful runs are not a fair sample.
 pub(crate) struct Failures {
-    /// Per command: runs that failed, runs in all.
+    /// Per command, the number of failed runs and of all runs.
     pub(crate) counts: Vec<(usize, usize)>,
 }
 
@@ -171,7 +173,7 @@ impl Failures {
         Failures { counts }
     }
 
-    /// The same of several records of one plan.
+    /// The sums over several records of one plan.
     pub(crate) fn sum(each: &[Failures]) -> Self {
         let commands = each.first().map_or(0, |one| one.counts.len());
         let of = |command: usize| {
@@ -181,17 +183,18 @@ impl Failures {
         Failures { counts: (0..commands).map(of).collect() }
     }
 
-    /// Whether `command` and the first one fail at rates that are hardly the same: they had as many runs, so each
-    /// failure is as likely to be the one's as the other's. `questions` says how many such questions are asked.
-    pub(crate) fn unequal(&self, command: usize, questions: usize) -> bool {
-        /// One fair comparison in a hundred that has failures at all is called unfair.
+    /// Returns whether `command` and the first command fail at different rates. Both have the same number of runs, so
+    /// at equal rates each failure belongs to either with probability 1/2. `tests` is the number of tests that share
+    /// the error rate.
+    pub(crate) fn unequal(&self, command: usize, tests: usize) -> bool {
+        /// The error rate: at most one in a hundred comparisons with equal failure rates has unequal failures.
         const LEVEL: f64 = 0.01;
-        coin_test(self.counts[0].0, self.counts[command].0) < LEVEL / questions as f64
+        sign_test(self.counts[0].0, self.counts[command].0) < LEVEL / tests as f64
     }
 }
 
-/// Two-sided p-value of so lopsided a split if every one fell by a fair coin: the sign test.
-fn coin_test(heads: usize, tails: usize) -> f64 {
+/// The two-sided p-value of the sign test: of a split at least as uneven if heads and tails have probability 1/2 each.
+fn sign_test(heads: usize, tails: usize) -> f64 {
     let throws = heads + tails;
     let fewer = heads.min(tails);
     let mut probability = 0.5f64.powi(throws as i32);
@@ -208,11 +211,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_coin_test_counts_the_tail() {
-        assert_eq!(coin_test(0, 0), 1.0);
-        assert_eq!(coin_test(3, 3), 1.0);
-        assert_eq!(coin_test(0, 8), 2.0 / 256.0);
-        assert_eq!(coin_test(8, 0), coin_test(0, 8));
-        assert!((coin_test(1, 9) - 2.0 * 11.0 / 1024.0).abs() < 1e-12);
+    fn the_sign_test_agrees_with_the_binomial_distribution() {
+        assert_eq!(sign_test(0, 0), 1.0);
+        assert_eq!(sign_test(3, 3), 1.0);
+        assert_eq!(sign_test(0, 8), 2.0 / 256.0);
+        assert_eq!(sign_test(8, 0), sign_test(0, 8));
+        assert!((sign_test(1, 9) - 2.0 * 11.0 / 1024.0).abs() < 1e-12);
     }
 }

@@ -1,4 +1,4 @@
-//! How much load there was while the pairs ran.
+//! The load while the pairs ran.
 
 use steady_model::{Absent, Block, Load, Nanos, Reading, Record};
 use steady_stats::descriptive::quantile;
@@ -12,29 +12,29 @@ pub(super) fn load(record: &Record) -> Load {
     }
 }
 
-/// Per command the involuntary switches that its quiet runs have: at least one, for the exec wakes the launcher, which
-/// may take its place.
+/// The usual number of involuntary context switches of each command, from its quiet runs. It is at least one, because
+/// the exec wakes the launcher, which may preempt the command.
 fn usual_involuntary(record: &Record) -> Vec<f64> {
-    /// The share of runs taken to be quiet.
+    /// The quantile over the runs that stands for a quiet run.
     const QUIET: f64 = 0.1;
-    const ITS_EXEC: f64 = 1.0;
+    const FROM_EXEC: f64 = 1.0;
     let switches = |command| {
         let runs = record.blocks.iter().filter_map(move |block| Some(block.run_of(command)?.1));
         runs.map(|run| run.involuntary_switches as f64).collect::<Vec<_>>()
     };
     (0..record.plan.commands.len())
-        .map(|command| quantile(&switches(command), QUIET).unwrap_or(0.0).max(ITS_EXEC))
+        .map(|command| quantile(&switches(command), QUIET).unwrap_or(0.0).max(FROM_EXEC))
         .collect()
 }
 
 fn run_delay_ratio(record: &Record) -> Reading<f64> {
     let runs = record.blocks.iter().flat_map(|block| &block.runs);
-    let told: Vec<(Nanos, Nanos)> =
+    let known: Vec<(Nanos, Nanos)> =
         runs.clone().filter_map(|run| Some((run.run_delay.clone().ok()?, run.wall))).collect();
-    let wall: Nanos = told.iter().map(|(_, wall)| *wall).sum();
+    let wall: Nanos = known.iter().map(|(_, wall)| *wall).sum();
     if wall == Nanos::ZERO {
         let reason = runs.clone().find_map(|run| run.run_delay.clone().err());
         return Err(reason.unwrap_or_else(|| Absent::because("nothing was measured")));
     }
-    Ok(told.iter().map(|(delay, _)| *delay).sum::<Nanos>().seconds() / wall.seconds())
+    Ok(known.iter().map(|(delay, _)| *delay).sum::<Nanos>().seconds() / wall.seconds())
 }

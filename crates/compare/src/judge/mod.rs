@@ -1,4 +1,4 @@
-//! From a record of raw facts to the report: a pure function, so that the same record always gives the same digits.
+//! Evaluates a record. This is a pure function: the same record always gives the same digits.
 
 mod breakdown;
 mod evidence;
@@ -16,7 +16,7 @@ pub(crate) use status::status;
 
 use steady_model::{Record, Report};
 
-/// Judges a record.
+/// Computes the report of a record: verdicts, breakdowns, load and warnings.
 pub fn judge(record: Record) -> Report {
     let failures = evidence::Failures::of(&record);
     let (judgements, course) = verdicts::judgements(&record, &failures);

@@ -1,4 +1,4 @@
-//! What start-up costs: runs as usual beside those from snapshots, draw by draw.
+//! The cost of start-up: usual runs compared with runs from snapshots, within each draw.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use steady_stats::{MIN_PAIRS, Shift, shift, weights};
 
 use super::evidence::succeeded;
 
-/// As the intervals of the breakdown: they describe, and decide nothing.
+/// The error rate of the intervals. They are descriptive; no verdict depends on them.
 const ALPHA: f64 = 0.05;
 
-/// One per command, where runs were started from snapshots.
+/// The cost of start-up of each command. Empty if runs did not start from snapshots.
 pub(super) fn startups(record: &Record) -> Vec<StartUp> {
     if !record.is_warm() {
         return vec![];
@@ -24,7 +24,7 @@ pub(super) fn startups(record: &Record) -> Vec<StartUp> {
 
 fn startup(record: &Record, command: usize, metric: Metric) -> StartUp {
     let draws = draws(record, command, metric);
-    let found = draws.as_ref().map_err(Clone::clone).and_then(|draws| over(draws));
+    let found = draws.as_ref().map_err(Clone::clone).and_then(|draws| mean_difference(draws));
     StartUp {
         command,
         metric,
@@ -34,18 +34,20 @@ fn startup(record: &Record, command: usize, metric: Metric) -> StartUp {
     }
 }
 
-/// The mean over draws of what runs as usual cost more.
-fn over(draws: &[(f64, f64)]) -> Reading<Shift> {
+/// The mean over draws of the difference between usual runs and runs from snapshots.
+fn mean_difference(draws: &[(f64, f64)]) -> Reading<Shift> {
     if draws.len() < MIN_PAIRS {
-        let text = format!("{} draws in which it ran both ways, and an interval needs {MIN_PAIRS}", draws.len());
+        let number = draws.len();
+        let draws = if number == 1 { "draw" } else { "draws" };
+        let text = format!("it ran both ways in {number} {draws}, and an interval needs {MIN_PAIRS}");
         return Err(Absent(text));
     }
     let differences: Vec<f64> = draws.iter().map(|(warm, usual)| usual - warm).collect();
     Ok(shift(&differences, &weights(draws), ALPHA))
 }
 
-/// What a run costs from a snapshot and as usual, on average, in each draw that has both. Those in turns, if there are any,
-/// as in the breakdown.
+/// The mean costs of a run from a snapshot and of a usual run, in each draw that has both. Uses the runs in turns if
+/// there are any, as the breakdown does.
 fn draws(record: &Record, command: usize, metric: Metric) -> Reading<Vec<(f64, f64)>> {
     let layout = Layout::ALL.into_iter().find(|layout| record.usual.iter().any(|block| block.layout == *layout));
     let of = |blocks: &[Block]| -> Reading<BTreeMap<u64, Vec<f64>>> {

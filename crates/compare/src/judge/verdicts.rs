@@ -1,4 +1,4 @@
-//! Verdicts: the looks replayed for the primary metric, one look at the end for the others.
+//! Computes the verdicts. The primary metric replays the looks of the comparison; the others have one look at the end.
 
 use steady_model::{
     Absent, DecidedBy, Interval, Judgement, LayoutEffect, Metric, Reading, Record, Sight, Size, Undecided, Verdict,
@@ -7,7 +7,8 @@ use steady_stats::{Effect, Estimate, MIN_PAIRS, Reason, Rules, Sequence, Weighed
 
 use super::evidence::{Evidence, Failures};
 
-/// Per command after the first the verdicts by all metrics, the primary first; and how the primary ones came about.
+/// The verdicts on each command after the first by all metrics, the primary metric first; and the primary estimates at
+/// each look.
 pub(super) fn judgements(record: &Record, failures: &Failures) -> (Vec<Judgement>, Vec<Sight>) {
     let (primary, course) = primary(record);
     let secondary: Vec<(Metric, Vec<Weighed>)> = Metric::ALL
@@ -27,7 +28,7 @@ pub(super) fn judgements(record: &Record, failures: &Failures) -> (Vec<Judgement
     (judgements, course)
 }
 
-/// Replays the looks that were made while measuring.
+/// Replays the looks of the comparison.
 fn primary(record: &Record) -> (Vec<Weighed>, Vec<Sight>) {
     let mut evidence = Evidence::new(&record.plan, record.primary);
     let mut sequence = Sequence::new(evidence.rules(), record.plan.commands.len() - 1);
@@ -61,7 +62,7 @@ fn sight(record: &Record, blocks: usize, command: usize, estimate: &Estimate) ->
     Sight { command, blocks, at: at.unwrap_or_default(), change: estimate.size.change, interval: interval(&ends) }
 }
 
-/// One look at all pairs; those of duets tell nothing of times that are not CPU time.
+/// One look at all pairs whose layout measures the metric.
 fn at_the_end(record: &Record, metric: Metric) -> Vec<Weighed> {
     let mut evidence = Evidence::new(&record.plan, metric);
     evidence.extend(record.blocks.iter().filter(|block| serves(metric, block.layout)));
@@ -69,6 +70,8 @@ fn at_the_end(record: &Record, metric: Metric) -> Vec<Weighed> {
     weighed(evidence.contenders().iter().map(|pairs| single_look(pairs, &rules)).collect(), &evidence)
 }
 
+/// Returns whether a layout measures a metric. Duets do not measure wall and elapsed time, because a concurrent run
+/// changes both.
 pub(super) fn serves(metric: Metric, layout: steady_model::Layout) -> bool {
     layout == steady_model::Layout::Turns || matches!(metric, Metric::Cpu | Metric::Memory | Metric::Instructions)
 }
@@ -120,17 +123,20 @@ fn undecided(estimate: &Estimate) -> Undecided {
     }
 }
 
-/// Why there is no effect to show: no reading, or too few pairs.
+/// Why there is no effect: a cost was not measured, or there are too few pairs.
 fn absent(record: &Record, metric: Metric, pairs: usize) -> Absent {
     if pairs >= MIN_PAIRS {
-        return Absent::because("too few pairs for an interval that has two ends");
+        return Absent::because("too few pairs for an interval with two ends");
     }
     let runs = record.blocks.iter().filter(|block| serves(metric, block.layout)).flat_map(|block| &block.runs);
     let reason: Option<Absent> = runs.map(|run| run.cost(metric)).find_map(Reading::err);
-    reason.unwrap_or_else(|| Absent::because(format!("{pairs} pairs, and an interval needs {MIN_PAIRS}")))
+    reason.unwrap_or_else(|| {
+        let noun = if pairs == 1 { "pair" } else { "pairs" };
+        Absent::because(format!("{pairs} {noun}, and an interval needs {MIN_PAIRS}"))
+    })
 }
 
-/// A verdict on a sample that is not fair is none.
+/// Replaces a verdict by *undecided*, because unequal failures make the sample unfair.
 pub(super) fn invalid(judgement: Judgement) -> Judgement {
     Judgement {
         verdict: Verdict::Undecided,

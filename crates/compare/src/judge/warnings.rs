@@ -1,4 +1,4 @@
-//! What the reader should know before using the figures.
+//! The warnings of a report.
 
 use steady_model::{Cold, DecidedBy, Effort, Ending, Judgement, Layout, Record, Undecided, Verdict, Warning};
 use steady_stats::MIN_PAIRS;
@@ -6,7 +6,7 @@ use steady_stats::MIN_PAIRS;
 use super::evidence::{Failures, succeeded};
 use steady_process::runner::how;
 
-/// A share of throttled time above this is worth a word.
+/// The share of throttled time above which there is a warning.
 const THROTTLED: f64 = 0.01;
 
 pub(super) fn warnings(record: &Record, judgements: &[Judgement], failures: &Failures) -> Vec<Warning> {
@@ -56,9 +56,9 @@ pub(super) fn warnings(record: &Record, judgements: &[Judgement], failures: &Fai
     warnings
 }
 
-/// The budget is exceeded only for pairs without which there is no verdict.
+/// A warning if the budget was exceeded to get the pairs that a verdict needs.
 fn budget_exceeded(record: &Record, judgements: &[Judgement]) -> Option<Warning> {
-    /// Measuring may end so much later than planned because the last pair took longer than expected.
+    /// An excess up to this factor has no warning, because the last pair may take longer than expected.
     const SLACK: f64 = 1.1;
     let Effort::Budget(budget) = record.plan.effort else { return None };
     let few = judgements.iter().any(|judgement| judgement.primary && judgement.pairs <= MIN_PAIRS);
@@ -86,8 +86,8 @@ fn left_behind(record: &Record) -> Vec<Warning> {
         .collect()
 }
 
-/// Whether the usual run gives the verdict, and the estimate of the mean has the other sign: a few expensive runs may turn
-/// what the command costs in all.
+/// Returns whether the usual run gives the verdict, but the estimate of the mean has the opposite sign. A few expensive
+/// runs may reverse the total cost.
 fn mean_goes_the_other_way(judgement: &Judgement) -> bool {
     let Ok(mean) = judgement.mean.change else { return false };
     judgement.decided_by == DecidedBy::UsualRun
@@ -98,7 +98,7 @@ fn mean_goes_the_other_way(judgement: &Judgement) -> bool {
         }
 }
 
-/// Whether no effect lies in both layouts' intervals.
+/// Returns whether the intervals of both layouts are disjoint.
 fn disagree(judgement: &Judgement) -> bool {
     let of = |layout| judgement.layouts.iter().find(|effect| effect.layout == layout);
     let (Some(turns), Some(duet)) = (of(Layout::Turns), of(Layout::Duet)) else { return false };

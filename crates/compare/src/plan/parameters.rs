@@ -1,4 +1,4 @@
-//! Parameters: names with the values that they take, and the combinations of those.
+//! Parameters: their names, their values, and all combinations of values.
 
 mod scan;
 mod template;
@@ -7,23 +7,24 @@ use std::str::FromStr;
 
 use steady_feature::Failure;
 
+use super::plural;
 use crate::flags::VariantFlags;
 
 pub(crate) use template::Template;
 
-/// More commands than this take hours for what a person can no longer read.
+/// The maximum number of commands. More would take hours, and make a report that is too long to read.
 pub(crate) const COMMANDS_MAX: usize = 1000;
 
-/// A parameter with the values that it takes.
+/// A parameter with its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ParameterList {
-    /// What stands in braces.
+    /// The name, without braces.
     pub(crate) name: String,
-    /// What stands for it in one command after the other.
+    /// The values, one per command.
     pub(crate) values: Vec<String>,
 }
 
-/// One value for each of some parameters, in the order in which they were given.
+/// One value for each of several parameters, in the order of the options.
 pub(crate) type Values = Vec<(String, String)>;
 
 impl FromStr for ParameterList {
@@ -34,21 +35,21 @@ impl FromStr for ParameterList {
         let values = split_list(list);
         let twice = values.iter().enumerate().find(|(index, value)| values[..*index].contains(value));
         match twice {
-            Some((_, value)) => Err(format!("'{value}' stands in it twice")),
+            Some((_, value)) => Err(format!("it contains the value '{value}' twice")),
             None => Ok(ParameterList { name: named(name)?, values }),
         }
     }
 }
 
-/// Every parameter that the options give.
+/// All parameters of the options.
 pub(crate) fn given(flags: &VariantFlags) -> Result<Vec<ParameterList>, Failure> {
     let mut all = flags.parameter_list.clone();
     let (scans, steps) = (flags.parameter_scan.chunks(3), &flags.parameter_step_size);
     if steps.len() > 1 && steps.len() != scans.len() {
         return Err(Failure::Usage(format!(
-            "--parameter-step-size is given {} times for {} scans: give it once for all, or once per scan",
+            "--parameter-step-size is given {} times for {}: give it once for all, or once per scan",
             steps.len(),
-            scans.len()
+            plural(scans.len(), "scan")
         )));
     }
     for (index, scan) in scans.enumerate() {
@@ -66,7 +67,7 @@ pub(crate) fn given(flags: &VariantFlags) -> Result<Vec<ParameterList>, Failure>
     }
 }
 
-/// All combinations of the parameters' values, the last parameter's changing first.
+/// All combinations of the parameters' values. The last parameter changes fastest.
 pub(crate) fn combinations(lists: &[&ParameterList]) -> Result<Vec<Values>, Failure> {
     let count = lists.iter().try_fold(1usize, |count, list| count.checked_mul(list.values.len()));
     if count.is_none_or(|count| count > COMMANDS_MAX) {
@@ -83,7 +84,7 @@ pub(crate) fn combinations(lists: &[&ParameterList]) -> Result<Vec<Values>, Fail
     Ok(all)
 }
 
-/// What to say of more commands than anybody wants.
+/// The error for more than [`COMMANDS_MAX`] commands.
 pub(crate) fn too_many() -> Failure {
     Failure::Usage(format!(
         "the parameters make more than {COMMANDS_MAX} commands: give fewer values, or a larger step"
@@ -93,11 +94,13 @@ pub(crate) fn too_many() -> Failure {
 fn named(name: &str) -> Result<String, String> {
     match template::is_name(name) {
         true => Ok(name.to_owned()),
-        false => Err(format!("'{name}' is no name: letters, digits, '_' and '-', beginning with a letter")),
+        false => Err(format!(
+            "'{name}' is not a valid name: use letters, digits, '_' and '-', and begin with a letter or '_'"
+        )),
     }
 }
 
-/// The values between commas; a backslash before a comma makes it a part of the value.
+/// Splits a list at its commas. A comma after a backslash belongs to the value.
 fn split_list(list: &str) -> Vec<String> {
     let (mut values, mut value) = (Vec::new(), String::new());
     let mut letters = list.chars().peekable();
@@ -131,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn combinations_change_the_last_first() {
+    fn the_last_parameter_changes_fastest() {
         let lists = [list("a=1,2").unwrap(), list("b=x,y").unwrap()];
         let all = combinations(&lists.iter().collect::<Vec<_>>()).unwrap();
         let words: Vec<String> = all.iter().map(|values| format!("{}{}", values[0].1, values[1].1)).collect();
@@ -140,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn absurd_numbers_are_refused_before_they_are_made() {
+    fn too_many_combinations_are_refused_before_they_are_built() {
         let values: Vec<String> = (0..1000).map(|value| value.to_string()).collect();
         let lists: Vec<ParameterList> =
             (0..40).map(|index| ParameterList { name: format!("p{index}"), values: values.clone() }).collect();
@@ -150,14 +153,14 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_values_come_back_from_their_list(values in proptest::collection::hash_set(r"[^\\]*", 1..6)) {
+        fn escaped_values_are_split_again(values in proptest::collection::hash_set(r"[^\\]*", 1..6)) {
             let values: Vec<String> = values.into_iter().collect();
             let written: Vec<String> = values.iter().map(|value| value.replace(',', r"\,")).collect();
             proptest::prop_assert_eq!(split_list(&written.join(",")), values);
         }
 
         #[test]
-        fn any_text_is_a_list_or_refused(text in ".*") {
+        fn any_text_is_read_as_a_list_or_refused(text in ".*") {
             if let Ok(list) = list(&text) {
                 proptest::prop_assert!(!list.values.is_empty() && !list.name.is_empty());
             }

@@ -1,6 +1,6 @@
-//! The working tree as it is: what differs from its commit, put over a checkout of that.
+//! `--rev WORK`: copies the changes of the working tree over a checkout of its commit.
 //!
-//! Files are copied as they stand, so that neither the index, nor the stash, nor git's objects are touched.
+//! Files are copied as they are, so that the index, the stash and git's objects stay unchanged.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,46 +14,46 @@ use steady_process::git;
 
 use super::spec::WORK;
 
-/// The paths that differ from the commit at hand, and those that are new and not ignored.
+/// The paths that differ from HEAD, and those that are untracked and not ignored.
 pub(super) fn changed(root: &Path) -> Result<Vec<PathBuf>, Failure> {
     let tracked =
         ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=untracked", "HEAD"];
-    let fresh = ["ls-files", "-z", "--others", "--exclude-standard"];
+    let untracked = ["ls-files", "-z", "--others", "--exclude-standard"];
     let mut paths = Vec::new();
-    for words in [&tracked[..], &fresh] {
-        let answer = git::ask(root, words).map_err(|why| Failure::Usage(format!("--rev WORK: {why}")))?;
-        let names = answer.as_encoded_bytes().split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    for words in [&tracked[..], &untracked] {
+        let output = git::ask(root, words).map_err(|why| Failure::Usage(format!("--rev WORK: {why}")))?;
+        let names = output.as_encoded_bytes().split(|byte| *byte == 0).filter(|name| !name.is_empty());
         paths.extend(names.map(|name| PathBuf::from(OsString::from_vec(name.to_vec()))));
     }
     Ok(paths)
 }
 
-/// Makes `tree`, a checkout of the commit at hand, equal to the working tree at `root`.
+/// Makes `tree`, a checkout of HEAD, equal to the working tree at `root`.
 pub(super) fn put(root: &Path, tree: &Path, session: &dyn Session) -> Result<(), Failure> {
     for path in changed(root)? {
         if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
-            session.notice(&format!("'{}' is a repository of its own, and is left out of {WORK}", path.display()));
+            session.notice(&format!("'{}' is a separate repository, and is left out of {WORK}", path.display()));
             continue;
         }
         let (from, to) = (root.join(&path), tree.join(&path));
         let own = |error: io::Error| Failure::Own(format!("--rev WORK: '{}': {error}", path.display()));
-        // A directory has become a link, and the file below it that the commit has is gone, whatever the link leads to.
+        // A directory was replaced by a link. The file of the commit below it is gone, whatever the link points to.
         if is_behind_link(root, &path) {
             if !is_behind_link(tree, &path) {
                 remove(&to).map_err(own)?;
             }
             continue;
         }
-        // Each link that has become a directory was removed before, for git names it before what is in it.
+        // A link that was replaced by a directory is removed already, because git lists it before the files in it.
         if is_behind_link(tree, &path) {
             return Err(own(io::Error::other("a symbolic link leads out of the tree that is compared")));
         }
         match from.symlink_metadata() {
-            // It is gone, or a directory on the way to it has become a file.
+            // The path is gone, or a directory above it was replaced by a file.
             Err(error) if is_gone(&error) => remove(&to).map_err(own)?,
             Err(error) => return Err(own(error)),
             Ok(metadata) if metadata.is_dir() && from.join(".git").exists() => submodule(&path, &from, tree)?,
-            // A file has become a directory; what is in it comes by itself.
+            // A file was replaced by a directory, whose files are listed separately.
             Ok(metadata) if metadata.is_dir() => remove(&to).map_err(own)?,
             Ok(metadata) => copy(&from, &to, &metadata).map_err(own)?,
         }
@@ -89,12 +89,12 @@ fn copy(from: &Path, to: &Path, metadata: &fs::Metadata) -> io::Result<()> {
         return symlink(fs::read_link(from)?, to);
     }
     if !metadata.is_file() {
-        return Err(io::Error::other("it is neither a file nor a link"));
+        return Err(io::Error::other("it is neither a regular file nor a symbolic link"));
     }
     fs::copy(from, to).map(drop)
 }
 
-/// Makes a directory, in the place of a file where one stands on the way to it.
+/// Creates a directory and those above it, and replaces a file that is in the way.
 fn make_directories(path: &Path) -> io::Result<()> {
     match fs::create_dir_all(path) {
         Err(error) if matches!(error.kind(), ErrorKind::NotADirectory | ErrorKind::AlreadyExists) => {
@@ -106,16 +106,16 @@ fn make_directories(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A submodule that is at another commit than the one recorded: it is taken at that commit.
+/// Sets a submodule in the index of `tree` to the commit that is checked out at `from`.
 fn submodule(path: &Path, from: &Path, tree: &Path) -> Result<(), Failure> {
     let usage = |why: String| Failure::Usage(format!("--rev WORK: '{}': {why}", path.display()));
-    let said = |why: git::NoAnswer| usage(why.to_string());
+    let failed = |why: git::NoAnswer| usage(why.to_string());
     let words = ["status", "--porcelain", "--untracked-files=no"];
-    if !git::ask(from, words).map_err(said)?.is_empty() {
-        return Err(usage("this repository within has changes of its own: commit them there".to_owned()));
+    if !git::ask(from, words).map_err(failed)?.is_empty() {
+        return Err(usage("this submodule has uncommitted changes: commit them there".to_owned()));
     }
-    let commit = git::ask(from, ["rev-parse", "HEAD"]).map_err(said)?;
+    let commit = git::ask(from, ["rev-parse", "HEAD"]).map_err(failed)?;
     let entry = [OsString::from("160000,"), commit, OsString::from(","), path.into()].into_iter().collect::<OsString>();
     let words = [OsString::from("update-index"), "--add".into(), "--cacheinfo".into(), entry];
-    git::ask(tree, words).map(drop).map_err(said)
+    git::ask(tree, words).map(drop).map_err(failed)
 }

@@ -1,4 +1,4 @@
-//! Paths: as words of a shell, and in built files that name the directory that they were built in.
+//! Paths as words of a shell, and paths of the build directory inside built files.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -9,22 +9,22 @@ use std::path::{Path, PathBuf};
 use memchr::memmem::Finder;
 use steady_feature::Failure;
 
-/// A path as a word of the shell.
+/// A path quoted for a shell.
 pub(super) fn quoted(path: &Path) -> Result<String, Failure> {
     let text = path.to_str().ok_or_else(|| Failure::Usage(format!("'{}' is not UTF-8", path.display())))?;
     Ok(shell_words::quote(text).into_owned())
 }
 
-/// Lets the programs and libraries below `tree` find at `to` what they would look for at `from`: run paths of the
-/// dynamic linker, the files of a test, the interpreter of a script. Both are of the same length, so that nothing in a
-/// program moves; what is data is left as it was built.
+/// Replaces the path `from` by `to` in the programs and libraries below `tree`: run paths of the dynamic linker, files
+/// of tests, interpreters of scripts. Both paths must have the same length, so that offsets in a program do not change.
+/// Data files stay as they were built.
 ///
-/// Without this, a program could quietly run with the system's copy of the library that is to be compared.
+/// Otherwise a program could silently load the system's copy of the library that is compared.
 pub(super) fn redirect(tree: &Path, from: &Path, to: &Path) -> io::Result<()> {
     let finder = Finder::new(from.as_os_str().as_bytes());
     let mut problem = Ok(());
     visit(tree, &mut |path, metadata| {
-        if runs(path, metadata) {
+        if is_code(path, metadata) {
             problem = rewrite(path, metadata, &finder, to.as_os_str().as_bytes());
         }
         problem.is_ok()
@@ -32,7 +32,7 @@ pub(super) fn redirect(tree: &Path, from: &Path, to: &Path) -> io::Result<()> {
     problem
 }
 
-/// A file below `tree` that names `place` still; its path from there.
+/// Finds a file below `tree` that still contains the path `place`. Returns its path relative to `tree`.
 pub(super) fn file_that_names(place: &Path, tree: &Path) -> Option<PathBuf> {
     let finder = Finder::new(place.as_os_str().as_bytes());
     let mut found = None;
@@ -45,7 +45,7 @@ pub(super) fn file_that_names(place: &Path, tree: &Path) -> Option<PathBuf> {
     found
 }
 
-/// Shows all files below a folder but git's own, until `each` has seen enough.
+/// Calls `each` for all files below a folder, except git's own, until it returns false.
 fn visit(tree: &Path, each: &mut dyn FnMut(&Path, &Metadata) -> bool) {
     let mut folders = vec![tree.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -63,15 +63,16 @@ fn visit(tree: &Path, each: &mut dyn FnMut(&Path, &Metadata) -> bool) {
     }
 }
 
-/// Whether a file is a program or a library.
-fn runs(path: &Path, metadata: &Metadata) -> bool {
+/// Returns whether a file is executable, or is a library by its name.
+fn is_code(path: &Path, metadata: &Metadata) -> bool {
     let is_library = || path.file_name().is_some_and(|name| name.to_string_lossy().contains(".so"));
     metadata.permissions().mode() & 0o111 != 0 || is_library()
 }
 
-/// Writes a file anew and not over itself, for a cache of the compiler's may hold another link to it.
+/// Replaces the path in a file. Writes a new file and renames it, because a compiler cache may have a hard link to the
+/// old one.
 fn rewrite(path: &Path, metadata: &Metadata, finder: &Finder<'_>, new: &[u8]) -> io::Result<()> {
-    // What the user may not read does not run either.
+    // A file that the user cannot read is left as it is.
     let Ok(mut bytes) = fs::read(path) else { return Ok(()) };
     let places: Vec<usize> = finder.find_iter(&bytes).collect();
     if places.is_empty() {
@@ -87,7 +88,7 @@ fn rewrite(path: &Path, metadata: &Metadata, finder: &Finder<'_>, new: &[u8]) ->
         .and_then(|()| fs::set_permissions(&fresh, metadata.permissions()))
         .and_then(|()| fs::rename(&fresh, path));
     match written {
-        // In a folder that forbids writing it stays as it is, and a run that fails by it says so.
+        // In a read-only folder the file stays as it is. If a run fails because of that, its error says so.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         done => done,
     }

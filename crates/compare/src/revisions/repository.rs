@@ -1,4 +1,4 @@
-//! The repository at hand, and the commits that revisions stand for.
+//! The current git repository, and the commits of revisions.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -9,47 +9,47 @@ use steady_process::git::{self, NoAnswer};
 
 use super::spec::{Spec, WORK};
 
-/// A git repository, as seen from the directory that `steady` was started in.
+/// The git repository of the directory in which `steady` was started.
 #[derive(Clone, Debug)]
 pub(super) struct Repository {
-    /// The top of the working tree; the repository itself where there is none.
+    /// The top directory of the working tree, or the repository itself if it is bare.
     pub(super) root: PathBuf,
-    /// The directory that all its working trees share.
+    /// The directory that all its working trees share (`--git-common-dir`).
     pub(super) common: PathBuf,
-    /// Where `steady` was started, below the top.
+    /// The directory in which `steady` was started, relative to the top directory.
     pub(super) prefix: PathBuf,
     has_tree: bool,
     shallow: bool,
 }
 
-/// What is to be compared.
+/// A revision to compare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Revision {
-    /// The commit.
+    /// The full hash of the commit.
     pub(super) commit: String,
-    /// Whether it is the working tree at that commit.
+    /// Whether it is the working tree, which is based on that commit.
     pub(super) work: bool,
-    /// Whether that differs from the commit.
+    /// Whether the working tree differs from the commit.
     pub(super) changes: bool,
-    /// What reports call it: `main 1a2b3c4`.
+    /// The name in reports, as in `main 1a2b3c4`.
     pub(super) label: String,
 }
 
 impl Revision {
-    /// The short form for the record.
+    /// The short hash for the record, with a mark for uncommitted changes.
     pub(super) fn recorded(&self) -> String {
         git::short(&self.commit, self.changes)
     }
 }
 
 impl Repository {
-    /// The repository that the current directory belongs to.
+    /// Finds the repository of the current directory.
     pub(super) fn discover() -> Result<Self, Failure> {
         let needs = |why: NoAnswer| Failure::Usage(format!("--rev needs a git repository: {why}"));
         let here = Path::new(".");
         let lines = |words: &[&str]| -> Result<Vec<PathBuf>, Failure> {
-            let answer = git::ask(here, [&["rev-parse"], words].concat()).map_err(needs)?;
-            let lines = answer.as_encoded_bytes().split(|byte| *byte == b'\n');
+            let output = git::ask(here, [&["rev-parse"], words].concat()).map_err(needs)?;
+            let lines = output.as_encoded_bytes().split(|byte| *byte == b'\n');
             Ok(lines.map(|line| PathBuf::from(OsString::from_vec(line.to_vec()))).collect())
         };
         let facts = lines(&["--is-inside-work-tree", "--is-shallow-repository", "--git-common-dir"])?;
@@ -65,7 +65,7 @@ impl Repository {
         Ok(Repository { root, common, prefix, has_tree, shallow: shallow.as_os_str() == "true" })
     }
 
-    /// The revision that a word stands for.
+    /// Finds the commit of a revision.
     pub(super) fn resolve(&self, spec: &Spec) -> Result<Revision, Failure> {
         match spec {
             Spec::Commit(text) => {
@@ -87,7 +87,7 @@ impl Repository {
         }
     }
 
-    /// Whether tracked files differ from the commit at hand.
+    /// Returns whether tracked files differ from HEAD.
     pub(super) fn is_dirty(&self, session: &dyn Session) -> bool {
         self.has_tree && session.revision().is_ok_and(|revision| revision.ends_with("+changes"))
     }
@@ -104,12 +104,12 @@ impl Repository {
 
     fn unknown(&self, text: &str) -> String {
         let remedy = if self.commit(&format!("refs/remotes/origin/{text}")).is_some() {
-            format!("; there is 'origin/{text}'")
+            format!("; use 'origin/{text}', which exists")
         } else if self.shallow {
-            "; this clone is shallow, and 'git fetch --unshallow' fetches the rest".to_owned()
+            "; this clone is shallow: 'git fetch --unshallow' fetches the other commits".to_owned()
         } else {
             String::new()
         };
-        format!("--rev: no commit '{text}' in this repository{remedy}")
+        format!("--rev: there is no commit '{text}' in this repository{remedy}")
     }
 }

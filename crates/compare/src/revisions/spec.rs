@@ -1,23 +1,23 @@
-//! Which revisions are asked for.
+//! Parses the revisions of `--rev`.
 
 use steady_feature::Failure;
 
-/// More trees than this fill a disk before anybody reads the report.
+/// The maximum number of revisions, so that their trees do not fill the disk.
 const REVISIONS_MAX: usize = 20;
 
 /// A revision as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Spec {
-    /// What git calls so.
+    /// A revision in the notation of git (gitrevisions(7)).
     Commit(String),
     /// The working tree as it is.
     Work,
 }
 
-/// The word for the working tree.
+/// The name of the working tree in `--rev`.
 pub(super) const WORK: &str = "WORK";
 
-/// All revisions that `--rev` gives, the base first: `A..B`, or one at a time.
+/// All revisions of `--rev`, the base first. Each option is `A..B` or a single revision.
 pub(crate) fn specs(given: &[String]) -> Result<Vec<Spec>, Failure> {
     let mut all = Vec::new();
     for text in given {
@@ -25,7 +25,7 @@ pub(crate) fn specs(given: &[String]) -> Result<Vec<Spec>, Failure> {
         let sides: Vec<&str> = text.split("..").collect();
         match sides.as_slice() {
             [one] => all.push(spec(one).map_err(usage)?),
-            // As in git, a side left out is HEAD.
+            // As in git, a missing side is HEAD.
             [base, new] if !new.starts_with('.') && *text != ".." => {
                 for side in [base, new] {
                     all.push(spec(if side.is_empty() { "HEAD" } else { side }).map_err(usage)?);
@@ -36,11 +36,11 @@ pub(crate) fn specs(given: &[String]) -> Result<Vec<Spec>, Failure> {
     }
     match all.len() {
         1 => Err(Failure::Usage(format!(
-            "--rev {0}: that is one revision, and a comparison needs two: --rev {0}..{WORK}, for example",
+            "--rev {0}: a comparison needs two revisions, as in --rev {0}..{WORK}",
             given[0]
         ))),
         2..=REVISIONS_MAX => Ok(all),
-        count => Err(Failure::Usage(format!("--rev gives {count} revisions, and {REVISIONS_MAX} is the most"))),
+        count => Err(Failure::Usage(format!("--rev gives {count} revisions; the maximum is {REVISIONS_MAX}"))),
     }
 }
 
@@ -48,7 +48,7 @@ fn spec(text: &str) -> Result<Spec, &'static str> {
     match text {
         WORK => Ok(Spec::Work),
         "" => Err("it is empty"),
-        text if text.starts_with('-') => Err("no revision begins with a dash"),
+        text if text.starts_with('-') => Err("a revision cannot begin with a dash"),
         text => Ok(Spec::Commit(text.to_owned())),
     }
 }
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_comparison_is_told() {
+    fn invalid_revisions_are_refused_with_the_reason() {
         for (given, why) in [
             (&["main"][..], "needs two"),
             (&["a...b"], "write A..B"),
@@ -87,12 +87,12 @@ mod tests {
             let error = read(given).unwrap_err().to_string();
             assert!(error.contains(why), "{given:?}: {error}");
         }
-        assert!(read(&["a"; 21]).unwrap_err().to_string().contains("20 is the most"));
+        assert!(read(&["a"; 21]).unwrap_err().to_string().contains("the maximum is 20"));
     }
 
     proptest::proptest! {
         #[test]
-        fn any_two_names_make_a_range(base in "[a-zA-Z0-9/~^@_][a-zA-Z0-9/~^@_-]*", new in "[a-zA-Z0-9/~^@_][a-zA-Z0-9/~^@_-]*") {
+        fn a_range_equals_its_two_sides(base in "[a-zA-Z0-9/~^@_][a-zA-Z0-9/~^@_-]*", new in "[a-zA-Z0-9/~^@_][a-zA-Z0-9/~^@_-]*") {
             proptest::prop_assert_eq!(read(&[&format!("{base}..{new}")]), read(&[&base, &new]));
         }
 

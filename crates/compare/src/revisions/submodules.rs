@@ -1,4 +1,4 @@
-//! Submodules: taken from the repository at hand, never from the network.
+//! Submodules, which are checked out from the local repository, never from the network.
 
 use std::path::{Path, PathBuf};
 
@@ -7,25 +7,25 @@ use steady_process::git;
 
 use super::paths::quoted;
 
-/// A repository within a working tree.
+/// A submodule of a working tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Submodule {
     pub(super) name: String,
     pub(super) path: PathBuf,
 }
 
-/// The submodules that a tree's `.gitmodules` names and its index holds.
+/// The submodules of a tree: those that are both in its `.gitmodules` and in its index.
 pub(super) fn all(tree: &Path) -> Result<Vec<Submodule>, Failure> {
     if !tree.join(".gitmodules").exists() {
         return Ok(vec![]);
     }
-    let said = |why: git::NoAnswer| Failure::Usage(format!("--rev: .gitmodules: {why}"));
-    let index = git::ask(tree, ["ls-files", "-z", "--stage"]).map_err(said)?;
+    let failed = |why: git::NoAnswer| Failure::Usage(format!("--rev: .gitmodules: {why}"));
+    let index = git::ask(tree, ["ls-files", "-z", "--stage"]).map_err(failed)?;
     let index = index.to_string_lossy().into_owned();
     let links: Vec<&str> = index.split('\0').filter(|entry| entry.starts_with("160000 ")).collect();
     let is_linked = |path: &str| links.iter().any(|entry| entry.split_once('\t').is_some_and(|(_, at)| at == path));
     let words = ["config", "-z", "-f", ".gitmodules", "--get-regexp", r"^submodule\..*\.path$"];
-    // Without a match it fails, and there are none.
+    // git config fails if nothing matches; there are no submodules then.
     let named = git::ask(tree, words).unwrap_or_default();
     Ok(read(&named.to_string_lossy()).into_iter().filter(|found| is_linked(&found.path.to_string_lossy())).collect())
 }
@@ -39,15 +39,16 @@ fn read(config: &str) -> Vec<Submodule> {
     config.split('\0').filter_map(one).collect()
 }
 
-/// Where a submodule's commits are: in the tree that `from` has of it, or among what the repository keeps.
+/// The local repository with a submodule's commits: its checkout below `from`, or its directory below `modules` in the
+/// repository. `None` if there is neither.
 pub(super) fn source(common: &Path, from: &Path, name: &str, path: &Path) -> Option<PathBuf> {
     let checked_out = from.join(path);
-    let kept = common.join("modules").join(name);
-    if checked_out.join(".git").exists() { Some(checked_out) } else { kept.is_dir().then_some(kept) }
+    let stored = common.join("modules").join(name);
+    if checked_out.join(".git").exists() { Some(checked_out) } else { stored.is_dir().then_some(stored) }
 }
 
-/// The words for git that check a submodule out from `source`. All that it would write to the repository's own
-/// configuration is told on the way, so that nothing is written.
+/// The arguments for git that check a submodule out from `source`. Settings are passed as options, so that git does not
+/// write them to the configuration of the repository.
 pub(super) fn update(name: &str, path: &Path, source: &Path) -> Result<String, Failure> {
     let url = quoted(source)?;
     let name = shell_words::quote(name);

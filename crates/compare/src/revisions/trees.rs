@@ -1,4 +1,4 @@
-//! Revisions checked out and built, all at one and the same path, and kept apart afterwards.
+//! Checks out and builds revisions, each at the same path, and then moves each tree to its own path.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -17,11 +17,11 @@ use super::repository::{Repository, Revision};
 use super::submodules::{self, Submodule};
 use crate::workspace::Workspace;
 
-/// How much of what a build said is shown when it fails.
+/// The part of a failed build's output that is shown.
 const LAST_LINES: usize = 20;
 const LAST_BYTES: u64 = 64 * 1024;
 
-/// The place where everything is built; as long as the places where trees are kept.
+/// The directory of all builds. Its name is as long as the names of the directories where trees are stored, `revNN`.
 const BUILD: &str = "build";
 
 /// Builds revisions in a workspace.
@@ -29,19 +29,19 @@ pub(super) struct Builder<'a> {
     pub(super) repository: &'a Repository,
     pub(super) workspace: &'a Workspace,
     pub(super) scripts: Scripts,
-    /// The shell command that builds, if there is anything to build.
+    /// The shell command of `--build`.
     pub(super) build: Option<&'a str>,
-    /// Whether scripts speak for themselves.
+    /// Whether the output of scripts is shown (`--show-output`).
     pub(super) shown: bool,
 }
 
 impl Builder<'_> {
-    /// The place where every revision is built.
+    /// The path where every revision is built.
     pub(super) fn path(&self) -> PathBuf {
         self.workspace.path().join(BUILD)
     }
 
-    /// Checks out and builds a revision, and puts the tree aside; where its commands are to run.
+    /// Checks out and builds a revision, and moves its tree. Returns the directory in which its command runs.
     pub(super) fn tree(
         &mut self,
         index: usize,
@@ -53,7 +53,7 @@ impl Builder<'_> {
         let directory = path.join(&self.repository.prefix);
         if !directory.is_dir() {
             return Err(Failure::Usage(format!(
-                "{} has no directory '{}', where you are",
+                "{} has no directory '{}', the current directory",
                 revision.label,
                 self.repository.prefix.display()
             )));
@@ -61,15 +61,17 @@ impl Builder<'_> {
         if let Some(build) = self.build {
             let script = format!("cd {} && exec sh -c {}", quoted(&directory)?, shell_words::quote(build));
             self.run(index, &script).map_err(|what| match what {
-                Failed::Script(how, said) => Failure::Usage(format!("the build of {} {how}{said}", revision.label)),
+                Failed::Script { how, output } => {
+                    Failure::Usage(format!("the build of {} {how}{output}", revision.label))
+                }
                 Failed::Otherwise(failure) => failure,
             })?;
         }
-        let kept = self.workspace.path().join(format!("rev{index:02}"));
-        put_aside(&path, &kept)
-            .and_then(|()| paths::redirect(&kept, &path, &kept))
-            .map_err(|error| Failure::Own(format!("'{}': {error}", kept.display())))?;
-        Ok(kept.join(&self.repository.prefix))
+        let stored = self.workspace.path().join(format!("rev{index:02}"));
+        move_tree(&path, &stored)
+            .and_then(|()| paths::redirect(&stored, &path, &stored))
+            .map_err(|error| Failure::Own(format!("'{}': {error}", stored.display())))?;
+        Ok(stored.join(&self.repository.prefix))
     }
 
     fn check_out(
@@ -112,38 +114,43 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Runs git as a script, for it may take its time, and must not outlive `steady`.
+    /// Runs git as a script, because it may take long and must not outlive `steady`.
     fn git(&mut self, index: usize, revision: &Revision, directory: &Path, words: &str) -> Result<(), Failure> {
         let script = format!("exec git -C {} {} {words}", quoted(directory)?, git::OPTIONS.join(" "));
         self.run(index, &script).map_err(|what| match what {
-            Failed::Script(_, said) => Failure::Usage(format!("{} could not be checked out{said}", revision.label)),
+            Failed::Script { output, .. } => {
+                Failure::Usage(format!("{} could not be checked out{output}", revision.label))
+            }
             Failed::Otherwise(failure) => failure,
         })
     }
 
     fn run(&mut self, index: usize, script: &str) -> Result<(), Failed> {
         let log = self.workspace.path().join("log");
-        let listens = match self.shown {
+        let redirection = match self.shown {
             true => String::new(),
             false => format!("exec >{} 2>&1\n", quoted(&log).map_err(Failed::Otherwise)?),
         };
-        let script = format!("{listens}unset {}\nexport GIT_TERMINAL_PROMPT=0\n{script}", git::LOCAL.join(" "));
+        let script = format!("{redirection}unset {}\nexport GIT_TERMINAL_PROMPT=0\n{script}", git::LOCAL.join(" "));
         self.scripts.run(index, script).map_err(|error| match error {
-            RunError::ScriptFailed { outcome, .. } => Failed::Script(how(&outcome), last_lines(&log)),
+            RunError::ScriptFailed { outcome, .. } => Failed::Script { how: how(&outcome), output: last_lines(&log) },
             RunError::Interrupted => Failed::Otherwise(Failure::Interrupted(0)),
             other => Failed::Otherwise(Failure::Own(other.to_string())),
         })
     }
 }
 
-/// Why a script came to nothing.
+/// Why a script did not succeed.
 enum Failed {
-    /// It failed, in this way, and said this.
-    Script(String, String),
+    /// The script failed. `output` is a clause with its last lines, or empty.
+    Script {
+        how: String,
+        output: String,
+    },
     Otherwise(Failure),
 }
 
-/// The last that was said, on lines of their own.
+/// The last lines of a log as a clause of an error, or an empty text.
 fn last_lines(log: &Path) -> String {
     let read = || -> io::Result<String> {
         let mut file = File::open(log)?;
@@ -153,15 +160,15 @@ fn last_lines(log: &Path) -> String {
         file.read_to_end(&mut bytes)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
-    // With --show-output there is no log: it has been read already.
+    // With --show-output there is no log, because the output has been shown.
     let text = read().unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
     let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
-    if last.is_empty() { String::new() } else { format!("; the last that it said:\n  {}", last.join("\n  ")) }
+    if last.is_empty() { String::new() } else { format!("; the last lines of its output:\n  {}", last.join("\n  ")) }
 }
 
-/// Moves a tree, and tells the repository where it is now (git-worktree(1): "If a working tree is moved manually").
-fn put_aside(from: &Path, to: &Path) -> io::Result<()> {
+/// Moves a tree, and updates its path in the repository (git-worktree(1): "If a working tree is moved manually").
+fn move_tree(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)?;
     let link = fs::read(to.join(".git"))?;
     let admin = link.trim_ascii_end().strip_prefix(b"gitdir: ").ok_or(io::ErrorKind::InvalidData)?;

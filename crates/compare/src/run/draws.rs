@@ -1,33 +1,35 @@
-//! Draws of snapshots: a snapshot has its addresses for good, so that what it is lucky with all its runs are lucky with.
-//! Measuring goes draw by draw, each with snapshots that none before it had, and a draw is one unit of the test.
+//! Draws of snapshots. A snapshot has fixed addresses, which affect all runs from it in the same way. Therefore each
+//! draw has new snapshots, and is one unit of the test.
 
 use steady_model::{Effort, Layout, Nanos};
 
 use crate::coins::Coins;
 use steady_process::runner::{BlockSpec, Start};
 
-/// A draw has so many rounds at least, so that its runs' own noise is not all that it tells.
+/// The smallest number of rounds in a draw, if the effort allows it. It reduces the noise of single runs.
 const LEAST: u64 = 8;
 const MOST: u64 = 512;
-/// But the effort is shared out over so many draws, where it can be: their number is that of the pairs of the test.
+/// The number of draws for which the effort should suffice, because draws are the units of the test. It limits the
+/// rounds of a draw.
 const DRAWS: u64 = 24;
-/// All places of duets come up as often in so many rounds.
+/// The number of rounds of duets in which each combination of CPU and order occurs once.
 const WHOLE: u64 = 4;
-/// Rounds as usual in a draw that has the least number of rounds or more: one order and its reverse.
+/// The number of usual rounds in a draw with at least [`LEAST`] rounds: one order and its reverse.
 const USUAL: u64 = 2;
 
-/// Of what a draw consists. It is settled before the first pair that counts, from costs that are blind to signs.
+/// The composition of a draw. It is fixed before the first measured pair, and does not depend on signs of differences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PerDraw {
-    /// Rounds that start from its snapshots.
+    /// The number of rounds that start from the snapshots.
     pub(super) rounds: u64,
-    /// Rounds that start as usual, somewhere among them.
+    /// The number of rounds that start as usual, at random places among the others.
     pub(super) usual: u64,
     drawing: Nanos,
 }
 
 impl PerDraw {
-    /// For rounds that take `took` where a draw takes `drawing`: measuring takes as long as drawing, or longer.
+    /// Chooses the number of rounds so that measuring takes at least as long as creating the snapshots. A round takes
+    /// `took`, and creating the snapshots takes `drawing`.
     pub(super) fn new(effort: Effort, drawing: Nanos, took: Nanos, now: Nanos) -> Self {
         let wanted = drawing.0.div_ceil(took.0.max(1)).clamp(LEAST, MOST).next_multiple_of(WHOLE);
         let most = match effort {
@@ -42,18 +44,19 @@ impl PerDraw {
         PerDraw { rounds, usual: if rounds < LEAST { 1 } else { USUAL }, drawing }
     }
 
-    /// How long a draw takes, to go by before the first is over.
+    /// The estimated duration of a draw, before the first draw has ended.
     pub(super) fn takes(&self, took: Nanos) -> Nanos {
         Nanos(self.drawing.0 + took.0 * (self.rounds + self.usual))
     }
 
-    /// How many rounds of a draw fit into the rest of a budget: all, or in the last draw more than half; else none.
+    /// The number of rounds of a draw that fit into the rest of a budget: all, or more than half of them in the last
+    /// draw, or none.
     pub(super) fn rounds_within(&self, left: Nanos, takes: Nanos) -> u64 {
         let fit = (u128::from(self.rounds) * u128::from(left.0) / u128::from(takes.0.max(1))) as u64;
         if 2 * fit > self.rounds { fit.min(self.rounds) } else { 0 }
     }
 
-    /// The blocks of a draw: so many rounds from its snapshots, and those as usual at random places among them.
+    /// The blocks of a draw: `rounds` rounds from its snapshots, with the usual rounds at random places among them.
     pub(super) fn blocks(
         &self,
         coins: &mut Coins,
@@ -89,12 +92,12 @@ mod tests {
     }
 
     #[test]
-    fn measuring_takes_as_long_as_drawing_but_a_budget_holds_many_draws() {
+    fn measuring_takes_as_long_as_creating_snapshots_but_a_budget_has_many_draws() {
         let budget = Effort::Budget(Nanos(10_000 * MILLI));
         assert_eq!(rounds(budget, 15 * MILLI, MILLI / 2), 32);
         assert_eq!(rounds(budget, 15 * MILLI, 10 * MILLI), 8);
         assert_eq!(rounds(budget, 15 * MILLI, 100 * MILLI), 4);
-        assert_eq!(rounds(budget, 15 * MILLI, 130 * MILLI), 2, "3 would fit");
+        assert_eq!(rounds(budget, 15 * MILLI, 130 * MILLI), 2, "3 fit, and an even number is balanced");
         assert_eq!(rounds(budget, 15 * MILLI, 1_000 * MILLI), 1);
         assert_eq!(rounds(budget, 15 * MILLI, 0), 512);
         assert_eq!(rounds(Effort::Pairs(12), 15 * MILLI, MILLI), 1);
@@ -102,14 +105,14 @@ mod tests {
     }
 
     #[test]
-    fn the_last_draw_is_shorter_or_none() {
+    fn the_last_draw_is_shorter_or_left_out() {
         let draw = PerDraw { rounds: 8, usual: 2, drawing: Nanos(1) };
         let within = |left| draw.rounds_within(Nanos(left), Nanos(100));
         assert_eq!([within(1_000), within(100), within(75), within(50), within(0)], [8, 8, 6, 0, 0]);
     }
 
     #[test]
-    fn a_draw_has_its_rounds_and_those_as_usual_among_them() {
+    fn usual_rounds_are_at_random_places_of_a_draw() {
         let draw = PerDraw { rounds: 8, usual: 2, drawing: Nanos(1) };
         let mut coins = Coins::new(Seed(1));
         let mut places = Vec::new();
@@ -123,6 +126,6 @@ mod tests {
         assert_eq!(places.len(), 100);
         places.sort_unstable();
         places.dedup();
-        assert_eq!(places.len(), 10, "anywhere");
+        assert_eq!(places.len(), 10, "usual rounds do not occur at all places");
     }
 }

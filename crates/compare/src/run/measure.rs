@@ -1,41 +1,44 @@
-//! The measuring: random blocks, looks on their schedule, shares of layouts by what they resolve.
+//! Measures random blocks, evaluates them on a schedule of looks, and divides the time between the layouts by their
+//! precision.
 
 use steady_model::{Block, Effort, Ending, Interval, Layout, Look, Moment, Nanos, Plan};
 use steady_stats::allocate::{self, EXPLORATION_PAIRS, Standing};
 use steady_stats::{MIN_PAIRS, Schedule, Sequence, single_look};
 
 use super::draws::PerDraw;
-use super::warmup::{Warm, check_outcomes, starved};
+use super::warmup::{WarmUp, check_outcomes, starved};
 use super::{CompareError, Event, Measured, Progress};
 use crate::coins::Coins;
 use crate::judge::Evidence;
 use steady_process::runner::{BlockSpec, RunError, Runner, Start};
 
-/// Short blocks are asked for together, so that launchers do not wait for `steady`: about so long at once. Where there is
-/// one layout only, and nothing to be mixed, it grows with the time that the measuring has taken.
+/// The duration of a batch. Short blocks are requested in batches, so that launchers do not wait for `steady`. With a
+/// single layout, the duration grows with the time spent, up to [`BATCH_LONGEST`]; [`BATCH_SHARE`] is the divisor.
 const BATCH: Nanos = Nanos(20_000_000);
 const BATCH_SHARE: u64 = 50;
 const BATCH_LONGEST: Nanos = Nanos(100_000_000);
+/// The maximum number of rounds in a batch.
 const BATCH_MOST: u64 = 512;
-/// Each layout is tried for this long, or this share of the budget if that is less, before its precision counts.
+/// Each layout is tried for this time, or for this share of the budget if that is less, before its precision counts.
 const EXPLORATION_SECONDS: f64 = 0.5;
 const EXPLORATION_SHARE: f64 = 0.05;
-/// The shares of the layouts are worked out anew when the pairs have grown by this factor.
+/// The shares of the layouts are computed again when the number of pairs has grown by this factor.
 const REALLOCATION_GROWTH: f64 = 1.1;
-/// How often progress is told, at most: redrawing costs the machine something, and working out the interval for it
-/// keeps the launchers waiting.
+/// The minimum time between reports of progress. It grows to a multiple of the time that a report takes, because
+/// launchers wait while the interval is computed.
 const PROGRESS_STEP: Nanos = Nanos(250_000_000);
 const PROGRESS_COST_RATIO: u64 = 1_000;
-/// How often what the machine does is looked at: a reading takes tenths of a millisecond, and some hundred fill a chart.
+/// The minimum time between readings of the machine's activity, which take tenths of a millisecond each. It grows with
+/// the time spent, so that there are some hundred readings, enough for a chart.
 const WATCH_STEP: Nanos = Nanos(250_000_000);
 const WATCH_SHARE: u64 = 400;
-/// Interim intervals for the eye are worked out only while they are cheap.
+/// The maximum number of pairs for which the progress shows an interval. More would take too long.
 const PROGRESS_PAIRS: usize = 5_000;
 
 pub(super) fn measure<R: Runner>(
     plan: &Plan,
     one_look: bool,
-    warm: &Warm,
+    warm: &WarmUp,
     runner: &mut R,
     coins: &mut Coins,
     events: &mut dyn FnMut(Event),
@@ -50,7 +53,7 @@ pub(super) fn measure<R: Runner>(
         if let Some(ending) = ended {
             break ending;
         }
-        measuring.tell(runner, events);
+        measuring.report_progress(runner, events);
     };
     let (blocks, usual) = (measuring.blocks, measuring.usual);
     Ok(Measured { blocks, usual, looks: measuring.looks, moments: measuring.moments, ending })
@@ -58,15 +61,15 @@ pub(super) fn measure<R: Runner>(
 
 struct Measuring<'a> {
     plan: &'a Plan,
-    /// Nothing is looked at before the effort is spent.
+    /// Whether there is no look before the effort is spent.
     one_look: bool,
     began: Nanos,
     layouts: Vec<Pace>,
     shares: Vec<f64>,
-    /// How many pairs there will be when the shares are worked out anew.
+    /// The number of pairs at which the shares are computed again.
     reallocate_at: usize,
     blocks: Vec<Block>,
-    /// What was started as usual, in the draws of snapshots.
+    /// Blocks in draws of snapshots that started as usual.
     usual: Vec<Block>,
     draws: u64,
     evidence: Evidence,
@@ -75,18 +78,18 @@ struct Measuring<'a> {
     looks: Vec<Look>,
     moments: Vec<Moment>,
     watch_at: Nanos,
-    tell_at: Nanos,
+    report_at: Nanos,
     effects: Vec<Option<(f64, Interval)>>,
 }
 
-/// How fast a layout goes.
+/// The speed of a layout.
 struct Pace {
     layout: Layout,
-    /// Of what a draw of snapshots consists, where runs start from such.
+    /// The composition of a draw, if runs start from snapshots.
     draw: Option<PerDraw>,
-    /// How many rounds were measured.
+    /// The number of measured rounds.
     rounds: u64,
-    /// How many units of the test: rounds, or draws. One more is counted for the warm-up.
+    /// The number of units of the test (rounds or draws), plus one for the warm-up.
     units: u64,
     time: Nanos,
 }
@@ -107,7 +110,7 @@ impl Pace {
 }
 
 impl<'a> Measuring<'a> {
-    fn new(plan: &'a Plan, warm: &Warm, began: Nanos) -> Self {
+    fn new(plan: &'a Plan, warm: &WarmUp, began: Nanos) -> Self {
         let draw = |took| warm.drawing.map(|drawing| PerDraw::new(plan.effort, drawing, took, began));
         let layouts: Vec<_> = warm.layouts.iter().map(|&(layout, took)| Pace::new(layout, took, draw(took))).collect();
         let contenders = plan.commands.len() - 1;
@@ -128,12 +131,12 @@ impl<'a> Measuring<'a> {
             looks: Vec::new(),
             moments: Vec::new(),
             watch_at: began,
-            tell_at: began,
+            report_at: began,
             effects: vec![None; contenders],
         }
     }
 
-    /// Measures some blocks and looks at them if it is time. The ending, if this was the last step.
+    /// Measures some blocks, and has a look if one is due. Returns how the measuring ended, if this was the last step.
     fn step<R: Runner>(&mut self, runner: &mut R, coins: &mut Coins) -> Result<Option<Ending>, CompareError> {
         self.reallocate();
         let pace = coins.pick(&self.shares);
@@ -158,8 +161,8 @@ impl<'a> Measuring<'a> {
         Ok(done.then_some(Ending::Decided))
     }
 
-    /// How many rounds of a layout to ask for now; zero when the effort is spent. A budget that holds too few pairs for a
-    /// verdict, or no run of a single command, is exceeded until there are enough: at most twice.
+    /// The number of rounds of a layout to run now, or zero if the effort is spent. The budget is exceeded, up to twice
+    /// its time, while there are too few pairs for a verdict, or no run of a single command.
     fn rounds_that_fit(&self, pace: usize, now: Nanos) -> u64 {
         let pace = &self.layouts[pace];
         let planned = self.rounds_within(pace, self.plan.effort, now);
@@ -171,12 +174,12 @@ impl<'a> Measuring<'a> {
         }
     }
 
-    /// Whether there are too few pairs for a verdict, or no run of a command that is measured alone.
+    /// Returns whether there are too few pairs for a verdict, or no run of a single command.
     fn too_few(&self) -> bool {
         if self.evidence.contenders().is_empty() { self.blocks.is_empty() } else { self.evidence.pairs() < MIN_PAIRS }
     }
 
-    /// How many rounds of a layout fit into `effort`.
+    /// The number of rounds in the next batch of a layout, or in its next draw, that fit into `effort`.
     fn rounds_within(&self, pace: &Pace, effort: Effort, now: Nanos) -> u64 {
         if let Some(draw) = &pace.draw {
             return match effort {
@@ -194,7 +197,7 @@ impl<'a> Measuring<'a> {
         }
     }
 
-    /// How many rounds have been measured.
+    /// The number of measured rounds in all layouts.
     fn rounds(&self) -> u64 {
         self.layouts.iter().map(|pace| pace.rounds).sum()
     }
@@ -219,7 +222,7 @@ impl<'a> Measuring<'a> {
         for (spec, number) in specs.iter_mut().zip((self.blocks.len() + self.usual.len()) as u64..) {
             spec.number = Some(number);
         }
-        self.make(runner, &specs)?;
+        self.run_blocks(runner, &specs)?;
         let pace = &mut self.layouts[pace];
         pace.rounds += rounds;
         pace.units += if pace.draw.is_some() { 1 } else { rounds };
@@ -227,15 +230,15 @@ impl<'a> Measuring<'a> {
         Ok(())
     }
 
-    /// Runs blocks, and keeps what they give where it belongs.
-    fn make<R: Runner>(&mut self, runner: &mut R, specs: &[BlockSpec]) -> Result<(), CompareError> {
+    /// Runs blocks, and adds them to `blocks` or `usual`.
+    fn run_blocks<R: Runner>(&mut self, runner: &mut R, specs: &[BlockSpec]) -> Result<(), CompareError> {
         let (first_new, first_usual) = (self.blocks.len(), self.usual.len());
         let mut each = specs.iter();
         let ran = runner.run(specs, &mut |block| match each.next() {
             Some(spec) if spec.draw.is_some() && spec.start == Start::Usual => self.usual.push(block),
             _ => self.blocks.push(block),
         });
-        // A run that load kept from its end is no failure of its command's: its block tells nothing.
+        // A run that did not end because of load is not a failure of its command. Its block is left out.
         let ended = |block: &Block| !starved(self.plan, block, runner);
         let before = self.blocks.len() + self.usual.len();
         retain_from(&mut self.blocks, first_new, ended);
@@ -270,8 +273,8 @@ impl<'a> Measuring<'a> {
         }
     }
 
-    /// Looks if the schedule says so; whether the verdict is in. A number of pairs is looked at once, at its end. Nothing is
-    /// looked at before each layout has been tried: the size is the turns' to tell.
+    /// Has a look if the schedule has one due. Returns whether there is a verdict. A fixed number of pairs has one
+    /// look, at the end. There is no look before each layout has been tried, because the size needs turns.
     fn look_if_due(&mut self, now: Nanos) -> bool {
         if self.one_look {
             return false;
@@ -288,7 +291,7 @@ impl<'a> Measuring<'a> {
         last || (found.done && !self.mean_is_open(&found))
     }
 
-    /// Whether the mean cost of a contender may still change the verdict that the usual run has.
+    /// Returns whether the mean cost of a contender may still change the verdict on the usual run.
     fn mean_is_open(&self, found: &steady_stats::Look) -> bool {
         let mut each = found.contenders.iter().zip(self.evidence.means());
         each.any(|(estimate, mean)| estimate.mean_is_open(&mean, self.plan.resolution))
@@ -313,9 +316,9 @@ impl<'a> Measuring<'a> {
         self.watch_at = now + Nanos(WATCH_STEP.0.max((now - self.began).0 / WATCH_SHARE));
     }
 
-    fn tell<R: Runner>(&mut self, runner: &R, events: &mut dyn FnMut(Event)) {
+    fn report_progress<R: Runner>(&mut self, runner: &R, events: &mut dyn FnMut(Event)) {
         let now = runner.now();
-        if now < self.tell_at {
+        if now < self.report_at {
             return;
         }
         if self.evidence.pairs() <= PROGRESS_PAIRS {
@@ -337,11 +340,11 @@ impl<'a> Measuring<'a> {
             effects: self.effects.clone(),
         }));
         let took = runner.now() - now;
-        self.tell_at = now + Nanos(PROGRESS_STEP.0.max(PROGRESS_COST_RATIO * took.0));
+        self.report_at = now + Nanos(PROGRESS_STEP.0.max(PROGRESS_COST_RATIO * took.0));
     }
 }
 
-/// Keeps those blocks from `first` on that `keep` says yes to.
+/// Removes the blocks from index `first` on for which `keep` returns false.
 fn retain_from(blocks: &mut Vec<Block>, first: usize, keep: impl Fn(&Block) -> bool) {
     let new = blocks.split_off(first);
     blocks.extend(new.into_iter().filter(keep));

@@ -1,5 +1,5 @@
-//! The comparison of two commands or more: warm up, choose metric and layouts, measure random pairs until the verdict
-//! is in or the effort is spent.
+//! Runs a comparison: warms up, chooses the metric and the layouts, and measures random pairs until there is a verdict
+//! or the effort is spent.
 
 mod draws;
 mod measure;
@@ -13,110 +13,110 @@ use steady_model::{
 };
 use thiserror::Error;
 
-use warmup::Warm;
+use warmup::WarmUp;
 
 use crate::coins::Coins;
 use steady_process::runner::{RunError, Runner, Start, how};
 
 pub use progress::{show, show_begin};
 
-/// Why a comparison came to nothing.
+/// Why a comparison ended without a record.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum CompareError {
-    /// Runs could not be made.
+    /// The runner cannot run commands or scripts.
     #[error(transparent)]
     Run(#[from] RunError),
     /// A measured command failed, and failures are not ignored.
     #[error("command {} {}", .command + 1, how(.outcome))]
     Failed {
-        /// Which command of the plan.
+        /// The index of the command in the plan.
         command: usize,
         /// How its run ended.
         outcome: Outcome,
     },
-    /// The budget would hold fewer pairs than any verdict needs on an idle machine, too.
-    #[error("a pair needs {} s by itself, and the budget of {} s holds fewer than {}", per_pair.seconds(), budget.seconds(), steady_stats::MIN_PAIRS)]
+    /// Even on an idle machine, the budget is too small for the pairs that a verdict needs.
+    #[error("a pair needs {} s on an idle machine, and the budget of {} s holds fewer than {}", per_pair.seconds(), budget.seconds(), steady_stats::MIN_PAIRS)]
     BudgetTooSmall {
-        /// The time that a pair needs by itself, where nothing else runs.
+        /// The time that a pair needs on an idle machine.
         per_pair: Nanos,
-        /// The budget.
+        /// The budget of the plan.
         budget: Nanos,
-        /// A budget that would do.
+        /// A budget that is sufficient.
         needed: Nanos,
     },
-    /// Load kept a run from its end for the whole budget. It ends the measuring and not the comparison: what there is
-    /// until then is judged.
+    /// Because of load, a run did not end within the whole budget. This ends the measuring, but not the comparison,
+    /// which evaluates the pairs until then.
     #[error("the machine was too busy for a run to end within the budget")]
     Starved,
-    /// The layout asked for cannot be had.
-    #[error("the layout {} cannot be had: {reason}", .layout.name())]
+    /// The requested layout is not possible.
+    #[error("the layout {} is not available: {reason}", .layout.name())]
     LayoutAbsent {
-        /// The layout.
+        /// The layout that was requested.
         layout: Layout,
-        /// Why.
+        /// Why it is not possible.
         reason: String,
     },
-    /// The metric asked for cannot be had.
-    #[error("the metric {} cannot be had: {reason}", .metric.name())]
+    /// The requested metric cannot be measured.
+    #[error("the metric {} is not available: {reason}", .metric.name())]
     MetricAbsent {
-        /// The metric.
+        /// The metric that was requested.
         metric: Metric,
-        /// Why.
+        /// Why it cannot be measured.
         reason: String,
     },
 }
 
-/// What a comparison is told of the machine.
+/// The properties of the machine that a comparison needs.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// The machine.
+    /// Facts about the machine for the record.
     pub host: Host,
-    /// Whether duets can be had, or why not.
+    /// Whether duets are possible, or why not.
     pub duets: Reading<()>,
-    /// The time of day.
+    /// The time of day when the comparison starts.
     pub started: Timestamp,
-    /// The git revision of the directory that it is started in.
+    /// The git revision of the working directory.
     pub revision: Reading<String>,
-    /// Whose events the CPU's counters count, or why they cannot be read.
+    /// Which events the CPU's counters count, or why they cannot be read.
     pub counters: Reading<CounterScope>,
-    /// Why runs cannot be started from snapshots, where that was asked for.
+    /// Why runs cannot start from snapshots, if these were requested.
     pub cold: Option<Cold>,
-    /// Whether all of the effort is spent and looked at once, at its end, whatever is seen before.
+    /// Whether the whole effort is spent, with a single look at the end.
     pub one_look: bool,
 }
 
-/// What happens while a comparison runs.
+/// An event of a running comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// A warm-up block is over.
+    /// A warm-up block has ended.
     WarmedUp {
-        /// How many there were.
+        /// The number of warm-up blocks so far.
         blocks: u32,
-        /// How long the last took.
+        /// The duration of the last one.
         last: Nanos,
     },
-    /// The warm-up is over: the record as it is before anything was measured.
+    /// The warm-up has ended. The record has no measured blocks yet.
     Begun(Box<Record>),
     /// Pairs have been measured.
     Measured(Progress),
-    /// The evidence has been judged.
+    /// A look has evaluated the pairs so far.
     Looked(Look),
-    /// What the machine was doing has been looked at.
+    /// The activity of the machine has been read.
     Watched(Moment),
 }
 
-/// How far the measuring is.
+/// The progress of the measuring.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
-    /// How much of the effort is spent: 0 to 1.
+    /// The share of the effort that is spent, from 0 to 1.
     pub fraction: f64,
-    /// How many pairs there are of each contender.
+    /// The number of pairs of each contender.
     pub pairs: usize,
-    /// How long a pair takes.
+    /// The mean duration of a pair.
     pub per_pair: Nanos,
-    /// The metric.
+    /// The metric of the verdict.
     pub metric: Metric,
-    /// Per contender the effect and its interval as they look now, where there are enough pairs; for the eye, not a
+    /// For each contender, the current effect and its interval if there are enough pairs. For display only, not a
     /// verdict.
     pub effects: Vec<Option<(f64, Interval)>>,
 }
@@ -124,8 +124,8 @@ pub struct Progress {
 /// Runs the comparison that `plan` describes.
 ///
 /// # Errors
-/// See [`CompareError`]. An interruption is an error before the first pair is measured; after that it ends the
-/// measuring, and the record says so.
+/// See [`CompareError`]. An interruption before the first measured pair is an error. A later interruption ends the
+/// measuring, and is noted in the record.
 pub fn compare<R: Runner>(
     plan: &Plan,
     setting: Setting,
@@ -142,7 +142,7 @@ pub fn compare<R: Runner>(
         runner.hook(Hook::Setup, command)
     });
     let record = record.map_err(CompareError::from).and_then(|()| record_of(plan, setting, runner, events));
-    // Whatever happened, what was set up is cleaned up; the first error is the one to tell.
+    // Cleanup scripts run for all commands that were set up, also after an error. The first error is returned.
     let cleaned = commands.take(set_up).map(|command| runner.hook(Hook::Cleanup, command)).fold(Ok(()), Result::and);
     let record = record?;
     cleaned?;
@@ -159,7 +159,7 @@ fn record_of<R: Runner>(
     let one_look = setting.one_look;
     let start = if plan.warm && setting.cold.is_none() { Start::Snapshot } else { Start::Usual };
     let (warm, starved) = match warmup::warm_up(plan, start, &setting.duets, runner, &mut coins, events) {
-        Err(CompareError::Starved) => (Warm::of_nothing(plan), true),
+        Err(CompareError::Starved) => (WarmUp::of_nothing(plan), true),
         warm => (warm?, false),
     };
     let record = Record {
@@ -196,7 +196,7 @@ fn record_of<R: Runner>(
     })
 }
 
-/// The blocks of a measuring, and how it ended.
+/// The measured blocks, and how the measuring ended.
 struct Measured {
     blocks: Vec<steady_model::Block>,
     usual: Vec<steady_model::Block>,

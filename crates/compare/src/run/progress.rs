@@ -1,11 +1,11 @@
-//! How far the measuring is, for a terminal.
+//! Progress of a comparison on a terminal.
 
 use steady_feature::Session;
 use steady_model::Nanos;
 
 use super::{Event, Progress};
 
-/// Pairs longer than this are watched while they run.
+/// If a pair takes at least this long, the progress shows the time within the pair.
 const LONG_PAIR: Nanos = Nanos(1_000_000_000);
 
 /// Shows that a comparison begins.
@@ -14,11 +14,12 @@ pub fn show_begin(session: &mut dyn Session) {
     session.lasting_step("pair", None);
 }
 
-/// Shows how far it is after an event.
+/// Updates the progress after an event.
 pub fn show(session: &mut dyn Session, event: &Event) {
     let takes = match event {
         Event::WarmedUp { blocks, last } => {
-            session.progress(Some(0.0), &format!("warming up: {blocks} pairs"));
+            let pairs = if *blocks == 1 { "pair" } else { "pairs" };
+            session.progress(Some(0.0), &format!("warming up: {blocks} {pairs}"));
             *last
         }
         Event::Begun(_) | Event::Looked(_) | Event::Watched(_) => return,
@@ -45,9 +46,10 @@ fn message(progress: &Progress) -> String {
             None => "…".to_owned(),
         })
         .collect();
-    let pairs = progress.pairs;
+    let number = progress.pairs;
+    let plural = if number == 1 { "" } else { "s" };
     match effects.is_empty() {
-        true => format!("{pairs} runs"),
-        false => format!("{pairs} pairs  {} {}", progress.metric.name(), effects.join("  ")),
+        true => format!("{number} run{plural}"),
+        false => format!("{number} pair{plural}  {} {}", progress.metric.name(), effects.join("  ")),
     }
 }

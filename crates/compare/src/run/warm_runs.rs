@@ -1,4 +1,4 @@
-//! Runs from snapshots of their programs: a place for the snapshots, and the snapshots.
+//! The folder and the snapshots for runs that start from snapshots.
 
 use std::path::Path;
 
@@ -11,19 +11,19 @@ use steady_warm::store::{Place, Store};
 
 use crate::workspace::Workspace;
 
-/// A folder of this process's own, with a store in it.
+/// A private folder of this process, with a store of snapshots in it.
 pub(crate) struct Folder {
     workspace: Workspace,
     store: Store,
 }
 
 impl Folder {
-    /// Where it is.
+    /// The path of the folder.
     pub(crate) fn path(&self) -> &Path {
         self.workspace.path()
     }
 
-    /// Removes it; a line says why if that fails.
+    /// Removes the folder. If that fails, a notice says why.
     pub(crate) fn remove(self, session: &dyn Session) {
         self.workspace.remove(session);
     }
@@ -37,12 +37,12 @@ impl Folder {
     }
 }
 
-/// A folder, where the plan asks for snapshots, or why there can be none.
+/// Creates the folder if the plan needs snapshots. The error says why there cannot be any.
 pub(crate) fn place(plan: &Plan, session: &dyn Session) -> Option<Result<Folder, Cold>> {
     plan.warm.then(|| Folder::make(session).map_err(|reason| Cold { command: None, reason }))
 }
 
-/// Snapshots of the plan's programs, or why there can be none.
+/// Prepares snapshots of the plan's programs. The error says why there cannot be any.
 pub(crate) fn images<'a>(
     plan: &Plan,
     place: &'a Result<Folder, Cold>,

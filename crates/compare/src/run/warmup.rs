@@ -1,5 +1,5 @@
-//! The warm-up: caches are filled, and what the commands are like decides on metric and layouts. None of it looks at
-//! which command costs more.
+//! The warm-up. It fills caches, and chooses the metric and the layouts by properties of the commands. No choice
+//! depends on which command costs more.
 
 use steady_model::{Block, Effort, Layout, LeftOut, Metric, Nanos, Outcome, Output, Plan, Reading, Run};
 use steady_stats::MIN_PAIRS;
@@ -9,46 +9,48 @@ use super::{CompareError, Event};
 use crate::coins::Coins;
 use steady_process::runner::{Runner, Start, Traits};
 
-/// Warm-up blocks of each layout, for commands short enough.
+/// The number of warm-up blocks of each layout, if the commands are short enough.
 const BLOCKS: u32 = 3;
-/// The warm-up ends once it has used this share of the budget.
+/// The share of the budget after which the warm-up ends.
 const BUDGET_SHARE: f64 = 0.1;
-/// CPU time over wall time above this means more than one CPU at once.
+/// CPU time over wall time above this ratio means that several CPUs were in use.
 const ONE_CPU: f64 = 1.05;
-/// Below this share of the time in which it could have run, a command mostly waits.
+/// A command mostly waits if its CPU time is below this share of the time in which it could have run.
 const MOSTLY_WAITS: f64 = 0.5;
-/// A budget that was named to the user should hold its pairs even on a slower day.
+/// The factor on a budget that is suggested to the user, so that it also suffices under more load.
 const BUDGET_MARGIN: f64 = 1.2;
 
-/// Above this share of their wall time, what runs take is their own doing: others hardly had their CPUs.
+/// If the runs' time without waiting for a CPU is above this share of their wall time, other processes hardly delayed
+/// them.
 const MOSTLY_OWN: f64 = 0.8;
-/// So many pairs whose mean is above that of the cheapest runs by less than this share have shown what the commands cost.
+/// The cost of the commands is known after this number of pairs, if their mean exceeds that of the cheapest runs by
+/// less than the share [`VARIES`].
 const ALIKE: usize = 4;
 const VARIES: f64 = 0.1;
 
-/// What the warm-up found out.
-pub(super) struct Warm {
+/// The results of the warm-up.
+pub(super) struct WarmUp {
     /// The metric that carries the verdict.
     pub(super) primary: Metric,
-    /// The layouts to use, at least one, each with the time that one round of it takes.
+    /// The layouts to use, at least one, each with the duration of one round.
     pub(super) layouts: Vec<(Layout, Nanos)>,
-    /// The others, and why.
+    /// The layouts that are not used, each with the reason.
     pub(super) left_out: Vec<LeftOut>,
-    /// What a draw of snapshots takes, where runs start from such.
+    /// The time to create the snapshots of a draw, if runs start from snapshots.
     pub(super) drawing: Option<Nanos>,
 }
 
-impl Warm {
-    /// Where no run ended within the budget.
+impl WarmUp {
+    /// The results if no run ended within the budget.
     pub(super) fn of_nothing(plan: &Plan) -> Self {
-        Warm { primary: plan.metric.unwrap_or(Metric::Cpu), layouts: vec![], left_out: vec![], drawing: None }
+        WarmUp { primary: plan.metric.unwrap_or(Metric::Cpu), layouts: vec![], left_out: vec![], drawing: None }
     }
 }
 
-/// The last warm-up block of a layout, and what was seen in it.
-struct Warmed {
+/// The last warm-up block of a layout with the properties of its runs.
+struct WarmUpBlocks {
     block: Block,
-    /// Those before it.
+    /// The blocks before the last.
     before: Vec<Block>,
     traits: Vec<Traits>,
     took: Nanos,
@@ -61,12 +63,14 @@ pub(super) fn warm_up<R: Runner>(
     runner: &mut R,
     coins: &mut Coins,
     events: &mut dyn FnMut(Event),
-) -> Result<Warm, CompareError> {
+) -> Result<WarmUp, CompareError> {
     let drawing = if start == Start::Snapshot { Some(runner.draw()?) } else { None };
     let mut layout = |layout, runner: &mut R| warm_layout(layout, start, plan, runner, coins, events);
     let turns = layout(Layout::Turns, runner)?;
     let queued = runner.activity().pressure.unwrap_or(0.0);
-    let waits = mostly_waits(&turns.block, queued);
+    // A single block that waits may be a stall of the machine.
+    let last_two = turns.before.last().into_iter().chain([&turns.block]);
+    let waits = { last_two }.all(|block| mostly_waits(block, queued));
     let primary = primary(plan, &turns.block, waits)?;
     let mut why_no_duets = no_duets(plan, duets, primary, waits, &turns);
     let mut layouts = vec![(Layout::Turns, turns.took)];
@@ -77,13 +81,13 @@ pub(super) fn warm_up<R: Runner>(
             }
             Ok(duet) => layouts.push((Layout::Duet, duet.took)),
             Err(CompareError::Failed { .. }) => {
-                why_no_duets = Some("a command failed beside the other, though not alone".to_owned());
+                why_no_duets = Some("a command failed next to the other, but not alone".to_owned());
             }
             Err(error) => return Err(error),
         }
     }
     let left_out = choose(plan, &mut layouts, why_no_duets)?;
-    let mut warm = Warm { primary, layouts, left_out, drawing };
+    let mut warm = WarmUp { primary, layouts, left_out, drawing };
     keep_what_fits(plan, &mut warm, runner.now());
     let seen = [turns.before, vec![turns.block]].concat();
     check_budget(plan, start, &mut warm, seen, runner, coins)?;
@@ -97,9 +101,9 @@ fn warm_layout<R: Runner>(
     runner: &mut R,
     coins: &mut Coins,
     events: &mut dyn FnMut(Event),
-) -> Result<Warmed, CompareError> {
+) -> Result<WarmUpBlocks, CompareError> {
     let begin = runner.now();
-    let mut warmed: Option<Warmed> = None;
+    let mut warmed: Option<WarmUpBlocks> = None;
     for blocks in 1.. {
         let began = runner.now();
         let (block, traits) = warm_round(layout, start, plan, runner, coins)?;
@@ -108,7 +112,7 @@ fn warm_layout<R: Runner>(
         let mut all = traits;
         all.extend(warmed.iter_mut().filter(|_| layout == Layout::Duet).flat_map(|before| before.traits.drain(..)));
         let before = warmed.map_or_else(Vec::new, |last| [last.before, vec![last.block]].concat());
-        warmed = Some(Warmed { block, before, traits: all, took });
+        warmed = Some(WarmUpBlocks { block, before, traits: all, took });
         if enough(plan, blocks, runner.now() - begin, took) {
             break;
         }
@@ -116,7 +120,7 @@ fn warm_layout<R: Runner>(
     warmed.ok_or(CompareError::BudgetTooSmall { per_pair: Nanos::ZERO, budget: Nanos::ZERO, needed: Nanos::ZERO })
 }
 
-/// Runs a round that does not count. One block of it tells what the commands are like; in turns it is the only one.
+/// Runs a warm-up round. Its first block also measures the properties of the commands. A round of turns is one block.
 fn warm_round<R: Runner>(
     layout: Layout,
     start: Start,
@@ -145,8 +149,8 @@ fn enough(plan: &Plan, blocks: u32, spent: Nanos, last: Nanos) -> bool {
     blocks >= BLOCKS || too_long
 }
 
-/// An error if a run failed in a way that the plan does not let pass, or was kept from its end by others. Where failures
-/// are ignored, runs that were ended from outside only drop out of the samples.
+/// Returns an error if a run failed against the rule of the plan, or did not end because of load. If failures are
+/// ignored, runs that were killed are only left out of the samples.
 pub(super) fn check_outcomes<R: Runner>(plan: &Plan, block: &Block, runner: &R) -> Result<(), CompareError> {
     if starved(plan, block, runner) {
         return Err(CompareError::Starved);
@@ -162,8 +166,8 @@ pub(super) fn check_outcomes<R: Runner>(plan: &Plan, block: &Block, runner: &R) 
     }
 }
 
-/// Whether a run was ended at the end of the budget although it had used so little of that time itself that twelve such
-/// runs would fit: others had the CPU.
+/// Returns whether load prevented a run from ending within the budget: the run was killed at the end of the budget, but
+/// used so little time itself that twelve such runs would fit.
 pub(super) fn starved<R: Runner>(plan: &Plan, block: &Block, runner: &R) -> bool {
     const RUNS: f64 = 2.0 * MIN_PAIRS as f64;
     let Effort::Budget(budget) = plan.effort else { return false };
@@ -172,10 +176,10 @@ pub(super) fn starved<R: Runner>(plan: &Plan, block: &Block, runner: &R) -> bool
         return false;
     }
     let queued = runner.activity().pressure.unwrap_or(0.0);
-    ended().all(|run| RUNS * without_queueing(run, queued) <= budget.seconds())
+    ended().all(|run| RUNS * own_time(run, queued) <= budget.seconds())
 }
 
-/// The metric asked for, or the one that suits what was seen: CPU time, unless the commands mostly wait.
+/// The requested metric. Without one, CPU time, or elapsed or wall time if the commands mostly wait.
 fn primary(plan: &Plan, block: &Block, waits: bool) -> Result<Metric, CompareError> {
     let absent = |metric| block.runs.iter().find_map(|run| run.cost(metric).err());
     match plan.metric {
@@ -189,32 +193,32 @@ fn primary(plan: &Plan, block: &Block, waits: bool) -> Result<Metric, CompareErr
     }
 }
 
-/// Wall time of a run in seconds, less the time spent waiting for a CPU. Where that is not known, it may have been as
-/// much of the time as anything on the machine waited for one (`queued`).
-fn without_queueing(run: &Run, queued: f64) -> f64 {
+/// Wall time of a run minus the time spent waiting for a CPU, in seconds. If that wait is not known, it is estimated by
+/// `queued`, the share of time in which any process of the machine waited for a CPU.
+fn own_time(run: &Run, queued: f64) -> f64 {
     match &run.run_delay {
         Ok(delay) => (run.wall - *delay).seconds(),
         Err(_) => (run.wall.seconds() * (1.0 - queued)).max(run.cpu_time().seconds()),
     }
 }
 
-/// Whether the runs waited by themselves for most of the time in which they could have run. Time spent waiting for a
-/// CPU is the machine's doing, not theirs.
+/// Returns whether the runs were blocked for most of the time in which they could have run. Time spent waiting for a
+/// CPU does not count, because load causes it.
 fn mostly_waits(block: &Block, queued: f64) -> bool {
-    /// A run that never gave its CPU up before its end did not wait for anything else.
-    const ITS_END: u64 = 1;
+    /// A run has one voluntary switch at its exit. A run without others did not wait for anything but a CPU.
+    const AT_EXIT: u64 = 1;
     let cpu: Nanos = block.runs.iter().map(Run::cpu_time).sum();
-    let wall: f64 = block.runs.iter().map(|run| without_queueing(run, queued)).sum();
-    cpu.seconds() < MOSTLY_WAITS * wall && block.runs.iter().any(|run| run.voluntary_switches > ITS_END)
+    let wall: f64 = block.runs.iter().map(|run| own_time(run, queued)).sum();
+    cpu.seconds() < MOSTLY_WAITS * wall && block.runs.iter().any(|run| run.voluntary_switches > AT_EXIT)
 }
 
-/// Why `auto` leaves duets out, if it does.
-fn no_duets(plan: &Plan, duets: &Reading<()>, primary: Metric, waits: bool, turns: &Warmed) -> Option<String> {
+/// Why duets are not used, or `None` if they are.
+fn no_duets(plan: &Plan, duets: &Reading<()>, primary: Metric, waits: bool, turns: &WarmUpBlocks) -> Option<String> {
     let several = |run: &Run| run.cpu_time().seconds() > ONE_CPU * run.wall.seconds();
     if let Err(reason) = duets {
         Some(reason.to_string())
     } else if plan.commands.len() < 2 {
-        Some("one command alone has nothing to run beside".to_owned())
+        Some("there is only one command".to_owned())
     } else if plan.layout == Some(Layout::Turns) {
         Some("--layout turns".to_owned())
     } else if plan.layout == Some(Layout::Duet) {
@@ -222,13 +226,13 @@ fn no_duets(plan: &Plan, duets: &Reading<()>, primary: Metric, waits: bool, turn
     } else if !plan.prepare.is_empty() || !plan.conclude.is_empty() {
         Some("--prepare and --conclude may touch what the other command reads".to_owned())
     } else if plan.output.0.iter().any(|output| matches!(output, Output::File(_))) {
-        Some("the commands' output goes to a file, and both would write at once".to_owned())
+        Some("the commands' output goes to a file, and both would write concurrently".to_owned())
     } else if matches!(primary, Metric::Wall | Metric::Elapsed) {
-        Some(format!("{} time is judged on turns", primary.name()))
+        Some(format!("{} time is measured in turns only", primary.name()))
     } else if primary == Metric::Instructions {
-        Some("load hardly moves instructions, and duets are for load".to_owned())
+        Some("load hardly changes instructions, so duets have no advantage".to_owned())
     } else if turns.traits.iter().any(|traits| traits.wrote_to_storage) {
-        Some("a command writes files, and both would at once".to_owned())
+        Some("a command writes files, and both would write concurrently".to_owned())
     } else if turns.block.runs.iter().any(several) {
         Some("a command uses more than one CPU".to_owned())
     } else if waits {
@@ -238,7 +242,7 @@ fn no_duets(plan: &Plan, duets: &Reading<()>, primary: Metric, waits: bool, turn
     }
 }
 
-/// Keeps to the layout asked for, and says what is left out.
+/// Limits the layouts to the requested one. Returns the layouts that are not used, with the reasons.
 fn choose(
     plan: &Plan,
     layouts: &mut Vec<(Layout, Nanos)>,
@@ -259,8 +263,8 @@ fn choose(
     Ok(left_out)
 }
 
-/// Keeps to one layout where the budget cannot try both.
-fn keep_what_fits(plan: &Plan, warm: &mut Warm, spent: Nanos) {
+/// Limits the layouts to one if the budget is too small to try both.
+fn keep_what_fits(plan: &Plan, warm: &mut WarmUp, spent: Nanos) {
     let Effort::Budget(budget) = plan.effort else { return };
     let (left, drawing) = (budget - spent, warm.drawing);
     let to_try = |(_, took): &(Layout, Nanos)| Nanos(least(drawing, *took).0 * EXPLORATION_PAIRS as u64);
@@ -268,34 +272,34 @@ fn keep_what_fits(plan: &Plan, warm: &mut Warm, spent: Nanos) {
     if plan.commands.len() < 2 || warm.layouts.len() < 2 || to_try_all <= left {
         return;
     }
-    // Turns serve under any load; duets are for when there is no time for turns.
+    // Turns are preferred, because they give the size of the effect. Duets are used if there is no time for turns.
     let fits = |took: Nanos| left.0 / least(drawing, took).0.max(1) >= MIN_PAIRS as u64;
     let kept = warm.layouts.iter().position(|&(_, took)| fits(took)).unwrap_or(1);
     let kept = warm.layouts.swap_remove(kept);
     let others = warm
         .layouts
         .drain(..)
-        .map(|(layout, _)| LeftOut { layout, reason: "the budget holds too few pairs to try both layouts".to_owned() });
+        .map(|(layout, _)| LeftOut { layout, reason: "the budget is too small to try both layouts".to_owned() });
     warm.left_out.extend(others.collect::<Vec<_>>());
     warm.layouts.push(kept);
 }
 
-/// The least that counts for one: a pair, or the shortest draw, which has a pair as usual besides.
+/// The duration of the smallest unit of the test: a pair, or a draw with one pair from snapshots and one usual pair.
 fn least(drawing: Option<Nanos>, took: Nanos) -> Nanos {
     drawing.map_or(took, |drawing| drawing + took + took)
 }
 
-/// Refuses a budget that would be too small on an idle machine, too. Where load or the draws of snapshots leave room for
-/// too few pairs, the measuring goes beyond the budget (see [`super::measure`]).
+/// Refuses a budget that is too small even on an idle machine. If there is too little time because of load or of the
+/// creation of snapshots, the measuring exceeds the budget instead (see [`super::measure`]).
 ///
-/// What counts is the time that the cheapest runs seen need without waiting for a CPU; where others have the CPUs, up to
-/// twice the budget, for each instruction then takes longer, too. A command whose cost varies may have been expensive in all
-/// runs seen: before a budget is refused, further pairs are run, for at most twice the budget. If load uses up that time,
-/// too little is known of the commands' own need, and nothing is refused.
+/// The criterion is the time of the cheapest runs so far, without waiting for a CPU. Under load it may be up to twice
+/// the budget, because instructions take longer, too. If the cost of a command varies, all runs so far may have been
+/// expensive. Before a budget is refused, further pairs run, for at most twice the budget. If load uses up that time,
+/// the commands' own time is not known, and the budget is accepted.
 fn check_budget<R: Runner>(
     plan: &Plan,
     start: Start,
-    warm: &mut Warm,
+    warm: &mut WarmUp,
     mut seen: Vec<Block>,
     runner: &mut R,
     coins: &mut Coins,
@@ -309,7 +313,7 @@ fn check_budget<R: Runner>(
         let queued = runner.activity().pressure.unwrap_or(0.0);
         let own = cheapest(plan, &seen, queued);
         let runs = || seen.iter().flat_map(|block| &block.runs);
-        let all: f64 = runs().map(|run| without_queueing(run, queued)).sum();
+        let all: f64 = runs().map(|run| own_time(run, queued)).sum();
         let wall: Nanos = runs().map(|run| run.wall).sum();
         let busy = all < MOSTLY_OWN * wall.seconds();
         let room = if busy { 2.0 * budget.seconds() } else { budget.seconds() };
@@ -334,17 +338,17 @@ fn check_budget<R: Runner>(
     }
     let Some(own) = too_small else { return Ok(()) };
     let per_pair = warm.layouts.first().map_or(Nanos::ZERO, |(_, took)| least(warm.drawing, *took));
-    // A larger budget spends its share on a longer warm-up.
+    // The warm-up takes a fixed share of a larger budget, too.
     let pairs = BUDGET_MARGIN * MIN_PAIRS as f64 * per_pair.seconds().max(own);
     let needed = Nanos::from_seconds(((spent.seconds() + pairs) / (1.0 - BUDGET_SHARE)).ceil());
     Err(CompareError::BudgetTooSmall { per_pair: Nanos::from_seconds(own), budget, needed })
 }
 
-/// What a pair of the cheapest runs needs, in seconds, without waiting for a CPU.
+/// The time of a pair of the cheapest runs without waiting for a CPU, in seconds.
 fn cheapest(plan: &Plan, seen: &[Block], queued: f64) -> f64 {
     let of = |command| {
         let runs = seen.iter().filter_map(|block| block.run_of(command));
-        runs.map(|(_, run)| without_queueing(run, queued)).reduce(f64::min).unwrap_or(0.0)
+        runs.map(|(_, run)| own_time(run, queued)).reduce(f64::min).unwrap_or(0.0)
     };
     (0..plan.commands.len()).map(of).sum()
 }

@@ -1,19 +1,25 @@
-//! What metrics, commands and options are called in sentences.
+//! Names of metrics, commands and options in sentences.
 
 mod remedy;
 mod startups;
 mod warning;
 
-pub(crate) use steady_render::effect::{Effect, between, noun, signed, signed_beside};
+pub(crate) use steady_render::effect::{Effect, between, noun, signed, signed_with_verdict};
 pub(crate) use steady_render::letters::{capital, count, cut, harmless, one_line};
 
-pub(crate) use remedy::{more_effort, more_work, settling, wanted};
+pub(crate) use remedy::{effort_for, effort_for_verdict, more_effort, more_work};
 pub(crate) use startups::startups;
-pub(crate) use warning::{few, message, warning_message};
+pub(crate) use warning::{message, more_pairs, warning_message};
 
-use steady_model::{CounterScope, Metric, Plan, Record};
+use std::collections::BTreeSet;
 
-/// What a command does with it: it *needs* CPU time, but *takes* wall time.
+use steady_model::{Command, CounterScope, Metric, Plan, Record};
+use steady_render::letters::width;
+
+/// What [`Metric::Elapsed`] is, as a sentence without its full stop. Every report that has this metric contains it.
+pub(crate) const ELAPSED: &str = "Elapsed time is wall time minus the time spent waiting for a CPU";
+
+/// The verb that goes with a metric: a command *needs* CPU time, but *takes* wall time.
 pub(crate) fn verb(metric: Metric) -> &'static str {
     match metric {
         Metric::Cpu | Metric::Memory | Metric::Instructions => "needs",
@@ -21,35 +27,68 @@ pub(crate) fn verb(metric: Metric) -> &'static str {
     }
 }
 
-/// Whose events the CPU's counters count: `count ...`, with what widens it.
+/// Which events the CPU's counters count, as a predicate (`count ...`), and how to count more.
 pub(crate) fn counted(scope: CounterScope) -> &'static str {
     match scope {
         CounterScope::User => {
-            "count user mode only: the kernel's part may be counted where perf_event_paranoid is 1 or less"
+            "count user mode only; to count the kernel's part too, set perf_event_paranoid to 1 or less"
         }
-        CounterScope::UserAndKernel => "count the program and the kernel on its behalf",
+        CounterScope::UserAndKernel => "count the program and the kernel's work for it",
     }
 }
 
-/// A command inside a sentence: by its place where there are two, else by number and name.
+/// A command inside a sentence: its name in quotes, if all names are short and different. Otherwise its place, or its
+/// number and its name if there are more than two commands.
 pub(crate) fn subject(plan: &Plan, command: usize) -> String {
-    match (plan.commands.len(), command) {
-        (1, _) => "the command".to_owned(),
-        (_, 0) => "the first".to_owned(),
-        (2, _) => "the second".to_owned(),
-        _ => format!("command\u{a0}{} ({})", command + 1, cut(&name(plan, command), SUBJECT)),
+    if plan.commands.len() == 1 {
+        return "the command".to_owned();
+    }
+    match (short_names(plan), plan.commands.len(), command) {
+        (Some(names), ..) => names.get(command).map_or_else(|| "?".to_owned(), |name| format!("'{name}'")),
+        (None, 2, 0) => "the first".to_owned(),
+        (None, 2, _) => "the second".to_owned(),
+        (None, ..) => format!("command\u{a0}{} ({})", command + 1, cut(&name(plan, command), SUBJECT)),
     }
 }
 
-/// How much of a name fits into a sentence.
+/// The longest name inside a sentence, in columns.
 const SUBJECT: usize = 32;
+
+/// What sentences call the commands: their revisions if all come from one command line, otherwise their names. `None`
+/// if a name is too long for a sentence, or if two are equal.
+fn short_names(plan: &Plan) -> Option<Vec<String>> {
+    let names: Vec<String> = match revisions(plan) {
+        Some(revisions) => revisions.into_iter().map(one_line).collect(),
+        None => (0..plan.commands.len()).map(|command| name(plan, command)).collect(),
+    };
+    let is_short = |name: &String| !name.is_empty() && width(name) <= SUBJECT;
+    let different: BTreeSet<&String> = names.iter().collect();
+    (names.iter().all(is_short) && different.len() == names.len()).then_some(names)
+}
+
+/// The revisions of commands that `--rev` named `COMMAND (REVISION)`. `None` if a name has another form, as with `-n`.
+fn revisions(plan: &Plan) -> Option<Vec<&str>> {
+    fn parts(command: &Command) -> Option<(&str, &str)> {
+        command.revision.as_ref()?;
+        command.name.strip_suffix(')')?.rsplit_once(" (")
+    }
+    let all: Vec<(&str, &str)> = plan.commands.iter().map(parts).collect::<Option<_>>()?;
+    let is_one_command = all.iter().all(|part| part.0 == all[0].0);
+    is_one_command.then(|| all.into_iter().map(|part| part.1).collect())
+}
+
+/// What tables call a command: its revision if all come from one command line, otherwise its name, on one line.
+pub(crate) fn label(plan: &Plan, command: usize) -> String {
+    let revision = revisions(plan).and_then(|revisions| revisions.get(command).copied());
+    revision.map_or_else(|| name(plan, command), one_line)
+}
 
 /// A command's name on one line.
 pub(crate) fn name(plan: &Plan, command: usize) -> String {
     one_line(plan.commands.get(command).map_or("?", |command| command.name.as_str()))
 }
 
-/// What a block is called: with two commands it is a pair.
+/// A number of blocks. They are called runs with one command, pairs with two, and blocks with more.
 pub(crate) fn blocks(plan: &Plan, number: usize) -> String {
     match plan.commands.len() {
         1 => count(number, "run", "runs"),
@@ -58,7 +97,45 @@ pub(crate) fn blocks(plan: &Plan, number: usize) -> String {
     }
 }
 
-/// So many of what a verdict rests on: draws where runs were started from snapshots, else blocks.
+/// A number of units of the test: draws if runs were started from snapshots, otherwise blocks.
 pub(crate) fn units(record: &Record, number: usize) -> String {
     if record.is_warm() { count(number, "draw", "draws") } else { blocks(&record.plan, number) }
+}
+
+#[cfg(test)]
+mod tests {
+    use steady_model::{Effort, Seed};
+
+    use super::*;
+
+    fn subjects(commands: &[(&str, Option<&str>)]) -> Vec<String> {
+        let command = |(name, revision): &(&str, Option<&str>)| Command {
+            name: (*name).to_owned(),
+            argv: vec!["x".to_owned()],
+            revision: revision.map(str::to_owned),
+            ..Command::default()
+        };
+        let plan = Plan::new(commands.iter().map(command).collect(), Effort::Pairs(1), Seed(1));
+        (0..commands.len()).map(|command| subject(&plan, command)).collect()
+    }
+
+    #[test]
+    fn sentences_use_names_that_are_short_and_different() {
+        let long = "x".repeat(SUBJECT + 1);
+        let long = long.as_str();
+        assert_eq!(subjects(&[("old", None), ("new", None)]), ["'old'", "'new'"]);
+        assert_eq!(subjects(&[("true", None), ("true", None)]), ["the first", "the second"]);
+        assert_eq!(subjects(&[("old", None), (long, None)]), ["the first", "the second"]);
+        assert_eq!(subjects(&[("a", None), ("b", None), ("c", None)]), ["'a'", "'b'", "'c'"]);
+        assert_eq!(subjects(&[("a", None), ("b", None), ("b", None)])[2], "command\u{a0}3 (b)");
+        assert_eq!(subjects(&[(long, None)]), ["the command"]);
+    }
+
+    #[test]
+    fn revisions_of_one_command_line_are_subjects() {
+        let revisions = [("./prog x (main 1a2b3c4)", Some("1a2b3c4")), ("./prog x (HEAD 5d6e7f8)", Some("5d6e7f8"))];
+        assert_eq!(subjects(&revisions), ["'main 1a2b3c4'", "'HEAD 5d6e7f8'"]);
+        let named = [("old (x)", Some("1a2b3c4")), ("new (x)", Some("5d6e7f8"))];
+        assert_eq!(subjects(&named), ["'old (x)'", "'new (x)'"]);
+    }
 }

@@ -1,36 +1,36 @@
-//! What helps: only options that are not in use already, which the plan knows.
+//! Remedies. They name only options that the plan does not have already.
 
 use steady_model::{Effort, Ending, Metric, Nanos, Record};
 
 use super::{count, noun};
 use crate::units::{round_up, time_setting};
 
-/// Beyond this no budget is worth naming.
+/// The largest budget that a remedy names.
 const TOO_LONG: Nanos = Nanos(86_400 * 1_000_000_000);
 
-/// What would probably settle an open question, from how many times the effort so far it takes.
-pub(crate) fn settling(record: &Record, ratio: Option<f64>) -> String {
+/// What would probably lead to a verdict. `ratio` is the estimated effort, as a multiple of the effort spent so far.
+pub(crate) fn effort_for_verdict(record: &Record, ratio: Option<f64>) -> String {
     match ratio.filter(|ratio| ratio.is_finite() && *ratio > 0.0) {
-        Some(ratio) => wanted(record, ratio, "would probably settle it"),
-        None => format!("it is not known how much longer it would take; {}", more_effort(record)),
+        Some(ratio) => effort_for(record, ratio, "would probably give a verdict"),
+        None => format!("it is not known how much longer a verdict would take; {}", more_effort(record)),
     }
 }
 
-/// What gives the verdict more to stand on.
+/// Advice to measure more, by the option that limits the effort now.
 pub(crate) fn more_effort(record: &Record) -> String {
     match record.plan.effort {
-        Effort::Budget(budget) => format!("give it more than {} with --budget", time_setting(budget)),
-        Effort::Pairs(pairs) => format!("ask for more than {pairs} with --runs"),
+        Effort::Budget(budget) => format!("set --budget to more than {}", time_setting(budget)),
+        Effort::Pairs(pairs) => format!("set --runs to more than {pairs}"),
     }
 }
 
-/// The option that gives `ratio` times the effort spent so far, and what that would do.
-pub(crate) fn wanted(record: &Record, ratio: f64, does: &str) -> String {
+/// The option that gives `ratio` times the effort spent so far, and what that effort would do.
+pub(crate) fn effort_for(record: &Record, ratio: f64, does: &str) -> String {
     let within = match record.plan.effort {
         Effort::Budget(budget) => {
             let wanted = round_up(ratio * record.elapsed.seconds());
             if wanted > TOO_LONG.seconds() {
-                return format!("more than a day {does}: a coarser --resolution settles it sooner");
+                return format!("more than a day {does}: a coarser --resolution needs less time");
             }
             if wanted > budget.seconds() {
                 let time = time_setting(Nanos::from_seconds(wanted));
@@ -40,23 +40,23 @@ pub(crate) fn wanted(record: &Record, ratio: f64, does: &str) -> String {
         }
         Effort::Pairs(pairs) => {
             let wanted = round_up(ratio * record.blocks.len() as f64).min(1e15) as u64;
+            let (one, many) = if record.plan.commands.len() > 2 { ("block", "blocks") } else { ("pair", "pairs") };
             if wanted > pairs {
-                let blocks = if record.plan.commands.len() > 2 { ("block", "blocks") } else { ("pair", "pairs") };
-                return format!("about {} {does}: --runs {wanted}", count(wanted as usize, blocks.0, blocks.1));
+                return format!("about {} {does}: --runs {wanted}", count(wanted as usize, one, many));
             }
-            format!("all {pairs} {does}")
+            format!("all {} {does}", count(usize::try_from(pairs).unwrap_or(usize::MAX), one, many))
         }
     };
     let unspent = record.ending == Ending::Interrupted;
-    if unspent { format!("{within}: let it run to its end") } else { more_effort(record) }
+    if unspent { format!("{within}: do not interrupt it") } else { more_effort(record) }
 }
 
-/// What helps where a run costs less than the clock can tell.
+/// What helps if the difference between runs is smaller than the resolution of the clock.
 pub(crate) fn more_work(record: &Record, metric: Metric) -> String {
     let work = "give each run more work: a larger input, or a loop";
     if metric == Metric::Wall || record.plan.metric == Some(Metric::Wall) {
         work.to_owned()
     } else {
-        format!("{work}; or judge {}, whose clock is finer: --metric wall", noun(Metric::Wall))
+        format!("{work}; or compare {}, whose clock is finer: --metric wall", noun(Metric::Wall))
     }
 }

@@ -1,16 +1,16 @@
-//! Warnings in words, each with what helps.
+//! Warnings in words, each with its remedy.
 
 use steady_model::{FailureRule, Interval, Judgement, Layout, Metric, Report, Verdict, Warning};
 
-use super::{capital, count, more_effort, more_work, noun, signed, subject, wanted};
+use super::{capital, count, effort_for, more_effort, more_work, noun, signed, subject};
 use crate::units::{duration, percent, time_setting};
 
-/// A warning as a sentence or two: what it is, what it does to the figures, and what helps.
+/// A warning as a sentence or two: what happened, how that changes the figures, and the remedy.
 pub(crate) fn warning_message(report: &Report, warning: &Warning) -> String {
     message(report, warning).replace('\u{a0}', " ")
 }
 
-/// The same, with ties between numbers and units.
+/// As [`warning_message`], with non-breaking spaces between numbers and units.
 pub(crate) fn message(report: &Report, warning: &Warning) -> String {
     let record = &report.record;
     match warning {
@@ -19,16 +19,17 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
             let who = capital(&subject(&record.plan, *command));
             let many = count(usize::try_from(*processes).unwrap_or(usize::MAX), "process", "processes");
             format!(
-                "{who} left {many} behind. They were killed and their CPU time up to then is counted; if their work \
-                 belongs to the command, let it wait for them."
+                "{who} left {many} behind. {} killed, and the CPU time until then is counted. If that work belongs to \
+                 the command, let the command wait for it.",
+                if *processes == 1 { "It was" } else { "They were" }
             )
         }
         Warning::LayoutsDisagree { command, metric } => disagreement(report, *command, *metric),
         Warning::Throttled { ratio } => {
-            let helps = if record.primary == Metric::Cpu { "" } else { ", or judge CPU time: --metric cpu" };
+            let helps = if record.primary == Metric::Cpu { "" } else { ", or compare CPU time: --metric cpu" };
             let share = percent(*ratio);
             format!(
-                "The control group's quota held the commands back for {share} of the time, which is part of their wall \
+                "The control group's quota throttled the commands for {share} of the time, which is part of their wall \
                  time. Raise its cpu.max{helps}."
             )
         }
@@ -39,14 +40,13 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
                     .commands
                     .get(command)
                     .map_or_else(String::new, |command| super::one_line(&command.program.display().to_string()));
-                format!(" {} cannot be, for of '{program}'", subject(&record.plan, command))
+                format!("there is none of '{program}', the program of {}: ", subject(&record.plan, command))
             });
-            let link = if who.is_empty() { " there are none: " } else { &who };
-            format!("All runs were started as usual, not from snapshots:{link} {reason}.")
+            format!("All runs were started as usual, not from snapshots: {who}{reason}.")
         }
         Warning::BudgetExceeded { budget, elapsed } => format!(
-            "The load left the budget of {} room for fewer than the 6 pairs that a verdict needs. Measuring went on, at most \
-             for twice the budget, and took {}.",
+            "Under this load, the budget of {} was too short for the 6 pairs that a verdict needs. Measuring went on, \
+             for at most twice the budget, and took {}.",
             time_setting(*budget),
             duration(*elapsed)
         ),
@@ -56,40 +56,40 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
                 false => count(*pairs, "pair", "pairs"),
             };
             format!(
-                "{} too few for a verdict: {}.",
+                "{} too few for a verdict. {}.",
                 if *pairs == 1 { many + " is" } else { many + " are" },
-                few(report, *pairs)
+                capital(&more_pairs(report, *pairs))
             )
         }
         Warning::Interrupted => {
             let (spent, blocks) = (duration(record.elapsed), super::blocks(&record.plan, record.blocks.len()));
-            format!("Interrupted after {spent}: this stands on the {blocks} measured until then.")
+            format!("Interrupted after {spent}: this report is based on the {blocks} measured until then.")
         }
         Warning::MeanUncertain { command, metric } => uncertain_mean(report, *command, *metric),
         Warning::MeanOtherWay { command, metric } => mean_other_way(report, *command, *metric),
         Warning::BelowGrain { metric } => {
             let what = noun(*metric);
-            format!("The commands cost less {what} than the clock can tell apart: {}.", more_work(record, *metric))
+            format!("The commands differ in {what} by less than the clock resolves: {}.", more_work(record, *metric))
         }
     }
 }
 
-/// The verdict is of the usual run, and the estimate of the mean has the other sign.
+/// The verdict is about the usual run, and the estimate of the mean has the opposite sign.
 fn mean_other_way(report: &Report, command: usize, metric: Metric) -> String {
     let found = report.judgements.iter().find(|one| one.command == command && one.metric == metric);
     let faster = found.is_some_and(|one| one.verdict == Verdict::Faster);
     let (usual, mean) = if faster { ("less", "more") } else { ("more", "less") };
     let (verb, what) = (super::verb(metric), noun(metric));
     format!(
-        "The verdict describes the usual run of {}, which {verb} {usual} {what}. The mean {what} may have changed the other \
-         way, to {mean}{}. A few expensive runs leave it open. {}.",
+        "The verdict is about the usual run of {}, which {verb} {usual} {what}. The mean {what} may have changed in \
+         the other direction, to {mean}{}. A few expensive runs make it uncertain. {}.",
         subject(&report.record.plan, command),
         mean_size(found),
         capital(&more_effort(&report.record))
     )
 }
 
-/// How much the mean differs: a clause with its colon.
+/// The difference of the means, as a clause that begins with a colon.
 fn mean_size(found: Option<&Judgement>) -> String {
     let size = found.and_then(|one| Some((one.mean.change.as_ref().ok()?, one.mean.interval.as_ref().ok()?)));
     size.map_or_else(String::new, |(change, interval)| {
@@ -98,41 +98,44 @@ fn mean_size(found: Option<&Judgement>) -> String {
     })
 }
 
-/// A mean that is much less certain than the usual run.
 fn uncertain_mean(report: &Report, command: usize, metric: Metric) -> String {
     let size = mean_size(report.judgements.iter().find(|one| one.command == command && one.metric == metric));
     format!(
-        "The verdict describes the usual run of {}. A few expensive runs make its mean {} uncertain{size}. {}.",
+        "The verdict is about the usual run of {}. A few expensive runs make its mean {} uncertain{size}. {}.",
         subject(&report.record.plan, command),
         noun(metric),
         capital(&more_effort(&report.record))
     )
 }
 
-/// Twice the pairs that the shortest test needs, by the option that gives them.
-pub(crate) fn few(report: &Report, pairs: usize) -> String {
+/// Advice to measure twice as many pairs as the shortest test needs, by the option for that.
+pub(crate) fn more_pairs(report: &Report, pairs: usize) -> String {
     if pairs == 0 {
         return more_effort(&report.record);
     }
-    wanted(&report.record, 12.0 / pairs as f64, "would give enough of them")
+    effort_for(&report.record, 12.0 / pairs as f64, "would give an interval")
 }
 
-/// Failed runs: what became of them.
 fn failures(report: &Report, command: usize, failed: usize, runs: usize, first: &str) -> String {
     let plan = &report.record.plan;
     let who = subject(plan, command);
-    let what = if plan.commands.len() == 1 { "They" } else { "Their pairs" };
-    // What was killed or ran out of time is no success under any option.
+    let what = match (plan.commands.len() == 1, failed == 1) {
+        (true, true) => "It is",
+        (true, false) => "They are",
+        (false, true) => "Its pair is",
+        (false, false) => "Their pairs are",
+    };
+    // No option counts a run that was killed or timed out as a success.
     let helps = match plan.failures {
         FailureRule::Abort => "; --ignore-failure counts every run that exits by itself as a success",
         FailureRule::IgnoreCodes(_) => "; --ignore-failure without a list accepts every exit status",
         FailureRule::IgnoreAll => "",
     };
-    let fate = format!("{what} are left out of the figures{helps}.");
-    format!("{failed} of {} of {who} failed (the first: {first}). {fate}", count(runs, "run", "runs"))
+    let effect = format!("{what} left out of the figures{helps}.");
+    format!("{failed} of {} of {who} failed (the first failure: {first}). {effect}", count(runs, "run", "runs"))
 }
 
-/// Layouts that disagree: both sizes, and which one is quoted.
+/// The layouts disagree: the size in each, and which of them the report uses.
 fn disagreement(report: &Report, command: usize, metric: Metric) -> String {
     let found = report.judgements.iter().find(|one| one.command == command && one.metric == metric);
     let size = |layout: Layout| {
@@ -147,8 +150,8 @@ fn disagreement(report: &Report, command: usize, metric: Metric) -> String {
     };
     let helps = if report.record.plan.layout.is_none() { "; --layout turns measures nothing else" } else { "" };
     format!(
-        "The layouts disagree on the {} of {}{sizes}. The size quoted is the one in turns, where the commands do \
-         not run beside each other{helps}.",
+        "The layouts disagree on the {} of {}{sizes}. The report gives the size in turns, where the commands do not \
+         run concurrently{helps}.",
         noun(metric),
         subject(&report.record.plan, command)
     )

@@ -1,6 +1,7 @@
-//! Error rates of whole comparisons on simulated machines: warm-up, coins, adaptive layouts, looks, early stopping.
+//! Error rates of whole comparisons on simulated machines: warm-up, random order, adaptive layouts, looks, early
+//! stopping.
 //!
-//! Bounds are what a correct method exceeds in one test run in a thousand (binomial), no looser.
+//! A correct method exceeds the bounds in one of a thousand test runs (binomial distribution).
 
 use steady_model::{Interval, Layout, Verdict};
 use steady_process::runner::{BlockSpec, RunSpec, Runner, Start};
@@ -9,12 +10,12 @@ use steady_stats::{Pair, Paired, Slot};
 
 use crate::common::{plan, repeated, report};
 
-/// How many comparisons are simulated.
+/// The number of simulated comparisons.
 fn trials() -> u64 {
-    repeated(200)
+    repeated(100)
 }
 
-/// The most wrong ones among `trials` that a method with an error rate of 5 % shows in 999 of 1,000 tests.
+/// The 99.9 % quantile of the number of errors in `trials` at an error rate of 5 %.
 fn most_wrong(trials: u64) -> u64 {
     let mut probability = 0.95f64.powi(trials as i32);
     let mut below = 0.0;
@@ -28,7 +29,7 @@ fn most_wrong(trials: u64) -> u64 {
     trials
 }
 
-/// How many verdicts were wrong and how many intervals missed the truth, out of [`trials`].
+/// The numbers of wrong verdicts and of intervals without the true effect, in [`trials`] comparisons.
 fn errors(conditions: Conditions, effect: f64, seed: u64) -> (u64, u64) {
     let trials = trials();
     let (mut wrong, mut missed) = (0, 0);
@@ -53,7 +54,7 @@ fn holds(name: &str, conditions: Conditions) {
     for (index, effect) in [0.0, 0.02].into_iter().enumerate() {
         let (wrong, missed) = errors(conditions, effect, index as u64 + 1);
         let (trials, most) = (trials(), most_wrong(trials()));
-        // Size and verdict have an interval each: where both are told, each may miss.
+        // The size and the verdict each have an interval, and each may miss the truth.
         assert!(wrong <= most, "{name}, effect {effect}: {wrong} of {trials} verdicts wrong, at most {most} expected");
         assert!(missed <= 2 * most, "{name}, effect {effect}: {missed} of {} intervals missed the truth", 2 * trials);
     }
@@ -90,7 +91,7 @@ fn second_starts_cost_more() {
 }
 
 #[test]
-fn everything_at_once() {
+fn all_conditions_together() {
     let conditions = Conditions {
         noise: 0.015,
         hit_per_mille: 50,
@@ -105,11 +106,11 @@ fn everything_at_once() {
     holds("everything", conditions);
 }
 
-/// Something on the machine that comes every second block and hits who is first.
+/// A disturbance in every second block that affects the first run.
 const ALTERNATING: Conditions = Conditions { parity: 0.05, noise: 0.02, ..Conditions::QUIET };
 
 #[test]
-fn strict_alternation_falls_for_what_alternates() {
+fn strict_alternation_is_biased_by_an_alternating_disturbance() {
     let mut machine = SimulatedMachine::new(&[0.005, 0.005], ALTERNATING, 1);
     let spec = |first: usize| BlockSpec {
         start: Start::Usual,
@@ -129,10 +130,10 @@ fn strict_alternation_falls_for_what_alternates() {
             .unwrap();
     }
     let tested = Paired::new(&pairs, 1e-6).test(0.0);
-    assert!(tested.p < 1e-6, "the trap is no trap: {tested:?}");
+    assert!(tested.p < 1e-6, "the disturbance has no effect: {tested:?}");
 }
 
 #[test]
-fn random_order_survives_what_alternates() {
+fn random_order_is_not_biased_by_an_alternating_disturbance() {
     holds("alternation", ALTERNATING);
 }

@@ -1,12 +1,12 @@
-//! The comparison on simulated machines: what it decides, when it stops, what it refuses.
+//! Comparisons on simulated machines: verdicts, stopping, refusals.
 
 use steady_compare::judge;
 use steady_compare::run::{CompareError, Event, compare};
 use steady_model::{
-    Absent, DecidedBy, Effort, Ending, FailIf, FailureRule, Hook, Layout, Metric, Nanos, Outcome, Output, PerCommand,
-    Plan, Record, Report, Undecided, Verdict, Warning,
+    Absent, Activity, Block, DecidedBy, Effort, Ending, FailIf, FailureRule, Hook, Layout, Metric, Moment, Nanos,
+    Outcome, Output, PerCommand, Plan, Record, Report, Undecided, Verdict, Warning,
 };
-use steady_process::runner::RunError;
+use steady_process::runner::{BlockSpec, RunError, Runner, Traits};
 use steady_process::simulated::{Conditions, SimulatedMachine, Snapshots};
 
 use crate::common::{measure, plan, report, setting};
@@ -16,7 +16,7 @@ fn primary(report: &Report) -> &steady_model::Judgement {
 }
 
 #[test]
-fn a_difference_is_found_and_measured_and_stops_the_run() {
+fn a_difference_is_measured_and_ends_the_comparison_early() {
     let report = report(&plan(2, 10.0, 1), &[0.010, 0.0105], Conditions::QUIET);
     let judgement = primary(&report);
     assert_eq!((judgement.verdict, judgement.metric), (Verdict::Slower, Metric::Cpu));
@@ -25,9 +25,9 @@ fn a_difference_is_found_and_measured_and_stops_the_run() {
     assert!(report.record.elapsed < Nanos::from_seconds(5.0), "{:?}", report.record.elapsed);
 }
 
-/// The usual run is 5 % cheaper, and expensive runs are more frequent: the report is about what all runs cost.
+/// The usual run is 5 % cheaper, but expensive runs are more frequent. The mean decides.
 #[test]
-fn two_modes_are_judged_by_the_mean() {
+fn the_mean_decides_with_two_modes() {
     let bursts = Conditions { bursts: Some((0.1, 0.2, 1.3)), ..Conditions::QUIET };
     let mut machine = SimulatedMachine::new(&[0.010, 0.0095], bursts, 21);
     machine.modes = vec![(0.05, 20.0), (0.2, 20.0)];
@@ -43,21 +43,21 @@ fn two_modes_are_judged_by_the_mean() {
     assert_eq!(judge(report.record.clone()), report);
 }
 
-/// The same modes in both commands: whether they differ is up to the usual run.
+/// Both commands have the same modes.
 #[test]
-fn equal_modes_leave_the_verdict_to_the_usual_run() {
+fn the_usual_run_decides_with_equal_modes() {
     let mut machine = SimulatedMachine::new(&[0.010, 0.010], Conditions::QUIET, 22);
     machine.modes = vec![(0.1, 10.0), (0.1, 10.0)];
     let report = judge(measure(&plan(2, 5.0, 22), &mut machine).unwrap());
     assert_eq!((primary(&report).verdict, primary(&report).decided_by), (Verdict::Same, DecidedBy::UsualRun));
-    assert!(report.record.elapsed > Nanos::from_seconds(4.5), "the mean is open to the end of the budget");
+    assert!(report.record.elapsed > Nanos::from_seconds(4.5), "the comparison ended while the mean was uncertain");
     let uncertain = |warning: &Warning| matches!(warning, Warning::MeanUncertain { command: 1, metric: Metric::Cpu });
     assert!(report.warnings.iter().any(uncertain), "{:?}", report.warnings);
 }
 
-/// The usual run is 5 % cheaper, and a few runs are so expensive that the mean is higher, though not for certain.
+/// The usual run is 5 % cheaper. A few runs are so expensive that the mean is higher, but not certainly.
 #[test]
-fn a_mean_of_the_other_sign_is_warned_of() {
+fn a_mean_of_the_opposite_sign_gives_a_warning() {
     let mut warned = 0;
     for seed in 0..30 {
         let mut machine = SimulatedMachine::new(&[0.010, 0.0095], Conditions::QUIET, seed);
@@ -66,25 +66,25 @@ fn a_mean_of_the_other_sign_is_warned_of() {
         plan.effort = Effort::Pairs(60);
         let report = judge(measure(&plan, &mut machine).unwrap());
         let judgement = primary(&report);
-        let other_way = judgement.verdict == Verdict::Faster && *judgement.mean.change.as_ref().unwrap() > 0.0;
+        let is_opposite = judgement.verdict == Verdict::Faster && *judgement.mean.change.as_ref().unwrap() > 0.0;
         let given = |kind: fn(&Warning) -> bool| report.warnings.iter().any(kind);
         let warns = given(|one| matches!(one, Warning::MeanOtherWay { command: 1, metric: Metric::Cpu }));
-        assert_eq!(warns, other_way, "{seed}: {judgement:?}");
-        assert!(!(warns && given(|one| matches!(one, Warning::MeanUncertain { .. }))), "one of them is enough");
+        assert_eq!(warns, is_opposite, "{seed}: {judgement:?}");
+        assert!(!(warns && given(|one| matches!(one, Warning::MeanUncertain { .. }))), "there are two warnings");
         warned += u32::from(warns);
     }
     assert!(warned > 5, "{warned}");
 }
 
 #[test]
-fn equal_commands_are_the_same_within_the_resolution() {
+fn equal_commands_are_same_within_the_resolution() {
     let report = report(&plan(2, 10.0, 2), &[0.010, 0.010], Conditions::QUIET);
     assert_eq!(primary(&report).verdict, Verdict::Same);
     assert!(primary(&report).within_resolution);
 }
 
 #[test]
-fn noise_beyond_the_budget_is_undecided_and_names_the_budget() {
+fn too_much_noise_is_undecided_with_an_estimate_of_the_effort() {
     let noisy = Conditions { noise: 0.3, ..Conditions::QUIET };
     let report = report(&plan(2, 1.0, 3), &[0.010, 0.0101], noisy);
     let judgement = primary(&report);
@@ -102,7 +102,7 @@ fn the_same_record_gives_the_same_report_again() {
 }
 
 #[test]
-fn both_layouts_are_used_and_the_sharper_one_gets_more() {
+fn both_layouts_are_used_and_the_more_precise_one_gets_more_time() {
     let biased = Conditions { cpu_bias: (0.2, 0.05), ..Conditions::QUIET };
     let mut plan = plan(2, 5.0, 5);
     plan.resolution = 1e-5;
@@ -112,7 +112,7 @@ fn both_layouts_are_used_and_the_sharper_one_gets_more() {
 }
 
 #[test]
-fn what_runs_around_and_files_that_are_written_keep_to_turns() {
+fn scripts_around_runs_and_output_files_exclude_duets() {
     let change: [fn(&mut Plan); 3] = [
         |plan| plan.prepare = PerCommand(vec!["sync".to_owned()]),
         |plan| plan.conclude = PerCommand(vec!["sync".to_owned()]),
@@ -127,14 +127,14 @@ fn what_runs_around_and_files_that_are_written_keep_to_turns() {
 }
 
 #[test]
-fn hooks_are_run_for_every_command_and_cleaned_up_after() {
+fn setup_and_cleanup_run_once_for_every_command() {
     let mut machine = SimulatedMachine::new(&[0.010, 0.020], Conditions::QUIET, 7);
     measure(&plan(2, 1.0, 7), &mut machine).unwrap();
     assert_eq!(machine.hooks, [(Hook::Setup, 0), (Hook::Setup, 1), (Hook::Cleanup, 0), (Hook::Cleanup, 1)]);
 }
 
 #[test]
-fn a_number_of_pairs_is_measured_exactly() {
+fn exactly_the_requested_number_of_pairs_is_measured() {
     let mut plan = plan(2, 1.0, 6);
     plan.effort = Effort::Pairs(37);
     let report = report(&plan, &[0.010, 0.020], Conditions::QUIET);
@@ -153,7 +153,7 @@ fn fewer_than_six_pairs_give_no_verdict() {
 }
 
 #[test]
-fn a_budget_that_holds_too_few_pairs_is_refused_with_one_that_would_do() {
+fn a_budget_that_is_too_small_is_refused_with_a_sufficient_one() {
     let mut machine = SimulatedMachine::new(&[3.0, 3.0], Conditions::QUIET, 8);
     let error = measure(&plan(2, 10.0, 8), &mut machine).unwrap_err();
     let CompareError::BudgetTooSmall { per_pair, budget, needed } = error else { panic!("{error}") };
@@ -164,9 +164,9 @@ fn a_budget_that_holds_too_few_pairs_is_refused_with_one_that_would_do() {
     assert!(again.elapsed.seconds() <= needed.seconds() * 1.05);
 }
 
-/// A pair takes 0.2 s, and 5 s while the machine is busy: the budget of 10 s holds one.
+/// A pair takes 0.2 s on an idle machine, and 5 s under load. The budget is 10 s.
 #[test]
-fn a_budget_that_load_makes_too_small_is_exceeded_and_not_refused() {
+fn a_budget_that_is_too_small_because_of_load_is_exceeded_and_not_refused() {
     let busy = |queueing| Conditions { queueing, ..Conditions::QUIET };
     let mut machine = SimulatedMachine::new(&[0.1, 0.1], busy(14.0), 8);
     let enough = judge(measure(&plan(2, 10.0, 8), &mut machine).unwrap());
@@ -176,27 +176,27 @@ fn a_budget_that_load_makes_too_small_is_exceeded_and_not_refused() {
 
     let mut machine = SimulatedMachine::new(&[0.1, 0.1], busy(24.0), 8);
     let few = judge(measure(&plan(2, 10.0, 8), &mut machine).unwrap());
-    assert_eq!(primary(&few).undecided, Some(Undecided::TooFewPairs), "twice the budget is the limit");
+    assert_eq!(primary(&few).undecided, Some(Undecided::TooFewPairs), "measuring goes beyond twice the budget");
     assert!((15.0..=20.5).contains(&few.record.elapsed.seconds()), "{:?}", few.record.elapsed);
     assert!(exceeded(&few));
 }
 
-/// A pair takes 0.02 s to 0.2 s, or on the busy machine up to 0.5 s: the budget of 1 s holds six of the cheap ones.
+/// A pair takes 0.02 s to 0.2 s, or up to 0.5 s under load. The budget of 1 s has room for six of the cheap pairs.
 #[test]
-fn a_budget_that_holds_the_cheap_runs_is_not_refused_because_of_the_expensive_ones() {
+fn a_budget_with_room_for_cheap_runs_is_not_refused_because_of_expensive_ones() {
     for (seed, queueing) in (0..200).zip([0.0, 0.5, 1.5, 4.0].into_iter().cycle()) {
         let mut machine = SimulatedMachine::new(&[0.01, 0.01], Conditions { queueing, ..Conditions::QUIET }, seed);
         machine.modes = vec![(0.5, 10.0); 2];
         let record = measure(&plan(2, 1.0, seed), &mut machine).unwrap_or_else(|error| panic!("{seed}: {error}"));
         assert!(record.elapsed.seconds() < 3.0, "{:?}", record.elapsed);
     }
-    // The expensive runs alone are too much for it.
+    // The budget has no room for six of the expensive pairs.
     let mut machine = SimulatedMachine::new(&[0.1, 0.1], Conditions::QUIET, 8);
     assert!(matches!(measure(&plan(2, 1.0, 8), &mut machine), Err(CompareError::BudgetTooSmall { .. })));
 }
 
 #[test]
-fn a_draw_that_costs_more_than_the_budget_leaves_it_undecided() {
+fn a_budget_too_small_for_draws_of_snapshots_is_undecided() {
     let mut machine = SimulatedMachine::new(&[0.001, 0.001], Conditions::QUIET, 8);
     machine.snapshots = Some(Snapshots { luck: 0.0, start_up: 0.0, drawing: 0.7 });
     let mut plan = plan(2, 1.0, 8);
@@ -206,9 +206,9 @@ fn a_draw_that_costs_more_than_the_budget_leaves_it_undecided() {
     assert!(few.warnings.iter().any(|one| matches!(one, Warning::BudgetExceeded { .. })), "{:?}", few.warnings);
 }
 
-/// A run is ended at the end of the budget: by itself it needs a hundredth of that on the busy machine.
+/// A run is killed at the end of the budget, although its own time is a hundredth of the budget.
 #[test]
-fn a_run_that_load_keeps_from_its_end_leaves_it_undecided() {
+fn a_run_that_does_not_end_because_of_load_leaves_the_comparison_undecided() {
     for (every, failures) in [(1, FailureRule::Abort), (1, FailureRule::IgnoreAll), (30, FailureRule::Abort)] {
         let mut plan = plan(2, 10.0, 8);
         plan.failures = failures;
@@ -222,7 +222,7 @@ fn a_run_that_load_keeps_from_its_end_leaves_it_undecided() {
         assert_eq!(report.record.ending, Ending::Spent);
         assert!(!report.warnings.iter().any(|one| matches!(one, Warning::Failures { .. })), "{:?}", report.warnings);
     }
-    // What uses the CPU or waits for something else for all of its time is the command's own doing.
+    // A run that uses a CPU or is blocked for all of its time is a failure of the command.
     for cpu_share in [1.0, 0.001] {
         let mut machine =
             SimulatedMachine::new(&[10.0 * cpu_share; 2], Conditions { cpu_share, ..Conditions::QUIET }, 8);
@@ -233,15 +233,15 @@ fn a_run_that_load_keeps_from_its_end_leaves_it_undecided() {
 }
 
 #[test]
-fn a_step_in_the_load_does_not_break_the_budget() {
-    // Blocks become ten times longer once the load is on: what was planned no longer fits.
+fn the_budget_holds_if_the_load_rises() {
+    // Blocks become ten times longer when the load begins, so planned batches no longer fit.
     let step = Conditions { bursts: Some((1e9, 0.5, 10.0)), noise: 3e-4, ..Conditions::QUIET };
     let report = report(&plan(2, 2.0, 9), &[0.010, 0.010], step);
     assert!(report.record.elapsed < Nanos::from_seconds(2.3), "{:?}", report.record.elapsed);
 }
 
 #[test]
-fn three_commands_are_each_judged_against_the_first() {
+fn each_of_three_commands_is_compared_with_the_first() {
     let report = report(&plan(3, 10.0, 10), &[0.010, 0.010, 0.009], Conditions::QUIET);
     let verdicts: Vec<_> = report.primary().map(|judgement| (judgement.command, judgement.verdict)).collect();
     assert_eq!(verdicts, [(1, Verdict::Same), (2, Verdict::Faster)]);
@@ -255,24 +255,84 @@ fn one_command_is_measured_without_a_verdict() {
 }
 
 #[test]
-fn one_command_is_measured_at_least_once_however_busy_the_machine_is() {
+fn a_single_command_is_measured_at_least_once_under_load() {
     let busy = Conditions { queueing: 3.0, ..Conditions::QUIET };
     let mut machine = SimulatedMachine::new(&[0.1], busy, 11);
     let report = judge(measure(&plan(1, 0.5, 11), &mut machine).unwrap());
-    assert_eq!(report.runs(), 1, "the warm-up took most of the budget");
+    assert_eq!(report.runs(), 1, "the warm-up takes most of the budget");
     assert!((report.breakdowns[0].cpu.mean - 0.1).abs() < 0.01);
 }
 
 #[test]
-fn waiting_commands_are_judged_by_elapsed_time_in_turns() {
+fn waiting_commands_are_compared_by_elapsed_time_in_turns() {
     let waiting = Conditions { cpu_share: 0.2, ..Conditions::QUIET };
     let report = report(&plan(2, 5.0, 12), &[0.002, 0.003], waiting);
     assert_eq!((primary(&report).metric, report.blocks_of(Layout::Duet)), (Metric::Elapsed, 0));
-    assert!(report.judgements.iter().any(|judgement| judgement.metric == Metric::Cpu), "CPU is always told");
+    assert!(
+        report.judgements.iter().any(|judgement| judgement.metric == Metric::Cpu),
+        "there is no verdict on CPU time"
+    );
+}
+
+/// A machine that stalls during one of the warm-up blocks in turns.
+struct Stalling {
+    machine: SimulatedMachine,
+    /// The number of the block, from 1.
+    stalled: usize,
+    probed: usize,
+}
+
+impl Runner for Stalling {
+    fn probe(&mut self, block: &BlockSpec) -> Result<(Block, Vec<Traits>), RunError> {
+        let (mut block, traits) = self.machine.probe(block)?;
+        self.probed += 1;
+        if self.probed == self.stalled {
+            block.runs.iter_mut().for_each(|run| {
+                run.wall += Nanos::from_seconds(0.05);
+                run.voluntary_switches += 2;
+            });
+        }
+        Ok((block, traits))
+    }
+
+    fn now(&self) -> Nanos {
+        self.machine.now()
+    }
+
+    fn run(&mut self, blocks: &[BlockSpec], done: &mut dyn FnMut(Block)) -> Result<(), RunError> {
+        self.machine.run(blocks, done)
+    }
+
+    fn draw(&mut self) -> Result<Nanos, RunError> {
+        self.machine.draw()
+    }
+
+    fn hook(&mut self, hook: Hook, command: usize) -> Result<(), RunError> {
+        self.machine.hook(hook, command)
+    }
+
+    fn activity(&self) -> Activity {
+        self.machine.activity()
+    }
+
+    fn moment(&mut self) -> Moment {
+        self.machine.moment()
+    }
 }
 
 #[test]
-fn several_cpus_at_once_keep_to_turns() {
+fn a_stall_during_the_warm_up_does_not_change_the_metric() {
+    for stalled in 1..=3 {
+        let machine = SimulatedMachine::new(&[0.002, 0.003], Conditions::QUIET, 15);
+        let mut machine = Stalling { machine, stalled, probed: 0 };
+        let report = judge(compare(&plan(2, 2.0, 15), setting(), &mut machine, &mut |_| {}).unwrap());
+        assert_eq!(primary(&report).metric, Metric::Cpu, "block {stalled}");
+        assert!(machine.probed >= 3 && report.blocks_of(Layout::Duet) > 0, "block {stalled}");
+    }
+}
+
+#[test]
+fn commands_on_several_cpus_exclude_duets() {
     let parallel = Conditions { cpu_share: 1.8, ..Conditions::QUIET };
     let report = report(&plan(2, 5.0, 13), &[0.010, 0.020], parallel);
     assert_eq!(report.blocks_of(Layout::Duet), 0);
@@ -280,7 +340,7 @@ fn several_cpus_at_once_keep_to_turns() {
 }
 
 #[test]
-fn what_cannot_be_had_is_refused_when_asked_for() {
+fn a_requested_layout_that_is_not_available_is_refused() {
     let mut setting = setting();
     setting.duets = Err(Absent::because("one CPU"));
     let mut machine = SimulatedMachine::new(&[0.01, 0.01], Conditions::QUIET, 14);
@@ -293,7 +353,7 @@ fn what_cannot_be_had_is_refused_when_asked_for() {
 }
 
 #[test]
-fn an_interruption_keeps_what_there_is() {
+fn an_interrupted_comparison_evaluates_its_pairs() {
     let mut machine = SimulatedMachine::new(&[0.010, 0.020], Conditions::QUIET, 15);
     machine.interrupt_after = Some(40);
     let mut plan = plan(2, 60.0, 15);
@@ -346,7 +406,7 @@ fn unequal_failures_make_the_comparison_invalid() {
 }
 
 #[test]
-fn a_limit_is_decided_on_as_well_as_the_sign() {
+fn measuring_continues_until_the_limit_is_decided() {
     let mut plan = plan(2, 30.0, 17);
     plan.fail_if = Some(FailIf { verdict: Verdict::Slower, beyond: 0.012 });
     let noisy = Conditions { noise: 0.05, ..Conditions::QUIET };
@@ -356,7 +416,7 @@ fn a_limit_is_decided_on_as_well_as_the_sign() {
 }
 
 #[test]
-fn progress_is_told_as_the_interval_narrows() {
+fn progress_shows_a_narrowing_interval() {
     let mut machine = SimulatedMachine::new(&[0.010, 0.010], Conditions { noise: 0.1, ..Conditions::QUIET }, 18);
     let mut plan = plan(2, 5.0, 18);
     plan.resolution = 1e-4;

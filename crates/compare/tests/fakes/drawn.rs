@@ -1,5 +1,5 @@
-//! Comparisons from snapshots on simulated machines, where each snapshot gives its runs a luck of its own: the error is held
-//! because a draw is one unit, and would not be if its pairs were.
+//! Comparisons from snapshots on simulated machines, where each snapshot changes the cost of its runs by a random
+//! factor. The error rate holds because a draw is one unit of the test. It would not hold if pairs were the units.
 
 use steady_compare::judge;
 use steady_compare::run::compare;
@@ -26,7 +26,7 @@ fn record(costs: &[f64], seed: u64) -> Record {
     measure(&warm(costs.len(), seed), &mut machine(costs, seed)).unwrap()
 }
 
-/// The same record, its pairs taken for independent.
+/// The same record with its pairs as independent units.
 fn as_pairs(record: &Record) -> Record {
     let mut record = Record { usual: vec![], ..record.clone() };
     record.plan.warm = false;
@@ -38,14 +38,14 @@ fn rejects(report: &Report) -> bool {
     report.primary().any(|judgement| matches!(judgement.verdict, Verdict::Faster | Verdict::Slower))
 }
 
-/// How many of so many trials may go wrong at 5 %, before one says that it is more: three standard errors.
+/// The largest plausible number of errors in `trials` at an error rate of 5 %: the mean plus three standard errors.
 fn most(trials: u64) -> f64 {
     let mean = 0.05 * trials as f64;
     mean + 3.0 * (mean * 0.95).sqrt()
 }
 
 #[test]
-fn the_same_program_is_called_different_as_often_as_promised_and_pairs_as_units_would_far_more_often() {
+fn the_error_rate_holds_with_draws_as_units_and_not_with_pairs() {
     let trials = repeated(160);
     let (mut wrong, mut wrong_by_pairs) = (0, 0);
     for seed in 0..trials {
@@ -56,14 +56,14 @@ fn the_same_program_is_called_different_as_often_as_promised_and_pairs_as_units_
     assert!(f64::from(wrong) <= most(trials), "{wrong} of {trials}");
     assert!(
         f64::from(wrong_by_pairs) > 5.0 * most(trials / 2),
-        "{wrong_by_pairs} of {}: the test sees nothing",
+        "{wrong_by_pairs} of {}: pairs as units would do as well",
         trials / 2
     );
 }
 
 #[test]
 fn intervals_hold_the_effect_and_the_start_up() {
-    let trials = repeated(100);
+    let trials = repeated(50);
     let (mut missed, mut missed_start_up, mut far) = (0, 0, 0_u64);
     for seed in 1_000..1_000 + trials {
         let report = judge(record(&[SECONDS, 1.02 * SECONDS], seed));
@@ -71,7 +71,7 @@ fn intervals_hold_the_effect_and_the_start_up() {
         let judgement = report.primary().next().unwrap();
         missed += u32::from(!judgement.interval.as_ref().is_ok_and(holds));
         for startup in &report.startups {
-            // The machine's noise multiplies all of a run, and hits lengthen it by a share.
+            // Noise multiplies the whole run, and disturbances lengthen it by a share.
             let interval = startup.interval.as_ref().unwrap();
             missed_start_up += u32::from(!interval.holds(START_UP));
             far += u64::from(interval.half_width() > 0.1 * START_UP);
@@ -83,7 +83,7 @@ fn intervals_hold_the_effect_and_the_start_up() {
 }
 
 #[test]
-fn a_draw_is_of_one_layout_and_has_runs_as_usual_that_no_verdict_counts() {
+fn a_draw_has_one_layout_and_usual_runs_that_do_not_affect_verdicts() {
     let record = record(&[SECONDS, SECONDS, 1.5 * SECONDS], 7);
     assert!(record.draws() > 20, "{}", record.draws());
     let draws: Vec<u64> = record.blocks.iter().map(|block| block.draw.unwrap()).collect();
@@ -95,7 +95,7 @@ fn a_draw_is_of_one_layout_and_has_runs_as_usual_that_no_verdict_counts() {
         assert!(same.clone().all(|block| block.layout == first.layout));
         assert!(of(&record.usual) >= 1 && of(&record.usual) < of(&record.blocks), "{draw}");
     }
-    // Without what was started as usual the verdicts are the same, and with it start-up is told.
+    // Without the usual runs the verdicts are the same, but the cost of start-up is not known.
     let without = judge(Record { usual: vec![], ..record.clone() });
     let report = judge(record);
     assert_eq!(report.judgements, without.judgements);
@@ -104,12 +104,12 @@ fn a_draw_is_of_one_layout_and_has_runs_as_usual_that_no_verdict_counts() {
 }
 
 #[test]
-fn a_seed_gives_the_same_draws_again() {
+fn a_seed_repeats_its_draws() {
     assert_eq!(record(&[SECONDS, SECONDS], 3), record(&[SECONDS, SECONDS], 3));
 }
 
 #[test]
-fn labels_that_change_places_change_the_sign_and_nothing_else() {
+fn exchanged_labels_change_only_the_sign() {
     let record = record(&[SECONDS, 1.02 * SECONDS], 11);
     let mut swapped = record.clone();
     for run in swapped.blocks.iter_mut().flat_map(|block| &mut block.runs) {
@@ -127,7 +127,7 @@ fn labels_that_change_places_change_the_sign_and_nothing_else() {
 }
 
 #[test]
-fn an_unfinished_draw_counts_with_what_it_has() {
+fn an_incomplete_draw_counts_with_its_pairs() {
     let mut machine = machine(&[SECONDS, SECONDS], 5);
     machine.interrupt_after = Some(500);
     let record = measure(&warm(2, 5), &mut machine).unwrap();
@@ -137,10 +137,10 @@ fn an_unfinished_draw_counts_with_what_it_has() {
 }
 
 #[test]
-fn what_cannot_be_started_from_a_snapshot_is_started_as_usual_and_this_is_told() {
+fn without_snapshots_runs_start_as_usual_with_a_warning() {
     let cold = Cold { command: Some(1), reason: "it is static".to_owned() };
     let setting = steady_compare::run::Setting { cold: Some(cold), ..setting() };
-    // A machine without snapshots would say so if one was asked for.
+    // This machine has no snapshots, and would return an error if one was requested.
     let mut machine = SimulatedMachine::new(&[SECONDS, SECONDS], Conditions::QUIET, 9);
     let record = compare(&warm(2, 9), setting, &mut machine, &mut |_| {}).unwrap();
     assert!(!record.is_warm() && record.usual.is_empty() && record.blocks.iter().all(|block| block.draw.is_none()));

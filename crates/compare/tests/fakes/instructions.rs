@@ -1,4 +1,4 @@
-//! Instructions as the metric: they hardly vary, so that few pairs tell, and many differences are exactly alike.
+//! Instructions as the metric. They hardly vary, so that few pairs suffice, and many differences are equal.
 
 use steady_compare::judge;
 use steady_compare::run::{CompareError, Setting, compare};
@@ -7,16 +7,16 @@ use steady_process::simulated::{Conditions, SimulatedMachine};
 
 use crate::common::{plan, setting};
 
-/// A machine whose clock tells nothing: a load comes and goes all the time.
+/// A machine whose load changes so much that times show nothing.
 const LOUD: Conditions =
     Conditions { noise: 0.02, hit_per_mille: 20, bursts: Some((0.3, 0.3, 1.5)), ..Conditions::QUIET };
 
-fn wanting(seed: u64) -> Plan {
+fn instructions_plan(seed: u64) -> Plan {
     Plan { metric: Some(Metric::Instructions), ..plan(2, 10.0, seed) }
 }
 
 fn counted(seed: u64, instructions: [(u64, u64); 2]) -> Report {
-    let plan = wanting(seed);
+    let plan = instructions_plan(seed);
     let mut machine = SimulatedMachine::new(&[0.010, 0.010], LOUD, seed ^ 0x5eed);
     machine.instructions = instructions.to_vec();
     let setting = Setting { counters: Ok(CounterScope::User), ..setting() };
@@ -44,7 +44,7 @@ fn twelve_turns_are_enough_under_any_load() {
 }
 
 #[test]
-fn counts_that_never_vary_are_judged_like_others() {
+fn constant_counts_have_verdicts_too() {
     let same = counted(5, [(1_000_000, 0), (1_000_000, 0)]);
     let judgement = primary(&same);
     assert_eq!((judgement.verdict, &judgement.change), (Verdict::Same, &Ok(0.0)));
@@ -57,7 +57,8 @@ fn counts_that_never_vary_are_judged_like_others() {
 
 #[test]
 fn few_different_counts_do_not_raise_the_error() {
-    // 400 comparisons of a command with itself, at 5 %: chance explains 34 (the 99.9 % quantile of the binomial).
+    // Of 400 comparisons of a command with itself, at an error rate of 5 %, chance explains 34 errors (the 99.9 %
+    // quantile of the binomial distribution).
     for more in [1, 2, 40] {
         let wrong = (0..400).filter(|seed| {
             let report = counted(1000 * more + seed, [(1_000_000, more), (1_000_000, more)]);
@@ -69,21 +70,21 @@ fn few_different_counts_do_not_raise_the_error() {
 }
 
 #[test]
-fn beside_another_metric_they_are_told_where_they_are_counted() {
+fn instructions_are_a_secondary_metric_if_they_are_counted() {
     let mut machine = SimulatedMachine::new(&[0.010, 0.012], Conditions::QUIET, 7);
     machine.instructions = vec![(1_000_000, 20), (1_200_000, 20)];
     let setting = Setting { counters: Ok(CounterScope::User), ..setting() };
     let report = judge(compare(&plan(2, 2.0, 7), setting, &mut machine, &mut |_| {}).unwrap());
     assert_eq!(primary(&report).metric, Metric::Cpu);
-    let told = report.judgements.iter().find(|one| one.metric == Metric::Instructions).unwrap();
-    assert_eq!(told.verdict, Verdict::Slower);
+    let secondary = report.judgements.iter().find(|one| one.metric == Metric::Instructions).unwrap();
+    assert_eq!(secondary.verdict, Verdict::Slower);
     let means = report.breakdowns[1].counters.unwrap();
     assert!((means.instructions.unwrap() - 1_200_005.0).abs() < 10.0 && means.cycles.is_none(), "{means:?}");
 }
 
 #[test]
-fn where_they_cannot_be_counted_nothing_is_begun() {
-    let plan = Plan { setup: PerCommand(vec!["x".to_owned()]), ..wanting(8) };
+fn without_counters_nothing_is_started() {
+    let plan = Plan { setup: PerCommand(vec!["x".to_owned()]), ..instructions_plan(8) };
     let mut machine = SimulatedMachine::new(&[0.010, 0.010], Conditions::QUIET, 8);
     let refused = compare(&plan, setting(), &mut machine, &mut |_| {}).unwrap_err();
     let reason = "simulated".to_owned();

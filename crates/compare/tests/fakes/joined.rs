@@ -1,4 +1,4 @@
-//! Several comparisons on simulated machines, joined.
+//! Joins of several comparisons on simulated machines.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -10,19 +10,19 @@ use crate::common::{measure, plan};
 
 const NOISY: Conditions = Conditions { noise: 0.03, hit_per_mille: 30, ..Conditions::QUIET };
 
-/// One comparison, on a machine of its own.
+/// One comparison on its own simulated machine.
 fn record(plan: &Plan, seconds: &[f64]) -> Record {
     measure(plan, &mut SimulatedMachine::new(seconds, NOISY, plan.seed.0 ^ 0x5eed)).unwrap()
 }
 
-/// So many comparisons of `budget` seconds where the second command costs `effect` more.
+/// `count` comparisons of `budget` seconds each. The second command costs `effect` more, as a share.
 fn parts(count: u64, budget: f64, effect: f64) -> Vec<(String, Record)> {
     let seconds = [0.005, 0.005 * (1.0 + effect)];
     (0..count).map(|part| (format!("part-{part}.json"), record(&plan(2, budget, 900 + part), &seconds))).collect()
 }
 
 #[test]
-fn together_they_tell_what_none_does_alone() {
+fn a_join_finds_an_effect_that_its_sources_do_not_find() {
     let joined = join(parts(10, 0.5, 0.01)).unwrap();
     let alone = joined.sources.iter().filter(|source| {
         let verdict = source.report.primary().next().unwrap().verdict;
@@ -39,7 +39,7 @@ fn together_they_tell_what_none_does_alone() {
 }
 
 #[test]
-fn joining_again_repeats_to_the_last_bit_and_the_order_of_sources_hardly_matters() {
+fn a_join_is_repeatable_and_hardly_depends_on_the_order_of_sources() {
     let joined = join(parts(3, 0.5, 0.02)).unwrap();
     assert_eq!(joined, join(parts(3, 0.5, 0.02)).unwrap());
     let mut turned = parts(3, 0.5, 0.02);
@@ -50,7 +50,7 @@ fn joining_again_repeats_to_the_last_bit_and_the_order_of_sources_hardly_matters
 }
 
 #[test]
-fn each_source_says_what_it_says_alone() {
+fn each_source_has_its_own_report() {
     let parts = parts(2, 0.5, 0.02);
     let joined = join(parts.clone()).unwrap();
     for ((name, record), source) in parts.into_iter().zip(&joined.sources) {
@@ -70,7 +70,7 @@ fn sources_that_differ_are_named() {
 }
 
 #[test]
-fn several_contenders_are_judged_each() {
+fn every_contender_has_a_joint_verdict() {
     let part = |part: u64| (format!("{part}"), record(&plan(3, 1.0, 40 + part), &[0.005, 0.005, 0.0056]));
     let joined = join((0..3).map(part).collect()).unwrap();
     let verdicts: Vec<(usize, Verdict)> = joined.primary().map(|one| (one.command, one.verdict)).collect();
@@ -80,7 +80,7 @@ fn several_contenders_are_judged_each() {
 }
 
 #[test]
-fn what_is_not_the_same_comparison_is_refused() {
+fn different_comparisons_are_refused() {
     type Change = fn(&mut Record);
     let cases: [(Change, &str); 7] = [
         (|record| record.plan.resolution = 0.02, "--resolution is 1% in 'part-0.json' and 2% in 'part-1.json'"),
@@ -112,7 +112,7 @@ fn what_is_not_the_same_comparison_is_refused() {
 }
 
 #[test]
-fn evidence_is_counted_once() {
+fn a_run_that_is_given_twice_is_refused() {
     let mut twice = parts(2, 0.3, 0.0);
     twice.push(("copy.json".to_owned(), twice[0].1.clone()));
     let error = join(twice).unwrap_err();
@@ -125,9 +125,9 @@ fn evidence_is_counted_once() {
     assert!(matches!(join(vec![alone(1), alone(2)]), Err(JoinError::Alone(_))));
 }
 
-/// Whoever breaks off a comparison may have seen something: what it planned counts, not what it came to.
+/// The user may interrupt a comparison because of its results. The planned effort counts, not the effort until then.
 #[test]
-fn an_interruption_is_no_end_of_the_plan() {
+fn an_interruption_does_not_count_as_the_end_of_the_plan() {
     let whole = parts(2, 1.0, 0.02);
     let mut broken = whole.clone();
     for (_, record) in &mut broken {
@@ -147,7 +147,7 @@ fn an_interruption_is_no_end_of_the_plan() {
 }
 
 #[test]
-fn one_source_of_unequal_failures_spoils_the_verdict() {
+fn unequal_failures_in_one_source_make_the_join_undecided() {
     let mut parts = parts(2, 0.5, 0.0);
     for block in &mut parts[1].1.blocks {
         block.runs.iter_mut().filter(|run| run.command == 1).for_each(|run| run.outcome = Outcome::Exited(1));
@@ -160,9 +160,9 @@ fn one_source_of_unequal_failures_spoils_the_verdict() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, rng_seed: RngSeed::Fixed(7), ..ProptestConfig::with_cases(60) })]
 
-    /// Whatever the records hold: few pairs or none, costs of zero, readings that are absent, looks at nothing.
+    /// Records with few pairs or none, costs of zero, missing readings, looks without blocks.
     #[test]
-    fn nothing_makes_it_stumble(
+    fn unusual_records_can_be_joined(
         sources in prop::collection::vec((0..20_usize, 0..6_u8, any::<bool>(), prop::collection::vec((0..25_usize, 0.0..=1.0_f64), 0..4)), 1..5),
         pairs in prop::option::of(0..30_u64),
     ) {

@@ -1,4 +1,4 @@
-//! The log of a comparison: what it keeps when the measuring is killed at any point.
+//! The log of a comparison: what it contains if the measuring is killed at any point.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use steady_compare::judge;
 use steady_compare::run::{Event, compare};
 use steady_model::{Block, Ending, Record, Report};
-use steady_process::log::{Appender, Orphan, Part, read};
+use steady_process::log::{AbandonedLog, Appender, Part, read};
 use steady_process::runner::Start;
 use steady_process::simulated::{Conditions, SimulatedMachine};
 
@@ -16,7 +16,7 @@ fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id()))
 }
 
-/// Appends a block as launchers do: a duet's sides apart, the second first.
+/// Appends a block as launchers do: the sides of a duet separately, the second one first.
 fn append(log: &mut Appender, number: usize, block: &Block, start: Start) {
     let part = |place| Part { block: number as u64, layout: block.layout, place, draw: block.draw, start };
     match block.layout {
@@ -29,7 +29,7 @@ fn append(log: &mut Appender, number: usize, block: &Block, start: Start) {
     }
 }
 
-/// A comparison, and its log as it was when everything had been measured.
+/// A comparison, and its log after the last measured block.
 fn logged(name: &str, seed: u64) -> (Record, String) {
     let path = file(name);
     let mut begun = None;
@@ -56,7 +56,7 @@ fn logged(name: &str, seed: u64) -> (Record, String) {
     (record, text)
 }
 
-/// They had other names for what exports have with a unit, and lists of two where exports have objects.
+/// Earlier logs have names without units, and arrays where exports have objects.
 #[test]
 fn logs_of_earlier_versions_are_read() {
     let (_, text) = logged("earlier", 11);
@@ -78,11 +78,11 @@ fn logs_of_earlier_versions_are_read() {
 }
 
 #[test]
-fn a_log_without_its_end_has_all_that_was_measured() {
+fn a_log_without_its_end_has_all_measured_blocks() {
     let (record, text) = logged("whole", 31);
     let found = read(&text).unwrap();
     assert!(found.blocks == record.blocks && found.moments == record.moments);
-    // That no look was to follow the last one is not in the log: one more is made of what alpha was left.
+    // The log does not say that the last look was the last. One more look spends the remaining alpha.
     assert_eq!(found.looks[..record.looks.len()], record.looks);
     assert!(found.looks.len() == record.looks.len() + 1 && found.looks.last().unwrap().last);
     let (found, record) = (judge(found), judge(record));
@@ -95,14 +95,14 @@ fn a_log_with_its_end_is_the_record() {
     let (record, text) = logged("ended", 34);
     let path = file("end");
     let mut log = Appender::create(&path).unwrap();
-    assert!(Appender::create(&path).is_err(), "there is one already");
+    assert!(Appender::create(&path).is_err(), "an existing log is overwritten");
     log.ended(&record).unwrap();
     let end = std::fs::read_to_string(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     let found = read(&format!("{text}{end}")).unwrap();
     assert!(found == record);
     assert_eq!(judge(found).judgements, judge(record.clone()).judgements);
-    // Runs that the launchers had made ahead of an interruption do not count.
+    // Runs that launchers appended before an interruption, but that are not in the record, do not count.
     let fewer = Record { blocks: record.blocks[..9].to_vec(), looks: vec![], ..record };
     log = Appender::create(&path).unwrap();
     log.ended(&fewer).unwrap();
@@ -112,30 +112,30 @@ fn a_log_with_its_end_is_the_record() {
 }
 
 #[test]
-fn a_log_is_taken_when_all_its_writers_are_gone_and_once_only() {
+fn a_log_is_imported_once_after_all_its_writers_have_ended() {
     let path = file("orphan");
     let owner = Appender::create(&path).unwrap();
     let launcher = Appender::open(&path).unwrap();
-    assert!(Orphan::take(&path).unwrap().is_none());
+    assert!(AbandonedLog::lock(&path).unwrap().is_none());
     drop(owner);
-    assert!(Orphan::take(&path).unwrap().is_none(), "a launcher may be at its last line");
+    assert!(AbandonedLog::lock(&path).unwrap().is_none(), "a launcher may still write");
     drop(launcher);
-    let mut orphan = Orphan::take(&path).unwrap().expect("nobody writes to it");
-    assert!(Orphan::take(&path).unwrap().is_none());
+    let mut orphan = AbandonedLog::lock(&path).unwrap().expect("all writers have ended");
+    assert!(AbandonedLog::lock(&path).unwrap().is_none());
     assert_eq!(orphan.text().unwrap(), "");
     orphan.remove().unwrap();
-    assert!(Orphan::take(&path).unwrap().is_none(), "there is none");
+    assert!(AbandonedLog::lock(&path).unwrap().is_none(), "a removed log is found");
 }
 
 #[test]
-fn a_log_cut_anywhere_keeps_all_blocks_that_were_whole() {
+fn a_truncated_log_has_all_complete_blocks() {
     let (record, text) = logged("cut", 32);
     let lines: Vec<&str> = text.lines().collect();
     for whole in [2, lines.len() / 3, lines.len() / 2] {
         let torn = format!("{}\n{}", lines[..whole].join("\n"), &lines[whole][..lines[whole].len() / 2]);
         let Some(found) = read(&torn) else { continue };
         assert_eq!(found.blocks[..], record.blocks[..found.blocks.len()]);
-        // Every line but the first is a block in turns or half a duet; only one block can be half there.
+        // Every line except the first is a block in turns or one side of a duet. Only one block can be incomplete.
         assert!(2 * (found.blocks.len() + 1) >= whole - 1, "{} of {whole} lines", found.blocks.len());
         assert_eq!(found.ending, Ending::Interrupted);
         assert!(found.looks.last().unwrap().last);
@@ -160,7 +160,7 @@ proptest! {
 }
 
 #[test]
-fn what_was_started_as_usual_in_draws_of_snapshots_is_told_apart_again() {
+fn usual_runs_in_draws_of_snapshots_are_recognised() {
     use steady_process::simulated::Snapshots;
     let path = file("drawn");
     let plan = steady_model::Plan { warm: true, ..plan(2, 0.5, 4) };

@@ -1,5 +1,5 @@
-//! Experiments on fakes of their runners, without time passing, and what is written of them. One program, for each that is linked
-//! costs more than it runs.
+//! Comparisons on simulated runners, and their logs and joins. The files form one program, because linking takes longer
+//! than running.
 
 mod calibration;
 #[path = "../common/mod.rs"]

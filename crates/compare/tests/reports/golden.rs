@@ -1,8 +1,10 @@
-//! What reports look like, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test` rewrites them.
+//! Compares reports with the golden files in `testdata/reports`. `STEADY_BLESS=1 cargo test` rewrites them.
 
+use serde_json::Value;
 use steady_compare::json::{Comparison, SCHEMA, json_text};
-use steady_compare::{csv, document};
-use steady_model::Report;
+use steady_compare::{Compared, csv, document};
+use steady_feature::Record;
+use steady_model::{FailIf, Interval, Report, Verdict};
 use steady_render::json::description;
 use steady_render::{Style, html, markdown, terminal};
 
@@ -13,13 +15,13 @@ fn text(report: &Report, style: Style) -> String {
     terminal::text(&document(report), style)
 }
 
-/// The reports that are kept in their other forms too: one for each thing that those tell in their own way.
+/// The reports with golden files in the other formats: one for each thing that these formats show differently.
 const EXPORTED: [&str; 9] =
     ["slower", "same", "undecided", "three", "one", "absent", "failures-ignored", "too-few", "from-snapshots"];
 
 #[test]
 fn the_schema_is_as_recorded() {
-    goldens::hold_schema(&SCHEMA, description::<Comparison<'static>>(&SCHEMA));
+    goldens::check_schema(&SCHEMA, description::<Comparison<'static>>(&SCHEMA));
 }
 
 #[test]
@@ -35,7 +37,7 @@ fn reports_look_as_recorded() {
         let exports = exports.into_iter().filter(|_| EXPORTED.contains(&name));
         texts.into_iter().chain([json]).chain(exports).collect::<Vec<_>>()
     });
-    goldens::hold(files);
+    goldens::check(files);
 }
 
 #[test]
@@ -46,7 +48,7 @@ fn no_line_is_too_long_at_any_width() {
 }
 
 #[test]
-fn colour_adds_nothing_but_colour() {
+fn coloured_text_differs_only_in_its_colours() {
     for (name, report) in comparisons::all() {
         let plain = text(&report, Style::default());
         let mut coloured = text(&report, Style { color: true, ..Style::default() });
@@ -61,7 +63,7 @@ fn colour_adds_nothing_but_colour() {
 }
 
 #[test]
-fn json_keeps_the_contract() {
+fn json_begins_with_the_documented_fields_and_nulls_have_reasons() {
     for (name, report) in comparisons::all() {
         let json = json_text(&report, false);
         let value: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -74,7 +76,7 @@ fn json_keeps_the_contract() {
     }
 }
 
-/// Choices that were not made, and "there is none": null without a reason.
+/// Fields that may be null without a reason: options that were not given, and things that do not exist.
 const NO_READINGS: [&str; 12] = [
     "undecided",
     "cpu_quota",
@@ -96,11 +98,35 @@ fn nulls_have_reasons(value: &serde_json::Value, path: &str) {
             for (key, field) in fields {
                 let reason = fields.contains_key(&format!("{key}_absent"));
                 assert!(!field.is_null() || reason || NO_READINGS.contains(&key.as_str()), "{path}.{key}");
-                assert!(field.is_null() || !reason, "{path}.{key} is there and absent");
+                assert!(field.is_null() || !reason, "{path}.{key} has a value and a reason for its absence");
                 nulls_have_reasons(field, &format!("{path}.{key}"));
             }
         }
         serde_json::Value::Array(elements) => elements.iter().for_each(|element| nulls_have_reasons(element, path)),
         _ => {}
     }
+}
+
+/// Without a condition, a verdict is required; with one, an answer whether it holds.
+#[test]
+fn required_answers_set_the_exit_status_and_the_condition_is_in_json() {
+    let condition = |verdict, beyond| Some(FailIf { verdict, beyond });
+    let of = |mut report: Report, fail_if, interval: [f64; 2]| {
+        (report.record.plan.fail_if, report.record.plan.require_verdict) = (fail_if, true);
+        let primary = report.judgements.iter_mut().find(|judgement| judgement.primary).unwrap();
+        primary.interval = Ok(Interval { low: interval[0], high: interval[1] });
+        let json: Value = serde_json::from_str(&json_text(&report, false)).unwrap();
+        let state = json["verdicts"][0]["condition"].as_str().map(str::to_owned);
+        (Compared(report).status(), state)
+    };
+    let slower = |fail_if, interval| of(comparisons::slower(), fail_if, interval);
+    let undecided = |fail_if, interval| of(comparisons::undecided(), fail_if, interval);
+    let state = |status: u8, state: &str| (status, Some(state.to_owned()));
+    assert_eq!(slower(condition(Verdict::Slower, 0.02), [0.03, 0.05]), state(1, "holds"));
+    assert_eq!(slower(condition(Verdict::Slower, 0.04), [0.03, 0.05]), state(4, "open"));
+    assert_eq!(slower(condition(Verdict::Slower, 0.06), [0.03, 0.05]), state(0, "does_not_hold"));
+    assert_eq!(slower(None, [0.03, 0.05]), (0, None));
+    assert_eq!(undecided(condition(Verdict::Slower, 0.02), [-0.02, 0.01]), state(0, "does_not_hold"));
+    assert_eq!(undecided(condition(Verdict::Slower, 0.02), [-0.02, 0.03]), state(4, "open"));
+    assert_eq!(undecided(None, [-0.02, 0.01]), (4, None));
 }

@@ -3,18 +3,18 @@
 use steady_compare::json::verdicts_json;
 use steady_compare::{Compared, summary};
 use steady_feature::Record;
-use steady_history::{judged_run_json_text, runs_json_text, runs_text, said_run_text};
+use steady_history::{run_json_text_with_verdicts, run_text_with_sentences, runs_json_text, runs_text};
 use steady_model::{Facts, Kept, Report, Timestamp};
 use steady_render::Style;
 
 use crate::by_hand::comparisons;
 
-/// What tells a comparison from other runs.
+/// The facts of a comparison.
 fn facts(report: &Report) -> Facts {
     Compared(report.clone()).facts()
 }
 
-/// Every report of the golden files as a run.
+/// All reports of the golden files as runs of the history.
 fn runs() -> Vec<Kept> {
     let kept = |(id, (_, report)): (usize, (&str, Report))| Kept { id: 1 + 1000 * id as i64, facts: facts(&report) };
     comparisons::all().into_iter().enumerate().map(kept).collect()
@@ -35,7 +35,7 @@ fn a_list_fits_eighty_columns_with_a_line_for_each_run() {
         let first = line.trim_start().split(' ').next().unwrap();
         assert_eq!(first, kept.id.to_string(), "{text}");
     }
-    assert!(text.ends_with("* did not come to its end\n"), "an interrupted run is among them: {text}");
+    assert!(text.ends_with("* did not run to its end\n"), "an interrupted run is among them: {text}");
 }
 
 #[test]
@@ -62,11 +62,11 @@ fn verdicts_are_summed_up() {
 #[test]
 fn one_run_is_shown_in_both_forms() {
     for (kept, (name, report)) in runs().iter().zip(comparisons::all()) {
-        let text = said_run_text(kept, &[summary(&report)], Style::default());
+        let text = run_text_with_sentences(kept, &[summary(&report)], Style::default());
         assert!(text.contains(&format!("Run {}", kept.id)) && text.contains("seed"), "{name}: {text}");
         assert!(text.lines().all(|line| unicode_width::UnicodeWidthStr::width(line) <= 80), "{name}: {text}");
         let json: serde_json::Value =
-            serde_json::from_str(&judged_run_json_text(kept, verdicts_json(&report))).unwrap();
+            serde_json::from_str(&run_json_text_with_verdicts(kept, verdicts_json(&report))).unwrap();
         let primary = report.primary().count();
         assert_eq!(json["runs"][0]["verdicts"].as_array().unwrap().len(), primary, "{name}");
     }

@@ -1,4 +1,4 @@
-//! What joined comparisons look like, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test` rewrites them.
+//! Compares joined reports with the golden files in `testdata/reports`. `STEADY_BLESS=1 cargo test` rewrites them.
 
 use steady_compare::joined_document;
 use steady_compare::json::{JOINED_SCHEMA, JoinedComparisons, joined_json_text, read_record};
@@ -15,12 +15,12 @@ fn text(joined: &Joined, width: usize) -> String {
 
 #[test]
 fn the_schema_of_the_join_is_as_recorded() {
-    goldens::hold_schema(&JOINED_SCHEMA, description::<JoinedComparisons<'static>>(&JOINED_SCHEMA));
+    goldens::check_schema(&JOINED_SCHEMA, description::<JoinedComparisons<'static>>(&JOINED_SCHEMA));
 }
 
 #[test]
 fn joined_comparisons_look_as_recorded() {
-    goldens::hold(joins::all().into_iter().flat_map(|(name, joined)| {
+    goldens::check(joins::all().into_iter().flat_map(|(name, joined)| {
         let document = joined_document(&joined);
         let exports =
             [("json", joined_json_text(&joined)), ("md", markdown::text(&document)), ("html", html::text(&document))];
@@ -36,7 +36,7 @@ fn no_line_is_too_long_at_any_width() {
 }
 
 #[test]
-fn the_json_says_what_it_is_and_cannot_be_taken_for_a_comparison() {
+fn the_json_has_its_own_schema_and_is_refused_as_a_comparison() {
     for (name, joined) in joins::all() {
         let json = joined_json_text(&joined);
         let value: serde_json::Value = serde_json::from_str(&json).unwrap();

@@ -1,4 +1,5 @@
-//! Reports in all their forms, and the way back from JSON. One program, for each that is linked costs more than it runs.
+//! Reports in all formats, and reading them back from JSON. The files form one program, because linking takes longer
+//! than running.
 
 mod by_hand;
 mod golden;

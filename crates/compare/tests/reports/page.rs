@@ -1,4 +1,4 @@
-//! The page, the Markdown and the CSV under hostile names, absurd numbers and many pairs.
+//! The HTML page, Markdown and CSV with hostile names, extreme numbers and many pairs.
 
 use proptest::prelude::*;
 use steady_compare::{csv, document};
@@ -21,7 +21,7 @@ fn text(report: &Report, style: Style) -> String {
 }
 
 #[test]
-fn names_are_only_ever_text() {
+fn names_are_escaped() {
     for (name, mut report) in comparisons::all() {
         for command in &mut report.record.plan.commands {
             command.name = HOSTILE.to_owned();
@@ -56,13 +56,13 @@ fn tables_of_markdown_keep_their_columns() {
 }
 
 #[test]
-fn the_page_asks_for_nothing() {
+fn the_page_fetches_nothing() {
     for (name, report) in comparisons::all() {
         let page = html(&report);
-        for asks in
+        for pattern in
             ["src=", "url(", "@import", "<link", "<iframe", "<object", "<embed", "<use", "javascript:", "fetch("]
         {
-            assert!(!page.contains(asks), "{name}: {asks}");
+            assert!(!page.contains(pattern), "{name}: {pattern}");
         }
         let elsewhere = page.split("href=\"").skip(1).filter(|rest| !rest.starts_with('#'));
         assert_eq!(elsewhere.count(), 0, "{name}");
@@ -70,7 +70,7 @@ fn the_page_asks_for_nothing() {
     }
 }
 
-/// A report with so many pairs, spread over as many tenths of a second, one of them far out.
+/// A report with this number of pairs, one every tenth of a second. One of them is an outlier.
 fn with_pairs(pairs: usize) -> Report {
     let mut report = comparisons::slower();
     let pattern = report.record.blocks.clone();
@@ -93,22 +93,22 @@ fn with_pairs(pairs: usize) -> Report {
 }
 
 #[test]
-fn many_pairs_are_thinned_and_told() {
+fn many_pairs_are_thinned_with_a_note() {
     let page = html(&with_pairs(100_000));
     assert!(page.len() < 500_000, "{} bytes", page.len());
     assert!(
         page.contains(" pairs in turns, extremes kept") && page.contains(" pairs in duets, extremes kept"),
-        "no word on how many are drawn"
+        "the number of shown pairs is missing"
     );
-    assert!(page.contains("1 lies outside of the axis"), "no outlier told");
+    assert!(page.contains("1 is outside the axis"), "the outlier is not mentioned");
     let dots = page.matches("h0M").count();
     assert!((3_000..4_500).contains(&dots), "{dots} dots");
 }
 
 #[test]
-fn few_pairs_are_all_drawn() {
+fn few_pairs_are_all_shown() {
     let page = html(&comparisons::slower());
-    assert!(page.contains("43 pairs in turns."), "not all drawn");
+    assert!(page.contains("43 pairs in turns."), "some pairs are not shown");
     assert!(!page.contains("extremes kept"), "thinned without need");
 }
 
@@ -151,9 +151,9 @@ proptest! {
     }
 }
 
-/// The turns alone may say more where all pairs say less: their estimate is no size of what the verdict says.
+/// The estimate from turns may have the opposite sign of the verdict from all pairs. The report leaves it out then.
 #[test]
-fn a_size_of_the_other_sign_is_not_told_as_that_of_the_verdict() {
+fn a_size_with_the_opposite_sign_of_the_verdict_is_left_out() {
     let mut report = comparisons::faster_within();
     for judgement in &mut report.judgements {
         judgement.change = Ok(0.66);

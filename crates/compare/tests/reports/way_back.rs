@@ -1,4 +1,4 @@
-//! The way from a record through JSON and back: exact for what was measured, an error for everything else.
+//! Writing records as JSON and reading them back: exact for valid records, an error for everything else.
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -12,7 +12,7 @@ use steady_render::{Style, terminal};
 use crate::by_hand::comparisons;
 use crate::values::{changed, command, count, garbled, host, nanos, odd_value, path, ratio, reading, without_a_field};
 
-/// A report of nothing but a record: what is derived from it does not matter on the way back.
+/// A report with only a record. Reading it back does not use the derived parts.
 fn report(record: Record) -> Report {
     let load = Load { preempted_ratio: 0.0, run_delay_ratio: Ok(0.0) };
     Report { record, judgements: vec![], course: vec![], breakdowns: vec![], startups: vec![], load, warnings: vec![] }
@@ -42,7 +42,7 @@ prop_compose! {
     }
 }
 
-/// Blocks of so many commands, in the order of their ends, which lie after the starts.
+/// Blocks of this number of commands, in the order of their ends, which are after the starts of their runs.
 fn blocks(commands: usize) -> impl Strategy<Value = Vec<Block>> {
     let runs = (0..commands).map(run).collect::<Vec<_>>().prop_shuffle();
     let block = (select(&Layout::ALL), runs, nanos());
@@ -153,7 +153,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn records_come_back_as_they_were(record in record()) {
+    fn records_are_read_back_exactly(record in record()) {
         let text = json_text(&report(record.clone()), true);
         prop_assert_eq!(read_record(&text), Ok(record.clone()));
         let compact = json(&report(record.clone()), true).to_string();
@@ -164,7 +164,7 @@ proptest! {
     fn changed_exports_never_panic(record in record(), changes in prop::collection::vec((any::<Index>(), odd_value()), 1..4)) {
         let value = changed(json(&report(record), true), changes);
         if let Ok(record) = read_record(&value.to_string()) {
-            // What is accepted can be summed and written again.
+            // An accepted record can be summed and written again.
             let report = report(record.clone());
             let _ = Layout::ALL.map(|layout| report.time_in(layout));
             let _ = record.blocks.iter().flat_map(|block| &block.runs).map(|run| run.wall + run.cpu_time()).sum::<Nanos>();
@@ -173,9 +173,9 @@ proptest! {
     }
 
     #[test]
-    fn a_missing_field_is_never_made_up(record in record(), place in any::<Index>()) {
+    fn a_missing_field_is_never_invented(record in record(), place in any::<Index>()) {
         let (key, without) = without_a_field(json(&report(record.clone()), true), &place);
-        // What is derived may be missing. A reason may not, except where none says "there is none".
+        // Derived fields may be missing. A missing reason changes the meaning of some nulls, so these are not compared.
         if let Ok(found) = read_record(&without.to_string()) && !key.ends_with("_absent") {
             prop_assert_eq!(found, record);
         }
@@ -189,30 +189,31 @@ proptest! {
     }
 
     #[test]
-    fn texts_of_any_numbers_never_panic(change in any::<f64>(), low in any::<f64>(), high in any::<f64>(), width in 0..200usize) {
-        for (_, mut report) in comparisons::all() {
-            for judgement in &mut report.judgements {
-                judgement.change = Ok(change);
-                judgement.interval = Ok(Interval { low, high });
-                judgement.effort_to_settle = Some(high);
-                judgement.widening = Some(low);
-            }
-            for breakdown in &mut report.breakdowns {
-                breakdown.cpu.mean = change;
-                breakdown.wall.interval = Interval { low, high };
-                breakdown.minor_faults = high;
-            }
-            report.load.preempted_ratio = low;
-            report.record.activity.busy_ratio = Ok(change);
-            let text = terminal::text(&document(&report), Style { width, color: true });
-            prop_assert!(!text.contains("NaN"), "{}", text);
-            let json = json_text(&report, false);
-            prop_assert!(serde_json::from_str::<Value>(&json).is_ok());
+    fn texts_of_any_numbers_never_panic(
+        which in any::<Index>(), change in any::<f64>(), low in any::<f64>(), high in any::<f64>(), width in 0..200usize,
+    ) {
+        let (_, mut report) = which.get(&comparisons::all()).clone();
+        for judgement in &mut report.judgements {
+            judgement.change = Ok(change);
+            judgement.interval = Ok(Interval { low, high });
+            judgement.effort_to_settle = Some(high);
+            judgement.widening = Some(low);
         }
+        for breakdown in &mut report.breakdowns {
+            breakdown.cpu.mean = change;
+            breakdown.wall.interval = Interval { low, high };
+            breakdown.minor_faults = high;
+        }
+        report.load.preempted_ratio = low;
+        report.record.activity.busy_ratio = Ok(change);
+        let text = terminal::text(&document(&report), Style { width, color: true });
+        prop_assert!(!text.contains("NaN"), "{}", text);
+        let json = json_text(&report, false);
+        prop_assert!(serde_json::from_str::<Value>(&json).is_ok());
     }
 }
 
-/// The error of an export after a change.
+/// The error of reading an export after a change.
 fn error_after(change: impl FnOnce(&mut Value)) -> ReadError {
     let mut value = json(&comparisons::slower(), true);
     change(&mut value);
@@ -220,7 +221,7 @@ fn error_after(change: impl FnOnce(&mut Value)) -> ReadError {
 }
 
 #[test]
-fn the_reports_come_back() {
+fn the_reports_built_by_hand_are_read_back() {
     for (name, report) in comparisons::all() {
         assert_eq!(read_record(&json_text(&report, true)), Ok(report.record.clone()), "{name}");
         assert_eq!(read_record(&json_text(&report, false)), Err(ReadError::WithoutSamples), "{name}");
@@ -228,7 +229,7 @@ fn the_reports_come_back() {
 }
 
 #[test]
-fn errors_say_what_and_where() {
+fn errors_name_the_problem_and_the_field() {
     let says = |error: ReadError, expected: &str| assert_eq!(error.to_string(), expected);
     assert!(matches!(read_record("{"), Err(ReadError::NotJson(_))));
     assert!(matches!(read_record(""), Err(ReadError::NotJson(_))));
@@ -248,7 +249,7 @@ fn errors_say_what_and_where() {
     );
     says(
         error_after(|value| value["samples"] = json!(null)),
-        "it holds no samples to judge again: measure with --samples",
+        "the export has no samples, which judge needs: export the run again with `steady history report RUN --samples --export-json FILE`, or measure with --samples",
     );
     says(
         error_after(|value| value["samples"]["blocks"][3]["runs"][1]["wall_seconds"] = json!("1 s")),
@@ -256,7 +257,7 @@ fn errors_say_what_and_where() {
     );
     says(
         error_after(|value| value["samples"]["blocks"][3]["runs"][1]["wall_seconds"] = json!(-1.5)),
-        "samples.blocks[3].runs[1].wall_seconds: -1.5 s is no time span that can be",
+        "samples.blocks[3].runs[1].wall_seconds: -1.5 s is not a valid time span",
     );
     says(
         error_after(|value| value["samples"]["blocks"][3]["runs"][1]["run_delay_seconds"] = json!(null)),
@@ -268,14 +269,14 @@ fn errors_say_what_and_where() {
     );
     says(
         error_after(|value| value["samples"]["blocks"][0]["runs"][0]["command"] = json!(2)),
-        "inconsistent: samples.blocks[0].runs[0].command: 2 is no command of a plan that has 2",
+        "inconsistent: samples.blocks[0].runs[0].command: 2 is not a command of the plan, which has 2",
     );
     says(
         error_after(|value| value["samples"]["blocks"][0]["runs"][0]["wall_seconds"] = json!(1e9)),
-        "inconsistent: samples.blocks[0].runs[0].wall_seconds: longer than any measuring",
+        "inconsistent: samples.blocks[0].runs[0].wall_seconds: it is longer than 97 days",
     );
     says(
         error_after(|value| value["samples"]["looks"][1]["blocks"] = json!(65)),
-        "inconsistent: samples.looks[1]: at more blocks than there are",
+        "inconsistent: samples.looks[1]: it has more blocks than there are",
     );
 }

@@ -11,7 +11,7 @@ use super::figures::{Figures, amount, below, beyond, modes};
 use super::notes::count;
 use crate::record::{Cost, CostsRecord};
 
-/// A histogram of each probe that was measured, a section each. If they are many, the key stands below the first alone.
+/// One section with a histogram for each measured probe. If there are many, only the first has a legend.
 pub(super) fn histograms(record: &CostsRecord) -> Vec<Section> {
     let drawn = record.costs().filter(|cost| cost.histogram.counts.iter().any(|count| *count > 0));
     let are_few = record.costs().count() <= FEW;
@@ -19,14 +19,14 @@ pub(super) fn histograms(record: &CostsRecord) -> Vec<Section> {
     drawn.enumerate().map(|(at, cost)| Section::new(&title(cost), vec![chart(at, cost)])).collect()
 }
 
-/// What a probe costs, in words: `system_call: 61.70 ns for a system call`.
+/// Title of a histogram: `system_call: 61.70 ns for a system call`.
 pub fn title(cost: &Cost) -> String {
     let size = if cost.below_resolution { below(cost) } else { Figures::of(cost).median() };
     format!("{}: {size} for {}", cost.probe.name(), cost.probe.unit())
 }
 
-/// The distribution of a probe's repetitions, with the median, its interval, and two modes if there are two; with a key if
-/// that is wanted.
+/// Histogram of a probe's repetitions, with the median, its interval, and the two modes of a bimodal distribution.
+/// `with_key` adds a legend.
 pub fn histogram(cost: &Cost, with_key: bool) -> Chart {
     let histogram = &cost.histogram;
     let edge = |bin: usize| histogram.low_seconds + bin as f64 * histogram.width_seconds;
@@ -38,7 +38,7 @@ pub fn histogram(cost: &Cost, with_key: bool) -> Chart {
     let most = histogram.counts.iter().copied().max().map_or(1.0, |most| f64::from(most.max(1)));
     let mark = |x: f64| Whisker { x, low: 0.0, high: most };
     let named = |name: &str, look, marks| Series { name: with_key.then(|| name.to_owned()), look, marks };
-    // It lies above the columns.
+    // The interval is drawn above the columns.
     let (low, high) = (cost.low_seconds, cost.high_seconds);
     let interval = Marks::Line(vec![(low, 1.06 * most), (high, 1.06 * most)]);
     let mut series = vec![
@@ -63,12 +63,12 @@ pub fn histogram(cost: &Cost, with_key: bool) -> Chart {
     }
 }
 
-/// Costs relative to the one that all are compared with reach at least so far on the axis, as logarithms: noise must not fill
-/// the chart.
+/// The axis of relative costs covers at least this range on either side, as a natural logarithm. It keeps noise from
+/// filling the chart.
 const LEAST: f64 = 0.75;
 
-/// The costs of a probe by length of the loop, the shortest first, relative to the one that is the answer; none without two that
-/// can be drawn.
+/// Chart of the costs of a probe by length of the loop, relative to the cost that is the answer. Returns `None` if
+/// fewer than two costs can be drawn.
 pub(super) fn by_length(all: &[&Cost], answer: &Cost) -> Option<Chart> {
     let relative = |seconds: f64| (seconds / answer.median_seconds).ln();
     let drawn: Vec<(f64, &Cost)> = all
@@ -94,15 +94,15 @@ pub(super) fn by_length(all: &[&Cost], answer: &Cost) -> Option<Chart> {
         x: Axis::Names(all.iter().map(|cost| rounds(cost.loops)).collect()),
         y: Axis::Scale(Scale::new(Kind::Change, low, high).padded()),
         series: vec![
-            named(format!("the cost at {} rounds", rounds(answer.loops)), Look::Rest, Marks::Across(0.0)),
+            named(format!("cost at {} rounds", rounds(answer.loops)), Look::Rest, Marks::Across(0.0)),
             named("95\u{a0}% interval".to_owned(), Look::Second, Marks::Intervals(whiskers.collect())),
-            named("median, relative to it".to_owned(), Look::First, Marks::Line(line)),
+            named("median, relative to that cost".to_owned(), Look::First, Marks::Line(line)),
         ],
-        note: Some("From left to right: rounds of the loop.".to_owned()),
+        note: Some("x axis: rounds of the loop.".to_owned()),
     })
 }
 
-/// A number of rounds, shortly.
+/// Short form of a number of rounds: `300 k`.
 fn rounds(number: u64) -> String {
     match number {
         _ if number >= 1_000_000 => format!("{} M", number as f64 / 1e6),

@@ -1,4 +1,5 @@
-//! A cost's figures, with the digits that its interval and its resolution support; and the groups that probes are shown in.
+//! Formats costs with as many digits as their interval and resolution support, and defines the groups of probes in
+//! reports.
 
 use steady_model::Probe;
 
@@ -6,10 +7,10 @@ use steady_render::units::{TIE, decimals, decimals_of, fixed, percent, thousands
 
 use crate::record::{Cost, Mode};
 
-/// More significant digits than this are no cost's.
+/// Maximal number of significant digits of a cost.
 const DIGITS: i32 = 4;
 
-/// The figures of one cost, all in one unit.
+/// Formats the figures of one cost in one unit.
 pub(super) struct Figures<'a> {
     cost: &'a Cost,
     unit: &'static str,
@@ -18,13 +19,13 @@ pub(super) struct Figures<'a> {
 }
 
 impl<'a> Figures<'a> {
-    /// In the unit of the median's size.
+    /// Chooses the unit by the size of the median.
     pub(super) fn of(cost: &'a Cost) -> Self {
         let (unit, scale) = unit_of(cost.median_seconds);
         let off = cost.interval().half_width().max(cost.resolution_seconds) * scale;
-        // An uncertainty of nothing, or of everything, tells no digits.
-        let told = if off.is_finite() && off > 0.0 { decimals(off) } else { usize::MAX };
-        Figures { cost, unit, scale, decimals: told.min(decimals_of(cost.median_seconds * scale, DIGITS)) }
+        // An uncertainty of zero or infinity does not limit the digits.
+        let supported = if off.is_finite() && off > 0.0 { decimals(off) } else { usize::MAX };
+        Figures { cost, unit, scale, decimals: supported.min(decimals_of(cost.median_seconds * scale, DIGITS)) }
     }
 
     /// The median: `21.4 ns`.
@@ -42,7 +43,7 @@ impl<'a> Figures<'a> {
         }
     }
 
-    /// The same within a sentence: `21.3 to 21.6 ns`, or that there is none.
+    /// The interval for a sentence: `21.3 to 21.6 ns`, or `no interval`.
     pub(super) fn interval_with_unit(&self) -> String {
         match self.interval() {
             none if none == "–" => "no interval".to_owned(),
@@ -55,37 +56,37 @@ impl<'a> Figures<'a> {
     }
 }
 
-/// The unit of a cost; nothing at all is counted in nanoseconds.
+/// Unit and scale for a cost. Zero is in nanoseconds.
 fn unit_of(seconds: f64) -> (&'static str, f64) {
     if seconds == 0.0 || !seconds.is_finite() { ("ns", 1e9) } else { time_unit(seconds) }
 }
 
-/// A span of time with at most three digits.
+/// A time with at most three digits.
 pub(super) fn amount(seconds: f64) -> String {
     if seconds == 0.0 {
         return format!("0{TIE}ns");
     }
     let short = time(seconds);
-    // 0.0300 ns is 0.03 ns: what is below its unit has no zeros at its end.
+    // A value below its unit has no trailing zeros: 0.0300 ns becomes 0.03 ns.
     match short.split_once(TIE) {
         Some((number, unit)) if number.starts_with("0.") => format!("{}{TIE}{unit}", number.trim_end_matches('0')),
         _ => short,
     }
 }
 
-/// How far repetitions lie apart: two digits tell it.
+/// Text of the spread (interquartile range) of the repetitions, with two digits.
 pub(super) fn spread(cost: &Cost) -> String {
     let (unit, scale) = unit_of(cost.spread_seconds);
     let value = cost.spread_seconds * scale;
     format!("{}{TIE}{unit}", fixed(value, decimals_of(value, 2)))
 }
 
-/// What stands in the place of a cost that cannot be told from nothing: `<0.03 ns`.
+/// Text for a cost below the resolution: `<0.03 ns`.
 pub(super) fn below(cost: &Cost) -> String {
     format!("<{}", amount(cost.resolution_seconds))
 }
 
-/// The two groups that repetitions fall into: `two modes: 1.21 µs (62 %) and 3.42 µs (38 %)`; nothing where there is one.
+/// Text for a bimodal distribution: `two modes: 1.21 µs (62 %) and 3.42 µs (38 %)`. Returns `None` for one mode.
 pub(super) fn modes(cost: &Cost) -> Option<String> {
     let one = |mode: &Mode| format!("{}{TIE}({})", amount(mode.median_seconds), percent(mode.share_ratio));
     match cost.modes.as_slice() {
@@ -94,41 +95,42 @@ pub(super) fn modes(cost: &Cost) -> Option<String> {
     }
 }
 
-/// How many repetitions a histogram has no bins for: `not on the axis: 1 below it, 2 above it`; nothing where it has all.
+/// Text for repetitions outside the bins of a histogram: `not on the axis: 1 below it, 2 above it`. Returns `None` if
+/// there are none.
 pub(super) fn beyond(cost: &Cost) -> Option<String> {
     let (below, above) = (cost.histogram.below, cost.histogram.above);
-    let said = |number: u32, side: &str| {
+    let text = |number: u32, side: &str| {
         let number = usize::try_from(number).map_or_else(|_| number.to_string(), thousands);
         format!("{number}{TIE}{side}{TIE}it")
     };
     let sides: Vec<String> =
-        [(below, "below"), (above, "above")].iter().filter(|(n, _)| *n > 0).map(|(n, side)| said(*n, side)).collect();
+        [(below, "below"), (above, "above")].iter().filter(|(n, _)| *n > 0).map(|(n, side)| text(*n, side)).collect();
     (!sides.is_empty()).then(|| format!("not on the axis: {}", sides.join(", ")))
 }
 
-/// Probes that are shown together.
+/// Group of probes in a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
-    /// Reading a clock.
+    /// Probes that read clocks.
     Clocks,
-    /// Calls of functions and of the system.
+    /// Function calls and system calls.
     Calls,
-    /// System calls by name.
+    /// System calls that were measured by name.
     Named,
-    /// From one process or thread to another.
+    /// Switches between processes or threads.
     Switches,
-    /// What threads share.
+    /// Locks and atomic operations.
     Locks,
-    /// Faults and loads.
+    /// Page faults and loads.
     Memory,
-    /// Processes, threads and programs.
+    /// Creation of processes and threads, and execution of programs.
     Processes,
-    /// All else.
+    /// Probes of signals and pipes.
     Rest,
 }
 
 impl Group {
-    /// All of them, in the order in which they are shown.
+    /// All groups, in the order of reports.
     pub(super) const ALL: [Group; 8] = [
         Group::Clocks,
         Group::Calls,
@@ -140,7 +142,7 @@ impl Group {
         Group::Rest,
     ];
 
-    /// Its heading.
+    /// Heading of the group in tables.
     pub(super) fn heading(self) -> &'static str {
         match self {
             Group::Clocks => "Clocks",
@@ -150,11 +152,11 @@ impl Group {
             Group::Locks => "Locks and atomics",
             Group::Memory => "Memory",
             Group::Processes => "Processes",
-            Group::Rest => "The rest",
+            Group::Rest => "Other",
         }
     }
 
-    /// The group of a probe.
+    /// The group that a probe belongs to.
     pub(super) fn of(probe: Probe) -> Group {
         match probe {
             Probe::ClockRealtime | Probe::ClockMonotonic | Probe::ClockProcessCpu | Probe::ClockThreadCpu => {
@@ -205,7 +207,7 @@ mod tests {
         }
     }
 
-    fn said(cost: &Cost) -> (String, String) {
+    fn formatted(cost: &Cost) -> (String, String) {
         let figures = Figures::of(cost);
         (figures.median().replace(TIE, " "), figures.interval().replace(TIE, " "))
     }
@@ -213,17 +215,17 @@ mod tests {
     #[test]
     fn digits_follow_interval_and_resolution() {
         let plain = |median: &str, interval: &str| (median.to_owned(), interval.to_owned());
-        assert_eq!(said(&cost(1.02e-7, (1.01e-7, 1.03e-7), 1e-11)), plain("102.0 ns", "101.0 to 103.0"));
-        assert_eq!(said(&cost(1.5234e-6, (1.52e-6, 1.53e-6), 1e-11)), plain("1.523 µs", "1.520 to 1.530"));
-        assert_eq!(said(&cost(5.1e-10, (5.09e-10, 5.11e-10), 3e-11)), plain("0.51 ns", "0.51 to 0.51"));
-        assert_eq!(said(&cost(1.0e-9, (1.0e-9, 1.0e-9), 0.0)), plain("1.000 ns", "1.000 to 1.000"));
-        assert_eq!(said(&cost(1.0e-9, (f64::NEG_INFINITY, f64::INFINITY), 0.0)), plain("1.000 ns", "–"));
-        assert_eq!(said(&cost(-2.0e-10, (-4.0e-10, 1.0e-10), 1e-11)), plain("-0.20 ns", "-0.40 to 0.10"));
-        assert_eq!(said(&cost(f64::NAN, (f64::NAN, f64::NAN), f64::NAN)), plain("? ns", "–"));
+        assert_eq!(formatted(&cost(1.02e-7, (1.01e-7, 1.03e-7), 1e-11)), plain("102.0 ns", "101.0 to 103.0"));
+        assert_eq!(formatted(&cost(1.5234e-6, (1.52e-6, 1.53e-6), 1e-11)), plain("1.523 µs", "1.520 to 1.530"));
+        assert_eq!(formatted(&cost(5.1e-10, (5.09e-10, 5.11e-10), 3e-11)), plain("0.51 ns", "0.51 to 0.51"));
+        assert_eq!(formatted(&cost(1.0e-9, (1.0e-9, 1.0e-9), 0.0)), plain("1.000 ns", "1.000 to 1.000"));
+        assert_eq!(formatted(&cost(1.0e-9, (f64::NEG_INFINITY, f64::INFINITY), 0.0)), plain("1.000 ns", "–"));
+        assert_eq!(formatted(&cost(-2.0e-10, (-4.0e-10, 1.0e-10), 1e-11)), plain("-0.20 ns", "-0.40 to 0.10"));
+        assert_eq!(formatted(&cost(f64::NAN, (f64::NAN, f64::NAN), f64::NAN)), plain("? ns", "–"));
     }
 
     #[test]
-    fn what_is_next_to_nothing_is_said_shortly() {
+    fn very_small_times_have_few_digits() {
         let plain = |seconds| amount(seconds).replace(TIE, " ");
         assert_eq!(plain(3e-11), "0.03 ns");
         assert_eq!(plain(2.5e-6), "2.50 µs");

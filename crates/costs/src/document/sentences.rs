@@ -1,4 +1,4 @@
-//! The answer in sentences.
+//! The first sentences of the report.
 
 use steady_model::Probe;
 use steady_render::letters::{capital, one_line};
@@ -8,7 +8,7 @@ use super::figures::{Figures, amount, below};
 use super::{FEW, only_clocks, sweep};
 use crate::record::{Cost, CostsRecord};
 
-/// What a reader most wants to know, in the order of the first sentence.
+/// The probes of the first sentence, in order.
 const FIRST: [(Probe, &str); 5] = [
     (Probe::FunctionCall, "a function call"),
     (Probe::SystemCall, "a system call"),
@@ -16,14 +16,14 @@ const FIRST: [(Probe, &str); 5] = [
     (Probe::PageFault, "a page fault"),
     (Probe::ForkExit, "a process by fork"),
 ];
-/// The answer: a sentence or two.
+/// The answer in one or more sentences.
 pub(super) fn sentences(record: &CostsRecord) -> Vec<String> {
     if record.plan.sweep {
         return sweep::sentences(record);
     }
-    let told: Vec<(&str, String)> =
-        FIRST.iter().filter_map(|(probe, what)| Some((*what, told(record, *probe)?))).collect();
-    if let [(what, cost), others @ ..] = told.as_slice()
+    let known: Vec<(&str, String)> =
+        FIRST.iter().filter_map(|(probe, what)| Some((*what, cost_of(record, *probe)?))).collect();
+    if let [(what, cost), others @ ..] = known.as_slice()
         && !others.is_empty()
     {
         let others: String = others.iter().map(|(what, cost)| format!(", {what} {cost}")).collect();
@@ -36,7 +36,7 @@ pub(super) fn sentences(record: &CostsRecord) -> Vec<String> {
     if all.is_empty() { vec!["Nothing could be measured.".to_owned()] } else { all }
 }
 
-/// What reading each clock costs, in one sentence.
+/// One sentence with the cost of reading each clock.
 fn reading_clocks(record: &CostsRecord) -> String {
     let one = |cost: &Cost| {
         let facts = record.clocks.iter().find(|clock| clock.probe == cost.probe);
@@ -44,20 +44,20 @@ fn reading_clocks(record: &CostsRecord) -> String {
         let size = if cost.below_resolution { below(cost) } else { Figures::of(cost).median() };
         format!("{name} {size}")
     };
-    format!("To read a clock costs: {}.", record.costs().map(one).collect::<Vec<_>>().join(", "))
+    format!("Reading a clock costs: {}.", record.costs().map(one).collect::<Vec<_>>().join(", "))
 }
 
-/// A probe's cost within a sentence; nothing where it was not measured.
-fn told(record: &CostsRecord, probe: Probe) -> Option<String> {
+/// A probe's cost within a sentence. Returns `None` if it was not measured.
+fn cost_of(record: &CostsRecord, probe: Probe) -> Option<String> {
     let cost = record.costs().find(|cost| cost.probe == probe)?;
     Some(if cost.below_resolution {
-        format!("less than the {} that can be told from nothing", amount(cost.resolution_seconds))
+        format!("less than the resolution of {}", amount(cost.resolution_seconds))
     } else {
         Figures::of(cost).median()
     })
 }
 
-/// A probe's cost as a sentence of its own.
+/// A sentence about one probe's cost.
 fn one(cost: &Cost) -> String {
     let (name, unit) = (cost.probe.name(), cost.probe.unit());
     if cost.below_resolution {
@@ -67,7 +67,7 @@ fn one(cost: &Cost) -> String {
     format!("{name}: {} for {unit}, {} at 95{TIE}%.", figures.median(), figures.interval_with_unit())
 }
 
-/// What primitives cost in a few words, for a list: `system call 102 ns; process switch 1.52 µs`.
+/// A summary for lists: `system call 102 ns; process switch 1.52 µs`.
 pub(crate) fn summary(record: &CostsRecord) -> String {
     let longest = |probe: Probe| record.costs().filter(move |cost| cost.probe == probe).max_by_key(|cost| cost.loops);
     let mut chosen: Vec<&Cost> = FIRST[1..3].iter().filter_map(|(probe, _)| longest(*probe)).collect();

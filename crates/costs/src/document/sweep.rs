@@ -1,4 +1,4 @@
-//! How the cost moves with the length of the loop, and why.
+//! The report of a sweep: how the cost depends on the length of the loop, and why.
 
 use steady_model::{Absent, Probe};
 use steady_render::document::{Block, Fact, Section, Shown};
@@ -10,7 +10,7 @@ use super::notes::count;
 use super::{charts, each_once};
 use crate::record::{Cost, CostsRecord, LengthReason};
 
-/// Every reason, in the order in which they are explained.
+/// All reasons, in the order in which the report explains them.
 const REASONS: [LengthReason; 6] = [
     LengthReason::Agrees,
     LengthReason::StartUp,
@@ -20,51 +20,54 @@ const REASONS: [LengthReason; 6] = [
     LengthReason::Unexplained,
 ];
 
-/// What a reason means.
+/// Explanation of a reason.
 fn meaning(reason: LengthReason) -> &'static str {
     match reason {
-        LengthReason::Agrees => "it does not differ from the cost at the longest loop that was not disturbed",
-        LengthReason::StartUp => "the time that it takes to begin and end the timing is spread over few rounds",
-        LengthReason::TimerGrain => "a step of the clock is no small part of so short a loop",
-        LengthReason::Frequency => "the CPU's clock ran at another rate during it",
-        LengthReason::Preemption => "the loop lasts so long that others had the CPU in most of its repetitions",
-        LengthReason::Unexplained => "it differs, and none of the known reasons is behind it",
+        LengthReason::Agrees => "the cost agrees with the one at the longest undisturbed loop",
+        LengthReason::StartUp => "the time to start and stop the timing is spread over few rounds",
+        LengthReason::TimerGrain => "one step of the clock is a large part of such a short loop",
+        LengthReason::Frequency => "the CPU ran at another clock rate",
+        LengthReason::Preemption => "the loop is so long that other processes used the CPU in most repetitions",
+        LengthReason::Unexplained => "the cost differs for none of the known reasons",
     }
 }
 
-/// A chart and a table for each probe, then what the reasons mean.
+/// A table and a chart for each probe, then the explanation of the reasons.
 pub(super) fn sections(record: &CostsRecord) -> Vec<Section> {
     let mut sections = Vec::new();
     for probe in each_once(record) {
-        let heading = format!("{}: the cost of {} by length of the loop", probe.name(), probe.unit());
+        let heading = format!("{}: cost of {} by length of the loop", probe.name(), probe.unit());
         let costs: Vec<&Cost> = lengths(record, probe).into_iter().map(|(cost, _)| cost).collect();
         let chart = answer(record, probe).and_then(|answer| charts::by_length(&costs, answer));
         sections.push(Section::new(&heading, vec![Block::Table(table(record, probe))]).whole());
-        let heading = format!("{}: the same as a chart", probe.name());
+        let heading = format!("{}: chart", probe.name());
         sections.extend(chart.map(|chart| Section::new(&heading, vec![Block::Chart(chart)]).shown(Shown::OnPages)));
     }
     let occurs = |reason: &LengthReason| record.probes.iter().any(|probe| probe.against_longest == Some(*reason));
     let mut meanings: Vec<Fact> =
         REASONS.into_iter().filter(occurs).map(|reason| Fact::new(reason.name(), meaning(reason))).collect();
     if record.costs().any(|cost| cost.all_disturbed) {
-        meanings.push(Fact::new("disturbed", "nearly every repetition was, so that none is set apart"));
+        meanings.push(Fact::new(
+            "disturbed",
+            "other processes used the CPU in nearly all repetitions, so none are excluded",
+        ));
     }
     if !meanings.is_empty() {
-        sections.push(Section::new("What the words mean", vec![Block::Facts(meanings)]));
+        sections.push(Section::new("Explanation of the table", vec![Block::Facts(meanings)]));
     }
     sections
 }
 
-/// A row of a probe's table: a length that was measured, or why others were not.
+/// A row of a probe's table: a measured length, or the reason why others were not measured.
 enum Row<'a> {
     Length(&'a Cost, LengthReason),
     Absent(&'a Absent),
 }
 
-/// One probe's lengths, a row each.
+/// The table of one probe, with one row for each length.
 fn table(record: &CostsRecord, probe: Probe) -> Table {
     let lengths = lengths(record, probe);
-    // What could not be measured has no length that is known here: it is that of all, or what lies beyond the others.
+    // Lengths that were not measured are not recorded: they are either all lengths, or those longer than the others.
     let label = if lengths.is_empty() { "any" } else { "longer" };
     let mut missing: Vec<&Absent> =
         record.probes.iter().filter(|one| one.probe == probe).filter_map(|one| one.cost.as_ref().err()).collect();
@@ -103,16 +106,16 @@ fn table(record: &CostsRecord, probe: Probe) -> Table {
             Column::numbers("rounds of the loop", &rows, rounds),
             Column::numbers("median", &rows, median),
             column("95\u{a0}% interval", &interval),
-            column("set apart", &apart),
-            Column::words("against the longest", &rows, reason),
+            column("excluded", &apart),
+            Column::words("compared with the longest", &rows, reason),
         ],
     }
 }
 
-/// What each probe costs at its longest loop, and from which length on.
+/// For each probe, the cost at its longest loop, and from which length on it is the same.
 pub(super) fn sentences(record: &CostsRecord) -> Vec<String> {
-    let said: Vec<String> = each_once(record).into_iter().filter_map(|probe| sentence(record, probe)).collect();
-    if said.is_empty() { vec!["Nothing could be measured.".to_owned()] } else { said }
+    let sentences: Vec<String> = each_once(record).into_iter().filter_map(|probe| sentence(record, probe)).collect();
+    if sentences.is_empty() { vec!["Nothing could be measured.".to_owned()] } else { sentences }
 }
 
 fn sentence(record: &CostsRecord, probe: Probe) -> Option<String> {
@@ -123,22 +126,22 @@ fn sentence(record: &CostsRecord, probe: Probe) -> Option<String> {
     let from = up_to.take_while(|(_, reason)| *reason == LengthReason::Agrees).last();
     let since = match from {
         Some((cost, _)) if cost.loops < longest.loops => {
-            format!(", and as much from {} rounds on", count(cost.loops))
+            format!(", and the same from {} rounds on", count(cost.loops))
         }
         _ => String::new(),
     };
     Some(format!("{}: {cost} at {} rounds of the loop{since}.", probe.name(), count(longest.loops)))
 }
 
-/// The cost at the longest loop that was not always disturbed, which all others are compared with; if there is none, that at
-/// the longest.
+/// The cost at the longest loop that was not always disturbed, which all others are compared with. If all were
+/// disturbed, the cost at the longest loop.
 fn answer(record: &CostsRecord, probe: Probe) -> Option<&Cost> {
     let lengths = lengths(record, probe);
     let quiet = lengths.iter().rev().find(|(cost, reason)| *reason == LengthReason::Agrees && !cost.all_disturbed);
     quiet.or(lengths.last()).map(|(cost, _)| *cost)
 }
 
-/// The lengths of one probe that were measured, each with its reason, the shortest first.
+/// The measured lengths of one probe with their reasons, the shortest first.
 fn lengths(record: &CostsRecord, probe: Probe) -> Vec<(&Cost, LengthReason)> {
     let of_it = record.probes.iter().filter(|one| one.probe == probe);
     let mut lengths: Vec<_> = of_it.filter_map(|one| Some((one.cost.as_ref().ok()?, one.against_longest?))).collect();

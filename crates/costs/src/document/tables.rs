@@ -1,4 +1,4 @@
-//! Tables: all probes by group, with median, interval, spread and the distribution in small; and the clocks of
+//! Tables: all probes by group, with median, interval, spread and a small histogram; and the clocks of
 //! clock_gettime(2).
 
 use steady_model::{Nanos, Reading};
@@ -12,16 +12,16 @@ use super::figures::{Figures, Group, amount, below, modes, spread};
 use super::plain;
 use crate::record::{ClockFacts, Cost, CostsRecord, ProbeCost};
 
-/// The columns of a distribution in small.
+/// Number of columns of a small histogram.
 const SMALL: usize = 16;
 
-/// A row: the heading of a group, or a probe of it.
+/// A row of the table: the heading of a group, or a probe.
 enum Row<'a> {
     Group(Group),
     Probe(&'a ProbeCost),
 }
 
-/// The costs by group, with what is to be known of all of them; none without any.
+/// The table of costs by group, with notes. Returns `None` if there are no probes.
 pub(super) fn costs(record: &CostsRecord) -> Option<Section> {
     let rows: Vec<Row<'_>> = Group::ALL.into_iter().flat_map(|group| of_group(record, group)).collect();
     if rows.is_empty() {
@@ -58,15 +58,15 @@ pub(super) fn costs(record: &CostsRecord) -> Option<Section> {
     };
     let mut blocks = vec![Block::Table(table)];
     if record.costs().any(|cost| cost.below_resolution) {
-        let text = "<: the cost is below the resolution, and cannot be told from nothing.";
+        let text = "<: the cost is below the resolution and cannot be distinguished from zero.";
         blocks.push(Block::Paragraph(plain(text.to_owned())));
     }
     let modes = record.costs().filter_map(|cost| Some(format!("{}: {}.", cost.probe.name(), modes(cost)?)));
     blocks.extend(modes.map(|text| Block::Paragraph(vec![(Emphasis::Open, text)])));
-    Some(Section::new("Median of each, less the empty loop, with its 95\u{a0}% interval", blocks).whole())
+    Some(Section::new("Median cost, minus the empty loop, with its 95\u{a0}% interval", blocks).whole())
 }
 
-/// The rows of a group; none without probes.
+/// The rows of a group; empty if it has no probes.
 fn of_group(record: &CostsRecord, group: Group) -> Vec<Row<'_>> {
     let probes: Vec<Row<'_>> =
         record.probes.iter().filter(|probe| Group::of(probe.probe) == group).map(Row::Probe).collect();
@@ -77,13 +77,13 @@ fn cell(cost: &Reading<Cost>, of: fn(&Cost) -> Cell) -> Cell {
     cost.as_ref().map_or_else(|absent| Cell::Absent(absent.0.clone()), of)
 }
 
-/// The distribution in small, in one piece.
+/// A small histogram as one word.
 fn distribution(cost: &Cost) -> String {
     let counts: Vec<f64> = cost.histogram.counts.iter().copied().map(f64::from).collect();
     small(&gathered(&counts, SMALL)).replace(' ', TIE)
 }
 
-/// The table of the clocks: what a reading costs, how fine it is and whether it can be set.
+/// The table of the clocks: cost of a reading, resolution, and whether the clock can be set.
 pub(super) fn clocks(record: &CostsRecord) -> Section {
     let clocks = &record.clocks;
     let costs = |clock: &ClockFacts| match record.probes.iter().find(|probe| probe.probe == clock.probe) {
@@ -95,7 +95,7 @@ pub(super) fn clocks(record: &CostsRecord) -> Section {
                 },
             )
         }
-        None => Cell::Absent("it was not measured".to_owned()),
+        None => Cell::Absent("the probe did not run".to_owned()),
     };
     let can_be_set = |clock: &ClockFacts| match &clock.words {
         Some(words) => if words.can_be_set { "yes" } else { "no" }.into(),
@@ -115,13 +115,13 @@ pub(super) fn clocks(record: &CostsRecord) -> Section {
     Section::new("The clocks of clock_gettime(2)", vec![Block::Table(table)]).whole()
 }
 
-/// Clocks step by whole nanoseconds.
+/// Text of a clock step, which is a whole number of nanoseconds.
 fn step(step: &Nanos) -> String {
     if step.0 < 1_000 { format!("{}{TIE}ns", step.0) } else { amount(step.seconds()) }
 }
 
-/// What each clock is good for, a section each.
-pub(super) fn uses(record: &CostsRecord) -> Vec<Section> {
+/// The description of each clock, one section each.
+pub(super) fn descriptions(record: &CostsRecord) -> Vec<Section> {
     let section = |clock: &ClockFacts| {
         let words = clock.words.as_ref()?;
         let facts = [("measures", words.measures), ("use it", words.when), ("jumps", words.jumps)];

@@ -1,4 +1,4 @@
-//! The repetitions in which other processes had the CPU.
+//! Detects repetitions in which other processes used the CPU.
 
 use steady_model::{Probe, Timed};
 use steady_stats::descriptive::quantile;
@@ -6,29 +6,29 @@ use steady_stats::descriptive::quantile;
 use super::FEWEST;
 use crate::record::{Measured, Repetition};
 
-/// If a smaller share than this is undisturbed, it is no fair sample.
+/// With a smaller undisturbed share than this, the undisturbed repetitions are not a fair sample.
 const LEAST_SHARE: f64 = 0.1;
-/// By how much wall time may exceed the CPU time of the processes that take part. Interrupts, and the ends of processes, are
-/// charged to none of them.
+/// Wall time may exceed the CPU time of the processes that take part by this share...
 const TOLERANCE: f64 = 0.1;
+/// ... plus this time. Interrupts and the ends of processes are not charged to the processes.
 const TOLERANCE_SECONDS: f64 = 30e-6;
-/// On a quiet machine wall time is at most this many times the CPU time that is charged to the processes.
-const MOST_UNBOOKED: f64 = 1.5;
-/// The share of repetitions, the best ones, that show what a quiet machine does.
+/// On a quiet machine, wall time is at most this multiple of the CPU time that is charged to the processes.
+const MOST_UNCHARGED: f64 = 1.5;
+/// Quantile of the repetitions that represents a quiet machine.
 const QUIET_SHARE: f64 = 0.1;
 
-/// The repetitions that a cost rests on.
+/// The repetitions that a cost is computed from.
 pub(crate) struct Kept<'a> {
     pub(crate) repetitions: Vec<&'a Repetition>,
-    /// How many were set apart.
+    /// Number of excluded repetitions.
     pub(crate) set_apart: usize,
-    /// Whether nearly all were disturbed, so that none was set apart.
+    /// Whether nearly all were disturbed. None are excluded then.
     pub(crate) all_disturbed: bool,
 }
 
 impl<'a> Kept<'a> {
-    /// Those in which nobody else had the CPU; all, where there are too few such. A repetition in which the event never
-    /// happened tells nothing of its cost.
+    /// Selects the undisturbed repetitions, or all if too few are undisturbed. Repetitions in which the event never
+    /// happened are ignored.
     pub(crate) fn of(measured: &Measured<'a>) -> Self {
         let usable: Vec<&Repetition> =
             measured.repetitions.iter().filter(|repetition| repetition.probe.events > 0).collect();
@@ -42,19 +42,19 @@ impl<'a> Kept<'a> {
         Kept { set_apart: usable.len() - undisturbed.len(), repetitions: undisturbed, all_disturbed: false }
     }
 
-    /// The share of the repetitions in which other processes had the CPU.
+    /// Share of the repetitions in which other processes used the CPU.
     pub(crate) fn disturbed_share(&self) -> f64 {
         let all = (self.repetitions.len() + self.set_apart).max(1);
         if self.all_disturbed { 1.0 } else { self.set_apart as f64 / all as f64 }
     }
 }
 
-/// What the repetitions of a probe look like where nobody else has the CPU.
+/// Properties of a probe's repetitions on a quiet machine.
 struct Quiet {
     probe: Probe,
-    /// Wall time over the CPU time of those who take part, of the probe and of the empty loop.
-    unbooked: [f64; 2],
-    /// Times that an event takes the CPU from one of those who take part.
+    /// Wall time divided by the CPU time of the processes that take part, for the loop and for the empty loop.
+    uncharged: [f64; 2],
+    /// Number of times that an event makes the kernel take the CPU from a process that takes part.
     own_switches: f64,
 }
 
@@ -66,11 +66,11 @@ impl Quiet {
             quantile(&values, QUIET_SHARE).unwrap_or(0.0)
         };
         let ratio = |timed: &Timed| timed.wall.seconds() / timed.cpu.seconds();
-        let unbooked = [best(&|repetition| ratio(&repetition.probe)), best(&|repetition| ratio(&repetition.empty))];
+        let uncharged = [best(&|repetition| ratio(&repetition.probe)), best(&|repetition| ratio(&repetition.empty))];
         let own = best(&|repetition| repetition.probe.involuntary_switches as f64 / repetition.probe.events as f64);
         Quiet {
             probe,
-            unbooked: unbooked.map(|ratio| ratio.clamp(1.0, MOST_UNBOOKED)),
+            uncharged: uncharged.map(|ratio| ratio.clamp(1.0, MOST_UNCHARGED)),
             own_switches: if has_switches(probe) { own.ceil().min(1.0) } else { 0.0 },
         }
     }
@@ -78,25 +78,25 @@ impl Quiet {
     fn is_disturbed(&self, repetition: &Repetition) -> bool {
         let Repetition { probe, empty, .. } = repetition;
         let own = self.own_switches * probe.events as f64;
-        // Of those on two CPUs the wall time says nothing: they wait for each other.
+        // On two CPUs the processes wait for each other, so wall time does not show a disturbance.
         let shared = !self.probe.needs_two_cpus();
-        let waited = shared && beyond(probe, self.unbooked[0]) || beyond(empty, self.unbooked[1]);
+        let waited = shared && beyond(probe, self.uncharged[0]) || beyond(empty, self.uncharged[1]);
         let preempted = !switches(self.probe) && probe.involuntary_switches as f64 > own;
         waited || preempted || empty.involuntary_switches > 0
     }
 }
 
-/// Returns whether other processes had the CPU for a part of the wall time.
-fn beyond(timed: &Timed, unbooked: f64) -> bool {
-    timed.wall.seconds() > timed.cpu.seconds() * unbooked * (1.0 + TOLERANCE) + TOLERANCE_SECONDS
+/// Whether other processes used the CPU for a part of the wall time.
+fn beyond(timed: &Timed, uncharged: f64) -> bool {
+    timed.wall.seconds() > timed.cpu.seconds() * uncharged * (1.0 + TOLERANCE) + TOLERANCE_SECONDS
 }
 
-/// Whether its event itself is that a CPU is taken away, so that such switches tell nothing of others.
+/// Whether the event itself is a context switch. Switches then do not show other processes.
 fn switches(probe: Probe) -> bool {
     matches!(probe, Probe::ProcessSwitch | Probe::ThreadSwitchCondvar | Probe::ThreadSwitchFutex)
 }
 
-/// Whether those who take part may take the CPU from each other, about once an event.
+/// Whether the processes that take part may preempt each other, about once per event.
 fn has_switches(probe: Probe) -> bool {
     matches!(probe, Probe::ForkExit | Probe::VforkExit | Probe::ThreadStart | Probe::SpawnStatic | Probe::SpawnDynamic)
 }
@@ -112,7 +112,7 @@ mod tests {
         Timed { loops: 10, events: 10, wall, cpu, involuntary_switches: involuntary, ..Timed::default() }
     }
 
-    /// What is kept of repetitions, by how long each waited and how often its CPU was taken.
+    /// Evaluates repetitions given as waiting time in microseconds and number of preemptions.
     fn of(probe: Probe, loops: &[(u64, u64)]) -> (usize, usize, bool) {
         let repetition = |one: &(u64, u64)| Repetition {
             started_seconds: Nanos::ZERO,
@@ -129,14 +129,14 @@ mod tests {
     }
 
     #[test]
-    fn preempted_repetitions_are_set_apart() {
+    fn preempted_repetitions_are_excluded() {
         let mut loops = vec![(2, 0); 20];
         loops.extend([(3_000, 1), (3_000, 0), (2, 1)]);
         assert_eq!(of(Probe::SystemCall, &loops), (20, 3, false));
     }
 
     #[test]
-    fn switches_that_are_its_own_are_not_held_against_it() {
+    fn switches_of_the_event_itself_are_no_disturbance() {
         let mut loops = vec![(2, 7); 20];
         loops.push((3_000, 7));
         assert_eq!(of(Probe::ProcessSwitch, &loops), (20, 1, false));
@@ -144,15 +144,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_booked_on_nobody_is_no_disturbance() {
+    fn time_charged_to_no_process_is_no_disturbance() {
         let mut loops = vec![(200, 0); 20];
         loops.push((2_000, 0));
         assert_eq!(of(Probe::ForkExit, &loops), (20, 1, false));
-        assert_eq!(of(Probe::ForkExit, &[(4_000, 0); 20]), (20, 0, true), "not even the best have the CPU");
+        assert_eq!(of(Probe::ForkExit, &[(4_000, 0); 20]), (20, 0, true), "even the best repetitions are disturbed");
     }
 
     #[test]
-    fn who_starts_a_program_may_take_the_cpu_from_it_once() {
+    fn one_preemption_by_the_parent_of_a_program_is_no_disturbance() {
         let mut loops = vec![(2, 10); 20];
         loops.extend([(2, 9), (2, 11), (4_000, 10)]);
         assert_eq!(of(Probe::SpawnStatic, &loops), (21, 2, false));
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_undisturbed_ones_are_no_sample() {
+    fn too_few_undisturbed_repetitions_exclude_none() {
         let mut loops = vec![(3_000, 2); 20];
         loops.extend([(2, 0); 5]);
         assert_eq!(of(Probe::SystemCall, &loops), (25, 0, true));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn on_two_cpus_only_switches_tell() {
+    fn on_two_cpus_only_switches_show_a_disturbance() {
         assert_eq!(of(Probe::LockContended, &[(3_000, 0); 8]), (8, 0, false));
         assert_eq!(of(Probe::LockContended, &[(0, 1); 8]), (8, 0, true));
     }

@@ -1,4 +1,4 @@
-//! The bins of a histogram, by a fixed rule.
+//! Computes the bins of a histogram.
 
 use steady_stats::descriptive::quantile;
 
@@ -6,16 +6,16 @@ use crate::record::{Histogram, Mode};
 
 const FEWEST_BINS: f64 = 8.0;
 const MOST_BINS: f64 = 40.0;
-/// The bins reach so many interquartile ranges beyond the quartiles; what lies further out is counted outside.
+/// The bins extend this many interquartile ranges beyond the quartiles. Values further out are counted separately.
 const REACH: f64 = 2.0;
 
-/// The histogram of values: bins of the width that Freedman and Diaconis give (1981), 8 to 40 of them, over all values but
-/// those far out. Both of two modes lie within. Nothing is finer than half the resolution.
+/// Computes a histogram with 8 to 40 bins of the width of Freedman and Diaconis (1981). Outliers are outside the bins,
+/// and both modes of a bimodal distribution are inside. A bin is at least half the resolution wide.
 pub(super) fn histogram(values: &[f64], modes: &[Mode], resolution: f64) -> Histogram {
     let at = |q| quantile(values, q).unwrap_or(0.0);
     let (mut low, mut high) = (at(0.25) - REACH * (at(0.75) - at(0.25)), at(0.75) + REACH * (at(0.75) - at(0.25)));
     for mode in modes {
-        // The lesser of two modes may be an outlier to the quartiles.
+        // By the quartiles alone, the smaller of two modes may be an outlier.
         let reach = (mode.median_seconds - at(0.5)).abs() / 3.0;
         (low, high) = (low.min(mode.median_seconds - reach), high.max(mode.median_seconds + reach));
     }
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn far_values_are_counted_outside() {
+    fn outliers_are_counted_outside_the_bins() {
         let mut values: Vec<f64> = (0..100).map(|n| 100.0 + f64::from(n % 10)).collect();
         values.extend([1e6, -1e6, 2e6]);
         let histogram = histogram(&values, &[], 0.01);
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn both_modes_are_in_it() {
+    fn the_bins_cover_both_modes() {
         let mut values: Vec<f64> = (0..80).map(|n| 100.0 + f64::from(n) / 100.0).collect();
         values.extend((0..20).map(|n| 120.0 + f64::from(n) / 100.0));
         let modes =

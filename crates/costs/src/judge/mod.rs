@@ -1,4 +1,4 @@
-//! From what was measured to what it costs: a pure function of the record.
+//! Computes costs from samples: a pure function of the record.
 
 mod disturbed;
 mod histogram;
@@ -15,28 +15,29 @@ use crate::record::{Cost, CostsRecord, Measured, Mode, ProbeCost, Repetition};
 pub(crate) use disturbed::Kept;
 use histogram::histogram;
 
-/// The confidence of all intervals.
+/// Confidence level of all intervals.
 const CONFIDENCE: f64 = 0.95;
-/// With fewer repetitions there is no interval of that confidence for a median, whatever they are.
+/// With fewer repetitions, no interval of a median has that confidence level.
 pub const FEWEST: usize = 6;
 
 impl CostsRecord {
-    /// The record in a JSON text that was written with its samples, exactly as it was measured, and judged again.
+    /// Reads a record from JSON that was written with its samples, exactly as it was measured, and judges it again.
     ///
     /// # Errors
-    /// What is wrong with it, and where; no input makes it panic, and no sum of its times or counts overflows.
+    /// Returns what is wrong with the text, and where. No input causes a panic, and no sum of times or counts
+    /// overflows.
     pub fn read(text: &str) -> Result<Self, ReadError> {
         CostsRecord::measured(text).map(judged)
     }
 }
 
-/// The record with all that is derived from what was measured.
+/// Computes the derived fields of a record.
 pub fn judged(mut record: CostsRecord) -> CostsRecord {
     let costs: Vec<Reading<Cost>> =
         record.probes.iter().map(|probe| probe.measured().and_then(|measured| cost(&measured, &record))).collect();
     for (probe, cost) in record.probes.iter_mut().zip(costs) {
-        let known = ProbeCost::absent(probe.probe, &Absent::because("it is derived"));
-        (probe.unit, probe.clock, probe.cost) = (known.unit, known.clock, cost);
+        let blank = ProbeCost::absent(probe.probe, &Absent::because("derived"));
+        (probe.unit, probe.clock, probe.cost) = (blank.unit, blank.clock, cost);
     }
     let reasons = if record.plan.sweep { reasons::reasons(&record) } else { vec![] };
     let mut reasons = reasons.into_iter();
@@ -45,7 +46,7 @@ pub fn judged(mut record: CostsRecord) -> CostsRecord {
     record
 }
 
-/// What the event of a probe costs.
+/// Computes the cost of a probe's event.
 fn cost(measured: &Measured<'_>, record: &CostsRecord) -> Reading<Cost> {
     let probe = measured.probe;
     let kept = Kept::of(measured);
@@ -81,45 +82,45 @@ fn cost(measured: &Measured<'_>, record: &CostsRecord) -> Reading<Cost> {
     let numbers =
         [cost.median_seconds, cost.low_seconds, cost.high_seconds, cost.spread_seconds, resolution, expected_events];
     let is_finite = numbers.iter().all(|number| number.is_finite());
-    if is_finite { Ok(cost) } else { Err(Absent::because("what was measured makes no finite cost")) }
+    if is_finite { Ok(cost) } else { Err(Absent::because("the samples do not give a finite cost")) }
 }
 
-/// Two values that the clock alone keeps apart are no two modes.
+/// Two modes must be at least this many steps of the clock apart.
 const MODE_STEPS: f64 = 4.0;
 
 fn too_few(measured: &Measured<'_>) -> Absent {
     let made = measured.repetitions.len();
     if made >= FEWEST {
-        return Absent::because("its event did not happen, by what was counted");
+        return Absent::because("its event did not happen in enough repetitions, as counted");
     }
     let repetitions = if made == 1 { "repetition" } else { "repetitions" };
-    Absent::because(format!("there was time for {made} {repetitions} only, and an interval takes {FEWEST}"))
+    Absent::because(format!("an interval needs {FEWEST} repetitions, and there was time for only {made} {repetitions}"))
 }
 
-/// The time that a probe's cost is made of.
+/// The time of a loop that the probe's cost is computed from: CPU time or wall time.
 pub(super) fn time(probe: Probe, timed: &Timed) -> Nanos {
     if probe.costs_cpu_time() { timed.cpu } else { timed.wall }
 }
 
-/// What an event cost in one repetition, net of the empty loop: by how often it did happen, not by how often it should.
+/// Cost of one event in a repetition: loop minus empty loop, divided by the counted events, not by the expected ones.
 pub(super) fn seconds_per_event(probe: Probe, repetition: &Repetition) -> f64 {
     let Repetition { probe: whole, empty, .. } = repetition;
     (time(probe, whole).seconds() - time(probe, empty).seconds()) / whole.events as f64
 }
 
-/// A step of the clock that the cost is read from, reading it included.
+/// Smallest step of the clock that the cost is read from, in seconds. It includes the cost of a reading.
 pub(super) fn clock_step(probe: Probe, record: &CostsRecord) -> f64 {
     let clock = if probe.costs_cpu_time() { Probe::ClockThreadCpu } else { Probe::ClockMonotonic };
     let facts = record.clocks.iter().find(|facts| facts.probe == clock);
     facts.map_or(0.0, |facts| facts.smallest_step_seconds.clone().unwrap_or(facts.stated_resolution_seconds).seconds())
 }
 
-/// By how much the median difference of two empty loops would differ from nothing, in 95 of 100 such experiments; in
-/// seconds for a whole loop.
+/// Limit that the median difference of two empty loops would not exceed in 95 of 100 experiments, in seconds for a
+/// whole loop.
 fn noise_of_nothing(probe: Probe, repetitions: &[&Repetition]) -> f64 {
-    /// Of a normal distribution: its interquartile range in standard deviations; the standard error of a median over that of
-    /// a mean.
+    /// Interquartile range of a normal distribution, in standard deviations.
     const RANGE: f64 = 1.349;
+    /// Standard error of the median of a normal sample, divided by the one of its mean.
     const OF_MEDIAN: f64 = 1.2533;
     let empty: Vec<f64> = repetitions.iter().map(|repetition| time(probe, &repetition.empty).seconds()).collect();
     let [low, high] = [0.25, 0.75].map(|q| quantile(&empty, q).unwrap_or(0.0));
@@ -132,10 +133,10 @@ fn middle(repetitions: &[&Repetition], of: fn(&Timed) -> f64) -> f64 {
     quantile(&values, 0.5).unwrap_or(f64::NAN)
 }
 
-/// A note names counts that differ by more than this.
+/// A note is written if counts differ by more than this share.
 const LITTLE: f64 = 0.01;
 
-/// The notes on what was measured of one probe, as sentences.
+/// Notes on one probe, as sentences.
 fn notes(measured: &Measured<'_>, record: &CostsRecord, expected: f64) -> Vec<String> {
     let events = events(measured, expected);
     [events, calls(measured), few(measured, record)].into_iter().flatten().collect()
@@ -150,18 +151,18 @@ fn events(measured: &Measured<'_>, expected: f64) -> Option<String> {
     differ(counted as f64, expected).then(|| {
         let more = (counted as f64 / expected - 1.0) * 100.0;
         format!(
-            "The event was to happen {expected:.0} times and was counted {counted} times ({more:+.1} %): the cost is that of one \
-             that was counted."
+            "The event was expected {expected:.0} times and counted {counted} times ({more:+.1} %). The cost is per \
+            counted event."
         )
     })
 }
 
 fn calls(measured: &Measured<'_>) -> Option<String> {
     let [counted, expected] = measured.calls?;
-    // Where none is to be made, a hundredth of one is too many.
+    // If no call is expected, the limit is a hundredth of a call.
     let differ = differ(counted, expected) && (counted - expected).abs() > LITTLE;
     differ.then(|| {
-        format!("A round of its loop makes {counted:.2} system calls, as a tracer counted them, where {expected:.2} were expected.")
+        format!("A tracer counted {counted:.2} system calls in a round of the loop, where {expected:.2} were expected.")
     })
 }
 
@@ -170,9 +171,12 @@ fn few(measured: &Measured<'_>, record: &CostsRecord) -> Option<String> {
     if record.plan.sweep || made >= wanted {
         return None;
     }
-    let why =
-        if record.ending == Ending::Interrupted { "it was interrupted" } else { "the budget had no room for more" };
-    Some(format!("It has {made} of {wanted} repetitions: {why}."))
+    let why = if record.ending == Ending::Interrupted {
+        "the run was interrupted"
+    } else {
+        "the budget had no room for more"
+    };
+    Some(format!("Only {made} of {wanted} repetitions were made: {why}."))
 }
 
 #[cfg(test)]

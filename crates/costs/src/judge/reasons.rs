@@ -1,4 +1,4 @@
-//! Why the cost at one length of the loop differs from that at the longest: decided from what was measured.
+//! Decides why the cost at one length of the loop differs from the cost at the longest one.
 
 use steady_model::Probe;
 use steady_stats::descriptive::quantile;
@@ -6,28 +6,28 @@ use steady_stats::descriptive::quantile;
 use super::{Kept, clock_step};
 use crate::record::{Cost, CostsRecord, LengthReason, Measured};
 
-/// Costs within this of each other agree, over the cost.
+/// Costs agree if they differ by no more than this share.
 const LITTLE: f64 = 0.03;
-/// Where so many repetitions were disturbed, that is why a length differs.
+/// From this disturbed share on, disturbance explains why a length differs.
 const MOSTLY: f64 = 0.5;
-/// What the start takes is the same at all lengths, so that its share falls as they grow: at the next one it is no more
-/// than so many times what it should be then.
+/// The start takes the same time at all lengths, so its share falls with the length. At the next length it may be at
+/// most this multiple of the expected share.
 const FALLS: f64 = 2.0;
-/// The CPU's clock has changed where the arithmetic beside it took so much more or less time.
+/// The clock rate has changed if the arithmetic ruler changed by more than this share.
 const LITTLE_CLOCK: f64 = 0.01;
 
-/// One length.
+/// The cost at one length of the loop.
 struct Point<'a> {
     cost: &'a Cost,
-    /// Events of a repetition.
+    /// Median number of events in a repetition.
     events: f64,
-    /// A step of the clock, in seconds per event.
+    /// Clock step in seconds per event.
     step: f64,
     disturbed: f64,
     alu: Option<f64>,
 }
 
-/// The reason for each probe of the record, in their order; a length that has no cost has none to differ.
+/// Returns the reason for each probe of the record, in order. A length without a cost is `Unexplained`.
 pub(super) fn reasons(record: &CostsRecord) -> Vec<LengthReason> {
     let points: Vec<Option<(Probe, Point<'_>)>> = record
         .probes
@@ -43,7 +43,7 @@ pub(super) fn reasons(record: &CostsRecord) -> Vec<LengthReason> {
             let loops = point.cost.loops;
             let longer = of(*probe).filter(|other| other.cost.loops > loops).min_by_key(|other| other.cost.loops);
             let shorter = of(*probe).filter(|other| other.cost.loops < loops).max_by_key(|other| other.cost.loops);
-            // Beside the longest, which is what all are held against, the next longer one tells nothing.
+            // If the next longer one is the longest itself, which all are compared with, use the next shorter one.
             let neighbours = match longer.filter(|longer| longer.cost.loops < longest.cost.loops) {
                 Some(longer) => Some((point, longer)),
                 None => shorter.map(|shorter| (shorter, point)),
@@ -67,11 +67,12 @@ fn point<'a>(measured: &Measured<'_>, cost: &'a Cost, record: &CostsRecord) -> P
     }
 }
 
-/// What explains that `point` differs from the longest; `neighbours` are it and the one next to it, the shorter one first.
+/// Decides why `point` differs from the longest. `neighbours` are `point` and the one next to it, the shorter one
+/// first.
 fn decide(point: &Point<'_>, neighbours: Option<(&Point<'_>, &Point<'_>)>, longest: &Point<'_>) -> LengthReason {
     let excess = point.cost.median_seconds - longest.cost.median_seconds;
     if point.cost.below_resolution && !longest.cost.below_resolution {
-        // What cannot be told from nothing agrees with anything.
+        // Without this case, a cost below the resolution would agree with any cost.
         LengthReason::TimerGrain
     } else if agree(point.cost, longest.cost) {
         LengthReason::Agrees
@@ -93,14 +94,14 @@ fn agree(one: &Cost, other: &Cost) -> bool {
     overlap || (one.median_seconds - other.median_seconds).abs() <= LITTLE * other.median_seconds.abs()
 }
 
-/// Whether the arithmetic beside the two took as much more time as they did.
+/// Whether the arithmetic ruler changed by the same factor as the cost.
 fn has_another_clock(point: &Point<'_>, longest: &Point<'_>) -> bool {
     let (Some(here), Some(there)) = (point.alu, longest.alu) else { return false };
     let (clock, cost) = (here / there, point.cost.median_seconds / longest.cost.median_seconds);
     (clock - 1.0).abs() > LITTLE_CLOCK && (cost / clock - 1.0).abs() <= LITTLE
 }
 
-/// Whether what is too much at the shorter length is spread over more rounds at the longer one.
+/// Whether the excess at the shorter length falls in proportion to the rounds of the longer one.
 fn falls(shorter: &Point<'_>, longer: &Point<'_>, longest: &Point<'_>) -> bool {
     let excess = |point: &Point<'_>| point.cost.median_seconds - longest.cost.median_seconds;
     let should_be = excess(shorter) * shorter.events / longer.events;

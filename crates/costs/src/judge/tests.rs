@@ -9,7 +9,7 @@ fn timed(loops: u64, events: u64, cpu: u64) -> Timed {
     Timed { loops, events, wall: Nanos(cpu), cpu: Nanos(cpu), ..Timed::default() }
 }
 
-/// A probe of so many rounds; what its loops and the empty ones took, in nanoseconds.
+/// A probe with `loops` rounds. `times` has the times of its loops and of the empty loops, in nanoseconds.
 fn measured(loops: u64, events: u64, times: impl IntoIterator<Item = (u64, u64)>) -> ProbeCost {
     let repetition = |times: (u64, u64)| Repetition {
         started_seconds: Nanos::ZERO,
@@ -79,35 +79,35 @@ fn only(probe: ProbeCost) -> Reading<Cost> {
     judged(record(false, vec![probe])).probes.remove(0).cost
 }
 
-/// Loops of 1 ms and a little more, of which the empty part takes 0.2 ms.
+/// Times of undisturbed loops: about 1 ms, and 0.2 ms for the empty loop.
 fn quiet(count: u64) -> impl Iterator<Item = (u64, u64)> {
     (0..count).map(|n| (MILLISECOND + 10 * n, 200_000 + 7 * n % 13))
 }
 
 #[test]
-fn a_cost_is_what_is_left_of_the_loop_over_what_was_counted() {
+fn a_cost_is_the_net_time_divided_by_the_counted_events() {
     let cost = only(measured(10_000, 10_000, quiet(20))).unwrap();
     assert!((cost.median_seconds / 80.01e-9 - 1.0).abs() < 1e-3, "{cost:?}");
     assert!(cost.low_seconds < cost.median_seconds && cost.median_seconds < cost.high_seconds);
     assert!(cost.high_seconds - cost.low_seconds < 2e-11 && !cost.below_resolution && cost.notes.is_empty());
-    // 200 ns of the clock over 10,000 events.
+    // A clock step of 200 ns divided by 10,000 events.
     assert!((cost.resolution_seconds / 2e-11 - 1.0).abs() < 1e-6, "{}", cost.resolution_seconds);
     assert_eq!((cost.expected_events, cost.counted_events, cost.repetitions), (200_000.0, 200_000, 20));
 }
 
 #[test]
-fn events_that_did_not_happen_are_not_divided_by() {
+fn the_cost_is_per_counted_event() {
     let cost = only(measured(10_000, 5_000, quiet(20))).unwrap();
     assert!((cost.median_seconds / 160e-9 - 1.0).abs() < 1e-3, "{cost:?}");
     assert!(cost.notes[0].contains("200000 times") && cost.notes[0].contains("-50.0 %"), "{:?}", cost.notes);
     let never = only(measured(10_000, 0, quiet(20)));
     assert!(never.unwrap_err().0.contains("did not happen"));
     let near = only(measured(10_000, 9_950, quiet(20))).unwrap();
-    assert!(near.notes.is_empty(), "half a per cent has no note");
+    assert!(near.notes.is_empty(), "a difference of 0.5 % has no note");
 }
 
 #[test]
-fn calls_that_are_not_made_are_told() {
+fn unexpected_numbers_of_system_calls_have_a_note() {
     let mut answered = measured(10_000, 10_000, quiet(20));
     answered.calls_per_loop = Ok(0.0);
     assert!(only(answered.clone()).unwrap().notes[0].contains("0.00 system calls"));
@@ -118,32 +118,37 @@ fn calls_that_are_not_made_are_told() {
 }
 
 #[test]
-fn less_than_nothing_is_told_as_it_is() {
+fn negative_costs_are_reported_as_below_the_resolution() {
     let cost = only(measured(10_000, 10_000, (0..20).map(|n| (200_000 + n, 200_100 + 3 * n)))).unwrap();
     assert!(cost.median_seconds < 0.0 && cost.below_resolution, "{cost:?}");
 }
 
 #[test]
 fn too_few_repetitions_have_no_interval() {
-    assert!(only(measured(10_000, 10_000, quiet(5))).unwrap_err().0.contains("5 repetitions only"));
+    assert!(only(measured(10_000, 10_000, quiet(5))).unwrap_err().0.contains("only 5 repetitions"));
     let few = only(measured(10_000, 10_000, quiet(6))).unwrap();
     assert!(few.notes[0].contains("6 of 20 repetitions"), "{:?}", few.notes);
 }
 
 #[test]
-fn two_modes_are_named_as_two() {
+fn bimodal_repetitions_have_two_modes() {
     let times = (0..40).map(|n| (if n % 4 == 0 { 2 * MILLISECOND } else { MILLISECOND } + 97 * n, 200_000));
     let cost = only(measured(10_000, 10_000, times)).unwrap();
     let shares: Vec<f64> = cost.modes.iter().map(|mode| mode.share_ratio).collect();
     assert_eq!(shares, [0.75, 0.25]);
-    assert_eq!((cost.histogram.below, cost.histogram.above), (0, 0), "both are shown: {:?}", cost.histogram);
+    assert_eq!(
+        (cost.histogram.below, cost.histogram.above),
+        (0, 0),
+        "the histogram covers both modes: {:?}",
+        cost.histogram
+    );
 }
 
 fn reasons(record: CostsRecord) -> Vec<LengthReason> {
     judged(record).probes.into_iter().filter_map(|probe| probe.against_longest).collect()
 }
 
-/// A sweep over these lengths: rounds, nanoseconds of each round and those of the start.
+/// A sweep over these lengths: rounds, nanoseconds of each round, and nanoseconds to start.
 fn sweep(lengths: &[(u64, f64, f64)]) -> (CostsRecord, Vec<LengthReason>) {
     let one = |length: &(u64, f64, f64)| {
         let (loops, each, start) = *length;
@@ -156,27 +161,27 @@ fn sweep(lengths: &[(u64, f64, f64)]) -> (CostsRecord, Vec<LengthReason>) {
 }
 
 #[test]
-fn a_start_that_is_spread_over_few_rounds_is_told() {
+fn start_up_time_explains_higher_costs_of_short_loops() {
     let (_, reasons) =
         sweep(&[(10, 100.0, 5_000.0), (100, 100.0, 5_000.0), (10_000, 100.0, 5_000.0), (100_000, 100.0, 5_000.0)]);
     assert_eq!(reasons, [LengthReason::StartUp, LengthReason::StartUp, LengthReason::Agrees, LengthReason::Agrees]);
 }
 
 #[test]
-fn a_step_of_the_clock_is_told() {
+fn a_clock_step_explains_differences_of_short_loops() {
     let (_, reasons) = sweep(&[(10, 1.0, 100.0), (100_000, 1.0, 0.0)]);
     assert_eq!(reasons, [LengthReason::TimerGrain, LengthReason::Agrees]);
 }
 
 #[test]
-fn what_cannot_be_told_from_nothing_does_not_agree() {
+fn a_cost_below_the_resolution_does_not_agree() {
     let (record, reasons) = sweep(&[(10, 1.0, 0.0), (100_000, 1.0, 0.0)]);
     assert!(judged(record).probes[0].cost.as_ref().unwrap().below_resolution);
     assert_eq!(reasons, [LengthReason::TimerGrain, LengthReason::Agrees]);
 }
 
 #[test]
-fn another_rate_of_the_cpu_is_told_by_the_arithmetic_beside_it() {
+fn the_arithmetic_ruler_shows_another_clock_rate() {
     let (mut record, found) = sweep(&[(1_000, 120.0, 0.0), (10_000, 120.0, 0.0), (100_000, 100.0, 0.0)]);
     assert_eq!(found[..2], [LengthReason::Unexplained, LengthReason::Unexplained]);
     for probe in &mut record.probes[..2] {
@@ -186,7 +191,7 @@ fn another_rate_of_the_cpu_is_told_by_the_arithmetic_beside_it() {
 }
 
 #[test]
-fn others_on_the_cpu_are_told() {
+fn other_processes_on_the_cpu_explain_a_difference() {
     let (mut record, _) = sweep(&[(1_000, 150.0, 0.0), (100_000, 100.0, 0.0)]);
     for repetition in record.probes[0].samples.as_mut().unwrap() {
         repetition.probe.involuntary_switches = 1;
@@ -196,7 +201,7 @@ fn others_on_the_cpu_are_told() {
 }
 
 #[test]
-fn a_longest_loop_that_was_disturbed_is_not_what_others_are_held_against() {
+fn a_disturbed_longest_loop_is_not_the_reference() {
     let (mut record, _) = sweep(&[(1_000, 100.0, 0.0), (10_000, 100.0, 0.0), (100_000, 150.0, 0.0)]);
     for repetition in record.probes[2].samples.as_mut().unwrap() {
         repetition.empty.involuntary_switches = 1;

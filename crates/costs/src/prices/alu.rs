@@ -1,32 +1,32 @@
-//! How fast the CPU's clock ran, in JSON: `alu_seconds` with its interval and the number of readings. For
-//! `#[serde(flatten, with = "..")]`.
+//! The clock rate of the CPU in JSON: `alu_seconds` with its interval and the number of readings, for `#[serde(flatten,
+//! with = "..")]`.
 
 use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use steady_model::{Absent, AluTime, Interval, Reading};
 
-/// No step of arithmetic takes so long, in seconds.
+/// Upper limit of the time of one step of arithmetic, in seconds.
 const LONGEST_STEP: f64 = 1.0;
 
-/// The fields.
+/// The fields of a reading in JSON.
 #[derive(Serialize, JsonSchema)]
 #[schemars(inline)]
 pub struct Fields {
-    /// CPU time of a step of dependent arithmetic: the mean of the readings.
+    /// CPU time of one step of dependent arithmetic: the mean of the readings.
     alu_seconds: Reading<f64>,
-    /// The lower end of where it lies, as far as the spread of the readings shows.
+    /// Lower end of its interval, from the spread of the readings.
     #[serde(skip_serializing_if = "Option::is_none")]
     alu_low_seconds: Option<f64>,
-    /// The upper end.
+    /// Upper end of its interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     alu_high_seconds: Option<f64>,
-    /// How many readings there were.
+    /// Number of readings of the ruler.
     #[serde(skip_serializing_if = "Option::is_none")]
     alu_readings: Option<u32>,
 }
 
-/// The same to be read. Flattened fields are read without the codec of readings.
+/// The fields for deserialization, because flattened fields are read without the codec of readings.
 #[derive(Deserialize)]
 struct Read {
     #[serde(default)]
@@ -44,7 +44,7 @@ struct Read {
 /// Writes the fields of a reading.
 ///
 /// # Errors
-/// Those of the serializer.
+/// Errors of the serializer.
 pub fn serialize<S: Serializer>(alu: &Reading<AluTime>, serializer: S) -> Result<S::Ok, S::Error> {
     let known = alu.as_ref().ok();
     let fields = Fields {
@@ -56,14 +56,15 @@ pub fn serialize<S: Serializer>(alu: &Reading<AluTime>, serializer: S) -> Result
     fields.serialize(serializer)
 }
 
-/// Reads them. Exports from before there was such a reading have none of them.
+/// Reads the fields. Old exports have none of them.
 ///
 /// # Errors
-/// There is no interval, or it is no time of a step.
+/// The interval is missing, or a value is out of range.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Reading<AluTime>, D::Error> {
     let read = Read::deserialize(deserializer)?;
     let Some(seconds) = read.alu_seconds else {
-        let why = read.alu_seconds_absent.unwrap_or_else(|| "it was not read when this was recorded".to_owned());
+        let why =
+            read.alu_seconds_absent.unwrap_or_else(|| "not measured by the version that wrote this record".to_owned());
         return Ok(Err(Absent(why)));
     };
     let end = |name: &'static str, end: Option<f64>| end.ok_or_else(|| D::Error::missing_field(name));
@@ -73,6 +74,6 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Reading
         let readings = read.alu_readings.unwrap_or_default();
         Ok(Ok(AluTime { seconds, interval: Interval { low, high }, readings }))
     } else {
-        Err(D::Error::custom("alu_seconds: no time of a step, or not in its interval"))
+        Err(D::Error::custom("alu_seconds: out of range, or outside its interval"))
     }
 }

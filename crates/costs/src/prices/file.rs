@@ -1,4 +1,4 @@
-//! Prices kept in a small file, for the host, the kernel and the boot that they were measured under.
+//! Stores prices in a file, which is valid for one host, kernel and boot.
 
 use std::fs;
 use std::io;
@@ -12,28 +12,28 @@ use steady_workloads::rulers;
 
 use super::{Prices, boot};
 
-/// The version of the file and of how prices are measured.
+/// Version of the file format and of the method of measuring prices.
 const VERSION: u32 = 4;
 
-/// What the file holds.
+/// Content of the file.
 #[derive(Serialize, Deserialize)]
 struct Content {
     version: u32,
-    /// What a step of the arithmetic ruler is: another build's may be another.
+    /// Version of the arithmetic ruler, because its step may differ between builds.
     ruler: String,
     host: String,
     prices: Prices,
 }
 
-/// The prices in a file, if they are of this host under this kernel since its last boot; none where there is no such file,
-/// it cannot be read, or it makes no sense.
+/// Reads prices from a file. Returns `None` if they are from another host, kernel or boot, or if the file is missing or
+/// invalid.
 pub fn kept(file: &Path, root: &Root) -> Option<Prices> {
     let bytes = fs::read(file).ok()?;
     let content: Content = json::of_value(serde_json::from_slice(&bytes).ok()?).ok()?;
     if content.version != VERSION || content.ruler != rulers::VERSION {
         return None;
     }
-    // What cannot be told is not taken to be the same.
+    // An unknown kernel or boot does not count as the same.
     let same = |kept: &Reading<String>, now: Reading<String>| kept.is_ok() && *kept == now;
     let prices = content.prices;
     let ours = host(root).is_ok_and(|host| host == content.host);
@@ -41,11 +41,11 @@ pub fn kept(file: &Path, root: &Root) -> Option<Prices> {
     valid.then_some(prices)
 }
 
-/// Keeps prices in a file, replaced whole or not at all. Those that could not be measured are left out, for the next time
-/// they may be.
+/// Stores prices in a file, atomically. Prices that could not be measured are left out, so that the next run tries
+/// again.
 ///
 /// # Errors
-/// What the file system says; where the host cannot be told from others.
+/// Errors of the file system, or that the host has no identity.
 pub fn keep(file: &Path, root: &Root, prices: &Prices) -> io::Result<()> {
     let host = host(root).map_err(|absent| io::Error::other(absent.0))?;
     let temporary = file.with_extension(format!("{}.tmp", std::process::id()));
@@ -55,16 +55,16 @@ pub fn keep(file: &Path, root: &Root, prices: &Prices) -> io::Result<()> {
     let text = json::part(&content).to_string();
     let written = fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, file));
     if written.is_err() {
-        // What cannot be removed could not be written either.
+        // If the temporary file cannot be removed, it was not created either.
         let _ = fs::remove_file(&temporary);
     }
     written
 }
 
-/// What tells this host from others: machine-id(5), or its name.
+/// Identity of this host: machine-id(5), or its name.
 fn host(root: &Root) -> Reading<String> {
     let id = root.read_line("/etc/machine-id").or_else(|_| procfs::hostname(root));
-    id.map_err(|absent| Absent::because(format!("the host cannot be told from others: {absent}")))
+    id.map_err(|absent| Absent::because(format!("the host has neither a machine ID nor a name: {absent}")))
 }
 
 #[cfg(test)]
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use crate::prices::{Price, Priced};
 
-    /// A tree with the files that tell a host, its kernel and its boot.
+    /// A tree with the files that identify a host, its kernel and its boot.
     fn tree(name: &str) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("steady-prices-{}-{name}", std::process::id()));
         for (file, text) in [
@@ -103,13 +103,13 @@ mod tests {
     }
 
     #[test]
-    fn prices_hold_for_one_boot_of_one_kernel_on_one_host() {
+    fn prices_are_valid_for_one_boot_of_one_kernel_on_one_host() {
         let folder = tree("holds");
         let (root, file) = (Root::at(&folder), folder.join("prices.json"));
         assert_eq!(kept(&file, &root), None);
         keep(&file, &root, &prices(&root)).unwrap();
         let found = kept(&file, &root).unwrap();
-        assert_eq!(found.prices, prices(&root).prices[..1], "what could not be measured is not kept");
+        assert_eq!(found.prices, prices(&root).prices[..1], "missing prices are not stored");
         for (other, text) in
             [("etc/machine-id", "9"), ("proc/sys/kernel/osrelease", "6.2"), ("proc/sys/kernel/random/boot_id", "c")]
         {
@@ -117,7 +117,7 @@ mod tests {
             fs::write(folder.join(other), text).unwrap();
             assert_eq!(kept(&file, &root), None, "{other}");
             fs::remove_file(folder.join(other)).unwrap();
-            assert_eq!(kept(&file, &root), None, "{other} is not told");
+            assert_eq!(kept(&file, &root), None, "{other} is unknown");
             fs::write(folder.join(other), before).unwrap();
         }
         assert!(kept(&file, &root).is_some());
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_makes_no_sense_is_as_good_as_none() {
+    fn an_invalid_file_is_ignored() {
         let folder = tree("broken");
         let (root, file) = (Root::at(&folder), folder.join("prices.json"));
         for broken in ["", "{", "[]", "{\"version\":1}", "{\"version\":99,\"host\":\"0123\",\"prices\":{}}"] {

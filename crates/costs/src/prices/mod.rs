@@ -1,4 +1,5 @@
-//! What events cost here, net: an event's price holds nothing of what it brings about and what is counted by itself.
+//! Net prices of events on this machine. The price of an event does not include other events that it causes, if they
+//! have prices of their own.
 
 pub mod alu;
 mod file;
@@ -23,23 +24,24 @@ use crate::record::CostsPlan;
 use crate::run::{Circumstances, CostsError, CostsRunner, Done, Event, ProberRunner, measure};
 use crate::{circumstances, plan, show};
 
-/// What measuring the prices may take.
+/// Time limit for measuring the prices.
 const BUDGET: Nanos = Nanos(5_000_000_000);
+/// Repetitions of each probe.
 const REPETITIONS: u32 = 50;
 
-/// The name of their file in the folder of the user's data.
+/// Name of the file with prices in the user's data folder.
 const FILE: &str = "prices.json";
 
-/// The boot that prices hold for.
+/// Reads the identity of the current boot.
 pub fn boot(root: &Root) -> Reading<String> {
     root.read_line("/proc/sys/kernel/random/boot_id")
 }
 
-/// The prices of this host, under this kernel and since its last boot. Those that are not in the file of them are measured,
-/// which takes 5 s at most; `fresh` has all measured. A signal during that does to this process what it does to any.
+/// Returns the prices of this host for the current boot and kernel. Prices that are not in their file are measured,
+/// which takes 5 s at most; `fresh` measures all of them. Signals are not caught during that time.
 ///
 /// # Errors
-/// They could not be measured.
+/// The prices could not be measured.
 pub fn prices(session: &mut dyn Session, fresh: bool, quiet: bool) -> Result<Prices, Failure> {
     let root = Root::default();
     let file = session.data_folder().map(|folder| folder.join(FILE));
@@ -49,7 +51,7 @@ pub fn prices(session: &mut dyn Session, fresh: bool, quiet: bool) -> Result<Pri
     let seed = session.seed(None)?;
     let mut runner = ProberRunner::new(affinity.clone(), None);
     let before = known.clone();
-    // It is asked for the circumstances before anything is shown.
+    // Both closures use the session, the first one before the second one is called.
     let shared = RefCell::new(&mut *session);
     let circumstances = || circumstances(&**shared.borrow(), machine, affinity, seed);
     let found = measured(known, circumstances, &mut runner, &mut |event| {
@@ -66,17 +68,19 @@ pub fn prices(session: &mut dyn Session, fresh: bool, quiet: bool) -> Result<Pri
         let saved =
             file.and_then(|file| keep(&file, &root, &found).map_err(|why| format!("'{}': {why}", file.display())));
         if let Err(why) = saved {
-            session.notice(&format!("the prices of this host are not kept for later runs: {why}"));
+            session.notice(&format!(
+                "the prices of this host could not be stored, so later runs measure them again: {why}"
+            ));
         }
     }
     Ok(found)
 }
 
-/// The prices of this host: those of `known`, and those that it lacks measured now. Takes 5 s at most, and less if nothing much
-/// else runs.
+/// Measures the prices that `known` lacks, and returns all of them. This takes 5 s at most, and less on a quiet
+/// machine; up to 10 s on a machine that is too busy to repeat each probe 6 times in 5 s.
 ///
 /// # Errors
-/// [`CostsError::Interrupted`]; any other that leaves nothing measured.
+/// [`CostsError::Interrupted`], or another error after which nothing was measured.
 pub fn measured<R: CostsRunner>(
     known: Option<Prices>,
     circumstances: impl FnOnce() -> Circumstances,
@@ -90,22 +94,22 @@ pub fn measured<R: CostsRunner>(
     let plan = CostsPlan { probes: probes(&lacking), repetitions: REPETITIONS, budget_seconds: BUDGET, sweep: false };
     let (circumstances, root) = (circumstances(), Root::default());
     let measured = circumstances.started;
-    let Done { mut record, stopped, beside } = measure(&plan, circumstances, runner, events);
+    let Done { mut record, stopped, alu: readings } = measure(&plan, circumstances, runner, events);
     if let Some(stopped) = stopped
         && (stopped == CostsError::Interrupted || record.probes.iter().all(|probe| probe.samples.is_err()))
     {
         return Err(stopped);
     }
-    let alu = rate::at_its_mean(&mut record, &beside);
+    let alu = rate::scale_to_mean(&mut record, &readings);
     let fresh = net(&judged(record), &lacking);
     let fresh = Prices { measured, kernel: procfs::kernel(&root), boot: boot(&root), alu, prices: fresh };
     Ok(known.map_or(fresh.clone(), |known| joined(known, fresh)))
 }
 
-/// Those that were kept, with those that they lacked, all at the rate that the clock has now.
+/// Joins stored prices with newly measured ones, all scaled to the clock rate of the new ones.
 fn joined(known: Prices, fresh: Prices) -> Prices {
     let alu = known.alu.clone().and(fresh.alu.clone());
-    // The rate that prices are given at is a convention, and so known to the last.
+    // The rate that prices refer to is a convention, so it is exact.
     let rate =
         fresh.alu.clone().map(|alu| AluTime { interval: Interval { low: alu.seconds, high: alu.seconds }, ..alu });
     let kept = at_rate(&known, &rate).prices;
@@ -118,7 +122,7 @@ fn holds(known: Option<&Prices>, priced: Priced) -> bool {
     known.is_some_and(|known| known.prices.iter().any(|(of, _)| *of == priced))
 }
 
-/// The probes that prices are made of, without doubles.
+/// The probes that these prices are computed from, without duplicates.
 fn probes(priced: &[Priced]) -> Vec<Probe> {
     let wanted: Vec<Probe> = priced.iter().flat_map(|priced| priced.probes()).collect();
     Probe::all().filter(|probe| wanted.contains(probe)).collect()

@@ -1,67 +1,69 @@
-//! Prices of events: what they are, and their JSON.
+//! Prices of events, and their JSON.
 
 use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use steady_model::{Absent, AluTime, Interval, KernelCall, Probe, Reading, Timestamp};
 
-/// What events cost here. Its fields are those of its JSON.
+/// Prices of events on this machine. Its fields are those of its JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Prices {
-    /// When they were measured: a label.
+    /// Time of day when the prices were measured.
     #[serde(with = "steady_render::timestamp")]
     #[schemars(with = "String")]
     pub measured: Timestamp,
-    /// The kernel that they were measured under, and its boot.
+    /// The kernel that was running.
     pub kernel: Reading<String>,
-    /// The identity of the boot (`/proc/sys/kernel/random/boot_id`): after another one they are measured again.
+    /// Identity of the boot (`/proc/sys/kernel/random/boot_id`). The prices are not used after another boot.
     pub boot: Reading<String>,
-    /// How fast the CPU's clock ran while they were measured: the prices are for the mean of these readings.
+    /// CPU clock rate during the measurement. The prices are scaled to the mean of these readings.
     #[serde(flatten, with = "super::alu")]
     #[schemars(with = "super::alu::Fields")]
     pub alu: Reading<AluTime>,
-    /// The prices; absent for what cannot be measured here.
+    /// The prices. A price is absent if it cannot be measured on this machine.
     #[serde(rename = "events", with = "events")]
     #[schemars(with = "Vec<events::Event>")]
     pub prices: Vec<(Priced, Reading<Price>)>,
 }
 
-/// What one event costs, in seconds of CPU time.
+/// CPU time of one event, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Price {
-    /// The median.
+    /// Median over the repetitions.
     pub seconds: f64,
-    /// Its 95 % interval.
+    /// 95 % interval of the median.
     pub interval: Interval,
 }
 
-/// An event that has a price. Prices are net: what an event brings about and is counted by itself is not in it. In JSON it is its name.
+/// An event that has a price. Prices are net: they do not include other events that the event causes and that are
+/// counted separately. In JSON, an event is its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Priced {
-    /// A page fault that needs no storage, and giving the page back: a page of few, which a cache still holds.
+    /// A page fault without reading from storage, and freeing the page, where few pages are reused and a cache holds
+    /// them.
     MinorFault,
-    /// The same with a page of many, more than a core's own caches hold, that were given back a moment ago.
+    /// The same with more recently freed pages than the private caches of a core hold.
     MinorFaultMany,
-    /// The same with a page that no cache holds.
+    /// The same with pages that no cache holds.
     MinorFaultCold,
-    /// A switch from one process to another, without the calls around it.
+    /// A context switch from one process to another, without the system calls around it.
     Switch,
-    /// A process, its end and the wait for it, the calls for them included, without its faults and switches.
+    /// Creating, ending and reaping a process, with the system calls for that, without its faults and switches.
     Fork,
-    /// A process that runs in its maker's memory until it executes a program (vfork(2), posix_spawn(3)), likewise.
+    /// The same for a process that shares its parent's memory until it executes a program (vfork(2), posix_spawn(3)).
     Vfork,
-    /// A thread, likewise.
+    /// The same for a thread.
     Thread,
-    /// Executing another program, likewise: the new program's own start is its own.
+    /// Executing a program, without its faults and switches, and without the work of the new program itself.
     Exec,
-    /// An entry into the kernel and the way back: the least that any system call costs.
+    /// Entering the kernel and returning: a lower bound for every system call.
     KernelEntry,
-    /// One of the system calls that were measured by name, at its cheapest.
+    /// A system call that was measured by name, in its cheapest case.
     Call(KernelCall),
 }
 
 impl Prices {
-    /// The price of something; absent if it was not or cannot be measured.
+    /// Returns the price of an event; absent if it was not measured.
     pub fn of(&self, priced: Priced) -> Reading<Price> {
         let found = self.prices.iter().find(|(of, _)| *of == priced);
         found.map_or_else(|| Err(Absent::because("it was not measured")), |(_, price)| price.clone())
@@ -69,7 +71,7 @@ impl Prices {
 }
 
 impl Priced {
-    /// Everything that has a price.
+    /// All events that have a price.
     pub fn all() -> impl Iterator<Item = Priced> {
         let plain = [
             Priced::MinorFault,
@@ -85,7 +87,7 @@ impl Priced {
         plain.into_iter().chain(KernelCall::ALL.into_iter().map(Priced::Call))
     }
 
-    /// Its name in JSON: `minor_fault`, `call_read`.
+    /// Name in JSON: `minor_fault`, `call_read`.
     pub fn name(self) -> &'static str {
         match self {
             Priced::MinorFault => "minor_fault",
@@ -101,7 +103,7 @@ impl Priced {
         }
     }
 
-    /// The probes that its price is made of.
+    /// The probes that the price is computed from.
     pub fn probes(self) -> Vec<Probe> {
         match self {
             Priced::MinorFault => vec![Probe::PageFault],
@@ -128,7 +130,7 @@ impl<'de> Deserialize<'de> for Priced {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
         let found = Priced::all().find(|priced| priced.name() == name);
-        found.ok_or_else(|| D::Error::custom(format!("'{name}' is no event that has a price")))
+        found.ok_or_else(|| D::Error::custom(format!("there is no price of an event '{name}'")))
     }
 }
 
@@ -138,15 +140,15 @@ mod events {
 
     #[derive(Serialize, Deserialize, JsonSchema)]
     pub(super) struct Event {
-        /// The event, by name.
+        /// Name of the event.
         #[schemars(with = "String")]
         event: Priced,
-        /// CPU time of one.
+        /// CPU time of one event.
         price_seconds: Reading<f64>,
-        /// The lower end of its 95 % interval, if it has one.
+        /// Lower end of the 95 % interval; missing if it is infinite.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         low_seconds: Option<f64>,
-        /// The upper end.
+        /// Upper end of the 95 % interval; missing if it is infinite.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         high_seconds: Option<f64>,
     }

@@ -1,4 +1,4 @@
-//! Probes on the machine itself: a process for each.
+//! Runs probes on the real machine, each in a process of its own.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,18 +12,18 @@ use super::PROBER;
 use super::runner::{Calibrated, CostsError, CostsRunner, Opened, Order, Repeat, Repeated, Reply, Setup};
 use crate::record::Affinity;
 
-/// The machine.
+/// Measures probes in prober processes.
 pub(crate) struct ProberRunner {
     epoch: Nanos,
     affinity: Affinity,
-    /// Probers that are starting and were not opened yet.
+    /// Probers that were started in advance and are not open yet.
     announced: Vec<(Probe, Result<Prober, CostsError>)>,
     probers: Vec<(Probe, Prober)>,
     interrupt: Option<OwnedFd>,
 }
 
 impl ProberRunner {
-    /// Measures on these CPUs until `interrupt` becomes readable.
+    /// Creates a runner for these CPUs. It stops when `interrupt` becomes readable.
     pub(crate) fn new(affinity: Affinity, interrupt: Option<OwnedFd>) -> Self {
         ProberRunner { epoch: clock::monotonic(), affinity, announced: Vec::new(), probers: Vec::new(), interrupt }
     }
@@ -32,18 +32,18 @@ impl ProberRunner {
         Setup { probe, affinity: self.affinity.clone(), epoch: self.epoch, only_calls: false }
     }
 
-    fn patience(&self, until: Nanos) -> Nanos {
+    fn time_left(&self, until: Nanos) -> Nanos {
         until - self.now()
     }
 
-    /// What the prober of an open probe answers to an order. A prober that fails is ended and removed.
-    fn asked(&mut self, probe: Probe, order: Order, until: Nanos) -> Result<Reply, CostsError> {
-        let patience = self.patience(until);
+    /// Sends an order to the prober of an open probe and waits for the reply. A prober that fails is ended and removed.
+    fn request(&mut self, probe: Probe, order: Order, until: Nanos) -> Result<Reply, CostsError> {
+        let time_left = self.time_left(until);
         let interrupt = self.interrupt.as_ref().map(AsFd::as_fd);
         let found = self.probers.iter_mut().find(|(of, _)| *of == probe);
-        let (_, prober) = found
-            .ok_or_else(|| CostsError::Lost { probe, reason: "there is no process that measures it".to_owned() })?;
-        let answer = prober.ask(order).and_then(|()| prober.answer(interrupt, patience));
+        let (_, prober) =
+            found.ok_or_else(|| CostsError::Lost { probe, reason: "no process measures this probe".to_owned() })?;
+        let answer = prober.order(order).and_then(|()| prober.answer(interrupt, time_left));
         if answer.is_err() {
             self.probers.retain(|(of, _)| *of != probe);
         }
@@ -68,7 +68,7 @@ impl CostsRunner for ProberRunner {
         let announced = self.announced.iter().position(|(of, _)| *of == probe);
         let started = announced.map(|place| self.announced.swap_remove(place).1);
         let mut prober = started.unwrap_or_else(|| Prober::start(&self.setup(probe)))?;
-        match prober.answer(self.interrupt.as_ref().map(AsFd::as_fd), self.patience(until))? {
+        match prober.answer(self.interrupt.as_ref().map(AsFd::as_fd), self.time_left(until))? {
             Reply::Ready(opened) => {
                 self.probers.push((probe, prober));
                 Ok(Ok(opened))
@@ -79,14 +79,14 @@ impl CostsRunner for ProberRunner {
     }
 
     fn calibrate(&mut self, probe: Probe, until: Nanos) -> Result<Calibrated, CostsError> {
-        match self.asked(probe, Order::Calibrate, until)? {
+        match self.request(probe, Order::Calibrate, until)? {
             Reply::Calibrated(calibrated) => Ok(calibrated),
             _ => Err(out_of_turn(probe)),
         }
     }
 
     fn repeat(&mut self, probe: Probe, order: Repeat, until: Nanos) -> Result<Repeated, CostsError> {
-        match self.asked(probe, Order::Repeat(order), until)? {
+        match self.request(probe, Order::Repeat(order), until)? {
             Reply::Repeated(repeated) => Ok(repeated),
             _ => Err(out_of_turn(probe)),
         }
@@ -95,19 +95,19 @@ impl CostsRunner for ProberRunner {
     fn count_calls(&mut self, probe: Probe, until: Nanos) -> Reading<f64> {
         let setup = Setup { only_calls: true, ..self.setup(probe) };
         let interrupt = self.interrupt.as_ref().map(AsFd::as_fd);
-        let patience = self.patience(until);
-        let counted = Prober::start(&setup).and_then(|mut prober| prober.answer(interrupt, patience));
+        let time_left = self.time_left(until);
+        let counted = Prober::start(&setup).and_then(|mut prober| prober.answer(interrupt, time_left));
         match counted {
             Ok(Reply::Calls(calls)) => calls,
-            Ok(_) => Err(Absent::because("the process that counts them spoke out of turn")),
+            Ok(_) => Err(Absent::because("the process that counts them sent an unexpected reply")),
             Err(CostsError::OutOfTime) => Err(Absent::because("the budget leaves no time to count them")),
-            Err(error) => Err(Absent::because(format!("they were not counted: {error}"))),
+            Err(error) => Err(Absent::because(format!("counting failed: {error}"))),
         }
     }
 }
 
 impl Drop for ProberRunner {
-    /// Hangs up on all of them before it waits for any.
+    /// Closes all connections before it waits for any prober, so that all of them end in parallel.
     fn drop(&mut self) {
         self.probers.iter().for_each(|(_, prober)| prober.hang_up());
         self.announced.iter().flat_map(|(_, prober)| prober).for_each(Prober::hang_up);
@@ -115,24 +115,24 @@ impl Drop for ProberRunner {
 }
 
 fn out_of_turn(probe: Probe) -> CostsError {
-    CostsError::Lost { probe, reason: "the process that measures it spoke out of turn".to_owned() }
+    CostsError::Lost { probe, reason: "the process that measures it sent an unexpected reply".to_owned() }
 }
 
-/// The process that measures one probe. Dropping it ends it, and everything that it started.
+/// The process that measures one probe. Dropping it ends the process and all its descendants.
 pub(super) struct Prober {
     channel: Channel,
     probe: Probe,
 }
 
 impl Prober {
-    /// Starts it and tells it what to measure; its first answer says whether it can.
+    /// Starts the process and sends the setup. The first reply says whether the probe is available.
     ///
     /// # Errors
-    /// [`CostsError::Lost`].
+    /// Returns [`CostsError::Lost`] if the process cannot be started.
     pub(super) fn start(setup: &Setup) -> Result<Self, CostsError> {
         let lost = |error: io::Error| CostsError::Lost {
             probe: setup.probe,
-            reason: format!("it cannot be started: {error}"),
+            reason: format!("the process that measures it cannot be started: {error}"),
         };
         let channel = Channel::start(PROBER, Stdio::null()).map_err(lost)?;
         let mut prober = Prober { channel, probe: setup.probe };
@@ -140,11 +140,11 @@ impl Prober {
         Ok(prober)
     }
 
-    /// Asks for something.
+    /// Sends an order to the process.
     ///
     /// # Errors
-    /// [`CostsError::Lost`].
-    pub(super) fn ask(&mut self, order: Order) -> Result<(), CostsError> {
+    /// Returns [`CostsError::Lost`] if the process has ended.
+    pub(super) fn order(&mut self, order: Order) -> Result<(), CostsError> {
         self.say(&order)
     }
 
@@ -155,13 +155,12 @@ impl Prober {
         }
     }
 
-    /// Its next answer. One that takes longer than `patience`, or that nobody waits for any more, never comes: the process
-    /// is ended.
+    /// Waits for the next reply. The process is killed if it takes longer than `time_left` or the user interrupts.
     ///
     /// # Errors
     /// See [`CostsError`].
-    pub(super) fn answer(&mut self, interrupt: Option<BorrowedFd<'_>>, patience: Nanos) -> Result<Reply, CostsError> {
-        let woken = self.channel.wait(interrupt, Some(patience)).map_err(|error| self.failed(error.to_string()))?;
+    pub(super) fn answer(&mut self, interrupt: Option<BorrowedFd<'_>>, time_left: Nanos) -> Result<Reply, CostsError> {
+        let woken = self.channel.wait(interrupt, Some(time_left)).map_err(|error| self.failed(error.to_string()))?;
         match woken {
             Woken::Readable => {}
             Woken::Interrupted => return Err(self.given_up(CostsError::Interrupted)),
@@ -174,24 +173,24 @@ impl Prober {
         }
     }
 
-    /// Kills it: it is in the middle of a loop and does not listen.
+    /// Kills the process, which does not read requests during a loop.
     fn given_up(&mut self, why: CostsError) -> CostsError {
         self.channel.kill();
         why
     }
 
-    /// The error of a prober that has hung up.
+    /// The error for a prober that closed the connection.
     fn lost(&mut self) -> CostsError {
-        let how = self.channel.ended().unwrap_or_else(|| "hung up".to_owned());
-        self.failed(format!("the process that measures it {how} before it was done"))
+        let how = self.channel.ended().unwrap_or_else(|| "closed its connection".to_owned());
+        self.failed(format!("the process that measures it {how} before it finished"))
     }
 
-    /// The error of a prober that says something unexpected, or that it cannot continue.
+    /// The error for a prober that failed or sent an unexpected reply.
     pub(super) fn failed(&self, reason: String) -> CostsError {
         CostsError::Lost { probe: self.probe, reason }
     }
 
-    /// Lets it end by itself, without waiting for that.
+    /// Closes the connection, after which the process ends by itself. Does not wait.
     pub(super) fn hang_up(&self) {
         self.channel.hang_up();
     }

@@ -1,11 +1,11 @@
-//! What primitives of this machine and its kernel cost: each timed in a loop, less the same loop without it.
+//! Measures the cost of primitives of this machine and its kernel. Each is timed in a loop, minus the same loop without
+//! it.
 //!
-//! A **prober** (this same program, called with [`PROBER`]) measures one of them, kept to one CPU. Repetitions go round all
-//! probes in random order, so that drift falls upon all alike, and each has its probe and its empty loop in an order drawn by
-//! coin.
+//! A **prober** (this program with the argument [`PROBER`]) measures one primitive, pinned to one CPU. Each round has
+//! one repetition of every probe, in random order, so drift affects all probes alike. In each repetition, the order of
+//! the loop and the empty loop is random.
 //!
-//! The experiment: every probe made ready, then rounds in which each has a repetition, in random order, until there are
-//! enough of them or the time is over.
+//! An experiment prepares all probes, then runs rounds until there are enough repetitions or the time is over.
 
 mod machine;
 mod runner;
@@ -18,6 +18,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use steady_model::{Absent, Ending, Host, Machine, Nanos, Probe, Reading, Seed, Timestamp};
 
+use crate::judge::FEWEST;
 use crate::record::{Affinity, ClockFacts, CostsPlan, CostsRecord, ProbeCost};
 
 pub(crate) use machine::ProberRunner;
@@ -29,72 +30,75 @@ pub use simulated::SimulatedProbes;
 /// The first argument that makes `steady` a prober.
 pub(crate) const PROBER: &str = "__prober";
 
-/// The first argument that makes `steady` go round a probe's loop and end, so that a tracer can count its system calls.
+/// The first argument that makes `steady` run a probe's loop once and exit, so that a tracer can count its system
+/// calls.
 pub(crate) const ROUNDS: &str = "__rounds";
 
-/// The part of the budget that is reserved for the end (ending processes, the report). It is longer on a crowded machine, where
-/// making a probe ready takes long, but never more than a tenth of the budget.
+/// Time that is reserved for the end (ending processes, the report).
 const RESERVE: Nanos = Nanos(500_000_000);
+/// The reserve is at least this multiple of the time to prepare the first probe, which is long on a busy machine...
 const RESERVED_OPENINGS: u64 = 10;
+/// ... but at most the budget divided by this.
 const RESERVED_PART: u64 = 10;
-/// The part of the time that may go to counting system calls.
+/// The time divided by this may be spent on counting system calls.
 const CALLS_PART: u64 = 8;
-/// Where there is no time for so many rounds, loops are made shorter, but not by more than this factor.
+/// Loops are shortened if there is no time for this many rounds...
 const ENOUGH_ROUNDS: u32 = 30;
+/// ... but not below this share of their length.
 const SHORTEST_PART: f64 = 0.1;
 
-/// What a record says of the machine and of this run.
+/// Facts about the machine and the run for the record.
 #[derive(Clone, Debug)]
 pub struct Circumstances {
-    /// The machine.
+    /// Description of the machine.
     pub host: Host,
-    /// Its CPUs.
+    /// CPUs of the machine.
     pub machine: Machine,
-    /// The time of day.
+    /// Time of day at the start.
     pub started: Timestamp,
-    /// The git revision of the directory that it is started in.
+    /// Git revision of the working directory.
     pub revision: Reading<String>,
-    /// Its clocks.
+    /// Clocks of the machine.
     pub clocks: Vec<ClockFacts>,
-    /// The CPUs that are measured on.
+    /// The CPUs to measure on.
     pub affinity: Affinity,
-    /// The seed of the order.
+    /// Seed of the random order.
     pub seed: Seed,
 }
 
-/// What happens while an experiment runs.
+/// Progress of a running experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A probe is being made ready.
+    /// A probe is being prepared.
     Opening {
-        /// Which.
+        /// The probe that is being prepared.
         probe: Probe,
-        /// How many were before it.
+        /// Number of probes before it.
         done: usize,
-        /// How many there are.
+        /// Total number of probes.
         of: usize,
     },
-    /// A round is over.
+    /// A round is complete.
     Round {
-        /// How many are.
+        /// Number of complete rounds.
         done: u32,
-        /// How many there are to be.
+        /// Planned number of rounds.
         of: u32,
     },
 }
 
-/// What came of an experiment.
+/// The result of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Done {
-    /// What was measured.
+    /// Everything that was measured.
     pub record: CostsRecord,
-    /// What ended it, or a part of it, early; that the time was over is no such thing.
+    /// The error that ended the experiment or a part of it early. The end of the budget is no error.
     pub stopped: Option<CostsError>,
-    /// What the arithmetic beside each repetition took, in seconds and in their order, by probe.
-    pub beside: Vec<(Probe, Vec<f64>)>,
+    /// Readings of the arithmetic ruler for each repetition, in seconds and in order, by probe.
+    pub alu: Vec<(Probe, Vec<f64>)>,
 }
 
-/// Runs the experiment that `plan` describes. Whatever ends it, what was measured is in the record.
+/// Runs the experiment that `plan` describes. The record has everything that was measured, also after an error.
 pub fn measure<R: CostsRunner>(
     plan: &CostsPlan,
     circumstances: Circumstances,
@@ -102,13 +106,16 @@ pub fn measure<R: CostsRunner>(
     events: &mut dyn FnMut(Event),
 ) -> Done {
     let until = plan.budget_seconds - RESERVE.min(Nanos(plan.budget_seconds.0 / RESERVED_PART));
-    let mut experiment = Experiment { plan, runner, until, seed: circumstances.seed, all: vec![], stopped: None };
+    let mut experiment =
+        Experiment { plan, runner, until, last: until + plan.budget_seconds, all: vec![], stopped: None };
     experiment.open(events);
     experiment.shorten();
-    experiment.rounds(events);
+    let mut coins = ChaCha12Rng::seed_from_u64(circumstances.seed.0);
+    experiment.rounds(&mut coins, events);
+    experiment.overtime(&mut coins);
     let elapsed = experiment.runner.now();
     let Experiment { all, stopped, .. } = experiment;
-    let beside = all.iter().filter_map(|(probe, series)| Some((*probe, series.as_ref().ok()?.alu.clone()))).collect();
+    let alu = all.iter().filter_map(|(probe, series)| Some((*probe, series.as_ref().ok()?.alu.clone()))).collect();
     let interrupted = stopped == Some(CostsError::Interrupted);
     let record = CostsRecord {
         plan: plan.clone(),
@@ -123,10 +130,10 @@ pub fn measure<R: CostsRunner>(
         elapsed_seconds: elapsed,
         ending: if interrupted { Ending::Interrupted } else { Ending::Spent },
     };
-    Done { record, stopped, beside }
+    Done { record, stopped, alu }
 }
 
-/// What was measured of a probe; a probe without it if nothing was.
+/// Converts a series to its part of the record.
 fn probe_cost(found: (Probe, Reading<Series>)) -> ProbeCost {
     found.1.and_then(Series::measured).unwrap_or_else(|absent| ProbeCost::absent(found.0, &absent))
 }
@@ -134,9 +141,10 @@ fn probe_cost(found: (Probe, Reading<Series>)) -> ProbeCost {
 struct Experiment<'a, R> {
     plan: &'a CostsPlan,
     runner: &'a mut R,
-    /// When the last repetition must have ended, on the experiment's clock.
+    /// Time by which the last repetition must end, since the start of the experiment.
     until: Nanos,
-    seed: Seed,
+    /// The same for probes that are not ready yet, or have too few repetitions for an interval.
+    last: Nanos,
     all: Vec<(Probe, Reading<Series>)>,
     stopped: Option<CostsError>,
 }
@@ -146,24 +154,25 @@ impl<R: CostsRunner> Experiment<'_, R> {
         self.stopped == Some(CostsError::Interrupted)
     }
 
-    /// Makes the probes ready, one after the other.
+    /// Prepares the probes one after the other.
     fn open(&mut self, events: &mut dyn FnMut(Event)) {
         let of = self.plan.probes.len();
         self.runner.announce(&self.plan.probes);
         for (done, probe) in self.plan.probes.iter().copied().enumerate() {
             events(Event::Opening { probe, done, of });
-            let opened = if self.is_interrupted() { Err(CostsError::Interrupted) } else { self.make_ready(probe) };
+            let opened = if self.is_interrupted() { Err(CostsError::Interrupted) } else { self.prepare(probe) };
             let series = opened.unwrap_or_else(|why| vec![Err(self.note(why))]);
             self.all.extend(series.into_iter().map(|series| (probe, series)));
             if done == 0 {
                 let most = Nanos(self.plan.budget_seconds.0 / RESERVED_PART);
                 let reserve = Nanos(RESERVED_OPENINGS * self.runner.now().0).max(RESERVE).min(most);
                 self.until = self.plan.budget_seconds - reserve;
+                self.last = self.until + self.plan.budget_seconds;
             }
         }
     }
 
-    /// Has loops go round less often where a crowded machine leaves too little time: a cost takes repetitions.
+    /// Shortens the loops if a busy machine leaves too little time for enough repetitions.
     fn shorten(&mut self) {
         let left = self.until - self.runner.now();
         let series = || self.all.iter().flat_map(|(_, series)| series);
@@ -176,27 +185,27 @@ impl<R: CostsRunner> Experiment<'_, R> {
         }
     }
 
-    /// Notes what went wrong; what a probe is absent for then.
+    /// Records an error, and returns the reason why the probe is absent.
     fn note(&mut self, why: CostsError) -> Absent {
         let reason = match &why {
-            CostsError::Interrupted => "it was interrupted before it was measured".to_owned(),
-            CostsError::OutOfTime => "there was no time for it within the budget".to_owned(),
+            CostsError::Interrupted => "the run was interrupted before it was measured".to_owned(),
+            CostsError::OutOfTime => "the budget had no time for it".to_owned(),
             CostsError::Lost { reason, .. } => reason.clone(),
         };
-        // An interruption is reported rather than any other reason.
+        // An interruption takes precedence over other errors.
         if why == CostsError::Interrupted || (self.stopped.is_none() && why != CostsError::OutOfTime) {
             self.stopped = Some(why);
         }
         Absent(reason)
     }
 
-    /// One probe: a series, or in a sweep one for each length.
-    fn make_ready(&mut self, probe: Probe) -> Result<Vec<Reading<Series>>, CostsError> {
-        let opened = match self.runner.open(probe, self.until)? {
+    /// Prepares one probe. Returns one series, or in a sweep one for each length.
+    fn prepare(&mut self, probe: Probe) -> Result<Vec<Reading<Series>>, CostsError> {
+        let opened = match self.runner.open(probe, self.last)? {
             Ok(opened) => opened,
             Err(absent) => return Ok(vec![Err(absent)]),
         };
-        let calibrated = self.runner.calibrate(probe, self.until)?;
+        let calibrated = self.runner.calibrate(probe, self.last)?;
         let calls = self.calls(probe, &opened);
         if !self.plan.sweep {
             let expected = expected(&calibrated, calibrated.loops);
@@ -206,28 +215,27 @@ impl<R: CostsRunner> Experiment<'_, R> {
         let left = (self.until - self.runner.now()).0 / (self.plan.probes.len() as u64).max(1);
         let lengths = lengths(&calibrated, Nanos(left), self.plan.repetitions);
         let series = lengths.into_iter().map(|length| match length.repetitions {
-            0 => Err(Absent::because("loops of this length would take longer than the budget has room for")),
+            0 => Err(Absent::because("loops of this length would exceed the budget")),
             wanted => Ok(Series::new(probe, opened.clone(), calls.clone(), length.loops, wanted, length.expected)),
         });
         Ok(series.collect())
     }
 
-    /// How many system calls a round makes, where the probe says how many it should make, and there is time to count them.
+    /// Counts the system calls of a round, if the probe has an expected number and there is time.
     fn calls(&mut self, probe: Probe, opened: &Opened) -> Reading<f64> {
         opened.calls_per_loop.as_ref().map_err(Clone::clone)?;
         let until = Nanos(self.until.0 / CALLS_PART);
         self.runner.count_calls(probe, until.max(self.runner.now()))
     }
 
-    /// Rounds, until all have their repetitions or the time is over.
-    fn rounds(&mut self, events: &mut dyn FnMut(Event)) {
-        let mut coins = ChaCha12Rng::seed_from_u64(self.seed.0);
+    /// Runs rounds until all probes have their repetitions or the time is over.
+    fn rounds(&mut self, coins: &mut ChaCha12Rng, events: &mut dyn FnMut(Event)) {
         let of = self.all.iter().flat_map(|(_, series)| series).map(|series| series.wanted).max().unwrap_or(0);
         for round in 0..of {
             let has_part =
                 |place: &usize| self.all[*place].1.as_ref().is_ok_and(|series| series.has_part_in(round, of));
             let mut order: Vec<usize> = (0..self.all.len()).filter(has_part).collect();
-            order.shuffle(&mut coins);
+            order.shuffle(coins);
             for place in order {
                 let empty_first = coins.random();
                 if self.is_interrupted() || self.runner.now() >= self.until {
@@ -239,17 +247,35 @@ impl<R: CostsRunner> Experiment<'_, R> {
         }
     }
 
-    /// One repetition, if there is time for it.
+    /// Continues, for as long again as the budget, until all probes have enough repetitions for an interval. On a busy machine a
+    /// few more seconds make the difference between costs and none.
+    fn overtime(&mut self, coins: &mut ChaCha12Rng) {
+        for _ in 0..FEWEST {
+            let has_too_few = |place: &usize| self.all[*place].1.as_ref().is_ok_and(Series::has_too_few);
+            let mut order: Vec<usize> = (0..self.all.len()).filter(has_too_few).collect();
+            order.shuffle(coins);
+            for place in order {
+                let empty_first = coins.random();
+                if self.is_interrupted() || self.runner.now() >= self.last {
+                    return;
+                }
+                self.repeat(place, empty_first);
+            }
+        }
+    }
+
+    /// Runs one repetition, if there is time for it.
     fn repeat(&mut self, place: usize, empty_first: bool) {
         let (probe, Ok(series)) = &mut self.all[place] else { return };
         let before = self.runner.now();
-        if series.lost.is_some() || before + series.expected > self.until {
+        let until = if series.has_too_few() { self.last } else { self.until };
+        if series.lost.is_some() || before + series.expected > until {
             return;
         }
         let order = Repeat { loops: series.loops, empty_first };
-        match self.runner.repeat(*probe, order, self.until) {
-            Ok(repeated) => series.take(repeated, self.runner.now() - before),
-            // What is whole is kept: the process that was cut short is gone, and so is the time.
+        match self.runner.repeat(*probe, order, until) {
+            Ok(repeated) => series.add(repeated, self.runner.now() - before),
+            // Complete repetitions are kept. The prober was killed, and no time is left.
             Err(CostsError::OutOfTime) => {}
             Err(CostsError::Interrupted) => self.stopped = Some(CostsError::Interrupted),
             Err(lost) => {
@@ -260,7 +286,7 @@ impl<R: CostsRunner> Experiment<'_, R> {
         }
     }
 
-    /// Nothing is made of a probe whose process was lost.
+    /// Marks all series of a probe whose process was lost as absent.
     fn lose(&mut self, probe: Probe, absent: &Absent) {
         let of_it = self.all.iter_mut().filter(|(other, _)| *other == probe);
         of_it.flat_map(|(_, series)| series).for_each(|series| series.lost = Some(absent.clone()));

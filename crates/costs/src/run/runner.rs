@@ -1,5 +1,5 @@
-//! The one effect of this experiment: a probe that is repeated. It is behind a trait, so that experiments run in tests without
-//! time passing. Below it stands what `steady` and its probers say to each other, one JSON value a line.
+//! The trait behind which probes run: with a fake, tests run experiments without time passing. The module also has the
+//! messages between `steady` and its probers, one JSON value per line.
 
 use serde::{Deserialize, Serialize};
 use steady_model::{Nanos, Probe, Reading, Timed};
@@ -10,128 +10,128 @@ use crate::record::{Affinity, Repetition};
 /// Why something could not be measured.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum CostsError {
-    /// The user asked to stop.
+    /// The user interrupted the run.
     #[error("interrupted")]
     Interrupted,
-    /// The time was over before it was done.
-    #[error("the time was over")]
+    /// The budget was spent before the probe was measured.
+    #[error("the budget was spent")]
     OutOfTime,
-    /// The process that measures a probe ended or could not be had; of the others nothing is lost.
+    /// The process that measures a probe ended early or could not be started. Other probes are not affected.
     #[error("{}: {reason}", probe.name())]
     Lost {
-        /// Which.
+        /// The probe that is lost.
         probe: Probe,
-        /// What is known of it.
+        /// The cause, as far as it is known.
         reason: String,
     },
 }
 
-/// Something that measures probes.
+/// Measures probes, on this machine or simulated.
 pub trait CostsRunner {
-    /// The experiment's clock: what has passed since it was begun.
+    /// Time since the start of the experiment.
     fn now(&self) -> Nanos;
 
-    /// Announces the probes that are opened soon, so that they can get ready.
+    /// Announces probes that will be opened soon, so that their processes can start in parallel.
     fn announce(&mut self, probes: &[Probe]);
 
-    /// Makes a probe ready; absent where it cannot be had here.
+    /// Prepares a probe. Absent if it is not available on this machine.
     ///
     /// # Errors
     /// See [`CostsError`].
     fn open(&mut self, probe: Probe, until: Nanos) -> Result<Reading<Opened>, CostsError>;
 
-    /// How many rounds of an open probe make a timed loop.
+    /// Finds the number of rounds for the timed loop of an open probe.
     ///
     /// # Errors
     /// See [`CostsError`].
     fn calibrate(&mut self, probe: Probe, until: Nanos) -> Result<Calibrated, CostsError>;
 
-    /// Makes one repetition of an open probe, if it ends by `until`.
+    /// Runs one repetition of an open probe, which must end by `until`.
     ///
     /// # Errors
     /// See [`CostsError`].
     fn repeat(&mut self, probe: Probe, order: Repeat, until: Nanos) -> Result<Repeated, CostsError>;
 
-    /// How many system calls `loops` rounds of a probe make, all who take part together, by a tracer that stops them at
-    /// each: outside of what is timed.
+    /// Counts the system calls in a round of a probe, over all processes that take part, by a tracer outside the timed
+    /// loops.
     fn count_calls(&mut self, probe: Probe, until: Nanos) -> Reading<f64>;
 }
 
-/// The first line to a prober.
+/// First message to a prober.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Setup {
-    /// What it measures.
+    /// The probe to measure.
     pub(super) probe: Probe,
-    /// The CPUs that it keeps to.
+    /// The CPUs to pin processes to.
     pub(super) affinity: Affinity,
-    /// The monotonic clock's reading when the experiment began.
+    /// Reading of the monotonic clock at the start of the experiment.
     pub(super) epoch: Nanos,
-    /// Whether it only counts the system calls of a round, and times nothing.
+    /// Whether the prober only counts the system calls of a round, without timing.
     pub(super) only_calls: bool,
 }
 
-/// What a prober is asked for.
+/// Request to a prober.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Order {
-    /// How many rounds take about as long as a timed loop should.
+    /// Find the number of rounds for the timed loop.
     Calibrate,
-    /// The probe and its empty loop, once each.
+    /// Time the loop and the empty loop once each.
     Repeat(Repeat),
 }
 
-/// One repetition.
+/// Parameters of one repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repeat {
     /// Rounds of each loop.
     pub loops: u64,
-    /// Whether the empty loop comes first.
+    /// Whether the empty loop runs first.
     pub empty_first: bool,
 }
 
-/// What a prober answers: first `Ready`, `Absent` or `Failed`, then one thing for each order.
+/// Reply of a prober: first `Ready`, `Absent` or `Failed`, then one reply for each order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Reply {
-    /// It is ready to be asked.
+    /// The probe is ready for orders.
     Ready(Opened),
-    /// What it is to measure cannot be had here.
+    /// The probe is not available on this machine, for this reason.
     Absent(String),
-    /// See [`Order::Calibrate`].
+    /// Answer to [`Order::Calibrate`], with the length of the loop.
     Calibrated(Calibrated),
-    /// See [`Order::Repeat`].
+    /// Answer to [`Order::Repeat`], with the timings.
     Repeated(Repeated),
-    /// How many system calls a round makes; absent where they cannot be counted. It is the last thing that is said.
+    /// System calls of a round; absent if they cannot be counted. This is the last reply.
     Calls(Reading<f64>),
-    /// Something went wrong.
+    /// The prober failed, for this reason, and ends.
     Failed(String),
 }
 
-/// A probe that is ready.
+/// Properties of a probe that is ready.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Opened {
-    /// How often its event should happen in a round.
+    /// Expected number of events in a round.
     pub events_per_loop: f64,
-    /// What the empty loop still does, in words; of most nothing.
+    /// Description of the work that the empty loop still does; empty for most probes.
     pub subtracted: String,
-    /// How many system calls a round should make; absent where that is not for the probe to say.
+    /// Expected number of system calls in a round; absent if the probe does not determine it.
     pub calls_per_loop: Reading<f64>,
 }
 
-/// How long the loop of a probe should be.
+/// Result of calibrating a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibrated {
-    /// Rounds that take about as long as a timed loop should.
+    /// Number of rounds for the timed loop.
     pub loops: u64,
-    /// The last loop that was tried.
+    /// Timing of the last loop that was tried.
     pub tried: Timed,
 }
 
-/// A repetition that was made.
+/// Result of one repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Repeated {
-    /// What was measured.
+    /// The timings of both loops.
     pub repetition: Repetition,
-    /// CPU time of a unit of arithmetic just before and just after it, in seconds.
+    /// CPU time of one step of the arithmetic ruler, mean of just before and just after the repetition, in seconds.
     pub alu_seconds: f64,
 }

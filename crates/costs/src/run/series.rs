@@ -1,29 +1,30 @@
-//! A probe at one length of its loop, and what has been measured of it so far.
+//! A probe at one length of its loop, with its repetitions so far.
 
 use steady_model::{Absent, Nanos, Probe, Reading};
 use steady_stats::descriptive::quantile;
 
 use super::runner::{Calibrated, Opened, Repeated};
+use crate::judge::FEWEST as FEWEST_OF_INTERVAL;
 use crate::record::{ProbeCost, Repetition};
 
-/// How often a repetition runs a loop: the probe, and the empty loop at most as dear, each with its warming.
+/// A repetition takes at most this multiple of one loop: the loop, the empty loop, and a warm-up of each.
 const LOOPS_PER_REPETITION: f64 = 2.2;
 
-/// A probe's repetitions at one length.
+/// The repetitions of a probe at one length.
 pub(super) struct Series {
     pub(super) probe: Probe,
     opened: Opened,
-    /// System calls of a round, as counted.
+    /// Counted system calls of a round.
     calls: Reading<f64>,
     pub(super) loops: u64,
-    /// How many repetitions there are to be.
+    /// Planned number of repetitions.
     pub(super) wanted: u32,
     repetitions: Vec<Repetition>,
-    /// What arithmetic took beside each of them.
+    /// Readings of the arithmetic ruler, one for each repetition, in seconds.
     pub(super) alu: Vec<f64>,
-    /// The longest that a repetition should take, by those before it.
+    /// Expected time of a repetition, from earlier ones.
     pub(super) expected: Nanos,
-    /// Why there are to be no more, and none that count.
+    /// Why the probe was lost. Its repetitions are discarded then.
     pub(super) lost: Option<Absent>,
 }
 
@@ -39,89 +40,95 @@ impl Series {
         Series { probe, opened, calls, loops, wanted, repetitions: vec![], alu: vec![], expected, lost: None }
     }
 
-    /// Has its loops go round so much less often; once they do at least.
+    /// Multiplies the length of the loops by `part`; it stays at least 1.
     pub(super) fn shorten(&mut self, part: f64) {
         let before = self.loops as f64;
         self.loops = ((before * part) as u64).max(1);
         self.expected = Nanos::from_seconds(self.expected.seconds() * self.loops as f64 / before);
     }
 
-    /// Takes a repetition that took so long in all.
-    pub(super) fn take(&mut self, repeated: Repeated, took: Nanos) {
+    /// Adds a repetition that took the time `took`.
+    pub(super) fn add(&mut self, repeated: Repeated, took: Nanos) {
         self.repetitions.push(repeated.repetition);
         self.alu.push(repeated.alu_seconds);
-        // One that was held up tells little about the next.
+        // A moving average, because one delayed repetition says little about the next one.
         self.expected = Nanos((3 * self.expected.0 + took.0) / 4);
     }
 
-    /// Whether it takes part in round `round` of `rounds`: those that have fewer repetitions have them all along.
+    /// Returns whether it needs more repetitions for an interval.
+    pub(super) fn has_too_few(&self) -> bool {
+        self.lost.is_none() && self.repetitions.len() < FEWEST.min(self.wanted) as usize
+    }
+
+    /// Whether the series has a repetition in round `round` of `rounds`. Series with fewer repetitions spread them
+    /// evenly.
     pub(super) fn has_part_in(&self, round: u32, rounds: u32) -> bool {
         let due = |rounds_gone: u32| u64::from(rounds_gone) * u64::from(self.wanted) / u64::from(rounds.max(1));
         self.lost.is_none() && due(round + 1) > due(round)
     }
 
-    /// What was measured; absent where there is nothing.
+    /// Converts the series to its part of the record; absent if there are no repetitions.
     pub(super) fn measured(self) -> Reading<ProbeCost> {
         if let Some(lost) = self.lost {
             return Err(lost);
         }
         if self.repetitions.is_empty() {
-            return Err(Absent::because("there was no time for it"));
+            return Err(Absent::because("the budget had no time for it"));
         }
         let (counted, expected) = (self.calls, self.opened.calls_per_loop);
         Ok(ProbeCost {
             loops: Ok(self.loops),
             events_per_loop: Ok(self.opened.events_per_loop),
             subtracted: Ok(self.opened.subtracted),
-            // One without the other says nothing.
+            // Each of the two numbers is useful only with the other.
             calls_per_loop: expected.clone().and_then(|_| counted.clone()),
             expected_calls_per_loop: expected.and_then(|expected| counted.map(|_| expected)),
-            alu_seconds: quantile(&self.alu, 0.5).ok_or_else(|| Absent::because("it was not read")),
+            alu_seconds: quantile(&self.alu, 0.5).ok_or_else(|| Absent::because("not measured")),
             samples: Ok(self.repetitions),
-            ..ProbeCost::absent(self.probe, &Absent::because("it was not judged"))
+            ..ProbeCost::absent(self.probe, &Absent::because("not judged"))
         })
     }
 }
 
-/// How long a repetition of so many rounds should take.
+/// Expected time of a repetition with `loops` rounds.
 pub(super) fn expected(calibrated: &Calibrated, loops: u64) -> Nanos {
     let each = calibrated.tried.wall.seconds() / calibrated.tried.loops.max(1) as f64;
     Nanos::from_seconds(each * loops as f64 * LOOPS_PER_REPETITION)
 }
 
-/// The lengths: 10 to 10^7, two to each factor of ten.
+/// The lengths of a sweep: 10 to 10^7 rounds, two for each factor of ten.
 const LENGTHS: [u64; 13] =
     [10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000];
-/// With fewer repetitions there is no interval.
-const FEWEST: u32 = 6;
-/// What asking for a repetition takes beside it.
-const ASKING: Nanos = Nanos(100_000);
-/// The lengths that are taken in leave so much of the time for more than the fewest repetitions.
+/// Minimal number of repetitions, because fewer give no interval.
+const FEWEST: u32 = FEWEST_OF_INTERVAL as u32;
+/// Overhead of requesting a repetition.
+const REQUEST: Nanos = Nanos(100_000);
+/// Share of the time that the minimal repetitions of all lengths may use. The rest is for more repetitions.
 const SPARE: f64 = 0.5;
 
-/// A length, and how many repetitions it has; none where they would take too long.
+/// A length with its number of repetitions, which is 0 if they would take too long.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Length {
     pub(super) loops: u64,
     pub(super) repetitions: u32,
-    /// What one repetition should take.
+    /// Expected time of one repetition.
     pub(super) expected: Nanos,
 }
 
-/// The lengths for a probe that has `time` for all of them.
+/// Plans the lengths of a probe that has `time` for all of them.
 pub(super) fn lengths(calibrated: &Calibrated, time: Nanos, repetitions: u32) -> Vec<Length> {
     let cost = |loops: u64| expected(calibrated, loops);
-    let asked = |loops: u64| (cost(loops) + ASKING).seconds();
+    let total = |loops: u64| (cost(loops) + REQUEST).seconds();
     let mut left = time.seconds() * SPARE;
-    let taken_in = LENGTHS.iter().take_while(|loops| {
-        left -= f64::from(FEWEST) * asked(**loops);
+    let affordable = LENGTHS.iter().take_while(|loops| {
+        left -= f64::from(FEWEST) * total(**loops);
         left >= 0.0
     });
-    let count = taken_in.count();
+    let count = affordable.count();
     let share = time.seconds() * SPARE / count.max(1) as f64;
     let most = repetitions.max(FEWEST);
     let repetitions = |place: usize, loops: u64| match place < count {
-        true => ((share / asked(loops)) as u32).clamp(FEWEST, most),
+        true => ((share / total(loops)) as u32).clamp(FEWEST, most),
         false => 0,
     };
     let length =
@@ -136,13 +143,13 @@ mod tests {
     use super::*;
 
     fn series(wanted: u32) -> Series {
-        let calls_per_loop = Err(Absent::because("not asked"));
+        let calls_per_loop = Err(Absent::because("not counted"));
         let opened = Opened { events_per_loop: 1.0, subtracted: String::new(), calls_per_loop: calls_per_loop.clone() };
         Series::new(Probe::FunctionCall, opened, calls_per_loop, 10, wanted, Nanos(1000))
     }
 
     #[test]
-    fn fewer_repetitions_are_spread_over_all_rounds() {
+    fn few_repetitions_are_spread_over_all_rounds() {
         for (wanted, rounds) in [(7, 100), (100, 100), (1, 3), (6, 7), (0, 5)] {
             let series = series(wanted);
             let parts: Vec<u32> = (0..rounds).filter(|round| series.has_part_in(*round, rounds)).collect();
@@ -152,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_made_of_nothing() {
+    fn a_series_without_repetitions_is_absent() {
         assert!(series(3).measured().is_err());
         let mut lost = series(3);
         lost.lost = Some(Absent::because("its process was killed"));
@@ -160,18 +167,18 @@ mod tests {
         assert_eq!(lost.measured().unwrap_err().0, "its process was killed");
     }
 
-    /// Lengths of a probe whose round takes so many nanoseconds.
+    /// Lengths of a probe whose round takes `nanos` nanoseconds.
     fn of(nanos: u64, seconds: u64) -> Vec<Length> {
         let tried = Timed { loops: 1_000, wall: Nanos(1_000 * nanos), ..Timed::default() };
         lengths(&Calibrated { loops: 1, tried }, Nanos(seconds * 1_000_000_000), 100)
     }
 
     fn total(lengths: &[Length]) -> f64 {
-        lengths.iter().map(|length| f64::from(length.repetitions) * (length.expected + ASKING).seconds()).sum()
+        lengths.iter().map(|length| f64::from(length.repetitions) * (length.expected + REQUEST).seconds()).sum()
     }
 
     #[test]
-    fn short_events_have_all_lengths_and_dear_ones_have_fewer() {
+    fn short_events_have_all_lengths_and_long_events_have_fewer() {
         let call = of(1, 5);
         assert!(call.iter().all(|length| length.repetitions >= FEWEST));
         assert_eq!(call[0].repetitions, 100);
@@ -182,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_them_fit_into_the_time() {
+    fn all_lengths_together_fit_into_the_time() {
         for nanos in [0, 1, 100, 2_000, 100_000, 5_000_000] {
             for seconds in [1, 5, 60] {
                 let lengths = of(nanos, seconds);

@@ -1,5 +1,5 @@
-//! The prober's side: one process for each probe, because a probe may make others more expensive. A fork copies the page
-//! tables of all memory, and calls on descriptors cost more in a process with threads.
+//! The prober process. Each probe has its own process, because probes may make each other more expensive. A fork copies
+//! the page tables of all memory, and system calls on descriptors cost more in a process with threads.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, BufReader, Write};
@@ -20,17 +20,18 @@ use super::ROUNDS;
 use super::runner::{Calibrated, Opened, Order, Repeat, Repeated, Reply, Setup};
 use crate::record::{Affinity, Repetition};
 
-/// A repetition begins with so small a part of itself, untimed: code and data are where they are wanted then.
+/// Each timed loop is preceded by an untimed loop of its length divided by this, to warm the caches.
 const WARMING_PART: u64 = 16;
 
-/// The whole life of a prober. Returns when `steady` hangs up or something is wrong; by then no descendant is left.
+/// Main function of a prober. Returns when `steady` closes the connection or an error occurs. No descendant is left
+/// then.
 pub(crate) fn serve() {
     let Ok(control) = io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from) else { return };
     if let Err(reason) = attend(&control) {
-        // If `steady` has gone, nobody needs the reason.
+        // This fails only if `steady` has ended, and then the reason is not needed.
         let _ = say(&control, &Reply::Failed(reason));
     }
-    // Errors leave nothing to be done: there is nobody to tell.
+    // There is no one to report an error to.
     let _ = process::end_descendants();
 }
 
@@ -39,13 +40,13 @@ fn attend(control: &UnixStream) -> Result<(), String> {
     let Some(Ok(line)) = lines.next() else { return Ok(()) };
     let setup: Setup = serde_json::from_str(&line).map_err(failed)?;
     process::leave_session().and_then(|()| process::become_subreaper()).map_err(failed)?;
-    // During a loop it does not read the socket.
+    // During a loop this process does not notice that the connection was closed, so the kernel must end it.
     process::die_with_parent().map_err(failed)?;
     if has_hung_up(control) {
         return Ok(());
     }
     let cpu = setup.affinity.cpu;
-    process::keep_to(&[cpu]).map_err(|error| failed(format!("it cannot be kept to CPU {cpu}: {error}")))?;
+    process::keep_to(&[cpu]).map_err(|error| failed(format!("the process cannot be kept to CPU {cpu}: {error}")))?;
     if setup.only_calls {
         return say(control, &Reply::Calls(calls_per_loop(&setup))).map_err(failed);
     }
@@ -73,14 +74,14 @@ fn attend(control: &UnixStream) -> Result<(), String> {
     Ok(())
 }
 
-/// Where the probe is to happen.
+/// The CPUs and working sets for the probe.
 fn place(setup: &Setup) -> Place {
     let Affinity { cpu, other_cpu: other } = setup.affinity.clone();
     let Sizes { l1, l2, shared } = Sizes::of(&Topology::probe(&Root::default()), &[cpu]);
     Place { cpu, other, l1, l2, shared }
 }
 
-/// The probe and its empty loop, in the order that was drawn.
+/// Times the loop and the empty loop in the requested order.
 fn repeat(primitive: &mut dyn Primitive, order: Repeat, epoch: Nanos) -> io::Result<Repeated> {
     let started = clock::monotonic() - epoch;
     let before = alu_seconds();
@@ -92,7 +93,7 @@ fn repeat(primitive: &mut dyn Primitive, order: Repeat, epoch: Nanos) -> io::Res
         (probe, timed(order.loops, &mut |loops| primitive.empty(loops))?)
     };
     let repetition = Repetition { started_seconds: started, probe, empty, empty_first: order.empty_first };
-    // The CPU's clock may change its rate during the loops.
+    // The clock rate may change during the loops.
     Ok(Repeated { repetition, alu_seconds: (before + alu_seconds()) / 2.0 })
 }
 
@@ -116,24 +117,25 @@ fn say(mut control: &UnixStream, reply: &Reply) -> io::Result<()> {
     control.write_all(&line)
 }
 
-/// What a timed loop should take: some thousand steps of the coarsest clock of CPU time that is exact, and less than the
-/// slice after which the scheduler gives the CPU to another process.
+/// Target time of a timed loop: thousands of steps of the coarsest precise CPU clock, and less than a time slice of the
+/// scheduler.
 const AIM: Nanos = Nanos(1_000_000);
-/// On a crowded machine, what waits for others in each round takes many times its CPU time: then a loop is shorter.
+/// On a busy machine, a probe that waits for other processes takes many times its CPU time. Its loop is limited to this
+/// multiple of the target in wall time.
 const WALL_PART: u64 = 10;
-/// By how much the next loop is longer while a loop is too short to be trusted.
+/// Factor from one trial loop to the next.
 const GROWTH: u64 = 4;
-/// A loop is trusted if it took this part of the aim.
+/// A trial loop is long enough if it took the target time divided by this.
 const TRUSTED_PART: u64 = 3;
-/// The longest loop: no event is shorter than a hundredth of a nanosecond.
+/// Maximal number of rounds, enough for events of a hundredth of a nanosecond.
 const MOST: u64 = 100_000_000;
 
-/// Tries loops of growing length with `run`.
+/// Finds the number of rounds by trying loops of growing length with `run`.
 ///
 /// # Errors
-/// What `run` says.
+/// Errors of `run`.
 fn calibrate(probe: Probe, run: &mut dyn FnMut(u64) -> io::Result<Timed>) -> io::Result<Calibrated> {
-    // The first round finds nothing where it is wanted.
+    // The first round is slow because all caches are cold.
     run(1)?;
     let mut loops = 1;
     loop {
@@ -147,20 +149,20 @@ fn calibrate(probe: Probe, run: &mut dyn FnMut(u64) -> io::Result<Timed>) -> io:
     }
 }
 
-/// What a loop is held to have taken: the time that its cost is made of, or more where it mostly waited.
+/// Time of a loop for the calibration: CPU time or wall time, or more if the loop mostly waited.
 fn took(probe: Probe, timed: &Timed) -> Nanos {
     let cost = if probe.costs_cpu_time() { timed.cpu } else { timed.wall };
     cost.max(Nanos(timed.wall.0 / WALL_PART))
 }
 
-/// Two loops are traced: what they differ by is what so many rounds make. The longer one has so many rounds that the few
-/// calls by which two starts of a program differ are less than a hundredth of one a round.
+/// Two loops are traced, and their difference is the number of calls of the additional rounds. The longer loop has many
+/// rounds, so that a few different calls at the start of the program are less than 0.01 calls per round.
 const FEW: u64 = 2;
 const MANY: u64 = 802;
-/// Each round of these takes a millisecond where it is traced, and they begin alike.
+/// Rounds for probes that start processes: a traced round takes a millisecond, and the starts do not differ.
 const MANY_PROCESSES: u64 = 42;
 
-/// Counts the calls of a round, all who take part together. In a process that has no other children.
+/// Counts the system calls of a round, over all processes that take part. This process must have no other children.
 fn calls_per_loop(setup: &Setup) -> Reading<f64> {
     let counted = |rounds: u64| -> Reading<f64> {
         let words = serde_json::to_string(setup).map_err(|error| Absent::because(error.to_string()))?;
@@ -171,7 +173,7 @@ fn calls_per_loop(setup: &Setup) -> Reading<f64> {
         let counted = tracer::count(&command)?;
         match counted.status {
             Status::Exited(0) => Ok(counted.counts.calls() as f64),
-            _ => Err(Absent::because("its loop could not be traced to its end")),
+            _ => Err(Absent::because("the traced loop failed")),
         }
     };
     let starts_processes = matches!(setup.probe, Probe::ForkExit | Probe::VforkExit | Probe::SpawnStatic);
@@ -179,8 +181,8 @@ fn calls_per_loop(setup: &Setup) -> Reading<f64> {
     Ok((counted(many)? - counted(FEW)?) / (many - FEW) as f64)
 }
 
-/// The whole life of what is traced: goes round a probe's loop. `words` are what stands behind [`ROUNDS`] on its command
-/// line. Whether it did.
+/// Main function of the traced process: runs a probe's loop. `words` are the arguments after [`ROUNDS`]. Returns
+/// whether it succeeded.
 pub(crate) fn rounds(words: &mut dyn Iterator<Item = OsString>) -> bool {
     let Some(setup) = words.next().and_then(|word| serde_json::from_str::<Setup>(word.to_str()?).ok()) else {
         return false;
@@ -198,7 +200,7 @@ mod tests {
 
     use super::*;
 
-    /// Loops whose rounds take so many nanoseconds, in all and on a CPU.
+    /// Calibrates a loop whose rounds take `wall` nanoseconds of wall time and `cpu` nanoseconds of CPU time.
     fn fit(wall: f64, cpu: f64) -> u64 {
         let nanos = |each: f64, loops: u64| Nanos((each * loops as f64) as u64);
         let mut run = |loops| Ok(Timed { loops, wall: nanos(wall, loops), cpu: nanos(cpu, loops), ..Timed::default() });
@@ -206,25 +208,25 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_takes_a_millisecond() {
+    fn a_calibrated_loop_takes_a_millisecond() {
         assert!((fit(100.0, 100.0) as f64 / 1e4 - 1.0).abs() < 0.01);
         assert!((fit(0.3, 0.3) as f64 / 3.33e6 - 1.0).abs() < 0.01);
         assert_eq!(fit(500_000.0, 500_000.0), 2);
-        assert_eq!(fit(5e9, 5e9), 1, "an event that takes longer than that is made once");
+        assert_eq!(fit(5e9, 5e9), 1, "a longer event runs once");
     }
 
     #[test]
-    fn what_waits_for_others_is_made_less_often() {
+    fn loops_that_mostly_wait_are_shorter() {
         assert_eq!(fit(10_000_000.0, 60_000.0), 1);
     }
 
     #[test]
-    fn what_takes_nothing_ends_all_the_same() {
+    fn calibration_of_an_event_without_cost_ends() {
         assert_eq!(fit(0.0, 0.0), MOST);
     }
 
     #[test]
-    fn what_fails_is_told() {
+    fn errors_of_the_loop_are_returned() {
         let mut run = |_| Err(io::Error::other("no more processes"));
         assert!(calibrate(Probe::ForkExit, &mut run).is_err());
     }

@@ -1,4 +1,4 @@
-//! Simulated probes: the fake behind [`CostsRunner`], on which experiments run without time passing.
+//! Simulated probes: an implementation of [`CostsRunner`] for tests, in which no time passes.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
@@ -7,27 +7,27 @@ use steady_model::{Absent, Nanos, Probe, Reading, Timed};
 use super::runner::{Calibrated, CostsError, CostsRunner, Opened, Repeat, Repeated};
 use crate::record::Repetition;
 
-/// Probes that cost what they are said to.
+/// Probes with given costs.
 pub struct SimulatedProbes {
-    /// What an event costs, in seconds.
+    /// Cost of an event, in seconds.
     pub cost: fn(Probe) -> f64,
-    /// What a round of the empty loop costs, in seconds.
+    /// Cost of a round of the empty loop, in seconds.
     pub empty: f64,
-    /// Half the range of what a loop takes more or less than that, over its whole.
+    /// Relative half-range of the uniform noise on the time of a loop.
     pub noise: f64,
-    /// What every timed loop takes besides, in seconds.
+    /// Additional time of each timed loop, in seconds.
     pub start_up: f64,
-    /// How often events happen, over how often they should.
+    /// Number of events divided by the expected number.
     pub counted: f64,
-    /// The share of the loops in which another process has the CPU, for as long as the loop takes and 3 ms more.
+    /// Share of the loops in which another process uses the CPU, for the time of the loop plus 3 ms.
     pub disturbed: f64,
-    /// By how much wall time is more than CPU time, as on a crowded machine.
+    /// Wall time divided by CPU time, as on a busy machine.
     pub stretch: f64,
-    /// Probes that cannot be had.
+    /// Probes that are not available.
     pub absent: Vec<Probe>,
-    /// The probe whose process is lost after so many repetitions.
+    /// The probe whose process is lost, and the number of its repetitions before that.
     pub lost: Option<(Probe, usize)>,
-    /// Stops after so many repetitions in all, as if interrupted.
+    /// Total number of repetitions after which the run is interrupted.
     pub interrupt_after: Option<usize>,
     generator: ChaCha12Rng,
     now: f64,
@@ -36,7 +36,7 @@ pub struct SimulatedProbes {
 }
 
 impl SimulatedProbes {
-    /// A quiet machine.
+    /// Simulates a quiet machine.
     pub fn new(cost: fn(Probe) -> f64) -> Self {
         SimulatedProbes {
             cost,
@@ -86,16 +86,21 @@ impl CostsRunner for SimulatedProbes {
             return Err(CostsError::OutOfTime);
         }
         if self.absent.contains(&probe) {
-            return Ok(Err(Absent::because("it is simulated to be absent")));
+            return Ok(Err(Absent::because("simulated as absent")));
         }
-        let calls_per_loop = Err(Absent::because("nothing is called where it is simulated"));
+        let calls_per_loop = Err(Absent::because("simulated probes make no system calls"));
         Ok(Ok(Opened { events_per_loop: 1.0, subtracted: String::new(), calls_per_loop }))
     }
 
-    fn calibrate(&mut self, probe: Probe, _: Nanos) -> Result<Calibrated, CostsError> {
+    fn calibrate(&mut self, probe: Probe, until: Nanos) -> Result<Calibrated, CostsError> {
         let round = self.empty + (self.cost)(probe);
         let loops = (0.001 / round).max(1.0) as u64;
-        Ok(Calibrated { loops, tried: self.timed(loops, round, 0.0, 1.0) })
+        let tried = self.timed(loops, round, 0.0, 1.0);
+        if self.now() > until {
+            self.now = until.seconds();
+            return Err(CostsError::OutOfTime);
+        }
+        Ok(Calibrated { loops, tried })
     }
 
     fn repeat(&mut self, probe: Probe, order: Repeat, until: Nanos) -> Result<Repeated, CostsError> {
@@ -104,7 +109,7 @@ impl CostsRunner for SimulatedProbes {
         }
         if let Some((_, most)) = self.lost.filter(|(lost, _)| *lost == probe) {
             if self.made_of_lost >= most {
-                return Err(CostsError::Lost { probe, reason: "it is simulated to be lost".to_owned() });
+                return Err(CostsError::Lost { probe, reason: "simulated as lost".to_owned() });
             }
             self.made_of_lost += 1;
         }
@@ -121,6 +126,6 @@ impl CostsRunner for SimulatedProbes {
     }
 
     fn count_calls(&mut self, _: Probe, _: Nanos) -> Reading<f64> {
-        Err(Absent::because("nothing is called where it is simulated"))
+        Err(Absent::because("simulated probes make no system calls"))
     }
 }

@@ -1,4 +1,4 @@
-//! The way from what primitives cost through JSON and back: exact for what was measured, an error for everything else.
+//! Reads records back from JSON: exactly if they are valid, with an error otherwise.
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -40,7 +40,7 @@ prop_compose! {
         repetitions in prop::collection::vec((nanos(), timed(), timed(), any::<bool>()), 0..8),
     ) -> ProbeCost {
         let of = |(started_seconds, probe, empty, empty_first)| Repetition { started_seconds, empty_first, probe, empty };
-        let absent = ProbeCost::absent(probe, &Absent::because("it could not be had"));
+        let absent = ProbeCost::absent(probe, &Absent::because("not available"));
         if !is_there {
             return absent;
         }
@@ -100,7 +100,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn records_come_back_as_they_were(record in record()) {
+    fn records_are_read_back_exactly(record in record()) {
         prop_assert_eq!(CostsRecord::read(&record.json(true)), Ok(record.clone()));
         prop_assert_eq!(CostsRecord::read(&record.value(true).to_string()), Ok(record));
     }
@@ -109,13 +109,13 @@ proptest! {
     fn changed_exports_never_panic(record in record(), changes in prop::collection::vec((any::<Index>(), odd_value()), 1..4)) {
         let value = changed(record.value(true), changes);
         if let Ok(record) = CostsRecord::read(&value.to_string()) {
-            // What is accepted can be written again.
+            // An accepted record can be written again.
             prop_assert_eq!(CostsRecord::read(&record.json(true)), Ok(record));
         }
     }
 
     #[test]
-    fn a_missing_field_is_never_made_up(record in record(), place in any::<Index>()) {
+    fn missing_fields_have_no_made_up_values(record in record(), place in any::<Index>()) {
         let (key, without) = without_a_field(record.value(true), &place);
         if let Ok(found) = CostsRecord::read(&without.to_string()) && !key.ends_with("_absent") {
             prop_assert_eq!(found, record);
@@ -131,9 +131,9 @@ proptest! {
 }
 
 #[test]
-fn the_reports_come_back() {
+fn the_golden_records_are_read_back() {
     for (name, record) in made::all() {
-        // What is made by hand was not judged.
+        // Records made by hand have no computed fields.
         let record = judged(record);
         assert_eq!(CostsRecord::read(&record.json(true)), Ok(record.clone()), "{name}");
         assert_eq!(CostsRecord::read(&record.json(false)), Err(ReadError::WithoutSamples), "{name}");
@@ -144,14 +144,14 @@ fn the_reports_come_back() {
 fn error_after(change: impl FnOnce(&mut Value)) -> String {
     let mut value = made::interrupted().value(true);
     change(&mut value);
-    CostsRecord::read(&value.to_string()).expect_err("it should be refused").to_string()
+    CostsRecord::read(&value.to_string()).expect_err("the export should be rejected").to_string()
 }
 
 #[test]
-fn errors_say_what_and_where() {
+fn errors_name_the_problem_and_the_field() {
     assert_eq!(
         error_after(|value| value["schema"] = json!("steady.load/1")),
-        "not an export of what primitives cost: its schema is \"steady.load/1\", not \"steady.costs/1\""
+        "not an export of costs of primitives: its schema is \"steady.load/1\", not \"steady.costs/1\""
     );
     assert_eq!(
         error_after(|value| value["probes"][0]["name"] = json!("page_fault_2")),
@@ -159,7 +159,7 @@ fn errors_say_what_and_where() {
     );
     assert_eq!(
         error_after(|value| value["probes"][0]["samples"][2]["probe"]["cpu_seconds"] = json!(-1.5)),
-        "probes[0].samples[2].probe.cpu_seconds: -1.5 s is no time span that can be"
+        "probes[0].samples[2].probe.cpu_seconds: -1.5 s is not a valid time span"
     );
     assert_eq!(
         error_after(|value| value["probes"][0]["loops"] = json!(null)),
@@ -168,13 +168,13 @@ fn errors_say_what_and_where() {
     assert_eq!(
         error_after(|value| {
             value["probes"][0]["loops"] = json!(null);
-            value["probes"][0]["loops_absent"] = json!("nobody counted");
+            value["probes"][0]["loops_absent"] = json!("not counted");
         }),
-        "probes[0].loops: null, and yet there are samples"
+        "probes[0].loops: null, although there are samples"
     );
     assert_eq!(
         error_after(|value| value["probes"][0]["samples"][0]["empty"]["loops"] = json!(u64::MAX)),
-        "inconsistent: probes[0].samples[0].empty.loops: more than there can be"
+        "inconsistent: probes[0].samples[0].empty.loops: too large"
     );
     assert_eq!(
         error_after(|value| value["affinity"]["other_cpu"] = json!(null)),

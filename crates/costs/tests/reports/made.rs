@@ -1,11 +1,11 @@
-//! What primitives cost, made by hand: a usual run, a few probes, the clocks, a sweep, and what may be missing.
+//! Made-up records: the usual probes, a few probes, the clocks, a sweep, an interrupted run, and one without results.
 
 use steady_costs::*;
 use steady_model::*;
 
 use crate::shared;
 
-/// A probe's cost and how its repetitions spread about it, in nanoseconds.
+/// Median and spread of a probe's cost in nanoseconds, and the rounds of its loop.
 struct Made {
     probe: Probe,
     median: f64,
@@ -17,7 +17,7 @@ fn made(probe: Probe, median: f64, spread: f64, loops: u64) -> Made {
     Made { probe, median, spread, loops }
 }
 
-/// Repetitions that lie about the median in a fixed pattern; every tenth far above it.
+/// Repetitions around the median in a fixed pattern; every tenth is far above it.
 fn measured(made: &Made, repetitions: usize) -> ProbeCost {
     let repetition = |at: usize| {
         let off = ((at * 37) % 21) as f64 / 10.0 - 1.0 + if at % 10 == 9 { 6.0 } else { 0.0 };
@@ -47,7 +47,7 @@ fn measured(made: &Made, repetitions: usize) -> ProbeCost {
     }
 }
 
-/// The cost that goes with it.
+/// A made-up cost with this median and spread.
 fn cost(made: &Made, repetitions: usize) -> Cost {
     let (median, spread) = (made.median * 1e-9, made.spread * 1e-9);
     let counts = [1, 3, 9, 17, 22, 15, 10, 6, 4, 3, 0, 1, 0, 2, 1, 0];
@@ -77,7 +77,7 @@ fn cost(made: &Made, repetitions: usize) -> Cost {
     }
 }
 
-/// A report of these, each repeated so often.
+/// A record of these probes.
 fn report(all: &[Made], repetitions: usize) -> CostsRecord {
     CostsRecord {
         plan: CostsPlan {
@@ -115,7 +115,7 @@ fn clocks() -> Vec<ClockFacts> {
     ]
 }
 
-/// Every usual probe and a system call by name: one below the resolution, one with two modes, some absent.
+/// All usual probes and a system call by name: one below the resolution, one with two modes, some absent.
 pub(crate) fn usual() -> CostsRecord {
     let sizes = [
         21.34, 21.41, 141.7, 132.2, 0.021, 61.7, 1_523.0, 3_312.0, 2_804.0, 11.2, 96.4, 4.87, 24.1, 251.0, 348.0,
@@ -128,11 +128,11 @@ pub(crate) fn usual() -> CostsRecord {
         .collect();
     all.push(made(Probe::Call(KernelCall::OpenatClose), 812.0, 9.0, 1_000));
     let mut report = report(&all, 100);
-    let alone = Absent::because("only one CPU may be used, and it takes two");
+    let alone = Absent::because("only one CPU may be used, and the probe needs two");
     for probe in [Probe::LockContended, Probe::AtomicContended] {
         absent(&mut report, probe, &alone);
     }
-    absent(&mut report, Probe::SpawnStatic, &Absent::because("no static program could be made: 'cc' | is missing"));
+    absent(&mut report, Probe::SpawnStatic, &Absent::because("no static program could be built: 'cc' | is missing"));
     report.affinity.other_cpu = Err(alone);
     let futex = cost_of(&mut report, Probe::ThreadSwitchFutex);
     futex.modes = vec![mode(2.71e-6, 0.71), mode(2.88e-6, 0.29)];
@@ -141,8 +141,10 @@ pub(crate) fn usual() -> CostsRecord {
     cost_of(&mut report, Probe::ThreadStart).all_disturbed = true;
     let switch = cost_of(&mut report, Probe::ProcessSwitch);
     switch.counted_events = switch.expected_events as u64 / 100 * 97;
-    switch.notes =
-        vec!["Its event should have happened 65,700 times and was counted 63,729 times (-3.0 %).".to_owned()];
+    switch.notes = vec![
+        "The event was expected 65700 times and counted 63729 times (-3.0 %). The cost is per counted event."
+            .to_owned(),
+    ];
     report
 }
 
@@ -159,11 +161,11 @@ fn absent(report: &mut CostsRecord, probe: Probe, why: &Absent) {
     of_it.for_each(|one| *one = ProbeCost::absent(probe, why));
 }
 
-/// Two probes, which have room for a histogram each.
+/// Two probes, few enough for a histogram each.
 pub(crate) fn few() -> CostsRecord {
     let mut report =
         report(&[made(Probe::SystemCall, 61.7, 0.4, 10_000), made(Probe::ThreadSwitchFutex, 2_804.0, 60.0, 300)], 30);
-    let few = "It has 30 of 100 repetitions: the budget had no room for more.";
+    let few = "Only 30 of 100 repetitions were made: the budget had no room for more.";
     for probe in [Probe::SystemCall, Probe::ThreadSwitchFutex] {
         cost_of(&mut report, probe).notes = vec![few.to_owned()];
     }
@@ -173,7 +175,7 @@ pub(crate) fn few() -> CostsRecord {
     report
 }
 
-/// The four clocks alone.
+/// Only the four clocks.
 pub(crate) fn four_clocks() -> CostsRecord {
     let sizes = [21.34, 21.41, 141.7, 132.2];
     let all: Vec<Made> =
@@ -209,13 +211,13 @@ pub(crate) fn sweep() -> CostsRecord {
     for (probe, (_, _, why)) in report.probes.iter_mut().zip(call.iter().chain(&switch)) {
         probe.against_longest = Some(*why);
     }
-    let why = Absent::because("a loop of 10,000 rounds would take too long for the budget");
+    let why = Absent::because("loops of this length would exceed the budget");
     let absent = ProbeCost::absent(Probe::ProcessSwitch, &why);
     report.probes.push(ProbeCost { against_longest: Some(Unexplained), ..absent });
     report
 }
 
-/// Interrupted before the second probe.
+/// A run that was interrupted before the second probe.
 pub(crate) fn interrupted() -> CostsRecord {
     let mut report = report(&[made(Probe::PageFault, 251.0, 4.0, 1_000)], 9);
     report.plan.probes.push(Probe::SpawnDynamic);
@@ -223,10 +225,10 @@ pub(crate) fn interrupted() -> CostsRecord {
     report
 }
 
-/// Nothing could be measured.
+/// A run in which nothing could be measured.
 pub(crate) fn none() -> CostsRecord {
     let mut report = report(&[made(Probe::LockContended, 96.4, 1.0, 1_000)], 9);
-    absent(&mut report, Probe::LockContended, &Absent::because("only one CPU may be used, and it takes two"));
+    absent(&mut report, Probe::LockContended, &Absent::because("only one CPU may be used, and the probe needs two"));
     report.affinity.other_cpu = Err(Absent::because("only one CPU may be used"));
     report.clocks.clear();
     report

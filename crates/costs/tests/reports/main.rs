@@ -1,4 +1,4 @@
-//! What primitives cost in every form, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test` rewrites them.
+//! Compares reports in every form with the files in `testdata/reports`; `STEADY_BLESS=1 cargo test` rewrites them.
 
 mod back;
 mod made;
@@ -19,8 +19,8 @@ fn summary(record: &CostsRecord) -> String {
 }
 
 #[test]
-fn reports_look_as_recorded() {
-    goldens::hold(
+fn reports_match_the_golden_files() {
+    goldens::check(
         made::all()
             .into_iter()
             .flat_map(|(name, report)| goldens::of_report(name, &report, name == "costs-interrupted")),
@@ -28,8 +28,8 @@ fn reports_look_as_recorded() {
 }
 
 #[test]
-fn the_schema_is_as_recorded() {
-    goldens::hold_schema(&SCHEMA, description::<CostsRecord>(&SCHEMA));
+fn the_schema_matches_the_recorded_file() {
+    goldens::check_schema(&SCHEMA, description::<CostsRecord>(&SCHEMA));
 }
 
 fn drawing(record: &CostsRecord, at: usize) -> String {
@@ -38,20 +38,20 @@ fn drawing(record: &CostsRecord, at: usize) -> String {
 }
 
 #[test]
-fn histograms_look_as_recorded() {
+fn histograms_match_the_golden_files() {
     let drawn = |name: &str, record: &CostsRecord, at: usize| (format!("{name}.svg"), drawing(record, at));
-    goldens::hold([drawn("costs-two-modes", &made::few(), 1), drawn("costs-one-mode", &made::few(), 0)]);
+    goldens::check([drawn("costs-two-modes", &made::few(), 1), drawn("costs-one-mode", &made::few(), 0)]);
 }
 
 #[test]
-fn no_line_is_too_long_at_any_width() {
+fn no_line_exceeds_the_width() {
     for (name, report) in made::all() {
         goldens::lines_fit(name, |width| text(&report, width));
     }
 }
 
 #[test]
-fn plain_letters_take_the_same_columns() {
+fn ascii_text_has_the_same_columns() {
     let text = text(&made::few(), 80);
     let plain = ascii(&text);
     assert!(plain.is_ascii(), "{plain}");
@@ -60,7 +60,7 @@ fn plain_letters_take_the_same_columns() {
 }
 
 #[test]
-fn json_keeps_the_contract() {
+fn json_has_the_documented_fields() {
     let contract = [
         "name",
         "unit",
@@ -96,10 +96,10 @@ fn nulls_have_reasons(value: &Value, path: &str) {
         Value::Object(fields) => {
             for (key, field) in fields {
                 let reason = fields.contains_key(&format!("{key}_absent"));
-                // "There is none": no reading.
+                // Null means "none" here, not a missing reading.
                 let none = ["cpu_quota", "hypervisor"].contains(&key.as_str());
                 assert!(!field.is_null() || reason || none, "{path}.{key}");
-                assert!(field.is_null() || !reason, "{path}.{key} is there and absent");
+                assert!(field.is_null() || !reason, "{path}.{key} has both a value and a reason for its absence");
                 nulls_have_reasons(field, &format!("{path}.{key}"));
             }
         }
@@ -115,14 +115,14 @@ fn csv_has_a_line_for_each_probe_and_a_field_for_each_column() {
         let mut lines = csv.lines();
         let columns = lines.next().unwrap().split(',').count();
         assert_eq!(lines.clone().count(), report.probes.len(), "{name}");
-        // What stands between quotes may hold commas.
+        // Quoted fields may contain commas.
         let bare = |line: &str| line.split('"').step_by(2).collect::<String>();
         assert!(lines.all(|line| bare(line).split(',').count() == columns), "{name}: {csv}");
     }
 }
 
 #[test]
-fn what_cannot_be_told_from_nothing_is_said_and_not_zero() {
+fn a_cost_below_the_resolution_is_not_shown_as_zero() {
     let report = made::usual();
     for form in [Form::Text, Form::Markdown, Form::Html] {
         let line = shown(&report, form).replace('\u{a0}', " ").replace("&lt;", "<").replace("\\<", "<");
@@ -135,14 +135,14 @@ fn what_cannot_be_told_from_nothing_is_said_and_not_zero() {
 }
 
 #[test]
-fn two_modes_are_named_as_two() {
+fn both_modes_are_in_the_report() {
     let text = text(&made::usual(), 80);
     assert!(text.contains("two modes: 2.71 µs (71 %) and 2.88 µs (29 %)"), "{text}");
     assert_eq!(text.matches("two modes").count(), 1);
 }
 
 #[test]
-fn reports_are_summed_up() {
+fn summaries_for_lists_are_short() {
     let summaries: Vec<String> = made::all().iter().map(|(_, report)| summary(report)).collect();
     assert_eq!(summaries[0], "system call 61.7 ns; process switch 1.52 µs");
     assert_eq!(summaries[2], "clock realtime 21.3 ns");
@@ -151,7 +151,7 @@ fn reports_are_summed_up() {
 }
 
 #[test]
-fn the_history_tells_costs_from_other_runs() {
+fn the_history_has_the_kind_and_the_probes() {
     let facts = made::sweep().facts();
     assert_eq!(facts.kind, RunKind::Costs);
     assert_eq!(facts.commands, ["function_call, process_switch, by length of the loop"]);
@@ -160,7 +160,7 @@ fn the_history_tells_costs_from_other_runs() {
 }
 
 #[test]
-fn texts_of_others_break_nothing() {
+fn hostile_texts_are_escaped_in_every_form() {
     let mut report = made::usual();
     report.host.hostname = Ok(HOSTILE.to_owned());
     report.clocks[0].name = HOSTILE.to_owned();
@@ -181,7 +181,7 @@ fn texts_of_others_break_nothing() {
 }
 
 #[test]
-fn any_numbers_can_be_shown() {
+fn any_numbers_can_be_rendered() {
     for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -1e-9, 1e300, -1e300, 5e-324] {
         for (name, mut report) in made::all() {
             for cost in report.probes.iter_mut().filter_map(|probe| probe.cost.as_mut().ok()) {

@@ -1,4 +1,4 @@
-//! Charts: what the time went into, what the CPU time did, and the CPUs that a long run used over time.
+//! Charts: time by state, CPU time by counted event, and the CPUs that a long run used over time.
 
 use steady_costs::prices::Priced;
 use steady_model::{Metric, Nanos};
@@ -8,10 +8,10 @@ use steady_render::units::time;
 
 use crate::record::{Difference, ExplainPairRecord, ExplainRecord, Line, Progress};
 
-/// What events are drawn together. Forks and new threads are clones; names are short, for narrow pages.
+/// Groups of events that share a bar. `clones` are forks and new threads: names are short for narrow pages.
 const KINDS: [&str; 4] = ["page faults", "switches", "clones, execs", "system calls"];
 
-/// Which of [`KINDS`] an event is.
+/// Index in [`KINDS`] of the group of an event.
 fn kind(priced: Priced) -> usize {
     match priced {
         Priced::MinorFault | Priced::MinorFaultMany | Priced::MinorFaultCold => 0,
@@ -21,14 +21,14 @@ fn kind(priced: Priced) -> usize {
     }
 }
 
-/// A part of each bar: its name, its look, its length in seconds in each row.
+/// One piece of each stacked bar, with its length in seconds in each row.
 struct Piece<const ROWS: usize> {
     name: &'static str,
     look: Look,
     seconds: [f64; ROWS],
 }
 
-/// All of the time of one command, in a bar.
+/// The time of one command by state, as a stacked bar.
 pub(super) fn times(record: &ExplainRecord) -> Option<Chart> {
     let piece = |name, look, seconds: f64| Piece { name, look, seconds: [seconds] };
     let mut pieces = vec![
@@ -45,10 +45,10 @@ pub(super) fn times(record: &ExplainRecord) -> Option<Chart> {
             pieces.push(piece("waiting for a CPU or blocked", Look::Rest, rest));
         }
     }
-    stacked("All of its time", ["its time"], pieces)
+    stacked("Time of the command, by state", ["time"], pieces)
 }
 
-/// The CPU time of one command by what it was counted to do.
+/// The CPU time of one command by counted event.
 pub(super) fn parts(record: &ExplainRecord) -> Option<Chart> {
     let mut rows: Vec<(&str, f64)> = KINDS.map(|name| (name, 0.0)).to_vec();
     for part in &record.parts {
@@ -61,10 +61,10 @@ pub(super) fn parts(record: &ExplainRecord) -> Option<Chart> {
     let names = rows.iter().map(|(name, _)| (*name).to_owned()).collect();
     let bars = rows.iter().enumerate().map(|(row, (_, seconds))| bar(row, 0.0, *seconds)).collect();
     let series = vec![Series { name: None, look: Look::First, marks: Marks::Bars(bars) }];
-    chart("CPU time by what it was counted to do, at this host's prices", names, series)
+    chart("CPU time by counted event, at this host's prices", names, series)
 }
 
-/// All of the time of two commands, a bar each.
+/// The time of two commands by state, one stacked bar each.
 pub(super) fn times_of_both(record: &ExplainPairRecord) -> Option<Chart> {
     let piece = |name, look, line| {
         let seconds = record.lines.iter().find(|one| one.line == line)?.seconds.clone().ok()?;
@@ -78,10 +78,10 @@ pub(super) fn times_of_both(record: &ExplainPairRecord) -> Option<Chart> {
     pieces.extend(piece("waiting for a CPU", Look::Third, Line::Waiting));
     pieces.extend(piece("blocked", Look::Rest, Line::Blocked));
     pieces.extend(piece("waiting for a CPU or blocked", Look::Rest, Line::OffCpu));
-    stacked("All of the time of a run of each", ["OLD", "NEW"], pieces)
+    stacked("Time of a mean run, by state", ["OLD", "NEW"], pieces)
 }
 
-/// The CPU time of two commands by what was counted, two bars for each kind of events.
+/// The CPU time of two commands by counted event, two bars for each group.
 pub(super) fn parts_of_both(record: &ExplainPairRecord) -> Option<Chart> {
     let mut kinds: Vec<(&str, [f64; 2])> = KINDS.map(|name| (name, [0.0; 2])).to_vec();
     let known = |line: &Difference| line.seconds.clone().ok();
@@ -100,10 +100,10 @@ pub(super) fn parts_of_both(record: &ExplainPairRecord) -> Option<Chart> {
         let bars = rows.map(|(at, (_, seconds))| bar(2 * at + command, 0.0, seconds[command])).collect();
         Series { name: None, look, marks: Marks::Bars(bars) }
     });
-    chart("CPU time of a run of each by what was counted, at this host's prices", names, series.collect())
+    chart("CPU time of a mean run by counted event, at this host's prices", names, series.collect())
 }
 
-/// Bars of pieces behind one another.
+/// A chart of stacked bars.
 fn stacked<const ROWS: usize>(label: &str, names: [&str; ROWS], pieces: Vec<Piece<ROWS>>) -> Option<Chart> {
     let mut from = [0.0; ROWS];
     let mut series = Vec::new();
@@ -124,7 +124,7 @@ fn bar(row: usize, from: f64, seconds: f64) -> Bar {
     Bar { row, from, to: from + seconds, text: time(seconds) }
 }
 
-/// A chart of bars of times; none if there is nothing to draw.
+/// A chart of bars of times. Returns `None` if all bars are empty.
 fn chart(label: &str, names: Vec<String>, series: Vec<Series>) -> Option<Chart> {
     let ends = series.iter().flat_map(|series| match &series.marks {
         Marks::Bars(bars) => bars.iter().map(|bar| bar.to).collect(),
@@ -141,12 +141,12 @@ fn chart(label: &str, names: Vec<String>, series: Vec<Series>) -> Option<Chart> 
     })
 }
 
-/// Fewer points than this show nothing that the bars do not.
+/// With fewer points than this, a chart over time shows no more than the bars.
 const FEW: usize = 4;
-/// More stretches of time than this are drawn as means of several.
+/// A chart over time has at most this many intervals: longer series are averaged.
 const MOST: usize = 600;
 
-/// What was used between two points, per second.
+/// CPUs in use between two points (seconds per second).
 struct Rate {
     from: f64,
     to: f64,
@@ -155,7 +155,7 @@ struct Rate {
     waiting: Option<f64>,
 }
 
-/// The cpus_over_time; none for short runs.
+/// CPUs in use over time. Returns `None` for short runs.
 pub(super) fn cpus_over_time(record: &ExplainRecord) -> Option<Chart> {
     let rates = rates(&record.progress);
     if rates.len() < FEW {
@@ -171,23 +171,22 @@ pub(super) fn cpus_over_time(record: &ExplainRecord) -> Option<Chart> {
         series(Some("CPUs in system mode"), Look::Second, columns(|rate| rate.cpu)),
         series(Some("in user mode"), Look::First, columns(|rate| rate.user)),
     ];
-    // Where it is not known, there is no line; the stretches between have one name.
-    let stretches = rates.chunk_by(|one, other| one.waiting.is_some() == other.waiting.is_some());
-    let lines = stretches.filter_map(|stretch| {
+    // The line has a gap where waiting is unknown. Only its first segment carries the name in the legend.
+    let segments = rates.chunk_by(|one, other| one.waiting.is_some() == other.waiting.is_some());
+    let lines = segments.filter_map(|segment| {
         let ends = |rate: &Rate| rate.waiting.map(|waiting| [(rate.from, waiting), (rate.to, waiting)]);
-        stretch.iter().map(ends).collect::<Option<Vec<_>>>().map(|points| points.concat())
+        segment.iter().map(ends).collect::<Option<Vec<_>>>().map(|points| points.concat())
     });
     for (at, line) in lines.enumerate() {
         let name = (at == 0).then_some("threads waiting for a CPU");
         all.push(series(name, Look::Third, Marks::Line(line)));
     }
-    let absent = rates.iter().all(|rate| rate.waiting.is_none()).then_some("Threads waiting for a CPU: absent.");
+    let absent = rates.iter().all(|rate| rate.waiting.is_none()).then_some("Threads waiting for a CPU: not measured.");
     let ticks =
         record.tick_seconds.is_ok().then_some("The kernel samples user and system mode at ticks; their sum is exact.");
     let note: Vec<&str> = absent.into_iter().chain(ticks).collect();
     Some(Chart {
-        label: "CPUs that it used over time, in user and in system mode, and threads of it that waited for one"
-            .to_owned(),
+        label: "CPUs in use over time, in user and system mode, and threads waiting for a CPU".to_owned(),
         height: Height::Middle,
         x: Axis::Scale(Scale::new(Kind::Clock, 0.0, rates.last().map_or(1.0, |rate| rate.to))),
         y: Axis::Scale(Scale::new(Kind::Number, 0.0, top)),
@@ -196,7 +195,7 @@ pub(super) fn cpus_over_time(record: &ExplainRecord) -> Option<Chart> {
     })
 }
 
-/// The rates between the points, the first from the start; of many several together.
+/// The rates between the points, from the start on; adjacent points of a long series are merged.
 fn rates(progress: &[Progress]) -> Vec<Rate> {
     let group = progress.len().div_ceil(MOST).max(1);
     let zero = Nanos::ZERO;

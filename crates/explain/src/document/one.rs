@@ -1,4 +1,4 @@
-//! One command: its sentences, its tables, its facts, its processes.
+//! The report about one command.
 
 use std::cmp::Reverse;
 
@@ -14,26 +14,26 @@ use super::{between, charts, counted, events, indented, machine, missing, named,
 use crate::csv;
 use crate::record::{ExplainRecord, Part, ProcessUse, SCHEMA};
 
-/// More parts than this are one row together.
+/// The table of parts has about this many rows; the smallest parts share one row.
 const PARTS: usize = 10;
-/// The times of threads and of the wall that differ by less than this share are those of one thread.
+/// A command counts as single-threaded if its threads' lifetimes and the wall time differ by no more than this share.
 const ALONE: f64 = 0.01;
 
-/// A lesser share is written as less than that.
+/// Smaller shares are written as `<0.1 %`.
 const LEAST: f64 = 0.001;
 
-/// What the shares are shares of: the time that its threads lived, of a single thread the wall time.
+/// The base of all shares, in seconds: the lifetimes of all threads, or the wall time if they are not known.
 fn whole(record: &ExplainRecord) -> f64 {
     record.thread_seconds.as_ref().map_or(record.wall_seconds, |lived| *lived).seconds()
 }
 
-/// Whether it had several threads or processes that lived at the same time.
+/// Whether several threads or processes were alive at the same time.
 fn several(record: &ExplainRecord) -> bool {
     let wall = record.wall_seconds.seconds();
     record.thread_seconds.as_ref().is_ok_and(|lived| (lived.seconds() - wall).abs() > ALONE * wall)
 }
 
-/// A share in sentences and cells; nothing of nothing.
+/// Text of a share; empty if the whole is zero.
 fn share(seconds: f64, whole: f64) -> String {
     match seconds / whole {
         _ if whole <= 0.0 => String::new(),
@@ -42,7 +42,7 @@ fn share(seconds: f64, whole: f64) -> String {
     }
 }
 
-/// Where its time went: first what claims something, then what explains it.
+/// The first sentence: the claim, then its explanation.
 fn answer(record: &ExplainRecord) -> Sentence {
     let (claim, rest) = if record.trace { traced(record) } else { times_in_words(record) };
     vec![(Emphasis::Heading, claim), (Emphasis::Plain, rest)]
@@ -51,20 +51,20 @@ fn answer(record: &ExplainRecord) -> Sentence {
 fn times_in_words(record: &ExplainRecord) -> (String, String) {
     let whole = whole(record);
     let claim = format!("{} of wall time", time(record.wall_seconds.seconds()));
-    let lived = if several(record) { format!(", in which its threads lived {}", time(whole)) } else { String::new() };
+    let lived = if several(record) { format!(", {} over all threads", time(whole)) } else { String::new() };
     let of = |seconds: f64| format!("{} ({})", time(seconds), share(seconds, whole));
     let cpu = record.cpu().seconds();
     let went = match (&record.waiting_seconds, &record.blocked_seconds) {
         (Ok(waiting), Ok(blocked)) => {
-            format!("{} on a CPU, {} waiting for one, {} blocked", of(cpu), of(waiting.seconds()), of(*blocked))
+            format!("{} on a CPU, {} waiting for a CPU, {} blocked", of(cpu), of(waiting.seconds()), of(*blocked))
         }
-        (Ok(waiting), Err(_)) => format!("{} on a CPU, {} waiting for one", time(cpu), time(waiting.seconds())),
+        (Ok(waiting), Err(_)) => format!("{} on a CPU, {} waiting for a CPU", time(cpu), time(waiting.seconds())),
         (Err(_), _) => format!("{} of CPU time", time(cpu)),
     };
     (claim, format!("{lived}: {went}.{}", explained(record)))
 }
 
-/// What a traced command was counted to do; its times are not its own.
+/// The counts of a traced command. The tracer distorts its times.
 fn traced(record: &ExplainRecord) -> (String, String) {
     let counts = &record.counts;
     let counted = [
@@ -79,14 +79,14 @@ fn traced(record: &ExplainRecord) -> (String, String) {
     });
     let all: Vec<String> = made.chain([named(counts.minor_faults as f64, "page faults")]).collect();
     let rest = format!(
-        "; stopped at each of its calls it took {} of wall time and {} of CPU time, which are not its own.",
+        "; under the tracer, which distorts times, the command took {} of wall time and {} of CPU time.",
         time(record.wall_seconds.seconds()),
         time(record.cpu().seconds())
     );
     (format!("Traced: {}", all.join(", ")), rest)
 }
 
-/// How much of the CPU time the parts are.
+/// How much of the CPU time the counted events explain.
 fn explained(record: &ExplainRecord) -> String {
     let cpu = record.cpu().seconds();
     let (Ok((left, _)), Some(largest)) = (&record.unexplained, record.parts.first()) else { return String::new() };
@@ -96,26 +96,26 @@ fn explained(record: &ExplainRecord) -> String {
     let counted = record.parts.iter().map(|part| part.seconds).sum();
     if *left < 0.0 {
         let all = share(counted, cpu);
-        return format!(" What it was counted to do would be {all} of its CPU time at this host's prices.");
+        return format!(" At this host's prices, the counted events would take {all} of the CPU time.");
     }
     let least = record.parts.iter().any(|part| part.at_least) && (cpu - left) >= LEAST * cpu;
     let least = if least { " at least" } else { "" };
     let most = format!("{} ({})", named(largest.count, &largest.name), share(largest.seconds, cpu));
     let text = match record.parts.len() {
         1 => format!(
-            "{least} {} is {}, at this host's price",
+            "{least} {} went into {}, at this host's price",
             share(largest.seconds, cpu),
             named(largest.count, &largest.name)
         ),
         _ => format!(
-            "{least} {} is what it was counted to do at this host's prices, most of it {most}",
+            "{least} {} went into counted events at this host's prices, most of it into {most}",
             share(counted, cpu)
         ),
     };
-    format!(" Of the CPU time,{text}; {} is left unexplained.", share(*left, cpu))
+    format!(" Of the CPU time,{text}; {} is unexplained.", share(*left, cpu))
 }
 
-/// A row of the times.
+/// A row of the table of times.
 struct Row {
     depth: usize,
     label: &'static str,
@@ -124,7 +124,7 @@ struct Row {
     remark: String,
 }
 
-/// The wall time, and beneath it what it went into.
+/// The wall time, and below it the times that it consists of.
 fn times(record: &ExplainRecord) -> Table {
     let whole = whole(record);
     let no_share = || Cell::from("");
@@ -138,7 +138,7 @@ fn times(record: &ExplainRecord) -> Table {
     let mut rows = vec![row(0, "wall time", record.wall_seconds.seconds())];
     if several(record) {
         rows[0].share = no_share();
-        rows.push(row(0, "its threads' time", whole));
+        rows.push(row(0, "time of all threads", whole));
     }
     rows.push(row(1, "CPU time", record.cpu().seconds()));
     rows.push(row(2, "user time", record.user_seconds.seconds()));
@@ -151,7 +151,7 @@ fn times(record: &ExplainRecord) -> Table {
         });
     }
     if record.stopped_seconds > Nanos::ZERO {
-        let remark = "in addition, by job control".to_owned();
+        let remark = "by job control; not in the other times".to_owned();
         rows.push(Row { remark, share: no_share(), ..row(0, "stopped", record.stopped_seconds.seconds()) });
     }
     let mut columns = vec![
@@ -165,30 +165,30 @@ fn times(record: &ExplainRecord) -> Table {
     Table { label: "Times".to_owned(), rows: ("time", "times"), columns }
 }
 
-/// How far the split of the CPU time can be trusted.
+/// The uncertainty of the split into user and system time.
 fn split(record: &ExplainRecord) -> String {
     match (&record.system_interval, &record.tick_seconds) {
         (_, Err(_)) => String::new(),
         (Ok(interval), Ok(tick)) => {
             let (unit, scale) = time_unit(interval.high);
             let range = Interval { low: interval.low * scale, high: interval.high * scale };
-            format!("{}: sampled by ticks of {}", between(range, &format!("{TIE}{unit}")), time(tick.seconds()))
+            format!("{}: sampled at ticks of {}", between(range, &format!("{TIE}{unit}")), time(tick.seconds()))
         }
-        (Err(absent), Ok(_)) => format!("a guess: {}", one_line(&absent.0)),
+        (Err(absent), Ok(_)) => format!("uncertain: {}", one_line(&absent.0)),
     }
 }
 
-/// A row of the parts.
+/// A row of the table of counted events.
 struct Kind {
     label: String,
-    /// How many, and what one costs.
+    /// Text of the number of events.
     count: String,
     each: String,
     seconds: f64,
     remark: &'static str,
 }
 
-/// What it was counted to do, and what that leaves of the CPU time; the smallest of many kinds together.
+/// The counted events, and the unexplained rest of the CPU time. The smallest kinds share one row.
 fn parts(record: &ExplainRecord) -> Table {
     let shown = if record.parts.len() <= PARTS + 1 { record.parts.len() } else { PARTS };
     let (large, small) = record.parts.split_at(shown);
@@ -205,10 +205,10 @@ fn parts(record: &ExplainRecord) -> Table {
         rows.push(without_count(label, small.iter().map(|part| part.seconds).sum(), "at least"));
     }
     if let (Ok(cost), false) = (&record.counting_cost_seconds, record.trace) {
-        rows.push(without_count("the counting".to_owned(), cost.seconds(), "about: what finding this out takes"));
+        rows.push(without_count("the counting".to_owned(), cost.seconds(), "estimated cost of counting these events"));
     }
     if let Ok((left, _)) = &record.unexplained {
-        rows.push(without_count("unexplained".to_owned(), *left, "its own code, and all beyond the prices"));
+        rows.push(without_count("unexplained".to_owned(), *left, "its own code, and kernel work beyond the prices"));
     }
     let cpu = record.cpu().seconds();
     let mut columns = vec![
@@ -217,7 +217,7 @@ fn parts(record: &ExplainRecord) -> Table {
         Column::numbers("each", &rows, |row| row.each.clone()),
         Column::numbers("time", &rows, |row| time(row.seconds)),
     ];
-    // Of times that are the tracer's too, nothing has a share.
+    // The times of a traced command include the tracer's work, so they have no shares.
     if !record.trace {
         columns.push(Column::numbers("of CPU time", &rows, |row| share(row.seconds, cpu)));
     }
@@ -237,26 +237,26 @@ fn kind(part: &Part) -> Kind {
     }
 }
 
-/// What else there is to say.
+/// Facts about the run and its sources.
 fn facts(record: &ExplainRecord) -> Vec<Fact> {
     let mut facts = Vec::new();
     match record.ended {
         Outcome::Exited(0) => {}
         Outcome::Exited(status) => facts.push(Fact::new("ended", format!("with status{TIE}{status}"))),
         Outcome::Signalled(signal) => facts.push(Fact::new("ended", format!("by signal{TIE}{signal}"))),
-        Outcome::TimedOut => facts.push(Fact::new("ended", "past its time")),
+        Outcome::TimedOut => facts.push(Fact::new("ended", "at its time limit")),
     }
     facts.extend(missing(&record.missing));
     facts.extend(counted(&record.sources));
     if let Err(absent) = &record.counting_cost_seconds {
-        let text = format!("what it cost the command is absent: {}", one_line(&absent.0));
+        let text = format!("its cost to the command was not measured: {}", one_line(&absent.0));
         facts.push(Fact::new("counting", text));
     }
     facts.push(prices(&record.prices, record.started, &record.alu));
     facts.extend(machine(&record.load));
     if record.left_behind > 0 {
         let left = count(record.left_behind as usize, "process", "processes");
-        facts.push(Fact::new("left behind", format!("{left}, ended with the command")));
+        facts.push(Fact::new("left behind", format!("{left}, killed when the command ended")));
     }
     facts
 }
@@ -270,38 +270,37 @@ impl Report for ExplainRecord {
         csv::one(self)
     }
 
-    /// It has no samples. Every part stands on a line of its own.
+    /// There are no samples. Each part is on one line.
     fn json(&self, _samples: bool) -> String {
         json::text_by_lines(&SCHEMA, self, "parts")
     }
 }
 
 impl Record for ExplainRecord {
-    /// It is complete however the command ended.
+    /// The record is complete, however the command ended.
     fn facts(&self) -> Facts {
         Facts {
             commands: vec![self.command.name.clone()],
-            ..Facts::without_pairs(RunKind::Explain, (self.started, &self.host, &self.revision), summary(self))
+            ..Facts::new(RunKind::Explain, self.started, &self.host, &self.revision, summary(self))
         }
     }
 }
 
-/// The report.
 fn document(record: &ExplainRecord) -> Document {
     let went = "Where the time went";
-    let did = "What it was counted to do, at this host's prices";
+    let events = "Counted events, at this host's prices";
     let mut sections = vec![Section::new(went, vec![Block::Table(times(record))]).whole()];
-    sections.extend(on_pages("All of its time", charts::times(record)));
+    sections.extend(on_pages("Time by state", charts::times(record)));
     let parts = parts(record);
     if !parts.is_empty() {
-        sections.push(Section::new(did, vec![Block::Table(parts)]).whole());
-        sections.extend(on_pages("Its CPU time", charts::parts(record)));
+        sections.push(Section::new(events, vec![Block::Table(parts)]).whole());
+        sections.extend(on_pages("CPU time by event", charts::parts(record)));
     }
     sections.extend(on_pages("Over time", charts::cpus_over_time(record)));
     sections.extend(section(record));
     let command = vec![Block::Command(one_line(&record.command.name)), Block::Facts(facts(record))];
     sections.push(Section::new("The command", command));
-    sections.push(origin(record.started, &record.host, &record.revision));
+    sections.extend(origin(record.started, &record.host, &record.revision));
     Document {
         subject: "Steadyhand: where the time of a command went".to_owned(),
         answer: std::iter::once(answer(record)).chain(notes(&record.notes)).collect(),
@@ -314,32 +313,29 @@ fn on_pages(heading: &str, chart: Option<steady_render::Chart>) -> Option<Sectio
     chart.map(|chart| Section::new(heading, vec![Block::Chart(chart)]).shown(Shown::OnPages))
 }
 
-/// Where its time went in a few words, for a list: `1.23 s: 62 % CPU`; of a traced command what it did.
+/// A summary for lists: `1.23 s, 760 ms CPU`, or `412,233 calls traced`.
 fn summary(record: &ExplainRecord) -> String {
     let text = match (record.trace, &record.counts.calls) {
         (true, Ok(calls)) => format!("{} calls traced", events(*calls as f64)),
         (true, Err(_)) => "traced".to_owned(),
-        (false, _) => {
-            let cpu = share(record.cpu().seconds(), whole(record));
-            format!("{}: {cpu} CPU", time(record.wall_seconds.seconds()))
-        }
+        (false, _) => format!("{}, {} CPU", time(record.wall_seconds.seconds()), time(record.cpu().seconds())),
     };
     text.replace(TIE, " ")
 }
 
-/// More processes than this are not listed one by one.
+/// The table lists at most this many processes.
 const MOST: usize = 40;
-/// The widest name; the kernel keeps 15 bytes of it.
+/// Maximal width of a process name. The kernel keeps 15 bytes of it.
 const NAME: usize = 16;
 
-/// The processes that used most CPU time. A terminal shows them if they were asked for.
+/// The processes that used most CPU time. On a terminal they are shown only with `--by-process`.
 pub(super) fn section(record: &ExplainRecord) -> Option<Section> {
-    let said = |text: String| vec![Block::Paragraph(vec![(Emphasis::Plain, text)])];
+    let paragraph = |text: String| vec![Block::Paragraph(vec![(Emphasis::Plain, text)])];
     let blocks = match &record.processes {
         Ok(all) if !all.is_empty() => table(all),
         Ok(_) if !record.by_process => return None,
-        Ok(_) => said("No process was seen.".to_owned()),
-        Err(absent) => said(format!("By process: absent: {}", one_line(&absent.0))),
+        Ok(_) => paragraph("No process was seen.".to_owned()),
+        Err(absent) => paragraph(format!("Not measured: {}", one_line(&absent.0))),
     };
     let shown = if record.by_process { Shown::Everywhere } else { Shown::OffTerminal };
     Some(Section::new("By process", blocks).shown(shown).folded().whole())
@@ -350,8 +346,8 @@ fn table(all: &[ProcessUse]) -> Vec<Block> {
     sorted.sort_by_key(|one| Reverse(one.cpu_seconds));
     let (shown, rest) = sorted.split_at(MOST.min(sorted.len()));
     let columns = vec![
-        Column::numbers("process", shown, |one| one.pid.to_string()),
-        Column::numbers("of", shown, |one| one.parent.to_string()),
+        Column::numbers("PID", shown, |one| one.pid.to_string()),
+        Column::numbers("parent", shown, |one| one.parent.to_string()),
         Column::words("name", shown, |one| cut(&one_line(&one.name), NAME)),
         Column::numbers("threads", shown, |one| one.threads.to_string()),
         Column::numbers("wall time", shown, |one| time(one.wall_seconds.seconds())),
@@ -364,7 +360,7 @@ fn table(all: &[ProcessUse]) -> Vec<Block> {
     let others = (!rest.is_empty()).then(|| {
         let cpu: f64 = rest.iter().map(|one| one.cpu_seconds.seconds()).sum();
         let others = count(rest.len(), "other process", "other processes");
-        let text = format!("{others} used {} of CPU time together; JSON has each.", time(cpu));
+        let text = format!("{others} used {} of CPU time in total; the JSON lists each of them.", time(cpu));
         Block::Paragraph(vec![(Emphasis::Plain, text)])
     });
     std::iter::once(Block::Table(table)).chain(others).collect()

@@ -1,4 +1,4 @@
-//! Two commands: the sentences of their difference, its tables, its facts. OLD is the first, NEW the second.
+//! The report about two commands. OLD is the first one, NEW the second.
 
 use steady_feature::{Record, Report};
 use steady_model::{Ending, Facts, Interval, Metric, RunKind};
@@ -12,15 +12,16 @@ use super::{between, charts, counted, events, indented, machine, missing, named,
 use crate::csv;
 use crate::record::{Difference, ExplainPairRecord, Line};
 
-/// More parts than this are one row together; of more than a few, those that do not differ.
+/// The table of events has about this many rows; the smallest kinds share one row.
 const PARTS: usize = 10;
+/// With more kinds than this, those that do not differ share a row too.
 const FEW: usize = 5;
-/// What is less than this share of a difference is no reason of it that is worth a word.
+/// A sentence names a part as a reason if it is at least this share of the difference.
 const WORTH: f64 = 0.1;
-/// So many reasons of a kind are given.
+/// A sentence gives at most this many reasons of each kind.
 const REASONS: usize = 2;
 
-/// Both commands.
+/// The section with both command lines.
 fn commands(record: &ExplainPairRecord) -> Section {
     let fact = |(label, command): (&&str, &steady_model::Command)| {
         Fact::emphasized(label, Emphasis::Code, one_line(&command.name))
@@ -29,7 +30,7 @@ fn commands(record: &ExplainPairRecord) -> Section {
     Section::new("The commands", vec![Block::Facts(facts)])
 }
 
-/// The difference in sentences: of what the commands mostly need first, then of the other time.
+/// The difference in sentences: of the primary time first, then of the other.
 fn answer(record: &ExplainPairRecord) -> Vec<Sentence> {
     let order = match record.record.primary {
         Metric::Cpu => [Line::Cpu, Line::Wall],
@@ -39,8 +40,8 @@ fn answer(record: &ExplainPairRecord) -> Vec<Sentence> {
         order.into_iter().enumerate().filter_map(|(place, line)| sentence(record, line, place == 0)).collect();
     if record.record.ending == Ending::Interrupted {
         sentences.push(vec![
-            (Emphasis::Open, "It was interrupted".to_owned()),
-            (Emphasis::Plain, " before its end.".to_owned()),
+            (Emphasis::Open, "Interrupted:".to_owned()),
+            (Emphasis::Plain, " the measurement is incomplete.".to_owned()),
         ]);
     }
     sentences
@@ -50,12 +51,12 @@ fn find(record: &ExplainPairRecord, line: Line) -> Option<&Difference> {
     record.lines.iter().find(|one| one.line == line)
 }
 
-/// The size and interval of a difference that its interval excludes to be none.
+/// The size and interval of a difference whose interval excludes zero.
 fn certain(line: &Difference) -> Option<(f64, Interval)> {
     line.difference.as_ref().ok().copied().filter(|(_, interval)| !interval.holds(0.0))
 }
 
-/// What to say of the wall or the CPU time; of the lesser one only if there is a difference.
+/// The sentence about the wall time or the CPU time. The second time gets one only if it differs.
 fn sentence(record: &ExplainPairRecord, line: Line, first: bool) -> Option<Sentence> {
     let of = find(record, line)?;
     let what = if line == Line::Cpu { "CPU time" } else { "wall time" };
@@ -91,34 +92,47 @@ fn different(record: &ExplainPairRecord, line: Line, size: f64, interval: Interv
         rest.push_str(&format!(": {}", reasons.join(", and ")));
     }
     rest.push('.');
+    if line == Line::Cpu && is_own_code(record, size) {
+        rest.push_str(
+            " Counted events explain hardly any of it: it is in the commands' own code, where a profiler such as \
+             perf(1) shows the functions.",
+        );
+    }
     vec![(emphasis, claim), (Emphasis::Plain, rest)]
 }
 
-/// A line that is surely a part of a difference.
+/// Whether the difference in CPU time is in the commands' own code: nearly all of it is unexplained.
+fn is_own_code(record: &ExplainPairRecord, size: f64) -> bool {
+    const NEARLY_ALL: f64 = 0.9;
+    let left = find(record, Line::Unexplained).and_then(certain);
+    left.is_some_and(|(left, _)| left.signum() == size.signum() && left.abs() >= NEARLY_ALL * size.abs())
+}
+
+/// A line whose interval excludes zero and that explains a part of the difference.
 struct Reason<'a> {
     line: &'a Difference,
     size: f64,
     interval: Interval,
 }
 
-/// The lines among these that are surely a part of a difference, the largest first.
+/// The largest of these lines that explain a difference of this size, in order.
 fn reasons<'a>(lines: impl Iterator<Item = &'a Difference>, size: f64) -> Vec<Reason<'a>> {
-    let surely = |line: &'a Difference| certain(line).map(|(size, interval)| Reason { line, size, interval });
-    let mut all: Vec<Reason<'a>> = lines.filter_map(surely).collect();
+    let reason = |line: &'a Difference| certain(line).map(|(size, interval)| Reason { line, size, interval });
+    let mut all: Vec<Reason<'a>> = lines.filter_map(reason).collect();
     all.retain(|part| part.size.signum() == size.signum() && part.size.abs() >= WORTH * size.abs());
     all.sort_by(|one, other| other.size.abs().total_cmp(&one.size.abs()));
     all.truncate(REASONS);
     all
 }
 
-/// What the difference of the wall times is made of.
+/// The reasons for a difference in wall time.
 fn of_wall(record: &ExplainPairRecord, size: f64) -> Vec<String> {
-    let beneath = [Line::Cpu, Line::Waiting, Line::Blocked, Line::OffCpu];
-    let lines = record.lines.iter().filter(|line| beneath.contains(&line.line));
+    let components = [Line::Cpu, Line::Waiting, Line::Blocked, Line::OffCpu];
+    let lines = record.lines.iter().filter(|line| components.contains(&line.line));
     reasons(lines, size).iter().map(Reason::in_words).collect()
 }
 
-/// What the difference of the CPU times is made of: user and system time, and the events within.
+/// The reasons for a difference in CPU time: user and system time, and the counted events.
 fn of_cpu(record: &ExplainPairRecord, size: f64) -> Vec<String> {
     let modes = record.lines.iter().filter(|line| matches!(line.line, Line::User | Line::System));
     let parts = reasons(record.lines.iter().filter(|line| matches!(line.line, Line::Part(_))), size);
@@ -128,7 +142,8 @@ fn of_cpu(record: &ExplainPairRecord, size: f64) -> Vec<String> {
     for mode in reasons(modes, size) {
         let mut text = mode.in_words();
         let most = mode.interval.low.abs().max(mode.interval.high.abs());
-        // What is counted is the kernel's work; it is said of the system time only if that has room for it.
+        // Counted events are kernel work. They are attributed to the system time only if it is long enough to contain
+        // them.
         if mode.line.line == Line::System && !within.is_empty() && sum <= most {
             text.push_str(&format!(", of which {}", within.join(" and ")));
             within.clear();
@@ -136,17 +151,17 @@ fn of_cpu(record: &ExplainPairRecord, size: f64) -> Vec<String> {
         all.push(text);
     }
     if all.is_empty() && !within.is_empty() {
-        // If the split shows nothing, the rest may.
+        // Without a split into user and system time, the unexplained rest may still be a reason.
         let left = reasons(record.lines.iter().filter(|line| line.line == Line::Unexplained), size);
         let unexplained = |left: &Reason<'_>| format!("{} is unexplained", amount(left.size.abs(), left.interval));
         within.extend(left.iter().map(unexplained));
     }
     if !within.is_empty() {
         let text = within.join(" and ");
-        if all.is_empty() { all.push(text) } else { all.push(format!("of all of it {text}")) }
+        if all.is_empty() { all.push(text) } else { all.push(format!("of the whole difference, {text}")) }
     }
     if all.is_empty() {
-        // Each part by itself is too small for a word, but together they may be a fifth.
+        // Each event by itself is too small to be named, but the unexplained rest may be named.
         let left = find(record, Line::Unexplained).and_then(certain).filter(|(left, _)| left.signum() == size.signum());
         all.extend(left.map(|(left, interval)| format!("{} of it is unexplained", amount(left.abs(), interval))));
     }
@@ -159,23 +174,23 @@ impl Reason<'_> {
         format!("{} {}", more_or_less(self.size, self.interval), self.line.name)
     }
 
-    /// `7 ms is 5,100 more page faults`.
+    /// `7 ms is for 5,100 more page faults`.
     fn in_events(&self) -> String {
         let least = if self.line.at_least == Some(true) { "at least " } else { "" };
         let more = self.line.more.map_or(0.0, |(more, _)| more);
         let events = named(more.abs(), &self.line.name);
         let (number, what) = events.split_once(TIE).unwrap_or((&events, ""));
         let word = if more > 0.0 { "more" } else { "fewer" };
-        format!("{least}{} is {number} {word} {what}", amount(self.size.abs(), self.interval))
+        format!("{least}{} is for {number} {word} {what}", amount(self.size.abs(), self.interval))
     }
 }
 
-/// `9 ms more`, `9 ms less`.
+/// For example `9 ms more` or `9 ms less`.
 fn more_or_less(size: f64, interval: Interval) -> String {
     format!("{} {}", amount(size.abs(), interval), if size > 0.0 { "more" } else { "less" })
 }
 
-/// A time with the digits that its interval supports.
+/// A time with as many digits as its interval supports.
 fn amount(seconds: f64, interval: Interval) -> String {
     let half = interval.half_width();
     if !(half.is_finite() && half > 0.0) {
@@ -185,7 +200,7 @@ fn amount(seconds: f64, interval: Interval) -> String {
     format!("{}{TIE}{unit}", fixed(seconds * scale, decimals(half * scale)))
 }
 
-/// The unit of a difference and its interval.
+/// Unit and scale for a difference and its interval.
 fn unit_of(interval: Interval) -> (&'static str, f64) {
     time_unit(interval.low.abs().max(interval.high.abs()))
 }
@@ -202,24 +217,24 @@ struct Row {
     seconds: [Cell; 2],
     difference: Cell,
     range: Cell,
-    /// How many events there were.
+    /// The numbers of events.
     events: String,
 }
 
-/// The wall time, and beneath it what it went into.
+/// The wall time, and below it the times that it consists of.
 fn times(record: &ExplainPairRecord) -> Table {
-    let is_time = |line: &&Difference| !is_of_parts(line);
+    let is_time = |line: &&Difference| !is_event(line);
     let rows: Vec<Row> = record.lines.iter().filter(is_time).map(|line| row(line, line.depth as usize)).collect();
     table("Times", &rows)
 }
 
-/// The CPU time by what was counted; the smallest of many kinds together.
+/// The CPU time by counted event. The smallest kinds share one row.
 fn parts(record: &ExplainPairRecord) -> Table {
     let parts = record.lines.iter().filter(|line| matches!(line.line, Line::Part(_))).count();
     let (mut rows, mut small) = (Vec::new(), Vec::new());
-    for (at, line) in record.lines.iter().filter(|line| is_of_parts(line)).enumerate() {
-        let is_alike = line.difference.as_ref().is_ok_and(|(difference, _)| *difference == 0.0);
-        let is_small = (is_alike && parts > FEW) || (at >= PARTS && parts > PARTS + 1);
+    for (at, line) in record.lines.iter().filter(|line| is_event(line)).enumerate() {
+        let does_not_differ = line.difference.as_ref().is_ok_and(|(difference, _)| *difference == 0.0);
+        let is_small = (does_not_differ && parts > FEW) || (at >= PARTS && parts > PARTS + 1);
         if is_small && line.line != Line::Unexplained {
             small.push(line);
             continue;
@@ -232,8 +247,8 @@ fn parts(record: &ExplainPairRecord) -> Table {
     table("Parts of the CPU time", &rows)
 }
 
-/// Whether a line stands in the table of what was counted.
-fn is_of_parts(line: &Difference) -> bool {
+/// Whether a line belongs to the table of counted events.
+fn is_event(line: &Difference) -> bool {
     matches!(line.line, Line::Part(_) | Line::Unexplained)
 }
 
@@ -261,13 +276,13 @@ fn row(line: &Difference, depth: usize) -> Row {
         Err(absent) => (Cell::Absent(absent.0.clone()), Cell::from("")),
     };
     let events = line.counts.filter(|_| line.seconds.is_ok()).map_or_else(String::new, |[old, new]| {
-        let least = if line.at_least == Some(true) { ", at least" } else { "" };
+        let least = if line.at_least == Some(true) { "; times: lower bounds" } else { "" };
         format!("{}{TIE}→{TIE}{}{least}", events(old), events(new))
     });
     Row { label: indented(depth, &line.name), seconds: [seconds(0), seconds(1)], difference, range, events }
 }
 
-/// The smallest parts as one row; they have intervals of their own, but none together.
+/// The smallest parts as one row. Their sum has no interval.
 fn together(small: &[&Difference]) -> Row {
     let sum = |command: usize| -> f64 {
         small.iter().filter_map(|line| line.seconds.as_ref().ok()).map(|both| both[command]).sum()
@@ -279,7 +294,7 @@ fn together(small: &[&Difference]) -> Row {
         seconds: [time(old).into(), time(new).into()],
         difference: signed(new - old, Interval { low: 0.0, high: 0.0 }).into(),
         range: "".into(),
-        events: if least { "at least" } else { "" }.to_owned(),
+        events: if least { "times: lower bounds" } else { "" }.to_owned(),
     }
 }
 
@@ -292,7 +307,7 @@ fn signed(difference: f64, interval: Interval) -> String {
     } else {
         time(difference.abs())
     };
-    // What rounds to nothing has no sign.
+    // A difference that rounds to zero has no sign.
     let nothing = !text.contains(|letter: char| ('1'..='9').contains(&letter));
     match difference {
         _ if nothing => text,
@@ -301,10 +316,10 @@ fn signed(difference: f64, interval: Interval) -> String {
     }
 }
 
-/// What it rests on.
+/// Facts about how the difference was measured.
 fn facts(record: &ExplainPairRecord) -> Vec<Fact> {
     let pairs = format!(
-        "{} in {}, in turns, the order drawn by coin; each line's interval holds by itself",
+        "{} in {}; the runs of a pair follow each other in random order; each interval is at 95{TIE}% by itself",
         count(record.pairs, "pair", "pairs"),
         duration(record.record.elapsed)
     );
@@ -326,7 +341,7 @@ impl Report for ExplainPairRecord {
         csv::pair(self)
     }
 
-    /// Every line, and every block, stays on one.
+    /// Each line of the difference and each block is on one line.
     fn json(&self, samples: bool) -> String {
         pretty::indented(&self.value(samples))
     }
@@ -340,27 +355,26 @@ impl Record for ExplainPairRecord {
             commands: record.plan.commands.iter().map(|command| command.name.clone()).collect(),
             pairs: Ok(record.blocks.len()),
             complete: record.ending != Ending::Interrupted,
-            ..Facts::without_pairs(RunKind::Explain, (record.started, &record.host, &record.revision), summary(self))
+            ..Facts::new(RunKind::Explain, record.started, &record.host, &record.revision, summary(self))
         }
     }
 }
 
-/// The report.
 fn document(record: &ExplainPairRecord) -> Document {
     let on_pages = |heading: &str, chart: Option<steady_render::Chart>| {
         chart.map(|chart| Section::new(heading, vec![Block::Chart(chart)]).shown(Shown::OnPages))
     };
-    let did = "CPU time by what was counted, at this host's prices";
+    let events = "CPU time by counted event, at this host's prices";
     let mut sections =
-        vec![commands(record), Section::new("Where the time of both goes", vec![Block::Table(times(record))]).whole()];
-    sections.extend(on_pages("All of the time of both", charts::times_of_both(record)));
+        vec![commands(record), Section::new("Where the time goes", vec![Block::Table(times(record))]).whole()];
+    sections.extend(on_pages("Time by state", charts::times_of_both(record)));
     let parts = parts(record);
     if !parts.is_empty() {
-        sections.push(Section::new(did, vec![Block::Table(parts)]).whole());
-        sections.extend(on_pages("The CPU time of both", charts::parts_of_both(record)));
+        sections.push(Section::new(events, vec![Block::Table(parts)]).whole());
+        sections.extend(on_pages("CPU time by event", charts::parts_of_both(record)));
     }
-    sections.push(Section::new("What it rests on", vec![Block::Facts(facts(record))]));
-    sections.push(origin(record.record.started, &record.record.host, &record.record.revision));
+    sections.push(Section::new("How it was measured", vec![Block::Facts(facts(record))]));
+    sections.extend(origin(record.record.started, &record.record.host, &record.record.revision));
     Document {
         subject: "Steadyhand: where the difference of two commands goes".to_owned(),
         answer: answer(record).into_iter().chain(notes(&record.notes)).collect(),
@@ -369,7 +383,7 @@ fn document(record: &ExplainPairRecord) -> Document {
     }
 }
 
-/// The difference in a few words, for a list: `NEW +12.0 ms CPU`.
+/// A summary for lists: `NEW +12.0 ms CPU`.
 fn summary(record: &ExplainPairRecord) -> String {
     let line = if record.record.primary == Metric::Cpu { Line::Cpu } else { Line::Wall };
     let what = if line == Line::Cpu { "CPU" } else { "wall" };

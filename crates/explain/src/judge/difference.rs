@@ -1,25 +1,27 @@
-//! From pairs of runs to where their difference went: pure, so that a record gives the same report whenever it is read.
+//! Computes where the difference of two commands comes from. The functions are pure: a stored record always gives the
+//! same report.
 //!
-//! All lines are means over the same pairs with the same weights, so that those of the parts add up to that of the whole:
-//! CPU time is user and system time, and it is the parts and what they leave unexplained.
+//! All lines are means over the same pairs with the same weights, so the parts add up to the whole. User and system
+//! time add up to the CPU time, and so do the counted events and the unexplained rest.
 
 use steady_costs::prices::{Price, Priced, Prices, at_run};
 use steady_model::{Absent, Interval, Layout, Metric, Nanos, Reading, Run};
+use steady_render::letters::count;
 use steady_stats::{MIN_PAIRS, Shift, mean, shift, weights};
 
-use super::made::{self, Made};
+use super::counted::{self, CountedKind};
 use super::{ALPHA, TICKS, faults};
 use crate::record::{Difference, ExplainPairRecord, Line, Missing};
 
-/// A record with what follows from what was measured.
+/// Computes the derived fields of a record.
 pub fn judged_pair(mut record: ExplainPairRecord) -> ExplainPairRecord {
     let (mut missing, notes, lines, pairs) = {
         let pairs = Pairs::of(&record);
         let prices = at_run(&record.prices, &record.alu);
-        let (made, missing, notes) = made::all(&record, &prices);
-        let parts = parts(&prices, &pairs, &made);
+        let (kinds, missing, notes) = counted::all(&record, &prices);
+        let parts = parts(&prices, &pairs, &kinds);
         let mut lines = vec![pairs.line(Line::Wall, 0, &|run| Ok(run.wall.seconds())), pairs.line(Line::Cpu, 1, &cpu)];
-        lines.extend(split(&record, &pairs, &made));
+        lines.extend(split(&record, &pairs, &kinds));
         lines.extend(parts.iter().map(|part| part.line(&pairs)));
         lines.push(unexplained(&pairs, &parts));
         lines.extend(off_cpu(&pairs));
@@ -34,13 +36,13 @@ pub fn judged_pair(mut record: ExplainPairRecord) -> ExplainPairRecord {
     record
 }
 
-/// The pairs of which both runs succeeded, and how much each counts.
+/// The pairs in which both runs succeeded, with their weights.
 pub(super) struct Pairs<'a> {
     runs: Vec<[&'a Run; 2]>,
     weights: Vec<f64>,
 }
 
-/// What a line is about in a run, in seconds.
+/// Reads the quantity of a line from a run: seconds, or a number of events.
 type Pick<'a> = &'a dyn Fn(&Run) -> Reading<f64>;
 
 fn cpu(run: &Run) -> Reading<f64> {
@@ -55,16 +57,16 @@ impl<'a> Pairs<'a> {
         let mut runs: Vec<[&Run; 2]> = turns.filter_map(pair).collect();
         runs.retain(|pair| pair.iter().all(|run| run.succeeded(&plan.failures)));
         let metric = if record.record.primary == Metric::Cpu { Metric::Cpu } else { Metric::Wall };
-        // Neither cost is ever absent.
+        // Wall time and CPU time are always available.
         let cost = |run: &Run| run.cost(metric).unwrap_or(0.0);
         let costs: Vec<(f64, f64)> = runs.iter().map(|[old, new]| (cost(old), cost(new))).collect();
         Pairs { weights: weights(&costs), runs }
     }
 
-    /// The means of both commands.
+    /// Weighted means of both commands.
     fn means(&self, pick: Pick<'_>) -> Reading<[f64; 2]> {
         if self.runs.is_empty() {
-            return Err(Absent::because("there is no pair of which both runs succeeded"));
+            return Err(Absent::because("there is no pair in which both runs succeeded"));
         }
         let of = |command: usize| {
             let values = self.runs.iter().map(|pair| pick(pair[command])).collect::<Reading<Vec<f64>>>()?;
@@ -73,7 +75,7 @@ impl<'a> Pairs<'a> {
         Ok([of(0)?, of(1)?])
     }
 
-    /// The mean of the differences, with its interval.
+    /// Weighted mean of the differences, with its interval.
     fn shift(&self, pick: Pick<'_>) -> Reading<Shift> {
         let differences =
             self.runs.iter().map(|[old, new]| Ok(pick(new)? - pick(old)?)).collect::<Reading<Vec<f64>>>()?;
@@ -94,15 +96,16 @@ impl<'a> Pairs<'a> {
     }
 }
 
-/// A shift whose interval has ends.
+/// Returns the shift if its interval is finite.
 fn bounded(shift: Shift, pairs: usize) -> Reading<Shift> {
     if shift.interval.low.is_finite() && shift.interval.high.is_finite() {
         return Ok(shift);
     }
-    Err(Absent(format!("there are {pairs} pairs, and an interval needs {MIN_PAIRS}")))
+    let have = count(pairs, "pair", "pairs");
+    Err(Absent(format!("an interval needs {MIN_PAIRS} pairs, and there were {have}")))
 }
 
-/// What a line is called; parts have names of their own.
+/// The name of a line. Parts have names of their own.
 fn name(line: Line) -> &'static str {
     match line {
         Line::Wall => "wall time",
@@ -117,26 +120,26 @@ fn name(line: Line) -> &'static str {
     }
 }
 
-/// User and system time; absent where most processes are so short that the kernel's ticks miss them, for those it books
-/// as user time altogether.
-fn split(record: &ExplainPairRecord, pairs: &Pairs<'_>, made: &[Made]) -> [Difference; 2] {
+/// User and system time. They are absent if most processes are too short for the kernel's ticks, because the kernel
+/// books such processes as user time.
+fn split(record: &ExplainPairRecord, pairs: &Pairs<'_>, kinds: &[CountedKind]) -> [Difference; 2] {
     let lines = [
         pairs.line(Line::User, 2, &|run| Ok(run.user.seconds())),
         pairs.line(Line::System, 2, &|run| Ok(run.system.seconds())),
     ];
     let Ok(tick) = record.tick_seconds.clone().map(Nanos::seconds) else { return lines };
-    let forks = made.iter().find(|one| one.priced == Priced::Fork).map_or([0.0; 2], |one| one.counts);
+    let forks = kinds.iter().find(|one| one.priced == Priced::Fork).map_or([0.0; 2], |one| one.counts);
     let means = pairs.means(&cpu);
     let short = |means: [f64; 2]| (0..2).any(|command| means[command] / (1.0 + forks[command]) < TICKS * tick);
     if !means.is_ok_and(short) {
         return lines;
     }
     let why =
-        Absent(format!("the kernel tells them apart at ticks, and these processes used less than {TICKS} ticks each"));
+        Absent(format!("the kernel splits CPU time at ticks, and these processes used less than {TICKS} ticks each"));
     lines.map(|line| Difference { seconds: Err(why.clone()), difference: Err(why.clone()), ..line })
 }
 
-/// Events at their price, in both commands.
+/// Events of one kind and their price, in both commands.
 struct Part<'a> {
     name: &'a str,
     priced: Priced,
@@ -149,19 +152,21 @@ struct Part<'a> {
 enum Source<'a> {
     /// The runs of the pairs.
     Pairs(fn(&Run) -> u64),
-    /// Runs of their own.
-    Counted(&'a Made),
+    /// Extra runs that were only counted.
+    Counted(&'a CountedKind),
 }
 
-/// What happened in some run, at prices that are known; the largest difference first.
-fn parts<'a>(prices: &Prices, pairs: &Pairs<'_>, made: &'a [Made]) -> Vec<Part<'a>> {
-    let forks = made.iter().find(|one| one.priced == Priced::Fork).map_or([0.0; 2], |one| one.counts);
-    // Both at one price, that of the command whose processes have more of them. Runs in turns use each other's pages again.
+/// Events that happened in some run and whose price is known, the largest difference first.
+fn parts<'a>(prices: &Prices, pairs: &Pairs<'_>, kinds: &'a [CountedKind]) -> Vec<Part<'a>> {
+    let forks = kinds.iter().find(|one| one.priced == Priced::Fork).map_or([0.0; 2], |one| one.counts);
+    // Both commands get the price of the one with more faults per process, because alternating runs reuse each other's
+    // pages.
     let faults = pairs.means(&|run| Ok(run.minor_faults as f64)).unwrap_or_default();
     let each = (0..2).map(|command| faults[command] / (1.0 + forks[command])).fold(0.0, f64::max);
     let of_pairs = |name: &'static str, priced, at_least, count: fn(&Run) -> u64| {
         let happened = pairs.runs.iter().flatten().any(|run| count(run) > 0);
-        let price = if priced == Priced::MinorFault { faults::again(prices, each) } else { prices.of(priced) };
+        let price =
+            if priced == Priced::MinorFault { faults::in_repeated_process(prices, each) } else { prices.of(priced) };
         let price = price.ok().filter(|_| happened)?;
         Some(Part { name, priced, at_least, price, from: Source::Pairs(count) })
     };
@@ -170,7 +175,7 @@ fn parts<'a>(prices: &Prices, pairs: &Pairs<'_>, made: &'a [Made]) -> Vec<Part<'
         of_pairs("major page faults", Priced::MinorFault, true, |run| run.major_faults),
         of_pairs("switches", Priced::Switch, false, |run| run.voluntary_switches + run.involuntary_switches),
     ];
-    let of_counted = made.iter().map(|one| Part {
+    let of_counted = kinds.iter().map(|one| Part {
         name: &one.name,
         priced: one.priced,
         at_least: one.at_least,
@@ -187,19 +192,20 @@ impl Part<'_> {
     fn counts(&self, pairs: &Pairs<'_>) -> Reading<[f64; 2]> {
         match self.from {
             Source::Pairs(count) => pairs.means(&|run| Ok(count(run) as f64)),
-            Source::Counted(made) => Ok(made.counts),
+            Source::Counted(kind) => Ok(kind.counts),
         }
     }
 
-    /// How many more of them there were in NEW.
+    /// Events in NEW minus events in OLD.
     fn more(&self, pairs: &Pairs<'_>) -> Reading<Shift> {
         match self.from {
             Source::Pairs(count) => pairs.shift(&|run| Ok(count(run) as f64)),
-            Source::Counted(made) => made.more.clone(),
+            Source::Counted(kind) => kind.more.clone(),
         }
     }
 
-    /// What they cost more in NEW. Count and price are each in their interval, so the product is between those of the ends.
+    /// Difference of their cost in seconds. The interval spans the products of the ends of the intervals of count and
+    /// price.
     fn difference(&self, pairs: &Pairs<'_>) -> Reading<(f64, Interval)> {
         let more = self.more(pairs)?;
         let (count, price) = (more.interval, self.price.interval);
@@ -223,7 +229,7 @@ impl Part<'_> {
         }
     }
 
-    /// How far its difference may be off because of its price alone, downwards and upwards.
+    /// Error of the difference due to the price alone, in seconds, downwards and upwards.
     fn price_error(&self, more: f64) -> (f64, f64) {
         let Price { seconds, interval } = self.price;
         let (one, other) = (more * (interval.low - seconds), more * (interval.high - seconds));
@@ -231,10 +237,10 @@ impl Part<'_> {
     }
 }
 
-/// What the parts leave of the difference of the CPU times.
+/// The part of the difference in CPU time that the counted events do not explain.
 ///
-/// What the pairs counted is taken from each pair's own difference, for a pair whose run faults more needs more. The errors
-/// of the prices, and of what was counted in other runs, are added as they are, as if all were off to the same side.
+/// Events that were counted in the pairs are subtracted within each pair, because a run with more faults also takes
+/// more time. The errors of prices and of counts from extra runs are added linearly, as if all had the same sign.
 fn unexplained(pairs: &Pairs<'_>, parts: &[Part<'_>]) -> Difference {
     let of_run = |run: &Run| {
         let priced = parts.iter().map(|part| match part.from {
@@ -246,7 +252,7 @@ fn unexplained(pairs: &Pairs<'_>, parts: &[Part<'_>]) -> Difference {
     let counted = |command: usize| -> f64 {
         let of = |part: &Part<'_>| match part.from {
             Source::Pairs(_) => 0.0,
-            Source::Counted(made) => made.counts[command] * part.price.seconds,
+            Source::Counted(kind) => kind.counts[command] * part.price.seconds,
         };
         parts.iter().map(of).sum()
     };
@@ -269,8 +275,9 @@ fn unexplained(pairs: &Pairs<'_>, parts: &[Part<'_>]) -> Difference {
     Difference { seconds, difference, ..pairs.line(Line::Unexplained, 2, &of_run) }
 }
 
-/// Waiting for a CPU and being blocked: together with the CPU time the wall time, of runs in which one thread at a time
-/// did something. Where waiting is not known the two are one line; where the CPU time is more than the wall time, none.
+/// Lines for waiting for a CPU and for being blocked. With the CPU time they add up to the wall time if one thread at a
+/// time was alive. If waiting is not known, the two are one line. If the CPU time exceeds the wall time, there is no
+/// such line.
 fn off_cpu(pairs: &Pairs<'_>) -> Vec<Difference> {
     let waiting = pairs.line(Line::Waiting, 1, &|run| Ok(run.run_delay.clone()?.seconds()));
     let rest = |run: &Run| Ok(run.wall.seconds() - run.cpu_time().seconds());

@@ -1,8 +1,9 @@
-//! From what a command did to where its time went: pure, so that a record gives the same report whenever it is read.
+//! Computes where the time went from what was measured. The functions are pure: a stored record always gives the same
+//! report.
 
+mod counted;
 mod difference;
 mod faults;
-mod made;
 mod parts;
 
 use steady_costs::prices::at_run;
@@ -12,19 +13,21 @@ use crate::record::ExplainRecord;
 
 pub use difference::judged_pair;
 
-/// Sources of times that disagree by less than this, or by less than this share, agree.
+/// Times from different sources agree if they differ by less than this, in seconds...
 const GRAIN: f64 = 1e-3;
+/// ... or by less than this share.
 const SHARE: f64 = 0.02;
-/// A process that used less than so many ticks may have been missed by all of them.
+/// A process that used less CPU time than this many ticks may have been running at none of them.
 const TICKS: f64 = 2.0;
-/// What the counting took is known to this share of it (`bench/run explain` holds it against runs that nobody looks at).
+/// Relative error of the estimated cost of counting. `bench/run explain` compares the estimate with runs without
+/// counting.
 const COUNTING_ERROR: f64 = 1.0 / 3.0;
-/// The level of the intervals of differences, by one look at the end.
+/// Error rate of the intervals of differences, with one look at the end.
 const ALPHA: f64 = 0.05;
-/// The normal distribution's two-sided 5 %.
+/// Quantile of the normal distribution for a two-sided error rate of 5 %.
 const LEVEL: f64 = 1.96;
 
-/// A record with what follows from what was measured.
+/// Computes the derived fields of a record.
 pub fn judged(mut record: ExplainRecord) -> ExplainRecord {
     record.cpu_seconds = record.cpu();
     let cpu = record.cpu_seconds.seconds();
@@ -36,26 +39,27 @@ pub fn judged(mut record: ExplainRecord) -> ExplainRecord {
     record
 }
 
-/// What the parts and the counting leave.
+/// CPU time that neither the parts nor the cost of counting explain.
 fn unexplained(record: &ExplainRecord, cpu: f64) -> Reading<(f64, Interval)> {
     if record.trace {
-        return Err(Absent::because("its times hold what the tracer did to it"));
+        return Err(Absent::because("the tracer distorted its times"));
     }
-    // What the counting took is a line of its own.
+    // The cost of counting is a line of its own in the report.
     let counting = record.counting_cost_seconds.as_ref().map_or(0.0, |cost| cost.seconds());
     let (left, interval) = parts::unexplained(cpu - counting, &record.parts);
     let error = COUNTING_ERROR * counting;
     Ok((left, Interval { low: interval.low - error, high: interval.high + error }))
 }
 
-/// What is left of the threads' time: CPU time, waiting and this add up to it.
+/// Blocked time, in seconds: the lifetimes of all threads minus CPU time and waiting.
 fn blocked(record: &ExplainRecord, cpu: f64) -> Reading<f64> {
     let (lived, waiting) = (record.thread_seconds.clone()?, record.waiting_seconds.clone()?);
     Ok(lived.seconds() - cpu - waiting.seconds())
 }
 
-/// Where the system time surely lies. The kernel sees at each tick what is running, so the share of system time is that of
-/// a sample of so many ticks (Wilson 1927). A process that no tick hit is booked as user time altogether.
+/// 95 % interval of the system time. At each tick, the kernel samples whether user or kernel code is running. The share
+/// of system time is therefore a binomial proportion with as many trials as ticks (score interval of Wilson 1927). The
+/// kernel books a process that no tick hit as user time.
 fn system_interval(record: &ExplainRecord, cpu: f64) -> Reading<Interval> {
     let system = record.system_seconds.seconds();
     let Ok(tick) = record.tick_seconds.clone().map(Nanos::seconds) else {
@@ -63,7 +67,7 @@ fn system_interval(record: &ExplainRecord, cpu: f64) -> Reading<Interval> {
     };
     let processes = 1 + record.counts.forks.clone().unwrap_or(0);
     if cpu / (processes as f64) < TICKS * tick {
-        let why = format!("the processes used less than {TICKS} ticks each, so that most of it is not seen by any");
+        let why = format!("the processes used less than {TICKS} ticks each, too little to be sampled");
         return Err(Absent(why));
     }
     let (ticks, share) = (cpu / tick, system / cpu);
@@ -77,14 +81,16 @@ fn system_interval(record: &ExplainRecord, cpu: f64) -> Reading<Interval> {
 fn notes(record: &ExplainRecord) -> Vec<String> {
     let mut notes = Vec::new();
     if record.trace {
-        notes.push("It was stopped at each of its system calls to count them: its times are not its own.".to_owned());
+        notes.push(
+            "The tracer stopped the command at each system call to count it, which distorted its times.".to_owned(),
+        );
     }
     if let (Ok((left, interval)), Some(largest)) = (&record.unexplained, record.parts.first())
         && interval.high < 0.0
     {
         notes.push(format!(
-            "The parts come to {} more than the CPU time, which their prices' intervals do not account for: what is counted \
-             was cheaper here than where it was priced. The largest part is {}.",
+            "The parts add up to {} more than the CPU time, which is outside the intervals of their prices: these \
+             events were cheaper in this command than when their prices were measured. The largest part is {}.",
             seconds(-left),
             largest.name
         ));
@@ -93,7 +99,7 @@ fn notes(record: &ExplainRecord) -> Vec<String> {
         && -blocked > GRAIN.max(SHARE * lived.seconds())
     {
         notes.push(format!(
-            "CPU time and waiting come to {} more than the threads lived: the kernel's clocks disagree here.",
+            "CPU time and waiting add up to {} more than the lifetimes of the threads: the kernel's clocks disagree.",
             seconds(-blocked)
         ));
     }

@@ -1,5 +1,5 @@
-//! Figures with their intervals in JSON, for `#[serde(flatten, serialize_with = "..")]`, each with the fields that it becomes. JSON
-//! has no infinity: an end that is infinite is absent.
+//! Estimates with intervals in JSON. Each struct has the fields that one reading becomes, for `#[serde(flatten,
+//! serialize_with = "..")]`. JSON has no infinity, so an infinite end is absent with a reason.
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -7,92 +7,92 @@ use steady_costs::prices::Price;
 use steady_model::{Interval, Reading};
 use steady_render::json::{ends, finite};
 
-/// Where the system time lies.
+/// Interval of the system time.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct System {
-    /// The lower end of where the system time lies, as far as the kernel's ticks show.
+    /// Lower end of the interval of the system time, as far as the kernel's ticks show it.
     system_low_seconds: Reading<f64>,
-    /// The upper end.
+    /// Upper end of that interval.
     system_high_seconds: Reading<f64>,
 }
 
-/// CPU time that nothing explains.
+/// Unexplained CPU time with its interval.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Unexplained {
-    /// CPU time that neither a part nor the counting explains.
+    /// CPU time that neither the parts nor the cost of counting explain.
     unexplained_seconds: Reading<f64>,
-    /// The lower end of its interval.
+    /// Lower end of its interval.
     unexplained_low_seconds: Reading<f64>,
-    /// The upper end.
+    /// Upper end of its interval.
     unexplained_high_seconds: Reading<f64>,
 }
 
-/// The price of a part.
+/// Price of the events of a part.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct PartPrice {
-    /// What one costs.
+    /// CPU time of one event.
     price_seconds: Reading<f64>,
-    /// The lower end of its interval.
+    /// Lower end of its interval.
     price_low_seconds: Reading<f64>,
-    /// The upper end.
+    /// Upper end of its interval.
     price_high_seconds: Reading<f64>,
 }
 
-/// The interval of the time of a part.
+/// Interval of the time of a part.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct PartInterval {
-    /// The lower end of the interval of `seconds`.
+    /// Lower end of the interval of `seconds`.
     low_seconds: Reading<f64>,
-    /// The upper end.
+    /// Upper end of the interval of `seconds`.
     high_seconds: Reading<f64>,
 }
 
-/// What both commands took.
+/// Mean times of both commands.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Both {
-    /// What a run of OLD took: a weighted mean, with the same weights in all lines.
+    /// Weighted mean of the runs of OLD. All lines have the same weights.
     old_seconds: Reading<f64>,
-    /// The same of NEW.
+    /// Weighted mean of the runs of NEW.
     new_seconds: Reading<f64>,
 }
 
-/// A difference in seconds.
+/// Difference in seconds, with its interval.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Seconds {
-    /// NEW less OLD.
+    /// Time of NEW minus time of OLD.
     difference_seconds: Reading<f64>,
-    /// The lower end of its 95 % interval.
+    /// Lower end of its 95 % interval.
     difference_low_seconds: Reading<f64>,
-    /// The upper end.
+    /// Upper end of its 95 % interval.
     difference_high_seconds: Reading<f64>,
 }
 
-/// How often something happened in a run of each command; nothing for what is not counted.
+/// Mean numbers of events of both commands. Lines that are not counted do not have these fields.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct CountsOfBoth {
-    /// How many events there were in a run of OLD.
+    /// Mean number of events in a run of OLD.
     #[serde(skip_serializing_if = "Option::is_none")]
     old_count: Option<f64>,
-    /// The same of NEW.
+    /// Mean number of events in a run of NEW.
     #[serde(skip_serializing_if = "Option::is_none")]
     new_count: Option<f64>,
 }
 
-/// How much more often; nothing if that is not known.
+/// Difference of the numbers of events. Lines where it is not known do not have these fields.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct More {
-    /// How many more there were in NEW.
+    /// Events in NEW minus events in OLD.
     #[serde(skip_serializing_if = "Option::is_none")]
     difference_count: Option<f64>,
-    /// The lower end of its 95 % interval.
+    /// Lower end of its 95 % interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     difference_low_count: Option<f64>,
-    /// The upper end.
+    /// Upper end of its 95 % interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     difference_high_count: Option<f64>,
 }
 
-/// A number; absent if it is infinite or none.
+/// Serializes a number, which is absent if it is infinite or not a number.
 pub(super) fn number<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     finite(*value, "not a number").serialize(serializer)
 }
@@ -144,7 +144,7 @@ pub(super) fn more<S: Serializer>(more: &Option<(f64, Interval)>, serializer: S)
     more.serialize(serializer)
 }
 
-/// A value and the ends of its interval.
+/// Splits an estimate into its value and the ends of its interval.
 fn estimate(reading: &Reading<(f64, Interval)>) -> [Reading<f64>; 3] {
     let value = reading.clone().and_then(|(value, _)| finite(value, "not a number"));
     let [low, high] = ends(&reading.clone().map(|(_, interval)| interval));

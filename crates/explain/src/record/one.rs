@@ -1,4 +1,4 @@
-//! One command.
+//! The record of one command.
 
 use std::collections::BTreeMap;
 
@@ -12,145 +12,147 @@ use steady_render::json::{self, ReadError};
 use super::{Counts, LONGEST, Missing, ProcessUse, Progress, SCHEMA, figures, holds, not_judged};
 use crate::judged;
 
-/// The times and counts of a command that has ended, and where its time went. Its fields are those of its JSON. What is derived
-/// (CPU time, parts, what they leave, notes) is written and never read: [`judged`] derives it again.
+/// The times and counts of a command that has ended, and where its time went. Its fields are those of its JSON. Derived
+/// fields (CPU time, parts, the unexplained rest, notes) are written and never read: [`judged`] computes them again.
 ///
-/// If a tracer counted its system calls (`trace`), its times are those of the command under the tracer, which stops it at each
-/// call. What happened is counted, but nothing can be said of how long it takes by itself.
+/// If a tracer counted the system calls (`trace`), the times include the tracer's stops at each call. The counts are
+/// those of the command, but its times without a tracer are unknown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExplainRecord {
-    /// When it was begun: a label.
+    /// Time of day at the start.
     #[serde(with = "steady_render::timestamp")]
     #[schemars(with = "String")]
     pub started: Timestamp,
-    /// The command.
+    /// The command line and its program.
     #[serde(serialize_with = "as_in_comparisons")]
     pub command: AttendedCommand,
-    /// Whether a tracer stopped it at each of its system calls: its times are then not its own, and the prices of its events
-    /// are not compared with them.
+    /// Whether a tracer stopped the command at each system call. Its times are then distorted, and
+    /// `unexplained_seconds` is absent.
     pub trace: bool,
-    /// Whether its processes are listed one by one.
+    /// Whether the text report lists each process.
     pub by_process: bool,
-    /// Where.
+    /// The machine that the command ran on.
     pub host: Host,
-    /// The git revision of the directory that it ran in.
+    /// Git revision of the working directory.
     pub revision: Reading<String>,
-    /// How it ended.
+    /// Exit status or signal of the command.
     pub ended: Outcome,
-    /// From its start to its end, stops not counted.
+    /// Time from start to end, without the time in which the command was stopped.
     pub wall_seconds: Nanos,
-    /// User and system time of the tree: derived.
+    /// User and system time of the process tree. Derived.
     #[serde(skip_deserializing)]
     pub cpu_seconds: Nanos,
-    /// User time of the tree.
+    /// User time of the process tree.
     pub user_seconds: Nanos,
-    /// System time of the tree. If the kernel samples by ticks, only the sum of both is exact.
+    /// System time of the process tree. If the kernel samples at ticks, only the sum of user and system time is exact.
     pub system_seconds: Nanos,
-    /// Where the system time lies as far as the kernel's ticks show, in seconds: a point if it is exact, absent if the ticks show
-    /// nothing. Derived.
+    /// Interval of the system time in seconds, from the kernel's ticks. It is a point if the system time is exact, and
+    /// absent if the ticks show nothing. Derived.
     #[serde(flatten, skip_deserializing, default = "not_judged", serialize_with = "figures::system")]
     #[schemars(with = "figures::System")]
     pub system_interval: Reading<Interval>,
-    /// The length of the ticks by which user and system time are sampled; absent if both are exact.
+    /// Length of the ticks at which the kernel samples user and system time; absent if both are exact.
     pub tick_seconds: Reading<Nanos>,
-    /// The lifetimes of all threads together, stops not counted. Of a tree with a single thread it is the wall time.
+    /// Sum of the lifetimes of all threads, without the time in which they were stopped. With a single thread it is the
+    /// wall time.
     pub thread_seconds: Reading<Nanos>,
-    /// Of it, time spent runnable, waiting for a CPU.
+    /// Part of `thread_seconds` in which threads were runnable and waited for a CPU.
     pub waiting_seconds: Reading<Nanos>,
-    /// Of it, time in which nothing of a thread could run: what CPU time and waiting leave. Derived.
+    /// Part of `thread_seconds` in which threads were blocked: `thread_seconds` minus CPU time and waiting. Derived.
     #[serde(skip_deserializing, default = "not_judged::<f64>")]
     pub blocked_seconds: Reading<f64>,
-    /// Time in which it was stopped (job control): in none of the others.
+    /// Time in which the command was stopped by job control. It is not in the other times.
     pub stopped_seconds: Nanos,
-    /// How often things happened.
+    /// Numbers of page faults, context switches, forks and other events.
     pub counts: Counts,
-    /// The modelled parts of the CPU time, the largest first; none of them is counted in another. Derived.
+    /// Modelled parts of the CPU time, the largest first. They do not overlap. Derived.
     #[serde(skip_deserializing)]
     pub parts: Vec<Part>,
-    /// CPU time that neither a part nor the counting explains, in seconds, with its interval: the program's own code, and what
-    /// the kernel did beyond the prices. Below zero if the parts come to more than the whole; absent if the times are a
-    /// tracer's. Derived.
+    /// CPU time that neither the parts nor the cost of counting explain, in seconds, with its interval. It is the
+    /// program's own code and kernel work beyond the prices. It is negative if the parts exceed the CPU time, and
+    /// absent if a tracer distorted the times. Derived.
     #[serde(flatten, skip_deserializing, default = "not_judged", serialize_with = "figures::unexplained")]
     #[schemars(with = "figures::Unexplained")]
     pub unexplained: Reading<(f64, Interval)>,
-    /// What could not be priced or counted. Derived.
+    /// Prices and counts that could not be measured. Derived.
     #[serde(skip_deserializing)]
     pub missing: Vec<Missing>,
-    /// What a reader must know, as sentences. Derived.
+    /// Notes for the reader, as sentences. Derived.
     #[serde(skip_deserializing)]
     pub notes: Vec<String>,
-    /// Where counts came from, in words, one each: `system calls: the raw_syscalls tracepoint`.
+    /// Sources of the counts, one string each: `system calls: the raw_syscalls tracepoint`.
     pub sources: Vec<String>,
-    /// CPU time that the counting itself cost the command, as far as it is known.
+    /// Estimated CPU time that counting added to the command.
     pub counting_cost_seconds: Reading<Nanos>,
-    /// Its processes, those that used most CPU time first, and of more than 10,000 only those. If only /proc showed them, those
-    /// that were too short to be seen are missing.
+    /// The processes of the tree, by falling CPU time: at most 10,000. If only /proc showed them, processes that were
+    /// too short to be seen are missing.
     pub processes: Reading<Vec<ProcessUse>>,
-    /// What it had used from time to time; empty for short runs.
+    /// Cumulative use at points during the run; empty for short runs.
     pub progress: Vec<Progress>,
-    /// What the machine was doing during the run.
+    /// Load of the machine during the run.
     pub load: Activity,
-    /// How fast the CPU's clock ran just before it and just after.
+    /// CPU clock rate just before and just after the run.
     #[serde(flatten, with = "steady_costs::prices::alu")]
     #[schemars(with = "steady_costs::prices::alu::Fields")]
     pub alu: Reading<AluTime>,
-    /// Processes that it left behind, and that were ended.
+    /// Number of processes that outlived the command and were killed.
     pub left_behind: u32,
-    /// What events cost here.
+    /// Prices of events on this machine.
     pub prices: Prices,
 }
 
-/// A part of the CPU time: so many events at their price.
+/// A part of the CPU time: the number of events of a kind times their price.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Part {
-    /// What it is, in words: `page faults`, `read`, `process switches`.
+    /// Name of the events: `page faults`, `read`, `switches`.
     pub name: String,
-    /// The event whose price it is.
+    /// The event whose price was used.
     #[serde(rename = "event")]
     #[schemars(with = "String")]
     pub priced: Priced,
-    /// Whether the price is only the least that such an event costs.
+    /// Whether the price is a lower bound for such an event.
     pub at_least: bool,
-    /// How many.
+    /// Number of events of this kind.
     #[serde(serialize_with = "figures::number")]
     #[schemars(with = "Reading<f64>")]
     pub count: f64,
-    /// What one costs.
+    /// CPU time of one event.
     #[serde(flatten, serialize_with = "figures::price")]
     #[schemars(with = "figures::PartPrice")]
     pub price: Price,
-    /// Their time together.
+    /// CPU time of all events of this kind.
     #[serde(serialize_with = "figures::number")]
     #[schemars(with = "Reading<f64>")]
     pub seconds: f64,
-    /// Its interval.
+    /// Interval of the field `seconds`.
     #[serde(flatten, serialize_with = "figures::interval")]
     #[schemars(with = "figures::PartInterval")]
     pub interval: Interval,
 }
 
 impl ExplainRecord {
-    /// User and system time together.
+    /// User plus system time.
     pub(crate) fn cpu(&self) -> Nanos {
         self.user_seconds + self.system_seconds
     }
 
-    /// The record in a JSON text, exactly as it was measured, and judged again.
+    /// Reads a record from JSON, exactly as it was measured, and judges it again.
     ///
     /// # Errors
-    /// What is wrong with it, and where; no input makes it panic.
+    /// Returns what is wrong with the text, and where. No input causes a panic.
     pub fn read(text: &str) -> Result<Self, ReadError> {
         let record: Self = json::record(&SCHEMA, text)?;
         holds(!record.command.argv.is_empty(), "command.argv", "empty")?;
         let times = [record.user_seconds, record.system_seconds];
-        holds(times.iter().all(|time| *time < LONGEST), "cpu_seconds", "longer than any measuring")?;
+        holds(times.iter().all(|time| *time < LONGEST), "cpu_seconds", "longer than any measurement")?;
         holds(record.tick_seconds != Ok(Nanos::ZERO), "tick_seconds", "zero")?;
         record.counts.check()?;
         Ok(judged(record))
     }
 }
 
-/// The command with the fields that it has in a comparison. It runs in the directory and the environment of `steady`.
+/// Writes the command with the fields that commands have in a comparison. It runs in the directory and the environment
+/// of `steady`.
 fn as_in_comparisons<S: Serializer>(command: &AttendedCommand, serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct InComparisons<'a> {

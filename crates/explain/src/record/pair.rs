@@ -1,4 +1,4 @@
-//! The difference of two commands: the fields of the comparison that their pairs are, and the lines.
+//! The record of the difference of two commands: the comparison with its pairs, and the lines of the difference.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
@@ -11,41 +11,42 @@ use steady_render::json::{self, ReadError};
 use super::{Counts, Missing, SCHEMA, figures, holds};
 use crate::judged_pair;
 
-/// Two commands whose difference is explained. Its fields are those of its JSON, which has those of the comparison around them ([`PairExport`]).
-/// What is derived (pairs, lines, what is missing, notes) is written and never read: [`judged_pair`] derives it again.
+/// Two commands whose difference is explained. Its fields are those of its JSON, which has the fields of the comparison
+/// around them ([`PairExport`]). Derived fields (pairs, lines, missing, notes) are written and never read:
+/// [`judged_pair`] computes them again.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ExplainPairRecord {
-    /// The pairs: both commands in turns.
+    /// The comparison with its pairs. The runs of a pair follow each other.
     #[serde(skip)]
     pub record: Record,
-    /// How many pairs the lines rest on. Derived.
+    /// Number of pairs that were evaluated. Derived.
     pub pairs: usize,
-    /// The level of the interval of each line. Derived.
+    /// Confidence level of the interval of each line. Derived.
     pub confidence: f64,
-    /// Wall time, CPU time and what is beneath it, waiting, blocked. Derived.
+    /// Wall time, CPU time and its parts, waiting, blocked. Derived.
     pub lines: Vec<Difference>,
-    /// What could not be priced or counted. Derived.
+    /// Prices and counts that could not be measured. Derived.
     pub missing: Vec<Missing>,
-    /// What a reader must know, as sentences. Derived.
+    /// Notes for the reader, as sentences. Derived.
     pub notes: Vec<String>,
-    /// Where counts came from, in words.
+    /// Sources of the counts, one string each.
     pub sources: Vec<String>,
-    /// What runs of each were counted to do that the pairs do not show (forks, system calls): one element for each run, which was
-    /// made for it alone.
+    /// Counts that the runs of the pairs do not have (forks, system calls), from extra runs of each command. One
+    /// element for each run.
     #[serde(serialize_with = "counted")]
     #[schemars(with = "[Counted; 2]")]
     pub counted: [Reading<Vec<Counts>>; 2],
-    /// The length of the ticks by which user and system time are sampled; absent if both are exact.
+    /// Length of the ticks at which the kernel samples user and system time; absent if both are exact.
     pub tick_seconds: Reading<Nanos>,
-    /// How fast the CPU's clock ran between the pairs.
+    /// CPU clock rate between the pairs.
     #[serde(flatten, with = "steady_costs::prices::alu")]
     #[schemars(with = "steady_costs::prices::alu::Fields")]
     pub alu: Reading<AluTime>,
-    /// What events cost here.
+    /// Prices of events on this machine.
     pub prices: Prices,
 }
 
-/// What of an export makes up the record, besides what is a comparison's.
+/// The measured fields of an export that do not belong to the comparison.
 #[derive(Deserialize)]
 struct Measured {
     sources: Vec<String>,
@@ -56,69 +57,69 @@ struct Measured {
     prices: Prices,
 }
 
-/// What the runs of a command were counted to do.
+/// Counts of the extra runs of a command.
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct Counted {
     runs: Reading<Vec<Counts>>,
 }
 
-/// Which time a line of a difference is about.
+/// The time that a line of a difference is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Line {
-    /// From a run's start to its end.
+    /// Wall time of a run.
     Wall,
-    /// User and system time.
+    /// CPU time, user and system.
     Cpu,
-    /// Of it, user time.
+    /// The user part of the CPU time.
     User,
-    /// Of it, system time.
+    /// The system part of the CPU time.
     System,
-    /// Of it, what so many events cost.
+    /// The part of the CPU time that events of one kind cost.
     Part(Priced),
-    /// Of it, what no part explains.
+    /// The part of the CPU time that no counted event explains.
     Unexplained,
-    /// Waiting for a CPU.
+    /// Time in which a runnable thread waited for a CPU.
     Waiting,
-    /// The rest of the wall time.
+    /// The rest of the wall time, in which the command was blocked.
     Blocked,
-    /// Waiting or blocked, if the two cannot be told apart.
+    /// Waiting or blocked, if only their sum is known.
     OffCpu,
 }
 
-/// One line of a difference.
+/// One line of an explained difference.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Difference {
-    /// Which time it is.
+    /// The time that the line is about.
     #[serde(flatten)]
     #[schemars(with = "LineFields")]
     pub line: Line,
-    /// What it is, in words.
+    /// Name of the time or of the events.
     pub name: String,
-    /// How deep it stands beneath what it is a part of; 0 for the wall time.
+    /// Nesting depth: 0 for the wall time, one more for each level of parts.
     pub depth: u32,
-    /// What a run of OLD and one of NEW took, in seconds: weighted means, with the same weights in all lines.
+    /// Weighted means of the runs of OLD and of NEW, in seconds. All lines have the same weights.
     #[serde(flatten, serialize_with = "figures::both")]
     #[schemars(with = "figures::Both")]
     pub seconds: Reading<[f64; 2]>,
-    /// NEW less OLD, in seconds, with its 95 % interval.
+    /// NEW minus OLD, in seconds, with its 95 % interval.
     #[serde(flatten, serialize_with = "figures::difference")]
     #[schemars(with = "figures::Seconds")]
     pub difference: Reading<(f64, Interval)>,
-    /// How many events there were in a run of each, for what is counted.
+    /// Mean number of events in a run of each command; `None` for lines that are not counted.
     #[serde(flatten, serialize_with = "figures::counts")]
     #[schemars(with = "figures::CountsOfBoth")]
     pub counts: Option<[f64; 2]>,
-    /// Whether each is priced at only the least that it costs; none for what is not counted.
+    /// Whether the price of the events is a lower bound; `None` for lines that are not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<bool>,
-    /// How many more there were in NEW, with the 95 % interval.
+    /// Events in NEW minus events in OLD, with the 95 % interval.
     #[serde(flatten, serialize_with = "figures::more")]
     #[schemars(with = "figures::More")]
     pub more: Option<(f64, Interval)>,
 }
 
 impl Line {
-    /// Its name in JSON.
+    /// Name of the line in JSON.
     fn name(self) -> &'static str {
         match self {
             Line::Wall => "wall",
@@ -134,12 +135,13 @@ impl Line {
     }
 }
 
-/// A [`Line`] in JSON.
+/// Fields of a [`Line`] in JSON.
 #[derive(Serialize, JsonSchema)]
 struct LineFields {
-    /// Which time it is: `wall`, `cpu`, `user`, `system`, `part`, `unexplained`, `waiting`, `blocked` or `off_cpu`.
+    /// The time that the line is about: `wall`, `cpu`, `user`, `system`, `part`, `unexplained`, `waiting`, `blocked` or
+    /// `off_cpu`.
     line: &'static str,
-    /// The event of a part.
+    /// The event, for a line of kind `part`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     event: Option<Priced>,
@@ -157,10 +159,10 @@ fn counted<S: Serializer>(counted: &[Reading<Vec<Counts>>; 2], serializer: S) ->
 }
 
 impl ExplainPairRecord {
-    /// The record in a JSON text that was written with its samples, exactly as it was measured, and judged again.
+    /// Reads a record from JSON that was written with its samples, exactly as it was measured, and judges it again.
     ///
     /// # Errors
-    /// What is wrong with it, and where; no input makes it panic.
+    /// Returns what is wrong with the text, and where. No input causes a panic.
     pub fn read(text: &str) -> Result<Self, ReadError> {
         let record = read_record_of(&SCHEMA, text)?;
         let measured: Measured = json::record(&SCHEMA, text)?;
@@ -182,14 +184,14 @@ impl ExplainPairRecord {
         }))
     }
 
-    /// The JSON, with the raw samples if `samples`: only then can it be read back.
+    /// Converts the record to JSON. It can be read back only if it includes the raw `samples`.
     pub fn value(&self, samples: bool) -> Value {
         let (begin, end) = (RecordBegin::from(&self.record), RecordEnd::of(&self.record, samples));
         json::value(&SCHEMA, &PairExport { begin, difference: self, end })
     }
 }
 
-/// The difference of two commands in JSON: around its own fields, those of the comparison that their pairs are.
+/// The difference of two commands in JSON, with the fields of the comparison around its own.
 #[derive(Serialize, JsonSchema)]
 pub struct PairExport<'a> {
     #[serde(flatten)]

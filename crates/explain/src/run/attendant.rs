@@ -1,4 +1,4 @@
-//! What the guardian of an explained command does: starts it within the instruments, looks at it, and sums up.
+//! The guardian of an explained command: starts it with the instruments, samples it, and computes the account.
 
 use std::io;
 
@@ -18,71 +18,76 @@ use super::watch::Watch;
 use crate::record::Progress;
 use steady_process::attended::{Attendant, End, Moment, Next, Starter, Unattended, members};
 
-/// How often the exit records of tasks are read, before it is too much.
-const TAKE: Nanos = Nanos(100_000_000);
-/// A time that does not come.
+/// Interval between reads of exit records, short enough to keep the socket buffer from overflowing.
+const RECEIVE: Nanos = Nanos(100_000_000);
+/// A time that is never reached.
 const NEVER: Nanos = Nanos(u64::MAX);
 
-/// What it is asked for.
+/// Request to the guardian.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Task {
-    /// Whether a tracer counts its system calls.
+    /// Whether a tracer counts the system calls.
     pub(super) trace: bool,
 }
 
-/// A command with its instruments.
+/// A running command with its instruments.
 pub(super) struct Explainer {
     command: i32,
-    /// What there was before it was the program: when it was made and when that ended, and what it took.
+    /// Time of the fork.
     born: Nanos,
+    /// Time of the exec.
     started: Nanos,
+    /// CPU time, faults and switches before the exec.
     before: Usage,
+    /// Scheduler statistics before the exec.
     delayed_before: Reading<Schedstat>,
     ends: Reading<Ends>,
     instrument: Instrument,
     watch: Watch,
-    /// The statistics of its first thread, and what they were at the end.
+    /// Scheduler statistics of the first thread.
     main: Reading<SchedstatFile>,
+    /// Their values when the command ended.
     main_at_end: Reading<Schedstat>,
-    own: Own,
+    own: OwnDelay,
     reaped: Usage,
-    take_due: Nanos,
+    receive_due: Nanos,
     stopped: StoppedThreads,
 }
 
-/// Who counts at the kernel.
+/// The instrument that counts events in the kernel.
 enum Instrument {
     Points(Reading<Tracepoints>),
     Tracer(Reading<Tracer>),
-    /// The counters have been read and are gone.
+    /// The counters have been read and closed.
     Done,
 }
 
-/// Counters that have begun: only those that exit records do not make up for, since each process that is made inherits them.
+/// Starts the counters. If exit records are available, only the counter of system calls is used, because each counter
+/// adds cost to each new process.
 fn counting(ends: &Reading<Ends>) -> Reading<Tracepoints> {
     let mut points = if ends.is_ok() { Tracepoints::of_calls()? } else { Tracepoints::open()? };
     points.begin().map_err(|error| Absent::because(format!("the counters could not be read: {error}")))?;
     Ok(points)
 }
 
-/// How late this process is, since it waits for a CPU too.
-struct Own {
+/// How late this process notices the end of the command, because it waits for a CPU itself.
+struct OwnDelay {
     schedstat: Reading<SchedstatFile>,
-    /// How long it had waited when it was at work last.
+    /// Its total run delay when it last ran.
     delay: Nanos,
     late: Nanos,
 }
 
-impl Own {
+impl OwnDelay {
     fn new() -> Self {
         let own = rustix::process::getpid().as_raw_nonzero().get();
         let schedstat = SchedstatReader::new(&Root::default()).and_then(|reader| reader.open(own));
-        let mut new = Own { schedstat, delay: Nanos::ZERO, late: Nanos::ZERO };
+        let mut new = OwnDelay { schedstat, delay: Nanos::ZERO, late: Nanos::ZERO };
         new.note();
         new
     }
 
-    /// Zero, and so no correction, where the kernel does not say.
+    /// Reads the run delay. If the kernel does not report it, it is zero, which means no correction.
     fn read(&self) -> Nanos {
         let read = self.schedstat.as_ref().ok().and_then(|file| file.read().ok());
         read.map_or(Nanos::ZERO, |schedstat| schedstat.run_delay)
@@ -97,27 +102,41 @@ impl Own {
     }
 }
 
-/// The time that threads of the tree were stopped, all together: each lived that long without doing anything.
+/// Total time in which threads of the tree were stopped.
 #[derive(Default)]
 struct StoppedThreads {
-    since: Option<(Nanos, u64)>,
+    current: Option<Stop>,
     sum: Nanos,
 }
 
+/// A time in which the command is stopped.
+struct Stop {
+    since: Nanos,
+    /// The number of stopped threads when they were counted last.
+    threads: u64,
+    /// When to count them again: on a busy machine, threads need a CPU before they stop.
+    due: Nanos,
+}
+
+/// The time after which stopped threads are counted again. It doubles each time.
+const RECOUNT: Nanos = Nanos(10_000_000);
+
 impl StoppedThreads {
-    /// Counts those that are stopped now, while the command is. Those of a tracer that are stopped as others are held by it.
+    /// Counts the threads that are stopped while the command is stopped. Under a tracer, threads in a tracing stop
+    /// count too, because the tracer then holds them.
     fn count(&mut self, now: Nanos, traced: bool) {
-        let since = self.since.map_or(now, |(since, _)| since);
+        let since = self.current.as_ref().map_or(now, |stop| stop.since);
         let root = Root::default();
         let threads = tree::threads(&root, &members(None));
         let is_stopped = |state: char| state == 'T' || traced && state == 't';
         let stopped = |thread: &i32| procfs::process_stat(&root, *thread).is_ok_and(|stat| is_stopped(stat.state));
-        self.since = Some((since, threads.iter().filter(|thread| stopped(thread)).count() as u64));
+        let threads = threads.iter().filter(|thread| stopped(thread)).count() as u64;
+        self.current = Some(Stop { since, threads, due: now + (now - since).max(RECOUNT) });
     }
 
-    fn go_on(&mut self, now: Nanos) {
-        if let Some((since, threads)) = self.since.take() {
-            self.sum += Nanos((now - since).0.saturating_mul(threads));
+    fn resume(&mut self, now: Nanos) {
+        if let Some(stop) = self.current.take() {
+            self.sum += Nanos((now - stop.since).0.saturating_mul(stop.threads));
         }
     }
 }
@@ -129,7 +148,9 @@ impl Attendant for Explainer {
 
     fn start(task: Task, starter: &Starter<'_>) -> Result<(Begun, Self), Unattended> {
         let failed = |why: NotStarted| match why {
-            NotStarted::NoChild(error) => Unattended::Refused(format!("no process could be started: {error}")),
+            NotStarted::NoChild(error) => {
+                Unattended::Refused(format!("a process for the command could not be created: {error}"))
+            }
             NotStarted::NoProgram(error) => Unattended::NotStarted(error.raw_os_error().unwrap_or(0)),
         };
         let ends = Ends::open();
@@ -145,18 +166,19 @@ impl Attendant for Explainer {
     }
 
     fn due(&self) -> Nanos {
-        self.take_due.min(self.watch.due)
+        let recount = self.stopped.current.as_ref().map_or(Nanos(u64::MAX), |stop| stop.due);
+        self.receive_due.min(self.watch.due).min(recount)
     }
 
-    fn look(&mut self, moment: Moment) -> Option<Nanos> {
-        self.take(moment.now);
+    fn check(&mut self, moment: Moment) -> Option<Nanos> {
+        self.receive(moment.now);
         if moment.now >= self.watch.due {
             let before = clock::process_cpu();
             self.watch.look(moment, self.reaped, self.before);
-            if moment.is_stopped {
-                self.count_stopped(moment.now);
-            }
             self.watch.plan(moment, clock::process_cpu() - before);
+        }
+        if self.stopped.current.as_ref().is_some_and(|stop| moment.now >= stop.due) {
+            self.count_stopped(moment.now);
         }
         self.own.note();
         None
@@ -167,15 +189,15 @@ impl Attendant for Explainer {
         self.own.note();
     }
 
-    fn went_on(&mut self, moment: Moment) {
-        self.stopped.go_on(moment.now);
+    fn continued(&mut self, moment: Moment) {
+        self.stopped.resume(moment.now);
         self.own.note();
     }
 
     fn ended(&mut self, moment: Moment) {
-        // On a crowded machine this process waits for a CPU before it sees the end: that is not the command's time.
+        // On a busy machine this process waits for a CPU before it notices the end. That time is not the command's.
         self.own.note_late();
-        self.stopped.go_on(moment.now);
+        self.stopped.resume(moment.now);
         self.main_at_end = self.main.as_ref().map_err(Clone::clone).and_then(SchedstatFile::read);
         self.watch.look_last(moment, self.reaped, self.before);
     }
@@ -234,7 +256,7 @@ impl Explainer {
         if let Ok(ends) = &mut ends {
             ends.begun(command);
         }
-        let unread = Absent::because("it had ended before it was looked at");
+        let unread = Absent::because("the command ended before it was sampled");
         Explainer {
             command,
             born: begun.born,
@@ -242,23 +264,23 @@ impl Explainer {
             before: begun.usage.into(),
             delayed_before: begun.schedstat.clone(),
             watch: Watch::new(begun, ends.is_err()),
-            take_due: if ends.is_ok() { begun.at + TAKE } else { NEVER },
+            receive_due: if ends.is_ok() { begun.at + RECEIVE } else { NEVER },
             ends,
             instrument,
             main: SchedstatReader::new(&Root::default()).and_then(|reader| reader.open(command)),
             main_at_end: Err(unread),
-            own: Own::new(),
+            own: OwnDelay::new(),
             reaped: Usage::default(),
             stopped: StoppedThreads::default(),
         }
     }
 
-    fn take(&mut self, now: Nanos) {
-        if now >= self.take_due
+    fn receive(&mut self, now: Nanos) {
+        if now >= self.receive_due
             && let Ok(ends) = &mut self.ends
         {
-            ends.take();
-            self.take_due = now + TAKE;
+            ends.receive();
+            self.receive_due = now + RECEIVE;
         }
     }
 
@@ -271,7 +293,7 @@ impl Explainer {
         matches!(self.instrument, Instrument::Tracer(Ok(_)))
     }
 
-    /// What was counted at the kernel, of a tree of which nothing is left.
+    /// Reads the counters. All processes of the tree must have ended.
     fn counted(&mut self, usage: Usage) -> Counted {
         match &mut self.instrument {
             Instrument::Tracer(Ok(tracer)) => Counted::by_tracer(tracer.counts()),
@@ -279,7 +301,7 @@ impl Explainer {
             Instrument::Points(points) => {
                 let inherited = points.as_ref().map_or(0, Tracepoints::inherited);
                 let counts = points.as_mut().map_err(|why| why.clone()).and_then(|points| points.end(usage.cpu()));
-                // What one of them costs can be told from nothing only where there is none.
+                // The cost of a counter is measured against runs without one, so the counters are closed first.
                 self.instrument = Instrument::Done;
                 Counted::at_points(counts, inherited)
             }

@@ -1,4 +1,4 @@
-//! Runs of a plan's commands that are made only to be counted: each under a tracer, in a helper process of its own.
+//! Runs the commands of a plan under a tracer, in a helper process, only to count their events.
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Write};
@@ -20,13 +20,13 @@ use crate::record::Counts;
 use steady_process::channel::{Channel, Woken};
 use steady_process::runner::RunError;
 
-/// The first argument that makes `steady` a counter.
+/// The first argument that makes `steady` a counting helper.
 pub(crate) const COUNTER: &str = "__counter";
 
-/// Stopping it at each call, a tracer makes a command so many times as long at most, or it does little else than call.
+/// Factor on the time limit of a traced run. A tracer rarely slows a command down more than this.
 const SLOWER: u64 = 100;
 
-/// A run to be counted.
+/// Request to count one run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Job {
     program: PathBuf,
@@ -42,10 +42,10 @@ pub(crate) struct TracedRuns {
 }
 
 impl TracedRuns {
-    /// Starts the helper. What it counts next ends when `interrupt` becomes readable.
+    /// Starts the helper. A counted run ends early when `interrupt` becomes readable.
     ///
     /// # Errors
-    /// What fork(2) and execve(2) say.
+    /// Errors of fork(2) and execve(2).
     pub(crate) fn start(plan: &Plan, interrupt: Option<OwnedFd>) -> io::Result<Self> {
         let job =
             |command: &steady_model::Command| Job { program: command.program.clone(), argv: command.argv.clone() };
@@ -65,20 +65,20 @@ impl Counter for TracedRuns {
         match self.channel.wait(self.interrupt.as_ref().map(AsFd::as_fd), self.run_limit).map_err(lost)? {
             Woken::Readable => self.channel.listen().map_err(lost),
             Woken::Interrupted => Err(RunError::Interrupted),
-            Woken::TimedOut => Err(RunError::LauncherLost("a counted run did not end".to_owned())),
+            Woken::TimedOut => Err(RunError::LauncherLost("a counted run exceeded its time limit".to_owned())),
         }
     }
 
     fn sources(&self) -> Vec<String> {
-        vec!["system calls, forks, threads, execs: a tracer, in runs of their own".to_owned()]
+        vec!["system calls, forks, threads, execs: a tracer, in extra runs".to_owned()]
     }
 }
 
-/// The whole life of a counter. It ends, and all that it watches with it, when `steady` hangs up.
+/// Main function of the counting helper. It ends when `steady` closes the connection, and traced processes end with it.
 pub(crate) fn serve_counter() {
     let Ok(control) = io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from) else { return };
-    // The tracer waits for nothing but the command, so somebody else has to listen; and where that is too late, the kernel
-    // ends this process with its parent. What a tracer watches is killed when it ends.
+    // The tracer waits for the command only, so a thread watches the connection. As a fallback, the kernel kills this
+    // process when its parent ends. The kernel kills traced processes when their tracer ends.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     let Ok(watched) = control.try_clone() else { return };
     let listener = thread::Builder::new().spawn(move || {
@@ -101,7 +101,7 @@ pub(crate) fn serve_counter() {
 
 fn counted(job: &Job) -> Reading<Counts> {
     let command = Attached::new(&job.program, job.argv.iter().map(OsStr::new));
-    let command = command.map_err(|_| Absent::because("a word of the command holds a NUL byte"))?;
+    let command = command.map_err(|_| Absent::because("an argument of the command contains a NUL byte"))?;
     let counted = tracer::count(&command)?;
     let of_tracer = || Absent::because("each stop of the tracer is a switch");
     Ok(Counts {

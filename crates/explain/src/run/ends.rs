@@ -1,45 +1,47 @@
-//! The ends of a tree's tasks, as the kernel reports them among those of the whole host.
+//! Exit records of the tasks of a process tree, filtered from the records of the whole host.
 
 use steady_linux::exits::{Listener, TaskExit, tree_of};
 use steady_linux::{Root, procfs};
 use steady_model::{Absent, Reading};
 
-/// So many records are kept before those of others are looked for and left out.
+/// Number of records from which on records of other processes are removed.
 const MANY: usize = 20_000;
 
-/// Records of all tasks that have ended since the beginning, less those that surely are no part of the tree.
+/// Records of all tasks that have ended since the start, without those that cannot be part of the tree.
 pub(super) struct Ends {
     listener: Listener,
     records: Vec<TaskExit>,
     prune_at: usize,
-    /// The guardian: the subreaper of the tree.
+    /// ID of the guardian, which is the subreaper of the tree.
     own: i32,
 }
 
 impl Ends {
-    /// Begins to listen; absent where the kernel does not tell, or not this user.
+    /// Subscribes to exit records. Absent if the kernel has none or this user may not read them.
     pub(super) fn open() -> Reading<Self> {
         let own = rustix::process::getpid().as_raw_nonzero().get();
         Ok(Ends { listener: Listener::open()?, records: Vec::new(), prune_at: MANY, own })
     }
 
-    /// To be called once `command` runs: a child of the guardian's that never became a program was an attempt to start it.
+    /// Call this once `command` runs. It removes children of the guardian that never executed a program: those were
+    /// failed attempts to start the command.
     pub(super) fn begun(&mut self, command: i32) {
         self.records.extend(self.listener.take());
         let (own, command) = (self.own, command);
         self.records.retain(|end| end.parent != own || end.pid == command || !end.never_executed);
     }
 
-    /// Takes what has come in, before there is too much of it.
-    pub(super) fn take(&mut self) {
+    /// Reads the records that have arrived, to keep the socket buffer from overflowing.
+    pub(super) fn receive(&mut self) {
         self.records.extend(self.listener.take());
         if self.records.len() >= self.prune_at {
             self.prune();
         }
     }
 
-    /// Leaves out what is not of the tree. A process of the tree lives, and then it descends from this one, or its record
-    /// has come, and then its parent's is looked at; so what has come until the tree was looked at is looked at with it.
+    /// Removes records that are not of the tree. A living process of the tree descends from the guardian. For a process
+    /// that has ended, its record names the parent, which is checked in the same way. Records that arrive while /proc
+    /// is read are therefore included.
     fn prune(&mut self) {
         let alive = procfs::descendants(&Root::default(), self.own).unwrap_or_default();
         self.records.extend(self.listener.take());
@@ -47,26 +49,26 @@ impl Ends {
         self.prune_at = MANY.max(2 * self.records.len());
     }
 
-    /// The records of the tree, of which nothing is left.
+    /// Returns the records of the tree. All processes of the tree must have ended.
     pub(super) fn tree(&mut self) -> Reading<Vec<TaskExit>> {
         loop {
-            let taken = self.listener.take();
-            if taken.is_empty() {
+            let received = self.listener.take();
+            if received.is_empty() {
                 break;
             }
-            self.records.extend(taken);
+            self.records.extend(received);
         }
         match self.listener.lost() {
             0 => Ok(of_tree(std::mem::take(&mut self.records), self.own, &[])),
-            _ => Err(Absent::because("so many tasks ended at once that the kernel lost some of their exit records")),
+            _ => Err(Absent::because("too many tasks ended at the same time, and the kernel lost some exit records")),
         }
     }
 }
 
-/// Those of `records` that descend from process `own`, or from one of `alive`, which do.
+/// Filters the records of tasks that descend from the process `own`, or from one of its descendants `alive`.
 fn of_tree(mut records: Vec<TaskExit>, own: i32, alive: &[i32]) -> Vec<TaskExit> {
     let Some(any) = records.first().cloned() else { return records };
-    // A process that lives has no record yet: one is made for it, as if it ended now.
+    // A process that is alive has no record yet. It gets a temporary one, as if it ended now.
     let ends = alive.iter().map(|&pid| TaskExit { pid, tgid: Some(pid), parent: own, ..any.clone() });
     records.extend(ends);
     let mut tree: Vec<TaskExit> = tree_of(&records, own).into_iter().cloned().collect();
@@ -85,15 +87,15 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_is_what_descends_from_its_subreaper() {
+    fn the_tree_consists_of_descendants_of_the_subreaper() {
         assert_eq!(pids(&[(31, 20), (40, 1), (20, 10), (41, 40), (50, 10)], &[]), [31, 20, 50]);
         assert_eq!(pids(&[], &[20]), [] as [i32; 0]);
     }
 
     #[test]
-    fn children_of_those_that_live_are_kept_until_then() {
+    fn records_of_children_of_living_processes_are_kept() {
         assert_eq!(pids(&[(31, 20), (41, 40), (32, 31)], &[20]), [31, 32]);
         assert_eq!(pids(&[(32, 31), (31, 20), (41, 40)], &[20, 21]), [32, 31]);
-        assert_eq!(pids(&[(31, 20)], &[]), [] as [i32; 0], "its parent is gone, and was none of the tree");
+        assert_eq!(pids(&[(31, 20)], &[]), [] as [i32; 0], "its parent has ended and was not in the tree");
     }
 }

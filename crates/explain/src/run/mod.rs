@@ -1,7 +1,8 @@
-//! Runs one command as it is, or two in turns.
+//! Runs one command once, or two commands in pairs.
 //!
-//! One command is attended (`steady_process::attended`): its guardian starts it within instruments that do not touch it, or under a
-//! tracer, and gives an account of it once nothing is left ([`explain`]). Pairs are run as in a comparison ([`explain_pair`]).
+//! A single command runs under a guardian (`steady_process::attended`). The guardian starts it with instruments that do
+//! not disturb it, or under a tracer, and reports once nothing of it is left ([`explain`]). Pairs run as in a
+//! comparison ([`explain_pair`]).
 
 mod account;
 mod attendant;
@@ -17,7 +18,7 @@ use std::ffi::OsString;
 use serde::{Deserialize, Serialize};
 use steady_costs::prices::{self, Priced, Prices};
 use steady_feature::{Failure, Session};
-use steady_linux::activity::Snapshot;
+use steady_linux::activity::KernelCounters;
 use steady_linux::{Root, clock, host, procfs};
 use steady_model::{Absent, Command, Nanos, Outcome, Reading};
 use steady_process::attended::{self, Attendant, Unattended};
@@ -34,89 +35,90 @@ pub use pair::{COUNTED_RUNS, Counter, Means, explain_pair};
 /// The first argument that makes `steady` the guardian of an explained command.
 pub(crate) const ARGUMENT: &str = Explainer::WORD;
 
-/// The length of the ticks by which user and system time are sampled. If that cannot be found out, they may be sampled.
+/// Length of the ticks at which the kernel samples user and system time. If the kernel's method is unknown, sampling is
+/// assumed.
 ///
 /// # Errors
-/// Both are exact.
+/// Absent if user and system time are exact.
 pub(crate) fn tick() -> Reading<Nanos> {
     host::tick().unwrap_or_else(|_| Some(clock::tick())).ok_or_else(exact)
 }
 
-/// What an explained command did and used; as in [`ExplainRecord`](crate::ExplainRecord).
+/// What an explained command did and used. The fields are described in [`ExplainRecord`](crate::ExplainRecord).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ExplainRun {
-    /// How it ended.
+    /// Exit status or signal of the command.
     pub(crate) ended: Outcome,
-    /// From its start to its end, stops left out.
+    /// Time from start to end, without the time in which the command was stopped.
     pub(crate) wall: Nanos,
-    /// User time of the tree.
+    /// User time of the process tree.
     pub(crate) user: Nanos,
-    /// System time of the tree.
+    /// System time of the process tree.
     pub(crate) system: Nanos,
-    /// The lifetimes of all threads together.
+    /// Sum of the lifetimes of all threads.
     pub(crate) thread_time: Reading<Nanos>,
-    /// Of it, time spent waiting for a CPU.
+    /// Part of `thread_time` in which threads waited for a CPU.
     pub(crate) waiting: Reading<Nanos>,
-    /// Time in which it was stopped.
+    /// Time in which the command was stopped.
     pub(crate) stopped: Nanos,
-    /// How often things happened.
+    /// Numbers of page faults, context switches, forks and other events.
     pub(crate) counts: Counts,
-    /// Where what comes from, in words.
+    /// Sources of the times and counts, one string each.
     pub(crate) sources: Vec<String>,
-    /// CPU time that the counting itself cost it.
+    /// Estimated CPU time that counting added to the command.
     pub(crate) counting_cost: Reading<Nanos>,
-    /// Its processes.
+    /// The processes of the tree.
     pub(crate) processes: Reading<Vec<ProcessUse>>,
-    /// What it had used from time to time.
+    /// Cumulative use at points during the run.
     pub(crate) progress: Vec<Progress>,
-    /// Processes that it left behind, and that were ended.
+    /// Number of processes that outlived the command and were killed.
     pub(crate) left_behind: u32,
-    /// Whether it was traced: where that was asked for and is not allowed, it ran as it is.
+    /// Whether a tracer stopped the command. If tracing was requested but is not allowed, the command runs without it.
     pub(crate) traced: bool,
 }
 
-/// Runs a command, started with `words`, to its end, and gives account of it. Standard input and output are the command's:
-/// afterwards this process has none.
+/// Runs a command with the arguments `words` to its end and reports on it. The command gets the standard input and
+/// output of this process, which has none afterwards.
 ///
-/// For a process with one thread. From here on it keeps the signals that are passed on from itself.
+/// The calling process must have a single thread. From then on it blocks the signals that it passes on to the command.
 ///
 /// # Errors
-/// See [`Unattended`]. Nothing is left of the command then.
+/// See [`Unattended`]. No process of the command is left then.
 fn explain(command: &Command, words: &[OsString], trace: bool) -> Result<ExplainRun, Unattended> {
     attended::attend::<Explainer>(&command.program, words, Task { trace })
 }
 
-/// The whole life of a guardian, from the words behind [`ARGUMENT`]. Returns once nothing is left of the command.
+/// Main function of a guardian, with the arguments after [`ARGUMENT`]. Returns once no process of the command is left.
 pub(crate) fn guard(arguments: impl Iterator<Item = OsString>) {
     attended::guard::<Explainer>(arguments);
 }
 
-/// How often the clock's rate is read before the command, and after it: each takes a few milliseconds.
+/// Readings of the clock rate before the command, and again after it. Each takes a few milliseconds.
 const PACE_READINGS: usize = 5;
 
-/// Runs the command of the flags and explains it.
+/// Runs the command of the flags and computes where its time went.
 ///
 /// # Errors
-/// It was not run to its end.
+/// Returns why the command did not run to its end.
 pub(crate) fn one(flags: &ExplainFlags, session: &mut dyn Session) -> Result<ExplainRecord, Failure> {
     let command = session.command(&flags.words)?;
-    // Before the command: what comes after it would keep the shell waiting, and be measured while the machine is still at
-    // what the command left it to do.
+    // Prices are measured before the command. Measured afterwards, they would delay the shell's prompt, and the machine
+    // might still be busy with work that the command caused.
     let prices =
         prices::prices(session, flags.fresh, flags.quiet).unwrap_or_else(|failure| without_prices(&failure, session));
     let tick_seconds = tick();
     let root = Root::default();
-    let (started, before) = (clock::time_of_day(), Snapshot::take(&root));
+    let (started, before) = (clock::time_of_day(), KernelCounters::read(&root));
     let mut pace = Pace::default();
     pace.read_apart(PACE_READINGS);
     let ran = explain(&command, &flags.words, flags.trace)
         .map_err(|error| steady_feature::attended::failure(&command, &error))?;
-    let load = before.until(&Snapshot::take(&root));
+    let load = before.until(&KernelCounters::read(&root));
     pace.read_apart(PACE_READINGS);
     Ok(judged(ExplainRecord {
         started,
         command: command.into(),
-        // If a tracer was not allowed, its times are its own.
+        // If a tracer was not allowed, the command ran without one.
         trace: ran.traced,
         by_process: flags.by_process,
         host: session.host(),
@@ -142,16 +144,18 @@ pub(crate) fn one(flags: &ExplainFlags, session: &mut dyn Session) -> Result<Exp
         processes: ran.processes,
         progress: ran.progress,
         load,
-        // It ran at whichever rate: of a short run none of these need be the one, and of a long one any.
+        // The rate during the run may have been any of these or another, so the interval covers all readings.
         alu: pace.anywhere(),
         left_behind: ran.left_behind,
         prices,
     }))
 }
 
-/// A command runs whatever events cost: its times are reported without them.
+/// Prices that are all absent: the command runs even if prices cannot be measured.
 fn without_prices(failure: &Failure, session: &dyn Session) -> Prices {
-    session.notice(&format!("what events cost here is not known: {failure}"));
+    session.notice(&format!(
+        "the prices of events were not measured, so the report does not split the CPU time: {failure}"
+    ));
     let root = Root::default();
     let why = Absent::because(failure.to_string());
     Prices {

@@ -1,5 +1,5 @@
-//! Two commands of which the difference is to be explained: pairs in turns, then runs of each that are only counted; why these
-//! could not be run.
+//! The experiment on two commands: pairs of runs that follow each other, then runs of each command that are only
+//! counted.
 
 use steady_compare::run::{CompareError, Event, Setting, compare};
 use steady_costs::prices::Prices;
@@ -10,39 +10,41 @@ use steady_rulers::Pace;
 use crate::judge::judged_pair;
 use crate::record::{Counts, ExplainPairRecord};
 
-/// So many runs of each command are counted: enough to see whether they all do the same.
+/// Number of counted runs of each command: enough to see whether counts vary.
 pub const COUNTED_RUNS: usize = 3;
 
-/// What the difference is explained with.
+/// Instruments and prices for explaining a difference.
 #[derive(Clone, Debug)]
 pub struct Means {
-    /// What events cost here.
+    /// Prices of events on this machine.
     pub prices: Prices,
-    /// The length of the ticks by which user and system time are sampled; absent if both are exact.
+    /// Length of the ticks at which the kernel samples user and system time; absent if both are exact.
     pub tick: Reading<Nanos>,
-    /// Reads the arithmetic ruler now: CPU time of a step, in seconds.
+    /// Reads the arithmetic ruler. Returns the CPU time of one step, in seconds.
     pub ruler: fn() -> f64,
 }
 
-/// Something that runs a command and counts what it makes: processes, threads, programs, system calls.
+/// Runs a command and counts its processes, threads, programs and system calls.
 pub trait Counter {
     /// Runs a command of the plan once, to its end.
     ///
     /// # Errors
-    /// [`RunError::Interrupted`], or a command that cannot be started. Where nothing can be counted, that is absent.
+    /// [`RunError::Interrupted`], or an error if the helper process fails. If the run cannot be counted, the reading is
+    /// absent.
     fn count(&mut self, command: usize) -> Result<Reading<Counts>, RunError>;
 
-    /// Where the counts come from, in words.
+    /// Sources of the counts, one string each.
     fn sources(&self) -> Vec<String>;
 }
 
-/// Runs the pairs, then the counted runs, and judges them.
+/// Runs the pairs, then the counted runs, and evaluates them.
 ///
-/// The pairs are made as those of a comparison, in turns only, for duets tell no true times; and the effort is spent whole
-/// and looked at once, for each line has an interval of its own and no early end suits them all.
+/// Pairs run as in a comparison, but always in turns: the times of duets are not the commands' own. The whole budget is
+/// spent, with one look at the end. Each line has its own interval, and no early end suits all of them.
 ///
 /// # Errors
-/// As [`compare`]; an interruption after the first pair ends the pairs, and the counted runs are then absent.
+/// The errors of [`compare`]. An interruption after the first pair is no error: it ends the pairs, and the counts are
+/// absent.
 pub fn explain_pair<R: Runner>(
     plan: &Plan,
     setting: Setting,
@@ -52,13 +54,13 @@ pub fn explain_pair<R: Runner>(
     events: &mut dyn FnMut(Event),
 ) -> Result<ExplainPairRecord, CompareError> {
     let plan = Plan { layout: Some(Layout::Turns), ..plan.clone() };
-    let duets = Err(Absent::because("times are told by turns alone"));
+    let duets = Err(Absent::because("only runs that follow each other show their own times"));
     let setting = Setting { one_look: true, duets, ..setting };
     let mut paced = Paced { runner, ruler: means.ruler, pace: Pace::default() };
     let record = compare(&plan, setting, &mut paced, events)?;
     let alu = paced.pace.throughout();
     let (counted, sources) = match counter {
-        _ if record.ending == Ending::Interrupted => (absent("it was interrupted before"), vec![]),
+        _ if record.ending == Ending::Interrupted => (absent("the experiment was interrupted before"), vec![]),
         Err(why) => (absent(&why.0), vec![]),
         Ok(counter) => (counted(counter)?, counter.sources()),
     };
@@ -77,7 +79,7 @@ pub fn explain_pair<R: Runner>(
     }))
 }
 
-/// A runner between whose runs the clock's rate is read, while nothing is measured.
+/// A runner that reads the clock rate between runs, while nothing is measured.
 struct Paced<'a, R> {
     runner: &'a mut R,
     ruler: fn() -> f64,
@@ -120,7 +122,7 @@ fn absent(why: &str) -> [Reading<Vec<Counts>>; 2] {
     [Err(Absent::because(why)), Err(Absent::because(why))]
 }
 
-/// Both commands' counts, in turns.
+/// Counts runs of both commands alternately.
 fn counted(counter: &mut dyn Counter) -> Result<[Reading<Vec<Counts>>; 2], RunError> {
     let mut all = [Ok(Vec::new()), Ok(Vec::new())];
     for _ in 0..COUNTED_RUNS {
@@ -128,8 +130,8 @@ fn counted(counter: &mut dyn Counter) -> Result<[Reading<Vec<Counts>>; 2], RunEr
             match counter.count(command) {
                 Ok(Ok(count)) => counts.iter_mut().for_each(|counts| counts.push(count.clone())),
                 Ok(Err(why)) => *counts = Err(why),
-                // The pairs are whole: they are shown without the counts.
-                Err(RunError::Interrupted) => return Ok(absent("it was interrupted before")),
+                // The pairs are complete, so they are reported without the counts.
+                Err(RunError::Interrupted) => return Ok(absent("the experiment was interrupted before")),
                 Err(error) => return Err(error),
             }
         }

@@ -1,19 +1,20 @@
-//! What a command had used from time to time: closely at first, then once a second, and more rarely when it lasts long.
+//! Cumulative use of a command at points in time: at short intervals first, then once a second, and less often in long
+//! runs.
 
 use steady_model::Nanos;
 
 use crate::record::Progress;
 
-/// The first look, and the least time between two.
+/// Time of the first point, and the shortest interval between two points.
 const CLOSEST: Nanos = Nanos(20_000_000);
-/// Two looks are apart by this share of the time that has passed, so that short runs have as many as long ones...
+/// The interval is the elapsed time divided by this, so that short runs have about as many points as long ones...
 const SHARE: u64 = 4;
-/// ... until they are this far apart.
+/// ... up to this interval.
 const USUAL: Nanos = Nanos(1_000_000_000);
-/// More points than this tell nothing more: then every second one is left out, and looks are twice as rare.
+/// Maximal number of points. When it is exceeded, every second point is dropped and the interval doubles.
 const MOST: usize = 1_200;
 
-/// The points so far.
+/// The points of a run so far.
 #[derive(Clone, Debug)]
 pub(super) struct Series {
     points: Vec<Progress>,
@@ -25,7 +26,7 @@ impl Series {
         Series { points: Vec::new(), usual: USUAL }
     }
 
-    /// Notes a point. Time and what was used never go back.
+    /// Adds a point. Times that are lower than in the point before are raised to it.
     pub(super) fn note(&mut self, point: Progress) {
         let last = self.points.last().copied();
         let most = |now: Nanos, of: fn(&Progress) -> Nanos| last.map_or(now, |last| now.max(of(&last)));
@@ -48,17 +49,17 @@ impl Series {
         }
     }
 
-    /// How long after a look at `at` the next one is due.
+    /// The interval from a point at `at` to the next.
     pub(super) fn step(&self, at: Nanos) -> Nanos {
         Nanos(at.0 / SHARE).max(CLOSEST).min(self.usual)
     }
 
-    /// The points, with the end for the last one; none of a command that ended before there were two others.
+    /// Returns the points with `end` as the last one, or no points if there were fewer than two before the end.
     pub(super) fn ended(mut self, end: Progress) -> Vec<Progress> {
         if self.points.len() < 2 {
             return Vec::new();
         }
-        // What was read from ticks before may be a tick more than the end.
+        // Earlier points were read from ticks and may exceed the exact end by a tick.
         let least = |now: Nanos, end: Nanos| now.min(end);
         for point in &mut self.points {
             point.at_seconds = least(point.at_seconds, end.at_seconds);
@@ -85,7 +86,7 @@ mod tests {
         }
     }
 
-    /// The points of a command that lasts so many seconds.
+    /// The points of a command that runs for `seconds`.
     fn points(seconds: u64) -> Vec<Progress> {
         let (mut series, mut at) = (Series::new(), Nanos(0));
         let end = seconds * 1_000_000_000;
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn short_runs_have_points_too_and_long_ones_not_too_many() {
+    fn short_runs_have_some_points_and_long_runs_not_too_many() {
         assert_eq!(points(0), []);
         assert!((10..30).contains(&points(3).len()), "{}", points(3).len());
         let minute = points(60);
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_goes_back_and_nothing_is_beyond_the_end() {
+    fn points_never_decrease_or_exceed_the_end() {
         let mut series = Series::new();
         series.note(point(100));
         series.note(Progress {

@@ -1,11 +1,11 @@
-//! What processes used, added up.
+//! Sums of the CPU time, faults and switches of processes.
 
 use std::ops::AddAssign;
 
 use steady_linux::process::ChildUsage;
 use steady_model::Nanos;
 
-/// CPU time, faults and switches.
+/// CPU time, page faults and context switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Usage {
     pub(super) user: Nanos,
@@ -21,8 +21,8 @@ impl Usage {
         self.user + self.system
     }
 
-    /// What is left of it without what came `before`, all of which is in it. The kernel guesses again what of a time is user
-    /// time each time that it is asked, so only the sum is sure: what is taken from one beyond its all is taken from the other.
+    /// Subtracts an earlier reading of the same process. The kernel estimates the split into user and system time at
+    /// each reading, so only their sum is reliable. An excess in one is subtracted from the other.
     pub(super) fn without(self, before: Usage) -> Usage {
         let cpu = self.cpu() - before.cpu();
         let user = (self.user - before.user).min(cpu);
@@ -36,7 +36,7 @@ impl Usage {
         }
     }
 
-    /// As much CPU time as `cpu`, shared by user and system as here; all of it is user time where nothing is known.
+    /// Scales user and system time to the sum `cpu`. If both are zero, all of it is user time.
     pub(super) fn scaled_to(self, cpu: Nanos) -> Usage {
         let share = if self.cpu() == Nanos::ZERO { 0.0 } else { self.system.seconds() / self.cpu().seconds() };
         let system = Nanos::from_seconds(cpu.seconds() * share).min(cpu);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_before_is_taken_from_the_sum() {
+    fn earlier_use_is_subtracted_from_the_sum() {
         assert_eq!(usage(10, 5).without(usage(2, 1)), Usage { minor_faults: 0, ..usage(8, 4) });
         assert_eq!(usage(10, 0).without(usage(0, 3)).cpu(), Nanos(7));
         assert_eq!(usage(1, 9).without(usage(4, 0)), Usage { minor_faults: 0, ..usage(0, 6) });
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_time_is_shared_alike() {
+    fn scaling_keeps_the_ratio_of_user_and_system_time() {
         assert_eq!(usage(6, 2).scaled_to(Nanos(16)), usage(12, 4));
         assert_eq!(usage(0, 0).scaled_to(Nanos(5)), usage(5, 0));
     }

@@ -1,4 +1,4 @@
-//! Looking at the tree while it lives.
+//! Samples the process tree while the command runs.
 
 use std::collections::HashMap;
 
@@ -12,32 +12,33 @@ use super::usage::Usage;
 use crate::record::{ProcessUse, Progress};
 use steady_process::attended::{Moment, members};
 
-/// Looks may cost this share of the time.
+/// Samples may cost one part in this many of the time.
 const SHARE: u64 = 300;
 
-/// A tree that is looked at now and then.
+/// A process tree that is sampled repeatedly.
 pub(super) struct Watch {
     root: Root,
     command: i32,
-    /// When the command became the program, and in the kernel's ticks since the boot when it was made.
+    /// Time of the exec.
     started: Nanos,
+    /// Creation time of the process, since boot, with the resolution of the kernel's ticks.
     made: Nanos,
     threads: Reading<ThreadWatch>,
     waiting: Nanos,
     series: Series,
-    /// What was seen of each process, where they are to be listed from what is seen.
+    /// The last sample of each process, if the list of processes comes from samples.
     processes: Option<HashMap<i32, ProcessUse>>,
-    /// Whether there was never more than one thread to be seen.
+    /// Whether no sample showed more than one thread.
     pub(super) alone: bool,
     pub(super) due: Nanos,
 }
 
 impl Watch {
-    /// Of a command that has begun; `lists` says whether its processes are to be listed from what is seen.
+    /// Watches a command that has started. `lists` says whether samples provide the list of processes.
     pub(super) fn new(begun: &Begun, lists: bool) -> Self {
         let root = Root::default();
         let command = begun.child.pid.as_raw_nonzero().get();
-        // Where the kernel keeps statistics of this process, it does of the others.
+        // If the kernel keeps scheduler statistics of this process, it does so for all processes.
         let threads = ThreadWatch::new(&root, rustix::process::getpid().as_raw_nonzero().get());
         let made = procfs::process_usage(&root, command).map_or(Nanos::ZERO, |usage| usage.began);
         let series = Series::new();
@@ -55,19 +56,19 @@ impl Watch {
         }
     }
 
-    /// Looks; `reaped` is what of the tree has been reaped already, and `before` what the command had used before its exec.
+    /// Takes a sample. `reaped` is the use of processes that have been reaped, and `before` the use before the exec.
     pub(super) fn look(&mut self, moment: Moment, reaped: Usage, before: Usage) {
         let point = self.see(moment, reaped, before);
         self.series.note(point);
     }
 
-    /// Plans the next look, after one that took so much CPU time.
+    /// Schedules the next sample, after one that took `cost` CPU time.
     pub(super) fn plan(&mut self, moment: Moment, cost: Nanos) {
         let at = moment.now - self.started - moment.stopped;
         self.due = moment.now + self.series.step(at).max(Nanos(cost.0.saturating_mul(SHARE)));
     }
 
-    /// A last look at a tree whose command has ended and is not reaped yet.
+    /// Takes the last sample, when the command has ended and has not been reaped.
     pub(super) fn look_last(&mut self, moment: Moment, reaped: Usage, before: Usage) {
         self.see(moment, reaped, before);
     }
@@ -104,7 +105,7 @@ impl Watch {
         let waiting = if usage.threads == 1 {
             procfs::SchedstatReader::new(&self.root).and_then(|reader| reader.read(pid)).map(|read| read.run_delay)
         } else {
-            Err(Absent::because("the kernel tells it of the first thread only"))
+            Err(Absent::because("the kernel reports it for the first thread only"))
         };
         let began = self.started + (usage.began - self.made);
         let seen = ProcessUse {
@@ -118,7 +119,7 @@ impl Watch {
             faults: usage.minor_faults + usage.major_faults,
             switches: switches.voluntary + switches.involuntary,
         };
-        // Of one that ends nothing gets less; a number that is used again is another process.
+        // The use of a process never decreases: a lower value under another name means that its ID was reused.
         match processes.get_mut(&pid) {
             Some(before) if before.name == seen.name || before.cpu_seconds <= seen.cpu_seconds => {
                 let threads = before.threads.max(seen.threads);
@@ -130,15 +131,16 @@ impl Watch {
         }
     }
 
-    /// The processes that were seen, those that used most CPU time first; absent if they were not to be listed.
+    /// Returns the sampled processes by falling CPU time; absent if samples do not provide the list.
     pub(super) fn processes(&mut self) -> Reading<Vec<ProcessUse>> {
-        let seen = self.processes.take().ok_or_else(|| Absent::because("the kernel told of each"))?;
+        let seen =
+            self.processes.take().ok_or_else(|| Absent::because("the kernel's exit records list the processes"))?;
         let mut seen: Vec<ProcessUse> = seen.into_values().collect();
         seen.sort_by_key(|process| (std::cmp::Reverse(process.cpu_seconds), process.pid != self.command, process.pid));
         Ok(seen)
     }
 
-    /// How it went, with its end.
+    /// Returns the points of the run, with `end` as the last one.
     pub(super) fn series(&mut self, end: Progress) -> Vec<Progress> {
         std::mem::replace(&mut self.series, Series::new()).ended(end)
     }

@@ -1,4 +1,4 @@
-//! Experiments on two commands, on simulated machines: the pairs, the counted runs, and interruptions.
+//! Whole experiments on two commands on a simulated machine: pairs, counted runs, and interruptions.
 
 use steady_costs::prices::Priced;
 use steady_explain::*;
@@ -8,7 +8,7 @@ use steady_process::simulated::{Conditions, SimulatedMachine};
 
 use crate::made_up::{absent, counts, line, plan, prices, setting};
 
-/// Returns counts that differ from run to run.
+/// Counts that differ from run to run: the number of runs so far, and after how many runs it is interrupted.
 struct Counting(u64, Option<u64>);
 
 impl Counter for Counting {
@@ -37,8 +37,8 @@ fn on(machine: &mut SimulatedMachine, counter: Reading<&mut dyn Counter>) -> Exp
 }
 
 #[test]
-fn differences_of_whole_experiments_are_in_their_intervals() {
-    // Noise that multiplies costs is no shift: NEW, which costs more, has more of it.
+fn intervals_of_whole_experiments_contain_the_true_difference() {
+    // Multiplicative noise adds more to NEW, which costs more, so with bursts the commands cost the same.
     let trials = 200;
     let bursty = Conditions { bursts: Some((0.1, 0.3, 1.5)), hit_per_mille: 20, ..Conditions::QUIET };
     for (conditions, more) in [(Conditions::QUIET, 0.001), (bursty, 0.0)] {
@@ -48,13 +48,13 @@ fn differences_of_whole_experiments_are_in_their_intervals() {
             !line(&report, Line::Cpu).difference.as_ref().unwrap().1.holds(more)
         });
         let missed = missed.count();
-        // 99.9 % of such tests miss no more often at 5 %.
+        // 99.9 % quantile of the number of misses at an error rate of 5 %.
         assert!(missed <= 21, "{missed} of {trials}, {conditions:?}");
     }
 }
 
 #[test]
-fn pairs_take_the_whole_effort_and_one_look() {
+fn pairs_use_the_whole_budget_and_one_look() {
     let record = run_pair(Ok(&mut Counting(0, None)), None);
     assert_eq!(record.record.looks.len(), 1);
     assert_eq!(record.record.ending, Ending::Spent);
@@ -70,7 +70,7 @@ fn pairs_take_the_whole_effort_and_one_look() {
 }
 
 #[test]
-fn interrupted_counting_leaves_the_pairs() {
+fn pairs_are_reported_if_counting_is_interrupted() {
     let record = run_pair(Ok(&mut Counting(0, Some(3))), None);
     assert!(record.counted[0].is_err() && record.record.ending == Ending::Spent);
     let record = run_pair(Ok(&mut Counting(0, None)), Some(20));
@@ -81,7 +81,7 @@ fn interrupted_counting_leaves_the_pairs() {
 }
 
 #[test]
-fn the_rate_of_the_clock_is_read_between_pairs() {
+fn the_clock_rate_is_read_between_pairs() {
     let record = run_pair(absent("not counted"), None);
     let rate = record.alu.unwrap();
     assert!((rate.seconds - 2e-9).abs() < 1e-18 && rate.readings >= 16, "{rate:?}");

@@ -1,4 +1,4 @@
-//! Prices, counts and records that are made up, and what is looked for in reports.
+//! Made-up prices, counts and records, and helpers that read fields of reports.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use steady_feature::attended::AttendedCommand;
 use steady_model::*;
 use steady_process::simulated::SimulatedMachine;
 
-/// A plan for two commands within `seconds`.
+/// A plan for two commands with a budget of `seconds`.
 pub(crate) fn plan(seconds: f64, seed: u64) -> Plan {
     let command = |index: usize| Command {
         name: format!("command {index}"),
@@ -20,7 +20,7 @@ pub(crate) fn plan(seconds: f64, seed: u64) -> Plan {
     Plan::new((0..2).map(command).collect(), Effort::Budget(Nanos::from_seconds(seconds)), Seed(seed))
 }
 
-/// A host of which nothing is known.
+/// The setting of an experiment on a simulated host.
 pub(crate) fn setting() -> Setting {
     let host = Host {
         hostname: absent("simulated"),
@@ -43,7 +43,7 @@ pub(crate) fn setting() -> Setting {
     }
 }
 
-/// Compares on `machine`.
+/// Runs a comparison on a simulated machine.
 pub(crate) fn measure(plan: &Plan, machine: &mut SimulatedMachine) -> Record {
     compare(plan, setting(), machine, &mut |_| {}).unwrap()
 }
@@ -52,12 +52,12 @@ pub(crate) fn price(seconds: f64, share: f64) -> Price {
     Price { seconds, interval: Interval { low: seconds * (1.0 - share), high: seconds * (1.0 + share) } }
 }
 
-/// A rate of the clock, and where it lies.
+/// A clock rate with its interval, as the time of one step of arithmetic.
 pub(crate) fn alu(seconds: f64, low: f64, high: f64) -> Reading<AluTime> {
     Ok(AluTime { seconds, interval: Interval { low, high }, readings: 20 })
 }
 
-/// Prices of everything, each known to this share of it.
+/// Prices of all events, with intervals of this relative half-width.
 pub(crate) fn prices(share: f64) -> Prices {
     let of = |priced: Priced, seconds: f64| (priced, Ok(price(seconds, share)));
     Prices {
@@ -137,7 +137,7 @@ pub(crate) fn record(user: Nanos, system: Nanos, counts: Counts) -> ExplainRecor
     }
 }
 
-/// A pair of which nothing has been judged.
+/// A record of two commands without derived fields.
 pub(crate) fn pair(record: Record, counted: [Reading<Vec<Counts>>; 2]) -> ExplainPairRecord {
     ExplainPairRecord {
         record,

@@ -1,4 +1,4 @@
-//! What is made of the times and counts of commands: parts that are the whole, no time in two of them.
+//! Tests of the evaluation: parts add up to the whole, do not overlap, and intervals contain the truth.
 
 mod experiment;
 mod made_up;

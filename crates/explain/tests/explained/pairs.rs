@@ -1,4 +1,4 @@
-//! The difference of two commands, from pairs of runs that are made up.
+//! The difference of two commands, from made-up pairs of runs.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -9,13 +9,13 @@ use steady_process::simulated::{Conditions, SimulatedMachine};
 
 use crate::made_up::{absent, close, counts, line, mean_of, measure, pair, plan};
 
-/// Runs of a simulated command: CPU time with noise, of which every fault takes its price.
+/// A simulated command: base CPU time in seconds, and page faults that cost their price.
 struct Program {
     base: f64,
     faults: u64,
 }
 
-/// Pairs of such programs on a machine with noise.
+/// Runs pairs of two programs on a machine with noise.
 fn pairs(programs: [Program; 2], pairs: usize, fault: f64, coin: &mut ChaCha8Rng) -> ExplainPairRecord {
     let mut machine = SimulatedMachine::new(&[0.005, 0.005], Conditions::QUIET, 1);
     let mut record = measure(&plan(0.2, 3), &mut machine);
@@ -52,7 +52,7 @@ fn pairs(programs: [Program; 2], pairs: usize, fault: f64, coin: &mut ChaCha8Rng
 }
 
 #[test]
-fn lines_add_up_to_those_above_them() {
+fn lines_add_up_to_the_lines_above_them() {
     let mut coin = ChaCha8Rng::seed_from_u64(1);
     let programs = [Program { base: 0.02, faults: 1_000 }, Program { base: 0.021, faults: 6_100 }];
     let report = judged_pair(pairs(programs, 30, 0.5e-6, &mut coin));
@@ -85,14 +85,14 @@ fn lines_add_up_to_those_above_them() {
 }
 
 #[test]
-fn every_line_s_interval_holds_its_truth() {
+fn the_interval_of_each_line_contains_the_true_value() {
     let trials = 400;
-    // 99.9 % of such tests miss no more often at 5 %.
+    // 99.9 % quantile of the number of misses at an error rate of 5 %.
     let most = 35;
     let mut missed = [0; 3];
     for seed in 0..trials {
         let mut coin = ChaCha8Rng::seed_from_u64(seed);
-        // The true price is anywhere in what is known of it: two standard errors are 2 %.
+        // The true price is normally distributed around the known price: 1.96 standard errors are 2 %.
         let normal = (0..12).map(|_| coin.random::<f64>()).sum::<f64>() - 6.0;
         let fault = 0.5e-6 * (1.0 + 0.02 / 1.96 * normal);
         let programs = [Program { base: 0.02, faults: 1_000 }, Program { base: 0.0205, faults: 6_100 }];
@@ -111,7 +111,7 @@ fn every_line_s_interval_holds_its_truth() {
 }
 
 #[test]
-fn what_one_command_does_not_tell_is_not_compared() {
+fn counts_that_one_command_lacks_are_not_compared() {
     let mut coin = ChaCha8Rng::seed_from_u64(2);
     let programs = || [Program { base: 0.02, faults: 10 }, Program { base: 0.02, faults: 10 }];
     let mut record = pairs(programs(), 10, 0.5e-6, &mut coin);
@@ -127,7 +127,10 @@ fn what_one_command_does_not_tell_is_not_compared() {
     record.record.blocks[0].runs[0].run_delay = absent("several threads");
     let report = judged_pair(record);
     let of_pairs = |line: &&Difference| !matches!(line.line, Line::Part(Priced::Call(_) | Priced::KernelEntry));
-    assert!(report.lines.iter().filter(of_pairs).all(|line| line.difference.is_err()), "four pairs tell nothing");
+    assert!(
+        report.lines.iter().filter(of_pairs).all(|line| line.difference.is_err()),
+        "four pairs are too few for an interval"
+    );
     assert!(line(&report, Line::Waiting).seconds.is_err() && line(&report, Line::OffCpu).seconds.is_ok());
     let mut record = pairs(programs(), 10, 0.5e-6, &mut coin);
     record.tick_seconds = Ok(Nanos(40_000_000));

@@ -1,4 +1,4 @@
-//! The parts of one command's time.
+//! Tests of the parts of the CPU time of one command.
 
 use proptest::prelude::*;
 use steady_costs::prices::Priced;
@@ -8,8 +8,8 @@ use steady_model::*;
 use crate::made_up::{absent, alu, close, counts, price, record, seconds_of};
 
 #[test]
-fn calls_that_make_processes_are_in_their_price_alone() {
-    // A shell that starts 10 programs, and reads.
+fn calls_that_create_processes_are_priced_with_the_process_only() {
+    // A shell that starts 10 programs and reads.
     let made = [
         ("clone", 10),
         ("exit_group", 11),
@@ -27,7 +27,7 @@ fn calls_that_make_processes_are_in_their_price_alone() {
         ("execs", 10.0 * 300e-6),
         ("read", 100.0 * 0.2e-6),
         ("openat, close", 7.0 * 1.3e-6),
-        // What is left of pairs, and of what no process carries, is an entry into the kernel at least.
+        // Calls beyond the pairs, and calls that no process includes, are priced as an entry into the kernel.
         ("close", 5.0 * 0.1e-6),
         ("wait4", 3.0 * 0.1e-6),
         ("exit_group", 0.1e-6),
@@ -46,7 +46,7 @@ fn calls_that_make_processes_are_in_their_price_alone() {
 }
 
 #[test]
-fn without_names_calls_are_entries_less_those_carried() {
+fn calls_without_names_are_priced_as_kernel_entries() {
     let counts = Counts { forks: Ok(10), execs: Ok(10), calls_by_name: absent("no tracer"), ..counts(&[("x", 1_000)]) };
     let report = judged(record(Nanos(3_000_000), Nanos(4_000_000), counts));
     let calls = report.parts.iter().find(|part| part.name == "system calls").unwrap();
@@ -55,7 +55,7 @@ fn without_names_calls_are_entries_less_those_carried() {
 }
 
 #[test]
-fn processes_that_cannot_be_priced_carry_nothing() {
+fn processes_without_a_price_include_no_calls() {
     let mut record = record(Nanos(3_000_000), Nanos(4_000_000), Counts { forks: Ok(10), ..counts(&[("clone", 10)]) });
     record.prices.prices.retain(|(priced, _)| *priced != Priced::Fork);
     let report = judged(record);
@@ -65,19 +65,19 @@ fn processes_that_cannot_be_priced_carry_nothing() {
 }
 
 #[test]
-fn forks_of_an_unknown_kind_may_have_been_the_cheap_ones() {
+fn the_interval_of_forks_reaches_down_to_the_price_of_vfork() {
     let mut record = record(Nanos(300_000), Nanos(100_000), Counts { forks: Ok(10), ..counts(&[]) });
     record.prices.prices.push((Priced::Vfork, Ok(price(30e-6, 0.1))));
     let report = judged(record);
     let forks = &report.parts[0];
     assert!(close(forks.seconds, 600e-6) && close(forks.interval.low, 0.7 * 270e-6), "{forks:?}");
-    // The parts are more than the whole, but their interval reaches into it.
+    // The parts exceed the whole, but their interval does not exclude it.
     assert!(report.unexplained.unwrap().0 < 0.0);
     assert!(report.notes.is_empty());
 }
 
 #[test]
-fn what_was_not_counted_is_missing_with_its_reason() {
+fn missing_counts_are_reported_with_a_reason() {
     let counts = Counts {
         voluntary_switches: absent("a tracer"),
         forks: absent("no tracefs"),
@@ -92,22 +92,22 @@ fn what_was_not_counted_is_missing_with_its_reason() {
 }
 
 #[test]
-fn more_than_the_whole_is_told() {
+fn a_note_says_that_the_parts_exceed_the_whole() {
     let counts = Counts { minor_faults: 10_000, ..counts(&[]) };
-    let dear = judged(record(Nanos(1_000_000), Nanos(1_000_000), counts.clone()));
-    let (left, interval) = dear.unexplained.unwrap();
+    let expensive = judged(record(Nanos(1_000_000), Nanos(1_000_000), counts.clone()));
+    let (left, interval) = expensive.unexplained.unwrap();
     assert!(close(left, 0.002 - 0.005) && interval.high < 0.0);
     assert!(
-        dear.notes.iter().any(|note| note.contains("3.0 ms more") && note.contains("page faults")),
+        expensive.notes.iter().any(|note| note.contains("3.0 ms more") && note.contains("page faults")),
         "{:?}",
-        dear.notes
+        expensive.notes
     );
     let within = judged(record(Nanos(4_000_000), Nanos(950_000), counts));
     assert!(within.unexplained.unwrap().1.holds(0.0) && within.notes.is_empty());
 }
 
 #[test]
-fn ticks_leave_an_interval_of_the_system_time() {
+fn ticks_give_an_interval_of_the_system_time() {
     let of = |cpu: f64, share: f64, forks: u64| {
         let system = Nanos::from_seconds(cpu * share);
         let counts = Counts { forks: Ok(forks), ..counts(&[]) };
@@ -124,7 +124,7 @@ fn ticks_leave_an_interval_of_the_system_time() {
 }
 
 #[test]
-fn under_a_tracer_nothing_is_left_over() {
+fn a_traced_command_has_no_unexplained_time() {
     let mut traced = record(Nanos(1_000_000), Nanos(1_000_000), counts(&[("read", 10)]));
     traced.trace = true;
     let report = judged(traced);
@@ -132,8 +132,8 @@ fn under_a_tracer_nothing_is_left_over() {
 }
 
 #[test]
-fn prices_are_told_at_the_rate_of_the_clock_at_the_run() {
-    // At 0.9 of the time for a step 10,000 calls take 0.9 ms, and nothing is left.
+fn prices_are_scaled_to_the_clock_rate_of_the_run() {
+    // If a step takes 0.9 of the time, 10,000 calls take 0.9 ms, and nothing is unexplained.
     let of = |rate: Reading<AluTime>| ExplainRecord {
         alu: rate,
         ..record(Nanos::ZERO, Nanos(900_000), counts(&[("getpid", 10_000)]))
@@ -141,15 +141,15 @@ fn prices_are_told_at_the_rate_of_the_clock_at_the_run() {
     let at = judged(of(alu(1.8e-9, 1.75e-9, 1.85e-9)));
     let (left, interval) = at.unexplained.unwrap();
     assert!(left.abs() < 1e-9 && interval.holds(0.0), "{left} {interval:?}");
-    assert!(interval.half_width() > 0.02 * 0.9e-3 + 0.02e-3, "the rate is not known to the last");
-    // Taken as they were, they would be more than the whole.
-    let as_they_were = judged(of(absent("not read")));
-    assert!(as_they_were.unexplained.unwrap().1.high < 0.0 && as_they_were.notes.len() == 1);
+    assert!(interval.half_width() > 0.02 * 0.9e-3 + 0.02e-3, "the interval includes the error of the clock rate");
+    // Unscaled prices would exceed the whole.
+    let unscaled = judged(of(absent("not read")));
+    assert!(unscaled.unexplained.unwrap().1.high < 0.0 && unscaled.notes.len() == 1);
 }
 
 proptest! {
     #[test]
-    fn parts_and_what_they_leave_are_the_whole(
+    fn parts_and_the_unexplained_rest_add_up_to_the_whole(
         times in prop::array::uniform2(0u64..100_000_000_000), events in prop::array::uniform7(0u64..1_000_000),
         calls in prop::collection::vec((0usize..12, 0u64..1_000_000), 0..12), by_name in any::<bool>()
     ) {
@@ -177,7 +177,7 @@ proptest! {
         prop_assert!(interval.low <= left && left <= interval.high);
         let lived = report.thread_seconds.clone().unwrap().seconds();
         prop_assert!(close(cpu + report.waiting_seconds.clone().unwrap().seconds() + report.blocked_seconds.clone().unwrap(), lived));
-        // No call is priced twice: those that are priced and those that others carry are at most all.
+        // No call is priced twice: the calls priced by name and those that other prices include are at most all calls.
         let priced: f64 = report.parts.iter().map(|part| match part.priced {
             Priced::KernelEntry => part.count,
             Priced::Call(call) => part.count * call.calls().len() as f64,

@@ -1,4 +1,4 @@
-//! Explanations that might have been measured.
+//! Records with made-up values, for the golden files.
 
 use steady_costs::prices::{Price, Priced, Prices};
 use steady_explain::*;
@@ -17,7 +17,7 @@ fn price(nanoseconds: f64) -> Price {
     Price { seconds, interval: Interval { low: seconds * 0.97, high: seconds * 1.04 } }
 }
 
-/// A rate of the clock.
+/// A clock rate, as the time of one step of arithmetic.
 fn alu(seconds: f64, half: f64, readings: u32) -> Reading<AluTime> {
     Ok(AluTime { seconds, interval: Interval { low: seconds - half, high: seconds + half }, readings })
 }
@@ -58,14 +58,14 @@ fn missing(what: &str, why: &str) -> Missing {
     Missing { what: what.to_owned(), why: why.to_owned() }
 }
 
-/// A part at the price that is known.
+/// A part at the made-up price.
 fn part(name: &str, priced: Priced, at_least: bool, count: f64) -> Part {
     let price = prices().of(priced).unwrap();
     let interval = Interval { low: count * price.interval.low, high: count * price.interval.high };
     Part { name: name.to_owned(), priced, at_least, count, price, seconds: count * price.seconds, interval }
 }
 
-/// The parts, and what they leave of a CPU time.
+/// The parts in order, and the rest of a CPU time.
 fn parts_of(cpu: f64, mut parts: Vec<Part>) -> (Vec<Part>, (f64, Interval)) {
     parts.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
     let left = |of: fn(&Part) -> f64| cpu - parts.iter().map(of).sum::<f64>();
@@ -74,7 +74,7 @@ fn parts_of(cpu: f64, mut parts: Vec<Part>) -> (Vec<Part>, (f64, Interval)) {
     (parts, unexplained)
 }
 
-/// One thread that reads a file and faults pages in, on a machine with others.
+/// One thread that reads a file and faults pages in, on a busy machine.
 pub(crate) fn alone() -> ExplainRecord {
     let (parts, unexplained) = parts_of(
         0.765_2 - 0.011_4,
@@ -112,7 +112,7 @@ pub(crate) fn alone() -> ExplainRecord {
             threads: Ok(0),
             execs: Ok(0),
             calls: Ok(412_233),
-            calls_by_name: Err(Absent::because("only a tracer knows their names: --trace")),
+            calls_by_name: Err(Absent::because("only --trace counts them by name")),
         },
         parts,
         unexplained: Ok(unexplained),
@@ -132,7 +132,7 @@ pub(crate) fn alone() -> ExplainRecord {
     }
 }
 
-/// A tree of many processes over a long time, with a price that cannot be had.
+/// A tree of many processes that ran for a long time. One price is not known.
 pub(crate) fn tree() -> ExplainRecord {
     let at = |second: u32| {
         let busy = f64::from(second) + 0.4 * f64::from(second.min(20));
@@ -190,7 +190,7 @@ pub(crate) fn tree() -> ExplainRecord {
             threads: Ok(7),
             execs: Ok(1_180),
             calls: Err(Absent::because("tracefs cannot be read: permission denied")),
-            calls_by_name: Err(Absent::because("only a tracer knows their names: --trace")),
+            calls_by_name: Err(Absent::because("only --trace counts them by name")),
         },
         parts,
         unexplained: Ok(unexplained),
@@ -199,7 +199,7 @@ pub(crate) fn tree() -> ExplainRecord {
             missing("system calls", "tracefs cannot be read: permission denied"),
         ],
         sources: vec!["forks, threads, execs: exit records (taskstats)".into()],
-        counting_cost_seconds: Err(Absent::because("nothing was counted that costs anything")),
+        counting_cost_seconds: Err(Absent::because("no counter with a known cost was in use")),
         processes: Ok((0..12).map(process).collect()),
         progress: (1..=41).map(at).collect(),
         alu: alu(1.752e-9, 0.004e-9, 10),
@@ -208,7 +208,7 @@ pub(crate) fn tree() -> ExplainRecord {
     }
 }
 
-/// A traced command, with more kinds of calls than are shown.
+/// A traced command with more kinds of calls than the table has rows.
 pub(crate) fn traced() -> ExplainRecord {
     let names: Vec<String> = (0..15).map(|index| format!("call_{index}")).collect();
     let calls = names.iter().zip(1u64..).map(|(name, index)| CallCount { name: name.clone(), count: 4_000 / index });
@@ -224,24 +224,26 @@ pub(crate) fn traced() -> ExplainRecord {
         ended: Outcome::Signalled(9),
         system_interval: Ok(Interval { low: 0.253_2, high: 0.253_2 }),
         tick_seconds: Err(Absent::because("user and system time are exact")),
-        thread_seconds: Err(Absent::because("the tracer's own stops would be in it")),
-        waiting_seconds: Err(Absent::because("the tracer's own stops would be in it")),
-        blocked_seconds: Err(Absent::because("the tracer's own stops would be in it")),
+        thread_seconds: Err(Absent::because("it would include the tracer's stops")),
+        waiting_seconds: Err(Absent::because("it would include the tracer's stops")),
+        blocked_seconds: Err(Absent::because("it would include the tracer's stops")),
         counts: Counts {
-            voluntary_switches: Err(Absent::because("each stop of the tracer is one")),
-            involuntary_switches: Err(Absent::because("each stop of the tracer is one")),
+            voluntary_switches: Err(Absent::because("each stop of the tracer is a switch")),
+            involuntary_switches: Err(Absent::because("each stop of the tracer is a switch")),
             calls_by_name: Ok(calls.collect()),
             ..alone().counts
         },
         parts,
-        unexplained: Err(Absent::because("its times hold what the tracer did to it")),
-        missing: vec![missing("switches", "each stop of the tracer is one")],
-        notes: vec!["It was stopped at each of its system calls to count them: its times are not its own.".into()],
+        unexplained: Err(Absent::because("the tracer distorted its times")),
+        missing: vec![missing("switches", "each stop of the tracer is a switch")],
+        notes: vec![
+            "The tracer stopped the command at each system call to count it, which distorted its times.".into(),
+        ],
         ..alone()
     }
 }
 
-/// What is known where next to nothing is allowed; and the parts come to more than the whole.
+/// A command where most counters are not allowed, and whose parts exceed its CPU time.
 pub(crate) fn refused() -> ExplainRecord {
     let why = "perf_event_paranoid is 4";
     let no_records = "taskstats needs CAP_NET_ADMIN";
@@ -252,9 +254,7 @@ pub(crate) fn refused() -> ExplainRecord {
         cpu_seconds: seconds(0.071),
         user_seconds: seconds(0.02),
         system_seconds: seconds(0.051),
-        system_interval: Err(Absent::because(
-            "the processes used less than 2 ticks each, so that most of it is not seen by any",
-        )),
+        system_interval: Err(Absent::because("the processes used less than 2 ticks each, too little to be sampled")),
         thread_seconds: Err(Absent::because(no_records)),
         waiting_seconds: Err(Absent::because(no_records)),
         blocked_seconds: Err(Absent::because(no_records)),
@@ -269,18 +269,18 @@ pub(crate) fn refused() -> ExplainRecord {
         unexplained: Ok(unexplained),
         missing: ["forks", "threads", "execs", "system calls"].map(|what| missing(what, why)).to_vec(),
         notes: vec![
-            "The parts come to 38.8 ms more than the CPU time, which their prices' intervals do not account for: what is \
-             counted was cheaper here than where it was priced. The largest part is page faults."
+            "The parts add up to 38.8 ms more than the CPU time, which is outside the intervals of their prices: these \
+            events were cheaper in this command than when their prices were measured. The largest part is page faults."
                 .into(),
         ],
         sources: vec![],
         processes: Err(Absent::because(no_records)),
-        alu: Err(Absent::because("the clock of CPU time is too coarse for the ruler of arithmetic")),
+        alu: Err(Absent::because("the CPU-time clock is too coarse for the arithmetic ruler")),
         ..alone()
     }
 }
 
-/// All single commands by name.
+/// All records of one command, by name of the golden file.
 pub(crate) fn all() -> [(&'static str, ExplainRecord); 4] {
     [("explain-alone", alone()), ("explain-tree", tree()), ("explain-traced", traced()), ("explain-refused", refused())]
 }
@@ -385,8 +385,8 @@ fn events(name: &str, priced: Priced, at_least: bool, counts: [f64; 2], half: f6
     }
 }
 
-/// NEW faults more.
-pub(crate) fn dearer() -> ExplainPairRecord {
+/// NEW has more page faults.
+pub(crate) fn more_faults() -> ExplainPairRecord {
     ExplainPairRecord {
         record: record(12),
         counted: [Ok(vec![counts(900); 3]), Ok(vec![counts(940), counts(944), counts(941)])],
@@ -410,19 +410,20 @@ pub(crate) fn dearer() -> ExplainPairRecord {
             line(Line::Blocked, "blocked", 1, [0.004_9, 0.005_2], 0.000_5),
         ],
         missing: vec![missing("the price of execs", "the probe spawn_static is for x86-64 and aarch64")],
-        notes: vec!["The count of system calls is not the same in every run: from 940 to 944 in 3 runs of NEW.".into()],
+        notes: vec!["The count of system calls varies between runs: from 940 to 944 in 3 runs of NEW.".into()],
     }
 }
 
-/// NEW waits less, and nothing is known of how it spends its CPU time.
+/// NEW waits less, and the composition of its CPU time is not known.
 pub(crate) fn quicker() -> ExplainPairRecord {
-    let why = Absent::because("the kernel tells it of the main thread only, and other threads or processes did work");
+    let why =
+        Absent::because("the kernel reports it for the main thread only, and other threads or processes did work");
     let waiting = Difference {
         seconds: Err(why.clone()),
         difference: Err(why.clone()),
         ..line(Line::Waiting, "waiting for a CPU", 1, [0.0; 2], 0.0)
     };
-    let mut report = dearer();
+    let mut report = more_faults();
     report.record.primary = Metric::Wall;
     report.counted = [Err(why.clone()), Err(why)];
     report.lines = vec![
@@ -437,9 +438,9 @@ pub(crate) fn quicker() -> ExplainPairRecord {
     report
 }
 
-/// There is nothing between them.
+/// The commands do not differ.
 pub(crate) fn alike() -> ExplainPairRecord {
-    let mut report = dearer();
+    let mut report = more_faults();
     report.lines = vec![
         line(Line::Wall, "wall time", 0, [0.040, 0.040_1], 0.000_6),
         line(Line::Cpu, "CPU time", 1, [0.035, 0.035_1], 0.000_4),
@@ -453,13 +454,13 @@ pub(crate) fn alike() -> ExplainPairRecord {
     report
 }
 
-/// Too few pairs for any interval.
+/// Too few pairs for an interval.
 pub(crate) fn few() -> ExplainPairRecord {
-    let mut report = dearer();
+    let mut report = more_faults();
     report.record.blocks.truncate(3);
     report.record.ending = Ending::Interrupted;
     report.pairs = 3;
-    let why = Absent::because("there are 3 pairs, and an interval needs 6");
+    let why = Absent::because("an interval needs 6 pairs, and there were 3 pairs");
     report.lines.iter_mut().for_each(|line| {
         line.difference = Err(why.clone());
         line.more = None;
@@ -467,7 +468,12 @@ pub(crate) fn few() -> ExplainPairRecord {
     report
 }
 
-/// All pairs by name.
+/// All records of two commands, by name of the golden file.
 pub(crate) fn pairs() -> [(&'static str, ExplainPairRecord); 4] {
-    [("explain-dearer", dearer()), ("explain-quicker", quicker()), ("explain-alike", alike()), ("explain-few", few())]
+    [
+        ("explain-dearer", more_faults()),
+        ("explain-quicker", quicker()),
+        ("explain-alike", alike()),
+        ("explain-few", few()),
+    ]
 }

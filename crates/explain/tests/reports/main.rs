@@ -1,9 +1,9 @@
-//! Explanations in every form, against files in `testdata/reports`; and the way back from JSON.
+//! Compares reports in every form with the files in `testdata/reports`, and reads records back from JSON.
 //! `STEADY_BLESS=1 cargo test` rewrites the files.
 
 mod made;
 
-use made::{all, alone, dearer, pairs, traced, tree};
+use made::{all, alone, more_faults, pairs, traced, tree};
 use proptest::prelude::*;
 use serde_json::Value;
 use steady_costs::prices::{Price, Priced};
@@ -28,14 +28,14 @@ fn value(json: &str) -> Value {
     serde_json::from_str(json).unwrap()
 }
 
-/// The record in a JSON text of either kind, as the history reads it.
+/// Reads a record of either kind from JSON, as the history does.
 fn read(json: &str) -> Result<Box<dyn steady_feature::Record>, ReadError> {
     (FEATURE.records[0].read)(json)
 }
 
 #[test]
-fn explanations_look_as_recorded() {
-    goldens::hold(all().into_iter().flat_map(|(name, record)| {
+fn reports_about_one_command_match_the_golden_files() {
+    goldens::check(all().into_iter().flat_map(|(name, record)| {
         let exports = [
             ("json", record.json(false)),
             ("csv", record.csv()),
@@ -47,8 +47,8 @@ fn explanations_look_as_recorded() {
 }
 
 #[test]
-fn differences_look_as_recorded() {
-    goldens::hold(pairs().into_iter().flat_map(|(name, record)| {
+fn reports_about_two_commands_match_the_golden_files() {
+    goldens::check(pairs().into_iter().flat_map(|(name, record)| {
         let exports = [
             ("json", record.json(name == "explain-dearer")),
             ("csv", record.csv()),
@@ -60,12 +60,12 @@ fn differences_look_as_recorded() {
 }
 
 #[test]
-fn the_schema_is_as_recorded() {
-    goldens::hold_schema(&SCHEMA, description::<Explanation>(&SCHEMA));
+fn the_schema_matches_the_recorded_file() {
+    goldens::check_schema(&SCHEMA, description::<Explanation>(&SCHEMA));
 }
 
 #[test]
-fn no_line_is_too_long_at_any_width() {
+fn no_line_exceeds_the_width() {
     for (name, report) in all() {
         goldens::lines_fit(name, |width| text(&report, width));
     }
@@ -75,12 +75,12 @@ fn no_line_is_too_long_at_any_width() {
 }
 
 #[test]
-fn colours_change_nothing_but_the_colour() {
+fn coloured_text_without_colour_codes_is_the_plain_text() {
     let plain = |text: String| {
         let pieces = text.split('\u{1b}').enumerate();
         pieces.map(|(at, piece)| if at == 0 { piece } else { piece.split_once('m').unwrap().1 }).collect::<String>()
     };
-    let records: [&dyn steady_feature::Record; 2] = [&alone(), &dearer()];
+    let records: [&dyn steady_feature::Record; 2] = [&alone(), &more_faults()];
     for record in records {
         let coloured = record.rendered(Form::Text, Style { width: 80, color: true }, false);
         assert!(coloured.contains('\u{1b}'));
@@ -89,7 +89,7 @@ fn colours_change_nothing_but_the_colour() {
 }
 
 #[test]
-fn records_come_back_exactly() {
+fn records_are_read_back_from_json_exactly() {
     for (name, record) in all() {
         let json = record.json(false);
         assert_eq!(ExplainRecord::read(&json), Ok(judged(record)), "{name}");
@@ -106,12 +106,12 @@ fn records_come_back_exactly() {
 #[test]
 fn the_history_reads_both_kinds() {
     assert_eq!(read(&alone().json(true)).unwrap().facts().commands.len(), 1);
-    assert_eq!(read(&dearer().json(true)).unwrap().facts().commands.len(), 2);
+    assert_eq!(read(&more_faults().json(true)).unwrap().facts().commands.len(), 2);
     assert!(read("{}").is_err() && read("").is_err());
 }
 
 #[test]
-fn exports_from_before_the_rate_of_the_clock_was_read_have_none() {
+fn exports_of_versions_without_the_clock_rate_can_be_read() {
     let mut json = value(&alone().json(true));
     for name in ["alu_seconds", "alu_low_seconds", "alu_high_seconds", "alu_readings"] {
         json.as_object_mut().unwrap().remove(name).unwrap();
@@ -122,7 +122,7 @@ fn exports_from_before_the_rate_of_the_clock_was_read_have_none() {
 }
 
 #[test]
-fn every_absent_reading_has_its_reason() {
+fn every_absent_reading_has_a_reason() {
     fn check(value: &Value, path: &str) {
         match value {
             Value::Object(fields) => fields.iter().for_each(|(name, field)| {
@@ -139,9 +139,9 @@ fn every_absent_reading_has_its_reason() {
                     "cpus",
                     "fail_if",
                 ];
-                let told = fields.contains_key(&format!("{name}_absent")) || open.contains(&name.as_str());
-                // Moments of the course have one reason, at the top.
-                assert!(!field.is_null() || told || path.contains(".progress"), "{path}.{name}");
+                let has_reason = fields.contains_key(&format!("{name}_absent")) || open.contains(&name.as_str());
+                // The points of `progress` have no reasons of their own.
+                assert!(!field.is_null() || has_reason || path.contains(".progress"), "{path}.{name}");
                 check(field, &format!("{path}.{name}"));
             }),
             Value::Array(all) => all.iter().for_each(|one| check(one, path)),
@@ -157,25 +157,25 @@ fn every_absent_reading_has_its_reason() {
 }
 
 #[test]
-fn the_first_sentence_says_what_the_intervals_support() {
+fn the_first_sentence_names_only_reasons_whose_intervals_exclude_zero() {
     let sentence = |record: &ExplainPairRecord| text(record, 400).lines().next().unwrap().to_owned();
-    let told = sentence(&dearer());
-    assert!(told.starts_with("NEW needs 12.1 ms more CPU time"), "{told}");
-    assert!(told.contains("9.2 ms more system time, of which 7.22 ms is 14,100 more page faults"), "{told}");
-    let mut unsure = dearer();
+    let first = sentence(&more_faults());
+    assert!(first.starts_with("NEW needs 12.1 ms more CPU time"), "{first}");
+    assert!(first.contains("9.2 ms more system time, of which 7.22 ms is for 14,100 more page faults"), "{first}");
+    let mut unsure = more_faults();
     for line in &mut unsure.lines {
         if line.line == Line::System || line.line == Line::Part(Priced::MinorFault) {
             let (size, _) = line.difference.clone().unwrap();
             line.difference = Ok((size, Interval { low: -0.001, high: 0.02 }));
         }
     }
-    let told = sentence(&unsure);
-    assert!(!told.contains("page faults") && !told.contains("system time"), "{told}");
+    let first = sentence(&unsure);
+    assert!(!first.contains("page faults") && !first.contains("system time"), "{first}");
 }
 
 #[test]
-fn what_no_part_explains_by_itself_is_not_said_to_be_none_of_them() {
-    let mut report = dearer();
+fn a_difference_that_no_single_part_explains_is_partly_unexplained() {
+    let mut report = more_faults();
     for line in &mut report.lines {
         let size = match line.line {
             Line::Part(_) => 0.000_6,
@@ -189,21 +189,21 @@ fn what_no_part_explains_by_itself_is_not_said_to_be_none_of_them() {
         line.difference = Ok((size, Interval { low: 0.9 * size, high: 1.1 * size }));
     }
     let text = text(&report, 400);
-    let told = text.lines().next().unwrap();
-    assert!(told.contains("9.7 ms of it is unexplained") && !told.contains("own code"), "{told}");
+    let first = text.lines().next().unwrap();
+    assert!(first.contains("9.7 ms of it is unexplained") && !first.contains("own code"), "{first}");
 }
 
 #[test]
-fn sums_are_short() {
-    assert_eq!(alone().facts().verdict, "1.23 s: 62 % CPU");
+fn summaries_for_lists_are_short() {
+    assert_eq!(alone().facts().verdict, "1.23 s, 765 ms CPU");
     assert_eq!(traced().facts().verdict, "412,233 calls traced");
-    assert_eq!(tree().facts().verdict, "41.2 s: 33 % CPU");
-    let sums: Vec<String> = pairs().iter().map(|(_, report)| report.facts().verdict).collect();
-    assert_eq!(sums, ["NEW +12.1 ms CPU", "NEW -49.0 ms wall", "no difference in CPU time", "undecided"]);
+    assert_eq!(tree().facts().verdict, "41.2 s, 49.5 s CPU");
+    let summaries: Vec<String> = pairs().iter().map(|(_, report)| report.facts().verdict).collect();
+    assert_eq!(summaries, ["NEW +12.1 ms CPU", "NEW -49.0 ms wall", "no difference in CPU time", "undecided"]);
 }
 
 #[test]
-fn texts_of_others_break_nothing() {
+fn hostile_texts_are_escaped_in_every_form() {
     let mut report = tree();
     report.command.name = HOSTILE.to_owned();
     report.processes.as_mut().unwrap()[0].name = HOSTILE.to_owned();
@@ -212,7 +212,7 @@ fn texts_of_others_break_nothing() {
     report.sources.push(HOSTILE.to_owned());
     harmless(&report);
     assert_eq!(ExplainRecord::read(&report.json(false)), Ok(judged(report)));
-    let mut pair = dearer();
+    let mut pair = more_faults();
     pair.record.plan.commands[1].name = HOSTILE.to_owned();
     pair.lines[4].name = HOSTILE.to_owned();
     pair.missing.push(Missing { what: HOSTILE.to_owned(), why: HOSTILE.to_owned() });
@@ -228,7 +228,7 @@ fn harmless(record: &dyn steady_feature::Record) {
 }
 
 #[test]
-fn what_is_broken_is_refused_with_its_place() {
+fn broken_exports_are_rejected_with_the_path_of_the_field() {
     let text = alone().json(false);
     let broken = |from: &str, to: &str| ExplainRecord::read(&text.replacen(from, to, 1)).unwrap_err().to_string();
     assert!(broken("steady.explain/1", "steady.compare/1").contains("an explanation"));
@@ -243,7 +243,7 @@ fn what_is_broken_is_refused_with_its_place() {
 
 proptest! {
     #[test]
-    fn any_figures_come_back_and_show(
+    fn any_figures_are_read_back_and_rendered(
         times in prop::array::uniform6(0u64..1 << 50), counts in prop::array::uniform4(0u64..1 << 50), price in -1e3f64..1e3
     ) {
         let mut record = traced();
@@ -265,7 +265,7 @@ proptest! {
     }
 
     #[test]
-    fn no_change_of_the_json_makes_it_panic(
+    fn no_changed_json_causes_a_panic(
         which in 0..4_usize, at in any::<prop::sample::Index>(), text in "[0-9\\[\\]{}\",:a-z.-]{0,4}"
     ) {
         let changed = |json: String| {

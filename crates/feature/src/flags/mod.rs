@@ -1,4 +1,4 @@
-//! Options that several features have, and what their values mean.
+//! Options that several features share, and the parsers of their values.
 
 mod output;
 pub(crate) mod values;

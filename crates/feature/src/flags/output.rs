@@ -1,34 +1,34 @@
-//! Where the report goes, and as what.
+//! Options for the format and the files of a report.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// What a report may be written as.
+/// A format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Text for a terminal.
     Text,
-    /// JSON, whole.
+    /// JSON with everything in the report.
     Json,
-    /// Comma-separated rows.
+    /// Rows of comma-separated values.
     Csv,
-    /// GitHub's Markdown.
+    /// Markdown in GitHub's dialect.
     Markdown,
-    /// A page of HTML.
+    /// An HTML page with charts.
     Html,
 }
 
-/// `--format`.
+/// The value of `--format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FormatFlag {
-    /// For people
+    /// Text for a terminal
     Text,
-    /// For programs
+    /// JSON, for other programs
     Json,
-    /// The runs, a line each
+    /// Comma-separated values, one line per run
     Csv,
-    /// For a pull request
+    /// Markdown for a pull request
     Markdown,
 }
 
@@ -43,18 +43,18 @@ impl From<FormatFlag> for Form {
     }
 }
 
-/// The options about reports, the same for everything that makes one.
+/// The options about reports. They are the same in all features that have one.
 #[derive(Debug, Args)]
 pub struct OutputFlags {
-    /// What standard output gets
+    /// The format of standard output
     #[arg(long, value_enum, default_value_t = FormatFlag::Text)]
     pub format: FormatFlag,
 
-    /// The files that it is written to.
+    /// The files that the report is written to.
     #[command(flatten)]
     pub files: FileFlags,
 
-    /// No progress bar, and no text report
+    /// Show no progress, and do not print the report as text
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -66,8 +66,8 @@ pub struct FileFlags {
     #[arg(long, value_name = "FILE")]
     pub export_json: Option<PathBuf>,
 
-    /// Write the report's rows (of compare and judge: the runs) to this file as comma-separated values; commands count from
-    /// 0, as in the JSON
+    /// Write the report's rows to this file as comma-separated values (with compare and judge, one row per run).
+    /// Commands are numbered from 0, as in the JSON
     #[arg(long, value_name = "FILE")]
     pub export_csv: Option<PathBuf>,
 
@@ -75,13 +75,13 @@ pub struct FileFlags {
     #[arg(long, value_name = "FILE")]
     pub export_markdown: Option<PathBuf>,
 
-    /// Write the report as a page of HTML with charts to this file; the page needs nothing besides itself
+    /// Write the report as an HTML page with charts to this file. The page needs no other files and no network
     #[arg(long, value_name = "FILE")]
     pub export_html: Option<PathBuf>,
 }
 
 impl FileFlags {
-    /// Every file that was asked for: the option, the form, the path.
+    /// All requested files: the option, the format and the path of each.
     pub fn wanted(&self) -> impl Iterator<Item = (&'static str, Form, &PathBuf)> {
         let files = [
             ("--export-json", Form::Json, &self.export_json),

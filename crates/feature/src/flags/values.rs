@@ -1,16 +1,16 @@
-//! What the values of options mean: times, sizes, shares, CPUs, exit statuses.
+//! Parsers of option values: times, sizes, shares, CPUs, exit statuses.
 
 use steady_linux::{Root, topology};
 use steady_model::{FailureRule, Nanos, parse_percent};
 
 use crate::Failure;
 
-/// A time above zero: `10s`, `1m30s`, `500ms`, or a number of seconds.
+/// Parses a time above zero and up to a year: `10s`, `1m30s`, `500ms`, or a number of seconds.
 ///
 /// # Errors
-/// What to write instead.
+/// The text is not such a time. The error says what to write instead.
 pub fn duration(text: &str) -> Result<Nanos, String> {
-    /// A year: beyond it the arithmetic of nanoseconds is not worth caring for.
+    /// A year, which keeps all sums of nanoseconds far from overflow.
     const LONGEST_SECONDS: f64 = 365.0 * 86_400.0;
     let seconds = match text.trim().parse::<f64>() {
         Ok(seconds) => seconds,
@@ -21,28 +21,28 @@ pub fn duration(text: &str) -> Result<Nanos, String> {
     let nanos = Nanos::from_seconds(seconds);
     match seconds <= LONGEST_SECONDS && nanos > Nanos::ZERO {
         true => Ok(nanos),
-        false => Err("it must be longer than nothing and at most a year".to_owned()),
+        false => Err("it must be longer than 0 s and at most a year".to_owned()),
     }
 }
 
-/// A time above zero that a person waits for.
+/// Parses a time above zero and up to a day.
 ///
 /// # Errors
-/// What to write instead.
+/// The text is not such a time. The error says what to write instead.
 pub fn span(text: &str) -> Result<Nanos, String> {
-    /// What takes longer is a slip of the keyboard, and would not be waited for.
+    /// A day. A longer time is probably a typing error.
     const LONGEST: Nanos = Nanos(86_400_000_000_000);
     match duration(text) {
         Ok(time) if time > LONGEST => Err("it must be at most a day".to_owned()),
-        Err(why) if why.contains("a year") => Err("it must be longer than nothing and at most a day".to_owned()),
+        Err(why) if why.contains("a year") => Err("it must be longer than 0 s and at most a day".to_owned()),
         other => other,
     }
 }
 
-/// A number of bytes, with a unit as dd(1) has them: `131072`, `128K`, `128KiB`, `1M`, `1MB` (a million).
+/// Parses a number of bytes, with a unit as in dd(1): `131072`, `128K`, `128KiB`, `1M`, `1MB` (a million).
 ///
 /// # Errors
-/// What to write instead.
+/// The text is not such a number. The error says what to write instead.
 pub fn size(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 11] = [
         ("", 1),
@@ -64,48 +64,48 @@ pub fn size(text: &str) -> Result<u64, String> {
     bytes.ok_or_else(|| "write a number of bytes, such as 131072, 128K or 1M".to_owned())
 }
 
-/// A resolution: above 0 and below 100 %.
+/// Parses a resolution: above 0 and below 100 %.
 ///
 /// # Errors
-/// What to write instead.
+/// The text is not such a share. The error says what to write instead.
 pub(super) fn resolution(text: &str) -> Result<f64, String> {
     parse_percent(text)
         .filter(|share| *share > 0.0 && *share < 1.0)
         .ok_or_else(|| "write a share between 0 and 100 %, such as 1% or 0.01".to_owned())
 }
 
-/// A confidence: from 50 % to below 100 %.
+/// Parses a confidence: from 50 % to below 100 %.
 ///
 /// # Errors
-/// What to write instead.
+/// The text is not such a share. The error says what to write instead.
 pub(super) fn confidence(text: &str) -> Result<f64, String> {
     parse_percent(text)
         .filter(|share| (0.5..1.0).contains(share))
         .ok_or_else(|| "write a share from 50 % to below 100 %, such as 95% or 0.95".to_owned())
 }
 
-/// Returns the CPUs that `--cpus` names, if it was given.
+/// Returns the CPUs of `--cpus`, if the option was given.
 ///
 /// # Errors
-/// It names none, or one that may not be used.
+/// The list is empty or malformed, or this process may not use one of the CPUs.
 pub fn chosen_cpus(list: Option<&str>) -> Result<Option<Vec<usize>>, Failure> {
     let Some(list) = list else { return Ok(None) };
     let usage = |why: String| Failure::Usage(format!("--cpus '{list}': {why}"));
     let wanted = topology::parse_cpu_list(list).map_err(|reason| usage(reason.to_string()))?;
     let allowed = topology::allowed_cpus(&Root::default()).map_err(|reason| usage(reason.to_string()))?;
     match wanted.iter().find(|cpu| !allowed.contains(cpu)) {
-        Some(cpu) => Err(usage(format!("CPU {cpu} is not among those that may be used ({allowed:?})"))),
+        Some(cpu) => Err(usage(format!("CPU {cpu} is not among the allowed CPUs ({allowed:?})"))),
         None if wanted.is_empty() => Err(usage("it names no CPU".to_owned())),
         None => Ok(Some(wanted)),
     }
 }
 
-/// `--ignore-failure`: exit statuses that count as successes.
+/// The value of `--ignore-failure`: exit statuses that count as successes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IgnoredFailures {
-    /// Every status.
+    /// Every exit status counts as a success.
     All,
-    /// These.
+    /// These exit statuses count as successes.
     Codes(Vec<i32>),
 }
 
@@ -118,13 +118,13 @@ impl std::str::FromStr for IgnoredFailures {
         }
         let code = |word: &str| match word.trim().parse() {
             Ok(code) if (0..=255).contains(&code) => Ok(code),
-            _ => Err(format!("'{word}' is no exit status; write 1 or 1,3")),
+            _ => Err(format!("'{word}' is not an exit status; write 1 or 1,3")),
         };
         text.split(',').map(code).collect::<Result<_, _>>().map(IgnoredFailures::Codes)
     }
 }
 
-/// What the option says of runs that fail.
+/// The rule for failed runs that follows from `--ignore-failure`.
 pub fn failures(flag: Option<&IgnoredFailures>) -> FailureRule {
     match flag {
         None => FailureRule::Abort,
@@ -183,7 +183,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn times_are_positive_or_refused(text in ".*|[0-9.]{0,12}(ns|us|ms|s|m|h|days|years)?") {
+        fn any_text_is_a_positive_time_or_refused(text in ".*|[0-9.]{0,12}(ns|us|ms|s|m|h|days|years)?") {
             if let Ok(time) = duration(&text) {
                 proptest::prop_assert!(time > Nanos::ZERO);
             }
@@ -192,7 +192,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_list_of_statuses_makes_it_panic(text in ".*") {
+        fn any_list_of_statuses_causes_no_panic(text in ".*") {
             let _ = text.parse::<IgnoredFailures>();
         }
     }

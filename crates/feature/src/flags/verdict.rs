@@ -1,14 +1,14 @@
-//! How precise a verdict is to be, and what follows from it.
+//! Options of the precision of a verdict, and of its effect on the exit status.
 
 use clap::Args;
 use steady_model::FailIf;
 
 use super::values::{confidence, resolution};
 
-/// How precise a verdict is to be.
+/// The requested precision of a verdict.
 #[derive(Clone, Debug, Args)]
 pub struct PrecisionFlags {
-    /// A change smaller than this is as good as none
+    /// Changes smaller than this are negligible
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = resolution)]
     pub resolution: f64,
 
@@ -17,14 +17,14 @@ pub struct PrecisionFlags {
     pub confidence: f64,
 }
 
-/// The exit status that follows from a verdict.
+/// The options that make the exit status depend on the verdict.
 #[derive(Clone, Debug, Args)]
 pub struct GateFlags {
-    /// Exit with 1 if this surely holds, by the whole interval: 'slower>1%', 'faster>2%'
+    /// Exit with 1 if this certainly holds, that is, for the whole interval: 'slower>1%', 'faster>2%'
     #[arg(long, value_name = "CONDITION")]
     pub fail_if: Option<FailIf>,
 
-    /// Exit with 4 if there is no verdict
+    /// Exit with 4 if there is no verdict; with --fail-if, if it is not known whether the condition holds
     #[arg(long)]
     pub require_verdict: bool,
 }

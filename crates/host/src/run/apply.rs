@@ -1,71 +1,72 @@
-//! Making a host quiet, and what is set before what.
+//! Makes a host quiet, in the right order of the knobs.
 
 use std::collections::BTreeSet;
 
 use steady_linux::host::knobs::{self, Found, Setting};
 use steady_model::Knob;
 
-use super::hand::Hand;
+use super::access::HostAccess;
 use super::journal::{Entry, Holder, Journal, VERSION};
 use super::{Applied, HostError};
 use crate::plan::QuietPlan;
-use crate::record::{Deed, DeedOutcome, LeftKnob};
+use crate::record::{Attempt, AttemptOutcome, LeftKnob};
 
-/// Sets what is wished for and may be set, for `holder`.
+/// Sets the requested knobs that can be set, for `holder`.
 ///
 /// # Errors
-/// Nothing was changed then.
-pub(super) fn apply(hand: &mut impl Hand, plan: &QuietPlan, holder: Holder) -> Result<Applied, HostError> {
-    let (known, notes) = hand.load()?;
-    let found = find(hand, plan);
+/// The journal cannot be read or written. Nothing was changed then.
+pub(super) fn apply(access: &mut impl HostAccess, plan: &QuietPlan, holder: Holder) -> Result<Applied, HostError> {
+    let (known, notes) = access.load()?;
+    let found = find(access, plan);
     let left = found.iter().filter_map(|found| left(found, plan)).collect();
     let mut applied = Applied { set: Vec::new(), left, notes };
     let known_before = known.is_some();
     let mut journal = match known {
         Some(journal) => journal,
         None if found.iter().all(|found| changes(found).next().is_none()) => return Ok(applied),
-        None => Journal { version: VERSION, boot_id: hand.boot_id()?, since: hand.now(), entries: Vec::new() },
+        None => Journal { version: VERSION, boot_id: access.boot_id()?, since: access.now(), entries: Vec::new() },
     };
     let before = journal.clone();
-    found.iter().for_each(|found| note(&mut journal, found, &holder));
+    found.iter().for_each(|found| add_to_journal(&mut journal, found, &holder));
     if journal != before {
-        hand.save(&journal).map_err(|error| HostError::NotJournalled(error.to_string()))?;
+        access.save(&journal).map_err(|error| HostError::NotJournalled(error.to_string()))?;
     }
     for one in &found {
-        let one = if one.knob == Knob::MinFrequency { &again(hand, &mut journal, one, &holder)? } else { one };
-        let deeds: Vec<Deed> = changes(one).map(|(setting, quiet)| set(hand, &mut journal, setting, quiet)).collect();
-        applied.set.extend(deeds);
+        let one = if one.knob == Knob::MinFrequency { &read_again(access, &mut journal, one, &holder)? } else { one };
+        let attempts: Vec<Attempt> =
+            changes(one).map(|(setting, quiet)| set(access, &mut journal, setting, quiet)).collect();
+        applied.set.extend(attempts);
     }
-    settle(hand, &mut journal, &before, &applied.set);
-    let kept = match journal.entries.is_empty() {
-        true if known_before || journal != before => hand.forget(),
+    clean_up(access, &mut journal, &before, &applied.set);
+    let saved = match journal.entries.is_empty() {
+        true if known_before || journal != before => access.forget(),
         true => Ok(()),
-        false => hand.save(&journal),
+        false => access.save(&journal),
     };
-    // The one that was written before the first change says enough.
-    applied.notes.extend(kept.err().map(|error| format!("the journal could not be brought up to date: {error}")));
+    // The journal that was written before the first change still contains the original values.
+    applied.notes.extend(saved.err().map(|error| format!("the journal could not be updated: {error}")));
     Ok(applied)
 }
 
-/// The knobs that are wished for, in their order.
-fn find(hand: &impl Hand, plan: &QuietPlan) -> Vec<Found> {
+/// Reads the requested knobs, in their order.
+fn find(access: &impl HostAccess, plan: &QuietPlan) -> Vec<Found> {
     let wanted = |knob: &Knob| plan.knobs.contains(knob);
-    let smt_goes_off = wanted(&Knob::Smt) && changes(&hand.find(Knob::Smt, false)).next().is_some();
+    let smt_goes_off = wanted(&Knob::Smt) && changes(&access.find(Knob::Smt, false)).next().is_some();
     let found = ORDER.into_iter().filter_map(|knob| match knob {
         Knob::IrqAffinity if !wanted(&knob) && smt_goes_off => {
-            Some(Found { knob, settings: hand.stranded(), absent: None })
+            Some(Found { knob, settings: access.stranded(), absent: None })
         }
-        _ => wanted(&knob).then(|| hand.find(knob, smt_goes_off)),
+        _ => wanted(&knob).then(|| access.find(knob, smt_goes_off)),
     });
     found.collect()
 }
 
-/// The files of a knob that are to be changed and may be, with what is to be written.
+/// Returns the files of a knob that must and can be changed, with the new values.
 fn changes(found: &Found) -> impl Iterator<Item = (&Setting, &str)> {
     found.settings.iter().filter(|setting| !setting.is_quiet()).filter_map(|one| Some((one, one.settable().ok()?)))
 }
 
-/// Why a knob is left as it is though it was wished for, where that is worth telling: it was named, or somebody else could.
+/// Returns why a requested knob is not set, if the user named it or if another user could set it.
 fn left(found: &Found, plan: &QuietPlan) -> Option<LeftKnob> {
     if found.is_quiet() || changes(found).next().is_some() || !plan.knobs.contains(&found.knob) {
         return None;
@@ -76,10 +77,10 @@ fn left(found: &Found, plan: &QuietPlan) -> Option<LeftKnob> {
         .then_some(LeftKnob { name: found.knob, reason })
 }
 
-/// Takes all files of a knob into the journal where any is to be changed, for the kernel may change one with another. What
-/// the journal holds already is what was there; it is only held by one more.
-fn note(journal: &mut Journal, found: &Found, holder: &Holder) {
-    // There is nothing to put back.
+/// Adds all files of a knob to the journal if one of them will be changed, because the kernel may then change others.
+/// An existing entry keeps its original value and gets one more holder.
+fn add_to_journal(journal: &mut Journal, found: &Found, holder: &Holder) {
+    // Dropping caches cannot be undone.
     if found.knob == Knob::Caches {
         return;
     }
@@ -87,7 +88,7 @@ fn note(journal: &mut Journal, found: &Found, holder: &Holder) {
     for setting in &found.settings {
         let Ok(quiet) = setting.quiet.clone() else { continue };
         if let Some(entry) = journal.of(&setting.file) {
-            // Nobody wanted it quiet any more when somebody else changed it: what is there now is what was meant.
+            // Another program changed the file when no holder was left, so its value is the new original.
             if !entry.is_held() && !entry.is_ours(&setting.value) {
                 (entry.original, entry.ours) = (setting.value.clone(), Vec::new());
             }
@@ -108,18 +109,23 @@ fn note(journal: &mut Journal, found: &Found, holder: &Holder) {
     }
 }
 
-/// A knob whose steady value depends on those that were set before it: looked at again, and journalled again where that has
-/// changed what is to be written.
-fn again(hand: &mut impl Hand, journal: &mut Journal, found: &Found, holder: &Holder) -> Result<Found, HostError> {
-    let mut now = hand.find(found.knob, false);
-    // What was there was noted before anything was set.
+/// Reads again a knob whose quiet value depends on knobs that were set before it. Updates the journal if its new value
+/// changed.
+fn read_again(
+    access: &mut impl HostAccess,
+    journal: &mut Journal,
+    found: &Found,
+    holder: &Holder,
+) -> Result<Found, HostError> {
+    let mut now = access.find(found.knob, false);
+    // Only files that were in the journal before the first change.
     now.settings.retain(|setting| found.settings.iter().any(|one| one.file == setting.file));
     let before = journal.clone();
     for setting in &now.settings {
         let Ok(quiet) = &setting.quiet else { continue };
         match journal.of(&setting.file) {
             Some(entry) => entry.may_be(quiet),
-            // It was quiet, and no longer is.
+            // The file was quiet before, and no longer is.
             None if !setting.is_quiet() => journal.entries.push(Entry {
                 knob: setting.knob,
                 file: setting.file.clone(),
@@ -131,58 +137,59 @@ fn again(hand: &mut impl Hand, journal: &mut Journal, found: &Found, holder: &Ho
             None => {}
         }
     }
-    if *journal != before && hand.save(journal).is_err() {
-        // What cannot be journalled is left.
+    if *journal != before && access.save(journal).is_err() {
+        // Files that cannot be written to the journal are not changed.
         *journal = before;
         now.settings.clear();
     }
     Ok(now)
 }
 
-/// Writes one file, and looks at what the kernel made of it.
-fn set(hand: &mut impl Hand, journal: &mut Journal, setting: &Setting, quiet: &str) -> Deed {
-    let refused = |why: String| DeedOutcome::Refused(why);
-    let outcome = match hand.write(setting.knob, &setting.file, quiet) {
+/// Writes one file, and reads the value that the kernel made of it.
+fn set(access: &mut impl HostAccess, journal: &mut Journal, setting: &Setting, quiet: &str) -> Attempt {
+    let refused = |why: String| AttemptOutcome::Refused(why);
+    let outcome = match access.write(setting.knob, &setting.file, quiet) {
         Err(error) => refused(error.to_string()),
-        Ok(()) if setting.knob == Knob::Caches => DeedOutcome::Set,
-        Ok(()) => match hand.read(&setting.file) {
+        Ok(()) if setting.knob == Knob::Caches => AttemptOutcome::Set,
+        Ok(()) => match access.read(&setting.file) {
             Ok(now) if knobs::same(setting.knob, &now, &setting.value) => {
-                refused(format!("the kernel took '{quiet}' and left it at '{}'", now.trim()))
+                refused(format!("the kernel accepted '{quiet}', but the value is still '{}'", now.trim()))
             }
             Ok(now) => {
                 if let Some(entry) = journal.of(&setting.file) {
                     entry.may_be(&now);
                 }
-                DeedOutcome::Set
+                AttemptOutcome::Set
             }
-            Err(absent) => refused(format!("it was written, and cannot be read any more: {absent}")),
+            Err(absent) => refused(format!("it was written, but can no longer be read: {absent}")),
         },
     };
     let (name, file) = (setting.knob, setting.file.clone());
-    Deed { name, file, from: setting.value.clone(), to: quiet.to_owned(), outcome }
+    Attempt { name, file, from: setting.value.clone(), to: quiet.to_owned(), outcome }
 }
 
-/// Everything was written and looked at. Files of a knob of which none could be set need no entry; those that were there
-/// before stay.
-fn settle(hand: &impl Hand, journal: &mut Journal, before: &Journal, deeds: &[Deed]) {
-    let was_set = |knob: Knob| deeds.iter().any(|deed| deed.name == knob && deed.outcome == DeedOutcome::Set);
+/// Cleans up the journal after all changes: removes new entries of knobs that could not be set, and marks all files as
+/// read.
+fn clean_up(access: &impl HostAccess, journal: &mut Journal, before: &Journal, attempts: &[Attempt]) {
+    let was_set =
+        |knob: Knob| attempts.iter().any(|attempt| attempt.name == knob && attempt.outcome == AttemptOutcome::Set);
     let was_there = |file: &str| before.entries.iter().any(|entry| entry.file == file);
     journal.entries.retain(|entry| {
-        let unchanged = || hand.read(&entry.file).is_ok_and(|now| now == entry.original);
+        let unchanged = || access.read(&entry.file).is_ok_and(|now| now == entry.original);
         was_there(&entry.file) || was_set(entry.knob) || !unchanged()
     });
     journal.entries.iter_mut().for_each(|entry| entry.open = false);
 }
 
-/// The order in which knobs are set; they are put back in the reverse order.
+/// The order in which knobs are set; they are restored in the reverse order.
 ///
-/// - **Turbo first**: it lowers the highest rate that a policy may have, to which its lowest is set then.
-/// - **The preference before the governor**: drivers that have both refuse any preference but the governor's own under
-///   `performance`, so on the way back the governor has to go first.
-/// - **SMT last**: the policies of CPUs that are off have no values that could be set, and come back with those that they
-///   went with. On the way back the CPUs return before anything of theirs is put back. Interrupts are moved before,
-///   so that none has to be moved by the kernel, which would not move it back.
-/// - **Caches** hold nothing to put back, and are dropped once nothing else is to be done.
+/// - **Turbo first**: it lowers the highest clock rate of a policy, which is then the value for its lowest rate.
+/// - **The preference before the governor**: under `performance`, drivers refuse any preference other than the
+///   governor's own. The governor must therefore be restored first.
+/// - **SMT last**: policies of offline CPUs have no files that could be set, and come back with their earlier values.
+///   On the way back, the CPUs go online before their files are restored. Interrupts are moved before SMT, because the
+///   kernel would move them and not move them back.
+/// - **Caches** have nothing to restore, and are dropped after all other changes.
 pub(crate) const ORDER: [Knob; 12] = [
     Knob::Turbo,
     Knob::Epp,
@@ -203,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_knob_has_its_place() {
+    fn the_order_contains_every_knob_once() {
         let mut sorted = ORDER;
         sorted.sort_unstable();
         let mut all = Knob::ALL;
@@ -212,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_depends_on_another_comes_after_it() {
+    fn knobs_follow_those_they_depend_on() {
         let place = |knob| ORDER.iter().position(|one| *one == knob).unwrap();
         for (first, then) in [
             (Knob::Turbo, Knob::MinFrequency),

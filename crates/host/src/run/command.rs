@@ -1,4 +1,5 @@
-//! A command on a quiet host: attended as every command of the user's, with nothing done about it but its addresses.
+//! Runs a command on a quiet host. Its guardian does nothing but turn off address space layout randomisation if
+//! requested.
 
 use std::ffi::OsString;
 use std::io;
@@ -10,64 +11,65 @@ use steady_model::{Absent, Nanos, Outcome, Reading};
 use steady_process::attended::{self, Attendant, End, Moment, Starter, Unattended};
 
 /// The first argument that makes `steady` the guardian of a command on a quiet host.
-pub(crate) const ATTENDANT: &str = Bystander::WORD;
+pub(crate) const ATTENDANT: &str = PassiveAttendant::WORD;
 
-/// A time that does not come.
+/// A time that is never reached.
 const NEVER: Nanos = Nanos(u64::MAX);
 
 /// A command that has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct QuietlyRun {
-    /// How it ended.
+pub(crate) struct CommandRun {
     pub(crate) ended: Outcome,
-    /// From its start to its end.
+    /// Wall time from its start to its end.
     pub(crate) wall: Nanos,
-    /// Whether its addresses were not drawn; absent where that was asked for and refused.
+    /// Whether address space layout randomisation was off. Absent if that was requested and failed.
     pub(crate) fixed_addresses: Reading<bool>,
-    /// Processes that it left behind, and that were ended.
+    /// Number of processes that the command left behind, and that were killed.
     pub(crate) left_behind: u32,
 }
 
-/// Runs `program`, started with `words`, until nothing is left of it; with addresses that are not drawn, if asked for.
+/// Runs `program` with the arguments `words` until no process of it is left. Turns off address space layout
+/// randomisation if `fix_addresses`.
 ///
-/// For a process with one thread. From here on it keeps the signals that are passed on from itself.
+/// Call this from a process with one thread. From here on, the process blocks the signals that it passes on to the
+/// command.
 ///
 /// # Errors
-/// See [`Unattended`]. Nothing is left of the command then.
-pub(crate) fn run(program: &Path, words: &[OsString], fix_addresses: bool) -> Result<QuietlyRun, Unattended> {
-    attended::attend::<Bystander>(program, words, Task { fix_addresses })
+/// See [`Unattended`]. No process of the command is left then.
+pub(crate) fn run(program: &Path, words: &[OsString], fix_addresses: bool) -> Result<CommandRun, Unattended> {
+    attended::attend::<PassiveAttendant>(program, words, Task { fix_addresses })
 }
 
-/// The whole life of a guardian, from the words behind [`ATTENDANT`]. Returns once nothing is left of the command.
+/// Runs the guardian with the arguments that follow [`ATTENDANT`]. Returns when no process of the command is left.
 pub(crate) fn attend(arguments: impl Iterator<Item = OsString>) {
-    attended::guard::<Bystander>(arguments);
+    attended::guard::<PassiveAttendant>(arguments);
 }
 
-/// What it is asked for.
+/// The task that `steady` sends to the guardian.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Task {
     fix_addresses: bool,
 }
 
-/// Does nothing about the command once it runs.
-struct Bystander {
+/// Does nothing while the command runs.
+struct PassiveAttendant {
     started: Nanos,
     fixed_addresses: Reading<bool>,
 }
 
-impl Attendant for Bystander {
+impl Attendant for PassiveAttendant {
     const WORD: &str = "__host-attendant";
     type Task = Task;
-    type Run = QuietlyRun;
+    type Run = CommandRun;
 
     fn start(task: Task, starter: &Starter<'_>) -> Result<(Begun, Self), Unattended> {
-        // The command inherits it; this process has its addresses already.
+        // The command inherits this personality(2); it does not change the addresses of this process.
         let fix = || process::fix_addresses().map_err(|error| Absent::because(format!("personality(2): {error}")));
         let fixed_addresses = if task.fix_addresses { fix().map(|()| true) } else { Ok(false) };
         match starter.start(process::Joining::Stay) {
             Ok(begun) => {
                 let started = begun.at;
-                Ok((begun, Bystander { started, fixed_addresses }))
+                Ok((begun, PassiveAttendant { started, fixed_addresses }))
             }
             Err(NotStarted::NoProgram(error)) => Err(Unattended::NotStarted(error.raw_os_error().unwrap_or(0))),
             Err(NotStarted::NoChild(error)) => {
@@ -80,18 +82,18 @@ impl Attendant for Bystander {
         NEVER
     }
 
-    fn look(&mut self, _: Moment) -> Option<Nanos> {
+    fn check(&mut self, _: Moment) -> Option<Nanos> {
         None
     }
 
-    fn went_on(&mut self, _: Moment) {}
+    fn continued(&mut self, _: Moment) {}
 
     fn ended(&mut self, _: Moment) {}
 
     fn reaped(&mut self, _: &Reaped) {}
 
-    fn finish(&mut self, end: End) -> io::Result<QuietlyRun> {
-        Ok(QuietlyRun {
+    fn finish(&mut self, end: End) -> io::Result<CommandRun> {
+        Ok(CommandRun {
             ended: end.outcome,
             wall: end.moment.now - self.started,
             fixed_addresses: self.fixed_addresses.clone(),

@@ -1,7 +1,8 @@
-//! A host that is quiet as long as something runs, and no longer, however that ends.
+//! Keeps a host quiet while something runs, however that ends.
 //!
-//! A process of its own, this same program called with a hidden word, makes the host quiet and puts it back when it is
-//! told to, or when its socket hangs up: when `steady` was killed. Where it is killed itself, `steady` does so at the end.
+//! The guard is a process of the same program, started with a hidden argument. It makes the host quiet, and restores it
+//! when it gets the order, or when its socket is closed because `steady` was killed. If the guard is killed, `steady`
+//! restores the host.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;
@@ -13,17 +14,17 @@ use serde::{Deserialize, Serialize};
 use steady_linux::{Root, process};
 use steady_process::channel::Channel;
 
+use super::access::RealHost;
 use super::apply::apply;
-use super::hand::Live;
 use super::journal::Holder;
 use super::restore::release;
 use super::{Applied, HostError, Restored};
 use crate::plan::QuietPlan;
 
-/// The first argument that makes `steady` the process that keeps a host quiet.
+/// The first argument that makes `steady` the guard process.
 pub(crate) const GUARD: &str = "__host-guard";
 
-/// What it is asked for first.
+/// The first message to the guard.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Task {
     root: PathBuf,
@@ -31,14 +32,14 @@ struct Task {
     die_at: Option<u32>,
 }
 
-/// What it is asked for later.
+/// Later messages to the guard.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Order {
     Release,
 }
 
-/// What it answers.
+/// Messages from the guard.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Reply {
@@ -59,7 +60,7 @@ impl QuietHost {
     /// Makes the host quiet.
     ///
     /// # Errors
-    /// Nothing is changed then.
+    /// The journal cannot be read or written, or the guard process failed. Nothing was changed then.
     pub(crate) fn begin(root: &Root, plan: &QuietPlan, die_at: Option<u32>) -> Result<Self, HostError> {
         let lost = |error: io::Error| HostError::Lost(error.to_string());
         let mut channel = Channel::start(GUARD, Stdio::null()).map_err(lost)?;
@@ -70,40 +71,40 @@ impl QuietHost {
                 Ok(QuietHost { root: root.clone(), channel: Some(channel), holder: Some(holder), applied })
             }
             Ok(Reply::Failed(why)) => Err(HostError::Refused(why)),
-            Ok(Reply::Released(_)) => Err(HostError::Lost("it answered something else".to_owned())),
+            Ok(Reply::Released(_)) => Err(HostError::Lost("it sent an unexpected message".to_owned())),
             Err(error) => {
-                // Killed in the midst of it: what it had changed is put back here.
+                // The guard was killed while it made changes; restore them here.
                 drop(channel);
-                let _ = sweep(root);
+                let _ = restore_unheld(root);
                 Err(lost(error))
             }
         }
     }
 
-    /// What was done to make it quiet.
+    /// Returns what was set.
     pub(crate) fn applied(&self) -> &Applied {
         &self.applied
     }
 
-    /// Puts the host back.
+    /// Restores the host.
     ///
     /// # Errors
-    /// It could not be; the journal is still there.
+    /// The host could not be restored; the journal still exists.
     pub(crate) fn end(mut self) -> Result<Restored, HostError> {
-        self.put_back()
+        self.restore()
     }
 
-    fn put_back(&mut self) -> Result<Restored, HostError> {
+    fn restore(&mut self) -> Result<Restored, HostError> {
         let Some(mut channel) = self.channel.take() else { return Ok(Restored::default()) };
-        let told = channel.say(&Order::Release).and_then(|()| channel.listen());
-        // By now it has ended, or is waited for.
+        let reply = channel.say(&Order::Release).and_then(|()| channel.listen());
+        // This waits for the end of the guard.
         drop(channel);
-        match told {
+        match reply {
             Ok(Reply::Released(restored)) => Ok(restored),
             Ok(Reply::Failed(why)) => Err(HostError::Refused(why)),
             Ok(Reply::Quiet(..)) | Err(_) => match &self.holder {
                 Some(holder) => release_if_any(&self.root, holder),
-                None => sweep(&self.root),
+                None => restore_unheld(&self.root),
             },
         }
     }
@@ -111,27 +112,27 @@ impl QuietHost {
 
 impl Drop for QuietHost {
     fn drop(&mut self) {
-        // Whoever wants to know ends it.
-        let _ = self.put_back();
+        // Callers that need the result call `end`.
+        let _ = self.restore();
     }
 }
 
-/// Puts back what nobody who is still there wants quiet.
-fn sweep(root: &Root) -> Result<Restored, HostError> {
+/// Restores the values that no live holder needs to be quiet.
+fn restore_unheld(root: &Root) -> Result<Restored, HostError> {
     release_if_any(root, &Holder::this_process())
 }
 
 fn release_if_any(root: &Root, holder: &Holder) -> Result<Restored, HostError> {
-    if super::place::is_empty(root) {
+    if super::storage::is_empty(root) {
         return Ok(Restored::default());
     }
-    release(&mut Live::new(root, None)?, holder)
+    release(&mut RealHost::new(root, None)?, holder)
 }
 
-/// The whole life of the process that keeps a host quiet. Returns once it is as it was.
+/// Runs the guard process. Returns when the host is restored.
 pub(crate) fn serve() {
     let Ok(control) = io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from) else { return };
-    // The keys of the terminal are for the others; they tell this one.
+    // Signals from the terminal must not reach the guard; `steady` sends it an order instead.
     let _ = process::leave_session();
     let mut orders = BufReader::new(&control);
     let mut line = String::new();
@@ -143,14 +144,14 @@ pub(crate) fn serve() {
     let is_quiet = applied.is_ok();
     let reply =
         applied.map_or_else(|error| Reply::Failed(error.to_string()), |done| Reply::Quiet(holder.clone(), done));
-    // Where nobody listens any more, what was changed is put back at once.
+    // If `steady` no longer listens, restore immediately.
     let heard = say(&control, &reply).is_ok();
     if !is_quiet {
         return;
     }
     line.clear();
     if heard {
-        // An order, or the end: both mean the same.
+        // An order and the end of the connection mean the same.
         let _ = orders.read_line(&mut line);
     }
     let restored = release_if_any(&root, &holder);
@@ -158,9 +159,9 @@ pub(crate) fn serve() {
     let _ = say(&control, &reply);
 }
 
-/// Makes the host quiet. Where there is nothing that could be set, no place for a journal is needed.
+/// Makes the host quiet. If nothing can be set, this needs no directory for a journal.
 fn begin(root: &Root, task: &Task, holder: &Holder) -> Result<Applied, HostError> {
-    apply(&mut Live::new_if_needed(root, task.die_at), &task.plan, holder.clone())
+    apply(&mut RealHost::new_if_needed(root, task.die_at), &task.plan, holder.clone())
 }
 
 fn say(mut socket: &UnixStream, message: &impl Serialize) -> io::Result<()> {

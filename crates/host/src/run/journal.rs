@@ -1,4 +1,4 @@
-//! What was there before a host was made quiet, and who wants it quiet.
+//! The journal: the original values of a host that was made quiet, and who needs the host to be quiet.
 
 use std::collections::BTreeSet;
 
@@ -9,32 +9,31 @@ use steady_model::{Knob, Nanos, Timestamp};
 
 use crate::record::JournalFacts;
 
-/// The version of the file.
+/// Version of the format of the journal.
 pub(super) const VERSION: u32 = 1;
 
-/// Who wants a host to be quiet.
+/// A user of a quiet host; the host stays quiet as long as there is one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Holder {
-    /// Whoever said so, until somebody restores it.
+    /// `steady host quiet`: until `steady host restore`.
     Stays,
-    /// A process, as long as it lives: its number, and when it began, since numbers are used anew.
+    /// A process, until it ends. The kernel reuses process IDs, so its start time identifies it.
     Process {
-        /// Its number.
         pid: i32,
-        /// When it began, on the clock of `/proc/PID/stat`.
+        /// Its start time, by the clock of `/proc/PID/stat`.
         began: Nanos,
     },
 }
 
 impl Holder {
-    /// This process; where the kernel does not tell when it began, its number has to do.
+    /// Returns this process as a holder. If its start time cannot be read, it is 0.
     pub(crate) fn this_process() -> Self {
         let pid = rustix::process::getpid().as_raw_nonzero().get();
         Holder::Process { pid, began: began(pid).unwrap_or_default() }
     }
 
-    /// Whether it still wants that.
+    /// Returns whether the holder still needs the quiet host.
     pub(crate) fn is_there(&self) -> bool {
         match self {
             Holder::Stays => true,
@@ -43,95 +42,94 @@ impl Holder {
     }
 }
 
-/// When a process began; nothing where it has ended, though nobody has reaped it yet.
+/// Returns the start time of a process, or `None` if it has ended. A zombie has ended.
 fn began(pid: i32) -> Option<Nanos> {
     let root = Root::default();
     let lives = procfs::process_stat(&root, pid).is_ok_and(|stat| !matches!(stat.state, 'Z' | 'X'));
     procfs::process_usage(&root, pid).ok().filter(|_| lives).map(|usage| usage.began)
 }
 
-/// One file, as it was and as it was made.
+/// A file with its original value, and the values that `steady` may have given it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry {
-    /// The knob.
     pub(crate) knob: Knob,
-    /// The file, from the root on.
+    /// Path of the file, from the root directory.
     pub(crate) file: String,
-    /// What was in it, to the byte.
+    /// Original content, byte for byte.
     pub(crate) original: String,
-    /// What it may be by our doing.
+    /// Values that the file may have because of `steady`.
     pub(crate) ours: Vec<String>,
-    /// Whether it may have been written and not looked at since: the kernel may have made another value of ours.
+    /// Whether the file may have been written and not read since. The kernel may have changed the value that was
+    /// written.
     pub(crate) open: bool,
-    /// Who wants it as it is.
+    /// Who needs the quiet value.
     pub(crate) holders: BTreeSet<Holder>,
 }
 
 impl Entry {
-    /// Whether a value is there by our doing.
+    /// Returns whether `steady` may have set the value `now`.
     pub(crate) fn is_ours(&self, now: &str) -> bool {
         let made = self.ours.iter().any(|ours| knobs::same(self.knob, ours, now));
-        // Drivers round rates to those that they have.
+        // Drivers round clock rates to those that they support.
         made || self.open && self.knob == Knob::MinFrequency
     }
 
-    /// Notes that it may be this by our doing.
+    /// Records that `steady` may have set this value.
     pub(super) fn may_be(&mut self, value: &str) {
         if !self.ours.iter().any(|ours| knobs::same(self.knob, ours, value)) {
             self.ours.push(value.to_owned());
         }
     }
 
-    /// Whether a value is the one that was there.
+    /// Returns whether a value is the original one.
     pub(crate) fn is_original(&self, now: &str) -> bool {
         knobs::same(self.knob, &self.original, now)
     }
 
-    /// Whether anybody wants it quiet who is still there.
+    /// Returns whether a holder still needs the quiet value.
     pub(crate) fn is_held(&self) -> bool {
         self.holders.iter().any(Holder::is_there)
     }
 }
 
-/// All files that were touched, in the order in which they were.
+/// The journal: all files that were changed, in the order of the changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Journal {
-    /// The version of this file.
+    /// Version of the format.
     pub(crate) version: u32,
-    /// The boot that it is of: the next one begins with values of its own.
+    /// ID of the boot that the values belong to. After a reboot, the kernel starts with its own values.
     pub(crate) boot_id: String,
-    /// When it was begun.
+    /// Time of day at which it was created.
     pub(crate) since: Timestamp,
-    /// The files.
     pub(crate) entries: Vec<Entry>,
 }
 
 impl Journal {
-    /// The entry of a file.
+    /// Returns the entry of a file.
     pub(super) fn of(&mut self, file: &str) -> Option<&mut Entry> {
         self.entries.iter_mut().find(|entry| entry.file == file)
     }
 
-    /// Reads the text of a journal. One that names other files than those of its knobs is not believed.
+    /// Parses a journal. Rejects one that names a file that does not belong to its knob.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let journal: Journal = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if journal.version != VERSION {
-            return Err(format!("it is of version {}, and this steady knows version {VERSION}", journal.version));
+            return Err(format!("it has version {}, but this steady can read only version {VERSION}", journal.version));
         }
         match journal.entries.iter().find(|entry| !knobs::is_of(entry.knob, &entry.file)) {
-            Some(entry) => Err(format!("'{}' is no file of {}", entry.file, entry.knob.name())),
+            Some(entry) => Err(format!("'{}' is not a file of the knob {}", entry.file, entry.knob.name())),
             None => Ok(journal),
         }
     }
 
-    /// The journal as text.
+    /// Returns the journal as JSON text.
     pub(super) fn text(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
         text
     }
 
-    /// It in short.
+    /// Returns a summary of the journal.
     pub(super) fn facts(&self, file: String) -> JournalFacts {
         let holders: BTreeSet<&Holder> = self.entries.iter().flat_map(|entry| &entry.holders).collect();
         let mut knobs: Vec<Knob> = self.entries.iter().map(|entry| entry.knob).collect();
@@ -165,13 +163,13 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_reads_back() {
+    fn a_journal_is_read_back_unchanged() {
         let whole = journal(vec![entry("/proc/sys/vm/swappiness")]);
         assert_eq!(Journal::parse(&whole.text()), Ok(whole));
     }
 
     #[test]
-    fn no_journal_has_other_files_written() {
+    fn a_journal_with_other_files_is_rejected() {
         for file in
             ["/etc/passwd", "/proc/sys/../../etc/swappiness", "/proc/sys/vm/../swappiness", "/proc/sys//swappiness"]
         {
@@ -182,20 +180,20 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_there_until_it_is_not() {
+    fn only_a_live_process_holds() {
         assert!(Holder::this_process().is_there() && Holder::Stays.is_there());
         let Holder::Process { pid, .. } = Holder::this_process() else { panic!() };
-        assert!(!Holder::Process { pid, began: Nanos(1) }.is_there(), "another process of that number");
+        assert!(!Holder::Process { pid, began: Nanos(1) }.is_there(), "the process ID belongs to another process");
     }
 
     proptest! {
         #[test]
-        fn no_text_makes_it_panic(text in "\\PC*") {
+        fn no_text_causes_a_panic(text in "\\PC*") {
             let _ = Journal::parse(&text);
         }
 
         #[test]
-        fn texts_cut_short_are_no_journals(cut in 0_usize..200) {
+        fn truncated_journals_are_rejected(cut in 0_usize..200) {
             let text = journal(vec![entry("/proc/sys/vm/swappiness")]).text();
             let cut = cut.min(text.trim_end().len() - 1);
             prop_assert!(Journal::parse(&text[..cut]).is_err());

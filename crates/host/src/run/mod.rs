@@ -1,17 +1,18 @@
-//! A host that is made quiet, and put back exactly.
+//! Makes a host quiet, and restores it exactly.
 //!
-//! What was there is journalled to disk before the first write (`journal`, `place`); then knob after knob is written in
-//! an order that suits what depends on what (`order`), and put back in the reverse order. All that touches the host goes
-//! through a [`Hand`], so that order and decisions are tested on hosts that do not exist, with a death at every step.
+//! The original values are written to a journal on disk before the first change (`journal`, `storage`). Then the knobs
+//! are set in an order that respects their dependencies (`ORDER`), and restored in the reverse order. All access to the
+//! host goes through the trait [`HostAccess`](access::HostAccess). Tests use it to check order and decisions on
+//! simulated hosts, with a crash at every step.
 
+mod access;
 mod apply;
 mod command;
 mod guard;
-mod hand;
 mod journal;
-mod place;
 mod restore;
 mod spreads;
+mod storage;
 
 use steady_linux::Root;
 use steady_linux::host::knobs;
@@ -19,34 +20,34 @@ use steady_model::{Knob, KnobState, Reading};
 use thiserror::Error;
 
 use crate::plan::QuietPlan;
-use crate::record::{Deed, JournalFacts, LeftKnob};
+use crate::record::{Attempt, JournalFacts, LeftKnob};
 
+use access::RealHost;
 pub(crate) use apply::ORDER;
 pub(crate) use command::{ATTENDANT, attend, run};
 pub(crate) use guard::{GUARD, QuietHost, serve};
-use hand::Live;
 use journal::Holder;
 pub(crate) use spreads::spreads;
 
-/// Why nothing was changed, or no more of it.
+/// Why an action on the host failed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(crate) enum HostError {
-    /// What is there cannot be journalled, so nothing was changed.
-    #[error("nothing was changed, for what is there could not be journalled: {0}")]
+    /// The original values cannot be written to the journal, so nothing was changed.
+    #[error("nothing was changed, because the original values could not be written to the journal: {0}")]
     NotJournalled(String),
-    /// There is a journal, and it cannot be read or believed.
-    #[error("the journal of what was there cannot be used, and nothing was changed: {0}")]
+    /// The existing journal cannot be read or trusted.
+    #[error("nothing was changed, because the journal of the original values cannot be used: {0}")]
     BadJournal(String),
-    /// This user may not.
+    /// The guard process refused, with its reason.
     #[error("{0}")]
     Refused(String),
-    /// The process that keeps the host quiet is gone.
-    #[error("the process that keeps the host quiet is gone: {0}")]
+    /// The guard process ended unexpectedly.
+    #[error("the process that keeps the host quiet ended unexpectedly: {0}")]
     Lost(String),
 }
 
 impl HostError {
-    /// Why, without what came of it.
+    /// Returns the reason without the consequence.
     fn why(&self) -> &str {
         let (HostError::NotJournalled(why)
         | HostError::BadJournal(why)
@@ -56,55 +57,55 @@ impl HostError {
     }
 }
 
-/// What came of making a host quiet.
+/// Result of making a host quiet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Applied {
-    /// What was set, in the order in which it was.
-    pub(crate) set: Vec<Deed>,
-    /// Knobs that were wanted and left as they are, and why.
+    /// The files that were set, in their order.
+    pub(crate) set: Vec<Attempt>,
+    /// Knobs that were requested but not set, with the reasons.
     pub(crate) left: Vec<LeftKnob>,
-    /// What else there is to know.
+    /// Further notes for the report.
     pub(crate) notes: Vec<String>,
 }
 
-/// What came of putting a host back.
+/// Result of restoring a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Restored {
-    /// What was put back, in the order in which it was.
-    pub(crate) deeds: Vec<Deed>,
-    /// What else there is to know.
+    /// The files that were restored, in their order.
+    pub(crate) attempts: Vec<Attempt>,
+    /// Further notes for the report.
     pub(crate) notes: Vec<String>,
 }
 
-/// All knobs as they are now. A file is looked at once.
-pub(crate) fn look(root: &Root) -> Vec<KnobState> {
+/// Reads the state of all knobs.
+pub(crate) fn find_all(root: &Root) -> Vec<KnobState> {
     let smt = knobs::find(root, Knob::Smt, false);
     let goes_off = !smt.is_quiet() && smt.settable().is_ok();
     Knob::ALL.into_iter().map(|knob| knobs::find(root, knob, goes_off).state()).collect()
 }
 
-/// Makes the host quiet until somebody restores it.
+/// Makes the host quiet until it is restored.
 ///
 /// # Errors
-/// Nothing was changed then.
+/// The journal cannot be read or written. Nothing was changed then.
 pub(crate) fn quiet(root: &Root, plan: &QuietPlan, die_at: Option<u32>) -> Result<Applied, HostError> {
-    apply::apply(&mut Live::new_if_needed(root, die_at), plan, Holder::Stays)
+    apply::apply(&mut RealHost::new_if_needed(root, die_at), plan, Holder::Stays)
 }
 
-/// Puts back whatever the journal holds; what somebody else has changed too, with `force`.
+/// Restores all values in the journal; with `force`, also those that another program has changed.
 ///
 /// # Errors
-/// Nothing was changed then.
+/// The journal cannot be read or written. Nothing was changed then.
 pub(crate) fn restore(root: &Root, force: bool, die_at: Option<u32>) -> Result<Restored, HostError> {
-    if place::is_empty(root) {
+    if storage::is_empty(root) {
         return Ok(Restored::default());
     }
-    restore::restore_all(&mut Live::new(root, die_at)?, force)
+    restore::restore_all(&mut RealHost::new(root, die_at)?, force)
 }
 
-/// What the journal holds, without waiting for anybody; what there is to say of it.
+/// Returns a summary of the journal, and notes about it. Does not wait for the lock.
 pub(crate) fn facts(root: &Root) -> (Reading<Option<JournalFacts>>, Vec<String>) {
-    place::facts(root)
+    storage::facts(root)
 }
 
 #[cfg(test)]

@@ -1,158 +1,163 @@
-//! Putting a host back.
+//! Restores the original values of a host.
 
 use steady_linux::host::knobs;
 
-use super::hand::Hand;
+use super::access::HostAccess;
 use super::journal::{Entry, Holder, Journal};
 use super::{HostError, Restored};
-use crate::record::{Deed, DeedOutcome};
+use crate::record::{Attempt, AttemptOutcome};
 
-/// How often what was put back is looked at again: writing one file may move another.
-const LOOKS: usize = 3;
+/// Number of passes that check restored files again, because writing one file may change another.
+const PASSES: usize = 3;
 
-/// Puts back all that the journal holds, whoever wants it quiet.
+/// Restores all values in the journal, even if a process still needs the quiet host.
 ///
 /// # Errors
-/// Nothing was changed then.
-pub(super) fn restore_all(hand: &mut impl Hand, force: bool) -> Result<Restored, HostError> {
-    let (journal, mut notes) = hand.load()?;
-    let Some(mut journal) = journal else { return Ok(Restored { deeds: Vec::new(), notes }) };
+/// The journal cannot be read or written. Nothing was changed then.
+pub(super) fn restore_all(access: &mut impl HostAccess, force: bool) -> Result<Restored, HostError> {
+    let (journal, mut notes) = access.load()?;
+    let Some(mut journal) = journal else { return Ok(Restored { attempts: Vec::new(), notes }) };
     let is_running = |holder: &Holder| *holder != Holder::Stays && holder.is_there();
     if journal.entries.iter().any(|entry| entry.holders.iter().any(is_running)) {
-        notes.push("a command that wanted this host quiet still runs".to_owned());
+        notes.push("a command that needs this host to be quiet is still running".to_owned());
     }
     journal.entries.iter_mut().for_each(|entry| entry.holders.clear());
-    put_back(hand, journal, force, notes)
+    restore_free(access, journal, force, notes)
 }
 
-/// Puts back what nobody but `holder` wants quiet; what somebody else has changed stays.
+/// Restores the values that only `holder` needed to be quiet. Leaves files that another program has changed.
 ///
 /// # Errors
-/// Nothing was changed then.
-pub(super) fn release(hand: &mut impl Hand, holder: &Holder) -> Result<Restored, HostError> {
-    let (journal, notes) = hand.load()?;
-    let Some(mut journal) = journal else { return Ok(Restored { deeds: Vec::new(), notes }) };
+/// The journal cannot be read or written. Nothing was changed then.
+pub(super) fn release(access: &mut impl HostAccess, holder: &Holder) -> Result<Restored, HostError> {
+    let (journal, notes) = access.load()?;
+    let Some(mut journal) = journal else { return Ok(Restored { attempts: Vec::new(), notes }) };
     journal.entries.iter_mut().for_each(|entry| {
         entry.holders.remove(holder);
     });
-    put_back(hand, journal, false, notes)
+    restore_free(access, journal, false, notes)
 }
 
-/// Puts back every entry that nobody holds, the last one first, and keeps of the journal what could not be.
-fn put_back(
-    hand: &mut impl Hand,
+/// Restores every entry without holders, in reverse order. Entries that could not be restored stay in the journal.
+fn restore_free(
+    access: &mut impl HostAccess,
     journal: Journal,
     force: bool,
     mut notes: Vec<String>,
 ) -> Result<Restored, HostError> {
     let (held, free): (Vec<Entry>, Vec<Entry>) = journal.entries.into_iter().partition(Entry::is_held);
-    let mut work: Vec<Work> = free.into_iter().rev().map(|entry| Work { entry, done: None }).collect();
-    work.iter_mut().for_each(|work| work.begin(hand, force));
-    for _ in 0..LOOKS {
-        work.iter_mut().for_each(|work| work.look_again(hand, force));
+    let mut restorations: Vec<Restoration> =
+        free.into_iter().rev().map(|entry| Restoration { entry, done: None }).collect();
+    restorations.iter_mut().for_each(|restoration| restoration.begin(access, force));
+    for _ in 0..PASSES {
+        restorations.iter_mut().for_each(|restoration| restoration.check_again(access, force));
     }
-    work.iter_mut().for_each(|work| work.verify(hand));
-    let deeds: Vec<Deed> = work.iter().filter_map(Work::deed).collect();
-    let failed = work.into_iter().rev().filter(|work| !work.is_back()).map(|work| work.entry);
-    let entries: Vec<Entry> = in_order(held, failed.collect());
-    let kept = match entries.is_empty() {
-        true => hand.forget(),
-        false => hand.save(&Journal { entries, ..journal }),
+    restorations.iter_mut().for_each(|restoration| restoration.verify(access));
+    let attempts: Vec<Attempt> = restorations.iter().filter_map(Restoration::attempt).collect();
+    let failed = restorations
+        .into_iter()
+        .rev()
+        .filter(|restoration| !restoration.is_restored())
+        .map(|restoration| restoration.entry);
+    let entries: Vec<Entry> = sorted(held, failed.collect());
+    let saved = match entries.is_empty() {
+        true => access.forget(),
+        false => access.save(&Journal { entries, ..journal }),
     };
-    // What is back is found to be back the next time.
-    notes.extend(kept.err().map(|error| format!("the journal could not be brought up to date: {error}")));
-    Ok(Restored { deeds, notes })
+    // If the journal cannot be saved, the next restore finds that these files are restored.
+    notes.extend(saved.err().map(|error| format!("the journal could not be updated: {error}")));
+    Ok(Restored { attempts, notes })
 }
 
-/// Entries in the order in which they were written: that of the knobs.
-fn in_order(held: Vec<Entry>, failed: Vec<Entry>) -> Vec<Entry> {
+/// Sorts entries in the order in which they were set: that of the knobs.
+fn sorted(held: Vec<Entry>, failed: Vec<Entry>) -> Vec<Entry> {
     let mut all: Vec<Entry> = held.into_iter().chain(failed).collect();
     all.sort_by_key(|entry| super::ORDER.iter().position(|knob| *knob == entry.knob));
     all
 }
 
-/// An entry that is being put back.
-struct Work {
+/// An entry that is being restored.
+struct Restoration {
     entry: Entry,
-    /// What was there when it was looked at first, and what has come of it so far.
-    done: Option<(String, DeedOutcome)>,
+    /// The value before, and the outcome so far.
+    done: Option<(String, AttemptOutcome)>,
 }
 
-impl Work {
-    fn begin(&mut self, hand: &mut impl Hand, force: bool) {
+impl Restoration {
+    fn begin(&mut self, access: &mut impl HostAccess, force: bool) {
         let entry = &self.entry;
-        let (now, outcome) = match hand.read(&entry.file) {
-            Err(absent) => (String::new(), DeedOutcome::Gone(absent.0)),
-            Ok(now) if entry.is_original(&now) => (now, DeedOutcome::WasBack),
+        let (now, outcome) = match access.read(&entry.file) {
+            Err(absent) => (String::new(), AttemptOutcome::Gone(absent.0)),
+            Ok(now) if entry.is_original(&now) => (now, AttemptOutcome::WasBack),
             Ok(now) if entry.is_ours(&now) => {
-                let outcome = write(hand, entry, DeedOutcome::Restored);
+                let outcome = write(access, entry, AttemptOutcome::Restored);
                 (now, outcome)
             }
             Ok(now) if force => {
-                let outcome = write(hand, entry, DeedOutcome::Forced(now.trim().to_owned()));
+                let outcome = write(access, entry, AttemptOutcome::Forced(now.trim().to_owned()));
                 (now, outcome)
             }
             Ok(now) => {
-                let foreign = DeedOutcome::Foreign(now.trim().to_owned());
+                let foreign = AttemptOutcome::Foreign(now.trim().to_owned());
                 (now, foreign)
             }
         };
         self.done = Some((now, outcome));
     }
 
-    /// What has changed since, by what else was put back.
-    fn look_again(&mut self, hand: &mut impl Hand, force: bool) {
+    /// Checks the file again, after other files were restored.
+    fn check_again(&mut self, access: &mut impl HostAccess, force: bool) {
         let Some((from, outcome)) = &mut self.done else { return };
-        let now = hand.read(&self.entry.file);
+        let now = access.read(&self.entry.file);
         match (&*outcome, now) {
-            // Its CPU may be back by now.
-            (DeedOutcome::Gone(_), Ok(_)) => self.begin(hand, force),
-            // One that another held down may have come back by itself.
-            (DeedOutcome::Foreign(_), Ok(now)) if self.entry.is_original(&now) => *outcome = DeedOutcome::WasBack,
-            (DeedOutcome::Gone(_) | DeedOutcome::Foreign(_), _) => {}
-            (DeedOutcome::Forced(was), Ok(now)) if !self.entry.is_original(&now) => {
-                *outcome = write(hand, &self.entry, DeedOutcome::Forced(was.clone()));
+            // Its CPU may be online again.
+            (AttemptOutcome::Gone(_), Ok(_)) => self.begin(access, force),
+            // Another file may have limited its value until that was restored.
+            (AttemptOutcome::Foreign(_), Ok(now)) if self.entry.is_original(&now) => *outcome = AttemptOutcome::WasBack,
+            (AttemptOutcome::Gone(_) | AttemptOutcome::Foreign(_), _) => {}
+            (AttemptOutcome::Forced(was), Ok(now)) if !self.entry.is_original(&now) => {
+                *outcome = write(access, &self.entry, AttemptOutcome::Forced(was.clone()));
             }
             (_, Ok(now)) if !self.entry.is_original(&now) => {
                 *from = now;
-                *outcome = write(hand, &self.entry, DeedOutcome::Restored);
+                *outcome = write(access, &self.entry, AttemptOutcome::Restored);
             }
-            (DeedOutcome::Refused(_), Ok(_)) => *outcome = DeedOutcome::Restored,
+            (AttemptOutcome::Refused(_), Ok(_)) => *outcome = AttemptOutcome::Restored,
             (_, Ok(_)) => {}
-            (_, Err(absent)) => *outcome = DeedOutcome::Gone(absent.0),
+            (_, Err(absent)) => *outcome = AttemptOutcome::Gone(absent.0),
         }
     }
 
-    /// The last look: what was written and is not there was refused.
-    fn verify(&mut self, hand: &impl Hand) {
+    /// Checks the file for the last time. If it does not have the value that was written, the kernel refused it.
+    fn verify(&mut self, access: &impl HostAccess) {
         let Some((_, outcome)) = &mut self.done else { return };
-        if !matches!(outcome, DeedOutcome::Restored | DeedOutcome::Forced(_)) {
+        if !matches!(outcome, AttemptOutcome::Restored | AttemptOutcome::Forced(_)) {
             return;
         }
-        match hand.read(&self.entry.file) {
+        match access.read(&self.entry.file) {
             Ok(now) if knobs::same(self.entry.knob, &now, &self.entry.original) => {}
-            Ok(now) => *outcome = DeedOutcome::Refused(format!("it was written, and is '{}'", now.trim())),
-            Err(absent) => *outcome = DeedOutcome::Gone(absent.0),
+            Ok(now) => *outcome = AttemptOutcome::Refused(format!("after the write, it is '{}'", now.trim())),
+            Err(absent) => *outcome = AttemptOutcome::Gone(absent.0),
         }
     }
 
-    fn is_back(&self) -> bool {
+    fn is_restored(&self) -> bool {
         let outcome = self.done.as_ref().map(|(_, outcome)| outcome);
         outcome.is_some_and(|outcome| {
-            matches!(outcome, DeedOutcome::Restored | DeedOutcome::WasBack | DeedOutcome::Forced(_))
+            matches!(outcome, AttemptOutcome::Restored | AttemptOutcome::WasBack | AttemptOutcome::Forced(_))
         })
     }
 
-    fn deed(&self) -> Option<Deed> {
+    fn attempt(&self) -> Option<Attempt> {
         let (from, outcome) = self.done.clone()?;
         let Entry { knob, file, original, .. } = self.entry.clone();
-        Some(Deed { name: knob, file, from, to: original, outcome })
+        Some(Attempt { name: knob, file, from, to: original, outcome })
     }
 }
 
-fn write(hand: &mut impl Hand, entry: &Entry, done: DeedOutcome) -> DeedOutcome {
-    match hand.write(entry.knob, &entry.file, &entry.original) {
+fn write(access: &mut impl HostAccess, entry: &Entry, done: AttemptOutcome) -> AttemptOutcome {
+    match access.write(entry.knob, &entry.file, &entry.original) {
         Ok(()) => done,
-        Err(error) => DeedOutcome::Refused(error.to_string()),
+        Err(error) => AttemptOutcome::Refused(error.to_string()),
     }
 }

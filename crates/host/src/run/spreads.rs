@@ -1,4 +1,4 @@
-//! How far from quiet a host is: what the same work takes, over and over.
+//! Measures how far a host is from quiet: the spread of the times that the same work takes.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +9,19 @@ use steady_stats::descriptive::quantile;
 
 use crate::record::RulerSpread;
 
-/// With fewer readings nothing is said of a ruler.
-const FEWEST: usize = 5;
+/// Minimum number of readings of a ruler for a spread.
+const MIN_READINGS: usize = 5;
 
-/// Reads all rulers in turns for so long; of each how far its readings lay apart. Absent where none could be read often
-/// enough.
+/// Reads all rulers in turn for some time, and returns the spread of the readings of each.
 ///
 /// # Errors
-/// See above.
+/// No ruler could be read [`MIN_READINGS`] times.
 pub(crate) fn spreads(rulers: &mut Rulers, time: Nanos) -> Reading<Vec<RulerSpread>> {
     let begun = clock::monotonic();
     let mut readings: BTreeMap<Resource, Vec<f64>> = BTreeMap::new();
     while clock::monotonic() - begun < time {
         for resource in Resource::ALL {
-            // One that this machine does not have, or that is too slow at this moment, tells nothing.
+            // A reading fails if the machine lacks the resource, or is too slow at this moment.
             if let Ok(reading) = rulers.read(resource) {
                 readings.entry(resource).or_default().push(reading.seconds_per_unit);
             }
@@ -33,7 +32,7 @@ pub(crate) fn spreads(rulers: &mut Rulers, time: Nanos) -> Reading<Vec<RulerSpre
 }
 
 fn of(resource: Resource, readings: &[f64]) -> Option<RulerSpread> {
-    if readings.len() < FEWEST {
+    if readings.len() < MIN_READINGS {
         return None;
     }
     let mut sorted = readings.to_vec();
@@ -53,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spread_is_that_of_the_middle_half() {
+    fn the_spread_is_the_interquartile_range() {
         let spread = of(Resource::Alu, &[5.0, 1.0, 2.0, 3.0, 4.0]).unwrap();
         assert_eq!((spread.readings, spread.spread_ratio, spread.range_ratio), (5, 2.0 / 3.0, 4.0 / 3.0));
         assert_eq!(of(Resource::Alu, &[1.0; 4]), None);

@@ -1,5 +1,5 @@
-//! What the guardian of a limited command does: starts it where its CPU time is counted, looks as often as is needed, and has
-//! the last word.
+//! The guardian's part of `steady limit`: starts the command where its CPU time is counted, checks the limits, and
+//! measures the total at the end.
 
 use std::io;
 
@@ -12,37 +12,38 @@ use steady_model::{Absent, Nanos, Reading};
 use steady_process::attended::{Attendant, End, Moment, Starter, Unattended};
 
 use super::LimitRun;
-use super::course::Course;
 use super::source::{BEST_FIRST, Meter};
+use super::wall_clock::WallClock;
 use crate::plan::LimitPlan;
 use crate::record::{CpuSource, LimitOutcome};
 
-/// What it is asked for.
+/// What the guardian receives from its parent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Task {
-    /// What is allowed, without the command.
+    /// The limits, without the command.
     pub(super) plan: LimitPlan,
-    /// The one source of CPU time to use; the best where none is named.
+    /// The only source of CPU time to use; without it, the best one available.
     pub(super) source: Option<CpuSource>,
 }
 
-/// A command with its limits.
+/// A running command with its limits.
 pub(super) struct Limiter {
     pub(super) plan: LimitPlan,
     pub(super) meter: Meter,
     passed_over: Vec<String>,
     started: Nanos,
-    pub(super) pace: Pace,
-    pub(super) course: Course,
+    pub(super) schedule: Schedule,
+    pub(super) wall_clock: WallClock,
     pub(super) watch: Reading<ThreadWatch>,
-    /// When the waiting is looked at next, and the CPU time of the tree at the look before.
+    /// When to read the run delays next.
     pub(super) waiting_due: Nanos,
+    /// CPU time of the tree at the previous reading of the run delays.
     pub(super) waiting_cpu: Nanos,
-    /// When to look at the limits.
-    pub(super) look_at: Nanos,
+    /// When to check the limits next.
+    pub(super) check_at: Nanos,
     /// The limit that was reached.
-    judged: Option<LimitOutcome>,
-    /// What this process had used itself when it began to look.
+    reached: Option<LimitOutcome>,
+    /// CPU time of this process when it began to check.
     pub(super) own_start: Nanos,
 }
 
@@ -78,25 +79,25 @@ impl Attendant for Limiter {
     }
 
     fn due(&self) -> Nanos {
-        self.look_at.min(self.waiting_due)
+        self.check_at.min(self.waiting_due)
     }
 
-    fn look(&mut self, moment: Moment) -> Option<Nanos> {
-        if moment.now < self.look_at {
-            self.look_at_waiting(moment);
+    fn check(&mut self, moment: Moment) -> Option<Nanos> {
+        if moment.now < self.check_at {
+            self.read_run_delays(moment);
             return None;
         }
-        self.judged = self.look_at_limits(moment);
-        self.judged.map(|_| self.plan.kill_after)
+        self.reached = self.check_limits(moment);
+        self.reached.map(|_| self.plan.kill_after)
     }
 
-    fn went_on(&mut self, moment: Moment) {
-        // What was planned while time stood still is out of date.
-        self.look_at = moment.now;
+    fn continued(&mut self, moment: Moment) {
+        // The next check was planned for a stopped command and would be too late.
+        self.check_at = moment.now;
     }
 
     fn ended(&mut self, moment: Moment) {
-        self.look_at_waiting(moment);
+        self.read_run_delays(moment);
     }
 
     fn reaped(&mut self, reaped: &Reaped) {
@@ -107,12 +108,12 @@ impl Attendant for Limiter {
         self.meter.group()
     }
 
-    /// The last word: what the whole tree used, now that none of it can use any more.
+    /// Computes the CPU time of the whole tree, which has no process left and cannot use more.
     fn finish(&mut self, end: End) -> io::Result<LimitRun> {
-        let (cpu, limit) = (self.meter.at_the_end(), self.plan.cpu);
-        let outcome = match self.judged {
+        let (cpu, limit) = (self.meter.total(), self.plan.cpu);
+        let outcome = match self.reached {
             Some(outcome) => outcome,
-            // It ended by itself, but between two looks.
+            // The command ended by itself after it reached the limit, but before the next check.
             None if cpu >= limit => LimitOutcome::CpuLimit,
             None if self.wall_is_reached(end.moment) => LimitOutcome::WallLimit,
             None => LimitOutcome::Ok,
@@ -123,7 +124,7 @@ impl Attendant for Limiter {
             ended: end.outcome,
             cpu,
             wall: end.moment.now - self.started,
-            waiting: self.course.waiting().clone(),
+            waiting: self.wall_clock.waiting().clone(),
             stopped: end.moment.stopped,
             overshoot: beyond,
             source: self.meter.source(),
@@ -135,69 +136,72 @@ impl Attendant for Limiter {
 
 impl Limiter {
     fn new(plan: LimitPlan, meter: Meter, passed_over: Vec<String>, at: Nanos) -> Self {
-        // A limit on a group's CPU time still lets all CPUs be used at once for a while.
+        // The number of CPUs bounds how fast CPU time is used. A CPU bandwidth limit of the group does not: for a short
+        // time all CPUs can still run.
         let cpus = topology::allowed_cpus(&Root::default()).map_or(1, |cpus| cpus.len());
-        // Where the kernel keeps statistics of this process, it does of the others.
+        // If the kernel keeps scheduling statistics for this process, it keeps them for the others.
         let watch = ThreadWatch::new(&Root::default(), rustix::process::getpid().as_raw_nonzero().get());
-        let told = watch.as_ref().map(drop).map_err(Clone::clone);
+        let available = watch.as_ref().map(drop).map_err(Clone::clone);
         let mut limiter = Limiter {
-            pace: Pace::new(at, cpus, plan.poll),
+            schedule: Schedule::new(at, cpus, plan.poll),
             plan,
             meter,
             passed_over,
             started: at,
-            course: Course::new(at, told),
+            wall_clock: WallClock::new(at, available),
             watch,
             waiting_due: at,
             waiting_cpu: Nanos::ZERO,
-            look_at: at,
-            judged: None,
+            check_at: at,
+            reached: None,
             own_start: clock::process_cpu(),
         };
         let begun = Moment { now: at, stopped: Nanos::ZERO, is_stopped: false };
-        limiter.plan_next_look(begun, Nanos::ZERO, Nanos::ZERO);
+        limiter.schedule_check(begun, Nanos::ZERO, Nanos::ZERO);
         limiter
     }
 }
 
-/// The least time between two looks: shorter sleeps are mostly the cost of waking.
-const FINEST: Nanos = Nanos(500_000);
-/// Looks may cost this share of the time that has passed, and this much at once for the start.
+/// Minimum time between two checks. With shorter sleeps, most of the cost would be waking up.
+const SHORTEST: Nanos = Nanos(500_000);
+/// Checks may cost 1 part in `SHARE` of the time that has passed, plus `START`.
 const SHARE: u64 = 300;
+/// CPU time that checks may cost regardless of the time that has passed.
 const START: Nanos = Nanos(2_000_000);
 
-/// Chooses the moments.
+/// Schedules the checks of the limits.
 #[derive(Clone, Debug)]
-pub(super) struct Pace {
+pub(super) struct Schedule {
     started: Nanos,
-    /// At most so many CPUs' worth of time can be used at once.
+    /// Number of CPUs that the command can use concurrently.
     cpus: u64,
     poll: Option<Nanos>,
 }
 
-impl Pace {
+impl Schedule {
     pub(super) fn new(started: Nanos, cpus: usize, poll: Option<Nanos>) -> Self {
-        Pace { started, cpus: cpus.max(1) as u64, poll }
+        Schedule { started, cpus: cpus.max(1) as u64, poll }
     }
 
-    /// The next look after one at `now` that saw `cpu` of the CPU limit and `wall` of the wall limit left. So far the
-    /// looks have `spent` CPU time, the last of them `cost`.
+    /// Returns the time of the next check. The current one is at `now`, with `cpu` left of the CPU limit and `wall` of
+    /// the wall limit. All checks so far have `spent` CPU time, the last one `cost`.
     pub(super) fn next(&self, now: Nanos, cpu: Nanos, wall: Nanos, spent: Nanos, cost: Nanos) -> Nanos {
         let soonest = Nanos(cpu.0 / self.cpus).min(wall);
         self.later(now, soonest.max(self.least(now, spent, cost)))
     }
 
-    /// The first moment of the poll after `now`; without one, `span` later.
+    /// Returns the first multiple of the poll interval after `now`, or `now + span` without one.
     pub(super) fn later(&self, now: Nanos, span: Nanos) -> Nanos {
         let Some(poll) = self.poll else { return now + span };
         let passed = (now - self.started).0 / poll.0.max(1);
         self.started + Nanos(poll.0.saturating_mul(passed + 1))
     }
 
-    /// The least time to the next look. Who has looked too dearly waits until looks as dear as the last have their share.
+    /// Minimum time to the next check. If the checks cost more than their share, it is long enough for one check to be
+    /// within it.
     fn least(&self, now: Nanos, spent: Nanos, cost: Nanos) -> Nanos {
         let allowed = Nanos((now - self.started).0 / SHARE) + START;
-        if spent <= allowed { FINEST } else { FINEST.max(Nanos(cost.0.saturating_mul(SHARE))) }
+        if spent <= allowed { SHORTEST } else { SHORTEST.max(Nanos(cost.0.saturating_mul(SHARE))) }
     }
 }
 
@@ -208,28 +212,28 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     #[test]
-    fn it_looks_when_all_cpus_could_have_used_what_is_left() {
-        let pace = Pace::new(Nanos(0), 4, None);
-        let next = |cpu, wall| pace.next(Nanos(1_000 * MS), Nanos(cpu), Nanos(wall), Nanos(0), Nanos(20_000));
+    fn next_check_is_when_all_cpus_could_have_used_the_rest() {
+        let schedule = Schedule::new(Nanos(0), 4, None);
+        let next = |cpu, wall| schedule.next(Nanos(1_000 * MS), Nanos(cpu), Nanos(wall), Nanos(0), Nanos(20_000));
         assert_eq!(next(400 * MS, 9_000 * MS), Nanos(1_100 * MS));
         assert_eq!(next(400 * MS, 50 * MS), Nanos(1_050 * MS), "the wall limit is nearer");
-        assert_eq!(next(MS, 9_000 * MS), Nanos(1_000 * MS + FINEST.0), "never busy");
+        assert_eq!(next(MS, 9_000 * MS), Nanos(1_000 * MS + SHORTEST.0), "checks are at least SHORTEST apart");
     }
 
     #[test]
-    fn dear_looks_become_rare() {
-        let pace = Pace::new(Nanos(0), 1, None);
-        let next = |spent| pace.next(Nanos(1_000 * MS), Nanos(MS), Nanos(9_000 * MS), Nanos(spent), Nanos(MS));
+    fn expensive_checks_become_rare() {
+        let schedule = Schedule::new(Nanos(0), 1, None);
+        let next = |spent| schedule.next(Nanos(1_000 * MS), Nanos(MS), Nanos(9_000 * MS), Nanos(spent), Nanos(MS));
         assert_eq!(next(5 * MS), Nanos(1_001 * MS));
         assert_eq!(next(6 * MS), Nanos(1_300 * MS));
     }
 
     #[test]
-    fn a_poll_looks_at_its_own_moments_only() {
-        let pace = Pace::new(Nanos(500 * MS), 2, Some(Nanos(1_000 * MS)));
-        let next = |now| pace.next(Nanos(now), Nanos(1), Nanos(1), Nanos(0), Nanos(0));
+    fn a_poll_checks_only_at_multiples_of_its_interval() {
+        let schedule = Schedule::new(Nanos(500 * MS), 2, Some(Nanos(1_000 * MS)));
+        let next = |now| schedule.next(Nanos(now), Nanos(1), Nanos(1), Nanos(0), Nanos(0));
         assert_eq!(next(500 * MS), Nanos(1_500 * MS));
-        assert_eq!(next(1_501 * MS), Nanos(2_500 * MS), "late looks do not move the others");
+        assert_eq!(next(1_501 * MS), Nanos(2_500 * MS), "a late check does not move the next ones");
         assert_eq!(next(4_700 * MS), Nanos(5_500 * MS));
     }
 }

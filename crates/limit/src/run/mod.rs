@@ -1,11 +1,12 @@
-//! A command that is ended by the CPU time that it used.
+//! Runs a command and ends it when it has used its CPU time or wall time.
 //!
-//! It is attended (`steady_process::attended`): its guardian reads the CPU time of the tree, judges, and has it end.
+//! The guardian (`steady_process::attended`) reads the CPU time of the process tree, checks the limits, and ends the
+//! tree.
 
-mod course;
 mod limiter;
 mod limits;
 mod source;
+mod wall_clock;
 
 use std::ffi::OsString;
 
@@ -20,45 +21,46 @@ use limiter::{Limiter, Task};
 /// The first argument that makes `steady` the guardian of a limited command.
 pub(crate) const ARGUMENT: &str = Limiter::WORD;
 
-/// A limited command that has ended.
+/// Result of a limited command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LimitRun {
-    /// What ended it.
+    /// Limit that was reached, if any.
     pub(crate) outcome: LimitOutcome,
-    /// How the command itself ended.
+    /// Exit status or signal of the command itself.
     pub(crate) ended: Outcome,
-    /// CPU time of the whole tree.
+    /// CPU time of the whole process tree.
     pub(crate) cpu: Nanos,
-    /// From its start to its end.
+    /// Wall time from the start of the command to its end.
     pub(crate) wall: Nanos,
-    /// Of that, time spent waiting for a CPU.
+    /// Part of `wall` spent waiting for a CPU.
     pub(crate) waiting: Reading<Nanos>,
-    /// Of that, time in which it was stopped.
+    /// Part of `wall` in which the command was stopped.
     pub(crate) stopped: Nanos,
     /// CPU time used beyond the limit.
     pub(crate) overshoot: Reading<Nanos>,
-    /// Where the CPU time was read while it ran.
+    /// Source from which the CPU time was read while the command ran.
     pub(crate) source: CpuSource,
-    /// Why better sources were not used, best first.
+    /// Better sources that could not be used, best first, each with the reason.
     pub(crate) passed_over: Vec<String>,
-    /// Processes that it left behind, and that were ended.
+    /// Number of processes that the command left behind. They were killed.
     pub(crate) left_behind: u32,
 }
 
-/// Runs the plan's command, started with `words`, until it ends or a limit is reached; CPU time is read from `source`,
-/// or from the best that there is. Standard input and output are the command's: afterwards this process has none.
+/// Runs the plan's command, started with `words`, until it ends or a limit is reached. Reads CPU time from `source`, or
+/// from the best source available. The command gets standard input and output; this process has neither afterwards.
 ///
-/// For a process with one thread. From here on it keeps the signals that are passed on from itself.
+/// Call it from a process with one thread. From this call on, this process blocks the signals that it passes on.
 ///
 /// # Errors
-/// See [`Unattended`]. Nothing is left of the command then.
+/// See [`Unattended`]. On an error, no process of the command is left.
 pub(crate) fn limit(plan: &LimitPlan, words: &[OsString], source: Option<CpuSource>) -> Result<LimitRun, Unattended> {
-    // The guardian receives the program and its arguments as bytes: they need not be UTF-8, which JSON would require.
+    // The guardian receives the program and its arguments as bytes, because they may not be UTF-8, which JSON requires.
     let bounds = LimitPlan { command: Command::default(), ..plan.clone() };
     attended::attend::<Limiter>(&plan.command.program, words, Task { plan: bounds, source })
 }
 
-/// The whole life of a guardian, from the words behind [`ARGUMENT`]. Returns once nothing is left of the command.
+/// Main function of a guardian process. `arguments` are the words after [`ARGUMENT`]. Returns once no process of the
+/// command is left.
 pub(crate) fn guard(arguments: impl Iterator<Item = OsString>) {
     attended::guard::<Limiter>(arguments);
 }

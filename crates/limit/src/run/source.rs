@@ -1,4 +1,4 @@
-//! Where the CPU time of the tree is read while it runs.
+//! Sources of the CPU time of a process tree while it runs.
 
 use std::path::Path;
 
@@ -12,31 +12,34 @@ use steady_process::attended::members;
 
 use crate::record::CpuSource;
 
-/// The sources, best first. A group has every process in it from its start to its end, at the cost of one read, and can
-/// be killed at once. The event is as complete but for programs that change their user, and counts what the hypervisor
-/// stole. In /proc what ended unseen is missing, and each look costs more the more processes there are.
+/// The sources, best first.
+///
+/// - A control group counts every process in it from start to end and costs one read. In version 2 it can be killed
+///   with one write.
+/// - The perf event misses only programs that change their user, but it includes stolen time.
+/// - /proc misses processes that ended between two readings, and each reading costs more the more processes there are.
 pub(super) const BEST_FIRST: [CpuSource; 4] =
     [CpuSource::CgroupV2, CpuSource::CgroupV1, CpuSource::TaskClock, CpuSource::Proc];
 
-/// What is read, opened before the command is started.
+/// An open source. It is opened before the command starts.
 enum Instrument {
     Group(OwnGroup),
     Clock(TreeClock, StolenTime),
     Proc,
 }
 
-/// The CPU time of a tree, read live.
+/// Reads the CPU time of a process tree while it runs.
 pub(super) struct Meter {
     source: CpuSource,
     instrument: Instrument,
-    /// What processes used that this process has reaped.
+    /// CPU time of the processes that this process has reaped.
     reaped: Nanos,
-    /// The most that was read so far: what has ended unseen takes nothing back.
-    most: Nanos,
+    /// The largest CPU time read so far. Processes that end unseen cannot make the result smaller.
+    largest: Nanos,
 }
 
 impl Meter {
-    /// Opens one of the sources; absent where it cannot be had.
+    /// Opens a source, or returns the reason why it is not available.
     pub(super) fn open(source: CpuSource) -> Reading<Self> {
         let root = Root::default();
         let instrument = match source {
@@ -44,11 +47,11 @@ impl Meter {
             CpuSource::CgroupV1 => Instrument::Group(OwnGroup::create(&root, Version::V1)?),
             CpuSource::TaskClock => Instrument::Clock(TreeClock::open()?, StolenTime::begin(&root)),
             CpuSource::Proc if !Path::new("/proc/self/stat").exists() => {
-                return Err(Absent::because("/proc is not there"));
+                return Err(Absent::because("/proc is not mounted"));
             }
             CpuSource::Proc => Instrument::Proc,
         };
-        Ok(Meter { source, instrument, reaped: Nanos::ZERO, most: Nanos::ZERO })
+        Ok(Meter { source, instrument, reaped: Nanos::ZERO, largest: Nanos::ZERO })
     }
 
     pub(super) fn source(&self) -> CpuSource {
@@ -62,17 +65,17 @@ impl Meter {
         }
     }
 
-    /// How the command gets to where it is counted.
+    /// How the command joins the group in which it is counted.
     pub(super) fn joining(&self) -> Joining<'_> {
         self.group().map_or(Joining::Stay, OwnGroup::joining)
     }
 
-    /// Adds what a process used that was reaped here, with what it had waited for.
+    /// Adds the CPU time of a process that this process reaped, including the children that it had waited for.
     pub(super) fn reaped(&mut self, cpu: Nanos) {
         self.reaped += cpu;
     }
 
-    /// The threads of the tree.
+    /// Thread ids of the process tree.
     pub(super) fn threads(&self) -> Vec<i32> {
         match self.group() {
             Some(group) => group.threads(),
@@ -80,34 +83,37 @@ impl Meter {
         }
     }
 
-    /// CPU time so far, stolen time included where that cannot be told apart.
-    pub(super) fn roughly(&mut self) -> Nanos {
+    /// CPU time so far. It includes stolen time if the source cannot separate that.
+    pub(super) fn estimate(&mut self) -> Nanos {
         match &mut self.instrument {
-            // What cannot be read now is as it was.
-            Instrument::Group(group) => group.cpu_time().unwrap_or(self.most),
-            Instrument::Clock(clock, _) => clock.read().unwrap_or(self.most),
-            Instrument::Proc => self.most.max(self.reaped + processes()),
+            // If the source cannot be read now, keep the last value.
+            Instrument::Group(group) => group.cpu_time().unwrap_or(self.largest),
+            Instrument::Clock(clock, _) => clock.read().unwrap_or(self.largest),
+            Instrument::Proc => self.largest.max(self.reaped + processes()),
         }
     }
 
-    /// CPU time so far, to be held against `limit`: what is judged by it has surely used that much.
+    /// CPU time so far, for a comparison with `limit`. From the limit on it is a lower bound without stolen time, so no
+    /// command is ended early.
     pub(super) fn read(&mut self, limit: Nanos) -> Nanos {
-        let mut now = self.roughly();
+        let mut now = self.estimate();
         if let Instrument::Clock(_, stolen) = &self.instrument
             && now >= limit
         {
             now = now.since(stolen.at_most(&Root::default())).max(self.reaped + processes());
         }
-        self.most = self.most.max(now);
+        self.largest = self.largest.max(now);
         now
     }
 
-    /// CPU time of a tree of which nothing is left.
+    /// CPU time of a tree that has no process left.
     ///
-    /// The larger of the source and the sum of what wait4(2) told. Either may only miss something, and nothing in them is
-    /// not the tree's: wait4 misses children whose parents ignored their end, for the kernel adds those to nobody; a group
-    /// misses nothing, but is told in whole microseconds. Of the event what may have been stolen is left away.
-    pub(super) fn at_the_end(&mut self) -> Nanos {
+    /// Returns the larger of the source and the sum of what wait4(2) returned. Both can only be too small:
+    ///
+    /// - wait4 misses children whose parents ignore SIGCHLD, because the kernel adds their CPU time to no process.
+    /// - A group misses nothing, but its CPU time is in whole microseconds.
+    /// - From the perf event, the time that may have been stolen is subtracted.
+    pub(super) fn total(&mut self) -> Nanos {
         self.read(Nanos::ZERO).max(self.reaped)
     }
 }

@@ -1,15 +1,15 @@
-//! Where the control groups of this process are mounted.
+//! Finds the control groups of this process and their mounts.
 
 use steady_model::{Absent, Reading};
 
 use crate::Root;
 
-/// A generation of the control group interface.
+/// A version of the control group interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// One hierarchy per controller.
+    /// Version 1: one hierarchy per controller.
     V1,
-    /// One hierarchy for all.
+    /// Version 2: one hierarchy for all controllers.
     V2,
 }
 
@@ -18,11 +18,11 @@ pub enum Version {
 pub struct Membership {
     /// The controllers of the hierarchy; none for version 2.
     pub controllers: Vec<String>,
-    /// The path of the group within the hierarchy, as this process's namespace shows it.
+    /// Path of the group within the hierarchy, as seen in this process's namespace.
     pub path: String,
 }
 
-/// Reads the text of `/proc/self/cgroup`; lines that make no sense are left out.
+/// Parses the text of `/proc/self/cgroup`. Skips malformed lines.
 pub fn parse_memberships(text: &str) -> Vec<Membership> {
     let membership = |line: &str| {
         let mut fields = line.splitn(3, ':');
@@ -36,17 +36,17 @@ pub fn parse_memberships(text: &str) -> Vec<Membership> {
 /// A mounted hierarchy, or part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// The generation of its interface.
+    /// Version of its interface.
     pub version: Version,
-    /// Which group of the hierarchy is mounted.
+    /// The group of the hierarchy that is mounted.
     pub root: String,
-    /// Where it is mounted.
+    /// Directory of the mount point.
     pub point: String,
-    /// Its options; those of version 1 name its controllers.
+    /// Mount options; in version 1 they include the controllers.
     pub options: Vec<String>,
 }
 
-/// Reads the text of `/proc/self/mountinfo`: the mounts of control groups. Lines that make no sense are left out.
+/// Parses the control group mounts in the text of `/proc/self/mountinfo`. Skips malformed lines.
 pub fn parse_mounts(text: &str) -> Vec<Mount> {
     text.lines().filter_map(parse_mount).collect()
 }
@@ -64,7 +64,7 @@ fn parse_mount(line: &str) -> Option<Mount> {
     Some(Mount { version, root: unescape(place.next()?), point: unescape(place.next()?), options })
 }
 
-/// Blanks, tabs, newlines and backslashes stand in mountinfo as `\` and three octal digits.
+/// Replaces the escapes of mountinfo: it writes blanks, tabs, newlines and backslashes as `\` and three octal digits.
 fn unescape(text: &str) -> String {
     let mut pieces = text.split('\\');
     let mut plain = pieces.next().unwrap_or("").to_owned();
@@ -84,20 +84,20 @@ fn unescape(text: &str) -> String {
     plain
 }
 
-/// The group that governs this process's CPU time.
+/// The control group that controls this process's CPU time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuGroup {
-    /// The generation of its interface.
+    /// Version of its interface.
     pub version: Version,
-    /// Its directory and those above it up to where the hierarchy is mounted, its own first.
+    /// Directory of the group and the directories above it up to the mount point, its own first.
     pub directories: Vec<String>,
 }
 
-/// Finds the group that governs this process's CPU time: that of the version 1 controller `cpu` where that is in use,
-/// else that of version 2.
+/// Finds the group that controls this process's CPU time. This is the group of the version 1 controller `cpu` if that
+/// is in use, else the group of version 2.
 ///
-/// In a container only the part of the hierarchy that is mounted there can be seen: limits set above it bind all the
-/// same, but are not found. Absent where no hierarchy is mounted, or this process is not within what is.
+/// In a container, only the mounted part of the hierarchy is visible. Limits set above that part apply but are not
+/// found. Returns the reason if no hierarchy is mounted or this process's group is outside of the mounted part.
 pub fn cpu_group(root: &Root) -> Reading<CpuGroup> {
     let memberships = parse_memberships(&root.read("/proc/self/cgroup")?);
     let (version, path) = membership_for_cpu(&memberships)?;
@@ -105,8 +105,8 @@ pub fn cpu_group(root: &Root) -> Reading<CpuGroup> {
     Ok(CpuGroup { version, directories })
 }
 
-/// The directory of this process's group in the hierarchy of version 2, or in that of version 1 which has `controller`;
-/// with the version 1 controllers that are mounted together there.
+/// Returns the directory of this process's group in the hierarchy of version 2, or in the version 1 hierarchy with
+/// `controller`. Also returns the version 1 controllers that share this hierarchy.
 pub(super) fn own_directory(root: &Root, version: Version, controller: &str) -> Reading<(String, Vec<String>)> {
     let memberships = parse_memberships(&root.read("/proc/self/cgroup")?);
     let ours = |group: &&Membership| match version {
@@ -114,26 +114,29 @@ pub(super) fn own_directory(root: &Root, version: Version, controller: &str) -> 
         Version::V2 => group.controllers.is_empty(),
     };
     let none = || match version {
-        Version::V1 => Absent::because(format!("no control group of version 1 has the controller {controller} here")),
-        Version::V2 => Absent::because("there are no control groups of version 2 here"),
+        Version::V1 => {
+            Absent::because(format!("this machine has no control group of version 1 with the controller {controller}"))
+        }
+        Version::V2 => Absent::because("this machine has no control groups of version 2"),
     };
     let group = memberships.iter().find(ours).ok_or_else(none)?;
     let mut directories = directories_of(root, &group.path, |mount| mount.serves(version, controller))?;
     Ok((directories.swap_remove(0), group.controllers.clone()))
 }
 
-/// The directories of the group `path` in the first of the mounts that serve and show it: its own, and those above.
+/// Returns the directories of the group `path` in the first mount that matches `serves` and shows the group: its own,
+/// then those above.
 fn directories_of(root: &Root, path: &str, serves: impl Fn(&Mount) -> bool) -> Reading<Vec<String>> {
     let mounts = parse_mounts(&root.read("/proc/self/mountinfo")?);
     let mut serving: Vec<&Mount> = mounts.iter().filter(|mount| serves(mount)).collect();
     if serving.is_empty() {
-        return Err(Absent::because("the control groups that govern CPU time are not mounted here"));
+        return Err(Absent::because("the control groups that control CPU time are not mounted"));
     }
-    // The mount that shows most of the hierarchy, where parts are mounted as well.
+    // If several parts of the hierarchy are mounted, prefer the mount that shows most of it.
     serving.sort_by_key(|mount| mount.root.len());
     let places: Vec<Vec<String>> = serving.iter().filter_map(|mount| mount.directories(path)).collect();
     if places.is_empty() {
-        return Err(Absent::because("this process's control group lies outside of what is mounted here"));
+        return Err(Absent::because("this process's control group is outside of the mounted hierarchy"));
     }
     let found = places.into_iter().find(|directories| directories.first().is_some_and(|own| root.has(own)));
     found.ok_or_else(|| Absent::because(format!("this process's control group {path} has no directory")))
@@ -145,17 +148,18 @@ fn membership_for_cpu(memberships: &[Membership]) -> Reading<(Version, &str)> {
     match (legacy, unified()) {
         (Some(group), _) => Ok((Version::V1, &group.path)),
         (None, Some(group)) => Ok((Version::V2, &group.path)),
-        (None, None) => Err(Absent::because("/proc/self/cgroup names no control group that governs CPU time")),
+        (None, None) => Err(Absent::because("/proc/self/cgroup has no control group that controls CPU time")),
     }
 }
 
 impl Mount {
-    /// Whether it shows the hierarchy of version 2, or the one of version 1 that has `controller`.
+    /// Returns whether it shows the hierarchy of version 2, or the version 1 hierarchy with `controller`.
     fn serves(&self, version: Version, controller: &str) -> bool {
         self.version == version && (version == Version::V2 || self.options.iter().any(|option| option == controller))
     }
 
-    /// The directory of group `path` and those above it, the group's first; `None` for a group outside of the mount.
+    /// Returns the directory of group `path` and those above it, the group's own first; `None` if the group is outside
+    /// of the mount.
     pub(crate) fn directories(&self, path: &str) -> Option<Vec<String>> {
         let names = |path: &str| path.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect::<Vec<_>>();
         let (top, group) = (names(&self.root), names(path));
@@ -191,13 +195,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_found_says_why() {
+    fn groups_outside_of_the_mount_are_not_found() {
         for unsound in UNSOUND {
             assert!(cpu_group(&tree(unsound)).is_err(), "{unsound}");
         }
         let mount = Mount { version: Version::V2, root: "/docker/a".into(), point: "/cg".into(), options: vec![] };
         assert_eq!(mount.directories("/docker/a/b/c").unwrap(), ["/cg/b/c", "/cg/b", "/cg"]);
-        assert_eq!(mount.directories("/docker/ab"), None, "names are compared whole");
+        assert_eq!(mount.directories("/docker/ab"), None, "whole names are compared");
         assert_eq!(mount.directories("/"), None);
         assert_eq!(mount.directories("/docker/a/../b"), None);
     }

@@ -1,4 +1,4 @@
-//! This process's control group for CPU time, its quota and how often that held it back; and groups of our own making.
+//! Control groups: the CPU quota and throttling of this process's group, and groups that this process creates.
 //!
 //! Sources: cgroups(7), cgroup_namespaces(7), the kernel's `Documentation/admin-guide/cgroup-v2.rst` and
 //! `Documentation/scheduler/sched-bwc.rst`.

@@ -1,4 +1,4 @@
-//! How much CPU time a control group that is not ours has used, how much it may use, and how often it had used it up.
+//! CPU quota, throttling and CPU time of control groups that this process did not create.
 
 use std::fs::File;
 use std::io;
@@ -12,16 +12,16 @@ use super::{Version, cpu_group};
 use crate::Root;
 use crate::procfs::number;
 
-/// The tightest quota on CPU time, of this process's group and those above it.
+/// Returns the lowest CPU quota of this process's group and those above it.
 ///
-/// `None` where no quota is set; absent where the groups cannot be found or read. Limits above the part of the
-/// hierarchy that is mounted here are not seen.
+/// Returns `None` if no quota is set, and an error if the groups cannot be found or read. Limits above the mounted part
+/// of the hierarchy are not visible.
 pub fn cpu_quota(root: &Root) -> Reading<Option<Quota>> {
     let quotas = quotas(root)?.into_iter().map(|(_, quota)| quota);
     Ok(quotas.min_by(|one, other| one.cpus().total_cmp(&other.cpus())))
 }
 
-/// The groups that have a quota, each with its directory, this process's own first.
+/// Returns the groups that have a quota, each with its directory, this process's own first.
 fn quotas(root: &Root) -> Reading<Vec<(String, Quota)>> {
     let group = cpu_group(root)?;
     let mut found = Vec::new();
@@ -35,13 +35,14 @@ fn quotas(root: &Root) -> Reading<Vec<(String, Quota)>> {
     Ok(found)
 }
 
-/// The quota of one group. Without the file (the root group, or the controller is off here) there is none.
+/// Returns the quota of a group of version 2. Without the file (the root group, or the controller is off) there is
+/// none.
 fn quota_v2(root: &Root, directory: &str) -> Reading<Option<Quota>> {
     let file = format!("{directory}/cpu.max");
     if root.has(&file) { parse_cpu_max(&root.read(&file)?) } else { Ok(None) }
 }
 
-/// The quota of one group. Without the file (no CONFIG_CFS_BANDWIDTH) there is none.
+/// Returns the quota of a group of version 1. Without the file (no CONFIG_CFS_BANDWIDTH) there is none.
 fn quota_v1(root: &Root, directory: &str) -> Reading<Option<Quota>> {
     let file = format!("{directory}/cpu.cfs_quota_us");
     if !root.has(&file) {
@@ -54,7 +55,7 @@ fn quota_v1(root: &Root, directory: &str) -> Reading<Option<Quota>> {
     quota_of(Some(&quota), Some(&root.read_line(&format!("{directory}/cpu.cfs_period_us"))?))
 }
 
-/// Reads the text of `cpu.max`: quota (or `max`) and period, in microseconds.
+/// Parses the text of `cpu.max`: quota (or `max`) and period, in microseconds.
 pub fn parse_cpu_max(text: &str) -> Reading<Option<Quota>> {
     let mut fields = text.split_ascii_whitespace();
     let quota = fields.next();
@@ -65,21 +66,21 @@ fn quota_of(quota: Option<&str>, period: Option<&str>) -> Reading<Option<Quota>>
     let micros = |text, what| number(text, what).map(|micros: u64| Nanos(micros.saturating_mul(1_000)));
     let (quota, period) = (micros(quota, "CPU quota")?, micros(period, "period of the CPU quota")?);
     if quota == Nanos::ZERO || period == Nanos::ZERO {
-        return Err(Absent::because("the control group states a CPU quota or period of zero"));
+        return Err(Absent::because("the CPU quota or its period is zero in the control group"));
     }
     Ok(Some(Quota { quota, period }))
 }
 
-/// How quotas have held this process's groups back, since the groups were made.
+/// Throttling by the quotas of this process's groups, since the groups were created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Throttling {
     /// Periods in which the groups had something to run.
     pub periods: u64,
-    /// Of these, the periods in which a quota was used up.
+    /// Periods in which a quota was used up.
     pub throttled_periods: u64,
-    /// How long runnable tasks were held back, added up over the CPUs: it may pass faster than the clock.
+    /// Time in which runnable tasks were throttled, summed over the CPUs. It can be longer than the wall time.
     pub throttled_time: Nanos,
-    /// The length of all throttled periods together: nothing can have been held back for longer on the clock.
+    /// Total length of all throttled periods: an upper bound of the wall time in which tasks were throttled.
     pub throttled_span: Nanos,
 }
 
@@ -94,9 +95,9 @@ impl Throttling {
     }
 }
 
-/// How quotas have held this process's group and those above it back, added up over the groups that have one.
+/// Returns the throttling of this process's group and those above it, summed over the groups that have a quota.
 ///
-/// All zero without a quota, for then nothing can be held back. Source: `cpu.stat`.
+/// All values are zero without a quota, because nothing can be throttled then. Source: `cpu.stat`.
 pub fn throttled(root: &Root) -> Reading<Throttling> {
     let mut sum = Throttling::default();
     for (directory, quota) in quotas(root)? {
@@ -106,7 +107,7 @@ pub fn throttled(root: &Root) -> Reading<Throttling> {
     Ok(sum)
 }
 
-/// Reads the text of a group's `cpu.stat`, of either version, where `period` is that of the group's quota.
+/// Parses the text of a group's `cpu.stat`, of either version. `period` is the period of the group's quota.
 pub fn parse_throttling(text: &str, period: Nanos) -> Reading<Throttling> {
     let field = |key: &str| {
         let mut lines = text.lines().filter_map(|line| line.split_once(' '));
@@ -125,7 +126,7 @@ pub fn parse_throttling(text: &str, period: Nanos) -> Reading<Throttling> {
     })
 }
 
-/// Reads the CPU time of all that was ever in a group or in those below it.
+/// Reads the CPU time of all processes that were ever in a group or in groups below it.
 #[derive(Debug)]
 pub struct GroupUsage {
     version: Version,
@@ -133,7 +134,7 @@ pub struct GroupUsage {
 }
 
 impl GroupUsage {
-    /// Of the group in this folder, of version 1 (`cpuacct.usage`) or 2 (`cpu.stat`).
+    /// Opens the group in `folder`, of version 1 (`cpuacct.usage`) or 2 (`cpu.stat`).
     pub fn open(folder: &Path) -> Reading<Self> {
         let open = |name: &str| File::open(folder.join(name));
         let shown = folder.display();
@@ -146,15 +147,15 @@ impl GroupUsage {
             }
         };
         let usage = GroupUsage { version, file };
-        // Groups of version 1 have such a file too, without the CPU time in it.
+        // Groups of version 1 can have a cpu.stat too, without the CPU time in it.
         usage.cpu_time().map_err(|error| Absent::because(format!("'{shown}': {error}")))?;
         Ok(usage)
     }
 
-    /// The CPU time so far. What runs at this moment is told as of the last tick of its CPU.
+    /// CPU time so far. The time of a process that runs now is as of the last tick of its CPU.
     ///
     /// # Errors
-    /// What read(2) says: ENODEV once the group is gone.
+    /// The error of read(2): ENODEV if the group was removed.
     pub fn cpu_time(&self) -> io::Result<Nanos> {
         let mut bytes = [0_u8; 512];
         let length = self.file.read_at(&mut bytes, 0)?;
@@ -177,29 +178,29 @@ mod tests {
     const MILLISECOND: u64 = 1_000_000;
 
     #[test]
-    fn the_tightest_quota_counts() {
+    fn the_lowest_quota_counts() {
         let cpus = |name| cpu_quota(&tree(name)).unwrap().map(|quota| quota.cpus());
         assert_eq!(cpus("vm"), None);
         assert_eq!(cpus("laptop-smt"), None);
         assert_eq!(cpus("container-v2"), Some(1.5));
-        assert_eq!(cpus("cgroup-v1"), Some(0.5), "the group's own, below the container's 2 CPUs");
-        assert_eq!(cpus("cgroup-hybrid"), Some(1.25), "the slice's, above the service's 3 CPUs");
+        assert_eq!(cpus("cgroup-v1"), Some(0.5), "the group's own quota is lower than the container's 2 CPUs");
+        assert_eq!(cpus("cgroup-hybrid"), Some(1.25), "the slice's quota is lower than the service's 3 CPUs");
     }
 
     #[test]
-    fn throttling_is_told_in_both_units() {
+    fn throttling_is_parsed_in_both_units() {
         let v2 = throttled(&tree("container-v2")).unwrap();
         assert_eq!((v2.periods, v2.throttled_periods), (1_000, 40));
         assert_eq!(v2.throttled_time, Nanos(2_500 * MILLISECOND));
         assert_eq!(v2.throttled_span, Nanos(40 * 100 * MILLISECOND));
         let v1 = throttled(&tree("cgroup-v1")).unwrap();
-        assert_eq!((v1.periods, v1.throttled_periods), (500 + 700, 12 + 3), "of both groups that have a quota");
+        assert_eq!((v1.periods, v1.throttled_periods), (500 + 700, 12 + 3), "the sum of both groups with a quota");
         assert_eq!(v1.throttled_time, Nanos(600 * MILLISECOND + 7));
         assert_eq!(throttled(&tree("vm")), Ok(Throttling::default()));
     }
 
     #[test]
-    fn trees_are_read_or_say_why_not() {
+    fn trees_have_quotas_or_reasons() {
         for sound in SOUND {
             assert!(cpu_quota(&tree(sound)).is_ok() && throttled(&tree(sound)).is_ok(), "{sound}");
         }
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_read_as_written() {
+    fn cpu_max_is_parsed() {
         assert_eq!(parse_cpu_max("max 100000\n"), Ok(None));
         let quota = Quota { quota: Nanos(150 * MILLISECOND), period: Nanos(100 * MILLISECOND) };
         assert_eq!(parse_cpu_max("150000 100000\n"), Ok(Some(quota)));
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn both_generations_are_read() {
+    fn usage_of_both_versions_is_read() {
         let folder = std::env::temp_dir().join(format!("steady-group-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         assert!(GroupUsage::open(&folder).unwrap_err().0.contains("neither"));

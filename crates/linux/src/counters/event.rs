@@ -1,4 +1,4 @@
-//! Events as the kernel counts them: one event of one process, and the CPU time of a process tree.
+//! Events that the kernel counts: single events, and the CPU time of a process tree.
 
 use std::ffi::CStr;
 use std::io;
@@ -16,7 +16,7 @@ const HARDWARE_TYPE: u32 = 0;
 const SOFTWARE_TYPE: u32 = 1;
 const TRACEPOINT_TYPE: u32 = 2;
 
-/// Something that can be counted.
+/// An event that perf_event_open(2) can count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     kind: u32,
@@ -24,44 +24,46 @@ pub struct Event {
 }
 
 impl Event {
-    /// Instructions retired.
+    /// Number of instructions retired.
     pub const INSTRUCTIONS: Event = Event { kind: HARDWARE_TYPE, config: 1 };
-    /// CPU cycles, not counting those in which it was halted.
+    /// CPU cycles, without those in which the CPU was halted.
     pub const CYCLES: Event = Event { kind: HARDWARE_TYPE, config: 0 };
-    /// Branches that were predicted wrongly.
+    /// Number of mispredicted branches.
     pub const BRANCH_MISSES: Event = Event { kind: HARDWARE_TYPE, config: 5 };
-    /// Accesses that missed the last level of cache.
+    /// Accesses that missed the last-level cache.
     pub const CACHE_MISSES: Event = Event { kind: HARDWARE_TYPE, config: 3 };
-    /// Nanoseconds of CPU time, counted by the kernel: there is no machine without it.
+    /// Nanoseconds of CPU time, counted by the kernel. Every machine has it.
     pub const TASK_CLOCK: Event = Event { kind: SOFTWARE_TYPE, config: 1 };
     /// Page faults, counted by the kernel.
     pub const PAGE_FAULTS: Event = Event { kind: SOFTWARE_TYPE, config: 2 };
     /// Context switches, counted by the kernel.
     pub const CONTEXT_SWITCHES: Event = Event { kind: SOFTWARE_TYPE, config: 3 };
-    /// Moves from one CPU to another, counted by the kernel.
+    /// Migrations from one CPU to another, counted by the kernel.
     pub const CPU_MIGRATIONS: Event = Event { kind: SOFTWARE_TYPE, config: 4 };
 
-    /// The passing of a point in the kernel, by the point's number.
+    /// Returns the event of passing a kernel tracepoint. `number` is the tracepoint's id.
     pub(super) fn tracepoint(number: u64) -> Event {
         Event { kind: TRACEPOINT_TYPE, config: number }
     }
 
-    /// This event while this thread does it, and those that it makes from now on, until the descriptor is closed.
+    /// Counts this event for this thread and the threads and processes that it creates from now on, until the
+    /// descriptor is closed.
     pub(super) fn of_this_thread_and_its_children(self) -> io::Result<OwnedFd> {
         sys::open_counter(self.kind, self.config, false, Counted::ThisThreadAndItsChildren)
     }
 }
 
-/// What a run is counted by, in the order of [`super::Meter`].
+/// The events counted for a run, in the order of [`super::Meter`].
 pub const HARDWARE: [Event; EVENTS] = [Event::INSTRUCTIONS, Event::CYCLES, Event::BRANCH_MISSES, Event::CACHE_MISSES];
 
-/// A counter of the kernel's: one per kind of core where the machine has several.
+/// A kernel counter of one event. On a machine with several kinds of cores it has one descriptor per kind.
 pub(super) struct PerfCounter(Vec<Opened>);
 
-/// One counter, and one beside it that no child inherits and that never counts. When the CPU passes from this process
-/// to its child, the kernel may let the two exchange their counters instead of loading the other's, if they are the
-/// same; then this process's own would begin to count at the child's exec and end with it, and no later child would be
-/// counted. With one that is not inherited, they are not the same.
+/// An inherited counter, and an anchor: a second counter that is not inherited and never counts.
+///
+/// When the CPU switches between this process and its child, the kernel may swap their counters if they are identical.
+/// Then the counter of this process would start at the child's exec and stop at the child's end, and later children
+/// would not be counted. The anchor makes the two sets of counters different.
 struct Opened {
     counter: OwnedFd,
     _anchor: OwnedFd,
@@ -74,7 +76,7 @@ impl PerfCounter {
             let open = |counted| {
                 sys::open_counter(event.kind, unit << 32 | event.config, scope == CounterScope::User, counted)
             };
-            Ok(Opened { _anchor: open(Counted::Nobody)?, counter: open(Counted::Children)? })
+            Ok(Opened { _anchor: open(Counted::Nothing)?, counter: open(Counted::Children)? })
         };
         let mut refused = None;
         let opened = units.into_iter().filter_map(|unit| open(unit).map_err(|error| refused = Some(error)).ok());
@@ -87,7 +89,7 @@ impl PerfCounter {
 }
 
 impl PerfCounter {
-    /// Counts only what passes `filter`, an expression over the fields of a point in the kernel.
+    /// Counts only events that match `filter`, an expression over the fields of the tracepoint.
     pub(super) fn only(self, filter: &CStr) -> io::Result<Self> {
         self.0.iter().try_for_each(|opened| sys::filter_counter(&opened.counter, filter))?;
         Ok(self)
@@ -98,7 +100,7 @@ impl Counter for PerfCounter {
     fn read(&mut self) -> io::Result<RawCount> {
         let mut sum = RawCount::default();
         for opened in &self.0 {
-            sum = sum.beside(read(&opened.counter)?);
+            sum = sum.plus(read(&opened.counter)?);
         }
         Ok(sum)
     }
@@ -114,23 +116,23 @@ fn read(descriptor: &OwnedFd) -> io::Result<RawCount> {
     Ok(RawCount { value: word(0), enabled: word(1), running: word(2) })
 }
 
-/// The numbers of the counting units of a machine with several kinds of cores; elsewhere 0, for the only one. An event
-/// without a unit counts on one kind of core alone.
+/// Returns the PMU types of a machine with several kinds of cores, or 0 for the only one elsewhere. Without a PMU type,
+/// an event counts on one kind of core only.
 fn units(root: &Root) -> Vec<u64> {
     let number = |unit: &str| root.read_line(&format!("/sys/devices/{unit}/type")).ok()?.parse().ok();
     let kinds: Vec<u64> = ["cpu_core", "cpu_atom", "cpu_lowpower"].into_iter().filter_map(number).collect();
     if kinds.len() > 1 { kinds } else { vec![0] }
 }
 
-/// Counts the time that children of this thread, and all that descends from them, have a CPU, from a child's exec on.
-/// Threads that run at this moment are told exactly.
+/// CPU time of the children of this thread and of all their descendants, from each child's exec on. It is exact even
+/// for threads that run at the moment of the reading.
 ///
-/// Time in which the hypervisor gave the CPU to others while they had it is counted too, unlike in a process's CPU time.
-/// Programs that change their user, or that this user may not read, drop out at their exec.
+/// Unlike the CPU time of a process, it includes time that the hypervisor stole. Programs that change their user, or
+/// that this user may not read, are not counted after their exec.
 pub struct TreeClock(PerfCounter);
 
 impl TreeClock {
-    /// Opens the clock, before the child is started. Absent where the kernel does not allow it.
+    /// Opens the clock, before the child starts. Returns the reason if the kernel does not allow it.
     pub fn open() -> Reading<Self> {
         let root = Root::default();
         let mut refused = None;
@@ -143,10 +145,10 @@ impl TreeClock {
         Err(super::reason(&root, &refused.unwrap_or_else(|| io::ErrorKind::NotFound.into())))
     }
 
-    /// What it has counted so far.
+    /// Returns the CPU time counted so far.
     ///
     /// # Errors
-    /// What read(2) says.
+    /// The error of read(2).
     pub fn read(&mut self) -> io::Result<Nanos> {
         Ok(Nanos(self.0.read()?.value))
     }
@@ -158,7 +160,7 @@ mod tests {
     use crate::trees::{UNSOUND, tree};
 
     #[test]
-    fn cores_of_two_kinds_have_two_units() {
+    fn two_kinds_of_cores_have_two_pmu_types() {
         assert_eq!(units(&tree("hybrid-intel")), [4, 10]);
         assert_eq!(units(&tree("laptop-smt")), [0]);
         for unsound in UNSOUND {

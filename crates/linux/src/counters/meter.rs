@@ -1,4 +1,4 @@
-//! From readings of counters to what a run did.
+//! Converts counter readings into the event counts of a run.
 
 use std::io;
 
@@ -6,29 +6,30 @@ use steady_model::{CounterScope, Counters, Nanos};
 
 use super::EVENTS;
 
-/// A counter's reading: sums over all that it has counted so far.
+/// A reading of a counter: totals since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RawCount {
-    /// The events that were counted.
+    /// Number of events counted.
     pub value: u64,
-    /// For how long they were to be counted, in nanoseconds of CPU time.
+    /// Time in which the counter was enabled, in nanoseconds of CPU time.
     pub enabled: u64,
-    /// For how long they were counted: less, where more events than the CPU has registers took turns.
+    /// Time in which the counter counted, in nanoseconds. It is less than `enabled` if more events than CPU registers
+    /// shared the registers in turns.
     pub running: u64,
 }
 
-/// A counter that can be read: the kernel's, or recorded readings.
+/// A counter: a kernel counter, or recorded readings in tests.
 pub trait Counter {
-    /// What has been counted since it was opened.
+    /// Returns the totals since the counter was opened.
     ///
     /// # Errors
-    /// What read(2) says.
+    /// The error of read(2).
     fn read(&mut self) -> io::Result<RawCount>;
 }
 
 impl RawCount {
-    /// This counter and another that counts the same event on the other kind of cores: at any time one of them runs.
-    pub(super) fn beside(self, other: RawCount) -> RawCount {
+    /// Adds a counter of the same event on another kind of core. Only one of the two runs at a time.
+    pub(super) fn plus(self, other: RawCount) -> RawCount {
         RawCount {
             value: self.value.saturating_add(other.value),
             enabled: self.enabled.max(other.enabled),
@@ -36,7 +37,7 @@ impl RawCount {
         }
     }
 
-    /// What was counted since `earlier`; `None` where the counter has gone backwards.
+    /// Returns the counts since `earlier`, or `None` if a total has decreased.
     pub(super) fn since(self, earlier: RawCount) -> Option<RawCount> {
         Some(RawCount {
             value: self.value.checked_sub(earlier.value)?,
@@ -45,7 +46,8 @@ impl RawCount {
         })
     }
 
-    /// The events of the whole time from those of the time in which they were counted; `None` where that was none.
+    /// Extrapolates the count from the time in which the counter ran to the time in which it was enabled. Returns
+    /// `None` if the counter never ran.
     fn scaled(self) -> Option<u64> {
         if self.running >= self.enabled {
             return (self.running > 0).then_some(self.value);
@@ -55,38 +57,39 @@ impl RawCount {
     }
 }
 
-/// The counters of runs that are made one after the other.
+/// Counters for runs that follow each other.
 pub struct Meter {
     scope: CounterScope,
     counters: [Option<Box<dyn Counter>>; EVENTS],
     before: [Option<RawCount>; EVENTS],
 }
 
-/// Where a run used more than this many times the CPU time in which its events were enabled, part of it was not
-/// counted: the kernel ends the events of programs that change their user, or that this user may not read, at their
-/// exec. Before its exec no run is counted, which is the most of what the shortest runs need.
+/// Maximum ratio of a run's CPU time to the time in which its events were enabled. Above it, part of the run was not
+/// counted: at an exec, the kernel stops the events of programs that change their user or that this user may not read.
+/// No run is counted before its exec, which is the larger part of the shortest runs.
 pub(super) const UNCOUNTED_RATIO: u64 = 4;
 
 impl Meter {
-    /// A meter of instructions, cycles, branch misses and cache misses, in this order, as far as they can be counted.
+    /// Makes a meter of instructions, cycles, branch misses and cache misses, in this order. An event without a counter
+    /// is `None`.
     pub fn new(scope: CounterScope, counters: [Option<Box<dyn Counter>>; EVENTS]) -> Self {
         Meter { scope, counters, before: [None; EVENTS] }
     }
 
-    /// Whose events are counted.
+    /// Scope of the counted events: user mode only, or user and kernel mode.
     pub fn scope(&self) -> CounterScope {
         self.scope
     }
 
-    /// To be called before a run is started.
+    /// Reads the counters. Call this before a run starts.
     pub fn begin(&mut self) {
         self.before = self.read();
     }
 
-    /// What a run counted that has used `cpu_time`, once all that descends from it has been reaped.
+    /// Returns the events of a run that used `cpu_time`. Call this when all descendants of the run have been reaped.
     pub fn end(&mut self, cpu_time: Nanos) -> Counters {
         let [instructions, cycles, branch_misses, cache_misses] = self.end_each(cpu_time);
-        // No program ends without an instruction or a cycle: a counter that says so does not work.
+        // Every program executes instructions and uses cycles: a counter that reports 0 of them does not work.
         Counters {
             instructions: instructions.filter(|count| *count > 0),
             cycles: cycles.filter(|count| *count > 0),
@@ -95,7 +98,7 @@ impl Meter {
         }
     }
 
-    /// The same of a meter of other events than the usual: what each of them was counted to be, in their order.
+    /// As [`Meter::end`], for a meter of other events: returns their counts in the order of the counters.
     pub fn end_each(&mut self, cpu_time: Nanos) -> [Option<u64>; EVENTS] {
         let (now, before) = (self.read(), self.before);
         std::array::from_fn(|event| count(now[event]?, before[event]?, cpu_time))
@@ -116,7 +119,7 @@ fn count(now: RawCount, before: RawCount, cpu_time: Nanos) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Plays readings: (count, enabled, running) each.
+    /// A counter that returns recorded readings: (count, enabled, running) each.
     struct Recorded(std::vec::IntoIter<(u64, u64, u64)>);
 
     impl Counter for Recorded {
@@ -130,7 +133,8 @@ mod tests {
         Some(Box::new(Recorded(Vec::from(readings).into_iter())))
     }
 
-    /// What a run of 10 us of CPU time counts, by readings of the first counter before and after it.
+    /// Returns the instructions of a run with 10 us of CPU time, from readings of the first counter before and after
+    /// the run.
     fn instructions(before: (u64, u64, u64), after: (u64, u64, u64)) -> Option<u64> {
         let mut meter = Meter::new(CounterScope::User, [recorded([before, after]), None, None, None]);
         meter.begin();
@@ -138,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_counts_the_difference_of_two_readings() {
+    fn a_count_is_the_difference_of_two_readings() {
         let first = [(0, 0, 0), (5_000, 10_000, 10_000), (5_000, 10_000, 10_000), (12_000, 21_000, 21_000)];
         let misses = [(7, 0, 0), (7, 10_000, 10_000), (7, 10_000, 10_000), (9, 21_000, 21_000)];
         let mut meter = Meter::new(CounterScope::UserAndKernel, [recorded(first), None, recorded(misses), None]);
@@ -149,32 +153,32 @@ mod tests {
         let counted = |instructions, misses| Counters { instructions, branch_misses: misses, ..Counters::default() };
         assert_eq!(run(), counted(Some(5_000), Some(0)));
         assert_eq!(run(), counted(Some(7_000), Some(2)));
-        assert_eq!(run(), counted(None, None), "nothing is to be read any more");
+        assert_eq!(run(), counted(None, None), "no readings are left");
     }
 
     #[test]
-    fn counters_that_took_turns_are_scaled_by_their_share() {
+    fn multiplexed_counters_are_scaled() {
         assert_eq!(instructions((100, 1_000, 500), (1_100, 11_000, 3_000)), Some(4_000));
         assert_eq!(instructions((0, 0, 0), (2, 10_000, 6_667)), Some(3), "rounded to the nearest");
-        assert_eq!(instructions((0, 0, 0), (10, 10_000, 10_001)), Some(10), "clocks that disagree by a hair");
-        assert_eq!(instructions((0, 0, 0), (u64::MAX, u64::MAX, 1)), None, "more than can be told");
+        assert_eq!(instructions((0, 0, 0), (10, 10_000, 10_001)), Some(10), "clocks that differ slightly");
+        assert_eq!(instructions((0, 0, 0), (u64::MAX, u64::MAX, 1)), None, "overflow");
     }
 
     #[test]
-    fn what_never_ran_is_absent() {
+    fn a_counter_that_never_ran_has_no_count() {
         assert_eq!(instructions((5, 1_000, 1_000), (5, 11_000, 1_000)), None);
-        assert_eq!(instructions((5, 1_000, 1_000), (5, 1_000, 1_000)), None, "no exec, no count");
-        assert_eq!(instructions((5, 1_000, 1_000), (5, 11_000, 11_000)), None, "no run is without instructions");
+        assert_eq!(instructions((5, 1_000, 1_000), (5, 1_000, 1_000)), None, "without an exec there is no count");
+        assert_eq!(instructions((5, 1_000, 1_000), (5, 11_000, 11_000)), None, "every run has instructions");
     }
 
     #[test]
-    fn a_counter_that_goes_backwards_tells_nothing() {
+    fn a_counter_that_decreased_has_no_count() {
         assert_eq!(instructions((5_000, 1_000, 1_000), (100, 11_000, 11_000)), None);
         assert_eq!(instructions((5_000, 1_000, 1_000), (6_000, 900, 900)), None);
     }
 
     #[test]
-    fn a_run_that_was_counted_in_part_is_absent() {
+    fn a_partly_counted_run_has_no_count() {
         assert_eq!(instructions((0, 0, 0), (900, 2_499, 2_499)), None);
         assert_eq!(instructions((0, 0, 0), (900, 2_500, 2_500)), Some(900));
     }
@@ -183,8 +187,8 @@ mod tests {
     fn two_kinds_of_cores_add_up() {
         let fast = RawCount { value: 600, enabled: 1_000, running: 300 };
         let slow = RawCount { value: 400, enabled: 1_000, running: 700 };
-        assert_eq!(fast.beside(slow).scaled(), Some(1_000), "half here, half there: nothing to scale");
+        assert_eq!(fast.plus(slow).scaled(), Some(1_000), "one of the two always ran: no scaling");
         let waited = RawCount { running: 200, ..slow };
-        assert_eq!(fast.beside(waited).scaled(), Some(2_000));
+        assert_eq!(fast.plus(waited).scaled(), Some(2_000));
     }
 }

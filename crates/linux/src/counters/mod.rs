@@ -1,8 +1,10 @@
-//! Events that the CPU counts (perf_event_open(2)): instructions, cycles, misses, over a run's whole process tree.
+//! Hardware counters (perf_event_open(2)): instructions, cycles, branch misses and cache misses of a run's whole
+//! process tree.
 //!
-//! A [`Meter`] holds one [`Counter`] per event, opened once by the process that starts the runs. Children inherit them,
-//! start to count at their exec, and what a child and its descendants counted is added when they end. So a run's count
-//! is the difference of two readings: one from before its start, one from after its last descendant was reaped.
+//! A [`Meter`] holds one [`Counter`] per event. The process that starts the runs opens the counters once. Children
+//! inherit them and start to count at their exec. When a child or descendant ends, the kernel adds its count to the
+//! parent's counter. The count of a run is the difference of two readings: before the run starts, and after its last
+//! descendant has been reaped.
 
 mod event;
 mod meter;
@@ -19,15 +21,15 @@ use event::PerfCounter;
 pub use event::{Event, HARDWARE, TreeClock};
 pub use meter::{Counter, Meter, RawCount};
 
-/// The order in which [`Meter`] takes its counters: instructions, cycles, branch misses, cache misses.
+/// Number of counters of a [`Meter`]: instructions, cycles, branch misses and cache misses, in this order.
 pub const EVENTS: usize = 4;
 
-/// Opens counters of `events` for the children of this thread: those in `scope`, or in the widest scope that is
-/// allowed. Events that this machine does not count are absent from the readings.
+/// Opens counters of `events` for the children of this thread, in `scope` or, without one, in the widest scope that is
+/// allowed. An event that this machine cannot count is missing from the results.
 ///
 /// # Errors
-/// Why none can be had, and what would help. With a scope that is given there is always a meter: it tells of nothing
-/// where nothing can be counted.
+/// The reason why nothing can be counted, and how to change that. With a given `scope` there is no error: the meter
+/// then reports no value for each event that cannot be counted.
 pub fn open(events: &[Event; EVENTS], scope: Option<CounterScope>) -> Reading<Meter> {
     if let Some(scope) = scope {
         return Ok(Meter::new(scope, all(events, scope).map(boxed)));
@@ -52,12 +54,12 @@ fn boxed(opened: io::Result<PerfCounter>) -> Option<Box<dyn Counter>> {
     opened.ok().map(|counter| Box::new(counter) as Box<dyn Counter>)
 }
 
-/// How much programs without privileges may count (proc_sys_kernel(5)).
+/// The file with the restriction of perf_event_open(2) for users without privileges (proc_sys_kernel(5)).
 const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
-/// Above this, in the kernels that know such levels, nothing at all.
+/// Above this level, kernels that have such levels allow no counting without privileges.
 const OWN_PROGRAMS: i32 = 2;
 
-/// The reason that an error of perf_event_open(2) amounts to.
+/// Converts an error of perf_event_open(2) into a reason.
 fn reason(root: &Root, error: &io::Error) -> Absent {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::NOENT | Errno::NODEV | Errno::OPNOTSUPP) => no_unit(&procfs::hypervisor(root)),
@@ -70,20 +72,22 @@ fn reason(root: &Root, error: &io::Error) -> Absent {
 fn no_unit(hypervisor: &Reading<Option<String>>) -> Absent {
     match hypervisor {
         Ok(Some(name)) => Absent::because(format!(
-            "this machine ({name}) shows its guests no counters of the CPU; its host can give a guest a virtual PMU"
+            "this virtual machine ({name}) has no CPU counters; its host can enable a virtual PMU"
         )),
         Ok(None) => Absent::because("the kernel has no driver for this CPU's counters"),
-        Err(_) => Absent::because("the kernel knows no counters of this CPU; a virtual machine's host can show them"),
+        Err(_) => Absent::because(
+            "the kernel finds no CPU counters; if this is a virtual machine, its host can enable a virtual PMU",
+        ),
     }
 }
 
 fn not_allowed(paranoid: Option<i32>) -> Absent {
     match paranoid {
         Some(level) if level > OWN_PROGRAMS => Absent::because(format!(
-            "perf_event_paranoid is {level}: `sysctl kernel.perf_event_paranoid=2` allows them"
+            "perf_event_paranoid is {level}; to allow counters, run `sysctl kernel.perf_event_paranoid=2`"
         )),
         _ => Absent::because(
-            "a sandbox refuses perf_event_open(2): allow it in the container's seccomp profile, or add CAP_PERFMON",
+            "a sandbox refuses perf_event_open(2); allow it in the container's seccomp profile, or add CAP_PERFMON",
         ),
     }
 }
@@ -93,28 +97,32 @@ mod tests {
     use super::*;
     use crate::trees::{UNSOUND, tree};
 
-    fn said(name: &str, error: Errno) -> String {
+    fn reason_of(name: &str, error: Errno) -> String {
         reason(&tree(name), &io::Error::from(error)).0
     }
 
     #[test]
-    fn what_is_missing_is_said_with_what_helps() {
-        assert!(said("vm", Errno::NOENT).contains("this machine (kvm)"), "{}", said("vm", Errno::NOENT));
-        assert!(said("laptop-smt", Errno::OPNOTSUPP).contains("no driver"));
-        assert!(said("missing", Errno::NOENT).contains("virtual machine"));
-        assert!(said("vm", Errno::NOSYS).contains("sandbox"));
-        assert_eq!(said("vm", Errno::MFILE), "perf_event_open(2): Too many open files (os error 24)");
+    fn missing_counters_have_a_reason_and_a_remedy() {
+        assert!(
+            reason_of("vm", Errno::NOENT).contains("this virtual machine (kvm)"),
+            "{}",
+            reason_of("vm", Errno::NOENT)
+        );
+        assert!(reason_of("laptop-smt", Errno::OPNOTSUPP).contains("no driver"));
+        assert!(reason_of("missing", Errno::NOENT).contains("virtual machine"));
+        assert!(reason_of("vm", Errno::NOSYS).contains("sandbox"));
+        assert_eq!(reason_of("vm", Errno::MFILE), "perf_event_open(2): Too many open files (os error 24)");
     }
 
     #[test]
-    fn what_is_not_allowed_names_the_switch() {
+    fn forbidden_counters_have_a_remedy() {
         assert!(not_allowed(Some(4)).0.contains("sysctl kernel.perf_event_paranoid=2"));
         for level in [Some(2), Some(-1), None] {
             assert!(not_allowed(level).0.contains("CAP_PERFMON"));
         }
-        assert!(said("laptop-smt", Errno::ACCESS).contains("perf_event_paranoid is 4"));
+        assert!(reason_of("laptop-smt", Errno::ACCESS).contains("perf_event_paranoid is 4"));
         for unsound in UNSOUND {
-            assert!(said(unsound, Errno::PERM).contains("CAP_PERFMON"), "{unsound}");
+            assert!(reason_of(unsound, Errno::PERM).contains("CAP_PERFMON"), "{unsound}");
         }
     }
 }

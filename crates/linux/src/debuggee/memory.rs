@@ -1,4 +1,4 @@
-//! The memory of a held process, breakpoints in it, and places in it that the CPU itself watches with its debug registers.
+//! Memory of a traced process, breakpoints in it, and watched places, which the CPU checks with its debug registers.
 
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -6,55 +6,56 @@ use std::os::unix::fs::FileExt;
 use super::Debuggee;
 use crate::sys::debuggee as sys;
 
-/// `int3`.
+/// The instruction `int3`, which raises SIGTRAP.
 const BREAKPOINT: u8 = 0xcc;
-/// How much is read at once where a string's length is not known: within a page, so that what follows it does not matter.
+/// Number of bytes to read at a time for a string of unknown length. A piece is within one page, so an unmapped page
+/// after the string causes no error.
 const PIECE: u64 = 256;
-/// No more than this is read at once, whatever lengths the program states.
+/// Maximum length of one read, whatever length the program states.
 const MOST: usize = 1 << 30;
-/// The longest string that is read.
+/// Maximum length of a string.
 const LONGEST: usize = 64 << 10;
 
 impl Debuggee {
-    /// Fills `bytes` from its memory at `address`, whether it may read there itself or not.
+    /// Fills `bytes` from the memory at `address`, even if the process itself may not read it.
     ///
     /// # Errors
-    /// There is no memory.
+    /// There is no memory at `address`.
     pub fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
         match sys::read_memory(self.pid, address, bytes) {
             Ok(read) if read == bytes.len() => Ok(()),
-            // It reads what the process itself could read; this file has all of it.
+            // The call above reads only what the process itself can read; this file contains all of its memory.
             _ => self.memory.read_exact_at(bytes, address),
         }
     }
 
-    /// `length` bytes at `address`.
+    /// Returns `length` bytes at `address`.
     ///
     /// # Errors
-    /// There is no memory.
+    /// There is no memory at `address`.
     pub fn bytes(&self, address: u64, length: usize) -> io::Result<Vec<u8>> {
         if length > MOST {
-            return Err(io::Error::other("more memory than is read at once"));
+            return Err(io::Error::other("cannot read more than 1 GiB of memory in one step"));
         }
         let mut bytes = vec![0; length];
         self.read(address, &mut bytes)?;
         Ok(bytes)
     }
 
-    /// The word at `address`.
+    /// Returns the 8-byte word at `address`.
     ///
     /// # Errors
-    /// There is no memory.
+    /// There is no memory at `address`.
     pub fn word(&self, address: u64) -> io::Result<u64> {
         let mut bytes = [0; 8];
         self.read(address, &mut bytes)?;
         Ok(u64::from_ne_bytes(bytes))
     }
 
-    /// The string at `address`, without the NUL that ends it.
+    /// Returns the string at `address`, without its terminating NUL.
     ///
     /// # Errors
-    /// There is no memory, or no end.
+    /// There is no memory at `address`, or the string is longer than 64 KiB.
     pub fn string(&self, address: u64) -> io::Result<Vec<u8>> {
         let mut string = vec![];
         while string.len() < LONGEST {
@@ -68,21 +69,21 @@ impl Debuggee {
                 None => string.extend_from_slice(&piece),
             }
         }
-        Err(io::Error::other("a string has no end"))
+        Err(io::Error::other("a string is longer than 64 KiB"))
     }
 
-    /// Writes the word at `address`, whatever its protection.
+    /// Writes the word at `address`, even if its page is read-only.
     ///
     /// # Errors
-    /// There is no memory.
+    /// There is no memory at `address`.
     pub fn write_word(&mut self, address: u64, word: u64) -> io::Result<()> {
         sys::write_word(self.pid, address, word)
     }
 
-    /// Has it stop before the instruction at `address`.
+    /// Sets a breakpoint before the instruction at `address`.
     ///
     /// # Errors
-    /// There is no memory.
+    /// There is no memory at `address`.
     pub fn set_breakpoint(&mut self, address: u64) -> io::Result<()> {
         if !self.breakpoints.contains_key(&address) {
             let former = self.replace_byte(address, BREAKPOINT)?;
@@ -91,10 +92,10 @@ impl Debuggee {
         Ok(())
     }
 
-    /// Takes such a breakpoint away.
+    /// Removes the breakpoint at `address`, if there is one.
     ///
     /// # Errors
-    /// There is no memory any more.
+    /// The memory does not exist any more.
     pub fn clear_breakpoint(&mut self, address: u64) -> io::Result<()> {
         match self.breakpoints.remove(&address) {
             Some(former) => self.replace_byte(address, former).map(drop),
@@ -102,10 +103,10 @@ impl Debuggee {
         }
     }
 
-    /// Takes all breakpoints away, so that its memory is as if there had been none.
+    /// Removes all breakpoints, and restores the original memory.
     ///
     /// # Errors
-    /// There is no memory any more.
+    /// The memory does not exist any more.
     pub fn clear_breakpoints(&mut self) -> io::Result<()> {
         let all: Vec<u64> = self.breakpoints.keys().copied().collect();
         all.into_iter().try_for_each(|address| self.clear_breakpoint(address))
@@ -120,17 +121,20 @@ impl Debuggee {
     }
 }
 
-/// The registers that tell which place was touched, and what is watched.
+/// Debug register 6: which watched place was accessed.
 const TOUCHED: usize = 6;
+/// Debug register 7: what is watched.
 const WATCHED: usize = 7;
-/// In the latter: a place that is read or written, and its length.
+/// Flag in debug register 7: stop at reads and writes.
 const BOTH_WAYS: u64 = 0b0011;
+/// Flag in debug register 7: the place has eight bytes.
 const EIGHT_BYTES: u64 = 0b1000;
+/// Flag in debug register 7: the place is watched.
 const ENABLED: u64 = 1;
-/// How many places a CPU can watch.
+/// Number of places that a CPU can watch.
 pub const MOST_WATCHED: usize = 4;
 
-/// A place in a process's memory that is watched.
+/// A watched place in the memory of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watched {
     /// The eight bytes at this address, a multiple of eight.
@@ -140,10 +144,10 @@ pub enum Watched {
 }
 
 impl Debuggee {
-    /// Has it stop behind any instruction that touches one of these places.
+    /// Makes the process stop after any instruction that accesses one of these places.
     ///
     /// # Errors
-    /// What ptrace(2) says; there may be no such registers in a virtual machine.
+    /// The error of ptrace(2). A virtual machine may have no debug registers.
     pub fn watch(&mut self, places: [Option<Watched>; MOST_WATCHED]) -> io::Result<()> {
         let mut watched = 0;
         for (index, place) in places.into_iter().enumerate() {
@@ -158,15 +162,15 @@ impl Debuggee {
         sys::set_debug_register(self.pid, WATCHED, watched)
     }
 
-    /// Watches nothing any more.
+    /// Stops watching all places.
     ///
     /// # Errors
-    /// What ptrace(2) says.
+    /// The error of ptrace(2).
     pub fn watch_nothing(&mut self) -> io::Result<()> {
         sys::set_debug_register(self.pid, WATCHED, 0)
     }
 
-    /// Which of the places it has just touched.
+    /// Returns the index of the watched place that was just accessed.
     pub(super) fn touched(&self) -> Option<usize> {
         let touched = sys::read_debug_register(self.pid, TOUCHED).ok()?;
         sys::set_debug_register(self.pid, TOUCHED, 0).ok()?;

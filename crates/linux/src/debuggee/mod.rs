@@ -1,9 +1,7 @@
-//! A process that is held from its first instruction on, looked into and led from stop to stop: ptrace(2) on x86-64.
+//! A process that is traced from its first instruction on and moved from stop to stop: ptrace(2) on x86-64.
 //!
-//! It is killed and reaped when it is dropped, and killed by the kernel when the thread that holds it ends, however that
-//! ends.
+//! It is killed and reaped when it is dropped. The kernel kills it if the thread that traces it ends.
 
-mod maps;
 mod memory;
 mod registers;
 
@@ -19,74 +17,74 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, pr
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 use crate::process::{NotStarted, Status};
+use crate::procfs::{Mapping, parse_maps};
 use crate::sys::debuggee as sys;
 use crate::sys::debuggee::{AtCall, Halt};
 
 pub use crate::sys::debuggee::Limits;
-pub use maps::{Mapping, parse_maps};
 pub use memory::{MOST_WATCHED, Watched};
 pub use registers::{FloatingPoint, Registers};
 
-/// A held process.
+/// A process that this thread traces.
 pub struct Debuggee {
     pid: Pid,
     memory: File,
     limits: Limits,
-    /// The limit on its stack that it is to have.
+    /// Stack limit of this process, which the traced process gets later.
     limit: Rlimit,
-    /// Whether its memory is laid out upwards, for lack of that limit, and its personality says so.
+    /// Whether the stack limit could not be raised. Then the memory is laid out upwards, and the personality says so.
     upwards: bool,
-    /// What is written over by breakpoints: the byte at each address.
+    /// The original byte at the address of each breakpoint.
     breakpoints: BTreeMap<u64, u8>,
-    /// The breakpoint that it stands at, about to execute what belongs there.
+    /// Address of the breakpoint at which the process is stopped, before the instruction there.
     at: Option<u64>,
     ended: Option<Status>,
-    /// The kernel knows one thread as the holder.
+    /// ptrace(2) works only from the thread that started the process.
     _one_thread: PhantomData<*const ()>,
 }
 
-/// What to hold.
+/// The program to trace, and its limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Beginning<'a> {
-    /// The program: an absolute path.
+    /// Absolute path of the program.
     pub program: &'a Path,
-    /// How high the soft limit on its stack is while the kernel lays out its memory. Where the hard one does not allow that,
-    /// its memory is laid out from a third of all addresses upwards instead.
+    /// Soft stack limit while the kernel lays out the memory. If the hard limit is lower, memory is laid out upwards
+    /// from a third of the address space instead.
     pub stack_limit: u64,
-    /// How long it may run.
+    /// Limits on the running time.
     pub limits: Limits,
 }
 
-/// A stop, or the end.
+/// A stop of the process, or its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// It is about to make this system call.
+    /// The process is about to make this system call.
     Calls(Call),
-    /// The call is over and returned this: an error's number is negative.
+    /// The system call has returned this value. A negative value is an error number.
     Returns(i64),
-    /// It stands at the breakpoint of this address.
+    /// The process is at the breakpoint with this address.
     Breakpoint(u64),
-    /// It has touched the watched place of this index.
+    /// The process has accessed the watched place with this index.
     Touched(usize),
-    /// It has got this signal, and has not seen it.
+    /// A signal for the process was intercepted. The process has not received it.
     Signal(i32),
-    /// It has ended.
+    /// The process has ended.
     Ended(Status),
-    /// It made a system call of another kind of program.
+    /// The process made a system call of another ABI than x86-64.
     Foreign,
 }
 
-/// A system call.
+/// A system call of a traced process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Its number on x86-64.
+    /// Number of the system call on x86-64.
     pub number: u64,
-    /// Its arguments.
+    /// Arguments of the system call, which may use fewer than six.
     pub arguments: [u64; 6],
 }
 
 impl Call {
-    /// Its name in the kernel's table.
+    /// Name of the system call.
     #[must_use]
     pub fn name(&self) -> String {
         crate::syscalls::syscall_name(0xc000_003e, self.number)
@@ -94,24 +92,25 @@ impl Call {
 }
 
 impl Debuggee {
-    /// Starts a program with these arguments, the first of which is its name, and this environment, and holds it at its
-    /// first instruction: that of its interpreter, as a rule. Its streams are `/dev/null`, its directory is `/`, it leads a
-    /// session. Its limits are this process's, but for that on the stack until [`Debuggee::put_back_limit`].
+    /// Starts a program with `arguments`, of which the first is its name, and `environment`. Stops it at its first
+    /// instruction, which is normally in its dynamic linker. Its standard streams are `/dev/null`, its directory is
+    /// `/`, and it leads a session. It has the limits of this process, except for the stack limit until
+    /// [`Debuggee::put_back_limit`].
     ///
     /// # Errors
-    /// It could not be started, or not be held.
+    /// The program could not be started or traced.
     pub fn start<'a>(
         beginning: &Beginning<'_>,
         arguments: impl IntoIterator<Item = &'a OsStr>,
         environment: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>,
     ) -> Result<Self, NotStarted> {
         let null = File::options().read(true).write(true).open("/dev/null").map_err(NotStarted::NoChild)?;
-        let held = sys::Held::new(beginning.program, arguments, environment)
+        let program = sys::TracedProgram::new(beginning.program, arguments, environment)
             .map_err(|error| NotStarted::NoProgram(error.into()))?;
         let limit = getrlimit(Resource::Stack);
         let stack = raised(&limit, beginning.stack_limit);
         let upwards = stack.0 < beginning.stack_limit;
-        let pid = held.start(&sys::Beginning { streams: null.as_fd(), stack, upwards, limits: beginning.limits })?;
+        let pid = program.start(&sys::Beginning { streams: null.as_fd(), stack, upwards, limits: beginning.limits })?;
         let path = format!("/proc/{}/mem", pid.as_raw_nonzero());
         match File::open(path) {
             Ok(memory) => Ok(Debuggee {
@@ -132,11 +131,12 @@ impl Debuggee {
         }
     }
 
-    /// Gives it this process's limit on the stack, or this soft one, and an ordinary personality, now that its memory is laid
-    /// out. To be used before there are breakpoints. The soft limit that it has then; the largest number for none.
+    /// Sets the stack limit back to the limit of this process, or to the soft limit `soft`, and the personality to the
+    /// default. Call it after the memory is laid out and before any breakpoint is set. Returns the new soft limit, or
+    /// the largest number if there is none.
     ///
     /// # Errors
-    /// What prlimit(2) says: it runs as another user, or the limit is above the hard one.
+    /// The error of prlimit(2): the process runs as another user, or `soft` is above the hard limit.
     pub fn put_back_limit(&mut self, soft: Option<u64>) -> io::Result<u64> {
         if self.upwards {
             self.make_call(libc::SYS_personality as u64, [0; 6])?;
@@ -146,30 +146,39 @@ impl Debuggee {
         Ok(current.unwrap_or(u64::MAX))
     }
 
-    /// Its number.
+    /// Returns the process id.
     #[must_use]
     pub fn pid(&self) -> i32 {
         self.pid.as_raw_nonzero().get()
     }
 
-    /// A file of its own in `/proc`.
+    /// Path of a file of this process in `/proc`.
     #[must_use]
     pub fn file(&self, name: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/{name}", self.pid()))
     }
 
-    /// Lets it go on to the next stop: before and after each system call, at breakpoints and signals.
+    /// Reads the mappings of the process, in the order of addresses.
     ///
     /// # Errors
-    /// What ptrace(2) says.
+    /// `/proc/PID/maps` cannot be read or parsed.
+    pub fn maps(&self) -> io::Result<Vec<Mapping>> {
+        let text = std::fs::read(self.file("maps"))?;
+        parse_maps(&text).ok_or_else(|| io::Error::other("cannot parse /proc/PID/maps"))
+    }
+
+    /// Continues to the next stop: before or after a system call, at a breakpoint, or at a signal.
+    ///
+    /// # Errors
+    /// The error of ptrace(2).
     pub fn go_on(&mut self) -> io::Result<Stop> {
         self.go_on_by(sys::to_next_call)
     }
 
-    /// As [`Debuggee::go_on`], without stops at system calls.
+    /// Continues as [`Debuggee::go_on`] does, but without stops at system calls.
     ///
     /// # Errors
-    /// What ptrace(2) says.
+    /// The error of ptrace(2).
     pub fn go_on_past_calls(&mut self) -> io::Result<Stop> {
         self.go_on_by(sys::to_next_signal)
     }
@@ -191,7 +200,7 @@ impl Debuggee {
         }
     }
 
-    /// Executes the instruction that a breakpoint stands for.
+    /// Executes the instruction that the breakpoint at `self.at` replaced.
     fn step_off(&mut self) -> io::Result<Option<Stop>> {
         let Some(address) = self.at.take() else { return Ok(None) };
         if !self.breakpoints.contains_key(&address) || self.registers()?.instruction() != address {
@@ -218,10 +227,10 @@ impl Debuggee {
         Ok(Stop::Breakpoint(address))
     }
 
-    /// Waits for the signal that stops it, or its end. The signals of its limits are errors.
+    /// Waits for the signal that stops the process, or for its end. The signals of its time limits become errors.
     fn await_stop(&mut self) -> io::Result<Result<i32, Status>> {
         let beyond = |seconds: u32, kind: &str| {
-            let text = format!("it takes more than {seconds} seconds of {kind} time to its entry");
+            let text = format!("it needs more than {seconds} s of {kind} time to reach its entry point");
             io::Error::new(io::ErrorKind::TimedOut, text)
         };
         match sys::await_stop(self.pid)? {
@@ -245,57 +254,60 @@ impl Drop for Debuggee {
     }
 }
 
-/// Kills and reaps.
+/// Kills and reaps a process.
 fn end(pid: Pid) {
     let _ = kill_process(pid, Signal::KILL);
     let _ = crate::process::wait_for(pid);
 }
 
-/// The limits on the stack while memory is laid out: the soft one as high as is wished and allowed.
+/// Returns the soft and hard stack limits for laying out memory. The soft limit is `wish`, as far as the hard limit
+/// allows.
 fn raised(limit: &Rlimit, wish: u64) -> (u64, u64) {
     let hard = limit.maximum.unwrap_or(u64::MAX);
     let soft = limit.current.filter(|&soft| soft > wish).unwrap_or(wish);
     (soft.min(hard), hard)
 }
 
-/// `syscall`, and what it is written over.
+/// The instruction `syscall`, as the low bytes of a word.
 const SYSCALL: u64 = 0x050f;
-const ITS_BYTES: u64 = 0xffff;
+/// The bytes of a word that `syscall` replaces.
+const SYSCALL_BYTES: u64 = 0xffff;
 
 impl Debuggee {
-    /// Has it make a system call where it stands, not within another, and returns what that returned: an error's number is
-    /// negative. Its registers and its code are as before then. To be used before there are breakpoints.
+    /// Makes the process execute a system call at its current instruction, and returns the result. A negative result is
+    /// an error number. Registers and code are restored afterwards. The process must not be in another system call, and
+    /// must have no breakpoints yet.
     ///
     /// # Errors
-    /// What ptrace(2) says; that it stopped for another reason, or ended.
+    /// The error of ptrace(2), or the process stopped for another reason or ended.
     pub fn make_call(&mut self, number: u64, arguments: [u64; 6]) -> io::Result<i64> {
         let before = sys::registers(self.pid)?;
-        let before = before.ok_or_else(|| io::Error::other("it is not executing code of x86-64"))?;
+        let before = before.ok_or_else(|| io::Error::other("the process is not executing x86-64 code"))?;
         let code = self.word(before.rip)?;
         let mut registers = before;
         registers.rax = number;
         registers.orig_rax = u64::MAX;
         [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9] = arguments;
-        self.write_word(before.rip, code & !ITS_BYTES | SYSCALL)?;
+        self.write_word(before.rip, code & !SYSCALL_BYTES | SYSCALL)?;
         sys::set_registers(self.pid, &registers)?;
         sys::step(self.pid)?;
         match self.await_stop()? {
             Ok(libc::SIGTRAP) => {}
-            Ok(signal) => return Err(io::Error::other(format!("it was stopped by signal {signal}"))),
-            Err(_) => return Err(io::Error::other("it has ended")),
+            Ok(signal) => return Err(io::Error::other(format!("the process was stopped by signal {signal}"))),
+            Err(_) => return Err(io::Error::other("the process has ended")),
         }
         let after = sys::registers(self.pid)?;
-        let result = after.ok_or_else(|| io::Error::other("it is not executing code of x86-64"))?.rax;
+        let result = after.ok_or_else(|| io::Error::other("the process is not executing x86-64 code"))?.rax;
         self.write_word(before.rip, code)?;
         sys::set_registers(self.pid, &before)?;
         Ok(result.cast_signed())
     }
 
-    /// Where it stands there is an instruction that reads the CPU's time stamp: has it read `stamp` and go on behind it.
-    /// Returns whether there is.
+    /// If the current instruction reads the CPU's time stamp, sets the result to `stamp` and skips the instruction.
+    /// Returns whether it was such an instruction.
     ///
     /// # Errors
-    /// What ptrace(2) says.
+    /// The error of ptrace(2).
     pub fn give_time_stamp(&mut self, stamp: u64) -> io::Result<bool> {
         let Some(mut registers) = sys::registers(self.pid)? else { return Ok(false) };
         let code = self.word(registers.rip)?.to_le_bytes();
@@ -316,26 +328,26 @@ impl Debuggee {
     }
 }
 
-/// Keeps this thread, and what it starts, to one CPU until it is dropped. Of who holds a process and that process one waits at any
-/// time, and to wake up another CPU takes several times as long as to go from one to the other on the same.
+/// Pins this thread, and what it starts, to one CPU until it is dropped. The tracer and the traced process run
+/// alternately. Waking another CPU takes several times as long as switching between them on one CPU.
 #[derive(Debug)]
 pub struct OneCpu {
     before: CpuSet,
-    /// It is this thread's.
+    /// The affinity is a property of this thread.
     _one_thread: PhantomData<*const ()>,
 }
 
 impl OneCpu {
-    /// The CPU that this thread is on.
+    /// Returns the CPU that this thread runs on.
     #[must_use]
     pub fn current() -> usize {
         sched_getcpu()
     }
 
-    /// Keeps this thread to `cpu`.
+    /// Pins this thread to `cpu`.
     ///
     /// # Errors
-    /// What sched_setaffinity(2) says: that CPU may not be used.
+    /// The error of sched_setaffinity(2), or this CPU is not allowed.
     pub fn keep(cpu: usize) -> io::Result<Self> {
         let before = sched_getaffinity(None)?;
         if cpu >= CpuSet::MAX_CPU || !before.is_set(cpu) {
@@ -350,7 +362,7 @@ impl OneCpu {
 
 impl Drop for OneCpu {
     fn drop(&mut self) {
-        // Where CPUs have gone meanwhile, it stays where it may be.
+        // If CPUs were removed since, the thread keeps the CPUs that it may use.
         let _ = sched_setaffinity(None, &self.before);
     }
 }
@@ -360,7 +372,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_is_kept_to_one_cpu_and_let_go() {
+    fn a_thread_is_pinned_to_one_cpu_and_released() {
         let before = sched_getaffinity(None).unwrap();
         for cpu in (0..CpuSet::MAX_CPU).filter(|&cpu| before.is_set(cpu)) {
             let kept = OneCpu::keep(cpu).unwrap();

@@ -1,97 +1,97 @@
-//! The registers of a held process.
+//! CPU registers of a traced process.
 
 use std::io;
 
 use super::Debuggee;
 use crate::sys::debuggee as sys;
 
-/// The registers of the CPU's core.
+/// General-purpose registers of a process.
 #[derive(Clone, Copy, Debug)]
 pub struct Registers(libc::user_regs_struct);
 
-/// What a process has set its floating-point units to, and the exceptions that they have noted: fenv(3).
+/// Settings of the floating-point units, and the exceptions recorded in them: fenv(3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FloatingPoint {
-    /// MXCSR: control and status of SSE.
+    /// MXCSR: SSE control and status.
     pub mxcsr: u32,
-    /// The control word of the x87.
+    /// Control word of the x87.
     pub x87_control: u16,
-    /// The status word of the x87.
+    /// Status word of the x87.
     pub x87_status: u16,
-    /// Whether a register of the x87 holds a value.
+    /// Whether an x87 register holds a value.
     pub x87_holds_values: bool,
 }
 
 impl Default for FloatingPoint {
-    /// As execve(2) sets it.
+    /// The values that execve(2) sets.
     fn default() -> Self {
         FloatingPoint { mxcsr: 0x1f80, x87_control: 0x37f, x87_status: 0, x87_holds_values: false }
     }
 }
 
 impl Registers {
-    /// rip: the address of the next instruction.
+    /// Returns rip, the address of the next instruction.
     #[must_use]
     pub fn instruction(&self) -> u64 {
         self.0.rip
     }
 
-    /// rsp: the top of the stack.
+    /// Returns rsp, the top of the stack.
     #[must_use]
     pub fn stack(&self) -> u64 {
         self.0.rsp
     }
 
-    /// rdx.
+    /// Returns the register rdx.
     #[must_use]
     pub fn data(&self) -> u64 {
         self.0.rdx
     }
 
-    /// rdi: a function's first argument.
+    /// Returns rdi, the first argument of a function.
     #[must_use]
     pub fn first_argument(&self) -> u64 {
         self.0.rdi
     }
 
-    /// rax: what a function returns.
+    /// Returns rax, the result of a function.
     #[must_use]
     pub fn result(&self) -> u64 {
         self.0.rax
     }
 
-    /// The flags register.
+    /// Returns the flags register (eflags).
     #[must_use]
     pub fn flags(&self) -> u64 {
         self.0.eflags
     }
 
-    /// The base of FS: the thread's pointer.
+    /// Returns the base address of FS, the thread pointer.
     #[must_use]
     pub fn fs_base(&self) -> u64 {
         self.0.fs_base
     }
 
-    /// The base of GS.
+    /// Returns the base address of GS.
     #[must_use]
     pub fn gs_base(&self) -> u64 {
         self.0.gs_base
     }
 
-    /// The selectors of the data segments: DS, ES, FS, GS.
+    /// Returns the selectors of the data segments: DS, ES, FS, GS.
     #[must_use]
     pub fn data_segments(&self) -> [u64; 4] {
         [self.0.ds, self.0.es, self.0.fs, self.0.gs]
     }
 
-    /// The same with another result of the system call that has just returned.
+    /// Returns these registers with another result of the system call that has just returned.
     #[must_use]
     pub fn with_result(mut self, result: i64) -> Self {
         self.0.rax = result.cast_unsigned();
         self
     }
 
-    /// The same with another third argument of the system call that is about to be made.
+    /// Returns these registers with another third argument of the system call that is about to run.
     #[must_use]
     pub fn with_third_argument(mut self, value: u64) -> Self {
         self.0.rdx = value;
@@ -102,8 +102,8 @@ impl Registers {
         self.0.rip = address;
     }
 
-    /// As they are where `function` is called with two arguments, its return address at the top of the stack; no system
-    /// call is under way.
+    /// Returns registers for a call of `function` with two arguments. The return address must be at `stack`, and the
+    /// process must not be in a system call.
     #[must_use]
     pub fn calling(&self, function: u64, arguments: [u64; 2], stack: u64) -> Self {
         let mut registers = self.0;
@@ -117,19 +117,19 @@ impl Registers {
 }
 
 impl Debuggee {
-    /// Its registers.
+    /// Reads the registers.
     ///
     /// # Errors
-    /// What ptrace(2) says; that it is no program of x86-64.
+    /// The error of ptrace(2), or the process is not executing x86-64 code.
     pub fn registers(&self) -> io::Result<Registers> {
         let registers = sys::registers(self.pid)?;
-        registers.map(Registers).ok_or_else(|| io::Error::other("it is not executing code of x86-64"))
+        registers.map(Registers).ok_or_else(|| io::Error::other("the process is not executing x86-64 code"))
     }
 
-    /// What its floating-point units are set to.
+    /// Reads the settings of the floating-point units.
     ///
     /// # Errors
-    /// What ptrace(2) says.
+    /// The error of ptrace(2).
     pub fn floating_point(&self) -> io::Result<FloatingPoint> {
         let found = sys::floating_point(self.pid)?;
         Ok(FloatingPoint {
@@ -140,18 +140,18 @@ impl Debuggee {
         })
     }
 
-    /// PKRU: what it may do with memory under each protection key; `None` on machines without such keys.
+    /// Reads PKRU, the access rights for each memory protection key. Returns `None` on machines without such keys.
     ///
     /// # Errors
-    /// What ptrace(2) says.
+    /// The error of ptrace(2).
     pub fn protection_keys(&self) -> io::Result<Option<u32>> {
         sys::protection_keys(self.pid)
     }
 
-    /// Sets them.
+    /// Writes the registers.
     ///
     /// # Errors
-    /// What ptrace(2) says.
+    /// The error of ptrace(2).
     pub fn set_registers(&mut self, registers: &Registers) -> io::Result<()> {
         self.at = None;
         sys::set_registers(self.pid, &registers.0)

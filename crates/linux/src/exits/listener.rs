@@ -1,4 +1,4 @@
-//! Listening to the kernel: one socket for the ends of all tasks.
+//! Receives the exit records of all tasks through one netlink socket.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,33 +9,35 @@ use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, sendto, socket_with};
 use steady_model::{Absent, Reading};
 
-use super::message::{Heard, ask_for_exits, ask_for_family, hear};
+use super::message::{Message, exits_request, family_request, parse_messages};
 use super::record::TaskExit;
 use crate::{Root, sys};
 
-/// The family's name, and the CPUs that there can be.
+/// Name of the netlink family.
 const FAMILY: &str = "TASKSTATS";
+/// List of the CPUs that the machine can have.
 const POSSIBLE_CPUS: &str = "/sys/devices/system/cpu/possible";
-/// What may wait to be taken: some ten thousand records. Only what waits takes memory.
+/// Size of the receive buffer in bytes, for some ten thousand records. Only queued records use memory.
 const BUFFER: usize = 32 << 20;
-/// Longer than any message: a process's last one holds two records.
+/// Size of a datagram buffer in bytes. It is larger than any message: the last message of a process has two records.
 const LONGEST: usize = 16 << 10;
-/// At most so many are taken at once, so that a host that ends tasks faster than they are read holds nobody up.
+/// Maximum number of records read in one call. On a host on which tasks end faster than they are read, the caller still
+/// makes progress.
 const MOST_AT_ONCE: usize = 1 << 16;
 
-/// Hears of every task of the host that ends, from its opening on.
+/// Receives a record of each task of the host that ends, from its opening on.
 #[derive(Debug)]
 pub struct Listener {
     socket: OwnedFd,
-    /// Records that came before the answer to the question for them.
+    /// Records that arrived before the answer to a request.
     early: Vec<TaskExit>,
-    /// Whether the kernel has said that it could not deliver all.
+    /// Whether the kernel has reported that it could not deliver all records.
     overrun: bool,
 }
 
 impl Listener {
-    /// Begins to listen. Absent without CAP_NET_ADMIN, in a namespace of users, processes or networks that is not the
-    /// first one, and where the kernel keeps no such records.
+    /// Opens the socket and registers for records. Returns the reason if that is not possible: without CAP_NET_ADMIN,
+    /// outside of the initial user, PID and network namespaces, or if the kernel keeps no such records.
     pub fn open() -> Reading<Self> {
         Listener::with_room(BUFFER)
     }
@@ -46,47 +48,47 @@ impl Listener {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(GENERIC)).map_err(failed)?;
         bind(&socket, &SocketAddrNetlink::new(0, 0)).map_err(failed)?;
-        // Where that is refused, so is what comes next.
+        // If the kernel refuses a larger buffer, it also refuses the registration below.
         let _ = set_socket_recv_buffer_size_force(&socket, room);
         let mut listener = Listener { socket, early: Vec::new(), overrun: false };
-        let family = match listener.ask(&ask_for_family(FAMILY)).map_err(failed)? {
-            Heard::Family(number) => number,
-            Heard::Answer(error) => return Err(no_family(error)),
-            Heard::Ended(_) => return Err(unanswered()),
+        let family = match listener.request(&family_request(FAMILY)).map_err(failed)? {
+            Message::Family(number) => number,
+            Message::Answer(error) => return Err(no_family(error)),
+            Message::Ended(_) => return Err(unanswered()),
         };
         let cpus = root.read_line(POSSIBLE_CPUS)?;
-        match listener.ask(&ask_for_exits(family, &cpus)).map_err(failed)? {
-            Heard::Answer(0) => listener.tried_out(),
-            Heard::Answer(error) => Err(refused(error)),
-            Heard::Family(_) | Heard::Ended(_) => Err(unanswered()),
+        match listener.request(&exits_request(family, &cpus)).map_err(failed)? {
+            Message::Answer(0) => listener.tested(),
+            Message::Answer(error) => Err(refused(error)),
+            Message::Family(_) | Message::Ended(_) => Err(unanswered()),
         }
     }
 
-    /// This listener, if it hears of a thread's end: in another network namespace than the first, newer kernels accept a
-    /// listener, but never send it anything.
-    fn tried_out(mut self) -> Reading<Self> {
+    /// Returns this listener if it receives the record of a test thread. Outside of the initial network namespace, newer
+    /// kernels accept a registration but never send a record.
+    fn tested(mut self) -> Reading<Self> {
         let thread = std::thread::Builder::new().spawn(|| rustix::thread::gettid().as_raw_nonzero().get());
-        let thread = thread.map_err(|error| Absent::because(format!("no thread could be started: {error}")))?;
-        // The record is sent before the thread can be joined.
+        let thread = thread.map_err(|error| Absent::because(format!("cannot start a thread: {error}")))?;
+        // The kernel sends the record before the thread can be joined.
         let number = thread.join().map_err(|_| unanswered())?;
-        let mut heard = self.take();
-        let Some(place) = heard.iter().position(|task| task.pid == number) else {
-            return Err(Absent::because("exit records of tasks are told in the first network namespace only"));
+        let mut ended = self.take();
+        let Some(place) = ended.iter().position(|task| task.pid == number) else {
+            return Err(Absent::because("the kernel sends exit records only to the initial network namespace"));
         };
-        // It is nobody's business.
-        heard.remove(place);
-        self.early = heard;
+        // Callers do not need the record of the test thread.
+        ended.remove(place);
+        self.early = ended;
         Ok(self)
     }
 
-    /// The tasks that have ended and were not told yet, in the order in which the kernel told of them. Never waits.
+    /// Returns the records received since the last call, in the order in which the kernel sent them. Never waits.
     pub fn take(&mut self) -> Vec<TaskExit> {
         let mut ended = std::mem::take(&mut self.early);
         while ended.len() < MOST_AT_ONCE {
             match self.receive() {
-                Ok(heard) => ended.extend(heard.into_iter().filter_map(|heard| match heard {
-                    Heard::Ended(task) => Some(task),
-                    Heard::Family(_) | Heard::Answer(_) => None,
+                Ok(messages) => ended.extend(messages.into_iter().filter_map(|message| match message {
+                    Message::Ended(task) => Some(task),
+                    Message::Family(_) | Message::Answer(_) => None,
                 })),
                 Err(Errno::NOBUFS) => self.overrun = true,
                 Err(Errno::INTR) => {}
@@ -96,24 +98,24 @@ impl Listener {
         ended
     }
 
-    /// How many records were lost so far, since they were not taken in time: of a tree that is summed up some are missing
-    /// then.
+    /// Returns how many records were lost because they were not read in time. If any were lost, the sums over a tree
+    /// may be too small.
     pub fn lost(&self) -> u64 {
         let dropped = sys::dropped_messages(&self.socket).unwrap_or(0);
         u64::from(dropped).max(u64::from(self.overrun))
     }
 
-    /// Asks, and returns the first answer. The kernel answers before the question's sending returns.
-    fn ask(&mut self, question: &[u8]) -> Result<Heard, Errno> {
+    /// Sends a request and returns the first answer. The kernel answers before the request's sendto(2) returns.
+    fn request(&mut self, request: &[u8]) -> Result<Message, Errno> {
         let kernel = SocketAddrNetlink::new(0, 0);
-        sendto(&self.socket, question, SendFlags::empty(), &kernel)?;
+        sendto(&self.socket, request, SendFlags::empty(), &kernel)?;
         let mut answer = None;
         loop {
             match self.receive() {
-                Ok(heard) => {
-                    for heard in heard {
-                        match heard {
-                            Heard::Ended(task) => self.early.push(task),
+                Ok(messages) => {
+                    for message in messages {
+                        match message {
+                            Message::Ended(task) => self.early.push(task),
                             other => answer = answer.or(Some(other)),
                         }
                     }
@@ -126,10 +128,10 @@ impl Listener {
         }
     }
 
-    fn receive(&self) -> Result<Vec<Heard>, Errno> {
+    fn receive(&self) -> Result<Vec<Message>, Errno> {
         let mut datagram = [0_u8; LONGEST];
         let (length, _) = recv(&self.socket, &mut datagram, RecvFlags::DONTWAIT)?;
-        Ok(hear(&datagram[..length]))
+        Ok(parse_messages(&datagram[..length]))
     }
 }
 
@@ -140,26 +142,24 @@ impl AsFd for Listener {
 }
 
 fn unanswered() -> Absent {
-    Absent::because("the kernel does not answer on netlink(7)")
+    Absent::because("the kernel did not answer on netlink(7)")
 }
 
-/// Why there is no such family.
+/// Converts an error of the family request into a reason.
 fn no_family(error: i32) -> Absent {
     match Errno::from_raw_os_error(error) {
         Errno::NOENT => Absent::because(
-            "the kernel keeps no exit records of tasks (CONFIG_TASKSTATS), or tells them in the first network namespace only",
+            "the kernel has no exit records (CONFIG_TASKSTATS), or sends them only to the initial network namespace",
         ),
         other => Absent::because(format!("netlink(7): {}", io::Error::from(other))),
     }
 }
 
-/// Why nobody listens.
+/// Converts an error of the registration into a reason.
 fn refused(error: i32) -> Absent {
     match Errno::from_raw_os_error(error) {
-        Errno::PERM => Absent::because("exit records of tasks take the privilege CAP_NET_ADMIN"),
-        Errno::INVAL => {
-            Absent::because("exit records of tasks are told in the first namespace of users and processes only")
-        }
+        Errno::PERM => Absent::because("reading exit records needs the privilege CAP_NET_ADMIN"),
+        Errno::INVAL => Absent::because("the kernel sends exit records only to the initial user and PID namespaces"),
         other => Absent::because(format!("netlink(7): {}", io::Error::from(other))),
     }
 }
@@ -170,10 +170,10 @@ mod tests {
 
     #[test]
     #[expect(clippy::print_stderr, reason = "a test that cannot run here says so")]
-    fn what_finds_no_room_is_known_to_be_lost() {
+    fn records_beyond_the_buffer_count_as_lost() {
         let mut listener = match Listener::with_room(16_384) {
             Ok(listener) => listener,
-            Err(absent) => return eprintln!("skipped: what_finds_no_room_is_known_to_be_lost: {absent}"),
+            Err(absent) => return eprintln!("skipped: records_beyond_the_buffer_count_as_lost: {absent}"),
         };
         for _ in 0..100 {
             std::process::Command::new("true").status().unwrap();
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_says_what_it_takes() {
+    fn refusals_have_a_reason() {
         assert!(refused(Errno::PERM.raw_os_error()).0.contains("CAP_NET_ADMIN"));
         assert!(refused(Errno::INVAL.raw_os_error()).0.contains("namespace"));
         assert!(refused(Errno::NOMEM.raw_os_error()).0.contains("memory"));

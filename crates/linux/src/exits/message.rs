@@ -1,21 +1,22 @@
-//! Messages of generic netlink: those that are sent, and what comes back.
+//! Generic netlink messages: requests, and the messages that the kernel sends back.
 
 use super::record::{TaskExit, parse_task};
 
-/// Numbers of linux/netlink.h and linux/genetlink.h.
+/// Sizes and numbers of linux/netlink.h and linux/genetlink.h.
 const HEADER: usize = 16;
 const GENERIC_HEADER: usize = 4;
 const ATTRIBUTE_HEADER: usize = 4;
 const ERROR: u16 = 2;
 const REQUEST_WITH_ANSWER: u16 = 0x01 | 0x04;
-/// The highest bits of an attribute's kind are flags.
+/// Mask for the kind of an attribute. The highest bits are flags.
 const KIND: u16 = 0x3fff;
-/// The family that tells of families: its number, its question and the attributes of both.
+/// The control family, which returns the numbers of other families: its number, its request, and the attributes of
+/// both.
 const CONTROL: u16 = 0x10;
 const GET_FAMILY: u8 = 3;
 const FAMILY_NUMBER: u16 = 1;
 const FAMILY_NAME: u16 = 2;
-/// Numbers of linux/taskstats.h.
+/// Commands and attribute kinds of linux/taskstats.h.
 const GET: u8 = 1;
 const REGISTER_CPUS: u16 = 3;
 const OF_TASK: u16 = 4;
@@ -23,24 +24,24 @@ const OF_PROCESS: u16 = 5;
 const STATISTICS: u16 = 3;
 const PROCESS: u16 = 2;
 
-/// What came back.
+/// A message from the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum Message {
     /// A task has ended.
     Ended(TaskExit),
-    /// The number of the family that was asked for.
+    /// The number of the requested family.
     Family(u16),
-    /// What was asked for is done, or was refused with this error's number.
+    /// The result of a request: 0, or the number of an error.
     Answer(i32),
 }
 
-/// Asks for the number of the family `name`.
-pub(super) fn ask_for_family(name: &str) -> Vec<u8> {
+/// Makes a request for the number of the family `name`.
+pub(super) fn family_request(name: &str) -> Vec<u8> {
     request(CONTROL, GET_FAMILY, FAMILY_NAME, name)
 }
 
-/// Asks `family`, taskstats, for records of what ends on `cpus`, a list such as `0-3`.
-pub(super) fn ask_for_exits(family: u16, cpus: &str) -> Vec<u8> {
+/// Makes a registration with `family`, taskstats, for the records of tasks that end on `cpus`, a list such as `0-3`.
+pub(super) fn exits_request(family: u16, cpus: &str) -> Vec<u8> {
     request(family, GET, REGISTER_CPUS, cpus)
 }
 
@@ -52,7 +53,8 @@ fn request(family: u16, command: u8, attribute: u16, text: &str) -> Vec<u8> {
     message.extend((whole as u32).to_ne_bytes());
     message.extend(family.to_ne_bytes());
     message.extend(REQUEST_WITH_ANSWER.to_ne_bytes());
-    // A number of the question, and the asker's: there is one question at a time, and the kernel knows who asks.
+    // Sequence number and port of the sender. Both can be 0: there is one request at a time, and the kernel knows the
+    // sender.
     message.extend([0; 8]);
     message.extend([command, VERSION, 0, 0]);
     message.extend((length as u16).to_ne_bytes());
@@ -62,9 +64,9 @@ fn request(family: u16, command: u8, attribute: u16, text: &str) -> Vec<u8> {
     message
 }
 
-/// What a datagram holds, in its order; what is unknown or torn is left out.
-pub(super) fn hear(datagram: &[u8]) -> Vec<Heard> {
-    let mut heard = Vec::new();
+/// Parses the messages in a datagram, in their order. Skips unknown and truncated messages.
+pub(super) fn parse_messages(datagram: &[u8]) -> Vec<Message> {
+    let mut messages = Vec::new();
     let mut rest = datagram;
     while let Some(length) = word(rest).map(|length| length as usize)
         && length >= HEADER
@@ -73,13 +75,13 @@ pub(super) fn hear(datagram: &[u8]) -> Vec<Heard> {
         let kind = u16::from_ne_bytes([message[4], message[5]]);
         let body = &message[HEADER..];
         match kind {
-            ERROR => heard.extend(word(body).map(|error| Heard::Answer((error as i32).saturating_neg()))),
-            CONTROL => heard.extend(family_number(body).map(Heard::Family)),
-            _ => heard.extend(ended(body).map(Heard::Ended)),
+            ERROR => messages.extend(word(body).map(|error| Message::Answer((error as i32).saturating_neg()))),
+            CONTROL => messages.extend(family_number(body).map(Message::Family)),
+            _ => messages.extend(ended(body).map(Message::Ended)),
         }
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
-    heard
+    messages
 }
 
 fn family_number(body: &[u8]) -> Option<u16> {
@@ -87,7 +89,7 @@ fn family_number(body: &[u8]) -> Option<u16> {
     Some(u16::from_ne_bytes(value.first_chunk().copied()?))
 }
 
-/// The record of a task; where that of its process stands beside it, the task was its last.
+/// Parses the record of a task. If a record of its process follows, the task was the last one of the process.
 fn ended(body: &[u8]) -> Option<TaskExit> {
     let body = body.get(GENERIC_HEADER..)?;
     let part = |kind| attributes(body).find(|(of, _)| *of == kind).map(|(_, value)| value);
@@ -100,7 +102,7 @@ fn ended(body: &[u8]) -> Option<TaskExit> {
     Some(task)
 }
 
-/// The attributes in `bytes`, up to the first that is torn: kind and value.
+/// Returns kind and value of the attributes in `bytes`, up to the first truncated one.
 fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
@@ -124,27 +126,27 @@ mod tests {
     use crate::trees::netlink;
 
     #[test]
-    fn questions_are_as_the_kernel_wants_them() {
-        let question = ask_for_family("TASKSTATS");
-        assert_eq!(question.len(), 36);
-        assert_eq!(word(&question), Some(36));
-        assert_eq!(&question[20..], b"\x0e\0\x02\0TASKSTATS\0\0\0");
-        assert_eq!(ask_for_exits(31, "0-1").len(), 28);
+    fn requests_have_the_format_of_the_kernel() {
+        let request = family_request("TASKSTATS");
+        assert_eq!(request.len(), 36);
+        assert_eq!(word(&request), Some(36));
+        assert_eq!(&request[20..], b"\x0e\0\x02\0TASKSTATS\0\0\0");
+        assert_eq!(exits_request(31, "0-1").len(), 28);
     }
 
     #[test]
-    fn recorded_answers_are_heard() {
-        assert_eq!(hear(&netlink("family")), [Heard::Family(31)]);
-        assert_eq!(hear(&netlink("accepted")), [Heard::Answer(0)]);
+    fn recorded_answers_are_parsed() {
+        assert_eq!(parse_messages(&netlink("family")), [Message::Family(31)]);
+        assert_eq!(parse_messages(&netlink("accepted")), [Message::Answer(0)]);
         let mut refused = netlink("accepted");
         refused[16..20].copy_from_slice(&(-1_i32).to_ne_bytes());
-        assert_eq!(hear(&refused), [Heard::Answer(1)]);
+        assert_eq!(parse_messages(&refused), [Message::Answer(1)]);
     }
 
     #[test]
-    fn processes_and_threads_are_told_apart() {
-        let task = |name| match hear(&netlink(name)).as_slice() {
-            [Heard::Ended(task)] => task.clone(),
+    fn processes_and_threads_are_distinguished() {
+        let task = |name| match parse_messages(&netlink(name)).as_slice() {
+            [Message::Ended(task)] => task.clone(),
             other => panic!("{name}: {other:?}"),
         };
         assert_eq!((task("process").pid, task("process").last_of_process), (29108, Some(true)));
@@ -155,18 +157,18 @@ mod tests {
     }
 
     #[test]
-    fn several_messages_in_a_datagram_are_all_heard() {
+    fn all_messages_in_a_datagram_are_parsed() {
         let both = [netlink("accepted"), netlink("thread"), netlink("process")].concat();
-        assert_eq!(hear(&both).len(), 3);
-        assert_eq!(hear(&both[..both.len() - 1]).len(), 2, "the last one is torn");
+        assert_eq!(parse_messages(&both).len(), 3);
+        assert_eq!(parse_messages(&both[..both.len() - 1]).len(), 2, "the last one is truncated");
     }
 
     #[test]
-    fn before_it_is_told_the_process_stands_beside_its_last_thread() {
+    fn old_records_have_the_process_next_to_its_last_thread() {
         let mut old = netlink("last_thread");
         old[36..38].copy_from_slice(&11_u16.to_ne_bytes());
-        match hear(&old).as_slice() {
-            [Heard::Ended(task)] => assert_eq!((task.tgid, task.last_of_process), (Some(29109), Some(true))),
+        match parse_messages(&old).as_slice() {
+            [Message::Ended(task)] => assert_eq!((task.tgid, task.last_of_process), (Some(29109), Some(true))),
             other => panic!("{other:?}"),
         }
     }
@@ -174,7 +176,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..2_000)) {
-            hear(&bytes);
+            parse_messages(&bytes);
         }
 
         #[test]
@@ -182,7 +184,7 @@ mod tests {
             let mut bytes = netlink("last_thread");
             bytes[place] = byte;
             bytes.truncate(length);
-            hear(&bytes);
+            parse_messages(&bytes);
         }
     }
 }

@@ -1,8 +1,9 @@
-//! What every task of the host used, told by the kernel at its end: exit records of taskstats over generic netlink.
+//! Exit records: the kernel reports what each task of the host used, when the task ends (taskstats over generic
+//! netlink).
 //!
-//! Each thread has a record of its own, so that a tree's times and counts are sums over [`tree_of`] its records. They are
-//! written when a task begins to end: what it takes to give its memory back is in the CPU time that wait4(2) tells of it,
-//! and not in its record.
+//! Each thread has its own record. The times and counts of a process tree are sums over the records that [`tree_of`]
+//! returns. The kernel writes a record when the task begins to exit. CPU time that the task needs to free its memory is
+//! therefore in the result of wait4(2), but not in its record.
 //!
 //! Sources: `Documentation/accounting/taskstats.rst`, `include/uapi/linux/taskstats.h`, `kernel/taskstats.c`.
 

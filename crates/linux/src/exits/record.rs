@@ -1,66 +1,72 @@
-//! The record of one task that has ended: `struct taskstats`.
+//! The exit record of one task: `struct taskstats`.
 
 use steady_model::{Absent, Nanos, Reading, Timestamp};
 
-/// What the kernel tells of a task, a thread that is, when it ends.
+/// What the kernel reports about a task (a thread) when it ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskExit {
-    /// The thread's number. That of a process's first thread is the process's.
+    /// Thread id. The id of a process's first thread is the process id.
     pub pid: i32,
-    /// The process it is a thread of; before version 12 of the record (Linux 5.17) a first thread cannot be told from
-    /// others.
+    /// Process id. Before version 12 of the record (Linux 5.17) it is not known, and a first thread cannot be
+    /// distinguished from others.
     pub tgid: Option<i32>,
-    /// The process that had made it, or that had taken it in, at its end.
+    /// Parent of its process when the task ended: the process that created it or adopted it.
     pub parent: i32,
-    /// Its name: the first 15 bytes of its program's, unless it gave itself another one.
+    /// Name of the task: the first 15 bytes of its program's name, unless it has set another name.
     pub name: String,
-    /// When it began: a label.
+    /// Start time in seconds, only for labels.
     pub began: Timestamp,
-    /// From its start to its end, to the microsecond. A thread that executes a program goes on as its process's first,
-    /// whose start it takes over: its own life until then is not in it, and that of the first is told a second time.
+    /// Time from its start to its end, in whole microseconds. A thread that executes a program continues as the first
+    /// thread of its process and takes over that thread's start time. Its own time before the exec is then missing, and
+    /// the first thread's time is counted twice.
     pub wall: Nanos,
-    /// CPU time by the scheduler. Of a task that never waited for anything it is exact; of others what was used since the
-    /// last tick or switch before the end is missing.
+    /// CPU time as the scheduler measured it. It is exact for a task that never waited for anything. For others, the
+    /// time since the last tick or context switch before the end is missing.
     pub cpu: Nanos,
-    /// User time, as the kernel's ticks say: whole ticks, where it samples by ticks.
+    /// User time in the kernel's accounting: whole ticks if the kernel samples by ticks.
     pub user: Nanos,
-    /// System time, likewise.
+    /// System time, with the same precision as the user time.
     pub system: Nanos,
     /// Page faults served without reading from storage.
     pub minor_faults: u64,
     /// Page faults that read from storage.
     pub major_faults: u64,
-    /// Times that it gave its CPU up to wait.
+    /// Context switches in which the task gave up its CPU to wait.
     pub voluntary_switches: u64,
-    /// Times that the CPU was taken from it.
+    /// Context switches in which the task was preempted.
     pub involuntary_switches: u64,
     /// Time spent runnable, waiting for a CPU.
     pub run_delay: Reading<Nanos>,
-    /// Whether it is the last of its process to end; before version 12 that is known of some with threads only.
+    /// Whether it was the last task of its process. Before version 12 this is known only for some processes with
+    /// several threads.
     pub last_of_process: Option<bool>,
-    /// Whether it never executed a program of its own since its process was forked.
+    /// Whether its process executed no program after it was forked.
     pub never_executed: bool,
 }
 
-/// Before this version nothing tells the process and whether it ends.
+/// First version with the process id and the flag for the last task.
 const WITH_PROCESS: u16 = 12;
-/// `ac_flag` (linux/acct.h): forked, but never executed; the last of its process.
+/// Bit of `ac_flag` (linux/acct.h): forked, but no program executed.
 const FORKED_ONLY: u8 = 0x01;
+/// Bit of `ac_flag`: the last task of its process.
 const LAST_OF_PROCESS: u8 = 0x20;
-/// Where the fields begin that all versions have at one place, and where those begin behind which the two odd versions
-/// have put others in between.
+/// End of the first delays, in bytes from the start. Two odd versions have extra fields between delays, so later fields
+/// have other offsets.
 const AFTER_FIRST_DELAYS: usize = 64;
+/// End of all delays, in bytes from the start.
 const AFTER_ALL_DELAYS: usize = 368;
-/// The length of a name, and of version 14 without the fields in between.
+/// Length of a name in bytes.
 const NAME: usize = 32;
+/// Length of version 14 without the extra fields, in bytes.
 const PLAIN_14: usize = 432;
 
-/// The time between two ticks of the kernel where they are rarest (`CONFIG_HZ=100`).
+/// Longest time between two ticks of the kernel (`CONFIG_HZ=100`).
 const LONGEST_TICK: Nanos = Nanos(10_000_000);
 
-/// Reads a `struct taskstats`; `None` where it is too short to be one.
+/// Parses a `struct taskstats`. Returns `None` if it is too short.
 ///
-/// Newer versions add at the end, but for 15 and the 14 of Linux 6.14: these have two more fields behind each delay.
+/// Newer versions add fields at the end. The exceptions are version 15 and version 14 of Linux 6.14, which have two
+/// more fields after each delay.
 pub fn parse_task(bytes: &[u8]) -> Option<TaskExit> {
     let version = u16::from_ne_bytes(bytes.first_chunk().copied()?);
     let fields = Fields { bytes, odd: version == 15 || version == 14 && bytes.len() > PLAIN_14 };
@@ -69,12 +75,13 @@ pub fn parse_task(bytes: &[u8]) -> Option<TaskExit> {
     let (user, system) = (fields.micros(152)?, fields.micros(160)?);
     let (times_on_cpu, run_delay, booked) = (fields.long(16)?, Nanos(fields.long(24)?), Nanos(fields.long(72)?));
     let (wall, voluntary_switches) = (fields.micros(144)?, fields.long(272)?);
-    // Every task that ends has had a CPU.
+    // Every task that ends has run on a CPU. A count of 0 means that the kernel keeps no delays.
     let scheduled = times_on_cpu > 0;
     let cpu = match voluntary_switches {
         _ if !scheduled => user + system,
-        // It ran or waited for a CPU. What is booked lags by at most a tick; the rest is a wait that began after the kernel had
-        // copied the delays into the record, and before it copied the wall time.
+        // Without voluntary switches, the task always ran or waited for a CPU. The booked time is at most a tick too
+        // small. The rest of the wall time is a wait that the copied delays do not contain: it began before the kernel
+        // copied the wall time.
         0 => booked.max((wall - run_delay).min(booked + LONGEST_TICK)),
         _ => booked,
     };
@@ -99,10 +106,10 @@ pub fn parse_task(bytes: &[u8]) -> Option<TaskExit> {
 }
 
 fn not_counted() -> Absent {
-    Absent::because("the kernel keeps no delays of tasks (its boot parameter `delayacct` makes older ones do so)")
+    Absent::because("the kernel keeps no run delays of tasks (for older kernels, boot with `delayacct`)")
 }
 
-/// The fields, by where version 14 has them.
+/// The fields of a record, addressed by their offsets in version 14.
 struct Fields<'a> {
     bytes: &'a [u8],
     odd: bool,
@@ -112,7 +119,7 @@ impl Fields<'_> {
     fn bytes_at(&self, place: usize, length: usize) -> Option<&[u8]> {
         let between = match place {
             _ if !self.odd => 0,
-            // Behind the first delay (at 16) there are two more fields already.
+            // Two extra fields already follow the first delay (at 16).
             0..32 => 0,
             32..48 => 16,
             48..AFTER_FIRST_DELAYS => 32,
@@ -152,14 +159,14 @@ mod tests {
 
     use super::*;
 
-    /// Where the structure begins in a message, behind the headers and the number of the task.
+    /// Offset of the structure in a message, after the headers and the task's id.
     const PLACE: usize = 36;
 
     fn recorded() -> Vec<u8> {
         crate::trees::netlink("process")[PLACE..].to_vec()
     }
 
-    /// The recorded structure as `version` had it, which was so long.
+    /// The recorded structure, cut to the length that `version` had.
     fn as_version(version: u16, length: usize) -> Vec<u8> {
         let mut bytes = recorded()[..length].to_vec();
         bytes[..2].copy_from_slice(&version.to_ne_bytes());
@@ -167,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_has_ended_is_read_whole() {
+    fn all_fields_of_a_process_are_parsed() {
         let read = parse_task(&recorded()).unwrap();
         assert_eq!((read.pid, read.tgid, read.parent, read.name.as_str()), (29108, Some(29108), 29067, "true"));
         assert_eq!((read.wall, read.cpu, read.run_delay), (Nanos(1_331_000), Nanos(304_297), Ok(Nanos(4_803))));
@@ -178,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn older_versions_do_not_tell_the_process() {
+    fn older_versions_have_no_process_id() {
         let new = parse_task(&recorded()).unwrap();
         for (version, length) in [(8, 328), (9, 344), (10, 352), (11, 368)] {
             let old = parse_task(&as_version(version, length)).unwrap();
@@ -190,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_with_fields_in_between_are_read_alike() {
+    fn versions_with_extra_fields_are_parsed() {
         let plain = recorded();
         let mut odd = plain[..32].to_vec();
         let mut from = 32;
@@ -207,17 +214,17 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_only_ran_used_all_the_time_it_did_not_wait() {
+    fn cpu_time_without_switches_is_wall_time_minus_run_delay() {
         let mut bytes = recorded();
         bytes[272..280].fill(0);
         assert_eq!(parse_task(&bytes).unwrap().cpu, Nanos(1_331_000 - 4_803));
-        // It waited for the rest of the second after its delays were read.
+        // The task waited for the rest of the second after its delays were copied.
         bytes[144..152].copy_from_slice(&1_000_000_u64.to_ne_bytes());
         assert_eq!(parse_task(&bytes).unwrap().cpu, Nanos(304_297 + 10_000_000));
     }
 
     #[test]
-    fn without_delays_there_is_no_delay() {
+    fn without_accounting_the_run_delay_is_missing() {
         let mut bytes = recorded();
         bytes[16..32].fill(0);
         let read = parse_task(&bytes).unwrap();

@@ -1,4 +1,4 @@
-//! What moves a host's speed and is not set by writing to a file.
+//! Conditions that change the speed of a host and that no file can set.
 
 use steady_model::{Absent, Condition, ConditionState, Reading};
 
@@ -6,8 +6,7 @@ use crate::procfs::{self, number};
 use crate::topology::parse_cpu_list;
 use crate::{Root, cgroup};
 
-/// Programs that are known to wake by themselves, by the names that the kernel knows them by (15 letters at most), and
-/// what they do.
+/// Programs that are known to wake up by themselves, with what they do. The kernel cuts their names to 15 bytes.
 const WAKERS: [(&str, &str); 22] = [
     ("irqbalance", "moves interrupts"),
     ("tuned", "sets knobs"),
@@ -33,7 +32,7 @@ const WAKERS: [(&str, &str); 22] = [
     ("tracker-miner-f", "reads all files"),
 ];
 
-/// All conditions; steal as it was watched, for no file tells it of a moment.
+/// Returns all conditions. The caller measures `steal` over time, because no file has its current value.
 pub fn conditions(root: &Root, steal: Reading<f64>) -> Vec<ConditionState> {
     let state = |name, value: Reading<(String, bool)>| {
         let disturbs = value.as_ref().is_ok_and(|(_, disturbs)| *disturbs);
@@ -50,7 +49,7 @@ pub fn conditions(root: &Root, steal: Reading<f64>) -> Vec<ConditionState> {
     ]
 }
 
-/// Source: `Documentation/ABI/testing/sysfs-class-power`.
+/// Power supply. Source: `Documentation/ABI/testing/sysfs-class-power`.
 fn power(root: &Root) -> Reading<(String, bool)> {
     const SUPPLIES: &str = "/sys/class/power_supply";
     let (mut mains, mut draining) = (None, false);
@@ -60,7 +59,7 @@ fn power(root: &Root) -> Reading<(String, bool)> {
             "Mains" | "USB" if !line("online").is_empty() => {
                 mains = Some(mains.unwrap_or(false) || line("online") != "0");
             }
-            // A mouse has one too.
+            // Devices such as mice have batteries too.
             "Battery" if line("scope") != "Device" => draining |= line("status") == "Discharging",
             _ => {}
         }
@@ -69,11 +68,11 @@ fn power(root: &Root) -> Reading<(String, bool)> {
         (Some(true), _) => Ok(("mains".to_owned(), false)),
         (_, true) => Ok(("battery".to_owned(), true)),
         (Some(false), false) => Ok(("no mains".to_owned(), true)),
-        (None, false) => Err(Absent::because("the kernel tells of no power supply")),
+        (None, false) => Err(Absent::because("the kernel reports no power supply")),
     }
 }
 
-/// Source: `Documentation/ABI/testing/sysfs-devices-system-cpu`.
+/// Thermal throttling. Source: `Documentation/ABI/testing/sysfs-devices-system-cpu`.
 fn throttling(root: &Root) -> Reading<(String, bool)> {
     let mut counts = Vec::new();
     for name in super::entries_of(root, "/sys/devices/system/cpu") {
@@ -83,7 +82,7 @@ fn throttling(root: &Root) -> Reading<(String, bool)> {
             counts.push(number::<u64>(Some(&root.read_line(&file)?), "core_throttle_count")?);
         }
     }
-    let most = counts.into_iter().max().ok_or_else(|| Absent::because("these CPUs count no throttling"))?;
+    let most = counts.into_iter().max().ok_or_else(|| Absent::because("these CPUs do not count throttling"))?;
     Ok(match most {
         0 => ("none since boot".to_owned(), false),
         1 => ("once since boot, on one core".to_owned(), true),
@@ -94,7 +93,7 @@ fn throttling(root: &Root) -> Reading<(String, bool)> {
 fn isolated(root: &Root) -> Reading<(String, bool)> {
     let list = |name: &str| -> Reading<Option<String>> {
         let text = root.read(&format!("/sys/devices/system/cpu/{name}"))?;
-        // Without nohz_full= older kernels say "(null)".
+        // Without the boot parameter nohz_full=, older kernels write "(null)".
         let text = text.trim();
         let none = text.is_empty() || text == "(null)";
         if none { Ok(None) } else { parse_cpu_list(text).map(|_| Some(text.to_owned())) }
@@ -106,11 +105,11 @@ fn isolated(root: &Root) -> Reading<(String, bool)> {
     Ok((if parts.is_empty() { "none".to_owned() } else { parts.join("; ") }, false))
 }
 
-/// Programs that run now, and timers of systemd's that are enabled.
+/// Known programs that run now, and enabled systemd timers.
 fn wakers(root: &Root) -> Reading<(String, bool)> {
     let mut found: Vec<(&str, &str)> = Vec::new();
     for process in root.numbered("/proc")? {
-        // One that has ended meanwhile has no name.
+        // A process that ended during the loop has no name.
         let Ok(name) = root.read_line(&format!("/proc/{process}/comm")) else { continue };
         let known = WAKERS.iter().find(|(known, _)| *known == name);
         found.extend(known.filter(|one| !found.contains(one)).copied().into_iter().collect::<Vec<_>>());
@@ -121,16 +120,16 @@ fn wakers(root: &Root) -> Reading<(String, bool)> {
     if !timers.is_empty() {
         parts.push(format!("timers {}", timers.join(", ")));
     }
-    Ok(if parts.is_empty() { ("none that is known".to_owned(), false) } else { (parts.join(", "), true) })
+    Ok(if parts.is_empty() { ("no known program runs".to_owned(), false) } else { (parts.join(", "), true) })
 }
 
-/// Whether a program of this name runs.
+/// Returns whether a program with this name runs.
 pub fn runs(root: &Root, name: &str) -> bool {
     let processes = root.numbered("/proc").unwrap_or_default();
     processes.iter().any(|process| root.read_line(&format!("/proc/{process}/comm")).is_ok_and(|comm| comm == name))
 }
 
-/// Timers that systemd starts, where it runs: links in the folders of its target.
+/// Returns the timers that systemd starts, if it runs: the links in the directories of its timers target.
 fn timers(root: &Root) -> Vec<String> {
     if !root.has("/run/systemd/system") {
         return Vec::new();
@@ -153,6 +152,6 @@ fn quota(root: &Root) -> Reading<(String, bool)> {
 fn hypervisor(root: &Root) -> Reading<(String, bool)> {
     Ok(match procfs::hypervisor(root)? {
         None => ("none".to_owned(), false),
-        Some(name) => (format!("{name}: its host's other guests are not to be seen"), true),
+        Some(name) => (format!("{name}: the load of other guests on its host is not visible"), true),
     })
 }

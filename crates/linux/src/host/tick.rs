@@ -1,4 +1,4 @@
-//! How the kernel splits CPU time into user and system time.
+//! Detects how the kernel splits CPU time into user and system time.
 
 use std::hint::black_box;
 
@@ -7,24 +7,25 @@ use steady_model::{Absent, Nanos, Reading};
 use crate::process::ChildUsage;
 use crate::{clock, sys};
 
-/// How many threads work a little of both kinds, and for how long each: shorter than any tick.
+/// Number of threads that use a little user time and a little system time.
 const THREADS: usize = 9;
+/// CPU time of each kind: shorter than any tick.
 const WORK: Nanos = Nanos(250_000);
 
-/// The length of the ticks by which the kernel samples whether CPU time is user or system time; `None` where it measures
-/// both at each entry into the kernel. Takes 5 ms of CPU time.
+/// Returns the length of the ticks at which the kernel samples whether CPU time is user or system time. Returns `None`
+/// if the kernel measures both at each kernel entry. Takes 5 ms of CPU time.
 ///
-/// No file tells it on every system, so it is tried out: of a thread that ends before a tick, or meets just one, a
-/// kernel that samples books all time as one kind, and one that measures never does. Absent where the threads do not
-/// agree, as where only some of the CPUs measure.
+/// No file has this value on every system, so it is measured with threads that are shorter than a tick. A sampling
+/// kernel accounts all time of such a thread as one kind; a measuring kernel never does. The threads may disagree, for
+/// example if only some CPUs measure. That is an error.
 pub fn tick() -> Reading<Option<Nanos>> {
     let start = |_| std::thread::Builder::new().spawn(both_kinds).ok();
     let threads: Vec<_> = (0..THREADS).filter_map(start).collect();
     let usages: Vec<ChildUsage> = threads.into_iter().filter_map(|thread| thread.join().ok()?.ok()).collect();
-    judge(&usages, clock::tick())
+    evaluate(&usages, clock::tick())
 }
 
-/// A little user time, and a little system time.
+/// Uses a little user time and a little system time.
 fn both_kinds() -> std::io::Result<ChildUsage> {
     let mut number = 1_u64;
     let start = clock::thread_cpu();
@@ -42,14 +43,14 @@ fn both_kinds() -> std::io::Result<ChildUsage> {
     sys::thread_usage()
 }
 
-fn judge(usages: &[ChildUsage], tick: Nanos) -> Reading<Option<Nanos>> {
+fn evaluate(usages: &[ChildUsage], tick: Nanos) -> Reading<Option<Nanos>> {
     let of_one_kind = usages.iter().filter(|usage| usage.user == Nanos::ZERO || usage.system == Nanos::ZERO).count();
     match of_one_kind {
-        _ if usages.is_empty() => Err(Absent::because("no thread could be tried out")),
+        _ if usages.is_empty() => Err(Absent::because("cannot start a thread")),
         0 => Ok(None),
-        // A thread that was crowded out for long may have met two ticks.
+        // A thread that waited long for a CPU may have run at two ticks.
         some if 2 * some > usages.len() => Ok(Some(tick)),
-        _ => Err(Absent::because("some threads' user and system time is sampled, and others' is not")),
+        _ => Err(Absent::because("the kernel samples the user and system time of some threads only")),
     }
 }
 
@@ -71,13 +72,13 @@ mod tests {
     }
 
     #[test]
-    fn time_of_one_kind_tells_of_ticks() {
+    fn time_of_one_kind_means_ticks() {
         let tick = Nanos(4_000_000);
         let (sampled, measured) = (usage(500_000, 0), usage(300_000, 200_000));
-        assert_eq!(judge(&[sampled, usage(0, 500_000), measured], tick), Ok(Some(tick)));
-        assert_eq!(judge(&[measured; 9], tick), Ok(None));
-        assert!(judge(&[sampled, measured, measured], tick).is_err());
-        assert!(judge(&[], tick).is_err());
+        assert_eq!(evaluate(&[sampled, usage(0, 500_000), measured], tick), Ok(Some(tick)));
+        assert_eq!(evaluate(&[measured; 9], tick), Ok(None));
+        assert!(evaluate(&[sampled, measured, measured], tick).is_err());
+        assert!(evaluate(&[], tick).is_err());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The processes that a process has made, and those that they have made.
+//! The descendants of a process.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -7,24 +7,25 @@ use steady_model::{Absent, Reading};
 use super::{number, process_stat};
 use crate::Root;
 
-/// All processes below `pid`, breadth first, zombies included and `pid` itself left out.
+/// Returns all processes below `pid`, breadth first, including zombies but without `pid`. A process that does not exist
+/// is an error.
 ///
-/// From `/proc/PID/task/TID/children` where the kernel has it (CONFIG_PROC_CHILDREN), else from the parents of all
-/// processes. Neither is an atomic picture: a tree that forks meanwhile may have members that are missing here, so
-/// whoever ends a tree repeats this until nothing is left. Absent where there is no such process.
+/// Sources: `/proc/PID/task/TID/children` if the kernel has it (CONFIG_PROC_CHILDREN), else the parents of all
+/// processes. Neither is an atomic snapshot: if the tree forks while it is read, processes can be missing. To kill a
+/// tree, repeat this until nothing is left.
 pub fn descendants(root: &Root, pid: i32) -> Reading<Vec<i32>> {
     let main_thread = format!("/proc/{pid}/task/{pid}");
     if root.has(&format!("{main_thread}/children")) {
         return Ok(breadth_first(pid, |parent| listed_children(root, parent)));
     }
     if !root.has(&format!("/proc/{pid}")) {
-        return Err(Absent::because(format!("there is no process {pid}")));
+        return Err(Absent::because(format!("process {pid} does not exist")));
     }
     let families = families(root)?;
     Ok(breadth_first(pid, |parent| families.get(&parent).cloned().unwrap_or_default()))
 }
 
-/// The tree below `first`; a process is listed once, whatever the source claims.
+/// Returns the tree below `first`. Lists each process once, even if the source has cycles.
 fn breadth_first(first: i32, children: impl Fn(i32) -> Vec<i32>) -> Vec<i32> {
     let mut seen = HashSet::from([first]);
     let mut waiting = VecDeque::from([first]);
@@ -40,19 +41,19 @@ fn breadth_first(first: i32, children: impl Fn(i32) -> Vec<i32>) -> Vec<i32> {
     found
 }
 
-/// The children of all threads of `pid`; none of a process that is gone.
+/// Returns the children of all threads of `pid`; none if the process does not exist.
 fn listed_children(root: &Root, pid: i32) -> Vec<i32> {
     let threads = root.numbered(&format!("/proc/{pid}/task")).unwrap_or_default();
     let lists = threads.iter().filter_map(|thread| root.read(&format!("/proc/{pid}/task/{thread}/children")).ok());
     lists.flat_map(|list| parse_children(&list)).collect()
 }
 
-/// Process identifiers separated by blanks; what is none is left out.
+/// Parses process ids separated by blanks. Skips everything else.
 fn parse_children(text: &str) -> Vec<i32> {
     text.split_ascii_whitespace().filter_map(|field| number(Some(field), "child").ok()).filter(|&pid| pid > 0).collect()
 }
 
-/// The children of every process that has some. Processes that end meanwhile are left out.
+/// Returns the children of every process that has some. Skips processes that end during the call.
 fn families(root: &Root) -> Reading<HashMap<i32, Vec<i32>>> {
     let mut families: HashMap<i32, Vec<i32>> = HashMap::new();
     for pid in root.numbered("/proc")? {
@@ -71,15 +72,15 @@ mod tests {
     use crate::trees::tree;
 
     #[test]
-    fn trees_are_found_with_and_without_lists_of_children() {
-        assert_eq!(descendants(&tree("vm"), 100).unwrap(), [101, 103, 102], "from the parents of all");
-        assert_eq!(descendants(&tree("laptop-smt"), 100).unwrap(), [101, 103, 102], "from lists");
+    fn descendants_are_found_with_and_without_lists_of_children() {
+        assert_eq!(descendants(&tree("vm"), 100).unwrap(), [101, 103, 102], "from the parents of all processes");
+        assert_eq!(descendants(&tree("laptop-smt"), 100).unwrap(), [101, 103, 102], "from lists of children");
         assert!(descendants(&tree("vm"), 102).unwrap().is_empty());
         assert!(descendants(&tree("vm"), 999).unwrap_err().0.contains("999"));
     }
 
     #[test]
-    fn circles_end() {
+    fn cycles_end() {
         assert_eq!(breadth_first(1, |pid| vec![pid % 3 + 1, 1]), [2, 3]);
     }
 

@@ -1,32 +1,32 @@
-//! What `/proc` says of the machine: its name, kernel, CPU, memory and load.
+//! Reads host name, kernel, CPU, memory, load and hypervisor of the machine.
 
 use steady_model::{Absent, Bytes, Reading};
 
 use super::{number, value_of};
 use crate::Root;
 
-/// The host's name. Source: `/proc/sys/kernel/hostname`.
+/// Name of the host. Source: `/proc/sys/kernel/hostname`.
 pub fn hostname(root: &Root) -> Reading<String> {
     root.read_line("/proc/sys/kernel/hostname")
 }
 
-/// The kernel's name and release, as in `Linux 6.18.44`. Source: `/proc/sys/kernel/{ostype,osrelease}`.
+/// Name and release of the kernel, as in `Linux 6.18.44`. Source: `/proc/sys/kernel/{ostype,osrelease}`.
 pub fn kernel(root: &Root) -> Reading<String> {
     let name = root.read_line("/proc/sys/kernel/ostype")?;
     Ok(format!("{name} {}", root.read_line("/proc/sys/kernel/osrelease")?))
 }
 
-/// The memory that the kernel has at its disposal. Source: `MemTotal` in `/proc/meminfo`.
+/// Memory that the kernel manages. Source: `MemTotal` in `/proc/meminfo`.
 pub fn memory_total(root: &Root) -> Reading<Bytes> {
     parse_memory_total(&root.read("/proc/meminfo")?)
 }
 
-/// The memory that programs can have without anything being swapped out. Source: `MemAvailable` in `/proc/meminfo`.
+/// Memory that programs can get without swapping. Source: `MemAvailable` in `/proc/meminfo`.
 pub fn memory_available(root: &Root) -> Reading<Bytes> {
     parse_memory(&root.read("/proc/meminfo")?, "MemAvailable")
 }
 
-/// Reads the text of `/proc/meminfo`.
+/// Parses `MemTotal` in the text of `/proc/meminfo`.
 pub fn parse_memory_total(text: &str) -> Reading<Bytes> {
     parse_memory(text, "MemTotal")
 }
@@ -37,32 +37,32 @@ fn parse_memory(text: &str, name: &str) -> Reading<Bytes> {
     Ok(Bytes(kibibytes.saturating_mul(1_024)))
 }
 
-/// How many tasks wanted to run, on average.
+/// Average number of tasks that ran or waited to run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LoadAverage {
-    /// Over the last minute, weighted exponentially.
+    /// Average over the last minute, weighted exponentially.
     pub one_minute: f64,
-    /// Over the last five minutes.
+    /// Average over the last five minutes.
     pub five_minutes: f64,
-    /// Over the last quarter of an hour.
+    /// Average over the last 15 minutes.
     pub fifteen_minutes: f64,
-    /// Tasks that can run at this moment.
+    /// Number of tasks that are runnable now.
     pub runnable: u64,
-    /// Tasks in all.
+    /// Number of all tasks.
     pub tasks: u64,
 }
 
-/// How many tasks wanted to run, those in uninterruptible waits included. Source: `/proc/loadavg`.
+/// Reads the load averages, which include tasks in uninterruptible waits. Source: `/proc/loadavg`.
 pub fn load_average(root: &Root) -> Reading<LoadAverage> {
     parse_load_average(&root.read("/proc/loadavg")?)
 }
 
-/// Reads the text of `/proc/loadavg`.
+/// Parses the text of `/proc/loadavg`.
 pub fn parse_load_average(text: &str) -> Reading<LoadAverage> {
     let mut fields = text.split_ascii_whitespace();
     let mut average = || match number::<f64>(fields.next(), "load average")? {
         value if value.is_finite() && value >= 0.0 => Ok(value),
-        value => Err(Absent::because(format!("load average is not possible: '{value}'"))),
+        value => Err(Absent::because(format!("invalid load average in /proc/loadavg: '{value}'"))),
     };
     let (one_minute, five_minutes, fifteen_minutes) = (average()?, average()?, average()?);
     let (runnable, tasks) = fields.next().and_then(|field| field.split_once('/')).unzip();
@@ -76,35 +76,35 @@ pub fn parse_load_average(text: &str) -> Reading<LoadAverage> {
     })
 }
 
-/// The CPU's model, of the first CPU where they differ. Source: `/proc/cpuinfo`.
+/// Model of the first CPU. Source: `/proc/cpuinfo`.
 pub fn cpu_model(root: &Root) -> Reading<String> {
     parse_cpu_model(&first_cpu(root)?)
 }
 
-/// The beginning of `/proc/cpuinfo`, longer than what it says of the first CPU: all of it takes milliseconds to make
-/// on a large machine.
+/// Reads the start of `/proc/cpuinfo`, which includes the first CPU. On a large machine, the kernel needs milliseconds
+/// to write the whole file.
 fn first_cpu(root: &Root) -> Reading<String> {
     root.read_start("/proc/cpuinfo", 8_192)
 }
 
-/// Reads the text of `/proc/cpuinfo`: the model's name, or implementer and part (Arm), or the name (POWER).
+/// Parses the text of `/proc/cpuinfo`: the model name, or implementer and part (Arm), or the name (POWER).
 pub fn parse_cpu_model(text: &str) -> Reading<String> {
     let value = |key| value_of(text, key).filter(|value| !value.is_empty());
     let named = value("model name").or_else(|| value("Model Name")).or_else(|| value("cpu")).or_else(|| value("uarch"));
     let part = || Some(format!("implementer {} part {}", value("CPU implementer")?, value("CPU part")?));
-    named.map(str::to_owned).or_else(part).ok_or_else(|| Absent::because("/proc/cpuinfo names no CPU model"))
+    named.map(str::to_owned).or_else(part).ok_or_else(|| Absent::because("/proc/cpuinfo has no CPU model"))
 }
 
-/// What the CPU runs under: `kvm` and the like, `a hypervisor` where it does not say which, or `None` on the metal.
+/// Returns the hypervisor, such as `kvm`; `a hypervisor` if its name is not known; `None` on a physical machine.
 ///
 /// Source: the flag `hypervisor` in `/proc/cpuinfo` (x86), `/sys/hypervisor/type`, the clocks that a hypervisor
-/// offers, and the names that the firmware gives the machine.
+/// provides, and the machine's vendor and product names in the firmware.
 pub fn hypervisor(root: &Root) -> Reading<Option<String>> {
     let info = first_cpu(root)?;
     let flags = value_of(&info, "flags");
     let flagged = flags.is_some_and(|flags| flags.split_ascii_whitespace().any(|flag| flag == "hypervisor"));
     let firmware = firmware_names(root);
-    // A bare machine that is rented out carries its cloud's name too, so on x86 the flag decides.
+    // A rented physical machine has the name of its cloud in the firmware too, so on x86 the flag decides.
     match (flags.is_some(), flagged) {
         (true, false) => Ok(None),
         (true, true) => Ok(Some(named_hypervisor(root, &firmware).unwrap_or("a hypervisor").to_owned())),
@@ -112,13 +112,13 @@ pub fn hypervisor(root: &Root) -> Reading<Option<String>> {
         (false, _) if firmware.contains(".metal") => Ok(None),
         (false, _) => match named_hypervisor(root, &firmware) {
             Some(name) => Ok(Some(name.to_owned())),
-            None if firmware.is_empty() => Err(Absent::because("neither the CPU nor the firmware says")),
+            None if firmware.is_empty() => Err(Absent::because("neither the CPU nor the firmware names a hypervisor")),
             None => Ok(None),
         },
     }
 }
 
-/// The vendor and the product that the firmware names.
+/// Returns the vendor and product names in the firmware.
 fn firmware_names(root: &Root) -> String {
     let files = ["/sys/class/dmi/id/sys_vendor", "/sys/class/dmi/id/product_name", "/sys/class/dmi/id/bios_vendor"];
     let names: Vec<String> = files.iter().filter_map(|file| root.read_line(file).ok()).collect();
@@ -132,7 +132,7 @@ fn named_hypervisor(root: &Root, firmware: &str) -> Option<&'static str> {
     clues.iter().find_map(|clue| HYPERVISORS.iter().find(|(mark, _)| clue.contains(mark)).map(|&(_, name)| name))
 }
 
-/// Marks in the kernel's and the firmware's names, the surest first, and what they tell.
+/// Marks in the names of the kernel and the firmware, most reliable first, and the hypervisor that each means.
 const HYPERVISORS: [(&str, &str); 14] = [
     ("kvm-clock", "kvm"),
     ("hyperv_clocksource", "hyperv"),
@@ -158,17 +158,17 @@ mod tests {
     use crate::trees::{UNSOUND, tree};
 
     #[test]
-    fn machines_tell_what_they_run_under() {
+    fn hypervisors_are_found() {
         let under = |name| hypervisor(&tree(name)).unwrap();
         assert_eq!(under("vm").as_deref(), Some("kvm"));
         assert_eq!(under("laptop-smt"), None);
         assert_eq!(under("cgroup-v1").as_deref(), Some("a hypervisor"));
-        assert_eq!(under("no-psi").as_deref(), Some("kvm"), "Arm: no flag, but the firmware says");
+        assert_eq!(under("no-psi").as_deref(), Some("kvm"), "Arm has no flag, but the firmware names it");
         assert!(hypervisor(&tree("missing")).is_err());
     }
 
     #[test]
-    fn models_have_names() {
+    fn cpu_models_have_names() {
         assert_eq!(cpu_model(&tree("vm")).unwrap(), "Intel(R) Xeon(R) Processor");
         assert_eq!(cpu_model(&tree("no-psi")).unwrap(), "implementer 0x41 part 0xd0c");
         assert_eq!(kernel(&tree("vm")).unwrap(), "Linux 6.18.44-fc-v657");
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_read_in_their_units() {
+    fn amounts_are_parsed_in_their_units() {
         assert_eq!(memory_total(&tree("vm")).unwrap(), Bytes(24_684_092 * 1_024));
         assert_eq!(memory_available(&tree("vm")).unwrap(), Bytes(12_342_145 * 1_024));
         let load = load_average(&tree("vm")).unwrap();

@@ -1,9 +1,10 @@
-//! The files of `/proc` as values: pure parsers, and readers that find the files below a [`Root`](crate::Root).
+//! Values from the files of `/proc`: pure parsers, and readers that find the files below a [`Root`](crate::Root).
 //!
 //! Source of all formats: proc(5) and the kernel's `Documentation/filesystems/proc.rst`.
 
 mod children;
 mod machine;
+mod maps;
 mod process;
 mod schedstat;
 mod times;
@@ -14,6 +15,7 @@ pub use machine::{
     LoadAverage, cpu_model, hostname, hypervisor, kernel, load_average, memory_available, memory_total,
     parse_cpu_model, parse_load_average, parse_memory_total,
 };
+pub use maps::{Mapping, parse_maps};
 pub use process::{
     ProcessStat, Sleep, StorageIo, parse_process_stat, parse_storage_io, parse_syscall, process_stat, storage_io,
     waits_for_futex,
@@ -26,18 +28,18 @@ use std::str::FromStr;
 
 use steady_model::{Absent, Reading};
 
-/// The number that `text` is, where `what` names it in the reason.
+/// Parses `text` as a number. `what` names the number in the reason of an error.
 pub(crate) fn number<T: FromStr>(text: Option<&str>, what: &str) -> Reading<T> {
     let text = text.map(str::trim).ok_or_else(|| Absent::because(format!("{what} is missing")))?;
     text.parse().map_err(|_| Absent::because(format!("{what} is not a number: '{}'", excerpt(text))))
 }
 
-/// The beginning of a text that is to be shown in a reason.
+/// Returns the start of a text, for use in a reason.
 pub(crate) fn excerpt(text: &str) -> String {
     text.chars().take(24).map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-/// The value in lines of the form `key: value`, blanks around both left away.
+/// Returns the value of `key` in lines of the form `key: value`, without surrounding blanks.
 pub(crate) fn value_of<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;

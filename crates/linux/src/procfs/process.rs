@@ -1,4 +1,4 @@
-//! What `/proc` says of one process, and whether a thread waits for a futex.
+//! Reads `/proc` files of one process, and whether a thread waits for a futex.
 
 use steady_model::{Absent, Bytes, Reading};
 
@@ -6,18 +6,19 @@ use super::{excerpt, number};
 use crate::Root;
 use crate::syscalls::syscall_name;
 
-/// Where a process is and who made it.
+/// State, parent and CPU of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessStat {
-    /// Its state in one letter: `R`unning, `S`leeping, `D` in an uninterruptible wait, `T` stopped, `Z`ombie, ...
+    /// State letter: `R`unning, `S`leeping, `D` in an uninterruptible wait, `T` stopped, `Z`ombie, ...
     pub state: char,
-    /// The process identifier of its parent.
+    /// Process id of the parent.
     pub parent: i32,
-    /// The CPU on which its main thread ran last.
+    /// CPU on which the main thread ran last.
     pub cpu: usize,
 }
 
-/// Reads the text of `/proc/PID/stat`. The name may hold blanks and parentheses: fields count from the last `)`.
+/// Parses the text of `/proc/PID/stat`. The name may contain blanks and parentheses, so fields are counted from the
+/// last `)`.
 pub fn parse_process_stat(text: &str) -> Reading<ProcessStat> {
     let (_, after) = text.rsplit_once(')').ok_or_else(|| Absent::because("process status has no name in it"))?;
     let mut fields = after.split_ascii_whitespace();
@@ -29,23 +30,23 @@ pub fn parse_process_stat(text: &str) -> Reading<ProcessStat> {
     Ok(ProcessStat { state, parent, cpu })
 }
 
-/// State, parent and last CPU of process `pid`; absent once it is reaped. Source: `/proc/PID/stat`.
+/// Reads the state, parent and last CPU of process `pid`. A reaped process is an error. Source: `/proc/PID/stat`.
 pub fn process_stat(root: &Root, pid: i32) -> Reading<ProcessStat> {
     parse_process_stat(&read_of(root, pid, "stat")?)
 }
 
-/// What a process and its reaped children have moved from and to storage.
+/// Storage I/O of a process and its reaped children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StorageIo {
-    /// Fetched from storage.
+    /// Bytes read from storage.
     pub read: Bytes,
-    /// Sent to storage, or made to be sent by dirtying the page cache.
+    /// Bytes written to storage, or to the page cache for a later write.
     pub written: Bytes,
-    /// Of that, what truncation made unnecessary to send.
+    /// Part of `written` that was truncated before it had to be written to storage.
     pub cancelled: Bytes,
 }
 
-/// Reads the text of `/proc/PID/io`.
+/// Parses the text of `/proc/PID/io`.
 pub fn parse_storage_io(text: &str) -> Reading<StorageIo> {
     let field = |key: &str| number(super::value_of(text, key), key).map(Bytes);
     Ok(StorageIo {
@@ -55,10 +56,10 @@ pub fn parse_storage_io(text: &str) -> Reading<StorageIo> {
     })
 }
 
-/// What process `pid` and the children that it reaped have moved from and to storage.
+/// Reads the storage I/O of process `pid` and the children that it reaped.
 ///
-/// Read a process that has ended before it is reaped to have all of it. Absent without kernel support
-/// (CONFIG_TASK_IO_ACCOUNTING), and for programs of other users or that changed users. Source: `/proc/PID/io`.
+/// For complete values, read it after the process has ended and before it is reaped. Not available without kernel
+/// support (CONFIG_TASK_IO_ACCOUNTING), and for programs of other users or that changed users. Source: `/proc/PID/io`.
 pub fn storage_io(root: &Root, pid: i32) -> Reading<StorageIo> {
     parse_storage_io(&read_of(root, pid, "io")?)
 }
@@ -67,28 +68,28 @@ fn read_of(root: &Root, pid: i32, file: &str) -> Reading<String> {
     root.read(&format!("/proc/{pid}/{file}"))
 }
 
-/// This machine's own table of system calls, by its number in linux/audit.h.
+/// System call table of this machine, by its `AUDIT_ARCH` number of linux/audit.h.
 const TABLE: u32 = if cfg!(target_arch = "aarch64") { 0xc000_00b7 } else { 0xc000_003e };
 
-/// What a thread is found at.
+/// What a thread currently does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sleep {
-    /// A wait for a futex.
+    /// It waits for a futex.
     Futex,
-    /// A call that was interrupted and goes on, of which only the kernel's function tells what it waits for.
+    /// It continues an interrupted call. Only the kernel function in `wchan` says what it waits for.
     GoesOn,
-    /// Something else: another call, none, or it runs.
+    /// It is in another system call or in none, or it runs.
     Other,
 }
 
-/// Reads the text of `/proc/PID/task/TID/syscall`.
+/// Parses the text of `/proc/PID/task/TID/syscall`.
 pub fn parse_syscall(text: &str) -> Reading<Sleep> {
     let first = text.split_ascii_whitespace().next();
-    let told = first.ok_or_else(|| Absent::because("the system call of a thread is empty"))?;
-    if told == "running" {
+    let first = first.ok_or_else(|| Absent::because("the system call of a thread is empty"))?;
+    if first == "running" {
         return Ok(Sleep::Other);
     }
-    let call: i64 = number(Some(told), &format!("system call '{}' of a thread", excerpt(told)))?;
+    let call: i64 = number(Some(first), &format!("system call '{}' of a thread", excerpt(first)))?;
     Ok(match u64::try_from(call).map(|call| syscall_name(TABLE, call)).as_deref() {
         Ok("futex" | "futex_wait" | "futex_waitv" | "futex_requeue") => Sleep::Futex,
         Ok("restart_syscall") => Sleep::GoesOn,
@@ -96,15 +97,15 @@ pub fn parse_syscall(text: &str) -> Reading<Sleep> {
     })
 }
 
-/// Whether thread `tid` of process `pid` sleeps for a futex; one that is gone does not. Source: `/proc/PID/task/TID/syscall`, and
-/// `wchan` where that may not be read.
+/// Returns whether thread `tid` of process `pid` waits for a futex. A thread that has ended does not. Source:
+/// `/proc/PID/task/TID/syscall`, or `wchan` if that file is not readable.
 pub fn waits_for_futex(root: &Root, pid: i32, tid: i32) -> Reading<bool> {
     let at = |file: &str| format!("/proc/{pid}/task/{tid}/{file}");
     match root.read(&at("syscall")).and_then(|text| parse_syscall(&text)) {
         Ok(Sleep::Futex) => Ok(true),
         Ok(Sleep::Other) => Ok(false),
         Ok(Sleep::GoesOn) => Ok(root.read(&at("wchan")).is_ok_and(|function| function.contains("futex"))),
-        // Its last moments: nothing can be read of what has ended.
+        // If `wchan` does not exist either, the thread has just ended.
         Err(_) if !root.has(&at("wchan")) => Ok(false),
         Err(why) => match root.read(&at("wchan")) {
             Ok(function) if function.contains("futex") => Ok(true),
@@ -126,7 +127,7 @@ mod tests {
     use crate::trees::tree;
 
     #[test]
-    fn names_may_hold_anything() {
+    fn names_may_contain_anything() {
         let rest = "S 7 1 1 0 -1 4194304 105 0 0 0 0 0 0 0 20 0 1 0 89344 3133440 416 18446744073709551615 \
                     1 1 1 0 0 0 0 0 0 0 0 0 17 3 0 0 0 0 0";
         for name in ["cat", "a b", "x) R 1 (y", ")", "(", "new\nline"] {
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn storage_counts_are_found_by_name() {
+    fn storage_counts_are_parsed_by_name() {
         let io = storage_io(&tree("vm"), 100).unwrap();
         assert_eq!(io, StorageIo { read: Bytes(4_096), written: Bytes(8_192), cancelled: Bytes(0) });
         assert!(storage_io(&tree("vm"), 101).is_err());
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_told_by_their_numbers() {
+    fn calls_are_recognised_by_their_numbers() {
         let (futex, restarted) = if cfg!(target_arch = "aarch64") { (98, 128) } else { (202, 219) };
         assert_eq!(parse_syscall(&format!("{futex} 0x7f 0x80 0x2 0x0 0x0 0x0 0x7ffd 0x7f\n")), Ok(Sleep::Futex));
         assert_eq!(parse_syscall(&format!("{restarted} 0x7f 0x80\n")), Ok(Sleep::GoesOn));
@@ -172,11 +173,11 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_waits_is_seen() {
-        let (told, tid) = channel();
+    fn a_waiting_thread_is_detected() {
+        let (sender, tid) = channel();
         let (go, wait) = channel::<()>();
         let waiting = thread::spawn(move || {
-            told.send(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
+            sender.send(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
             let _ = wait.recv();
         });
         let tid = tid.recv().unwrap();
@@ -188,7 +189,7 @@ mod tests {
         assert!(seen || waits_for_futex(&Root::default(), own, tid).is_err());
         drop(go);
         waiting.join().unwrap();
-        assert_eq!(waits_for_futex(&Root::default(), own, tid), Ok(false), "it is gone");
+        assert_eq!(waits_for_futex(&Root::default(), own, tid), Ok(false), "the thread has ended");
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! Scheduling statistics of one thread: time on a CPU and time spent waiting for one.
+//! Scheduling statistics of one thread: CPU time and run delay.
 
 use std::ffi::CStr;
 use std::io::Write;
@@ -12,20 +12,20 @@ use super::number;
 use crate::Root;
 use crate::root::unreadable;
 
-/// What the scheduler has counted for one thread, since it was made.
+/// Scheduling statistics of a thread since its creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedstat {
     /// Time on a CPU.
     pub cpu: Nanos,
     /// Time spent runnable, waiting for a CPU.
     pub run_delay: Nanos,
-    /// How many times it was given a CPU.
+    /// Number of times that it was given a CPU.
     pub timeslices: u64,
 }
 
-/// Reads the text of `/proc/PID/schedstat`.
+/// Parses the text of `/proc/PID/schedstat`.
 ///
-/// Three zeros are what a kernel writes that keeps no such statistics: absent.
+/// A kernel without such statistics writes three zeros, which is an error here.
 pub fn parse_schedstat(text: &str) -> Reading<Schedstat> {
     let mut fields = text.split_ascii_whitespace();
     let cpu = Nanos(number(fields.next(), "CPU time in schedstat")?);
@@ -37,16 +37,16 @@ pub fn parse_schedstat(text: &str) -> Reading<Schedstat> {
     Ok(Schedstat { cpu, run_delay, timeslices })
 }
 
-/// Reads the scheduling statistics of many processes, one after the other, at the cost of three system calls each.
+/// Reads the scheduling statistics of many processes, with three system calls for each.
 ///
-/// It holds `/proc` open and uses no memory of the heap, for it runs between measurements.
+/// It keeps `/proc` open and allocates no memory, because it runs between measurements.
 #[derive(Debug)]
 pub struct SchedstatReader {
     proc: OwnedFd,
 }
 
 impl SchedstatReader {
-    /// A reader for the processes of `root`. Absent where there is no `/proc`.
+    /// Makes a reader for the processes of `root`. Without `/proc` there is none.
     pub fn new(root: &Root) -> Reading<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match open(root.path("/proc"), flags, Mode::empty()) {
@@ -55,18 +55,18 @@ impl SchedstatReader {
         }
     }
 
-    /// The statistics of the main thread of process `pid`: not of its other threads, nor of its children.
+    /// Reads the statistics of the main thread of process `pid`, without its other threads and its children.
     ///
-    /// A process that has ended can be read until it is reaped. Absent without kernel support, for a process that
-    /// is gone, and for one that has not run yet.
+    /// A process that has ended can be read until it is reaped. There are no statistics without kernel support, for a
+    /// process that does not exist, and for one that has not run yet.
     ///
     /// Source: `/proc/PID/schedstat`, `Documentation/scheduler/sched-stats.rst`.
     pub fn read(&self, pid: i32) -> Reading<Schedstat> {
         self.open(pid)?.read()
     }
 
-    /// Opens the statistics of process `pid`, to be read later: opening costs more than reading, and can be done
-    /// while the process runs.
+    /// Opens the statistics of process `pid` to read them later. Opening costs more than reading, and can be done while
+    /// the process runs.
     pub fn open(&self, pid: i32) -> Reading<SchedstatFile> {
         let mut path = [0_u8; 32];
         self.open_at(pid, &mut path).map(SchedstatFile).map_err(|errno| self.reason(pid, errno))
@@ -78,7 +78,7 @@ impl SchedstatReader {
         openat(&self.proc, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
     }
 
-    /// Why there are no statistics: the process or the kernel's support for them may be what is missing.
+    /// Returns why there are no statistics: the process does not exist, or the kernel does not support them.
     fn reason(&self, pid: i32, errno: Errno) -> Absent {
         let exists = || rustix::fs::statat(&self.proc, pid.to_string(), rustix::fs::AtFlags::empty()).is_ok();
         match errno {
@@ -90,12 +90,12 @@ impl SchedstatReader {
     }
 }
 
-/// The scheduling statistics of one process, open. They stay those of that process even when its number is used anew.
+/// The open statistics file of one process. It stays with that process even if the process id is used again.
 #[derive(Debug)]
 pub struct SchedstatFile(OwnedFd);
 
 impl SchedstatFile {
-    /// The statistics as they are now, as [`SchedstatReader::read`]; absent once the process is reaped.
+    /// Reads the current statistics, as [`SchedstatReader::read`] does. After the process is reaped, this is an error.
     pub fn read(&self) -> Reading<Schedstat> {
         let mut text = [0_u8; 96];
         let length = rustix::io::pread(&self.0, text.as_mut_slice(), 0).map_err(why_unread)?;
@@ -106,7 +106,7 @@ impl SchedstatFile {
 
 fn why_unread(errno: Errno) -> Absent {
     match errno {
-        Errno::NOENT | Errno::SRCH => Absent::because("the process was gone before it could be read"),
+        Errno::NOENT | Errno::SRCH => Absent::because("the process ended before its statistics could be read"),
         other => unreadable("/proc/PID/schedstat", &other.into()),
     }
 }
@@ -119,7 +119,7 @@ mod tests {
     use crate::trees::tree;
 
     #[test]
-    fn three_numbers_are_time_delay_and_slices() {
+    fn time_delay_and_slices_are_parsed() {
         let read = parse_schedstat("398184 51577 2\n").unwrap();
         assert_eq!(read, Schedstat { cpu: Nanos(398_184), run_delay: Nanos(51_577), timeslices: 2 });
         for broken in ["", "1", "1 2", "1 2 x", "-1 2 3", "99999999999999999999999 1 1"] {
@@ -129,23 +129,23 @@ mod tests {
     }
 
     #[test]
-    fn processes_of_a_tree_are_read_or_say_why_not() {
+    fn processes_have_statistics_or_reasons() {
         let reader = SchedstatReader::new(&tree("vm")).unwrap();
         assert_eq!(reader.read(100).unwrap().run_delay, Nanos(51_577));
         assert!(reader.read(101).unwrap_err().0.contains("CONFIG_SCHED_INFO"), "it exists, the file does not");
-        assert!(reader.read(999).unwrap_err().0.contains("gone"));
+        assert!(reader.read(999).unwrap_err().0.contains("ended before"));
         assert!(reader.read(-1).is_err());
         assert!(SchedstatReader::new(&tree("missing")).is_err());
     }
 
     #[test]
     #[expect(clippy::print_stderr, reason = "a test that cannot run here says so")]
-    fn this_process_can_be_read_where_the_kernel_counts() {
+    fn this_process_has_statistics() {
         let reader = SchedstatReader::new(&Root::default()).unwrap();
         let own = std::process::id() as i32;
         let before = match reader.read(own) {
             Ok(before) => before,
-            Err(absent) => return eprintln!("skipped: {absent}"),
+            Err(absent) => return eprintln!("skipped: this_process_has_statistics: {absent}"),
         };
         let file = reader.open(own).unwrap();
         let (first, after) = (file.read().unwrap(), file.read().unwrap());
@@ -154,13 +154,13 @@ mod tests {
     }
 
     #[test]
-    fn a_process_can_be_read_until_it_is_reaped() {
+    fn a_reaped_process_has_no_statistics() {
         let reader = SchedstatReader::new(&Root::default()).unwrap();
         let mut child = std::process::Command::new("sleep").arg("5").spawn().unwrap();
         let file = reader.open(child.id() as i32).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(file.read().unwrap_err().0.contains("gone"));
+        assert!(file.read().unwrap_err().0.contains("ended before"));
         assert!(reader.read(child.id() as i32).is_err());
     }
 

@@ -1,4 +1,4 @@
-//! How the CPUs' time was spent, and how long something waited for one.
+//! CPU time of the machine by use, and CPU pressure.
 
 use std::io::ErrorKind;
 
@@ -9,41 +9,42 @@ use super::number;
 use crate::Root;
 use crate::root::unreadable;
 
-/// CPU time since boot by use, in ticks of the user-visible clock (`sysconf(_SC_CLK_TCK)`, 100 a second).
+/// CPU time since boot by use, in ticks of the user-visible clock (`sysconf(_SC_CLK_TCK)`, 100 per second).
 ///
 /// Guest time is part of `user` and `nice`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTicks {
-    /// In user mode.
+    /// Time in user mode.
     pub user: u64,
-    /// In user mode with low priority.
+    /// Time in user mode with low priority (nice).
     pub nice: u64,
-    /// In the kernel.
+    /// Time in kernel mode.
     pub system: u64,
-    /// Idle.
+    /// Time in which the CPU was idle.
     pub idle: u64,
-    /// Idle while a task that was here waits for storage; the kernel calls it unreliable.
+    /// Idle time while a task of this CPU waits for storage; the kernel calls this value unreliable.
     pub iowait: u64,
-    /// Serving interrupts.
+    /// Time serving hardware interrupts.
     pub irq: u64,
-    /// Serving soft interrupts.
+    /// Time serving soft interrupts.
     pub softirq: u64,
-    /// Taken by the hypervisor for others.
+    /// Time that the hypervisor gave to other guests.
     pub steal: u64,
 }
 
 impl CpuTicks {
-    /// In use by whatever runs on this machine: all but idle, iowait and steal.
+    /// Time in use by this machine: all except idle, iowait and steal.
     pub fn busy(&self) -> u64 {
         [self.user, self.nice, self.system, self.irq, self.softirq].into_iter().fold(0, u64::saturating_add)
     }
 
-    /// All of it.
+    /// Sum of all uses.
     pub fn total(&self) -> u64 {
         [self.idle, self.iowait, self.steal].into_iter().fold(self.busy(), u64::saturating_add)
     }
 
-    /// What was added since `earlier`; a count that has gone back (iowait may, CPUs going offline do) adds nothing.
+    /// Difference to `earlier`. A count that has decreased adds zero: iowait can decrease, and counts decrease when
+    /// CPUs go offline.
     pub fn since(&self, earlier: &CpuTicks) -> CpuTicks {
         CpuTicks {
             user: self.user.saturating_sub(earlier.user),
@@ -58,16 +59,16 @@ impl CpuTicks {
     }
 }
 
-/// The CPU lines of `/proc/stat`.
+/// CPU lines of `/proc/stat`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuTimes {
-    /// All CPUs together.
+    /// Sum over all CPUs.
     pub total: CpuTicks,
-    /// Each online CPU's number and time.
+    /// Number and time of each online CPU.
     pub each: Vec<(usize, CpuTicks)>,
 }
 
-/// Reads the text of `/proc/stat`: the line of all CPUs and one line per CPU.
+/// Parses the text of `/proc/stat`: the line of all CPUs and one line per CPU.
 pub fn parse_cpu_times(text: &str) -> Reading<CpuTimes> {
     let mut total = None;
     let mut each = Vec::new();
@@ -98,12 +99,12 @@ fn parse_ticks<'a>(mut fields: impl Iterator<Item = &'a str>) -> Reading<CpuTick
     })
 }
 
-/// How the time of the machine's CPUs was spent since boot. Source: `/proc/stat`.
+/// CPU time of the machine since boot by use. Source: `/proc/stat`.
 pub fn cpu_times(root: &Root) -> Reading<CpuTimes> {
     parse_cpu_times(&root.read("/proc/stat")?)
 }
 
-/// Reads the text of `/proc/pressure/cpu`: the total of its line "some".
+/// Parses the text of `/proc/pressure/cpu`: the total of its line "some".
 pub fn parse_pressure_total(text: &str) -> Reading<Nanos> {
     let some = text.lines().find(|line| line.split_ascii_whitespace().next() == Some("some"));
     let some = some.ok_or_else(|| Absent::because("/proc/pressure/cpu has no line 'some'"))?;
@@ -119,13 +120,14 @@ pub fn cpu_pressure(root: &Root) -> Reading<Nanos> {
     parse_pressure_total(&text)
 }
 
-/// The kernel may have been built without pressure stall information, or started with it switched off.
+/// Converts an error into a reason. The kernel may be built without pressure stall information, or booted with it
+/// disabled.
 fn no_pressure(file: &str, error: &std::io::Error) -> Absent {
     if error.raw_os_error() == Some(Errno::OPNOTSUPP.raw_os_error()) {
-        return Absent::because("pressure stall information is switched off (boot with psi=1)");
+        return Absent::because("pressure stall information is switched off; to enable it, boot with psi=1");
     }
     match error.kind() {
-        ErrorKind::NotFound => Absent::because("the kernel offers no pressure stall information (CONFIG_PSI, psi=1)"),
+        ErrorKind::NotFound => Absent::because("the kernel has no pressure stall information (CONFIG_PSI, psi=1)"),
         _ => unreadable(file, error),
     }
 }
@@ -138,7 +140,7 @@ mod tests {
     use crate::trees::{UNSOUND, tree};
 
     #[test]
-    fn time_is_told_per_cpu_and_in_all() {
+    fn time_is_parsed_per_cpu_and_in_total() {
         let times = cpu_times(&tree("vm")).unwrap();
         assert_eq!(times.total.user, 7_296);
         assert_eq!(times.total.steal, 10);
@@ -149,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_that_go_back_add_nothing() {
+    fn decreased_counts_add_nothing() {
         let earlier = CpuTicks { user: 5, iowait: 9, ..CpuTicks::default() };
         let later = CpuTicks { user: 7, iowait: 8, ..CpuTicks::default() };
         assert_eq!(later.since(&earlier), CpuTicks { user: 2, ..CpuTicks::default() });

@@ -1,34 +1,34 @@
-//! What a process has used so far, as `/proc` tells while it lives or until it is reaped.
+//! Resource usage of a process so far, which `/proc` has until the process is reaped.
 
 use steady_model::{Absent, Nanos, Reading};
 
 use super::{number, value_of};
 use crate::Root;
 
-/// A process and what it has used; its children are not in it.
+/// Resource usage of a process, without its children.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessUsage {
-    /// Its name: the first 15 bytes of its program's, unless it gave itself another one.
+    /// Name: the first 15 bytes of its program's name, unless it has set another one.
     pub name: String,
-    /// The process that made it, or that took it in.
+    /// The process that created or adopted it.
     pub parent: i32,
     /// Page faults served without reading from storage.
     pub minor_faults: u64,
     /// Page faults that read from storage.
     pub major_faults: u64,
-    /// User time, in whole ticks of the kernel's 100 per second.
+    /// User time, in whole ticks (100 per second).
     pub user: Nanos,
-    /// System time, likewise.
+    /// System time, in whole ticks.
     pub system: Nanos,
-    /// User time of the children that it has waited for, and of those that they have.
+    /// User time of the children that it has waited for, including their own such children.
     pub user_of_children: Nanos,
-    /// How many threads it has.
+    /// Number of its threads.
     pub threads: u32,
-    /// When it began, since the boot, in whole ticks.
+    /// Start time since boot, in whole ticks.
     pub began: Nanos,
 }
 
-/// Reads the text of `/proc/PID/stat`, whose ticks are so long.
+/// Parses the text of `/proc/PID/stat`. `tick` is the length of its ticks.
 pub fn parse_process_usage(text: &str, tick: Nanos) -> Reading<ProcessUsage> {
     let nameless = || Absent::because("process status has no name in it");
     let (before, after) = text.rsplit_once(')').ok_or_else(nameless)?;
@@ -51,32 +51,33 @@ pub fn parse_process_usage(text: &str, tick: Nanos) -> Reading<ProcessUsage> {
     })
 }
 
-/// What process `pid` has used; absent once it is reaped. Source: `/proc/PID/stat`.
+/// Reads the usage of process `pid`. A reaped process is an error. Source: `/proc/PID/stat`.
 pub fn process_usage(root: &Root, pid: i32) -> Reading<ProcessUsage> {
     let tick = Nanos(1_000_000_000 / rustix::param::clock_ticks_per_second().max(1));
     parse_process_usage(&root.read(&format!("/proc/{pid}/stat"))?, tick)
 }
 
-/// How often a thread gave its CPU up to wait, and how often the CPU was taken from it.
+/// Context switches of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switches {
-    /// The former.
+    /// Switches in which the thread gave up its CPU to wait.
     pub voluntary: u64,
-    /// The latter.
+    /// Switches in which the thread was preempted.
     pub involuntary: u64,
 }
 
-/// Reads the text of `/proc/PID/status`.
+/// Parses the text of `/proc/PID/status`.
 pub fn parse_switches(text: &str) -> Reading<Switches> {
     let count = |key: &str| number(value_of(text, key), key);
     Ok(Switches { voluntary: count("voluntary_ctxt_switches")?, involuntary: count("nonvoluntary_ctxt_switches")? })
 }
 
-/// The switches of those threads of process `pid` that live; absent once it is reaped. Source: `/proc/PID/task/TID/status`.
+/// Reads the switches of the living threads of process `pid`. A reaped process is an error. Source:
+/// `/proc/PID/task/TID/status`.
 pub fn switches(root: &Root, pid: i32) -> Reading<Switches> {
     let threads = root.numbered(&format!("/proc/{pid}/task"))?;
     let each = threads.into_iter().map(|thread| root.read(&format!("/proc/{pid}/task/{thread}/status")));
-    // A thread that ends meanwhile is one that does not live.
+    // Skip threads that end during the call.
     let each = each.filter_map(|text| parse_switches(&text.ok()?).ok());
     Ok(each.fold(Switches::default(), |sum, one| Switches {
         voluntary: sum.voluntary.saturating_add(one.voluntary),
@@ -105,14 +106,14 @@ mod tests {
     }
 
     #[test]
-    fn switches_are_found_by_name() {
+    fn switches_are_parsed_by_name() {
         let text = "Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n";
         assert_eq!(parse_switches(text), Ok(Switches { voluntary: 12, involuntary: 3 }));
         assert!(parse_switches("voluntary_ctxt_switches:\t12\n").is_err());
     }
 
     #[test]
-    fn this_process_can_be_read() {
+    fn this_process_has_usage() {
         let own = std::process::id() as i32;
         let read = process_usage(&Root::default(), own).unwrap();
         assert!(read.threads >= 1 && read.minor_faults > 0, "{read:?}");

@@ -1,4 +1,4 @@
-//! Starting one command that takes this process's place before the user: its streams, terminal and process group.
+//! Starts one command with this process's streams, terminal and process group.
 
 use std::ffi::{CString, NulError, OsStr, c_char, c_int};
 use std::io::{self, Read};
@@ -18,55 +18,56 @@ use super::spawn::Child;
 use super::wait::{ChildUsage, usage_from};
 use crate::procfs::{Schedstat, parse_schedstat};
 
-/// `CLONE_INTO_CGROUP` of clone3(2).
+/// The flag `CLONE_INTO_CGROUP` of clone3(2).
 const INTO_GROUP: u64 = 1 << 33;
-/// The last number of a signal.
+/// The largest signal number.
 const LAST_SIGNAL: c_int = 64;
 
-/// How a child gets into a control group.
+/// How a child joins a control group.
 #[derive(Clone, Copy, Debug)]
 pub enum Joining<'fd> {
-    /// It stays in that of its parent.
+    /// It stays in the control group of its parent.
     Stay,
-    /// It is born into the group whose directory this is (version 2; clone3(2) since Linux 5.7).
+    /// It starts in the group with this directory (version 2; clone3(2) since Linux 5.7).
     AtBirth(BorrowedFd<'fd>),
-    /// It writes itself into this file of the group's, before it becomes the program.
+    /// It writes its process id into this file of the group before it executes the program.
     ByWriting(BorrowedFd<'fd>),
 }
 
 /// Why a command was not started.
 #[derive(Debug)]
 pub enum NotStarted {
-    /// There could be no child, or it could not get into its group.
+    /// The child could not be created or could not join its control group.
     NoChild(io::Error),
-    /// The child could not become the program: what execve(2) says.
+    /// The child could not execute the program: the error of execve(2).
     NoProgram(io::Error),
 }
 
-/// A command that has become the program, and what there was before that: none of it is the program's.
+/// A command that executes its program, and what its process used before the exec, which does not belong to the
+/// program.
 #[derive(Debug)]
 pub struct Begun {
-    /// The process.
+    /// The process of the command.
     pub child: Child,
-    /// When it was made, as a copy of its parent.
+    /// Time at which the process was created, as a copy of its parent.
     pub born: Nanos,
-    /// When it was about to become the program.
+    /// Time just before the exec.
     pub at: Nanos,
-    /// What it had used by then.
+    /// What the process had used by `at`.
     pub usage: ChildUsage,
-    /// What the scheduler had counted for it by then.
+    /// Scheduler statistics of the process at `at`.
     pub schedstat: Reading<Schedstat>,
 }
 
-/// A command with its words.
+/// A program with its arguments, and optionally an environment.
 pub struct Attached {
     path: CString,
     words: Vec<CString>,
-    /// As `NAME=VALUE`, where it is to have another than this process.
+    /// Variables as `NAME=VALUE`; `None` for the environment of this process.
     environment: Option<Vec<CString>>,
 }
 
-/// What a child says before it becomes the program: clocks, usage, the text of its schedstat.
+/// What a child reports before it executes the program: times, usage, the text of its schedstat file.
 #[repr(C)]
 struct Before {
     begun: libc::timespec,
@@ -75,47 +76,48 @@ struct Before {
     usage: libc::rusage,
     schedstat: [u8; SCHEDSTAT],
 }
-/// Room for three numbers.
+/// Bytes for the three numbers in the file.
 const SCHEDSTAT: usize = 64;
 
-/// What a child that failed says last, beside that or instead of it: at which step, and the error's number.
-type LastWords = [c_int; 2];
+/// What a child reports if it failed: the step and the error number. It may follow a [`Before`].
+type Failure = [c_int; 2];
 const JOINING: c_int = 1;
 const EXECUTING: c_int = 2;
 
 impl Attached {
-    /// A program file with the words it is started with, the first of which is its name.
+    /// Makes a command from a program file and its arguments, of which the first is the program's name.
     ///
     /// # Errors
-    /// A word that holds a NUL byte.
+    /// An argument contains a NUL byte.
     pub fn new<'a>(path: &Path, words: impl IntoIterator<Item = &'a OsStr>) -> Result<Self, NulError> {
         let text = |word: &OsStr| CString::new(word.as_bytes());
         let words = words.into_iter().map(text).collect::<Result<_, _>>()?;
         Ok(Attached { path: text(path.as_os_str())?, words, environment: None })
     }
 
-    /// The same command, started in this environment.
+    /// Sets the environment of the command.
     ///
     /// # Errors
-    /// A variable that holds a NUL byte.
+    /// A variable contains a NUL byte.
     pub fn within<'a>(self, environment: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>) -> Result<Self, NulError> {
         let text = |(name, value): (&OsStr, &OsStr)| CString::new([name.as_bytes(), b"=", value.as_bytes()].concat());
         Ok(Attached { environment: Some(environment.into_iter().map(text).collect::<Result<_, _>>()?), ..self })
     }
 
-    /// Starts it with the streams, environment, directory, session and process group of this process, no signal held
-    /// back, those of `ignored` ignored and all others as the system has them, and scheduled as `schedule` says. It is
-    /// killed when the thread that started it dies. Only for a process with one thread, since the child begins as its
-    /// copy.
+    /// Starts the command with the streams, environment, directory, session and process group of this process. No
+    /// signal is blocked. The signals in `ignored` are ignored, and all others have their default action. `schedule`
+    /// sets the scheduling parameters. The command is killed when the thread that started it ends. This process must
+    /// have one thread, because the child starts as its copy.
     ///
     /// # Errors
-    /// Which step failed, and why.
+    /// The step that failed, and the reason.
     pub fn start(&self, ignored: &[i32], schedule: &Schedule, joining: Joining<'_>) -> Result<Begun, NotStarted> {
-        self.begin(&Beginning { ignored, schedule: Some(schedule), joining, gate: None, streams: None })?.begun()
+        self.begin(&Options { ignored, schedule: Some(schedule), joining, gate: None, streams: None })?.begun()
     }
 
-    /// As [`Attached::start`], but the child waits at a gate before it does anything, for somebody to get hold of it. Its
-    /// streams are all `streams` where that is given, and it is scheduled as this process is where no `schedule` is.
+    /// Starts the command as [`Attached::start`] does, but the child waits until [`Gated::open`] is called. Meanwhile,
+    /// another process can attach to it. `streams`, if given, becomes all three standard streams. Without `schedule`
+    /// the child keeps the scheduling parameters of this process.
     pub(crate) fn start_gated(
         &self,
         ignored: &[i32],
@@ -125,11 +127,11 @@ impl Attached {
     ) -> Result<Gated, NotStarted> {
         let (waits, gate) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| NotStarted::NoChild(error.into()))?;
         let both = Some([waits.as_raw_fd(), gate.as_raw_fd()]);
-        let forked = self.begin(&Beginning { ignored, schedule, joining, gate: both, streams })?;
+        let forked = self.begin(&Options { ignored, schedule, joining, gate: both, streams })?;
         Ok(Gated { forked, gate })
     }
 
-    fn begin(&self, beginning: &Beginning<'_>) -> Result<Forked, NotStarted> {
+    fn begin(&self, options: &Options<'_>) -> Result<Forked, NotStarted> {
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| NotStarted::NoChild(error.into()))?;
         let mut words: Vec<*const c_char> = self.words.iter().map(|word| word.as_ptr()).collect();
         words.push(ptr::null());
@@ -137,39 +139,39 @@ impl Attached {
             let pointers = variables.iter().map(|variable| variable.as_ptr());
             pointers.chain([ptr::null()]).collect::<Vec<*const c_char>>()
         });
-        let pid = match fork(beginning.joining).map_err(NotStarted::NoChild)? {
-            // SAFETY: this is the child, which makes plain system calls only, so that it is no matter what other threads
-            // held; the pointers are to strings that it has copies of, the array of words ends with null, and the
+        let pid = match fork(options.joining).map_err(NotStarted::NoChild)? {
+            // SAFETY: this is the child. It makes only direct system calls, so locks held by other threads do not
+            // matter. The pointers are to the child's copies of the strings, the pointer arrays end with null, and the
             // descriptors are open.
-            None => unsafe { become_command(self, &words, environment.as_deref(), beginning, writer.as_raw_fd()) },
+            None => unsafe { become_command(self, &words, environment.as_deref(), options, writer.as_raw_fd()) },
             Some(pid) => pid,
         };
         Ok(Forked { pid, reader })
     }
 }
 
-/// How a child begins.
-struct Beginning<'a> {
+/// How a child starts.
+struct Options<'a> {
     ignored: &'a [i32],
     schedule: Option<&'a Schedule>,
     joining: Joining<'a>,
-    /// A pipe that the child waits at: the end to read from, and the one that only its parent is to hold.
+    /// Pipe on which the child waits: its read end, and its write end, which only the parent may keep open.
     gate: Option<[RawFd; 2]>,
     streams: Option<BorrowedFd<'a>>,
 }
 
-/// A child that becomes the command, or is about to say why not.
+/// A forked child that will execute the command or report why it cannot.
 pub(crate) struct Forked {
     pid: Pid,
     reader: OwnedFd,
 }
 
 impl Forked {
-    /// The command, once it is that.
+    /// Waits until the child executes the command, or returns why it does not.
     pub(crate) fn begun(self) -> Result<Begun, NotStarted> {
-        match listen(self.reader) {
+        match read_report(self.reader) {
             Ok(before) => {
-                // Nobody but this process reaps it, so the number is still its own.
+                // Only this process reaps the child, so its process id is still valid.
                 let pidfd = pidfd_open(self.pid, PidfdFlags::empty());
                 let pidfd = pidfd.map_err(|error| NotStarted::NoChild(error.into()))?;
                 Ok(before.begun(Child { pid: self.pid, pidfd }))
@@ -182,7 +184,7 @@ impl Forked {
     }
 }
 
-/// A child that waits at its gate.
+/// A child that waits until it is opened or cancelled.
 pub(crate) struct Gated {
     forked: Forked,
     gate: OwnedFd,
@@ -193,30 +195,29 @@ impl Gated {
         self.forked.pid
     }
 
-    /// Lets it become the command.
+    /// Lets the child execute the command.
     pub(crate) fn open(self) -> io::Result<Forked> {
         rustix::io::write(&self.gate, &[1])?;
         Ok(self.forked)
     }
 
-    /// Has it end instead.
-    pub(crate) fn turn_away(self) {
+    /// Makes the child exit without executing the command.
+    pub(crate) fn cancel(self) {
         drop(self.gate);
         let _ = super::wait_for(self.forked.pid);
     }
 }
 
 impl Before {
-    /// Everything unknown.
     fn new() -> Self {
-        // SAFETY: all of it is plain data, of which zero is valid.
+        // SAFETY: all fields are integers or arrays of integers, for which zero is a valid value.
         unsafe { std::mem::zeroed() }
     }
 
     fn begun(self, child: Child) -> Begun {
         let nanos =
             |time: libc::timespec| Nanos((time.tv_sec as u64).saturating_mul(1_000_000_000) + time.tv_nsec as u64);
-        // Until it began to run, it waited for a CPU.
+        // The child waited for a CPU before it could read the clock. Its run delay is that time.
         let waited = parsed(&self.schedstat_begun).map_or(Nanos::ZERO, |schedstat| schedstat.run_delay);
         let born = nanos(self.begun) - waited;
         let schedstat = parsed(&self.schedstat);
@@ -224,75 +225,75 @@ impl Before {
     }
 }
 
-/// What the text of a schedstat says, which NULs follow.
+/// Parses the text of a schedstat file, which ends with NULs.
 fn parsed(text: &[u8]) -> Reading<Schedstat> {
     let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
     match std::str::from_utf8(text) {
-        Ok("") | Err(_) => Err(Absent::because("/proc/self/schedstat could not be read")),
+        Ok("") | Err(_) => Err(Absent::because("cannot read /proc/self/schedstat")),
         Ok(text) => parse_schedstat(text),
     }
 }
 
-/// What the child said before it became the program or left.
-fn listen(reader: OwnedFd) -> Result<Before, NotStarted> {
-    let mut said = Vec::new();
-    std::fs::File::from(reader).read_to_end(&mut said).map_err(NotStarted::NoChild)?;
-    let last_words = |bytes: &[u8]| {
+/// Reads what the child reports before it executes the program or exits.
+fn read_report(reader: OwnedFd) -> Result<Before, NotStarted> {
+    let mut report = Vec::new();
+    std::fs::File::from(reader).read_to_end(&mut report).map_err(NotStarted::NoChild)?;
+    let failure = |bytes: &[u8]| {
         let (words, _) = bytes.as_chunks::<4>();
         let error = io::Error::from_raw_os_error(words.get(1).map_or(0, |word| i32::from_ne_bytes(*word)));
         let joining = words.first().is_none_or(|word| i32::from_ne_bytes(*word) == JOINING);
         Err(if joining { NotStarted::NoChild(error) } else { NotStarted::NoProgram(error) })
     };
-    match said.len().checked_sub(size_of::<Before>()) {
-        // SAFETY: there are as many bytes as are read, and any bytes are such a structure.
-        Some(0) => Ok(unsafe { said.as_ptr().cast::<Before>().read_unaligned() }),
-        Some(_) => last_words(&said[size_of::<Before>()..]),
-        None if said.is_empty() => {
-            Err(NotStarted::NoChild(io::Error::other("it was killed before it was the program")))
+    match report.len().checked_sub(size_of::<Before>()) {
+        // SAFETY: `report` has the size of a `Before`, whose fields are integers: every bit pattern is valid.
+        Some(0) => Ok(unsafe { report.as_ptr().cast::<Before>().read_unaligned() }),
+        Some(_) => failure(&report[size_of::<Before>()..]),
+        None if report.is_empty() => {
+            Err(NotStarted::NoChild(io::Error::other("the child was killed before it executed the program")))
         }
-        None => last_words(&said),
+        None => failure(&report),
     }
 }
 
-/// A copy of this process, in its control group from the start where that can be: `None` in the child.
+/// Forks this process, directly into its control group if possible. Returns `None` in the child.
 fn fork(joining: Joining<'_>) -> io::Result<Option<Pid>> {
     let pid = match joining {
         Joining::AtBirth(directory) => {
-            // SAFETY: a `clone_args` is plain data, of which zero asks for nothing.
+            // SAFETY: a `clone_args` contains only integers, for which zero is valid and requests nothing.
             let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
             arguments.flags = INTO_GROUP;
             arguments.exit_signal = libc::SIGCHLD as u64;
             arguments.cgroup = directory.as_raw_fd() as u64;
-            // SAFETY: without CLONE_VM and with no stack given the child goes on from here in memory of its own, as after
-            // fork(2); `arguments` is of the size that is stated and outlives the call.
+            // SAFETY: without CLONE_VM and without a stack, the child continues here in its own copy of the memory, as
+            // after fork(2). `arguments` has the size that is passed and outlives the call.
             unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<libc::clone_args>()) as c_int }
         }
-        // SAFETY: the process has one thread, so the child finds no lock held by another.
+        // SAFETY: the process has one thread, so no other thread holds a lock that the child could need.
         Joining::Stay | Joining::ByWriting(_) => unsafe { libc::fork() },
     };
     if pid < 0 { Err(io::Error::last_os_error()) } else { Ok(Pid::from_raw(pid)) }
 }
 
-/// Becomes the command, or says why not.
+/// Executes the command, or reports why it cannot.
 ///
 /// # Safety
-/// Only in a child that has just been forked; `words` and `environment` end with null.
+/// Call it only in a child that has just been forked. `words` and `environment` must end with null.
 unsafe fn become_command(
     command: &Attached,
     words: &[*const c_char],
     environment: Option<&[*const c_char]>,
-    how: &Beginning<'_>,
+    how: &Options<'_>,
     writer: RawFd,
 ) -> ! {
     let mut before = Before::new();
-    // SAFETY: plain system calls of this process on descriptors that are open, on strings that end with NUL, and on
+    // SAFETY: these are direct system calls of this process on open descriptors, on strings that end with NUL, and on
     // structures of its own.
     unsafe {
         take_time(&mut before.begun, &mut before.schedstat_begun);
         let mut step = JOINING;
         if let Some([waits, gate]) = how.gate {
             let mut opened = 0_u8;
-            // So that the gate's end is seen when the parent ends or turns this child away.
+            // Close the write end, so that the read below returns when the parent ends or cancels.
             libc::close(gate);
             if libc::read(waits, (&raw mut opened).cast(), 1) != 1 {
                 libc::_exit(127);
@@ -325,19 +326,19 @@ unsafe fn become_command(
                 None => libc::execv(command.path.as_ptr(), words.as_ptr()),
             };
         }
-        let last: LastWords = [step, *libc::__errno_location()];
-        libc::write(writer, last.as_ptr().cast(), size_of::<LastWords>());
+        let failure: Failure = [step, *libc::__errno_location()];
+        libc::write(writer, failure.as_ptr().cast(), size_of::<Failure>());
         libc::_exit(127)
     }
 }
 
-/// Notes the time, and what this process has waited by then. The two belong together: where it had to wait for a CPU between
-/// them, they are noted again.
+/// Records the time and the run delay of this process by then. If the process had to wait for a CPU between the two
+/// readings, records both again.
 ///
 /// # Safety
-/// Only in a child before its exec.
+/// Call it only in a child before its exec.
 unsafe fn take_time(time: &mut libc::timespec, schedstat: &mut [u8; SCHEDSTAT]) {
-    // SAFETY: a plain system call that fills a structure of the right size, in such a child.
+    // SAFETY: these are direct system calls; `time` is valid for writing.
     unsafe {
         for _ in 0..TRIES {
             *schedstat = read_schedstat();
@@ -348,16 +349,16 @@ unsafe fn take_time(time: &mut libc::timespec, schedstat: &mut [u8; SCHEDSTAT]) 
         }
     }
 }
-/// A machine on which a process has to wait again within microseconds, so many times, is none to wait for.
+/// Maximum number of readings. On a machine that makes a process wait again within microseconds, more would not help.
 const TRIES: u32 = 8;
 
-/// The text of this process's schedstat; nothing where it cannot be read.
+/// Returns the text of this process's schedstat file, or NULs if it cannot be read.
 ///
 /// # Safety
-/// Only in a child before its exec.
+/// Call it only in a child before its exec.
 unsafe fn read_schedstat() -> [u8; SCHEDSTAT] {
     let mut text = [0; SCHEDSTAT];
-    // SAFETY: plain system calls that fill an array of the right size; the descriptor is closed by exec at the latest.
+    // SAFETY: these are direct system calls that write at most the size of the array. The descriptor is closed here.
     unsafe {
         let file = libc::open(c"/proc/self/schedstat".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
         if file >= 0 {
@@ -368,7 +369,7 @@ unsafe fn read_schedstat() -> [u8; SCHEDSTAT] {
     text
 }
 
-/// How long a process waited, as its schedstat says: the second of three numbers.
+/// Returns the run delay in the text of a schedstat file: the second of three numbers.
 fn waited(text: &[u8]) -> Option<&[u8]> {
     text.split(|byte| *byte == b' ').nth(1)
 }

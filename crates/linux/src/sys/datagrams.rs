@@ -1,13 +1,14 @@
-//! Sockets: many datagrams by one system call, and how many messages were dropped.
+//! Sockets: receives many datagrams with one system call, and counts dropped messages.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// Receives what waits at a socket into equal pieces of `buffer`, at most one for each of `lengths`, without waiting; how many
-/// there were. Their lengths go to `lengths`; that of one that was longer than its piece is `None`.
+/// Receives the datagrams that are queued at a socket into equal pieces of `buffer`, at most one per element of
+/// `lengths`, without waiting. Returns their number. Writes their lengths to `lengths`; `None` is a datagram that was
+/// longer than its piece.
 ///
 /// # Errors
-/// EAGAIN where nothing waits.
+/// EAGAIN if the queue is empty.
 pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8], lengths: &mut [Option<usize>]) -> io::Result<usize> {
     let piece = buffer.len() / lengths.len().max(1);
     let mut pieces: Vec<libc::iovec> = buffer
@@ -18,7 +19,7 @@ pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8], lengths: &mut [Optio
     let mut messages: Vec<libc::mmsghdr> = pieces
         .iter_mut()
         .map(|piece| {
-            // SAFETY: the structure is plain data, for which zeros mean: nothing of this kind.
+            // SAFETY: the structure is plain data, for which zero is valid and means no address and no control data.
             let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
             message.msg_hdr.msg_iov = piece;
             message.msg_hdr.msg_iovlen = 1;
@@ -27,8 +28,9 @@ pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8], lengths: &mut [Optio
         .collect();
     let descriptor = socket.as_fd().as_raw_fd();
     let most = messages.len() as libc::c_uint;
-    // SAFETY: `messages` holds `most` headers; each names one element of `pieces`, and that a part of `buffer` of its own. All
-    // three outlive the call. No room for addresses or for what comes beside is given, so nothing else is written.
+    // SAFETY: `messages` has `most` headers. Each refers to one element of `pieces`, and that to a separate part of
+    // `buffer`. All three outlive the call. The headers have no buffers for addresses or control data, so the kernel
+    // writes nothing else.
     let received = unsafe {
         libc::recvmmsg(descriptor, messages.as_mut_ptr(), most, libc::MSG_DONTWAIT as _, std::ptr::null_mut())
     };
@@ -40,12 +42,12 @@ pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8], lengths: &mut [Optio
     Ok(received)
 }
 
-/// Where the number of messages that found no room stands among what `SO_MEMINFO` tells (linux/sock_diag.h), and how
-/// many there are in all.
+/// Index of the number of dropped messages in `SO_MEMINFO` (linux/sock_diag.h).
 const DROPS: usize = 8;
+/// Number of values in `SO_MEMINFO`.
 const NUMBERS: usize = 9;
 
-/// How many messages to this socket the kernel had to drop so far.
+/// Returns how many messages to this socket the kernel has dropped so far.
 ///
 /// # Errors
 /// ENOPROTOOPT before Linux 4.12.
@@ -53,13 +55,13 @@ pub(crate) fn dropped_messages(socket: impl AsFd) -> io::Result<u32> {
     let mut numbers = [0_u32; NUMBERS];
     let mut length = size_of_val(&numbers) as libc::socklen_t;
     let descriptor = socket.as_fd().as_raw_fd();
-    // SAFETY: `numbers` is valid for writing the `length` bytes that are stated, and both outlive the call.
-    let told = unsafe {
+    // SAFETY: `numbers` is valid for writing `length` bytes, and both outlive the call.
+    let result = unsafe {
         libc::getsockopt(descriptor, libc::SOL_SOCKET, libc::SO_MEMINFO, numbers.as_mut_ptr().cast(), &raw mut length)
     };
-    if told != 0 {
+    if result != 0 {
         return Err(io::Error::last_os_error());
     }
-    // A kernel that tells less does not tell this.
+    // An older kernel may return fewer values, without this one.
     if (length as usize) < size_of_val(&numbers) { Err(io::ErrorKind::Unsupported.into()) } else { Ok(numbers[DROPS]) }
 }

@@ -1,4 +1,4 @@
-//! Holding one process of this thread's and looking into it: ptrace(2) on x86-64.
+//! Traces one process of this thread and reads its state: ptrace(2) on x86-64.
 
 use std::ffi::{CString, NulError, OsStr, c_char, c_int, c_uint, c_void};
 use std::io;
@@ -14,76 +14,78 @@ use super::attached::NotStarted;
 use super::signals::{Disposition, dispose_raw};
 use super::spawn::{BlockedSignals, Strings};
 
-/// It dies with whoever holds it, and stops at system calls are told from signals.
+/// Options: kill the process when its tracer ends, and distinguish system call stops from signals.
 const OPTIONS: c_int = libc::PTRACE_O_EXITKILL | libc::PTRACE_O_TRACESYSGOOD;
-/// `NT_PRSTATUS`: the set of registers of the CPU's core.
+/// `NT_PRSTATUS`: the general-purpose registers.
 const CORE: usize = 1;
-/// `NT_PRFPREG`: the x87 and SSE registers, in the layout of FXSAVE.
+/// `NT_PRFPREG`: the x87 and SSE registers, in FXSAVE layout.
 const FLOATING_POINT: usize = 2;
-/// `NT_X86_XSTATE`: all extended state, in the standard layout of XSAVE.
+/// `NT_X86_XSTATE`: all extended state, in standard XSAVE layout.
 const EXTENDED: usize = 0x202;
-/// The component of the extended state that holds PKRU, and the CPUID leaf that says where each component lies.
+/// The component of the extended state that contains PKRU.
 const PKRU_COMPONENT: u32 = 9;
+/// The CPUID leaf with the offset of each component.
 const EXTENDED_STATE_LEAF: u32 = 0xd;
-/// The largest extended state of current CPUs (AMX included) takes 11 KiB.
+/// Buffer size in bytes. The largest extended state of current CPUs (with AMX) has 11 KiB.
 const MOST_EXTENDED: usize = 16 << 10;
-/// The last number of a signal.
+/// The largest signal number.
 const LAST_SIGNAL: c_int = 64;
-/// The stack that a child runs on between its creation and its exec.
+/// Size of the stack that a child uses between its creation and its exec.
 const STACK_BYTES: usize = 64 * 1024;
-/// `AUDIT_ARCH_X86_64`.
+/// `AUDIT_ARCH_X86_64`: the system call table of x86-64.
 const X86_64: u32 = 0xc000_003e;
 
-/// A program to be held from its first instruction on.
-pub(crate) struct Held {
+/// A program to trace from its first instruction on.
+pub(crate) struct TracedProgram {
     path: CString,
     arguments: Strings,
     environment: Strings,
 }
 
-/// How long a held process may run. Beyond either limit, leading it to its next stop fails with
+/// Maximum running times of a traced process. Beyond either limit, continuing it to its next stop fails with
 /// [`io::ErrorKind::TimedOut`].
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// CPU time in seconds: a program that loops reaches it however busy the machine is.
+    /// CPU time in seconds. A program in an endless loop reaches it, however busy the machine is.
     pub cpu_seconds: u32,
-    /// Wall time in seconds: for a program that waits for what does not come.
+    /// Wall time in seconds. A program that waits forever reaches it.
     pub wall_seconds: u32,
 }
 
-/// What a held process begins with.
+/// How a traced process starts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Beginning<'fd> {
-    /// What its three streams are.
+    /// Descriptor for its three standard streams.
     pub(crate) streams: BorrowedFd<'fd>,
-    /// The limits on its stack, soft and hard, while the kernel lays out its memory.
+    /// Stack limits, soft and hard, while the kernel lays out its memory.
     pub(crate) stack: (u64, u64),
-    /// Whether memory is laid out from a third of all addresses upwards (`ADDR_COMPAT_LAYOUT` of personality(2)).
+    /// Whether memory is laid out upwards from a third of the address space (`ADDR_COMPAT_LAYOUT` of personality(2)).
     pub(crate) upwards: bool,
-    /// It gets SIGPROF and SIGALRM where it has run so long.
+    /// Running times after which it gets SIGPROF (CPU time) or SIGALRM (wall time).
     pub(crate) limits: Limits,
 }
 
-impl Held {
-    /// A program file with its arguments, the first of which is its name, and its environment.
+impl TracedProgram {
+    /// Makes a program from its file, its arguments, of which the first is its name, and its environment.
     pub(crate) fn new<'a>(
         path: &Path,
         arguments: impl IntoIterator<Item = &'a OsStr>,
         environment: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>,
     ) -> Result<Self, NulError> {
         let variable = |(name, value): (&OsStr, &OsStr)| [name.as_bytes(), b"=", value.as_bytes()].concat();
-        Ok(Held {
+        Ok(TracedProgram {
             path: CString::new(path.as_os_str().as_bytes())?,
             arguments: Strings::new(arguments.into_iter().map(|word| word.as_bytes().to_vec()))?,
             environment: Strings::new(environment.into_iter().map(variable))?,
         })
     }
 
-    /// Starts it in a session of its own, in `/`, without other descriptors, with all signals as the system has them and
-    /// with an ordinary personality but for the layout of its memory. It is stopped at its first instruction, and is killed when this thread ends.
+    /// Starts the program in its own session, in `/`, without other descriptors, and with all signals at their default
+    /// action. Its personality is the default, except for the memory layout. It is stopped at its first instruction,
+    /// and killed when this thread ends.
     pub(crate) fn start(&self, beginning: &Beginning<'_>) -> Result<Pid, NotStarted> {
         let mut start = Start {
-            held: self,
+            program: self,
             streams: beginning.streams.as_raw_fd(),
             stack: libc::rlimit { rlim_cur: beginning.stack.0, rlim_max: beginning.stack.1 },
             personality: if beginning.upwards { libc::ADDR_COMPAT_LAYOUT as libc::c_ulong } else { 0 },
@@ -102,26 +104,26 @@ impl Held {
             let error = io::Error::from_raw_os_error(start.error);
             return Err(if start.executing { NotStarted::NoProgram(error) } else { NotStarted::NoChild(error) });
         }
-        held_at_exec(pid).map_err(NotStarted::NoChild)
+        stop_at_exec(pid).map_err(NotStarted::NoChild)
     }
 }
 
-/// Waits for the stop that follows its exec, from which on it dies with this thread.
-fn held_at_exec(pid: Pid) -> io::Result<Pid> {
-    let held = match await_stop(pid)? {
+/// Waits for the stop after the exec of the child. From then on, it is killed when this thread ends.
+fn stop_at_exec(pid: Pid) -> io::Result<Pid> {
+    let traced = match await_stop(pid)? {
         Halt::Stopped(libc::SIGTRAP) => request(libc::PTRACE_SETOPTIONS, pid, 0, number(OPTIONS as usize)).map(drop),
-        Halt::Stopped(signal) => Err(io::Error::other(format!("it was stopped by signal {signal}"))),
-        Halt::Ended => return Err(io::Error::other("it was killed before it was the program")),
+        Halt::Stopped(signal) => Err(io::Error::other(format!("the child was stopped by signal {signal}"))),
+        Halt::Ended => return Err(io::Error::other("the child was killed before it executed the program")),
     };
-    held.map(|()| pid).inspect_err(|_| {
+    traced.map(|()| pid).inspect_err(|_| {
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
         let _ = super::wait_for(pid);
     })
 }
 
-/// What a child needs until its exec, and what it has to say if that fails.
+/// What a child needs until its exec, and its error number if that fails.
 struct Start<'a> {
-    held: &'a Held,
+    program: &'a TracedProgram,
     streams: RawFd,
     stack: libc::rlimit,
     personality: libc::c_ulong,
@@ -133,38 +135,40 @@ struct Start<'a> {
 
 fn make_child(stack: &mut [u8], start: &mut Start<'_>) -> io::Result<Pid> {
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-    // SAFETY: the stack is ours alone, aligned and large enough for `become_held`; `start` outlives the child's use of it
-    // because CLONE_VFORK suspends this thread until the child has executed its program or left.
+    // SAFETY: only this function uses the stack, which is aligned and large enough for `become_traced`. `start`
+    // outlives the child's use of it, because CLONE_VFORK suspends this thread until the child has executed its program
+    // or exited.
     let pid = unsafe {
         let top = stack.as_mut_ptr().add(stack.len());
         let top = top.sub(top as usize % 16);
-        libc::clone(become_held, top.cast(), flags, ptr::from_mut(start).cast::<c_void>())
+        libc::clone(become_traced, top.cast(), flags, ptr::from_mut(start).cast::<c_void>())
     };
     Pid::from_raw(pid.max(0)).ok_or_else(io::Error::last_os_error)
 }
 
-/// Runs in the child, on its own stack but in the parent's memory: system calls only, no allocation, no unwinding.
-extern "C" fn become_held(argument: *mut c_void) -> c_int {
-    // SAFETY: `argument` is the `Start` that `make_child` passed, alive while the parent is suspended; its pointers are to
-    // strings that end with NUL and arrays that end with null.
+/// Runs in the child, on its own stack but in the parent's memory. It may only make system calls: no allocation, no
+/// unwinding.
+extern "C" fn become_traced(argument: *mut c_void) -> c_int {
+    // SAFETY: `argument` is the `Start` that `make_child` passed, which exists while the parent is suspended. Its
+    // pointers are to NUL-terminated strings and null-terminated arrays.
     unsafe {
         let start = &mut *argument.cast::<Start<'_>>();
         if prepare(start) {
             start.executing = true;
-            let (arguments, environment) = (start.held.arguments.as_ptr(), start.held.environment.as_ptr());
-            libc::execve(start.held.path.as_ptr(), arguments.cast::<*const c_char>(), environment.cast());
+            let (arguments, environment) = (start.program.arguments.as_ptr(), start.program.environment.as_ptr());
+            libc::execve(start.program.path.as_ptr(), arguments.cast::<*const c_char>(), environment.cast());
         }
         start.error = *libc::__errno_location();
         libc::_exit(127)
     }
 }
 
-/// Makes a child what [`Held::start`] says; false with errno set where that cannot be.
+/// Sets up a child as [`TracedProgram::start`] says. Returns false with errno set if a step fails.
 ///
 /// # Safety
-/// Only in a child between clone and exec.
+/// Call it only in a child between clone and exec.
 unsafe fn prepare(start: &Start<'_>) -> bool {
-    // SAFETY: plain system calls of this process, on structures that outlive them.
+    // SAFETY: these are direct system calls of this process, on structures that outlive them.
     unsafe {
         if libc::setsid() < 0 || libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0 {
             return false;
@@ -175,7 +179,7 @@ unsafe fn prepare(start: &Start<'_>) -> bool {
         if libc::chdir(c"/".as_ptr()) < 0 || (0..3).any(|stream| libc::dup2(start.streams, stream) < 0) {
             return false;
         }
-        // Where the kernel does not know this call, what was made to be inherited stays open, and is seen later.
+        // A kernel without this call leaves inheritable descriptors open, which the parent detects later.
         libc::syscall(libc::SYS_close_range, 3, c_uint::MAX, 0);
         libc::personality(start.personality);
         for signal in 1..=LAST_SIGNAL {
@@ -184,7 +188,7 @@ unsafe fn prepare(start: &Start<'_>) -> bool {
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &none, ptr::null_mut());
-        // Timers stay over the exec.
+        // Timers survive the exec.
         libc::alarm(start.limits.wall_seconds);
         let mut timer: libc::itimerval = std::mem::zeroed();
         timer.it_value.tv_sec = start.limits.cpu_seconds.into();
@@ -196,26 +200,26 @@ unsafe fn prepare(start: &Start<'_>) -> bool {
     }
 }
 
-/// What a held process came to.
+/// State of a traced process after a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Halt {
-    /// It has stopped by this signal.
+    /// This signal has stopped it.
     Stopped(c_int),
-    /// It has ended, and can be reaped.
+    /// It has ended and can be reaped.
     Ended,
 }
 
-/// A stop at a system call.
+/// Stop signal at a system call (`PTRACE_O_TRACESYSGOOD`).
 pub(crate) const AT_CALL: c_int = libc::SIGTRAP | 0x80;
 
-/// Waits until `pid`, a held process, stops or ends.
+/// Waits until the traced process `pid` stops or ends.
 pub(crate) fn await_stop(pid: Pid) -> io::Result<Halt> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     loop {
         let number = pid.as_raw_nonzero().get() as libc::id_t;
-        // What has ended is left to be reaped with its status; a stop that was told stays as it is.
+        // WNOWAIT leaves an ended process to be reaped with its status.
         let options = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::__WALL;
-        // SAFETY: `info` is valid for writing for the whole call.
+        // SAFETY: `info` is valid for writing during the whole call.
         if unsafe { libc::waitid(libc::P_PID, number, info.as_mut_ptr(), options) } == 0 {
             break;
         }
@@ -224,7 +228,7 @@ pub(crate) fn await_stop(pid: Pid) -> io::Result<Halt> {
             return Err(error);
         }
     }
-    // SAFETY: zeroed memory is a valid siginfo, and waitid has filled it as of SIGCHLD.
+    // SAFETY: zeroed memory is a valid siginfo, and waitid has filled it as for SIGCHLD.
     let (code, status) = unsafe { (info.assume_init_ref().si_code, info.assume_init_ref().si_status()) };
     Ok(match code {
         libc::CLD_TRAPPED | libc::CLD_STOPPED => Halt::Stopped(status & 0xff),
@@ -232,33 +236,33 @@ pub(crate) fn await_stop(pid: Pid) -> io::Result<Halt> {
     })
 }
 
-/// Lets a stopped process go on to its next system call, the end of one, or a signal.
+/// Continues a stopped process to the start or end of its next system call, or to a signal.
 pub(crate) fn to_next_call(pid: Pid) -> io::Result<()> {
     request(libc::PTRACE_SYSCALL, pid, 0, ptr::null_mut()).map(drop)
 }
 
-/// Lets a stopped process go on without stopping it at system calls.
+/// Continues a stopped process to its next signal, without stops at system calls.
 pub(crate) fn to_next_signal(pid: Pid) -> io::Result<()> {
     request(libc::PTRACE_CONT, pid, 0, ptr::null_mut()).map(drop)
 }
 
-/// Lets a stopped process execute one instruction.
+/// Makes a stopped process execute one instruction.
 pub(crate) fn step(pid: Pid) -> io::Result<()> {
     request(libc::PTRACE_SINGLESTEP, pid, 0, ptr::null_mut()).map(drop)
 }
 
-/// A system call, at its beginning or its end.
+/// A stop at the start or end of a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AtCall {
-    /// Its number and arguments.
+    /// Start: number and arguments.
     Begins(u64, [u64; 6]),
-    /// What it returns: an error's number is negative.
+    /// End: the result. A negative result is an error number.
     Ends(i64),
-    /// It is one of another kind of program.
+    /// A system call of another ABI than x86-64.
     Foreign,
 }
 
-/// The system call that a process has stopped at.
+/// Returns the system call at which a process has stopped.
 pub(crate) fn at_call(pid: Pid) -> io::Result<AtCall> {
     let mut info = MaybeUninit::<libc::ptrace_syscall_info>::zeroed();
     request(
@@ -267,7 +271,8 @@ pub(crate) fn at_call(pid: Pid) -> io::Result<AtCall> {
         size_of::<libc::ptrace_syscall_info>(),
         info.as_mut_ptr().cast::<c_void>(),
     )?;
-    // SAFETY: zeroed memory is valid for it, and the kernel has filled it; which of the union's members holds is told by `op`.
+    // SAFETY: zeroed memory is a valid value, and the kernel has filled it. `op` says which member of the union is
+    // valid.
     unsafe {
         let info = info.assume_init_ref();
         Ok(match info.op {
@@ -280,27 +285,28 @@ pub(crate) fn at_call(pid: Pid) -> io::Result<AtCall> {
     }
 }
 
-/// The registers of a stopped process; `None` where they are not those of x86-64.
+/// Returns the registers of a stopped process, or `None` if they are not those of x86-64.
 pub(crate) fn registers(pid: Pid) -> io::Result<Option<libc::user_regs_struct>> {
     let mut registers = MaybeUninit::<libc::user_regs_struct>::zeroed();
     let size = size_of::<libc::user_regs_struct>();
     let mut place = libc::iovec { iov_base: registers.as_mut_ptr().cast(), iov_len: size };
     request(libc::PTRACE_GETREGSET, pid, CORE, ptr::from_mut(&mut place).cast())?;
-    // SAFETY: zeroed memory is valid for it, and the kernel has filled what it says.
+    // SAFETY: every bit pattern is a valid value, and the kernel has filled the whole structure.
     Ok((place.iov_len == size).then(|| unsafe { registers.assume_init() }))
 }
 
-/// The x87 and SSE registers of a stopped process.
+/// Returns the x87 and SSE registers of a stopped process.
 pub(crate) fn floating_point(pid: Pid) -> io::Result<libc::user_fpregs_struct> {
     let mut registers = MaybeUninit::<libc::user_fpregs_struct>::zeroed();
     let size = size_of::<libc::user_fpregs_struct>();
     let mut place = libc::iovec { iov_base: registers.as_mut_ptr().cast(), iov_len: size };
     request(libc::PTRACE_GETREGSET, pid, FLOATING_POINT, ptr::from_mut(&mut place).cast())?;
-    // SAFETY: zeroed memory is valid for it, and the kernel has filled what it has.
+    // SAFETY: zeroed memory is a valid value, and the kernel has filled the part that it has.
     Ok(unsafe { registers.assume_init() })
 }
 
-/// PKRU, the rights of protection keys, of a stopped process; `None` where the CPU or the kernel has no such keys.
+/// Returns PKRU, the access rights of the protection keys, of a stopped process. Returns `None` if the CPU or the
+/// kernel has no protection keys.
 pub(crate) fn protection_keys(pid: Pid) -> io::Result<Option<u32>> {
     let leaf = std::arch::x86_64::__cpuid_count(EXTENDED_STATE_LEAF, PKRU_COMPONENT);
     let (size, offset) = (leaf.eax as usize, leaf.ebx as usize);
@@ -310,12 +316,12 @@ pub(crate) fn protection_keys(pid: Pid) -> io::Result<Option<u32>> {
     let mut state = vec![0_u8; MOST_EXTENDED];
     let mut place = libc::iovec { iov_base: state.as_mut_ptr().cast(), iov_len: state.len() };
     request(libc::PTRACE_GETREGSET, pid, EXTENDED, ptr::from_mut(&mut place).cast())?;
-    // A kernel without support for the keys gives a shorter state.
+    // A kernel without support for protection keys returns a shorter state.
     let word = state.get(..place.iov_len).and_then(|state| state.get(offset..offset + size_of::<u32>()));
     Ok(word.and_then(|word| word.try_into().ok()).map(u32::from_ne_bytes))
 }
 
-/// Sets the registers of a stopped process.
+/// Writes the registers of a stopped process.
 pub(crate) fn set_registers(pid: Pid, registers: &libc::user_regs_struct) -> io::Result<()> {
     let mut copy = *registers;
     let mut place =
@@ -323,31 +329,32 @@ pub(crate) fn set_registers(pid: Pid, registers: &libc::user_regs_struct) -> io:
     request(libc::PTRACE_SETREGSET, pid, CORE, ptr::from_mut(&mut place).cast()).map(drop)
 }
 
-/// Writes a word of a stopped process's memory, whatever its protection.
+/// Writes a word in the memory of a stopped process, even if its page is read-only.
 pub(crate) fn write_word(pid: Pid, address: u64, word: u64) -> io::Result<()> {
     request(libc::PTRACE_POKEDATA, pid, address as usize, number(word as usize)).map(drop)
 }
 
-/// Sets one of the CPU's debug registers for a stopped process.
+/// Writes a debug register of a stopped process.
 pub(crate) fn set_debug_register(pid: Pid, index: usize, value: u64) -> io::Result<()> {
     request(libc::PTRACE_POKEUSER, pid, debug_register(index), number(value as usize)).map(drop)
 }
 
-/// One of the CPU's debug registers of a stopped process.
+/// Reads a debug register of a stopped process.
 pub(crate) fn read_debug_register(pid: Pid, index: usize) -> io::Result<u64> {
     request(libc::PTRACE_PEEKUSER, pid, debug_register(index), ptr::null_mut()).map(|value| value as u64)
 }
 
-/// Where it is in what the kernel shows of a process.
+/// Offset of a debug register in the kernel's `struct user`.
 fn debug_register(index: usize) -> usize {
     std::mem::offset_of!(libc::user, u_debugreg) + index * size_of::<libc::c_ulonglong>()
 }
 
-/// Reads memory of a held process; how many bytes of it could be read.
+/// Reads memory of a traced process. Returns the number of bytes read.
 pub(crate) fn read_memory(pid: Pid, address: u64, bytes: &mut [u8]) -> io::Result<usize> {
     let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
     let remote = libc::iovec { iov_base: ptr::without_provenance_mut(address as usize), iov_len: bytes.len() };
-    // SAFETY: `local` is the caller's slice, which outlives the call; the other side is no matter of this process's memory.
+    // SAFETY: `local` is the caller's slice, which outlives the call. The call does not write to any other memory of
+    // this process.
     let read = unsafe { libc::process_vm_readv(pid.as_raw_nonzero().get(), &local, 1, &remote, 1, 0) };
     if read < 0 { Err(io::Error::last_os_error()) } else { Ok(read as usize) }
 }
@@ -356,10 +363,10 @@ fn number(value: usize) -> *mut c_void {
     ptr::without_provenance_mut(value)
 }
 
-/// One request; `data` is a number, or points to memory that is valid for what the request reads or writes.
+/// Makes one request. `data` is a number, or points to memory that is valid for what the request reads or writes.
 fn request(what: c_uint, pid: Pid, address: usize, data: *mut c_void) -> io::Result<libc::c_long> {
-    // SAFETY: each request above gives memory of its own that is as long as the request needs and outlives the call, or a
-    // number; what happens to the other process is no matter of this one's memory.
+    // SAFETY: each caller in this file passes a number, or memory of its own that is as long as the request needs and
+    // that outlives the call. The request changes only the other process.
     let result = unsafe { libc::ptrace(what, pid.as_raw_nonzero().get(), number(address), data) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

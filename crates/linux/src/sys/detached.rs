@@ -1,4 +1,4 @@
-//! Processes beside a command: one that outlives who started it, and becoming the command oneself.
+//! Starts processes that outlive their parent, forks, and executes a program in this process.
 
 use std::ffi::{CString, NulError, OsStr, c_char, c_int};
 use std::io;
@@ -11,15 +11,16 @@ use rustix::process::Pid;
 
 use super::signals::{Disposition, dispose_raw};
 
-/// The last number of a signal.
+/// The largest signal number.
 const LAST_SIGNAL: c_int = 64;
 
-/// Starts a program that nobody waits for: in a session of its own, a child of whoever takes orphans in, with `input` as its
-/// standard input, nothing as its output, no other descriptor, no environment but `environment`, in the root directory, and
-/// with all signals as the system has them. Only for a process with one thread, since the child begins as its copy.
+/// Starts a daemon: in its own session, as a child of the process that adopts orphans. Its standard input is `input`,
+/// its output and error are `/dev/null`, and it has no other descriptors. Its environment is `environment`, its
+/// directory is the root, and all signals have their default action. This process must have one thread, because the
+/// child starts as its copy.
 ///
 /// # Errors
-/// What fork(2) says, and words with a NUL byte. That the program cannot be executed is not told.
+/// The error of fork(2), or a word contains a NUL byte. That the program cannot be executed is not reported.
 pub fn start_detached<'a>(
     program: &Path,
     words: impl IntoIterator<Item = &'a OsStr>,
@@ -30,12 +31,12 @@ pub fn start_detached<'a>(
     let (words, environment) = (texts(words)?, variables(environment)?);
     let (words, environment) = (pointers(&words), pointers(&environment));
     let null = std::fs::File::options().write(true).open("/dev/null")?;
-    // SAFETY: this process has one thread, so the child finds no lock held by another.
+    // SAFETY: this process has one thread, so no other thread holds a lock that the child could need.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {
             let streams = [input.as_raw_fd(), null.as_raw_fd()];
-            // SAFETY: this is the child; the pointers are to strings that it has copies of, the arrays end with null, and
+            // SAFETY: this is the child. The pointers are to its copies of the strings, the arrays end with null, and
             // the descriptors are open.
             unsafe { detach(&path, &words, &environment, streams) }
         }
@@ -46,22 +47,23 @@ pub fn start_detached<'a>(
     }
 }
 
-/// Forks this process, which must have one thread: returns the child's number in the parent, and `None` in the child.
+/// Forks this process, which must have one thread. Returns the child's process id in the parent, and `None` in the
+/// child.
 ///
 /// # Errors
-/// What fork(2) says.
+/// The error of fork(2).
 pub(crate) fn fork() -> io::Result<Option<Pid>> {
-    // SAFETY: this process has one thread, so the child finds no lock held by another.
+    // SAFETY: this process has one thread, so no other thread holds a lock that the child could need.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         pid => Ok(Pid::from_raw(pid)),
     }
 }
 
-/// Closes all descriptors but the three streams, and points those at nothing. Only for a process that uses no other
-/// descriptor afterwards, and drops none.
+/// Closes all descriptors except the standard streams, and points those at `/dev/null`. The process must not use or
+/// drop any other descriptor afterwards.
 pub(crate) fn close_all() {
-    // SAFETY: the caller uses none of these descriptors any more; the path ends with NUL.
+    // SAFETY: the caller does not use these descriptors any more; the path ends with NUL.
     unsafe {
         libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0);
         let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
@@ -69,12 +71,13 @@ pub(crate) fn close_all() {
     }
 }
 
-/// Leaves the session, and has a child of one's own become the program.
+/// Starts a new session, and executes the program in a child of this process.
 ///
 /// # Safety
-/// Only in a child that has just been forked; both arrays end with null.
+/// Call it only in a child that has just been forked. Both arrays must end with null.
 unsafe fn detach(path: &CString, words: &[*const c_char], environment: &[*const c_char], streams: [c_int; 2]) -> ! {
-    // SAFETY: plain system calls of this process, on strings that end with NUL and on descriptors that are open.
+    // SAFETY: these are direct system calls, on strings that end with NUL and on open descriptors. The signal set is
+    // initialised before its use.
     unsafe {
         libc::setsid();
         if libc::fork() == 0 {
@@ -93,8 +96,8 @@ unsafe fn detach(path: &CString, words: &[*const c_char], environment: &[*const 
     }
 }
 
-/// Becomes a program, as execve(2) does: with this process's number, streams, session, limits, and its signals as
-/// `own.rs` found them. Returns only where that failed, with the reason.
+/// Executes a program, as execve(2) does: with this process's id, streams, session and limits, and with SIGPIPE and the
+/// streams as they were when this process started (see `own.rs`). Returns only if that failed, with the reason.
 pub fn execute<'a>(
     program: &Path,
     words: impl IntoIterator<Item = &'a OsStr>,
@@ -105,12 +108,12 @@ pub fn execute<'a>(
         return io::ErrorKind::InvalidInput.into();
     };
     let (words, environment) = (pointers(&words), pointers(&environment));
-    super::own::put_back();
-    // Not by the C library's function, before which another library may stand.
-    // SAFETY: the strings end with NUL and the arrays with null, and all outlive the call.
+    super::own::restore();
+    // Call the kernel directly, because another library may override the C library's function.
+    // SAFETY: the strings end with NUL, the arrays end with null, and all outlive the call.
     unsafe { libc::syscall(libc::SYS_execve, path.as_ptr(), words.as_ptr(), environment.as_ptr()) };
     let error = io::Error::last_os_error();
-    super::own::undo();
+    super::own::ignore_sigpipe();
     error
 }
 
@@ -132,7 +135,7 @@ mod tests {
     use std::os::fd::AsFd;
 
     #[test]
-    fn what_cannot_be_executed_says_why() {
+    fn failed_executions_have_a_reason() {
         let nothing = std::iter::empty::<(&OsStr, &OsStr)>;
         for (path, error) in [("/nonexistent", libc::ENOENT), ("/etc/passwd", libc::EACCES)] {
             let failed = execute(Path::new(path), [OsStr::new("x")], nothing());
@@ -141,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_started_detached_has_one_stream_and_a_session_of_its_own() {
+    fn a_detached_process_has_one_input_and_its_own_session() {
         let folder = std::env::temp_dir().join(format!("steady-detached-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let (script, said) = (folder.join("script"), folder.join("said"));
@@ -157,11 +160,11 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_millis(10));
             std::fs::read_to_string(&said).ok()
         });
-        let found = found.expect("it was started");
+        let found = found.expect("the process started");
         std::fs::remove_dir_all(&folder).unwrap();
         let lines: Vec<&str> = found.lines().collect();
         assert!(lines[2] == "given" && lines[3].ends_with('/'), "{found}");
         let open: Vec<&str> = lines[3].split_whitespace().collect();
-        assert!(open.len() <= 6, "no descriptor of ours: {found}");
+        assert!(open.len() <= 6, "inherited descriptors: {found}");
     }
 }

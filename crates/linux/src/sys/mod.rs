@@ -1,4 +1,4 @@
-//! The system calls that have no safe form: the only `unsafe` code of this crate.
+//! System calls without a safe interface: the only `unsafe` code of this crate.
 #![allow(unsafe_code)]
 
 mod attached;

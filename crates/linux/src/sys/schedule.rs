@@ -1,23 +1,23 @@
-//! What the scheduler knows of other processes, and what it may be asked for.
+//! CPU time of other processes from the scheduler, and scheduling parameters.
 
 use std::io;
 
 use steady_model::Nanos;
 
-/// The kernel's number of the clock "CPU time of this process, by the scheduler" (clock_getcpuclockid(3)): the lowest
-/// three bits name the kind, the others are the process's number inverted.
-const BY_SCHEDULER: libc::clockid_t = 2;
+/// Kind of the kernel's clock id for the CPU time of a process (clock_getcpuclockid(3)). The lowest three bits of a
+/// clock id are the kind, the others are the inverted process id.
+const PROCESS_CLOCK: libc::clockid_t = 2;
 const KIND_BITS: u32 = 3;
 
-/// The CPU time of all threads of process `pid`, those that have ended included; its children's is not in it. A thread
-/// that runs at this moment is told as of the last tick.
+/// Returns the CPU time of all threads of process `pid`, including those that have ended, but not of its children. For
+/// a thread that runs now, the time is as of the last tick.
 ///
 /// # Errors
-/// EINVAL where there is no such process any more.
+/// EINVAL if the process does not exist any more.
 pub(crate) fn process_cpu_time(pid: i32) -> io::Result<Nanos> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    let clock = (!pid << KIND_BITS) | BY_SCHEDULER;
-    // SAFETY: `time` is valid for writing for the whole call.
+    let clock = (!pid << KIND_BITS) | PROCESS_CLOCK;
+    // SAFETY: `time` is valid for writing during the whole call.
     if unsafe { libc::clock_gettime(clock, &mut time) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -25,7 +25,7 @@ pub(crate) fn process_cpu_time(pid: i32) -> io::Result<Nanos> {
     Ok(Nanos(part(time.tv_sec).saturating_mul(1_000_000_000).saturating_add(part(time.tv_nsec))))
 }
 
-/// How a thread is scheduled: `struct sched_attr` as its first version has it (sched_setattr(2)).
+/// Scheduling parameters of a thread: the first version of `struct sched_attr` (sched_setattr(2)).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Schedule {
@@ -39,15 +39,15 @@ pub struct Schedule {
     period: u64,
 }
 
-/// Asks for this thread to be given a CPU soon after it wakes: by a better nice value, where that is allowed, and by
-/// slices of `slice`, which kernels since 6.12 take from everybody. What is refused changes nothing, nor does anything
-/// where it is not scheduled in the usual way. Returns how it was scheduled before.
+/// Asks the kernel to run this thread soon after it wakes: with the nice value `nice`, if that is allowed, and with
+/// slices of `slice`, which kernels since 6.12 accept from every process. Ignores settings that the kernel refuses, and
+/// does nothing for threads with another policy than SCHED_OTHER. Returns the previous parameters.
 pub(crate) fn wake_soon(nice: i32, slice: Nanos) -> Schedule {
     let mut before = Schedule::default();
     let size = size_of::<Schedule>();
-    // SAFETY: `before` is valid for writing `size` bytes for the whole call.
+    // SAFETY: `before` is valid for writing `size` bytes during the whole call.
     let known = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut before, size, 0) } == 0;
-    // A slice of nothing stands for the kernel's own.
+    // A slice of 0 means the kernel's default.
     before.runtime = 0;
     if known && before.policy == libc::SCHED_OTHER as u32 {
         let _ = set(&Schedule { nice, runtime: slice.0, ..before }) || set(&Schedule { runtime: slice.0, ..before });
@@ -55,14 +55,15 @@ pub(crate) fn wake_soon(nice: i32, slice: Nanos) -> Schedule {
     before
 }
 
-/// Has this thread give way to others by a nice value, and never take a CPU from one that runs.
+/// Gives this thread a nice value, and the policy SCHED_BATCH, with which it does not preempt running threads.
 pub(crate) fn give_way(nice: i32) -> bool {
     let size = size_of::<Schedule>() as u32;
     set(&Schedule { size, policy: libc::SCHED_BATCH as u32, nice, ..Schedule::default() })
 }
 
-/// Schedules this thread so; whether that is allowed. A plain system call, fit for a child before its exec.
+/// Sets the parameters of this thread. Returns whether that is allowed. It makes one system call, so it may be called
+/// in a child before its exec.
 pub(crate) fn set(schedule: &Schedule) -> bool {
-    // SAFETY: `schedule` is a `sched_attr` of the size that it states, and outlives the call, which only reads it.
+    // SAFETY: `schedule` is a `sched_attr` with its size in it. It outlives the call, which only reads it.
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const *schedule, 0) == 0 }
 }

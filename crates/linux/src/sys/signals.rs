@@ -1,4 +1,4 @@
-//! Signals: what happens to them, holding them back, reading them one by one, sending them.
+//! Signal dispositions, blocking, reading and sending.
 
 use std::io;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
@@ -6,55 +6,57 @@ use std::ptr;
 
 use rustix::io::Errno;
 
-/// The bytes of a `struct signalfd_siginfo`, of which the first four are the signal's number.
+/// Size of a `struct signalfd_siginfo` in bytes. The first four bytes are the signal number.
 const RECORD: usize = 128;
 
-/// What the kernel keeps for a signal (rt_sigaction(2)): its handler first. The C library's own calls refuse the two
-/// signals that it uses itself, and those may be ignored too.
+/// The kernel's signal action (rt_sigaction(2)), with the handler first. The C library's functions reject the two
+/// signals that it uses itself, but these may be ignored too.
 type Action = [usize; 4];
-/// The size of the kernel's sets of signals.
+/// Size of the kernel's signal set in bytes.
 const SET: usize = 8;
 
-/// Whether this process ignores `signal`.
+/// Returns whether this process ignores `signal`.
 pub(crate) fn is_ignored(signal: i32) -> bool {
     let mut now: Action = [0; 4];
     let none: *const Action = ptr::null();
-    // SAFETY: `now` is as long as the kernel's structure or longer, and outlives the call; no new action is given.
+    // SAFETY: `now` is at least as long as the kernel's structure and outlives the call; no new action is passed.
     let read = unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, none, &raw mut now, SET) };
     read == 0 && now[0] == libc::SIG_IGN
 }
 
-/// Sets what happens to `signal`, whichever it is; those that are not to be changed stay. A plain system call, fit for a
-/// child before its exec.
+/// Sets the disposition of any `signal`. Those that cannot be changed stay as they are. It makes one system call, so it
+/// may be called in a child before its exec.
 pub(crate) fn dispose_raw(signal: i32, disposition: Disposition) {
     let handler = if disposition == Disposition::Ignored { libc::SIG_IGN } else { libc::SIG_DFL };
     let action: Action = [handler, 0, 0, 0];
     let none: *mut Action = ptr::null_mut();
-    // SAFETY: `action` is as long as the kernel's structure or longer, and outlives the call; it names no code of ours.
+    // SAFETY: `action` is at least as long as the kernel's structure and outlives the call; it contains no handler of
+    // this program.
     unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, &raw const action, none, SET) };
 }
 
-/// What happens to a signal.
+/// Disposition of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Disposition {
-    /// What the system does by itself.
+    /// The default action of the system.
     Default,
-    /// Nothing.
+    /// The signal is ignored.
     Ignored,
 }
 
-/// Sets what happens to `signal` in this process; numbers that are no signal, and those of the C library, stay.
+/// Sets the disposition of `signal` in this process. Invalid numbers and the C library's own signals are not changed.
 pub(crate) fn dispose(signal: i32, disposition: Disposition) {
     let action = if disposition == Disposition::Ignored { libc::SIG_IGN } else { libc::SIG_DFL };
-    // SAFETY: neither action is code of ours, so nothing of ours can run at a bad moment.
+    // SAFETY: neither action is a function of this program, so no code of it runs in a signal handler.
     unsafe { libc::signal(signal, action) };
 }
 
-/// Has `signal` interrupt nothing and do nothing in this process. Unlike one that is ignored, programs that are executed get
-/// it with the system's own effect again (execve(2)).
+/// Makes `signal` have no effect in this process, and not interrupt system calls. Unlike an ignored signal, it has its
+/// default action again in programs that this process executes (execve(2)).
 pub(crate) fn absorb(signal: i32) {
     extern "C" fn nothing(_: libc::c_int) {}
-    // SAFETY: the action is initialised and outlives the call; its handler does nothing, which is safe at any moment.
+    // SAFETY: the action is initialised and outlives the call. Its handler does nothing, which is safe in a signal
+    // handler.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as usize;
@@ -64,18 +66,18 @@ pub(crate) fn absorb(signal: i32) {
     }
 }
 
-/// Holds `signals` back from this thread, or lets them through.
-pub(crate) fn hold(signals: &[i32], held: bool) -> io::Result<()> {
+/// Blocks `signals` in this thread if `blocked` is true, and unblocks them otherwise.
+pub(crate) fn block(signals: &[i32], blocked: bool) -> io::Result<()> {
     let set = set_of(signals);
-    let how = if held { libc::SIG_BLOCK } else { libc::SIG_UNBLOCK };
-    // SAFETY: the set is initialised and outlives the call; the one before is not asked for.
+    let how = if blocked { libc::SIG_BLOCK } else { libc::SIG_UNBLOCK };
+    // SAFETY: the set is initialised and outlives the call; the previous set is not requested.
     match unsafe { libc::pthread_sigmask(how, &set, ptr::null_mut()) } {
         0 => Ok(()),
         error => Err(io::Error::from_raw_os_error(error)),
     }
 }
 
-/// A descriptor from which `signals` can be read while they are held back (signalfd(2)); reading never waits.
+/// Opens a descriptor from which `signals` can be read while they are blocked (signalfd(2)). Reads do not block.
 pub(crate) fn descriptor(signals: &[i32]) -> io::Result<OwnedFd> {
     let set = set_of(signals);
     // SAFETY: the set is initialised and outlives the call.
@@ -83,11 +85,11 @@ pub(crate) fn descriptor(signals: &[i32]) -> io::Result<OwnedFd> {
     if made < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call succeeded, so this is an open descriptor that nobody else owns.
+    // SAFETY: the call succeeded, so this is an open descriptor that has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(made) })
 }
 
-/// The next signal that such a descriptor holds; `None` where there is none now.
+/// Reads the next signal from such a descriptor. Returns `None` if there is none now.
 pub(crate) fn next(descriptor: impl AsFd) -> io::Result<Option<i32>> {
     let mut record = [0_u8; RECORD];
     match rustix::io::read(descriptor, &mut record) {
@@ -98,25 +100,25 @@ pub(crate) fn next(descriptor: impl AsFd) -> io::Result<Option<i32>> {
     }
 }
 
-/// Sends `signal`, which may be one of those without a name, to process `pid` alone.
+/// Sends `signal`, which may be a real-time signal, to process `pid` only.
 pub(crate) fn send(pid: i32, signal: i32) -> io::Result<()> {
     if pid <= 0 {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    // SAFETY: a plain system call.
+    // SAFETY: the system call takes numbers and touches no memory of this process.
     if unsafe { libc::kill(pid, signal) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Sends `signal` to one thread.
+/// Sends `signal` to one thread of process `pid`.
 #[cfg(test)]
 pub(crate) fn send_to_thread(pid: i32, thread: i32, signal: i32) -> io::Result<()> {
-    // SAFETY: a plain system call.
+    // SAFETY: the system call takes numbers and touches no memory of this process.
     let sent = unsafe { libc::syscall(libc::SYS_tgkill, pid, thread, signal) };
     if sent == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 fn set_of(signals: &[i32]) -> libc::sigset_t {
-    // SAFETY: the set is plain data, initialised by sigemptyset; sigaddset refuses what is no signal.
+    // SAFETY: the set is plain data, initialised by sigemptyset; sigaddset rejects invalid numbers.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut set);

@@ -1,4 +1,4 @@
-//! Starting one program again and again, at the least cost and without copying the starter.
+//! Starts one program repeatedly, at the lowest cost and without copying the parent.
 
 use std::ffi::{CString, NulError, OsStr, c_char, c_int, c_void};
 use std::io;
@@ -9,57 +9,57 @@ use std::ptr;
 
 use rustix::process::Pid;
 
-/// The variable that pads a run's environment, so that the stack's place is drawn anew for each run.
+/// The variable that pads the environment of a run, so that the address of the stack differs from run to run.
 const PADDING_NAME: &str = "STEADY_PADDING=";
 
-/// The variable that tells a process which run it belongs to.
+/// The variable that contains the id of the run of a process.
 const RUN_NAME: &str = "STEADY_RUN=";
 
-/// The longest word that it may hold: a 64-bit number's digits.
+/// Maximum length of that id: the digits of a 64-bit number.
 const RUN_LONGEST: usize = 20;
 
-/// The stack that a child runs on between its creation and its exec: a handful of system calls.
+/// Size of the stack that a child uses between its creation and its exec, for a few system calls.
 const STACK_BYTES: usize = 64 * 1024;
 
-/// A program with its arguments and environment, laid out as execve(2) wants them.
+/// A program with its arguments and environment, in the form that execve(2) needs.
 pub struct Program {
     path: CString,
     directory: Option<CString>,
     arguments: Strings,
     environment: Strings,
-    /// `STEADY_PADDING=` and as many letters as the widest padding has, NUL-terminated where the present one ends.
+    /// `STEADY_PADDING=` and the letters of the longest padding, with a NUL where the current padding ends.
     padding: Vec<u8>,
-    /// `STEADY_RUN=` and the word behind it, NUL-terminated.
+    /// `STEADY_RUN=` and the id of the run, NUL-terminated.
     run: Vec<u8>,
     stack: Vec<u8>,
 }
 
-/// What a child's standard streams are.
+/// The standard streams of a child.
 #[derive(Clone, Copy, Debug)]
 pub struct Stdio<'fd> {
-    /// Standard input.
+    /// Descriptor for the standard input.
     pub input: BorrowedFd<'fd>,
-    /// Standard output.
+    /// Descriptor for the standard output.
     pub output: BorrowedFd<'fd>,
-    /// Standard error.
+    /// Descriptor for the standard error.
     pub error: BorrowedFd<'fd>,
 }
 
-/// A started process.
+/// A process that was started.
 #[derive(Debug)]
 pub struct Child {
-    /// Its process id, which is its process group's as well.
+    /// Process id, which is also the id of its process group.
     pub pid: Pid,
-    /// A descriptor that becomes readable when it ends (pidfd_open(2)).
+    /// A descriptor that becomes readable when the process ends (pidfd_open(2)).
     pub pidfd: OwnedFd,
 }
 
 impl Program {
-    /// A program file with the words it is started with, the first of which is its name, and its environment.
-    /// `padding_max` bounds the padding of [`Program::spawn`], in bytes.
+    /// Makes a program from its file, its arguments, of which the first is its name, and its environment. `padding_max`
+    /// limits the padding of [`Program::spawn`], in bytes.
     ///
     /// # Errors
-    /// A word or a variable that holds a NUL byte.
+    /// An argument or a variable contains a NUL byte.
     pub fn new<'a>(
         path: &Path,
         arguments: impl IntoIterator<Item = &'a OsStr>,
@@ -80,23 +80,23 @@ impl Program {
         })
     }
 
-    /// The same program, started in `directory`; a relative path to it is taken from there.
+    /// Sets the directory in which the program starts. A relative path to the program is relative to it.
     ///
     /// # Errors
-    /// A path that holds a NUL byte.
+    /// The path contains a NUL byte.
     pub fn within(self, directory: &Path) -> Result<Self, NulError> {
         Ok(Program { directory: Some(CString::new(directory.as_os_str().as_bytes())?), ..self })
     }
 
-    /// Starts the program in a process group of its own, with default signal dispositions and an empty signal mask, its
-    /// environment padded by `padding` bytes (at most the maximum given to [`Program::new`]) and with `STEADY_RUN` set
-    /// to `run` (its first 20 bytes, without NUL). The child is killed when the thread that started it dies.
+    /// Starts the program in its own process group, with SIGPIPE at its default action and no blocked signals. The
+    /// environment is padded by `padding` bytes, at most the maximum given to [`Program::new`]. `STEADY_RUN` is set to
+    /// the first 20 bytes of `run`, which contains no NUL. The child is killed when the thread that started it ends.
     ///
-    /// The child shares the caller's memory until its exec, and the caller stands still meanwhile (clone(2) with
-    /// `CLONE_VM | CLONE_VFORK`), so that the cost does not depend on the caller's size.
+    /// The child shares the caller's memory until its exec, and the caller is suspended until then (clone(2) with
+    /// `CLONE_VM | CLONE_VFORK`). The cost therefore does not depend on the size of the caller.
     ///
     /// # Errors
-    /// What clone(2) or execve(2) say.
+    /// The error of clone(2) or execve(2).
     pub fn spawn(&mut self, run: &str, padding: usize, stdio: Stdio<'_>) -> io::Result<Child> {
         self.set_padding(padding);
         self.set_run(run);
@@ -115,7 +115,7 @@ impl Program {
         if start.error == 0 {
             return Ok(child);
         }
-        // The child never became the program: it has left already and only waits to be reaped.
+        // The child could not execute the program. It has exited and only needs to be reaped.
         super::wait_for(child.pid)?;
         Err(io::Error::from_raw_os_error(start.error))
     }
@@ -127,7 +127,7 @@ impl Program {
         value[..word.len()].copy_from_slice(word);
     }
 
-    /// Ends the padding's string after `length` letters.
+    /// Ends the padding after `length` letters.
     fn set_padding(&mut self, length: usize) {
         let first = PADDING_NAME.len();
         let last = self.padding.len() - 1;
@@ -137,13 +137,13 @@ impl Program {
     }
 }
 
-/// How many strings may follow those that an array owns.
+/// Number of pointers that can be appended to an array.
 const ROOM: usize = 2;
 
-/// C strings and the null-terminated array of pointers to them, with room for some more.
+/// C strings and the null-terminated array of pointers to them, with room for `ROOM` more.
 pub(super) struct Strings {
     pointers: Vec<*const c_char>,
-    /// What the pointers point to.
+    /// The strings that the pointers refer to.
     _owned: Vec<CString>,
 }
 
@@ -159,7 +159,7 @@ impl Strings {
         self.pointers.as_ptr()
     }
 
-    /// The array with `strings` as its last elements.
+    /// Returns the array with `strings` as its last elements.
     fn with_last(&mut self, strings: [*const c_char; ROOM]) -> *const *const c_char {
         let end = self.pointers.len() - 1;
         self.pointers[end - ROOM..end].copy_from_slice(&strings);
@@ -167,14 +167,15 @@ impl Strings {
     }
 }
 
-/// Every signal blocked in this thread, until dropped: a handler must not run in a child that shares this memory.
+/// Blocks all signals in this thread until it is dropped, because a handler must not run in a child that shares this
+/// memory.
 pub(super) struct BlockedSignals {
     before: libc::sigset_t,
 }
 
 impl BlockedSignals {
     pub(super) fn all() -> io::Result<Self> {
-        // SAFETY: both sets are plain data, valid for the calls, which initialise them before they are read.
+        // SAFETY: both sets are plain data that outlive the calls. They are initialised before they are read.
         unsafe {
             let mut every: libc::sigset_t = std::mem::zeroed();
             let mut before: libc::sigset_t = std::mem::zeroed();
@@ -189,17 +190,17 @@ impl BlockedSignals {
 
 impl Drop for BlockedSignals {
     fn drop(&mut self) {
-        // SAFETY: `before` was filled by pthread_sigmask; putting it back cannot fail.
+        // SAFETY: `before` was filled by pthread_sigmask, so restoring it cannot fail.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, ptr::null_mut()) };
     }
 }
 
-/// What a child needs until its exec, and what it has to say if that fails.
+/// What a child needs until its exec, and its error number if that fails.
 struct Start {
     path: *const c_char,
     arguments: *const *const c_char,
     environment: *const *const c_char,
-    /// Null to stay where the parent is.
+    /// Null to keep the directory of the parent.
     directory: *const c_char,
     streams: [RawFd; 3],
     error: c_int,
@@ -208,9 +209,9 @@ struct Start {
 fn clone_and_run(stack: &mut [u8], start: &mut Start) -> io::Result<Child> {
     let mut pidfd: c_int = -1;
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD;
-    // SAFETY: the stack is ours alone, aligned and large enough for `become_program`; `start` outlives the child's use
-    // of it because CLONE_VFORK suspends this thread until the child has executed its program or left; `pidfd` is
-    // where CLONE_PIDFD stores the descriptor.
+    // SAFETY: only this function uses the stack, which is aligned and large enough for `become_program`. `start`
+    // outlives the child's use of it, because CLONE_VFORK suspends this thread until the child has executed its program
+    // or exited. CLONE_PIDFD stores the descriptor in `pidfd`, which is valid for writing.
     let pid = unsafe {
         let top = stack.as_mut_ptr().add(stack.len());
         let top = top.sub(top as usize % 16);
@@ -218,14 +219,15 @@ fn clone_and_run(stack: &mut [u8], start: &mut Start) -> io::Result<Child> {
         libc::clone(become_program, top.cast(), flags, argument, ptr::from_mut(&mut pidfd))
     };
     let pid = Pid::from_raw(pid.max(0)).ok_or_else(io::Error::last_os_error)?;
-    // SAFETY: clone succeeded, so `pidfd` is an open descriptor that nobody else owns.
+    // SAFETY: clone succeeded, so `pidfd` is an open descriptor that has no other owner.
     Ok(Child { pid, pidfd: unsafe { OwnedFd::from_raw_fd(pidfd) } })
 }
 
-/// Runs in the child, on its own stack but in the parent's memory: system calls only, no allocation, no unwinding.
+/// Runs in the child, on its own stack but in the parent's memory. It may only make system calls: no allocation, no
+/// unwinding.
 extern "C" fn become_program(argument: *mut c_void) -> c_int {
-    // SAFETY: `argument` is the `Start` that `clone_and_run` passed, alive while the parent is suspended; its pointers
-    // are to NUL-terminated strings and null-terminated arrays owned by a `Program` that the parent holds.
+    // SAFETY: `argument` is the `Start` that `clone_and_run` passed, which exists while the parent is suspended. Its
+    // pointers are to NUL-terminated strings and null-terminated arrays of a `Program` that the parent owns.
     unsafe {
         let start = &mut *argument.cast::<Start>();
         let made = prepare_process(&start.streams);
@@ -237,12 +239,13 @@ extern "C" fn become_program(argument: *mut c_void) -> c_int {
     }
 }
 
-/// Group, death signal, streams, signals. Zero, or -1 with errno set.
+/// Sets the process group, death signal, streams and signals of a child. Returns 0, or -1 with errno set.
 ///
 /// # Safety
-/// Only in a child between clone and exec.
+/// Call it only in a child between clone and exec.
 unsafe fn prepare_process(streams: &[RawFd; 3]) -> c_int {
-    // SAFETY: plain system calls on this process; the signal set is initialised by sigemptyset before use.
+    // SAFETY: these are direct system calls on this process; the signal set is initialised by sigemptyset before its
+    // use.
     unsafe {
         if libc::setpgid(0, 0) < 0 || libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0 {
             return -1;
@@ -252,7 +255,7 @@ unsafe fn prepare_process(streams: &[RawFd; 3]) -> c_int {
                 return -1;
             }
         }
-        // Rust ignores SIGPIPE, and exec would hand that on.
+        // Rust ignores SIGPIPE, and the program would inherit that.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut none);
@@ -285,13 +288,13 @@ mod tests {
     }
 
     #[test]
-    fn a_program_runs_with_its_words_and_its_environment() {
+    fn a_program_gets_its_arguments_and_environment() {
         let (text, status) = output_of(&mut shell("echo $A ${#STEADY_PADDING} $STEADY_RUN; exit 3"), 7);
         assert_eq!((text.as_str(), status), ("1 7 17\n", Status::Exited(3)));
     }
 
     #[test]
-    fn a_program_runs_where_it_is_told() {
+    fn a_program_runs_in_its_directory() {
         let (text, status) = output_of(&mut shell("pwd").within(Path::new("/usr")).unwrap(), 0);
         assert_eq!((text.as_str(), status), ("/usr\n", Status::Exited(0)));
         let null = File::open("/dev/null").unwrap();
@@ -310,12 +313,12 @@ mod tests {
     }
 
     #[test]
-    fn a_signal_is_told_from_an_exit() {
+    fn signals_and_exits_are_distinguished() {
         assert_eq!(output_of(&mut shell("kill -KILL $$"), 0).1, Status::Signalled(9));
     }
 
     #[test]
-    fn what_cannot_be_executed_says_why() {
+    fn failed_executions_have_a_reason() {
         let null = File::open("/dev/null").unwrap();
         let stdio = Stdio { input: null.as_fd(), output: null.as_fd(), error: null.as_fd() };
         for (path, error) in [("/nonexistent", libc::ENOENT), ("/etc/passwd", libc::EACCES), ("/", libc::EACCES)] {

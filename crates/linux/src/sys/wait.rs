@@ -1,4 +1,4 @@
-//! Reaping children with what they used.
+//! Reaps children and returns their resource usage.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -9,46 +9,46 @@ use steady_model::{Bytes, Nanos};
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It exited with this status.
+    /// It exited with this exit status.
     Exited(i32),
-    /// A signal ended it.
+    /// This signal ended it.
     Signalled(i32),
 }
 
-/// What a process, and those of its descendants that were waited for, used (getrusage(2)).
+/// Resource usage of a process and of the descendants that were waited for (getrusage(2)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChildUsage {
     /// User time, in whole microseconds.
     pub user: Nanos,
     /// System time, in whole microseconds.
     pub system: Nanos,
-    /// Peak resident memory of the largest process in the tree, the moments before its exec included.
+    /// Peak resident memory of the largest process in the tree, including the time before its exec.
     pub peak_memory: Bytes,
     /// Page faults served without reading from storage.
     pub minor_faults: u64,
     /// Page faults that read from storage.
     pub major_faults: u64,
-    /// Voluntary context switches.
+    /// Number of voluntary context switches.
     pub voluntary_switches: u64,
-    /// Involuntary context switches.
+    /// Number of involuntary context switches.
     pub involuntary_switches: u64,
 }
 
-/// A process that has been reaped.
+/// A child that has been reaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reaped {
-    /// Its process id.
+    /// Process id of the child.
     pub pid: Pid,
-    /// How it ended.
+    /// Exit status or signal of the child.
     pub status: Status,
-    /// What it used.
+    /// Resource usage of the child and its descendants.
     pub usage: ChildUsage,
 }
 
-/// Waits until the child `pid` has ended, and reaps it: wait4(2).
+/// Waits until the child `pid` ends, and reaps it: wait4(2).
 ///
 /// # Errors
-/// ECHILD if it is no child of this process.
+/// ECHILD if it is not a child of this process.
 pub fn wait_for(pid: Pid) -> io::Result<Reaped> {
     match wait4(pid.as_raw_nonzero().get(), 0)? {
         Some(Change::Ended(reaped)) => Ok(reaped),
@@ -56,10 +56,10 @@ pub fn wait_for(pid: Pid) -> io::Result<Reaped> {
     }
 }
 
-/// Reaps any child that has ended, without waiting; `None` while all that are left still run.
+/// Reaps a child that has ended, without waiting. Returns `None` if all children still run.
 ///
 /// # Errors
-/// ECHILD if there is no child at all.
+/// ECHILD if there is no child.
 pub fn wait_any() -> io::Result<Option<Reaped>> {
     Ok(match wait4(-1, libc::WNOHANG)? {
         Some(Change::Ended(reaped)) => Some(reaped),
@@ -67,10 +67,10 @@ pub fn wait_any() -> io::Result<Option<Reaped>> {
     })
 }
 
-/// Reaps the task `pid`, a watched thread perhaps, if it has ended. Without waiting.
+/// Reaps the task `pid`, which may be a traced thread, if it has ended. Does not wait.
 ///
 /// # Errors
-/// ECHILD if it is neither a child nor watched.
+/// ECHILD if it is neither a child nor traced.
 pub(crate) fn reap(pid: Pid) -> io::Result<Option<Reaped>> {
     Ok(match wait4(pid.as_raw_nonzero().get(), libc::WNOHANG | libc::__WALL)? {
         Some(Change::Ended(reaped)) => Some(reaped),
@@ -78,34 +78,34 @@ pub(crate) fn reap(pid: Pid) -> io::Result<Option<Reaped>> {
     })
 }
 
-/// What this process itself has used since it was made, its children not counted: getrusage(2).
+/// Returns what this process has used since it was created, without its children: getrusage(2).
 ///
 /// # Errors
-/// What getrusage(2) says; none that is known.
+/// The error of getrusage(2); none is known.
 pub fn own_usage() -> io::Result<ChildUsage> {
     usage_of(libc::RUSAGE_SELF)
 }
 
-/// What the calling thread has used since it was made: `RUSAGE_THREAD` of getrusage(2).
+/// Returns what the calling thread has used since it was created: `RUSAGE_THREAD` of getrusage(2).
 ///
 /// # Errors
-/// What getrusage(2) says; none that is known.
+/// The error of getrusage(2); none is known.
 pub fn thread_usage() -> io::Result<ChildUsage> {
     usage_of(libc::RUSAGE_THREAD)
 }
 
-/// What those children of this process have used that have ended and were waited for: `RUSAGE_CHILDREN` of getrusage(2).
-/// Its times are cut to microseconds once for all of them.
+/// Returns what all reaped children of this process have used: `RUSAGE_CHILDREN` of getrusage(2). The times are
+/// truncated to microseconds once, after they are added.
 ///
 /// # Errors
-/// What getrusage(2) says; none that is known.
+/// The error of getrusage(2); none is known.
 pub fn children_usage() -> io::Result<ChildUsage> {
     usage_of(libc::RUSAGE_CHILDREN)
 }
 
 fn usage_of(who: libc::c_int) -> io::Result<ChildUsage> {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: `usage` is valid for writing for the whole call.
+    // SAFETY: `usage` is valid for writing during the whole call.
     if unsafe { libc::getrusage(who, usage.as_mut_ptr()) } < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -113,21 +113,21 @@ fn usage_of(who: libc::c_int) -> io::Result<ChildUsage> {
     Ok(usage_from(unsafe { usage.assume_init_ref() }))
 }
 
-/// What has happened to a child.
+/// A state change of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It has ended, and is reaped.
+    /// It has ended and has been reaped.
     Ended(Reaped),
-    /// This signal has stopped it.
+    /// It was stopped by this signal.
     Stopped(Pid, i32),
-    /// It goes on.
+    /// It was continued by SIGCONT.
     Continued(Pid),
 }
 
-/// What has happened to any child and was not told yet, without waiting; `None` where there is nothing to tell.
+/// Returns a state change of any child that was not returned before, without waiting. Returns `None` if there is none.
 ///
 /// # Errors
-/// ECHILD if there is no child at all.
+/// ECHILD if there is no child.
 pub fn next_change() -> io::Result<Option<Change>> {
     wait4(-1, libc::WNOHANG | libc::WUNTRACED | libc::WCONTINUED)
 }
@@ -136,7 +136,7 @@ fn wait4(pid: libc::pid_t, options: libc::c_int) -> io::Result<Option<Change>> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     loop {
-        // SAFETY: `status` and `usage` are valid for writing for the whole call.
+        // SAFETY: `status` and `usage` are valid for writing during the whole call.
         let reaped = unsafe { libc::wait4(pid, &mut status, options, usage.as_mut_ptr()) };
         if let Some(pid) = Pid::from_raw(reaped.max(0)) {
             // SAFETY: zeroed memory is a valid rusage, and wait4 has filled it.

@@ -1,8 +1,9 @@
-//! The system calls of Linux 6.17 on AArch64, by number: the kernel's header `asm/unistd_64.h`, the table that newer architectures share.
+//! The system calls of Linux 6.17 on AArch64, by number: the kernel's header `asm/unistd_64.h`. Newer architectures
+//! share this table.
 
 use super::Run;
 
-/// Runs of numbers that follow each other.
+/// System call names, in ranges of consecutive numbers.
 pub(super) const NAMES: &[Run] = &[
     Run {
         first: 0,

@@ -2,7 +2,7 @@
 
 use super::Run;
 
-/// Runs of numbers that follow each other.
+/// System call names, in ranges of consecutive numbers.
 pub(super) const NAMES: &[Run] = &[
     Run {
         first: 0,

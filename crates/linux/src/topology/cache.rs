@@ -1,4 +1,4 @@
-//! The caches that a CPU looks through on its way to memory.
+//! The caches of a CPU.
 
 use steady_model::{Absent, Bytes, Reading};
 
@@ -6,49 +6,49 @@ use super::parse_cpu_list;
 use crate::Root;
 use crate::procfs::number;
 
-/// What a cache holds.
+/// What a cache stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheKind {
-    /// Data alone.
+    /// It stores only data.
     Data,
-    /// Instructions alone.
+    /// It stores only instructions.
     Instruction,
-    /// Both.
+    /// It stores data and instructions.
     Unified,
 }
 
-/// A cache of a CPU. Fields that firmware or hypervisor do not state are absent.
+/// A cache of a CPU. The firmware or the hypervisor may leave fields unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cache {
-    /// 1 for the one nearest to the CPU.
+    /// Level of the cache; 1 is nearest to the CPU.
     pub level: u32,
-    /// What it holds.
+    /// Kind of its content.
     pub kind: CacheKind,
-    /// How much it holds.
+    /// Capacity of the cache.
     pub size: Reading<Bytes>,
-    /// What it fetches at once.
+    /// Size of a cache line.
     pub line: Reading<Bytes>,
-    /// The CPUs that share it, itself included.
+    /// CPUs that share the cache, including this one.
     pub shared: Reading<Vec<usize>>,
 }
 
-/// The caches of CPU `cpu` by level; absent where the system names none.
+/// Returns the caches of CPU `cpu`, sorted by level. An error means that the system reports none.
 ///
 /// Source: `/sys/devices/system/cpu/cpuN/cache`, `Documentation/ABI/testing/sysfs-devices-system-cpu`.
 pub(super) fn caches(root: &Root, cpu: usize) -> Reading<Vec<Cache>> {
     let directory = |index: usize| format!("/sys/devices/system/cpu/cpu{cpu}/cache/index{index}");
     let mut caches: Vec<Cache> = (0..MOST).map_while(|index| cache(root, &directory(index))).flatten().collect();
     if caches.is_empty() {
-        return Err(Absent::because("the system does not tell the CPU's caches"));
+        return Err(Absent::because("the system does not report the CPU's caches"));
     }
     caches.sort_by_key(|cache| cache.level);
     Ok(caches)
 }
 
-/// More caches than any CPU has.
+/// Maximum number of caches to look for: more than any CPU has.
 const MOST: usize = 16;
 
-/// The cache of one directory: `None` after the last, `Some(None)` for one that makes no sense.
+/// Reads the cache in one directory: `None` after the last directory, `Some(None)` for a malformed one.
 fn cache(root: &Root, directory: &str) -> Option<Option<Cache>> {
     if !root.has(directory) {
         return None;
@@ -67,7 +67,7 @@ fn cache(root: &Root, directory: &str) -> Option<Option<Cache>> {
     Some(Some(Cache { level, kind, size, line, shared }))
 }
 
-/// Reads a cache's size, such as `48K` or `32M`. A size of nothing is no size.
+/// Parses a cache size, such as `48K` or `32M`. A size of zero is an error.
 fn parse_size(text: &str) -> Reading<Bytes> {
     let (digits, unit) = match text.as_bytes().last() {
         Some(b'K') => (&text[..text.len() - 1], 1 << 10),
@@ -88,7 +88,7 @@ mod tests {
     use crate::trees::tree;
 
     #[test]
-    fn caches_are_read_by_level() {
+    fn caches_are_sorted_by_level() {
         let caches = caches(&tree("vm"), 0).unwrap();
         assert_eq!(caches.iter().map(|cache| cache.level).collect::<Vec<_>>(), [1, 1, 2, 3]);
         assert_eq!(caches[0].size, Ok(Bytes(48 << 10)));

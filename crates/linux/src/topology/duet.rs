@@ -1,4 +1,4 @@
-//! Which two CPUs run the halves of a duet.
+//! Selects the two CPUs of a duet.
 
 use std::cmp::Reverse;
 
@@ -7,12 +7,17 @@ use steady_model::{Absent, Reading};
 use super::{CoreKind, Cpu, Topology};
 
 impl Topology {
-    /// The two CPUs of `allowed` on which two commands run side by side with the least that tells them apart: on two
-    /// cores of one kind, in one package and behind one last-level cache where there are such.
+    /// Returns the two CPUs of `allowed` on which two concurrent commands have the most equal conditions: on two cores
+    /// of one kind, if possible in one package and with one last-level cache.
     ///
-    /// Of these, cores that share no cache below the last one come first, then fast ones, then equal ones, then
-    /// those that leave alone the core of CPU 0, which interrupts prefer. Absent with the reason where there are no
-    /// two such CPUs, or where which CPUs share a core is not known.
+    /// Among such pairs, it prefers, in this order:
+    ///
+    /// - cores that share no cache below the last level
+    /// - fast cores
+    /// - cores of equal capacity
+    /// - cores other than the core of CPU 0, which handles most interrupts
+    ///
+    /// An error means that there is no such pair, or that the threads of each core are not known.
     pub fn duet_cpus(&self, allowed: &[usize]) -> Reading<(usize, usize)> {
         let usable: Vec<&Cpu> = self.cpus.iter().filter(|cpu| allowed.contains(&cpu.id)).collect();
         if usable.len() < 2 {
@@ -22,28 +27,28 @@ impl Topology {
                 "only one CPU may be used"
             }));
         }
-        let known: Vec<Seat> = usable.iter().filter_map(|cpu| Seat::of(cpu)).collect();
+        let known: Vec<Candidate> = usable.iter().filter_map(|cpu| Candidate::of(cpu)).collect();
         let pairs = || known.iter().enumerate().flat_map(|(at, one)| known[at + 1..].iter().map(move |two| (one, two)));
-        let best = pairs().filter_map(|(one, two)| Some((one.beside(two)?, one.id, two.id))).min();
+        let best = pairs().filter_map(|(one, two)| Some((one.cost_with(two)?, one.id, two.id))).min();
         best.map(|(_, one, two)| (one, two)).ok_or_else(|| reason(usable.len(), &known))
     }
 }
 
-fn reason(usable: usize, known: &[Seat]) -> Absent {
+fn reason(usable: usize, known: &[Candidate]) -> Absent {
     if known.len() < 2 {
-        return Absent::because("the system does not tell which CPUs are threads of one core");
+        return Absent::because("the system does not report which CPUs are threads of one core");
     }
-    let one_core = known.iter().all(|seat| seat.core == known[0].core);
+    let one_core = known.iter().all(|candidate| candidate.core == known[0].core);
     Absent::because(match (one_core, known.len() < usable) {
         (true, false) if usable == 2 => "both CPUs are threads of one core",
         (true, false) => "all CPUs that may be used are threads of one core",
-        (true, true) => "the system does not tell which CPUs are threads of one core",
+        (true, true) => "the system does not report which CPUs are threads of one core",
         (false, _) => "the cores that may be used are all of different kinds",
     })
 }
 
-/// What matters of a CPU: groups of CPUs are named by their lowest member.
-struct Seat {
+/// What matters about a CPU. Groups of CPUs are represented by their lowest member.
+struct Candidate {
     id: usize,
     core: usize,
     cluster: Option<usize>,
@@ -53,14 +58,14 @@ struct Seat {
     capacity: Option<u32>,
 }
 
-/// How little speaks for a pair of CPUs: the smaller, the better, the first field before the second and so on.
-type Demerits = (bool, bool, bool, Reverse<u32>, bool, bool);
+/// Cost of a pair of CPUs. Smaller is better, and earlier fields have priority.
+type Cost = (bool, bool, bool, Reverse<u32>, bool, bool);
 
-impl Seat {
-    /// `None` where it is not known which CPUs are threads of the same core.
-    fn of(cpu: &Cpu) -> Option<Seat> {
+impl Candidate {
+    /// Returns `None` if the threads of the CPU's core are not known.
+    fn of(cpu: &Cpu) -> Option<Candidate> {
         let lowest = |cpus: &Reading<Vec<usize>>| cpus.as_ref().ok()?.iter().min().copied();
-        Some(Seat {
+        Some(Candidate {
             id: cpu.id,
             core: lowest(&cpu.siblings)?,
             cluster: lowest(&cpu.cluster),
@@ -71,8 +76,8 @@ impl Seat {
         })
     }
 
-    /// What speaks against the pair; `None` where the two cannot play together.
-    fn beside(&self, other: &Seat) -> Option<Demerits> {
+    /// Returns the cost of this pair, or `None` if the two cannot run a duet.
+    fn cost_with(&self, other: &Candidate) -> Option<Cost> {
         if self.core == other.core || !self.same_kind(other) {
             return None;
         }
@@ -88,8 +93,8 @@ impl Seat {
         ))
     }
 
-    /// By the kernel's names of kinds; where it has none, by what it thinks that they can do.
-    fn same_kind(&self, other: &Seat) -> bool {
+    /// Compares the kernel's names of the kinds of core or, if there are none, the capacity ratings.
+    fn same_kind(&self, other: &Candidate) -> bool {
         match (self.kind, other.kind) {
             (None, None) => self.capacity == other.capacity,
             (one, two) => one == two,
@@ -111,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_of_one_core_are_no_duet() {
+    fn threads_of_one_core_are_not_a_duet() {
         assert_eq!(duet("laptop-smt", &[0, 1, 2, 3]), Ok((0, 1)), "the cores are {{0, 2}} and {{1, 3}}");
         assert_eq!(duet("laptop-smt", &[2, 3]), Ok((2, 3)));
         assert_eq!(duet("laptop-smt", &[0, 2]).unwrap_err().0, "both CPUs are threads of one core");
@@ -121,25 +126,25 @@ mod tests {
     }
 
     #[test]
-    fn halves_play_on_cores_of_one_kind() {
+    fn duets_are_on_cores_of_one_kind() {
         assert_eq!(
             duet("hybrid-intel", &[0, 1, 2, 3, 4, 5, 6, 7]),
             Ok((0, 2)),
             "the fast cores are {{0, 1}}, {{2, 3}}"
         );
-        assert_eq!(duet("hybrid-intel", &[0, 1, 4, 5, 6, 7]), Ok((4, 5)), "of the fast cores there is but one");
+        assert_eq!(duet("hybrid-intel", &[0, 1, 4, 5, 6, 7]), Ok((4, 5)), "only one fast core is allowed");
         assert!(duet("hybrid-intel", &[0, 4]).unwrap_err().0.contains("different kinds"));
         assert!(duet("no-psi", &[0, 2]).unwrap_err().0.contains("different kinds"), "Arm: by capacity");
-        assert_eq!(duet("no-psi", &[0, 1, 2, 3]), Ok((2, 3)), "the fast ones");
+        assert_eq!(duet("no-psi", &[0, 1, 2, 3]), Ok((2, 3)), "the fast cores are preferred");
     }
 
     #[test]
     fn pairs_stay_in_one_package_and_away_from_the_first_core() {
-        assert_eq!(duet("container-v2", &(0..64).collect::<Vec<_>>()), Ok((1, 2)), "0 is busy with interrupts");
+        assert_eq!(duet("container-v2", &(0..64).collect::<Vec<_>>()), Ok((1, 2)), "0 handles interrupts");
         assert_eq!(duet("container-v2", &[0, 1, 16]), Ok((0, 1)), "16 is in the other package");
-        assert_eq!(duet("container-v2", &[1, 16]), Ok((1, 16)), "rather than none");
-        assert!(duet("container-v2", &[60, 61]).unwrap_err().0.contains("does not tell"));
-        assert!(duet("container-v2", &[0, 61]).unwrap_err().0.contains("does not tell"));
+        assert_eq!(duet("container-v2", &[1, 16]), Ok((1, 16)), "two packages are better than no duet");
+        assert!(duet("container-v2", &[60, 61]).unwrap_err().0.contains("does not report"));
+        assert!(duet("container-v2", &[0, 61]).unwrap_err().0.contains("does not report"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The CPUs as an experiment with several processes sees them: how many there are, on which cores, and which may be used.
+//! The CPUs available to an experiment with several processes: their number, cores and packages.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use steady_model::{Absent, Machine, Quota, Reading};
 use super::{CoreKind, Cpu, Topology, allowed_cpus, online_cpus, parse_cpu_list};
 use crate::{Root, cgroup};
 
-/// Looks at the CPUs that this process may use, and of those at `cpus` alone where such are given.
+/// Describes the CPUs that this process may use, restricted to `cpus` if given.
 ///
-/// Where the system does not tell which CPUs are online, those that may be used are taken to be all, and the other way
-/// round; with neither, the running system's CPU that this runs on, and none of a recorded one. What hangs on them is
-/// absent then.
+/// If the system does not report which CPUs are online, the allowed ones are assumed to be all, and vice versa. If
+/// neither is known, the running system has the CPU that this thread runs on, and a recorded one has none. Values that
+/// depend on the missing lists are then not available.
 pub fn machine(root: &Root, cpus: Option<&[usize]>) -> Machine {
     let here = || if root.is_live() { vec![rustix::thread::sched_getcpu()] } else { vec![] };
     let affinity = allowed_cpus(root);
@@ -26,13 +26,13 @@ pub fn machine(root: &Root, cpus: Option<&[usize]>) -> Machine {
     facts.machine(cpus)
 }
 
-/// The CPUs that are there, switched on or not. Source: `/sys/devices/system/cpu/present`; its neighbour `offline` names
-/// places in which no CPU is plugged, too.
+/// Returns the CPUs that are present, online or not. Source: `/sys/devices/system/cpu/present`. The file `offline` is
+/// not used, because it also lists empty CPU slots.
 fn present_cpus(root: &Root) -> Reading<Vec<usize>> {
     parse_cpu_list(&root.read_line("/sys/devices/system/cpu/present")?)
 }
 
-/// What the system says.
+/// What the system reports about its CPUs.
 #[derive(Debug)]
 struct Facts {
     online: Vec<usize>,
@@ -65,17 +65,17 @@ fn without(all: &[usize], these: &[usize]) -> Vec<usize> {
     all.iter().copied().filter(|cpu| !these.contains(cpu)).collect()
 }
 
-/// What the topology says of each of the allowed CPUs.
+/// Returns the topology of each allowed CPU.
 fn of_allowed(topology: &Topology, allowed: &[usize]) -> Reading<Vec<Cpu>> {
     if allowed.is_empty() {
         return Err(Absent::because("no CPU may be used"));
     }
     let known = |id: &usize| topology.cpu(*id).cloned();
     let all: Option<Vec<Cpu>> = allowed.iter().map(known).collect();
-    all.ok_or_else(|| Absent::because("the topology does not have all CPUs that may be used"))
+    all.ok_or_else(|| Absent::because("the topology does not have all allowed CPUs"))
 }
 
-/// The CPUs by core, threads of one core together.
+/// Groups the CPUs by core.
 fn cores(cpus: &[Cpu]) -> Reading<Vec<Vec<usize>>> {
     let mut cores: Vec<Vec<usize>> = Vec::new();
     for cpu in cpus {
@@ -88,27 +88,28 @@ fn cores(cpus: &[Cpu]) -> Reading<Vec<Vec<usize>>> {
     let together = |cpu: &Cpu| cores.iter().find(|core| core.contains(&cpu.id)).map_or(&[][..], Vec::as_slice);
     let same = |cpu: &Cpu| cpu.siblings.as_ref().is_ok_and(|siblings| within(siblings, cpus) == together(cpu));
     if !cpus.iter().all(same) {
-        return Err(Absent::because("the CPUs contradict each other on which of them are threads of one core"));
+        return Err(Absent::because("the lists of the threads of each core contradict each other"));
     }
     Ok(cores)
 }
 
-/// Those of `ids` that are among `cpus`, in the latter's order.
+/// Returns those of `ids` that are in `cpus`, in the order of `cpus`.
 fn within(ids: &[usize], cpus: &[Cpu]) -> Vec<usize> {
     cpus.iter().map(|cpu| cpu.id).filter(|id| ids.contains(id)).collect()
 }
 
-/// How many packages the CPUs are in.
+/// Number of packages that the CPUs are in.
 fn packages(cpus: &[Cpu]) -> Reading<usize> {
     let numbers: BTreeSet<i32> = cpus.iter().map(|cpu| cpu.package_id.clone()).collect::<Reading<_>>()?;
-    // What firmware does not number is -1 everywhere.
+    // Firmware without package numbers reports -1 for every CPU.
     if numbers.iter().any(|&number| number < 0) {
-        return Err(Absent::because("the system does not number the packages"));
+        return Err(Absent::because("the system does not report package numbers"));
     }
     Ok(numbers.len())
 }
 
-/// The kinds of core, where the CPUs are of several: by the kernel's names, or by how much it rates them to do.
+/// Groups the CPUs by kind of core, if there are several kinds. A kind is the kernel's name for it, or its capacity
+/// rating.
 fn kinds(cpus: &[Cpu]) -> Vec<(String, Vec<usize>)> {
     let name = |cpu: &Cpu| match (cpu.kind, &cpu.capacity) {
         (Some(kind), _) => Some(kind_name(kind).to_owned()),

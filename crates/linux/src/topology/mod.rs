@@ -1,7 +1,7 @@
-//! The CPUs: which may be used, which of them share a core, a package or a cache, and of what kind they are.
+//! The CPUs: which ones are allowed, which share a core, a package or a cache, and their kinds of core.
 //!
-//! What a virtual machine shows is what its hypervisor chose to tell: two of its CPUs may be threads of one core
-//! without saying so. Source: `Documentation/admin-guide/cputopology.rst`.
+//! A virtual machine shows what its hypervisor reports: two of its CPUs may be threads of one core without any sign of
+//! it. Source: `Documentation/admin-guide/cputopology.rst`.
 
 mod cache;
 mod duet;
@@ -15,40 +15,41 @@ use crate::procfs::{excerpt, number, value_of};
 pub use cache::{Cache, CacheKind};
 pub use machine::machine;
 
-/// The kind of core on a machine that has several, where the kernel names them (Intel).
+/// Kind of core on a machine with several kinds, if the kernel names them (Intel).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CoreKind {
-    /// A core made for speed (`cpu_core`).
+    /// A core for high performance (`cpu_core`).
     Performance,
-    /// A core made for efficiency (`cpu_atom`).
+    /// A core for high efficiency (`cpu_atom`).
     Efficiency,
-    /// A core made to run on very little power (`cpu_lowpower`).
+    /// A core for very low power (`cpu_lowpower`).
     LowPower,
 }
 
-/// What the system tells of one CPU.
+/// What the system reports about one CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cpu {
-    /// The kernel's number for it.
+    /// Number of the CPU in the kernel.
     pub id: usize,
-    /// The firmware's number for its core, unique within a package at best.
+    /// Number of the core in the firmware, unique only within a package.
     pub core_id: Reading<i32>,
-    /// The firmware's number for its package.
+    /// Number of the package in the firmware.
     pub package_id: Reading<i32>,
-    /// The CPUs that are threads of its core, itself included.
+    /// CPUs that are threads of the same core, including this one.
     pub siblings: Reading<Vec<usize>>,
-    /// The CPUs in its cluster (cores that share a cache or a bus below the last level), itself included.
+    /// CPUs in the same cluster (cores that share a cache or a bus below the last level), including this one.
     pub cluster: Reading<Vec<usize>>,
-    /// The kind of its core; `None` where the kernel names no kinds.
+    /// Kind of the core; `None` if the kernel does not name kinds.
     pub kind: Option<CoreKind>,
-    /// How much it can do, where 1024 is the most of any CPU here; absent where the kernel does not rate CPUs.
+    /// Capacity rating of the kernel; the fastest CPU of the machine has 1024. Not available if the kernel does not
+    /// rate CPUs.
     pub capacity: Reading<u32>,
-    /// Its caches by level.
+    /// Caches, sorted by level.
     pub caches: Reading<Vec<Cache>>,
 }
 
 impl Cpu {
-    /// The last cache on the way to memory; absent where the caches are not known.
+    /// Returns the last cache before memory. An error means that the caches are not known.
     pub fn last_level_cache(&self) -> Reading<&Cache> {
         let caches = self.caches.as_ref().map_err(Clone::clone)?;
         let holds_data = caches.iter().filter(|cache| cache.kind != CacheKind::Instruction);
@@ -64,48 +65,49 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Looks at all CPUs that are online. Absent where these cannot be told.
+    /// Reads the topology of all online CPUs. An error means that the list of online CPUs is not known.
     pub fn probe(root: &Root) -> Reading<Topology> {
         let kinds = Kinds::probe(root);
         let cpus = online_cpus(root)?;
         Ok(Topology { cpus: cpus.into_iter().map(|id| probe_cpu(root, id, &kinds)).collect() })
     }
 
-    /// The CPU with number `id`, if it is online.
+    /// Returns the CPU with number `id`, if it is online.
     pub fn cpu(&self, id: usize) -> Option<&Cpu> {
         self.cpus.iter().find(|cpu| cpu.id == id)
     }
 }
 
-/// The CPUs that are online. Source: `/sys/devices/system/cpu/online`.
+/// Returns the online CPUs. Source: `/sys/devices/system/cpu/online`.
 pub fn online_cpus(root: &Root) -> Reading<Vec<usize>> {
     let cpus = parse_cpu_list(&root.read_line("/sys/devices/system/cpu/online")?)?;
-    if cpus.is_empty() { Err(Absent::because("the system names no CPU that is online")) } else { Ok(cpus) }
+    if cpus.is_empty() { Err(Absent::because("the system reports no online CPU")) } else { Ok(cpus) }
 }
 
-/// The CPUs that the calling thread may use: sched_getaffinity(2).
+/// Returns the CPUs that the calling thread may use: sched_getaffinity(2).
 ///
-/// For a recorded tree, and on machines with more CPUs than the call can tell, `Cpus_allowed_list` in
-/// `/proc/self/status` (the main thread's), as far as they are online.
+/// On machines with more CPUs than the call supports, and for a recorded tree, the source is `Cpus_allowed_list` in
+/// `/proc/self/status` (the list of the main thread). CPUs that are not online are left out.
 pub fn allowed_cpus(root: &Root) -> Reading<Vec<usize>> {
-    let asked = if root.is_live() { rustix::thread::sched_getaffinity(None).ok() } else { None };
-    let cpus: Vec<usize> = match asked {
+    let mask = if root.is_live() { rustix::thread::sched_getaffinity(None).ok() } else { None };
+    let cpus: Vec<usize> = match mask {
         Some(set) => (0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect(),
         None => stated_allowed_cpus(root)?,
     };
-    if cpus.is_empty() { Err(Absent::because("no CPU may be used, it seems")) } else { Ok(cpus) }
+    if cpus.is_empty() { Err(Absent::because("the system reports no allowed CPU")) } else { Ok(cpus) }
 }
 
 fn stated_allowed_cpus(root: &Root) -> Reading<Vec<usize>> {
     let status = root.read("/proc/self/status")?;
     let list = value_of(&status, "Cpus_allowed_list");
-    let mut cpus = parse_cpu_list(list.ok_or_else(|| Absent::because("/proc/self/status names no allowed CPUs"))?)?;
+    let mut cpus =
+        parse_cpu_list(list.ok_or_else(|| Absent::because("/proc/self/status has no list of allowed CPUs"))?)?;
     let online = online_cpus(root)?;
     cpus.retain(|cpu| online.binary_search(cpu).is_ok());
     Ok(cpus)
 }
 
-/// The CPUs of each kind of core, where the kernel has a performance counter unit per kind.
+/// CPUs of each kind of core. The kernel has a PMU per kind.
 struct Kinds([(CoreKind, Vec<usize>); 3]);
 
 impl Kinds {
@@ -129,14 +131,15 @@ fn probe_cpu(root: &Root, id: usize, kinds: &Kinds) -> Cpu {
     let line = |file: &str| root.read_line(&format!("/sys/devices/system/cpu/cpu{id}/{file}"));
     let list = |file: &str| {
         let cpus = parse_cpu_list(&line(file)?)?;
-        let misses = || Absent::because(format!("the CPUs that share with CPU {id} do not include it"));
+        let misses =
+            || Absent::because(format!("a list of CPUs that share a resource with CPU {id} does not include it"));
         if cpus.contains(&id) { Ok(cpus) } else { Err(misses()) }
     };
     Cpu {
         id,
         core_id: line("topology/core_id").and_then(|text| number(Some(&text), "core number")),
         package_id: line("topology/physical_package_id").and_then(|text| number(Some(&text), "package number")),
-        // The older name of the file is the one that all kernels have.
+        // All kernels have the file with the older name.
         siblings: list("topology/thread_siblings_list").or_else(|_| list("topology/core_cpus_list")),
         cluster: list("topology/cluster_cpus_list"),
         kind: kinds.of(id),
@@ -145,12 +148,12 @@ fn probe_cpu(root: &Root, id: usize, kinds: &Kinds) -> Cpu {
     }
 }
 
-/// Higher numbers than any kernel gives to a CPU: ranges beyond are a mistake, not a machine.
+/// Larger than any CPU number in the kernel. A larger number in a list is an error.
 const TOO_MANY: usize = 65_536;
 
-/// Reads a list of CPUs such as `0-3,7,9-11`, ascending and without doubles. An empty list is a list.
+/// Parses a list of CPUs such as `0-3,7,9-11`. The result is ascending, without duplicates, and may be empty.
 ///
-/// Also reads ranges with groups, `0-31:2/4` (the first 2 of every 4). Source: "List format" in cpuset(7) and the
+/// Also parses ranges with groups: `0-31:2/4` is the first 2 of every 4. Source: "List format" in cpuset(7) and the
 /// kernel's `bitmap_parselist`.
 pub fn parse_cpu_list(text: &str) -> Reading<Vec<usize>> {
     let text = text.trim();
@@ -164,7 +167,7 @@ pub fn parse_cpu_list(text: &str) -> Reading<Vec<usize>> {
             None => (1, 1),
         };
         if first > last || last >= TOO_MANY || used > step || step == 0 {
-            return Err(Absent::because(format!("'{}' is no list of CPUs", excerpt(item))));
+            return Err(Absent::because(format!("'{}' is not a list of CPUs", excerpt(item))));
         }
         cpus.extend((first..=last).filter(|cpu| (cpu - first) % step < used));
     }
@@ -181,7 +184,7 @@ mod tests {
     use crate::trees::{SOUND, UNSOUND, tree};
 
     #[test]
-    fn threads_packages_and_caches_are_told() {
+    fn threads_packages_and_caches_are_read() {
         let laptop = Topology::probe(&tree("laptop-smt")).unwrap();
         assert_eq!(laptop.cpus.len(), 4);
         let cpu = laptop.cpu(3).unwrap();
@@ -192,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_core_are_told() {
+    fn kinds_of_core_are_read() {
         let hybrid = Topology::probe(&tree("hybrid-intel")).unwrap();
         let kinds: Vec<_> = hybrid.cpus.iter().filter_map(|cpu| cpu.kind).collect();
         assert_eq!(kinds[..4], [CoreKind::Performance; 4]);
@@ -202,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_is_absent() {
+    fn missing_topology_gives_reasons() {
         for sound in SOUND {
             assert!(Topology::probe(&tree(sound)).is_ok() && allowed_cpus(&tree(sound)).is_ok(), "{sound}");
         }
@@ -228,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_and_numbers_are_expanded() {
+    fn ranges_and_numbers_are_parsed() {
         assert_eq!(parse_cpu_list("0-3,7,9-11\n").unwrap(), [0, 1, 2, 3, 7, 9, 10, 11]);
         assert_eq!(parse_cpu_list("5,0,0-1").unwrap(), [0, 1, 5]);
         assert_eq!(parse_cpu_list("0-7:2/4").unwrap(), [0, 1, 4, 5]);
@@ -245,7 +248,7 @@ mod tests {
         }
 
         #[test]
-        fn every_set_survives_being_written(set in proptest::collection::btree_set(0_usize..1_024, 0..40)) {
+        fn cpu_lists_round_trip(set in proptest::collection::btree_set(0_usize..1_024, 0..40)) {
             let written: Vec<String> = set.iter().map(usize::to_string).collect();
             prop_assert_eq!(parse_cpu_list(&written.join(",")).unwrap(), set.into_iter().collect::<Vec<_>>());
         }

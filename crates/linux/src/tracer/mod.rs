@@ -1,11 +1,11 @@
-//! Counting the system calls of a process tree by name, by stopping it at each: ptrace(2).
+//! Counts the system calls of a process tree by name, by stopping each thread at each call: ptrace(2).
 //!
-//! Each system call stops its thread twice, so times that are measured meanwhile are not the program's own. What is
-//! watched is killed when the thread that watches it ends, however it ends.
+//! Each system call stops its thread twice, so times measured during the trace are not the program's own times. The
+//! traced tasks are killed when the tracing thread ends.
 //!
-//! What a watched program sees: as any under ptrace(2), it cannot be watched by another (a debugger, `strace`); programs that
-//! change their user at their exec do so only if the watcher has CAP_SYS_PTRACE. Signals, stops and continuing reach it
-//! as without. Tasks that are made so that they are not watched (`CLONE_UNTRACED`) are not counted.
+//! Effects on a traced program: as always under ptrace(2), no other process can trace it (a debugger, `strace`). A
+//! program that changes its user at its exec does so only if the tracer has CAP_SYS_PTRACE. Signals, stops and
+//! continuing work as without a tracer. Tasks created with `CLONE_UNTRACED` are not counted.
 
 mod run;
 mod tasks;
@@ -27,36 +27,36 @@ use tasks::{EXEC, Tasks, resume};
 
 pub use run::{Counted, count};
 
-/// After so many stops, others have their turn.
+/// Maximum number of stops handled in one call.
 const STOPS_AT_ONCE: u32 = 256;
 
-/// Watches the tree of one command and counts what it asks of the kernel, from its exec on. To be driven by the thread
-/// that started it, which asks for the [`next_change`](Tracer::next_change) whenever it hears SIGCHLD.
+/// Traces the process tree of one command and counts its system calls, from its exec on. Only the thread that started
+/// it can use it. That thread calls [`next_change`](Tracer::next_change) at every SIGCHLD.
 pub struct Tracer {
     command: Pid,
     tasks: Tasks,
     counts: CallCounts,
-    /// The kernel knows one thread as the watcher.
+    /// ptrace(2) works only from the thread that started the trace.
     _one_thread: PhantomData<*const ()>,
 }
 
-/// What there is to tell.
+/// What [`Tracer::next_change`] has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// This has happened to a child; of what is watched, only the command's stops and continuing are told.
+    /// A state change of a child. Of the traced tasks, only stops and continuing of the command are reported.
     Happened(Change),
-    /// Nothing has; there is more to look at, once others had their turn.
+    /// No change, but more events may be pending. Call it again after other work.
     More,
-    /// Nothing has, and nothing is to be done until the next SIGCHLD.
+    /// No change, and no event is pending until the next SIGCHLD.
     Nothing,
 }
 
 impl Tracer {
-    /// Starts a command as [`Attached::start`] does, watched. Where watching is not allowed it runs all the same, and the
-    /// reading says why it is not watched.
+    /// Starts a command as [`Attached::start`] does, and traces it. If tracing is not allowed, the command runs without
+    /// it, and the reading has the reason.
     ///
     /// # Errors
-    /// What [`Attached::start`] says.
+    /// The errors of [`Attached::start`].
     pub fn start(
         command: &Attached,
         ignored: &[i32],
@@ -77,10 +77,10 @@ impl Tracer {
         Tracer { command, tasks: Tasks::of(command), counts: CallCounts::default(), _one_thread: PhantomData }
     }
 
-    /// What has happened, without waiting.
+    /// Handles pending events without waiting, and returns the next state change.
     ///
     /// # Errors
-    /// ECHILD if there is no child any more, and nothing that is watched.
+    /// ECHILD if there is neither a child nor a traced task left.
     pub fn next_change(&mut self) -> io::Result<Next> {
         for _ in 0..STOPS_AT_ONCE {
             let happened = match self.next_stop()? {
@@ -88,7 +88,7 @@ impl Tracer {
                 Some(Stop::Continued(pid)) => (pid == self.command).then_some(Change::Continued(pid)),
                 None => match sys::next_end()? {
                     End::Of(pid) => self.ended(pid)?,
-                    End::StoppedMeanwhile => None,
+                    End::StoppedInstead => None,
                     End::None => return Ok(Next::Nothing),
                 },
             };
@@ -99,20 +99,20 @@ impl Tracer {
         Ok(Next::More)
     }
 
-    /// What has been counted so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> &CallCounts {
         &self.counts
     }
 
-    /// Kills all that is watched.
+    /// Kills all traced tasks.
     pub fn kill_all(&self) {
         for pid in self.tasks.all() {
-            // An error means that it has ended already.
+            // An error means that the task has ended already.
             let _ = rustix::process::kill_process(pid, Signal::KILL);
         }
     }
 
-    /// Lets the command run to its exec, or to its end where that fails; nothing is counted before.
+    /// Lets the command run to its exec, or to its end if the exec fails. Nothing is counted before.
     fn reach_exec(&mut self) -> io::Result<()> {
         loop {
             sys::await_change()?;
@@ -132,7 +132,7 @@ impl Tracer {
         }
     }
 
-    /// The kernel says that there is no child where those that are left have ended.
+    /// Returns the next stop. If all children have ended, the kernel reports ECHILD, which means no stop here.
     fn next_stop(&self) -> io::Result<Option<Stop>> {
         match sys::next_stop() {
             Err(error) if error.raw_os_error() == Some(Errno::CHILD.raw_os_error()) => Ok(None),
@@ -141,26 +141,26 @@ impl Tracer {
     }
 }
 
-/// How often a tree asked for what.
+/// Counts of a process tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallCounts {
-    /// Processes that were made, the command's own not counted.
+    /// Processes created, without the process of the command itself.
     pub forks: u64,
-    /// Threads that were made beside the first of each process.
+    /// Threads created in addition to the first thread of each process.
     pub threads: u64,
-    /// Programs that were executed, the command's own not counted.
+    /// Programs executed, without the command itself.
     pub execs: u64,
-    /// By table and number.
+    /// System calls by table and number.
     calls: HashMap<(u32, u64), u64>,
 }
 
 impl CallCounts {
-    /// System calls in all. The one that executed the command is not among them, nor are those before it.
+    /// Number of all system calls, without the one that executed the command and those before it.
     pub fn calls(&self) -> u64 {
         self.calls.values().sum()
     }
 
-    /// System calls by name, the most frequent first.
+    /// System calls by name, most frequent first.
     pub fn by_name(&self) -> Vec<CallCount> {
         let named = self.calls.iter().map(|(&(table, number), &count)| (syscall_name(table, number), count));
         let mut named: Vec<CallCount> = named.map(|(name, count)| CallCount { name, count }).collect();

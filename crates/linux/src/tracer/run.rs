@@ -1,4 +1,4 @@
-//! One command, watched to its end; and why nothing can be watched.
+//! Runs one command to its end under the tracer, and explains why tracing is not possible.
 
 use std::fs::File;
 use std::io;
@@ -13,26 +13,26 @@ use crate::Root;
 use crate::process::{Change, ChildUsage, Joining, NotStarted, Reaped, Status};
 use crate::sys::{self, Attached};
 
-/// What a command did.
+/// Result of a traced command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counted {
-    /// How it ended.
+    /// Exit status of the command.
     pub status: Status,
-    /// What it used, slowed down by being watched.
+    /// Resource usage of the command, including the slowdown by the tracer.
     pub usage: ChildUsage,
-    /// What it and all that descends from it asked of the kernel until then.
+    /// System calls of the command and all its descendants.
     pub counts: CallCounts,
 }
 
-/// Runs `command` to its end with its streams at `/dev/null`, and counts what it and its descendants ask of the kernel.
-/// What it leaves behind is killed. Absent where it cannot be watched, or not be started.
+/// Runs `command` to its end with its standard streams at `/dev/null`, and counts the system calls of its process tree.
+/// Kills what the command leaves behind. Returns the reason if it cannot be traced or started.
 pub fn count(command: &Attached) -> Reading<Counted> {
-    let failed = |error: io::Error| Absent::because(format!("the command could not be watched: {error}"));
+    let failed = |error: io::Error| Absent::because(format!("cannot trace the command: {error}"));
     let null = File::options().read(true).write(true).open("/dev/null").map_err(failed)?;
     let gated = command.start_gated(&[], None, Joining::Stay, Some(null.as_fd())).map_err(not_started)?;
     if let Err(error) = sys::seize(gated.pid()) {
-        // Behind a gate that does not open it ends.
-        gated.turn_away();
+        // The child exits because it was never opened.
+        gated.cancel();
         return Err(refused(&Root::default(), &error));
     }
     let mut tracer = Tracer::of(gated.pid());
@@ -40,11 +40,11 @@ pub fn count(command: &Attached) -> Reading<Counted> {
     tracer.reach_exec().map_err(failed)?;
     let child = opened.begun().map_err(not_started)?.child;
     let reaped = attend(&mut tracer, child.pid).map_err(failed)?;
-    let reaped = reaped.ok_or_else(|| Absent::because("somebody else reaped the command"))?;
+    let reaped = reaped.ok_or_else(|| Absent::because("another part of this process reaped the command"))?;
     Ok(Counted { status: reaped.status, usage: reaped.usage, counts: tracer.counts })
 }
 
-/// Until the command and all that it made have ended; how it ended.
+/// Runs until the command and its descendants have ended. Returns how the command ended.
 fn attend(tracer: &mut Tracer, command: Pid) -> io::Result<Option<Reaped>> {
     let mut end = None;
     loop {
@@ -56,7 +56,7 @@ fn attend(tracer: &mut Tracer, command: Pid) -> io::Result<Option<Reaped>> {
                     if tracer.tasks.all().next().is_none() {
                         return Ok(end);
                     }
-                    // Again and again, for what is killed may just have made another.
+                    // Kill repeatedly, because a killed task may just have created another one.
                     tracer.kill_all();
                 }
                 sys::await_change()?;
@@ -69,21 +69,21 @@ fn attend(tracer: &mut Tracer, command: Pid) -> io::Result<Option<Reaped>> {
 
 fn not_started(why: NotStarted) -> Absent {
     match why {
-        NotStarted::NoChild(error) => Absent::because(format!("no process could be started: {error}")),
-        NotStarted::NoProgram(error) => Absent::because(format!("the command could not be started: {error}")),
+        NotStarted::NoChild(error) => Absent::because(format!("cannot start a process: {error}")),
+        NotStarted::NoProgram(error) => Absent::because(format!("cannot execute the command: {error}")),
     }
 }
 
-/// The reason that an error of ptrace(2) amounts to.
+/// Converts an error of ptrace(2) into a reason.
 pub(super) fn refused(root: &Root, error: &io::Error) -> Absent {
     const SCOPE: &str = "/proc/sys/kernel/yama/ptrace_scope";
     let scope = root.read_line(SCOPE).ok().and_then(|scope| scope.parse::<u32>().ok()).unwrap_or(0);
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::PERM | Errno::ACCESS) if scope > 1 => {
-            Absent::because(format!("ptrace(2) is forbidden here: kernel.yama.ptrace_scope is {scope}"))
+            Absent::because(format!("ptrace(2) is forbidden: kernel.yama.ptrace_scope is {scope}"))
         }
         Some(Errno::PERM | Errno::ACCESS | Errno::NOSYS) => {
-            Absent::because("a sandbox, or another tracer, keeps ptrace(2) from watching the command")
+            Absent::because("a sandbox or another tracer prevents ptrace(2) from tracing the command")
         }
         _ => Absent::because(format!("ptrace(2): {error}")),
     }
@@ -94,18 +94,18 @@ mod tests {
     use super::*;
     use crate::trees::{UNSOUND, tree};
 
-    fn said(name: &str, error: Errno) -> String {
+    fn reason_of(name: &str, error: Errno) -> String {
         refused(&tree(name), &error.into()).0
     }
 
     #[test]
-    fn what_is_forbidden_names_the_switch() {
-        assert!(said("laptop-smt", Errno::PERM).contains("kernel.yama.ptrace_scope is 3"));
-        assert!(said("vm", Errno::PERM).contains("sandbox"));
-        assert!(said("vm", Errno::NOSYS).contains("sandbox"));
-        assert_eq!(said("vm", Errno::SRCH), "ptrace(2): No such process (os error 3)");
+    fn forbidden_traces_have_a_reason() {
+        assert!(reason_of("laptop-smt", Errno::PERM).contains("kernel.yama.ptrace_scope is 3"));
+        assert!(reason_of("vm", Errno::PERM).contains("sandbox"));
+        assert!(reason_of("vm", Errno::NOSYS).contains("sandbox"));
+        assert_eq!(reason_of("vm", Errno::SRCH), "ptrace(2): No such process (os error 3)");
         for unsound in UNSOUND {
-            assert!(said(unsound, Errno::PERM).contains("sandbox"), "{unsound}");
+            assert!(reason_of(unsound, Errno::PERM).contains("sandbox"), "{unsound}");
         }
     }
 }

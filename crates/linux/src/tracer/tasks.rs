@@ -1,4 +1,4 @@
-//! The tasks that are watched: which are threads, how each came to be, and what their stops and ends mean.
+//! The traced tasks: which are threads, how each was created, and what their stops and ends mean.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,18 +11,18 @@ use crate::procfs::value_of;
 use crate::sys::{self, GoOn};
 use crate::{Root, procfs};
 
-/// What a task is.
+/// Kind of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Process,
     Thread,
 }
 
-/// All tasks that are watched. A new one is heard of twice, in any order: it stops by itself, and the one that made it
-/// tells of it; it may even have ended before that.
+/// All traced tasks. A new task produces two events, in any order: its own first stop, and the event of the task that
+/// created it. It may even have ended before the second one.
 pub(super) struct Tasks {
     alive: HashMap<Pid, Kind>,
-    /// Those that were seen but that nobody has told of.
+    /// Tasks that have stopped, but whose creation has not been reported yet.
     unannounced: HashMap<Pid, Kind>,
 }
 
@@ -43,7 +43,7 @@ impl Tasks {
         self.alive.keys().copied()
     }
 
-    /// A task has stopped for the first time, or once more.
+    /// Records a stop of a task, which may be its first.
     pub(super) fn seen(&mut self, pid: Pid) {
         if !self.has(pid) {
             let kind = kind_of(pid);
@@ -52,7 +52,7 @@ impl Tasks {
         }
     }
 
-    /// A task tells that it has made another: here each is counted.
+    /// Records that a task created another one, and counts the new one.
     pub(super) fn announced(&mut self, made: Pid, counts: &mut CallCounts) {
         let kind = self.unannounced.remove(&made).unwrap_or_else(|| {
             let kind = kind_of(made);
@@ -62,7 +62,8 @@ impl Tasks {
         add(kind, counts);
     }
 
-    /// A thread executes a program: it goes on as its process's first, and the others end.
+    /// Records that a thread executed a program. It continues as the first thread of its process, and the other threads
+    /// end.
     pub(super) fn executed(&mut self, former: Pid, now: Pid) {
         if former != now {
             self.alive.remove(&former);
@@ -70,7 +71,8 @@ impl Tasks {
         }
     }
 
-    /// A task has ended. Where its maker was killed as well, nobody will tell of it.
+    /// Records the end of a task. After the last one, counts the tasks whose creation was never reported because their
+    /// creators were killed.
     pub(super) fn ended(&mut self, pid: Pid, counts: &mut CallCounts) {
         self.alive.remove(&pid);
         if self.alive.is_empty() {
@@ -86,7 +88,7 @@ fn add(kind: Kind, counts: &mut CallCounts) {
     }
 }
 
-/// What a task that is stopped is; one that was killed meanwhile passes for a process.
+/// Kind of a stopped task. A task that was killed counts as a process.
 fn kind_of(pid: Pid) -> Kind {
     let number = pid.as_raw_nonzero().get();
     let status = Root::default().read(&format!("/proc/{number}/status")).unwrap_or_default();
@@ -96,26 +98,26 @@ fn kind_of(pid: Pid) -> Kind {
     }
 }
 
-/// Events of ptrace(2): a new task in three kinds, a program executed, a stop that is not for a signal.
+/// ptrace(2) events: three kinds of new tasks, an executed program, and a stop without a signal.
 const FORK: i32 = libc::PTRACE_EVENT_FORK;
 const VFORK: i32 = libc::PTRACE_EVENT_VFORK;
 const CLONE: i32 = libc::PTRACE_EVENT_CLONE;
 pub(super) const EXEC: i32 = libc::PTRACE_EVENT_EXEC;
 const STOP: i32 = libc::PTRACE_EVENT_STOP;
-/// A stop at a system call.
+/// Stop signal at a system call (`PTRACE_O_TRACESYSGOOD`).
 const AT_CALL: i32 = libc::SIGTRAP | 0x80;
 /// The signals that stop a process.
 const STOPPING: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 
 impl Tracer {
-    /// Takes note of a stop, and lets the task go on.
+    /// Records a stop, and continues the task.
     pub(super) fn stopped(&mut self, pid: Pid, signal: i32, event: i32) -> Option<Change> {
         match event {
             0 if signal == AT_CALL => self.at_call(pid),
-            // Not watched: one that was made so that it is not.
+            // This task is not traced, because it was created with CLONE_UNTRACED.
             0 if !self.tasks.has(pid) => return None,
             0 => resume(pid, signal),
-            STOP => return self.held(pid, signal),
+            STOP => return self.stopped_without_signal(pid, signal),
             FORK | VFORK | CLONE => {
                 if let Ok(Some(made)) = sys::event_task(pid) {
                     self.tasks.announced(made, &mut self.counts);
@@ -135,26 +137,27 @@ impl Tracer {
     }
 
     fn at_call(&mut self, pid: Pid) {
-        // An error means that it was killed meanwhile.
+        // An error means that the task was killed.
         if let Ok(Some((table, number))) = sys::entered_call(pid) {
             self.counts.count(table, number);
         }
         resume(pid, 0);
     }
 
-    /// A task that is new, that was stopped as a program is by job control, or that is continued from there.
-    fn held(&mut self, pid: Pid, signal: i32) -> Option<Change> {
+    /// Handles a stop without a signal: a new task, a stop by job control, or a task continued after such a stop.
+    fn stopped_without_signal(&mut self, pid: Pid, signal: i32) -> Option<Change> {
         self.tasks.seen(pid);
         if !STOPPING.contains(&signal) {
             resume(pid, 0);
             return None;
         }
-        // An error means that it was killed meanwhile.
+        // An error means that the task was killed.
         let _ = sys::go_on(pid, GoOn::Stopped);
         (pid == self.command).then_some(Change::Stopped(pid, signal))
     }
 
-    /// Reaps what has ended. Of what is watched but another's child, its own parent learns now.
+    /// Reaps a task that has ended. If it is traced but not a child of this process, its own parent learns of its end
+    /// now.
     pub(super) fn ended(&mut self, pid: Pid) -> io::Result<Option<Change>> {
         let own = self.is_own_child(pid);
         let reaped = sys::reap(pid)?;
@@ -162,7 +165,7 @@ impl Tracer {
         Ok(reaped.filter(|_| own).map(Change::Ended))
     }
 
-    /// Whether a task that has ended is a process, and a child of this one.
+    /// Returns whether a task that has ended is a process and a child of this process.
     fn is_own_child(&self, pid: Pid) -> bool {
         let own = rustix::process::getpid();
         let number = pid.as_raw_nonzero().get();
@@ -172,7 +175,7 @@ impl Tracer {
     }
 }
 
-/// To the next stop; an error means that it was killed meanwhile.
+/// Continues a task to its next stop. An error means that the task was killed.
 pub(super) fn resume(pid: Pid, signal: i32) {
     let _ = sys::go_on(pid, GoOn::ToNextCall(signal));
 }

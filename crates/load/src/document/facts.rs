@@ -1,4 +1,4 @@
-//! What a load experiment did, how to do it again, and the machine that it ran on.
+//! Facts of the report: the plan, the command line that repeats it, and the machine.
 
 use steady_model::Seed;
 
@@ -9,7 +9,7 @@ use steady_render::letters::{cut, one_line};
 use steady_render::shell::{line, seconds};
 use steady_render::units::{TIE, duration, short, time_setting};
 
-/// By what factors the rates range, for a list: `CPU 1.68x, wall 3.52x`.
+/// The factors by which the rates vary, for a list: `CPU 1.68x, wall 3.52x`.
 pub(super) fn summary(record: &LoadRecord) -> String {
     match &record.scaling {
         Ok(scaling) if scaling.per_cpu_factor.is_finite() && scaling.per_wall_factor.is_finite() => {
@@ -20,8 +20,8 @@ pub(super) fn summary(record: &LoadRecord) -> String {
     }
 }
 
-/// Why rows are missing, and which.
-pub(super) fn early(record: &LoadRecord) -> Vec<String> {
+/// Says why rows are missing, and which.
+pub(super) fn missing_rows(record: &LoadRecord) -> Vec<String> {
     let measured: Vec<u32> = record.points().iter().map(|point| point.procs).collect();
     let missing = record.plan.procs.iter().filter(|procs| !measured.contains(procs));
     let missing = list(&missing.map(|procs| *procs as usize).collect::<Vec<_>>()).replace(',', ", ");
@@ -29,60 +29,64 @@ pub(super) fn early(record: &LoadRecord) -> Vec<String> {
     ended_early(record).into_iter().chain(which).collect()
 }
 
-/// What each process does: the heading of the table.
+/// Heading of the table: what each process does.
 pub(super) fn each_process(record: &LoadRecord) -> String {
     match &record.plan.work {
         LoadWork::Hash { cpu_time, poll } => {
-            let how =
-                poll.map_or_else(String::new, |every| format!("; a thread of it looks every {}", time_setting(every)));
+            let how = poll.map_or_else(String::new, |every| {
+                format!("; a thread in it checks this every {}", time_setting(every))
+            });
             format!("Each process hashes until it has used {} of CPU time{how}", time_setting(*cpu_time))
         }
-        LoadWork::Sum { work } => format!("Each process sums {} random numbers", thousands(*work)),
+        LoadWork::Sum { work } => format!("Each process adds {} random numbers", thousands(*work)),
         LoadWork::Command { command, window } => {
             let name = steady_render::letters::cut(&one_line(&command.name), 40);
-            format!("Each place runs '{name}' again and again for {}", time_setting(*window))
+            format!("Each copy runs '{name}' repeatedly for {}", time_setting(*window))
         }
     }
 }
 
-/// The machine, and how long it took.
+/// Returns the facts about the machine, and how long the experiment took.
 pub(super) fn facts(record: &LoadRecord) -> Vec<Fact> {
     let machine = &record.machine;
     let mut lines = Vec::new();
     let cores = match (machine.core_count(), machine.threads_per_core()) {
         (Ok(cores), Ok(1)) => format!("{cores}, with one thread each"),
         (Ok(cores), Ok(threads)) => format!("{cores}, with up to {threads} threads each"),
-        (Err(absent), _) | (_, Err(absent)) => format!("absent: {absent}"),
+        (Err(absent), _) | (_, Err(absent)) => format!("not known: {absent}"),
     };
     lines.push(Fact::new("cores", cores));
     let offline = match &machine.offline {
         Ok(cpus) if cpus.is_empty() => String::new(),
-        Ok(cpus) => format!("; {} switched off", list(cpus)),
+        Ok(cpus) => format!("; {} offline", list(cpus)),
         Err(_) => String::new(),
     };
     let (allowed, online) = (list(&machine.allowed), machine.online.len());
     lines.push(Fact::new(
         "CPUs",
-        format!("{} of {online} online may be used: {allowed}{offline}", machine.allowed.len()),
+        format!("{} of {online} online CPUs may be used: {allowed}{offline}", machine.allowed.len()),
     ));
     lines.extend(
         machine.kinds.iter().map(|(name, cpus)| Fact::new("kind", format!("{}: {}", one_line(name), list(cpus)))),
     );
     match &machine.quota {
-        Ok(Some(quota)) => lines.push(Fact::new("quota", format!("{}{TIE}CPUs", short(quota.cpus())))),
+        Ok(Some(quota)) => {
+            let unit = if quota.cpus() == 1.0 { "CPU" } else { "CPUs" };
+            lines.push(Fact::new("quota", format!("{}{TIE}{unit}", short(quota.cpus()))));
+        }
         Ok(None) => {}
-        Err(absent) => lines.push(Fact::new("quota", format!("absent: {absent}"))),
+        Err(absent) => lines.push(Fact::new("quota", format!("not known: {absent}"))),
     }
     lines.push(Fact::new("took", duration(record.elapsed)));
     lines
 }
 
-/// A number with its thousands apart.
+/// Formats a number with thousands separators.
 fn thousands(number: u64) -> String {
     usize::try_from(number).map_or_else(|_| number.to_string(), steady_render::units::thousands)
 }
 
-/// Numbers as the kernel lists CPUs: `0-3,8`.
+/// Formats numbers as the kernel lists CPUs: `0-3,8`.
 pub(super) fn list(cpus: &[usize]) -> String {
     let part = |range: &Range| match range.first == range.last {
         true => range.first.to_string(),
@@ -91,7 +95,7 @@ pub(super) fn list(cpus: &[usize]) -> String {
     ranges(cpus.iter().copied()).iter().map(part).collect::<Vec<_>>().join(",")
 }
 
-/// Numbers that follow one another.
+/// A range of consecutive numbers.
 struct Range {
     first: usize,
     last: usize,
@@ -108,7 +112,7 @@ fn ranges(numbers: impl Iterator<Item = usize>) -> Vec<Range> {
     ranges
 }
 
-/// The command line, quoted for a shell, or why there is none that says it all.
+/// Returns the command line that repeats a measurement, quoted for a shell, or why there is none.
 pub(super) fn repeat(plan: &LoadPlan, seed: Seed) -> Result<String, &'static str> {
     let mut words: Vec<String> = ["steady", "load", "--seed"].map(str::to_owned).to_vec();
     words.push(seed.to_string());
@@ -131,7 +135,7 @@ pub(super) fn repeat(plan: &LoadPlan, seed: Seed) -> Result<String, &'static str
     }
     if let LoadWork::Command { command, .. } = &plan.work {
         if command.directory.is_some() || !command.environment.is_empty() {
-            return Err("the command had a directory or variables of its own");
+            return Err("the command had its own directory or environment variables");
         }
         words.push("--".to_owned());
         words.extend(command.argv.iter().cloned());
@@ -139,7 +143,7 @@ pub(super) fn repeat(plan: &LoadPlan, seed: Seed) -> Result<String, &'static str
     Ok(line(&words))
 }
 
-/// Numbers of processes as the option reads them: `1..4,8,16`.
+/// Formats numbers of processes as the option accepts them: `1..4,8,16`.
 fn numbers(procs: &[u32]) -> String {
     let part = |range: &Range| match range.last - range.first {
         0 => range.first.to_string(),
@@ -154,14 +158,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpus_are_listed_as_the_kernel_does() {
+    fn cpus_are_listed_as_in_the_kernel() {
         assert_eq!(list(&[0, 1, 2, 3, 8, 10, 11]), "0-3,8,10-11");
         assert_eq!(list(&[]), "");
         assert_eq!(list(&[usize::MAX, 3]), format!("{},3", usize::MAX));
     }
 
     #[test]
-    fn numbers_in_a_row_are_a_range() {
+    fn consecutive_numbers_are_a_range() {
         assert_eq!(numbers(&[1, 2, 3, 4, 8, 16, 17]), "1..4,8,16,17");
         assert_eq!(numbers(&[u32::MAX]), u32::MAX.to_string());
         assert_eq!(numbers(&[]), "");

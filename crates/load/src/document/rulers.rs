@@ -1,4 +1,4 @@
-//! What the rulers read as a document: in words, then in tables.
+//! The report on ruler readings: sentences, then tables.
 
 use steady_feature::{Record, Report};
 use steady_model::{Absent, Ending, Facts, Reading, Resource, RunKind};
@@ -11,10 +11,10 @@ use steady_rulers::{Neighbour, RulerReading, RulerRow};
 use crate::csv;
 use crate::record::{RULERS_SCHEMA, RulerRecord};
 
-/// What is told apart from the best: readings of an undisturbed machine lie apart by a few percent.
+/// Minimum slowdown that is reported. Readings of an undisturbed machine vary by a few per cent.
 const NOTICEABLE: f64 = 1.05;
 
-/// What a ruler measures, in a few words.
+/// Returns the name of a resource in the report.
 fn label(resource: Resource) -> &'static str {
     match resource {
         Resource::Alu => "ALU",
@@ -27,7 +27,7 @@ fn label(resource: Resource) -> &'static str {
     }
 }
 
-/// How many neighbours, and what they do: `2 neighbours that stream through memory`.
+/// Formats the number and the kind of the neighbours: `2 neighbours that stream through memory`.
 fn neighbours(kind: Option<Neighbour>, number: u32) -> String {
     let one = number == 1;
     let doing = match kind {
@@ -42,32 +42,33 @@ fn neighbours(kind: Option<Neighbour>, number: u32) -> String {
     format!("{}{doing}", count(number as usize, "neighbour", "neighbours"))
 }
 
-/// What was read, a sentence each: right now, and beside the most neighbours.
+/// Returns a sentence on the readings without neighbours, and one on those with the most neighbours.
 fn sentences(record: &RulerRecord) -> Vec<String> {
-    let alone = record.rows.iter().find(|row| row.neighbours == 0).map(|row| said("Right now", row));
+    let alone = record.rows.iter().find(|row| row.neighbours == 0).map(|row| described("Right now", row));
     let most = record.rows.iter().max_by_key(|row| row.neighbours).filter(|row| row.neighbours > 0);
-    let beside = most.map(|row| said(&format!("Beside {}", neighbours(record.neighbour, row.neighbours)), row));
-    alone.into_iter().chain(beside).collect()
+    let loaded = most.map(|row| described(&format!("Next to {}", neighbours(record.neighbour, row.neighbours)), row));
+    alone.into_iter().chain(loaded).collect()
 }
 
-/// What a row says: what is slower than at its best, the slowest first.
-fn said(when: &str, row: &RulerRow) -> String {
+/// Describes a row: the resources that are slower than at their best, the slowest first.
+fn described(when: &str, row: &RulerRow) -> String {
     let mut slower: Vec<&RulerReading> = read(row).filter(|reading| reading.slowdown_ratio >= NOTICEABLE).collect();
     slower.sort_by(|one, two| two.slowdown_ratio.total_cmp(&one.slowdown_ratio));
     let (readings, within) = (read(row).count(), setting(NOTICEABLE - 1.0));
     if readings == 0 {
-        return format!("{when} no ruler could be read.");
+        return format!("{when}, no ruler could be read.");
     }
     if slower.is_empty() {
-        return format!("{when} every resource is within {within} of the best that this host has shown.");
+        return format!("{when}, every resource is within {within} of its best on this host.");
     }
     let one = |reading: &&RulerReading| format!("{}{TIE}{}", label(reading.resource), factor(reading));
     let each: Vec<String> = slower.iter().map(one).collect();
-    let rest = if slower.len() < readings { format!("; the rest is within {within}") } else { String::new() };
-    format!("{when} a unit takes so many times what it took at this host's best: {}{rest}.", each.join(", "))
+    let rest =
+        if slower.len() < readings { format!("; the rest is within {within} of its best") } else { String::new() };
+    format!("{when}, CPU time per unit of work, relative to the best of this host: {}{rest}.", each.join(", "))
 }
 
-/// A slowdown in two decimals; `?` where it is none.
+/// Formats a slowdown with two decimals; `?` if it is not finite.
 fn factor(reading: &RulerReading) -> String {
     if reading.slowdown_ratio.is_finite() { format!("{:.2}", reading.slowdown_ratio) } else { "?".to_owned() }
 }
@@ -76,11 +77,11 @@ fn read(row: &RulerRow) -> impl Iterator<Item = &RulerReading> {
     row.readings.iter().filter_map(|(_, reading)| reading.as_ref().ok()).filter(|one| one.slowdown_ratio.is_finite())
 }
 
-/// Why it ended before its time.
+/// Says why the measurement ended early, if it did.
 fn early(record: &RulerRecord) -> Option<String> {
     match &record.failure {
-        Some(failure) => Some(format!("It ended early: {}.", one_line(failure))),
-        None => (record.ending == Ending::Interrupted).then(|| "It was interrupted.".to_owned()),
+        Some(failure) => Some(format!("The measurement ended early: {}.", one_line(failure))),
+        None => (record.ending == Ending::Interrupted).then(|| "The measurement was interrupted.".to_owned()),
     }
 }
 
@@ -93,7 +94,7 @@ impl Report for RulerRecord {
         csv::rulers(self)
     }
 
-    /// Its samples are its readings, each on a line of its own.
+    /// Writes each reading on its own line. The samples are the readings, so `_samples` is ignored.
     fn json(&self, _samples: bool) -> String {
         json::text_by_lines(&RULERS_SCHEMA, self, "readings")
     }
@@ -101,31 +102,32 @@ impl Report for RulerRecord {
 
 impl Record for RulerRecord {
     fn facts(&self) -> Facts {
-        let beside = self.neighbour.map_or(String::new(), |one| format!(" beside {}", one.name()));
-        let origin = (self.started, &self.host, &self.revision);
+        let load = self.neighbour.map_or(String::new(), |one| format!(" next to {}", one.name()));
         Facts {
             seed: Ok(self.seed),
-            commands: vec![format!("rulers{beside}")],
+            commands: vec![format!("rulers{load}")],
             complete: self.ending != Ending::Interrupted && self.failure.is_none(),
-            ..Facts::without_pairs(RunKind::Rulers, origin, summary(self))
+            ..Facts::new(RunKind::Rulers, self.started, &self.host, &self.revision, summary(self))
         }
     }
 }
 
-/// The worst slowdown in a few words, for a list: `memory 2.31x beside 4`.
+/// The worst slowdown in a few words, for a list: `memory 2.31x next to 4 neighbours`.
 fn summary(record: &RulerRecord) -> String {
     let worst =
         |row: &RulerRow| read(row).max_by(|one, two| one.slowdown_ratio.total_cmp(&two.slowdown_ratio)).cloned();
     let Some(row) = record.rows.iter().max_by_key(|row| row.neighbours) else { return "nothing measured".to_owned() };
     let Some(reading) = worst(row) else { return "no ruler could be read".to_owned() };
-    let beside = if row.neighbours > 0 { format!(" beside {}", row.neighbours) } else { String::new() };
-    format!("{} {}x{beside}", label(reading.resource), factor(&reading))
+    let load = match row.neighbours {
+        0 => String::new(),
+        number => format!(" next to {}", neighbours(None, number).replace(TIE, " ")),
+    };
+    format!("{} {}x{load}", label(reading.resource), factor(&reading))
 }
 
-/// The report.
 fn document(record: &RulerRecord) -> Document {
     let early = early(record).map(|text| vec![(Emphasis::Open, text)]);
-    let said = sentences(record).into_iter().enumerate().map(|(at, text)| {
+    let sentences = sentences(record).into_iter().enumerate().map(|(at, text)| {
         let emphasis = if at == 0 { Emphasis::Heading } else { Emphasis::Plain };
         vec![(emphasis, text)]
     });
@@ -134,36 +136,36 @@ fn document(record: &RulerRecord) -> Document {
         .map(|(heading, table)| Section::new(&heading, vec![Block::Table(table)]).whole())
         .collect();
     sections.push(Section { heading: None, ..Section::new("", vec![Block::Facts(facts(record))]) });
-    sections.push(origin(record.started, &record.host, &record.revision));
+    sections.extend(origin(record.started, &record.host, &record.revision));
     sections.push(Section::paragraphs([vec![(Emphasis::Plain, format!("Seed {}", record.seed))]]));
     Document {
         subject: "Steadyhand: how slow each resource is".to_owned(),
-        answer: said.chain(early).collect(),
+        answer: sentences.chain(early).collect(),
         sections,
         is_brief: false,
     }
 }
 
-/// The row with the fewest neighbours in full; then slowdown and spread by number of neighbours.
+/// Returns the tables: the row with the fewest neighbours in full, then slowdown and spread by number of neighbours.
 fn tables(record: &RulerRecord) -> Vec<(String, Table)> {
     let Some(first) = record.rows.iter().min_by_key(|row| row.neighbours) else { return vec![] };
     let when = match first.neighbours {
         0 => "Each resource right now".to_owned(),
-        number => format!("Each resource beside {}", neighbours(record.neighbour, number)),
+        number => format!("Each resource next to {}", neighbours(record.neighbour, number)),
     };
     let mut tables = vec![(when, one_row(first))];
     if record.rows.len() > 1 {
         let mut slowdowns = by_neighbours(record, factor);
-        slowdowns.columns.extend(meanwhile(record));
-        let heading = "Slowdown by number of neighbours (1: the best that this host has shown)";
+        slowdowns.columns.extend(activity_columns(record));
+        let heading = "Slowdown by number of neighbours (1: the best of this host)";
         tables.push((heading.to_owned(), slowdowns));
-        let heading = "How far the rounds of each row lay apart (interquartile range over median)";
+        let heading = "Spread over the rounds of each row (interquartile range over median)";
         tables.push((heading.to_owned(), by_neighbours(record, |reading| percent(reading.spread_ratio))));
     }
     tables
 }
 
-/// One row in full: a line per resource.
+/// Table of one row: a line for each resource.
 fn one_row(row: &RulerRow) -> Table {
     let number = |head: &str, cell: &dyn Fn(&RulerReading) -> Cell| {
         Column::numbers(head, &row.readings, |(_, reading)| match reading {
@@ -183,7 +185,7 @@ fn one_row(row: &RulerRow) -> Table {
     Table { label: "Resources".to_owned(), rows: ("resource", "resources"), columns }
 }
 
-/// One figure of every reading: a line per number of neighbours.
+/// Table of one figure of all readings: a line for each number of neighbours.
 fn by_neighbours(record: &RulerRecord, words: impl Fn(&RulerReading) -> String) -> Table {
     let mut columns = vec![Column::numbers("neighbours", &record.rows, |row| row.neighbours.to_string())];
     for resource in Resource::ALL {
@@ -193,13 +195,13 @@ fn by_neighbours(record: &RulerRecord, words: impl Fn(&RulerReading) -> String) 
     Table { label: "Rows by number of neighbours".to_owned(), rows: ("row", "rows"), columns }
 }
 
-/// A share of the machine's time in a row.
+/// Picks a share of the machine's time in a row.
 type Share = fn(&RulerRow) -> &Reading<f64>;
 const SHARES: [(&str, Share); 2] =
     [("CPUs busy", |row| &row.activity.busy_ratio), ("steal", |row| &row.activity.steal_ratio)];
 
-/// What the machine did in each row; what no row tells has no column.
-fn meanwhile(record: &RulerRecord) -> Vec<Column> {
+/// Columns with the activity of the machine in each row; a share that is known in no row has no column.
+fn activity_columns(record: &RulerRecord) -> Vec<Column> {
     let known = SHARES.into_iter().filter(|(_, pick)| record.rows.iter().any(|row| pick(row).is_ok()));
     let column = |(head, pick): (&str, Share)| {
         Column::numbers(head, &record.rows, |row| Cell::reading(pick(row), |ratio| percent(*ratio)))
@@ -207,16 +209,16 @@ fn meanwhile(record: &RulerRecord) -> Vec<Column> {
     known.map(column).collect()
 }
 
-/// What the machine could not tell in any row, and how long it took.
+/// Returns the shares that were measured in no row, with the reason, and how long the measurement took.
 fn facts(record: &RulerRecord) -> Vec<Fact> {
     let absent = SHARES.into_iter().filter_map(|(label, pick)| {
         let all: Option<Vec<&Absent>> = record.rows.iter().map(|row| pick(row).as_ref().err()).collect();
-        Some(Fact::new(label, format!("absent: {}", one_line(&all?.first()?.0))))
+        Some(Fact::new(label, format!("not measured: {}", one_line(&all?.first()?.0))))
     });
     absent.chain([Fact::new("took", duration(record.elapsed))]).collect()
 }
 
 fn reading(row: &RulerRow, resource: Resource) -> Reading<RulerReading> {
     let found = row.readings.iter().find(|(of, _)| *of == resource);
-    found.map_or_else(|| Err(Absent::because("it was not read")), |(_, reading)| reading.clone())
+    found.map_or_else(|| Err(Absent::because("the ruler was not read")), |(_, reading)| reading.clone())
 }

@@ -1,102 +1,131 @@
-//! What a load experiment found, in sentences.
+//! The results of a load experiment, in sentences.
 
 mod machine;
 mod scaling;
+pub(super) mod table;
 
-use steady_model::Ending;
+use steady_model::{Ending, Machine, Reading};
 use steady_render::letters::{capital, count, one_line};
 use steady_render::units::{TIE, decimals_of, fixed, percent, short, time, time_setting};
 use steady_stats::Scaling;
 
-use crate::{LoadRecord, LoadWork, Point};
+use crate::{LoadRecord, LoadTable, LoadWork, Point};
 
-/// Below this a factor is told as none: 2 %.
-const NONE: f64 = 1.02;
+/// A factor below this is reported as no change: 2 %.
+const NO_CHANGE: f64 = 1.02;
 
-/// The answer in words and numbers: paragraphs of sentences, the most important first.
-pub(super) fn paragraphs(record: &LoadRecord) -> Vec<Vec<String>> {
-    let mut said: Vec<Vec<String>> = Vec::new();
-    match &record.scaling {
-        Ok(scaling) => {
-            said.push(vec![metric(record, scaling)]);
-            said.push(scaling::knees(record, scaling));
-            said.push(inflation(record, scaling).into_iter().chain(machine::slowdowns(record)).collect());
-            said.push(scaling::law(record, scaling));
-        }
-        Err(absent) => said.push(vec![format!("Nothing to say about scaling: {absent}.")]),
-    }
-    said.push(overshoot(record));
-    said.push(machine::cpus(record).into_iter().chain(others(record)).collect());
-    let caveats = record.scaling.iter().flat_map(|scaling| &scaling.caveats);
-    said.push(caveats.map(|caveat| format!("{}.", capital(caveat))).collect());
-    said.retain(|paragraph| !paragraph.is_empty());
-    said
+/// What the sentences about scaling are about.
+struct Scope<'a> {
+    /// The smallest number of processes.
+    first: u32,
+    /// The largest number of processes.
+    last: u32,
+    /// The unit of the work.
+    unit: &'a str,
+    /// What is known about the CPUs apart from the measurements.
+    cpus: Cpus<'a>,
 }
 
-/// The same, a sentence each.
+/// The CPUs of the machine, apart from the measurements.
+enum Cpus<'a> {
+    /// As the system reports them.
+    Reported(&'a Machine),
+    /// As a table states them.
+    Stated {
+        /// The number of logical CPUs.
+        logical: &'a Reading<u32>,
+        /// The number of cores.
+        cores: &'a Reading<u32>,
+    },
+}
+
+impl<'a> Scope<'a> {
+    fn of(record: &'a LoadRecord) -> Option<Self> {
+        let points = record.points();
+        let (first, last) = (points.first()?.procs, points.last()?.procs);
+        Some(Scope { first, last, unit: record.unit, cpus: Cpus::Reported(&record.machine) })
+    }
+
+    fn of_table(table: &'a LoadTable) -> Option<Self> {
+        let (first, last) = (table.rows.first()?.procs, table.rows.last()?.procs);
+        let cpus = Cpus::Stated { logical: &table.logical_cpus, cores: &table.cores };
+        Some(Scope { first, last, unit: &table.unit, cpus })
+    }
+}
+
+/// Returns the answer as paragraphs of sentences, the most important first.
+pub(super) fn paragraphs(record: &LoadRecord) -> Vec<Vec<String>> {
+    let mut paragraphs: Vec<Vec<String>> = Vec::new();
+    match (&record.scaling, Scope::of(record)) {
+        (Ok(scaling), Some(scope)) => {
+            paragraphs.push(vec![metric(&scope, scaling)]);
+            paragraphs.push(scaling::limits(&scope, scaling));
+            paragraphs.push(std::iter::once(inflation(&scope, scaling)).chain(machine::slowdowns(record)).collect());
+            paragraphs.push(scaling::law(&scope, scaling));
+        }
+        (Err(absent), _) => paragraphs.push(vec![format!("Scaling was not estimated: {absent}.")]),
+        (Ok(_), None) => {}
+    }
+    paragraphs.push(overshoot(record));
+    paragraphs.push(machine::cpus(record).into_iter().chain(others(record)).collect());
+    let caveats = record.scaling.iter().flat_map(|scaling| &scaling.caveats);
+    paragraphs.push(caveats.map(|caveat| format!("{}.", capital(caveat))).collect());
+    paragraphs.retain(|paragraph| !paragraph.is_empty());
+    paragraphs
+}
+
+/// Returns the sentences of the answer.
 pub(super) fn sentences(record: &LoadRecord) -> Vec<String> {
     paragraphs(record).concat()
 }
 
-/// The first and the last point: those with the fewest and the most processes.
-fn ends(record: &LoadRecord) -> Option<(Point<'_>, Point<'_>)> {
-    let points = record.points();
-    Some((*points.first()?, *points.last()?))
-}
-
-/// A number of processes: `N = 8`.
+/// Formats a number of processes: `N = 8`.
 fn at(procs: u32) -> String {
     format!("N{TIE}={TIE}{procs}")
 }
 
-/// A factor with three digits, at most two of them decimals: `1.69`.
+/// Formats a factor with three digits, at most two of them decimals: `1.69`.
 fn factor(value: f64) -> String {
     fixed(value, decimals_of(value, 3).min(2))
 }
 
-/// To what degree CPU time is the better metric.
-fn metric(record: &LoadRecord, scaling: &Scaling) -> String {
+/// Says how far load changes CPU time and wall time, and which is the better metric.
+fn metric(scope: &Scope<'_>, scaling: &Scaling) -> String {
     let (cpu, wall) = (scaling.per_cpu_factor, scaling.per_wall_factor);
-    let over = ends(record).map_or_else(String::new, |(first, last)| {
-        format!(
-            "From {} to {}{TIE}{}, w",
-            at(first.procs),
-            last.procs,
-            if last.procs == 1 { "process" } else { "processes" }
-        )
-    });
     let ranges = format!(
-        "{over}ork per CPU second ranges by a factor of {} and work per wall second by {}",
+        "From {} to {}{TIE}concurrent processes, work per CPU second varies by a factor of {} and work per wall second \
+         by a factor of {}",
+        at(scope.first),
+        scope.last,
         factor(cpu),
         factor(wall)
     );
-    let so = match (cpu < NONE, wall / cpu) {
-        (true, more) if more >= NONE => "CPU time is the better metric here, and load hardly moves it".to_owned(),
-        (_, more) if more >= NONE => {
-            format!(
-                "CPU time is the better metric here, but load moves it too, {} times less than wall time",
-                factor(more)
-            )
+    let conclusion = match (cpu < NO_CHANGE, wall / cpu) {
+        (true, more) if more >= NO_CHANGE => {
+            "CPU time is the better metric here, and load hardly affects it".to_owned()
         }
-        (true, _) => "load moved neither".to_owned(),
-        _ => "CPU time is no better a metric than wall time here".to_owned(),
+        (_, more) if more >= NO_CHANGE => {
+            let less = factor(more);
+            format!("CPU time is the better metric here; load affects it too, {less} times less than wall time")
+        }
+        (true, _) => "load affects neither".to_owned(),
+        _ => "CPU time is not a better metric than wall time here".to_owned(),
     };
-    format!("{ranges}: {so}.")
+    format!("{ranges}: {conclusion}.")
 }
 
-/// CPU time for the same work at the most processes.
-fn inflation(record: &LoadRecord, scaling: &Scaling) -> Option<String> {
-    let (first, last) = ends(record)?;
+/// Compares the CPU time of the same work at the most and the fewest processes.
+fn inflation(scope: &Scope<'_>, scaling: &Scaling) -> String {
     let times = scaling.full_load_inflation;
-    let (alone, full) = (at(first.procs), at(last.procs));
-    Some(if (1.0 / NONE..NONE).contains(&times) {
-        format!("At {full} the same work takes as much CPU time as at {alone}, within 2{TIE}%.")
+    let (alone, full) = (at(scope.first), at(scope.last));
+    if (1.0 / NO_CHANGE..NO_CHANGE).contains(&times) {
+        format!("At {full}, the same work takes as much CPU time as at {alone}, within 2{TIE}%.")
     } else {
-        format!("At {full} the same work takes {} times the CPU time of {alone}.", factor(times))
-    })
+        format!("At {full}, the same work takes {} times as much CPU time as at {alone}.", factor(times))
+    }
 }
 
-/// CPU time beyond the budget, and what the thread costs that looks at it.
+/// Reports the CPU time beyond the limit, and the cost of the polling thread.
 fn overshoot(record: &LoadRecord) -> Vec<String> {
     let LoadWork::Hash { poll, .. } = &record.plan.work else { return vec![] };
     let points = record.points();
@@ -105,57 +134,65 @@ fn overshoot(record: &LoadRecord) -> Vec<String> {
         points.iter().filter_map(|point| Some((point.figures.overshoot_max_seconds.as_ref().ok()?, point.procs)));
     let median = medians.copied().fold(f64::NEG_INFINITY, f64::max);
     let Some((most, procs)) = worst.max_by(|(one, _), (two, _)| one.total_cmp(two)) else { return vec![] };
-    let mut said = vec![format!(
-        "Processes used more CPU time than their budget by {} in the median of the worst row, by {} at most ({}).",
+    let mut sentences = vec![format!(
+        "Processes exceeded their CPU time limit by {} (median of the worst row), and by {} at most ({}).",
         time(median),
         time(*most),
         at(procs)
     )];
     if let Some(poll) = poll {
-        said.push(match &record.poll_cost {
+        sentences.push(match &record.poll_cost {
             Ok(cost) => format!(
-                "The thread that sleeps for {} and looks costs {} of a CPU.",
+                "The thread that checks the CPU time every {} uses {} of a CPU.",
                 time_setting(*poll),
                 percent(*cost)
             ),
-            Err(absent) => format!("What the sleeping thread costs is absent: {absent}."),
+            Err(absent) => format!("The cost of the thread that checks the CPU time was not measured: {absent}."),
         });
     }
-    said
+    sentences
 }
 
-/// What everything else used meanwhile.
+/// Reports the CPU use of everything else on the machine, and of `steady` itself.
 fn others(record: &LoadRecord) -> Option<String> {
     let points = record.points();
     let known = |point: &Point<'_>| Some((*point.figures.others_cpus.as_ref().ok()?, point.procs));
     let all: Vec<(f64, u32)> = points.iter().filter_map(known).collect();
     let Some((most, procs)) = all.iter().copied().max_by(|(one, _), (two, _)| one.total_cmp(two)) else {
         let absent = points.iter().find_map(|point| point.figures.others_cpus.as_ref().err())?;
-        return Some(format!("What everything else on the machine used is absent: {absent}."));
+        return Some(format!("The CPU use of everything else on the machine was not measured: {absent}."));
     };
     let mean = all.iter().map(|(cpus, _)| cpus).sum::<f64>() / all.len() as f64;
     let own = points.iter().flat_map(|point| point.figures.own_ratio.iter().copied()).fold(f64::NEG_INFINITY, f64::max);
     let itself = if own.is_finite() {
-        format!("; steady itself at most {} of the machine", percent(own))
+        format!("; steady itself used at most {} of the machine", percent(own))
     } else {
         String::new()
     };
     Some(format!(
-        "Everything else on the machine kept {} CPUs busy on average and {} at most ({}){itself}.",
-        short(mean),
-        short(most),
+        "Everything else on the machine used {} on average and {} at most ({}){itself}.",
+        count_of(mean),
+        count_of(most),
         at(procs)
     ))
 }
 
-/// Why rows are missing.
+/// Formats a number of CPUs: `1 CPU`, `1.5 CPUs`.
+fn count_of(cpus: f64) -> String {
+    let number = short(cpus);
+    let unit = if number == "1" { "CPU" } else { "CPUs" };
+    format!("{number}{TIE}{unit}")
+}
+
+/// Says why rows are missing.
 pub(super) fn ended_early(record: &LoadRecord) -> Option<String> {
-    let (done, asked) = (record.rows.len(), record.plan.procs.len());
-    let rows = || format!("{} of {} were measured", done, count(asked, "row", "rows"));
+    let (done, planned) = (record.rows.len(), record.plan.procs.len());
+    let verb = if done == 1 { "was" } else { "were" };
+    let rows = || format!("{done} of {} {verb} measured", count(planned, "row", "rows"));
     match (&record.failure, record.ending) {
-        (Some(failure), _) => Some(format!("It ended early: {}; {}.", one_line(failure.trim()), rows())),
-        (None, Ending::Interrupted) => Some(format!("Interrupted: {}.", rows())),
-        (None, _) if done < asked => Some(format!("It is not complete: {}.", rows())),
+        (Some(failure), _) => Some(format!("The experiment ended early: {}; {}.", one_line(failure.trim()), rows())),
+        (None, Ending::Interrupted) => Some(format!("The experiment was interrupted: {}.", rows())),
+        (None, _) if done < planned => Some(format!("The experiment is not complete: {}.", rows())),
         (None, _) => None,
     }
 }

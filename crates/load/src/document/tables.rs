@@ -1,4 +1,4 @@
-//! The rows of a load experiment in columns: those of the published tables first.
+//! The tables of a load experiment; the first has the columns of the published tables.
 
 use Digits::{Least, Most};
 use steady_model::{Reading, Resource};
@@ -9,26 +9,26 @@ use steady_render::{Align, Cell, Column, Table};
 use super::facts::list;
 use crate::{CpuUse, Figures, LoadRecord, LoadRow, LoadWork};
 
-/// More CPUs than this are summed up.
+/// With more CPUs than this, a table has only a summary of them.
 const FEW: usize = 8;
-/// From this share of the time on, a CPU counts as busy in a summary.
+/// In a summary, a CPU counts as busy from this share of the time on.
 const BUSY: f64 = 0.5;
-/// The room for a list of CPUs.
+/// Maximum width of a list of CPUs, in columns.
 const LIST: usize = 18;
 
-/// One figure of every row.
+/// Picks a figure of a row.
 type Pick = fn(&Figures) -> Reading<f64>;
 
-/// How many decimals the numbers of a column have.
+/// The number of decimals in a column.
 #[derive(Clone, Copy)]
 enum Digits {
-    /// As many as show so many digits of the least: all are of one size, and are compared with one another.
+    /// Enough for this many digits of the smallest number, for columns whose numbers are of similar size.
     Least(i32),
-    /// As many as show so many digits of the most, but no more than so many: the least is negligible.
+    /// Enough for this many digits of the largest number, but at most so many decimals; small numbers are negligible.
     Most(i32, usize),
 }
 
-/// The columns of the published tables, and what everything else used during the row.
+/// Table with the columns of the published tables, and the CPUs that others used during each row.
 pub(super) fn figures(record: &LoadRecord) -> Table {
     let number = |head: &str, digits: Digits, scale: f64, pick: Pick| number(record, head, digits, scale, pick);
     let others = || number("CPUs used by others", Most(3, 2), 1.0, |figures| figures.others_cpus.clone());
@@ -56,9 +56,11 @@ pub(super) fn figures(record: &LoadRecord) -> Table {
             ]
         }
         LoadWork::Command { .. } => vec![
-            procs("copies at once", record),
+            procs("concurrent copies", record),
             Column::numbers("runs", &record.points(), |point| point.row.run_count.to_string()),
             number("CPU time per run (ms)", Least(4), 1e3, |figures| Ok(figures.cpu_seconds)),
+            number("user (ms)", Most(4, 3), 1e3, |figures| Ok(figures.user_seconds)),
+            number("system (ms)", Most(4, 3), 1e3, |figures| Ok(figures.system_seconds)),
             number("wall time per run (ms)", Least(4), 1e3, |figures| Ok(figures.wall_seconds)),
             number("runs per second", Least(4), 1.0, |figures| Ok(figures.throughput_per_second)),
             others(),
@@ -67,8 +69,8 @@ pub(super) fn figures(record: &LoadRecord) -> Table {
     Table { label: "Table of work and times".to_owned(), rows: ("row", "rows"), columns }
 }
 
-/// Where the processes ran and what they waited for, and what looking at them cost.
-pub(super) fn meanwhile(record: &LoadRecord) -> Table {
+/// Table of the CPUs that the processes ran on, their waiting times, and the cost of `steady` itself.
+pub(super) fn cpus_and_waiting(record: &LoadRecord) -> Table {
     let number = |head: &str, digits: Digits, scale: f64, pick: Pick| number(record, head, digits, scale, pick);
     let mut columns = vec![procs("procs", record)];
     columns.extend(cpus(record));
@@ -83,10 +85,10 @@ pub(super) fn meanwhile(record: &LoadRecord) -> Table {
     let steal = |row: &LoadRow| row.activity.steal_ratio.clone().map(|ratio| ratio * 1e2);
     let steal: Vec<Reading<f64>> = record.points().iter().map(|point| steal(point.row)).collect();
     columns.push(of_numbers("steal (%)", &steal, Most(3, 1)));
-    Table { label: "Table of where they ran".to_owned(), rows: ("row", "rows"), columns }
+    Table { label: "Table of CPUs and waiting times".to_owned(), rows: ("row", "rows"), columns }
 }
 
-/// What the rulers read during each row: their slowdown; none where none was read.
+/// Table of the slowdowns that the rulers read during each row, or `None` if there are no readings.
 pub(super) fn rulers(record: &LoadRecord) -> Option<Table> {
     let read = |resource: Resource| record.rows.iter().any(|row| row.rulers.iter().any(|one| one.resource == resource));
     let resources: Vec<Resource> = Resource::ALL.into_iter().filter(|resource| read(*resource)).collect();
@@ -102,19 +104,19 @@ pub(super) fn rulers(record: &LoadRecord) -> Option<Table> {
     (!resources.is_empty()).then_some(table)
 }
 
-/// The numbers of processes, which name the rows.
+/// Column with the numbers of processes.
 fn procs(head: &str, record: &LoadRecord) -> Column {
     Column::numbers(head, &record.points(), |point| point.procs.to_string())
 }
 
-/// A figure of each row, in a unit of its own.
+/// Column with a figure of each row, times `scale`.
 fn number(record: &LoadRecord, head: &str, digits: Digits, scale: f64, pick: Pick) -> Column {
     let values: Vec<Reading<f64>> =
         record.points().iter().map(|point| pick(point.figures).map(|value| value * scale)).collect();
     of_numbers(head, &values, digits)
 }
 
-/// Numbers with as many decimals as suit them.
+/// Column of numbers with a suitable number of decimals.
 fn of_numbers(head: &str, values: &[Reading<f64>], digits: Digits) -> Column {
     let sizes = || values.iter().flatten().map(|value| value.abs()).filter(|value| value.is_finite() && *value > 0.0);
     let decimals = match digits {
@@ -124,7 +126,7 @@ fn of_numbers(head: &str, values: &[Reading<f64>], digits: Digits) -> Column {
     Column::numbers(head, values, |value| Cell::reading(value, |value| fixed(*value, decimals)))
 }
 
-/// How busy the CPUs were, and on which of them the processes were seen: each, or summed up where there are many.
+/// Columns with the use of the CPUs, and the CPUs on which samples found the processes: for each CPU, or as a summary.
 fn cpus(record: &LoadRecord) -> [Column; 2] {
     let rows: Vec<&LoadRow> = record.points().iter().map(|point| point.row).collect();
     let column = |head: String, align: Align, cell: &dyn Fn(&LoadRow) -> Cell| Column {
@@ -138,7 +140,7 @@ fn cpus(record: &LoadRecord) -> [Column; 2] {
         });
         return [
             column(format!("busy, CPU{of} (%)"), Align::Numbers, &|row| each(&row.cpus, |cpu| &cpu.busy_ratio)),
-            column(format!("ran there, CPU{of} (%)"), Align::Numbers, &|row| each(&row.cpus, |cpu| &cpu.ours_ratio)),
+            column(format!("processes, CPU{of} (%)"), Align::Numbers, &|row| each(&row.cpus, |cpu| &cpu.ours_ratio)),
         ];
     }
     [
@@ -147,7 +149,7 @@ fn cpus(record: &LoadRecord) -> [Column; 2] {
     ]
 }
 
-/// The share of each CPU, as percentages; a dash for a CPU whose share is absent while others are known.
+/// Formats the share of each CPU in per cent; a dash if it is not known.
 fn each(cpus: &[CpuUse], pick: fn(&CpuUse) -> &Reading<f64>) -> Cell {
     let absent = cpus.iter().find_map(|cpu| pick(cpu).as_ref().err());
     let cell = |cpu: &CpuUse| match pick(cpu) {
@@ -162,7 +164,7 @@ fn each(cpus: &[CpuUse], pick: fn(&CpuUse) -> &Reading<f64>) -> Cell {
     }
 }
 
-/// How many of them were busy for more than half of the time.
+/// Formats the number of CPUs that were busy for more than half of the time.
 fn busy(cpus: &[CpuUse]) -> Cell {
     let known: Vec<f64> = cpus.iter().filter_map(|cpu| cpu.busy_ratio.clone().ok()).collect();
     match cpus.iter().find_map(|cpu| cpu.busy_ratio.as_ref().err()) {
@@ -171,7 +173,7 @@ fn busy(cpus: &[CpuUse]) -> Cell {
     }
 }
 
-/// Those on which a process was seen.
+/// Formats the list of CPUs on which samples found a process.
 fn ran_on(cpus: &[CpuUse]) -> Cell {
     let seen: Vec<usize> =
         cpus.iter().filter(|cpu| cpu.ours_ratio.as_ref().is_ok_and(|ratio| *ratio > 0.0)).map(|cpu| cpu.cpu).collect();

@@ -1,11 +1,11 @@
 use steady_model::{Activity, Ending, Host, Machine, Seed, Timestamp};
 
 use super::*;
-use crate::run::Setting;
+use crate::run::LoadContext;
 use crate::{CpuUse, LoadPlan, LoadWork};
 
 fn absent<T>() -> Reading<T> {
-    Err(Absent::because("not looked at"))
+    Err(Absent::because("not measured"))
 }
 
 fn run(cpu: f64, wall: f64, work: u64) -> LoadRun {
@@ -59,8 +59,8 @@ fn record(mut rows: Vec<LoadRow>) -> LoadRecord {
         kinds: vec![],
         quota: absent(),
     };
-    let setting = Setting { host, machine, started: Timestamp(0), revision: absent() };
-    let begun = LoadRecord::begun(plan, Seed(1), setting, absent());
+    let context = LoadContext { host, machine, started: Timestamp(0), revision: absent() };
+    let begun = LoadRecord::begun(plan, Seed(1), context, absent());
     LoadRecord { rows, elapsed: Nanos::from_seconds(5.0), ending: Ending::Spent, ..begun }
 }
 
@@ -84,11 +84,11 @@ fn rows_become_points_by_number_of_processes() {
     close(three.others_cpus.clone().unwrap(), 0.25);
     close(three.own_ratio.clone().unwrap(), 0.01);
     close(judged.scaling.as_ref().unwrap().per_wall_factor, 100.0 / 55.0);
-    assert_eq!(taken(&judged.rows[0], 2), Ok(0.25 + 0.2));
+    assert_eq!(unavailable_cpus(&judged.rows[0], 2), Ok(0.25 + 0.2));
 }
 
 #[test]
-fn what_one_run_lacks_the_row_lacks() {
+fn a_reading_that_one_run_lacks_is_absent_for_the_row() {
     let mut without = run(1.0, 2.0, 100);
     without.run_delay = Err(Absent::because("it had threads"));
     without.overshoot = Err(Absent::because("it had no limit"));
@@ -99,11 +99,11 @@ fn what_one_run_lacks_the_row_lacks() {
     assert_eq!(point.waiting_ratio, Err(Absent::because("it had threads")));
     assert_eq!(point.overshoot_max_seconds, Err(Absent::because("it had no limit")));
     assert_eq!(point.others_cpus, Err(Absent::because("too short for ticks")));
-    assert!(judged.scaling.is_err(), "of one point");
+    assert!(judged.scaling.is_err(), "one point has no scaling");
 }
 
 #[test]
-fn rows_in_which_nothing_was_done_are_no_points() {
+fn rows_without_a_successful_run_have_no_figures() {
     let mut failed = run(1.0, 1.0, 0);
     failed.outcome = Outcome::Signalled(9);
     let judged = judged(record(vec![row(vec![failed.clone()]), row(vec![]), row(vec![failed, run(1.0, 2.0, 50)])]));
@@ -113,17 +113,17 @@ fn rows_in_which_nothing_was_done_are_no_points() {
 }
 
 #[test]
-fn short_rows_do_not_tell_the_cores() {
-    // Two processes at half the speed on the wall: as if there were one CPU.
+fn short_rows_do_not_show_the_cores() {
+    // Two processes with half the work per wall second, as on one CPU.
     let rows = || vec![row(vec![run(1.0, 1.0, 100)]), row(vec![run(1.0, 2.0, 100), run(1.0, 2.0, 100)])];
-    let told = |rows| judged(record(rows)).scaling.unwrap();
-    assert!(told(rows()).cores.is_ok());
+    let scaling_of = |rows| judged(record(rows)).scaling.unwrap();
+    assert!(scaling_of(rows()).cores.is_ok());
     let mut short = rows();
     short[1].elapsed = Nanos::from_seconds(0.19);
-    let scaling = told(short);
+    let scaling = scaling_of(short);
     assert!(scaling.cores.unwrap_err().0.contains("0.2 s") && scaling.logical_cpus.is_err());
     assert!(scaling.second_thread_gain.is_err());
     let mut alone = rows();
     alone[0].elapsed = Nanos::from_seconds(0.19);
-    assert!(told(alone).cores.is_ok(), "one process has no places to share");
+    assert!(scaling_of(alone).cores.is_ok(), "one process shares no core");
 }

@@ -1,4 +1,4 @@
-//! What the points say about scaling, in JSON.
+//! The JSON of scaling results.
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -6,61 +6,61 @@ use steady_model::Reading;
 use steady_render::json;
 use steady_stats::{CountRange, Fitted, ScalabilityLaw, Scaling};
 
-/// Writes it, for `#[serde(serialize_with = "..")]`.
-pub(super) fn serialize<S: Serializer>(scaling: &Reading<Scaling>, serializer: S) -> Result<S::Ok, S::Error> {
+/// Serializes scaling results, for `#[serde(serialize_with = "..")]`.
+pub(crate) fn serialize<S: Serializer>(scaling: &Reading<Scaling>, serializer: S) -> Result<S::Ok, S::Error> {
     scaling.as_ref().map(ScalingFigures::from).map_err(Clone::clone).serialize(serializer)
 }
 
-/// What the points say about scaling, without knowing the machine.
+/// Scaling results from the measurements alone, without facts about the machine.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct ScalingFigures {
-    /// By what factor work per CPU second ranges over the rows: the most over the least.
+pub(crate) struct ScalingFigures {
+    /// Largest work per CPU second of a row, divided by the smallest.
     per_cpu_factor: f64,
-    /// By what factor work per wall second ranges.
+    /// Largest work per wall second of a row, divided by the smallest.
     per_wall_factor: f64,
-    /// CPU time for the same work at full load over that at the least load.
+    /// CPU time of the same work at full load, divided by that at the least load.
     full_load_inflation_ratio: f64,
-    /// Each process has a core to itself up to at least so many processes.
+    /// Up to at least this number of processes, each has its own core.
     cores_low: Reading<f64>,
-    /// Each process has a core to itself up to at most so many processes.
+    /// Up to at most this number of processes, each has its own core.
     cores_high: Reading<f64>,
-    /// The same of logical CPUs.
+    /// Up to at least this number of processes, each has its own logical CPU.
     logical_cpus_low: Reading<f64>,
-    /// The same of logical CPUs.
+    /// Up to at most this number of processes, each has its own logical CPU.
     logical_cpus_high: Reading<f64>,
-    /// What a second thread adds to what a core gets done, 0.2 for 20 %.
+    /// Share that a second thread adds to the work of a core: 0.2 for 20 %.
     second_thread_gain_ratio: Reading<f64>,
-    /// The lower end of the range that the points leave.
+    /// Lower end of the range that the measurements allow.
     second_thread_gain_ratio_low: Reading<f64>,
-    /// The upper end.
+    /// Upper end of the range that the measurements allow.
     second_thread_gain_ratio_high: Reading<f64>,
-    /// Why the points tell no more: short clauses.
+    /// Reasons why the measurements show no more, as short clauses.
     caveats: Vec<String>,
     /// The Universal Scalability Law; absent with fewer than six rows.
     law: Reading<LawFigures>,
 }
 
-/// The Universal Scalability Law (Gunther): throughput `lambda N / (1 + sigma (N - 1) + kappa N (N - 1))`, each figure with its
-/// 95 % interval.
+/// The Universal Scalability Law (Gunther): throughput `lambda N / (1 + sigma (N - 1) + kappa N (N - 1))`. Each figure
+/// has a 95 % interval.
 #[derive(Serialize, JsonSchema)]
 struct LawFigures {
-    /// Throughput of one process.
+    /// Throughput of one process, in units of work per second.
     lambda_per_second: f64,
     lambda_per_second_low: Reading<f64>,
     lambda_per_second_high: Reading<f64>,
-    /// Contention: the share that is done one after the other.
+    /// Contention: the share of the work that is serialized.
     sigma_ratio: f64,
     sigma_ratio_low: Reading<f64>,
     sigma_ratio_high: Reading<f64>,
-    /// Coherency: what each pair of processes costs.
+    /// Coherency: the cost of each pair of processes.
     kappa_ratio: f64,
     kappa_ratio_low: Reading<f64>,
     kappa_ratio_high: Reading<f64>,
-    /// The number of processes with the most throughput.
+    /// Number of processes with the highest throughput.
     peak_procs: Reading<f64>,
     peak_procs_low: Reading<f64>,
     peak_procs_high: Reading<f64>,
-    /// Root mean square of what the law leaves unexplained, relative to throughput.
+    /// Root mean square of the residuals, relative to throughput.
     residual_ratio: f64,
 }
 
@@ -119,7 +119,7 @@ fn value(fitted: &Reading<Fitted>) -> Reading<f64> {
     fitted.as_ref().map(|fitted| fitted.value).map_err(Clone::clone)
 }
 
-/// Both ends of an interval, of which either may be infinite.
+/// Returns both ends of an interval; either may be infinite.
 fn ends(fitted: &Reading<Fitted>) -> [Reading<f64>; 2] {
     json::ends(&fitted.as_ref().map(|fitted| fitted.interval).map_err(Clone::clone))
 }

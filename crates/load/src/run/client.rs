@@ -1,4 +1,4 @@
-//! The side of `steady`: start a crowd, let it set off, hear what came of it.
+//! The connection of `steady` to the leader of a row.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -6,53 +6,53 @@ use std::process::Stdio;
 
 use steady_model::Nanos;
 
-use super::CROWD;
+use super::LEADER;
 use super::experiment::LoadError;
 use super::protocol::{Finished, Go, Reply, Setup};
 use steady_process::channel::{Channel, Woken};
 
-/// The processes of one row, and the one that leads them. Dropping it ends them all.
-pub(super) struct Crowd {
+/// The leader of a row and its workers. Dropping it kills them all.
+pub(super) struct Leader {
     channel: Channel,
     procs: u32,
-    /// The process identifiers of the workers.
+    /// The process IDs of the workers.
     pub(super) pids: Vec<i32>,
 }
 
-impl Crowd {
-    /// Starts the processes of a row, and waits until all are ready.
+impl Leader {
+    /// Starts the leader and the workers of a row, and waits until all are ready.
     ///
     /// # Errors
     /// See [`LoadError`].
     pub(super) fn start(setup: &Setup, interrupt: Option<BorrowedFd<'_>>) -> Result<Self, LoadError> {
-        let mut channel = Channel::start(CROWD, Stdio::null()).map_err(lost)?;
+        let mut channel = Channel::start(LEADER, Stdio::null()).map_err(lost)?;
         channel.say(setup).map_err(lost)?;
-        let mut crowd = Crowd { channel, procs: setup.procs, pids: vec![] };
-        crowd.wait(interrupt, None)?;
-        match crowd.channel.listen().map_err(lost)? {
-            Reply::Ready { pids } => crowd.pids = pids,
-            other => return Err(crowd.failure(other)),
+        let mut leader = Leader { channel, procs: setup.procs, pids: vec![] };
+        leader.wait(interrupt, None)?;
+        match leader.channel.listen().map_err(lost)? {
+            Reply::Ready { pids } => leader.pids = pids,
+            other => return Err(leader.failure(other)),
         }
-        Ok(crowd)
+        Ok(leader)
     }
 
-    /// Lets all of them set off.
+    /// Lets all workers start their work.
     ///
     /// # Errors
-    /// [`LoadError::CrowdLost`].
-    pub(super) fn fire(&mut self) -> Result<(), LoadError> {
+    /// [`LoadError::LeaderLost`].
+    pub(super) fn start_work(&mut self) -> Result<(), LoadError> {
         self.channel.say(&Go).map_err(lost)
     }
 
-    /// Waits for what came of it, no longer than `patience`; whether it is there.
+    /// Waits for the result, at most for `timeout`. Returns whether it is there.
     ///
     /// # Errors
-    /// [`LoadError::Interrupted`], [`LoadError::CrowdLost`].
-    pub(super) fn has_an_end(&self, interrupt: Option<BorrowedFd<'_>>, patience: Nanos) -> Result<bool, LoadError> {
-        self.wait(interrupt, Some(patience))
+    /// [`LoadError::Interrupted`], [`LoadError::LeaderLost`].
+    pub(super) fn wait_for_end(&self, interrupt: Option<BorrowedFd<'_>>, timeout: Nanos) -> Result<bool, LoadError> {
+        self.wait(interrupt, Some(timeout))
     }
 
-    /// What came of it.
+    /// Reads the result.
     ///
     /// # Errors
     /// See [`LoadError`].
@@ -63,8 +63,8 @@ impl Crowd {
         }
     }
 
-    fn wait(&self, interrupt: Option<BorrowedFd<'_>>, patience: Option<Nanos>) -> Result<bool, LoadError> {
-        match self.channel.wait(interrupt, patience).map_err(lost)? {
+    fn wait(&self, interrupt: Option<BorrowedFd<'_>>, timeout: Option<Nanos>) -> Result<bool, LoadError> {
+        match self.channel.wait(interrupt, timeout).map_err(lost)? {
             Woken::Interrupted => Err(LoadError::Interrupted),
             Woken::TimedOut => Ok(false),
             Woken::Readable => Ok(true),
@@ -78,12 +78,14 @@ impl Crowd {
             Reply::CannotStart(reason) => LoadError::CannotStart(reason),
             Reply::CommandFailed(outcome) => LoadError::CommandFailed { procs, outcome },
             Reply::WorkerLost(outcome) => LoadError::WorkerLost { procs, outcome },
-            Reply::Failed(reason) => LoadError::CrowdLost(reason),
-            Reply::Ready { .. } | Reply::Finished(_) => LoadError::CrowdLost("it spoke out of turn".to_owned()),
+            Reply::Failed(reason) => LoadError::LeaderLost(reason),
+            Reply::Ready { .. } | Reply::Finished(_) => {
+                LoadError::LeaderLost("it sent an unexpected message".to_owned())
+            }
         }
     }
 }
 
 fn lost(error: io::Error) -> LoadError {
-    LoadError::CrowdLost(error.to_string())
+    LoadError::LeaderLost(error.to_string())
 }

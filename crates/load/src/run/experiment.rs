@@ -1,5 +1,5 @@
-//! The experiment: the rows of a plan in an order drawn from its seed, each reported as soon as it has ended; and its one
-//! effect, a row of so many processes, behind a trait, so that experiments run in tests without processes.
+//! The experiment: runs the rows of a plan in a random order, and reports each as soon as it has ended. Rows run behind
+//! a trait, so that tests run experiments without processes.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -8,65 +8,65 @@ use steady_model::{Absent, Ending, Host, Machine, Nanos, Outcome, Reading, Seed,
 use steady_process::runner::how;
 use thiserror::Error;
 
-use crate::{LoadPlan, LoadRecord, LoadRow, LoadWork};
+use crate::{LoadPlan, LoadRecord, LoadRow, LoadWork, processes};
 
-/// What an experiment is told of the machine.
+/// The circumstances of an experiment.
 #[derive(Clone, Debug)]
-pub struct Setting {
-    /// The machine.
+pub struct LoadContext {
+    /// The host that it runs on.
     pub host: Host,
-    /// Its CPUs.
+    /// The CPUs of the host.
     pub machine: Machine,
-    /// The time of day.
+    /// Time of day at which it starts.
     pub started: Timestamp,
-    /// The git revision of the directory that it is started in.
+    /// Git revision of the directory that it runs in.
     pub revision: Reading<String>,
 }
 
-/// What happens while an experiment runs.
+/// An event of a running experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// It begins: the record as it is before anything was measured.
+    /// The experiment starts; with the record before the first row.
     Begun(Box<LoadRecord>),
-    /// A row of so many processes begins.
+    /// A row of concurrent processes starts.
     RowBegun {
-        /// How many processes.
+        /// Number of concurrent processes.
         procs: u32,
     },
-    /// The row that runs was looked at.
-    Looked {
-        /// How long it has run.
+    /// The current row has made progress.
+    Progressed {
+        /// Time since the start of the row.
         passed: Nanos,
     },
-    /// A row is over.
+    /// A row has ended.
     RowEnded(Box<LoadRow>),
 }
 
-/// What came of an experiment.
+/// The result of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// The rows that are whole, and all that goes with them.
+    /// The record with the complete rows.
     pub record: LoadRecord,
-    /// What ended it before the last row.
+    /// The error that ended it before the last row.
     pub stopped: Option<LoadError>,
 }
 
-/// Runs the experiment that `plan` describes, its rows in an order drawn from `seed`. Whatever ends it, the rows that are whole are
-/// in the record.
+/// Runs the experiment of `plan`, with its rows in an order that `seed` determines. The record contains all complete
+/// rows, even after an error.
 pub fn measure<R: LoadRunner>(
     plan: &LoadPlan,
     seed: Seed,
-    setting: Setting,
+    context: LoadContext,
     runner: &mut R,
     events: &mut dyn FnMut(Event),
 ) -> Measured {
     let poll_cost = poll_cost(&plan.work, runner);
-    let mut record = LoadRecord::begun(plan.clone(), seed, setting, poll_cost);
+    let mut record = LoadRecord::begun(plan.clone(), seed, context, poll_cost);
     events(Event::Begun(Box::new(record.clone())));
     let mut stopped = None;
     for procs in order(&plan.procs, seed) {
         events(Event::RowBegun { procs });
-        match runner.row(procs, &mut |passed| events(Event::Looked { passed })) {
+        match runner.row(procs, &mut |passed| events(Event::Progressed { passed })) {
             Ok(row) => {
                 let row = LoadRow { order: record.rows.len(), ..row };
                 events(Event::RowEnded(Box::new(row.clone())));
@@ -91,18 +91,18 @@ pub fn measure<R: LoadRunner>(
 fn poll_cost<R: LoadRunner>(work: &LoadWork, runner: &mut R) -> Reading<f64> {
     match work {
         LoadWork::Hash { poll: Some(every), .. } => runner.poll_cost(*every),
-        _ => Err(Absent::because("nothing polls")),
+        _ => Err(Absent::because("no thread polls")),
     }
 }
 
-/// The rows in random order: a load that drifts must not look like one that grows with the number of processes.
+/// Returns the rows in random order, so that a drift of the machine does not look like an effect of their numbers.
 fn order(procs: &[u32], seed: Seed) -> Vec<u32> {
     let mut order = procs.to_vec();
     order.shuffle(&mut ChaCha12Rng::seed_from_u64(seed.0));
     order
 }
 
-/// From the start of the first row to the end of the last.
+/// Returns the time from the start of the first row to the end of the last.
 fn elapsed(rows: &[LoadRow]) -> Nanos {
     let begun = rows.iter().map(|row| row.started).min().unwrap_or_default();
     rows.iter().map(|row| row.started + row.elapsed).max().unwrap_or_default() - begun
@@ -111,54 +111,54 @@ fn elapsed(rows: &[LoadRow]) -> Nanos {
 /// Why a row could not be measured.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum LoadError {
-    /// The user asked to stop.
+    /// The user interrupted the experiment.
     #[error("interrupted")]
     Interrupted,
     /// Not all processes could be started.
     #[error("only {started} of {procs} processes could be started: {reason}")]
     Refused {
-        /// How many there were to be.
+        /// Number of processes in the row.
         procs: u32,
-        /// How many could be.
+        /// Number of processes that could be started.
         started: u32,
-        /// What the system says, and which limit it may be.
+        /// The error of the system, and the limit that may have caused it.
         reason: String,
     },
     /// The user's command could not be started.
     #[error("the command could not be started: {0}")]
     CannotStart(String),
     /// A run of the user's command failed.
-    #[error("the command {}, {procs} at once", how(.outcome))]
+    #[error("the command {} in the row of {}", how(.outcome), processes(.procs))]
     CommandFailed {
-        /// How many there were at once.
+        /// Number of concurrent processes.
         procs: u32,
-        /// How the run ended.
+        /// How this run ended.
         outcome: Outcome,
     },
     /// A process ended before its work was done.
     #[error("one of {procs} processes {} before its work was done", how(.outcome))]
     WorkerLost {
-        /// How many there were at once.
+        /// Number of concurrent processes.
         procs: u32,
-        /// How it ended.
+        /// How the process ended.
         outcome: Outcome,
     },
-    /// The crowd ended, or could not be set up.
-    #[error("the process that leads a row's processes was lost: {0}")]
-    CrowdLost(String),
+    /// The leader ended unexpectedly, or could not be started.
+    #[error("the leader process of a row was lost: {0}")]
+    LeaderLost(String),
 }
 
-/// Something that runs rows.
+/// Runs the rows of an experiment.
 pub trait LoadRunner {
-    /// CPU time per second of a sleeping thread that wakes so often to look at its process's CPU clock.
+    /// Measures the CPU time per second of a thread that reads the CPU clock of its process at this interval.
     fn poll_cost(&mut self, every: Nanos) -> Reading<f64>;
 
-    /// Runs so many processes at once, until all have done their work. Now and then `looked` is called with how long they have
-    /// run.
+    /// Runs a row of concurrent processes until all have done their work. Calls `progress` now and then with the time
+    /// since the start of the row.
     ///
     /// # Errors
-    /// See [`LoadError`]; nothing of the row counts then, and none of its processes is left.
-    fn row(&mut self, procs: u32, looked: &mut dyn FnMut(Nanos)) -> Result<LoadRow, LoadError>;
+    /// See [`LoadError`]. Nothing of the row counts then, and none of its processes is left.
+    fn row(&mut self, procs: u32, progress: &mut dyn FnMut(Nanos)) -> Result<LoadRow, LoadError>;
 }
 
 #[cfg(test)]
@@ -166,13 +166,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_order_is_drawn_and_repeats() {
+    fn the_seed_determines_a_random_order() {
         let procs: Vec<u32> = (1..=32).collect();
-        let drawn = order(&procs, Seed(1));
-        assert_eq!(drawn, order(&procs, Seed(1)));
-        assert_ne!(drawn, order(&procs, Seed(2)));
-        assert_ne!(drawn, procs);
-        let mut sorted = drawn;
+        let shuffled = order(&procs, Seed(1));
+        assert_eq!(shuffled, order(&procs, Seed(1)));
+        assert_ne!(shuffled, order(&procs, Seed(2)));
+        assert_ne!(shuffled, procs);
+        let mut sorted = shuffled;
         sorted.sort_unstable();
         assert_eq!(sorted, procs);
     }

@@ -1,14 +1,14 @@
-//! How CPU time and wall time move with load: rows of so many processes at once, one row after the other.
+//! Runs load experiments: rows of concurrent processes, one row after the other.
 //!
-//! A row's processes are started by a **crowd**, a helper process of its own (this same program, called with
-//! `CROWD`). Each is a **worker** (this same program, called with `WORKER`): it hashes, sums, or runs the user's
-//! command again and again. When all are ready the crowd lets them set off at once. When `steady` is gone, however it
-//! ended, the crowd ends them all and leaves.
+//! A **leader**, a helper process of the same program (started with `LEADER`), starts the processes of a row. Each is a
+//! **worker** (the same program, started with `WORKER`): it hashes, adds numbers, or runs the user's command
+//! repeatedly. When all are ready, the leader lets them start together. When `steady` ends, however that happens, the
+//! leader kills them all and exits.
 
 mod client;
 mod counters;
-mod crowd;
 mod experiment;
+mod leader;
 mod machine;
 mod protocol;
 mod rulers;
@@ -16,15 +16,15 @@ mod simulated;
 mod watch;
 mod worker;
 
-pub(crate) use crowd::serve as serve_crowd;
-pub use experiment::{Event, LoadError, LoadRunner, Measured, Setting, measure};
-pub(crate) use machine::CrowdRunner;
+pub use experiment::{Event, LoadContext, LoadError, LoadRunner, Measured, measure};
+pub(crate) use leader::serve as serve_leader;
+pub(crate) use machine::MachineRunner;
 pub(crate) use rulers::{BestFile, run as read_rulers};
-pub use simulated::SimulatedCrowd;
+pub use simulated::SimulatedMachine;
 pub(crate) use worker::serve as serve_worker;
 
-/// The first argument that makes `steady` a crowd.
-pub(crate) const CROWD: &str = "__crowd";
+/// The first argument that makes `steady` the leader of a row.
+pub(crate) const LEADER: &str = "__crowd";
 
-/// The first argument that makes `steady` one of a crowd's workers.
+/// The first argument that makes `steady` a worker.
 pub(crate) const WORKER: &str = "__worker";

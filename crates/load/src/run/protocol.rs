@@ -1,43 +1,43 @@
-//! What `steady`, a row's crowd and its workers say to each other, one JSON value a line.
+//! The messages between `steady`, the leader of a row and its workers: one JSON value in each line.
 
 use serde::{Deserialize, Serialize};
 use steady_model::{Nanos, Outcome, Seed};
 
 use crate::{LoadRun, LoadWork};
 
-/// What a crowd is told first.
+/// The first message to a leader.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Setup {
-    /// What each process does.
+    /// The work of each process.
     pub(super) work: LoadWork,
-    /// How many.
+    /// Number of workers in the row.
     pub(super) procs: u32,
-    /// The CPUs to keep to, if not all.
+    /// The CPUs that the processes may use; `None` for all.
     pub(super) cpus: Option<Vec<usize>>,
-    /// The seed of the work's random numbers.
+    /// Seed of the random numbers of the work.
     pub(super) seed: Seed,
 }
 
-/// What a crowd is told when `steady` has seen that all are ready: set off.
+/// The second message to a leader, when all workers are ready: start the work.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Go;
 
-/// What a crowd says.
+/// A message from a leader.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Reply {
     /// All workers are ready.
     Ready {
-        /// Their process identifiers.
+        /// The process IDs of the workers.
         pids: Vec<i32>,
     },
-    /// All have done their work and are gone.
+    /// All workers have done their work and were reaped.
     Finished(Finished),
     /// Not all processes could be started.
     Refused {
-        /// How many could be.
+        /// Number of processes that could be started.
         started: u32,
-        /// What the system says.
+        /// The error of the system.
         reason: String,
     },
     /// The user's command could not be started.
@@ -46,66 +46,64 @@ pub(super) enum Reply {
     CommandFailed(Outcome),
     /// A worker ended before its work was done.
     WorkerLost(Outcome),
-    /// Anything else went wrong.
+    /// Another error, with its text.
     Failed(String),
 }
 
-/// What a crowd says when all is done.
+/// The result of a row.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Finished {
-    /// When they set off, on the monotonic clock.
+    /// When the work started, on the monotonic clock.
     pub(super) fired: Nanos,
-    /// When the last had done its work, on the monotonic clock.
+    /// When the last worker had done its work, on the monotonic clock.
     pub(super) ended: Nanos,
-    /// What they did.
+    /// The runs of all workers.
     pub(super) runs: Vec<LoadRun>,
-    /// CPU time of the work from then on, that of runs which are not among `runs` included.
+    /// CPU time of the work from the start on, including runs that are not in `runs`.
     pub(super) ours: Nanos,
-    /// CPU time that the crowd itself used until the last was done, and those that start the user's commands.
+    /// CPU time that the leader, and workers that start commands, used until the last worker was done.
     pub(super) own: Nanos,
-    /// CPU time that the crowd used after that, until all were gone.
+    /// CPU time that the leader used after that, until all workers were reaped.
     pub(super) after: Nanos,
 }
 
-/// What a worker is to do; a command's words follow as further arguments.
+/// The task of a worker, one variant for each of [`LoadWork`]. The arguments of a command follow as further arguments.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Task {
-    /// See [`LoadWork::Hash`].
     Hash { cpu_time: Nanos, poll: Option<Nanos>, seed: u64, procs: u32 },
-    /// See [`LoadWork::Sum`].
     Sum { work: u64, seed: u64, procs: u32 },
-    /// See [`LoadWork::Command`].
     Command { window: Nanos },
 }
 
-/// What a worker says. Many write to one pipe, so a line must not be longer than what a pipe takes whole (`PIPE_BUF`).
+/// A message from a worker. Many workers write to one pipe, so a line must not be longer than an atomic write
+/// (`PIPE_BUF`, pipe(7)).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Line {
-    /// Which worker.
+    /// Number of the worker in the row.
     pub(super) place: u32,
-    /// What it says.
-    pub(super) said: Said,
+    /// The content of the message.
+    pub(super) said: Message,
 }
 
-/// See [`Line`].
+/// The content of a [`Line`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Said {
-    /// It waits for the start.
+pub(super) enum Message {
+    /// The worker waits for the start.
     Ready,
-    /// What it has done.
-    Ran(Vec<Ran>),
-    /// It is done.
+    /// The runs that it has done.
+    Ran(Vec<TimedRun>),
+    /// The worker has done its work.
     Done {
         /// CPU time that its process had used before the start.
         before: Nanos,
-        /// CPU time that it used itself since, where the work is its children's.
+        /// CPU time that it used itself since the start, if its children do the work.
         own: Nanos,
         /// When its last run ended, on the monotonic clock.
         ended: Nanos,
     },
-    /// The system refused it another process or thread.
+    /// The system could not start another process or thread.
     Refused(String),
     /// The user's command could not be started.
     CannotStart(String),
@@ -113,19 +111,19 @@ pub(super) enum Said {
     CommandFailed(Outcome),
 }
 
-/// One run.
+/// A run with its start and its end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Ran {
-    /// When it was started, on the monotonic clock; with all the others where it is absent.
+pub(super) struct TimedRun {
+    /// When it was started, on the monotonic clock; `None` if it started with all others.
     pub(super) started: Option<Nanos>,
-    /// When it ended.
+    /// When it ended, on the monotonic clock.
     pub(super) ended: Nanos,
-    /// What it did; its wall time is what lies between the two.
+    /// The measurements, without the wall time.
     pub(super) run: LoadRun,
 }
 
-impl Ran {
-    /// The run, where all set off at `fired`.
+impl TimedRun {
+    /// Returns the run with its wall time, for a row that started at `fired`.
     pub(super) fn into_run(self, fired: Nanos) -> LoadRun {
         LoadRun { wall: self.ended - self.started.unwrap_or(fired), ..self.run }
     }

@@ -1,5 +1,5 @@
-//! The rulers: read while a row runs, within a share of the CPU time that the row takes; and `steady load --rulers`, alone and
-//! next to neighbours. The best that this host has shown is in a small file of the data directory.
+//! Reads rulers: while a row runs, within a share of the CPU time of the row; and for `steady load --rulers`, alone and
+//! next to neighbours. A small file in the data directory keeps the best readings of this host.
 
 use std::path::PathBuf;
 
@@ -12,16 +12,16 @@ use crate::RulerRecord;
 use crate::flags::LoadFlags;
 use crate::plan::default_procs;
 
-/// The share of a row's CPU time that the readings may take: all that `steady` does is to stay within 0.5 %.
+/// Maximum share of the CPU time of a row for the readings. Everything that `steady` does must stay within 0.5 %.
 const COST_RATIO: f64 = 0.003;
 
-/// Reads the rulers in turns, from row to row.
+/// Reads the rulers in turn, from row to row.
 pub(super) struct RowRulers {
     rulers: Rulers,
     next: usize,
-    /// CPU time that was used for the present row.
+    /// CPU time of the readings in the current row.
     spent: Nanos,
-    /// What was read in the present row.
+    /// The readings in the current row.
     read: Vec<RulerReading>,
 }
 
@@ -30,38 +30,38 @@ impl RowRulers {
         RowRulers { rulers, next: 0, spent: Nanos::ZERO, read: Vec::new() }
     }
 
-    /// A row begins.
+    /// Starts a row, without readings.
     pub(super) fn begin(&mut self) {
         (self.spent, self.read) = (Nanos::ZERO, Vec::new());
     }
 
-    /// Reads as many rulers as a row may afford that has taken so much CPU time by now.
-    pub(super) fn read(&mut self, taken: Nanos) {
+    /// Reads as many rulers as fit into the share of the CPU time that the row has used so far.
+    pub(super) fn read(&mut self, cpu_time: Nanos) {
         for _ in Resource::ALL {
             let resource = Resource::ALL[self.next % Resource::ALL.len()];
             let cost = self.rulers.cost(resource).unwrap_or_default();
-            if (self.spent + cost).seconds() > COST_RATIO * taken.seconds() {
+            if (self.spent + cost).seconds() > COST_RATIO * cpu_time.seconds() {
                 return;
             }
             self.next += 1;
-            // What cannot be read now may be later; of a ruler that this machine does not have, there is no reading.
+            // A ruler that fails now may work later. Resources that the machine lacks have no reading.
             self.read.extend(self.rulers.read(resource));
             self.spent += self.rulers.cost(resource).unwrap_or_default();
         }
     }
 
-    /// What was read in the row.
+    /// Returns the readings in the row.
     pub(super) fn readings(&mut self) -> Vec<RulerReading> {
         std::mem::take(&mut self.read)
     }
 
-    /// The rulers, with all that they have read.
+    /// Returns the rulers, with all their readings.
     pub(super) fn rulers(&mut self) -> &mut Rulers {
         &mut self.rulers
     }
 }
 
-/// Where the best is kept, or why it cannot be.
+/// The file with the best readings of this host, or why there is none.
 pub(crate) struct BestFile(Result<PathBuf, String>);
 
 impl BestFile {
@@ -69,22 +69,22 @@ impl BestFile {
         BestFile(session.data_folder().map(|folder| folder.join("rulers.json")))
     }
 
-    /// The rulers, with what the file says of the best.
+    /// Returns rulers with the best readings from the file.
     pub(crate) fn rulers(&self) -> Rulers {
         Rulers::new(&Root::default(), self.0.as_ref().map_or_else(|_| Best::default(), |file| Best::load(file)))
     }
 
-    /// Keeps what the rulers have read for later runs. That it cannot be kept is said, and is no failure.
+    /// Saves the readings for later runs. If that fails, prints a notice; it is not an error.
     pub(crate) fn keep(self, rulers: &mut Rulers, session: &dyn Session) {
         let saved =
             self.0.and_then(|file| rulers.best().save(&file).map_err(|error| format!("'{}': {error}", file.display())));
         if let Err(why) = saved {
-            session.notice(&format!("the best of this host is not kept for later runs: {why}"));
+            session.notice(&format!("the best readings of this host are not kept for later runs: {why}"));
         }
     }
 }
 
-/// Reads the rulers and reports them; the exit status.
+/// Reads the rulers, writes the report, and returns the exit status.
 pub(crate) fn run(flags: &LoadFlags, session: &mut dyn Session) -> Result<u8, Failure> {
     let seed = session.seed(flags.seed)?;
     let cpus = chosen_cpus(flags.cpus.as_deref())?;
@@ -92,13 +92,16 @@ pub(crate) fn run(flags: &LoadFlags, session: &mut dyn Session) -> Result<u8, Fa
     let neighbour = flags.neighbour.map(Neighbour::from);
     let plan = RulerPlan { neighbour, counts: counts(flags, &machine)?, seed };
     session.open(&flags.output, flags.samples, Status::Own)?;
-    let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;
+    let (interrupt, readable) =
+        Interrupt::catch().map_err(|error| Failure::Own(format!("signal handlers cannot be installed: {error}")))?;
     if let Some(cpus) = &cpus {
-        process::keep_to(cpus).map_err(|error| Failure::Own(format!("--cpus: {error}")))?;
+        process::keep_to(cpus).map_err(|error| {
+            Failure::Own(format!("--cpus: this process cannot be restricted to these CPUs: {error}"))
+        })?;
     }
     let started = clock::time_of_day();
     let revision = session.revision();
-    session.progress(None, "looking for the best");
+    session.progress(None, "measuring each resource at its best");
     let file = BestFile::find(session);
     let mut stage = Live::new(file.rulers(), neighbour, cpus, Some(readable));
     let measured = measure(&plan, &mut stage, &mut |event| session.progress(None, &message(&event)));
@@ -120,7 +123,7 @@ pub(crate) fn run(flags: &LoadFlags, session: &mut dyn Session) -> Result<u8, Fa
     status(&record, &interrupt)
 }
 
-/// The exit status; what failed is told again where errors are told.
+/// Returns the exit status. A failure that is in the report is also returned as an error.
 fn status(record: &RulerRecord, interrupt: &Interrupt) -> Result<u8, Failure> {
     match (&record.failure, record.ending) {
         (Some(why), _) => Err(Failure::Own(format!("not all rows could be measured: {why}"))),
@@ -129,11 +132,13 @@ fn status(record: &RulerRecord, interrupt: &Interrupt) -> Result<u8, Failure> {
     }
 }
 
-/// The numbers of neighbours: none, and those that were asked for, or as many as a load experiment has rows.
+/// Returns the numbers of neighbours: 0, and those of `--procs` or the default of a load experiment.
 fn counts(flags: &LoadFlags, machine: &Machine) -> Result<Vec<u32>, Failure> {
     if flags.neighbour.is_none() {
         return match &flags.procs {
-            Some(_) => Err(Failure::Usage("--procs goes with --neighbour KIND: it says how many of them".to_owned())),
+            Some(_) => Err(Failure::Usage(
+                "with --rulers, --procs needs --neighbour KIND: it is the number of neighbours".to_owned(),
+            )),
             None => Ok(vec![0]),
         };
     }
@@ -143,5 +148,6 @@ fn counts(flags: &LoadFlags, machine: &Machine) -> Result<Vec<u32>, Failure> {
 
 fn message(event: &Event) -> String {
     let row = event.done + 1;
-    format!("row {row} of {}: {} neighbours", event.rows, event.neighbours)
+    let unit = if event.neighbours == 1 { "neighbour" } else { "neighbours" };
+    format!("row {row} of {}: {} {unit}", event.rows, event.neighbours)
 }

@@ -1,33 +1,33 @@
-//! A simulated machine: the fake behind [`LoadRunner`], on which load experiments run without time passing.
+//! A simulated machine behind [`LoadRunner`], on which load experiments run without time passing.
 
 use steady_model::{Absent, Activity, Nanos, Outcome, Reading};
 
 use super::experiment::{LoadError, LoadRunner};
 use crate::{LoadRow, LoadRun, LoadWork};
 
-/// A machine whose speed at every number of processes is known.
-pub struct SimulatedCrowd {
+/// A simulated machine whose speed at every number of processes is known.
+pub struct SimulatedMachine {
     work: LoadWork,
-    /// Its cores.
+    /// Number of its cores.
     pub cores: u32,
-    /// Its logical CPUs.
+    /// Number of its logical CPUs.
     pub logical_cpus: u32,
-    /// What a second thread adds to what a core gets done: 0.2 for 20 %.
+    /// Share that a second thread adds to the work of a core: 0.2 for 20 %.
     pub second_thread: f64,
-    /// Work per second of CPU time of a process that has a core to itself.
+    /// Work per second of CPU time of a process with its own core.
     pub rate: f64,
-    /// What happens instead of a row of so many processes, or of more.
+    /// The error of rows with at least this number of processes.
     pub fails: Option<(u32, LoadError)>,
-    /// Stops after so many rows, as if interrupted.
+    /// Interrupts the experiment after this number of rows.
     pub interrupt_after: Option<usize>,
     now: f64,
     rows: usize,
 }
 
-impl SimulatedCrowd {
-    /// A machine with 4 cores of 2 threads that do `work`.
+impl SimulatedMachine {
+    /// Returns a machine with 4 cores of 2 threads that does `work`.
     pub fn new(work: LoadWork) -> Self {
-        SimulatedCrowd {
+        SimulatedMachine {
             work,
             cores: 4,
             logical_cpus: 8,
@@ -40,7 +40,7 @@ impl SimulatedCrowd {
         }
     }
 
-    /// How fast a process is while it runs, over one that has a core to itself: the mean over the processes.
+    /// Returns the mean speed of running processes, relative to a process with its own core.
     fn speed(&self, procs: u32) -> f64 {
         let shared = (1.0 + self.second_thread) / 2.0;
         let running = procs.min(self.logical_cpus);
@@ -48,9 +48,9 @@ impl SimulatedCrowd {
         1.0 - (1.0 - shared) * sharing / f64::from(running)
     }
 
-    /// One process's CPU time and work, and its CPU time beyond the limit.
+    /// Returns the CPU time and the work of a process, and its CPU time beyond the limit.
     fn one(&self, speed: f64, stretch: f64) -> (f64, f64, Reading<Nanos>) {
-        let unlimited = || Err(Absent::because("the work has no limit of CPU time"));
+        let unlimited = || Err(Absent::because("the work has no CPU time limit"));
         match &self.work {
             LoadWork::Hash { cpu_time, poll } => {
                 let limit = cpu_time.seconds();
@@ -64,7 +64,7 @@ impl SimulatedCrowd {
     }
 }
 
-impl LoadRunner for SimulatedCrowd {
+impl LoadRunner for SimulatedMachine {
     fn poll_cost(&mut self, every: Nanos) -> Reading<f64> {
         Ok(1e-5 / every.seconds())
     }

@@ -1,5 +1,5 @@
-//! What the machine does while a row runs: how busy each CPU is, which of them run the row's processes, and what
-//! everything else takes. It costs little, and says how much.
+//! Samples the machine while a row runs: how busy each CPU is, which CPUs run the processes of the row, and the CPU
+//! time of everything else. Its own cost is small and is measured.
 
 use std::collections::BTreeMap;
 
@@ -12,58 +12,57 @@ use steady_model::{Absent, Activity, Nanos, Reading, Seed};
 use super::counters::Counters;
 use crate::CpuUse;
 
-/// How long to wait for the first look at a row's processes, and how long at most between two: in between, each pause
-/// is twice as long as the one before.
+/// Pause before the first sample of a row, and the usual maximum. Each pause is twice as long as the one before.
 const FIRST_PAUSE: Nanos = Nanos(10_000_000);
 const PAUSE: Nanos = Nanos(100_000_000);
-/// Where looks are expensive, or the row hardly gets a CPU: still often enough to be of use.
+/// Longest pause if samples are expensive, or if the row hardly gets a CPU.
 const LONGEST_PAUSE: Nanos = Nanos(2_000_000_000);
 
-/// The share of the row's CPU time that looks may cost: where they cost more, they are rarer.
+/// Maximum share of the CPU time of the row that samples may cost; expensive samples are rarer.
 const COST_RATIO: f64 = 0.0005;
 
-/// A look goes to no more processes than this, drawn again each time.
-const LOOKED_AT: usize = 64;
+/// Maximum number of processes in a sample; each sample chooses them at random.
+const MAX_SAMPLED: usize = 64;
 
-/// So many of them are asked for the CPU time that they have used.
-const ASKED: usize = 8;
+/// Number of these processes whose CPU time is read.
+const CPU_TIME_READ: usize = 8;
 
-/// What does not change from row to row.
+/// Samples rows; holds what stays the same from row to row.
 pub(super) struct Watcher {
     root: Root,
-    /// CPUs' worth of time that there is.
+    /// Number of CPUs that can be used at full speed.
     usable_cpus: f64,
     /// The CPUs that are online.
     online: Vec<usize>,
-    /// Whether the work is that of processes below the crowd's workers, not of the workers themselves.
+    /// Whether descendants of the workers do the work, not the workers themselves.
     below: bool,
     schedstat: Reading<SchedstatReader>,
     generator: ChaCha12Rng,
 }
 
-/// A row that is watched.
-pub(super) struct Watch<'a> {
+/// The samples of one row.
+pub(super) struct RowWatch<'a> {
     watcher: &'a mut Watcher,
     pids: &'a [i32],
     begun: Counters,
-    /// This process's CPU clock at the beginning.
+    /// CPU clock of this process at the start.
     own: Nanos,
-    /// When they set off, or soon will.
-    set_off: Nanos,
-    /// CPU time that the row has taken by the last look, about.
-    taken: Nanos,
+    /// When the work started, or is about to start.
+    started: Nanos,
+    /// Approximate CPU time of the row at the last sample.
+    cpu_time: Nanos,
     pause: Nanos,
-    /// Looks that found a process of the row alive, and how many of them found one running on each CPU.
-    looks: u32,
+    /// Number of samples that found a process of the row alive, and for each CPU, how many found one running on it.
+    samples: u32,
     found: BTreeMap<usize, u32>,
 }
 
-/// What was seen of a row, but for what only its crowd can tell.
-pub(super) struct Seen {
+/// The results for a row, without those that only its leader knows.
+pub(super) struct RowResults {
     pub(super) cpus: Vec<CpuUse>,
-    /// CPU time that the machine's CPUs were in use, by anybody.
+    /// CPU time of all processes on the machine.
     pub(super) busy: Reading<Nanos>,
-    /// CPU time that this process used.
+    /// CPU time of this process.
     pub(super) own: Nanos,
     pub(super) activity: Activity,
 }
@@ -75,92 +74,92 @@ impl Watcher {
         Watcher { root, usable_cpus, online, below, schedstat, generator: ChaCha12Rng::seed_from_u64(seed.0) }
     }
 
-    /// Begins to watch; to be called when all of `pids` are ready and before they set off.
-    pub(super) fn begin<'a>(&'a mut self, pids: &'a [i32]) -> Watch<'a> {
+    /// Starts a row. Call this when all of `pids` are ready, before they start their work.
+    pub(super) fn begin<'a>(&'a mut self, pids: &'a [i32]) -> RowWatch<'a> {
         let begun = Counters::read(&self.root);
-        Watch {
+        RowWatch {
             watcher: self,
             pids,
             begun,
             own: clock::process_cpu(),
-            set_off: clock::monotonic(),
-            taken: Nanos::ZERO,
+            started: clock::monotonic(),
+            cpu_time: Nanos::ZERO,
             pause: FIRST_PAUSE,
-            looks: 0,
+            samples: 0,
             found: BTreeMap::new(),
         }
     }
 }
 
-impl Watch<'_> {
-    /// How long to leave the row alone.
+impl RowWatch<'_> {
+    /// Returns the pause before the next sample.
     pub(super) fn pause(&self) -> Nanos {
         self.pause
     }
 
-    /// How long the row has run.
+    /// Returns the time since the start of the row.
     pub(super) fn passed(&self) -> Nanos {
-        clock::monotonic() - self.set_off
+        clock::monotonic() - self.started
     }
 
-    /// CPU time that the row had taken by the last look, about.
-    pub(super) fn taken(&self) -> Nanos {
-        self.taken
+    /// Returns the approximate CPU time of the row at the last sample.
+    pub(super) fn cpu_time(&self) -> Nanos {
+        self.cpu_time
     }
 
-    /// Looks which CPUs run the row's processes.
-    pub(super) fn look(&mut self) {
+    /// Samples which CPUs run the processes of the row.
+    pub(super) fn sample(&mut self) {
         let before = clock::thread_cpu();
-        let most = LOOKED_AT.min(self.pids.len());
-        let drawn = rand::seq::index::sample(&mut self.watcher.generator, self.pids.len(), most);
-        let pids: Vec<i32> = drawn.iter().map(|index| self.pids[index]).collect();
-        let (alive, on) = self.watcher.places(&pids);
-        self.looks += u32::from(alive);
+        let most = MAX_SAMPLED.min(self.pids.len());
+        let chosen = rand::seq::index::sample(&mut self.watcher.generator, self.pids.len(), most);
+        let pids: Vec<i32> = chosen.iter().map(|index| self.pids[index]).collect();
+        let (alive, on) = self.watcher.running_on(&pids);
+        self.samples += u32::from(alive);
         for cpu in on {
             *self.found.entry(cpu).or_default() += 1;
         }
-        let passed = clock::monotonic() - self.set_off;
-        self.taken = self.watcher.taken(&pids, self.pids.len(), passed);
+        let passed = clock::monotonic() - self.started;
+        self.cpu_time = self.watcher.cpu_time(&pids, self.pids.len(), passed);
         let cost = (clock::thread_cpu() - before).seconds();
-        // At the row's present pace.
-        let affordable = passed.seconds() / self.taken.seconds().max(1e-9) * cost / COST_RATIO;
+        // At the rate at which the row uses CPU time now.
+        let affordable = passed.seconds() / self.cpu_time.seconds().max(1e-9) * cost / COST_RATIO;
         let affordable = Nanos::from_seconds(affordable).min(LONGEST_PAUSE);
         self.pause = Nanos(2 * self.pause.0).min(PAUSE).max(affordable);
     }
 
-    /// What was seen, where the row took `elapsed`; to be called when it is over.
-    pub(super) fn end(self) -> impl FnOnce(Nanos) -> Seen {
+    /// Ends the row. The function returned takes the length of the row and returns the results.
+    pub(super) fn end(self) -> impl FnOnce(Nanos) -> RowResults {
         let own = clock::process_cpu() - self.own;
         let ended = Counters::read(&self.watcher.root);
         let online = self.watcher.online.clone();
-        let Watch { begun, looks, found, .. } = self;
+        let RowWatch { begun, samples, found, .. } = self;
         move |elapsed| {
             let passed = begun.until(&ended, elapsed);
             let cpu_use = |cpu: &usize| CpuUse {
                 cpu: *cpu,
                 busy_ratio: passed.busy_ratio(*cpu),
-                ours_ratio: share_of_looks(found.get(cpu).copied().unwrap_or(0), looks),
+                ours_ratio: share_of_samples(found.get(cpu).copied().unwrap_or(0), samples),
             };
             let cpus = online.iter().map(cpu_use).collect();
-            Seen { cpus, busy: passed.busy(), own, activity: passed.activity }
+            RowResults { cpus, busy: passed.busy(), own, activity: passed.activity }
         }
     }
 }
 
 impl Watcher {
-    /// The CPU time that `all` processes have used, about, by some that were drawn of them; `passed` since they set off.
-    /// What commands use is only known once they have ended: for them, what they may have used.
-    fn taken(&self, drawn: &[i32], all: usize, passed: Nanos) -> Nanos {
+    /// Estimates the CPU time of `all` processes from some of them; `passed` is the time since the start of the work.
+    /// The CPU time of commands is known only after they have ended, so for them this is an upper bound.
+    fn cpu_time(&self, chosen: &[i32], all: usize, passed: Nanos) -> Nanos {
         let most = passed.seconds() * self.usable_cpus.min(all as f64);
         let used = |pid: &i32| Some(self.schedstat.as_ref().ok()?.read(*pid).ok()?.cpu.seconds());
-        let used: Vec<f64> = drawn.iter().take(if self.below { 0 } else { ASKED }).filter_map(used).collect();
+        let used: Vec<f64> = chosen.iter().take(if self.below { 0 } else { CPU_TIME_READ }).filter_map(used).collect();
         let mean = used.iter().sum::<f64>() / used.len() as f64;
-        // Without one that can be asked this is no number, and the other one is taken.
+        // If no process could be read, the mean is NaN, and `min` returns the upper bound.
         Nanos::from_seconds(most.min(mean * all as f64))
     }
 
-    /// Whether any of the row's processes is alive, and the CPUs that run one of those whose work it is.
-    fn places(&self, pids: &[i32]) -> (bool, Vec<usize>) {
+    /// Returns whether any process of the row is alive, and the CPUs that run a process that does the work.
+    fn running_on(&self, pids: &[i32]) -> (bool, Vec<usize>) {
         let stat = |pid: &i32| procfs::process_stat(&self.root, *pid).ok();
         let mut on = Vec::new();
         let mut alive = false;
@@ -179,15 +178,15 @@ impl Watcher {
     }
 }
 
-fn share_of_looks(found: u32, looks: u32) -> Reading<f64> {
-    match looks {
-        0 => Err(Absent::because("the row was over before it was looked at")),
-        looks => Ok(f64::from(found) / f64::from(looks)),
+fn share_of_samples(found: u32, samples: u32) -> Reading<f64> {
+    match samples {
+        0 => Err(Absent::because("the row ended before the first sample")),
+        samples => Ok(f64::from(found) / f64::from(samples)),
     }
 }
 
-/// What is left of the time that CPUs were in use, less what is known to be not of others; ticks are coarser than what is taken away, so that less than nothing
-/// may seem to be left.
+/// Subtracts the CPU time of the row and of `steady` from the time that CPUs were in use. Ticks are coarser than the
+/// other times, so the difference is at least 0.
 pub(super) fn of_others(busy: Reading<Nanos>, known: Nanos) -> Reading<Nanos> {
     busy.map(|busy| busy - known)
 }
@@ -197,34 +196,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn others_have_what_is_left_and_never_less_than_nothing() {
+    fn the_cpu_time_of_others_is_never_negative() {
         assert_eq!(of_others(Ok(Nanos(100)), Nanos(50)), Ok(Nanos(50)));
         assert_eq!(of_others(Ok(Nanos(100)), Nanos(110)), Ok(Nanos(0)));
         assert!(of_others(Err(Absent::because("too short")), Nanos(1)).is_err());
     }
 
     #[test]
-    fn a_short_row_tells_no_shares_and_no_zeros() {
+    fn a_short_row_has_no_shares() {
         let mut watcher = Watcher::new(Seed(1), 2.0, vec![0], false);
-        let seen = watcher.begin(&[]).end()(Nanos(1_000_000));
-        assert!(seen.busy.is_err() && seen.activity.busy_ratio.is_err() && seen.activity.steal_ratio.is_err());
-        assert!(seen.cpus.iter().all(|cpu| cpu.busy_ratio.is_err() && cpu.ours_ratio.is_err()));
+        let results = watcher.begin(&[]).end()(Nanos(1_000_000));
+        assert!(results.busy.is_err() && results.activity.busy_ratio.is_err() && results.activity.steal_ratio.is_err());
+        assert!(results.cpus.iter().all(|cpu| cpu.busy_ratio.is_err() && cpu.ours_ratio.is_err()));
     }
 
     #[test]
-    fn this_process_is_seen_where_it_runs() {
+    fn this_process_is_found_on_its_cpu() {
         let own = std::process::id() as i32;
         let mut watcher = Watcher::new(Seed(1), 1e9, (0..4096).collect(), false);
         let pids = [own];
         let mut watch = watcher.begin(&pids);
         for _ in 0..3 {
-            watch.look();
+            watch.sample();
         }
-        assert!(watch.taken() > Nanos::ZERO && watch.pause() <= LONGEST_PAUSE);
-        let seen = watch.end()(Nanos(1_000_000_000));
-        // The thread that looks may not be the main thread, which is what /proc tells of.
-        let ours: f64 = seen.cpus.iter().filter_map(|cpu| cpu.ours_ratio.clone().ok()).sum();
+        assert!(watch.cpu_time() > Nanos::ZERO && watch.pause() <= LONGEST_PAUSE);
+        let results = watch.end()(Nanos(1_000_000_000));
+        // /proc describes the main thread, which may not be the thread of the test.
+        let ours: f64 = results.cpus.iter().filter_map(|cpu| cpu.ours_ratio.clone().ok()).sum();
         assert!(ours <= 1.0, "{ours}");
-        assert!(seen.cpus.iter().all(|cpu| cpu.ours_ratio.is_ok()));
+        assert!(results.cpus.iter().all(|cpu| cpu.ours_ratio.is_ok()));
     }
 }

@@ -1,10 +1,10 @@
-//! The way from a load experiment through JSON and back: exact for what was measured, an error for everything else.
+//! Reading load experiments back from their JSON: measurements are exact, and invalid JSON is an error.
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
 use serde_json::{Value, json};
 use steady_feature::Report;
-use steady_load::run::Setting;
+use steady_load::run::LoadContext;
 use steady_load::{CpuUse, LoadPlan, LoadRecord, LoadRow, LoadRun, LoadWork, judged};
 use steady_model::*;
 use steady_render::json::ReadError;
@@ -85,7 +85,7 @@ prop_compose! {
     }
 }
 
-/// Rows of some of these numbers of processes, measured in any order.
+/// Generates rows of some of these numbers of processes, measured in any order.
 fn rows(procs: Vec<u32>) -> impl Strategy<Value = Vec<LoadRow>> {
     let some = subsequence(procs.clone(), 0..=procs.len()).prop_shuffle();
     some.prop_flat_map(|some| some.into_iter().map(row).collect::<Vec<_>>())
@@ -104,8 +104,8 @@ prop_compose! {
         ending in select(&[Ending::Decided, Ending::Spent, Ending::Interrupted]),
         failure in prop::option::of(".*"),
     ) -> LoadRecord {
-        let setting = Setting { host, machine, started: Timestamp(started), revision };
-        let begun = LoadRecord::begun(LoadPlan { work, procs, cpus }, Seed(seed), setting, poll_cost);
+        let context = LoadContext { host, machine, started: Timestamp(started), revision };
+        let begun = LoadRecord::begun(LoadPlan { work, procs, cpus }, Seed(seed), context, poll_cost);
         let mut rows: Vec<LoadRow> = rows.into_iter().zip(0..).map(|(row, order)| LoadRow { order, ..row }).collect();
         rows.sort_by_key(|row| row.procs);
         judged(LoadRecord { rows, elapsed, ending, failure, ..begun })
@@ -116,22 +116,25 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn records_come_back_as_they_were(record in record()) {
+    fn records_are_read_back_unchanged(record in record()) {
         prop_assert_eq!(LoadRecord::read(&record.json(true)), Ok(record.clone()));
         prop_assert_eq!(LoadRecord::read(&json_of(&record).to_string()), Ok(record));
     }
 
     #[test]
-    fn changed_exports_never_panic(record in record(), changes in prop::collection::vec((any::<Index>(), odd_value()), 1..4)) {
+    fn changed_exports_cause_no_panic(
+        record in record(),
+        changes in prop::collection::vec((any::<Index>(), odd_value()), 1..4),
+    ) {
         let value = changed(json_of(&record), changes);
         if let Ok(record) = LoadRecord::read(&value.to_string()) {
-            // What is accepted can be written again.
+            // An accepted record can be written again.
             prop_assert_eq!(LoadRecord::read(&record.json(true)), Ok(record));
         }
     }
 
     #[test]
-    fn a_missing_field_is_never_made_up(record in record(), place in any::<Index>()) {
+    fn a_missing_field_is_an_error_or_derived(record in record(), place in any::<Index>()) {
         let (key, without) = without_a_field(json_of(&record), &place);
         if let Ok(found) = LoadRecord::read(&without.to_string()) && !key.ends_with("_absent") {
             prop_assert_eq!(found, record);
@@ -139,25 +142,25 @@ proptest! {
     }
 
     #[test]
-    fn cut_and_garbled_text_never_panics(record in record(), cut in any::<Index>(), garbage in any::<u8>()) {
+    fn truncated_and_garbled_text_causes_no_panic(record in record(), cut in any::<Index>(), garbage in any::<u8>()) {
         let (garbled, cut) = garbled(record.json(true), &cut, garbage);
         let _ = LoadRecord::read(&garbled);
         prop_assert!(LoadRecord::read(&cut).is_err());
     }
 }
 
-/// The error of an export after a change.
+/// Returns the error of reading a changed export.
 fn error_after(change: impl FnOnce(&mut Value)) -> String {
     let mut value = json_of(&made::command());
     change(&mut value);
-    LoadRecord::read(&value.to_string()).expect_err("it should be refused").to_string()
+    LoadRecord::read(&value.to_string()).expect_err("the export should be rejected").to_string()
 }
 
 #[test]
-fn the_experiments_come_back() {
+fn made_up_experiments_are_read_back() {
     for (name, report) in made::all() {
         let read = LoadRecord::read(&report.json(true));
-        // What was made by hand is derived again.
+        // Figures of the made-up records are computed again.
         assert_eq!(read, Ok(judged(report.clone())), "{name}");
         let without = LoadRecord::read(&report.json(false));
         assert_eq!(without == Err(ReadError::WithoutSamples), !report.rows.is_empty(), "{name}");
@@ -165,7 +168,7 @@ fn the_experiments_come_back() {
 }
 
 #[test]
-fn errors_say_what_and_where() {
+fn errors_name_the_problem_and_the_field() {
     assert_eq!(
         error_after(|value| value["schema"] = json!("steady.compare/1")),
         "not an export of a load experiment: its schema is \"steady.compare/1\", not \"steady.load/1\""
@@ -177,7 +180,7 @@ fn errors_say_what_and_where() {
     );
     assert_eq!(
         error_after(|value| value["rows"][1]["runs"][0]["wall_seconds"] = json!(-1.5)),
-        "rows[1].runs[0].wall_seconds: -1.5 s is no time span that can be"
+        "rows[1].runs[0].wall_seconds: -1.5 s is not a valid time span"
     );
     assert_eq!(
         error_after(|value| value["rows"][1]["runs"][0]["run_delay_seconds"] = json!(null)),
@@ -185,14 +188,14 @@ fn errors_say_what_and_where() {
     );
     assert_eq!(
         error_after(|value| value["rows"][1]["order"] = json!(0)),
-        "inconsistent: rows[1].order: 0 is the place of another row, or of none"
+        "inconsistent: rows[1].order: 0 is the position of another row, or of none"
     );
     assert_eq!(
         error_after(|value| value["rows"][1]["procs"] = json!(1)),
-        "inconsistent: the row of N = 1: it stands there twice"
+        "inconsistent: the row of N = 1: there are two rows with this number of processes"
     );
     assert_eq!(
         error_after(|value| value["rows"][0]["runs"][0]["work"] = json!(u64::MAX)),
-        "inconsistent: the row of N = 1: runs[0].work: more than there can be"
+        "inconsistent: the row of N = 1: runs[0].work: larger than the largest exact count"
     );
 }

@@ -1,6 +1,6 @@
-//! Load experiments built by hand: the published tables, and what may be missing.
+//! Made-up load experiments: the published tables, and records with missing readings.
 
-use steady_load::run::Setting;
+use steady_load::run::LoadContext;
 use steady_load::{CpuUse, Figures, LoadPlan, LoadRecord, LoadRow, LoadRun, LoadWork};
 use steady_model::*;
 use steady_rulers::RulerReading;
@@ -8,7 +8,7 @@ use steady_stats::{CountRange, Fitted, ScalabilityLaw, Scaling};
 
 use crate::shared::{absent, seconds};
 
-/// A machine of so many cores with so many threads each; CPU n is thread n / cores of core n % cores.
+/// Returns a machine with `cores` cores of `threads` threads each; CPU n is thread n / cores of core n % cores.
 fn machine(cores: usize, threads: usize) -> Machine {
     let all: Vec<usize> = (0..cores * threads).collect();
     Machine {
@@ -22,7 +22,7 @@ fn machine(cores: usize, threads: usize) -> Machine {
     }
 }
 
-/// An experiment without rows.
+/// Returns an experiment without rows.
 fn base(work: LoadWork, procs: Vec<u32>, machine: Machine) -> LoadRecord {
     let host = Host {
         hostname: Ok("build-7".into()),
@@ -35,21 +35,21 @@ fn base(work: LoadWork, procs: Vec<u32>, machine: Machine) -> LoadRecord {
         hypervisor: Ok(None),
     };
     let (started, revision) = (Timestamp(1_795_171_242), Ok("0123456789ab".into()));
-    let setting = Setting { host, machine, started, revision };
+    let context = LoadContext { host, machine, started, revision };
     let plan = LoadPlan { work, procs, cpus: None };
-    let begun = LoadRecord::begun(plan, Seed(1_314_300_071_535_409_598), setting, absent("nothing polls"));
-    let scaling = absent("it takes two numbers of processes");
+    let begun = LoadRecord::begun(plan, Seed(1_314_300_071_535_409_598), context, absent("no thread polls"));
+    let scaling = absent("scaling needs at least two numbers of processes");
     LoadRecord { elapsed: seconds(221.4), ending: Ending::Spent, scaling, ..begun }
 }
 
-/// What each process of a row did: times in seconds.
+/// Measurements of each process of a row; times are in seconds.
 struct Each {
     cpu: f64,
     wall: f64,
     work: f64,
 }
 
-/// Adds a row of so many processes that all did the same, with its figures.
+/// Adds a row of processes with equal measurements, and its figures.
 fn add(record: &mut LoadRecord, procs: u32, each: Each, overshoot: Reading<f64>) {
     let Each { cpu, wall, work } = each;
     let cpus = record.machine.allowed.clone();
@@ -77,6 +77,7 @@ fn add(record: &mut LoadRecord, procs: u32, each: Each, overshoot: Reading<f64>)
         overshoot_median_seconds: overshoot.clone(),
         overshoot_max_seconds: overshoot.clone().map(|median| median * 3.7),
         user_seconds: cpu * 0.998,
+        system_seconds: cpu * 0.002,
         throughput_per_second: f64::from(procs) * work / wall,
         waiting_ratio: Ok(((wall - cpu) / wall).max(0.0)),
         others_cpus: Ok(0.0211),
@@ -100,7 +101,7 @@ fn fitted(value: f64, off: f64) -> Fitted {
     Fitted { value, interval: Interval { low: value - off, high: value + off } }
 }
 
-/// Means per process, as published: processes, CPU ms, wall ms, hashes.
+/// Published means per process: number of processes, CPU time in ms, wall time in ms, hashes.
 const PUBLISHED: [(u32, f64, f64, f64); 12] = [
     (1, 5011.0, 5013.0, 367_710.0),
     (2, 5017.0, 5020.0, 374_605.0),
@@ -116,11 +117,11 @@ const PUBLISHED: [(u32, f64, f64, f64); 12] = [
     (32, 5386.0, 11_032.0, 238_045.0),
 ];
 
-/// The first published table, polled as it was.
+/// The first published table, with a polled CPU limit.
 pub(crate) fn hash() -> LoadRecord {
     let work = LoadWork::Hash { cpu_time: seconds(5.0), poll: Some(seconds(1.0)) };
     let mut record = base(work, PUBLISHED.iter().map(|row| row.0).collect(), machine(8, 2));
-    // Measured in another order than they are shown in.
+    // The order of measurement differs from the order in the table.
     for index in [3, 0, 7, 1, 11, 2, 10, 4, 5, 9, 6, 8] {
         let (procs, cpu, wall, work) = PUBLISHED[index];
         let each = Each { cpu: cpu / 1e3, wall: wall / 1e3, work };
@@ -147,14 +148,14 @@ pub(crate) fn hash() -> LoadRecord {
     record
 }
 
-/// The second published table: few CPUs, and what others used is not known.
+/// The second published table: few CPUs, and unknown CPU use of others.
 pub(crate) fn sum() -> LoadRecord {
     let mut record = base(LoadWork::Sum { work: 100_000_001 }, vec![1, 2, 4, 8, 16], machine(2, 2));
     for (procs, wall, user) in
         [(1, 11.08, 11.07), (2, 11.7, 11.69), (4, 19.79, 19.64), (8, 39.42, 19.62), (16, 83.36, 19.86)]
     {
         let each = Each { cpu: user, wall, work: 100_000_001.0 };
-        add(&mut record, procs, each, absent("the work has no limit of CPU time"));
+        add(&mut record, procs, each, absent("the work has no CPU time limit"));
     }
     for row in &mut record.rows {
         row.others_cpu = absent("/proc/stat cannot be read");
@@ -174,7 +175,7 @@ pub(crate) fn sum() -> LoadRecord {
     record
 }
 
-/// A command of the user's that failed after two rows, in a container of a large machine.
+/// A command of the user that failed after two rows, in a container on a large machine.
 pub(crate) fn command() -> LoadRecord {
     let command = Command {
         name: "gzip -9 -kc 'a|b.txt'".into(),
@@ -187,7 +188,7 @@ pub(crate) fn command() -> LoadRecord {
     container.kinds = vec![("performance".into(), (0..16).collect()), ("efficiency".into(), (16..64).collect())];
     let mut record = base(LoadWork::Command { command, window: seconds(2.0) }, vec![1, 2, 4, 8], container);
     for (procs, cpu, wall) in [(1, 0.0123, 0.0124), (2, 0.0127, 0.0171)] {
-        add(&mut record, procs, Each { cpu, wall, work: 1.0 }, absent("a command has no limit of CPU time"));
+        add(&mut record, procs, Each { cpu, wall, work: 1.0 }, absent("a command has no CPU time limit"));
     }
     let reading = |resource, slowdown_ratio| RulerReading {
         resource,
@@ -204,9 +205,9 @@ pub(crate) fn command() -> LoadRecord {
     record.scaling = Ok(Scaling {
         per_cpu_factor: 1.03,
         per_wall_factor: 1.38,
-        cores: absent("two points cannot tell"),
-        logical_cpus: absent("two points cannot tell"),
-        second_thread_gain: absent("two points cannot tell"),
+        cores: absent("two rows are too few"),
+        logical_cpus: absent("two rows are too few"),
+        second_thread_gain: absent("two rows are too few"),
         full_load_inflation: 1.03,
         caveats: vec![],
         law: absent("it takes six numbers of processes, and there are 2"),
@@ -214,14 +215,14 @@ pub(crate) fn command() -> LoadRecord {
     record
 }
 
-/// One short row of which nearly nothing is known.
+/// One short row with few readings.
 pub(crate) fn one() -> LoadRecord {
     let mut machine = machine(2, 1);
     machine.cores = absent("cpu0/topology cannot be read");
     machine.offline = absent("no list of them can be read");
     let mut record = base(LoadWork::Hash { cpu_time: seconds(0.002), poll: None }, vec![2], machine);
     add(&mut record, 2, Each { cpu: 0.002_01, wall: 0.002_06, work: 9_120.0 }, Ok(0.000_009));
-    let short = || absent("the row took less than 10 ms, the grain of /proc/stat");
+    let short = || absent("the row took less than 10 ms, the resolution of /proc/stat");
     let row = &mut record.rows[0];
     row.cpus.iter_mut().for_each(|cpu| (cpu.busy_ratio, cpu.ours_ratio) = (short(), short()));
     row.activity = Activity { busy_ratio: short(), steal_ratio: short(), pressure: short(), throttled_ratio: short() };
@@ -232,7 +233,7 @@ pub(crate) fn one() -> LoadRecord {
     record
 }
 
-/// Nothing came to its end.
+/// An experiment in which no process succeeded.
 pub(crate) fn none() -> LoadRecord {
     let mut record = base(LoadWork::Sum { work: 1_000 }, vec![10_000], machine(2, 1));
     record.ending = Ending::Interrupted;
@@ -241,7 +242,7 @@ pub(crate) fn none() -> LoadRecord {
     record
 }
 
-/// Every report and the name of its golden files.
+/// Returns every record with the name of its golden files.
 pub(crate) fn all() -> Vec<(&'static str, LoadRecord)> {
     vec![
         ("load-hash", hash()),

@@ -1,8 +1,10 @@
-//! What load experiments look like, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test` rewrites them.
+//! Reports on load experiments, compared with golden files in `testdata/reports`. `STEADY_BLESS=1 cargo test` rewrites
+//! the golden files.
 
 mod back;
 mod made;
 mod rulers;
+mod tables;
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -17,33 +19,33 @@ use steady_testing::goldens::{shown, text};
 use steady_testing::made::HOSTILE;
 use steady_testing::{goldens, made as shared, values};
 
-fn load_svg(record: &LoadRecord) -> String {
-    svg::text(&record.drawing().unwrap())
+fn drawing(report: &impl Report) -> String {
+    svg::text(&report.drawing().unwrap())
 }
 
 #[test]
-fn load_experiments_look_as_recorded() {
-    goldens::hold(made::all().into_iter().flat_map(|(name, report)| {
+fn reports_match_the_golden_files() {
+    goldens::check(made::all().into_iter().flat_map(|(name, report)| {
         let samples = report.rows.iter().map(|row| row.runs.len()).sum::<usize>() < 10;
-        let drawing = (format!("{name}.svg"), load_svg(&report));
+        let drawing = (format!("{name}.svg"), drawing(&report));
         goldens::of_report(name, &report, samples).into_iter().chain([drawing])
     }));
 }
 
 #[test]
-fn the_schema_is_as_recorded() {
-    goldens::hold_schema(&SCHEMA, description::<LoadRecord>(&SCHEMA));
+fn the_schema_matches_the_golden_file() {
+    goldens::check_schema(&SCHEMA, description::<LoadRecord>(&SCHEMA));
 }
 
 #[test]
-fn no_line_is_too_long_at_any_width() {
+fn lines_fit_every_width() {
     for (name, report) in made::all() {
         goldens::lines_fit(name, |width| text(&report, width));
     }
 }
 
 #[test]
-fn the_columns_are_named_as_published() {
+fn columns_have_their_published_names() {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let markdown = shown(&made::hash(), Form::Markdown);
     for name in [
@@ -61,7 +63,7 @@ fn the_columns_are_named_as_published() {
 }
 
 #[test]
-fn the_json_keeps_the_contract() {
+fn the_json_has_its_documented_fields() {
     for (name, report) in made::all() {
         let value: Value = serde_json::from_str(&report.json(false)).unwrap();
         assert_eq!(value["schema"], "steady.load/1", "{name}");
@@ -80,7 +82,7 @@ fn the_json_keeps_the_contract() {
     }
 }
 
-/// Choices that were not made, and "there is none": null without a reason.
+/// Fields that may be null without a reason: options that were not given, and facts that do not apply.
 const NO_READINGS: [&str; 9] = [
     "poll_seconds",
     "cpus",
@@ -99,7 +101,7 @@ fn nulls_have_reasons(value: &Value, path: &str) {
             for (key, field) in fields {
                 let reason = fields.contains_key(&format!("{key}_absent"));
                 assert!(!field.is_null() || reason || NO_READINGS.contains(&key.as_str()), "{path}.{key}");
-                assert!(field.is_null() || !reason, "{path}.{key} is there and absent");
+                assert!(field.is_null() || !reason, "{path}.{key} has both a value and a reason");
                 nulls_have_reasons(field, &format!("{path}.{key}"));
             }
         }
@@ -120,7 +122,7 @@ fn csv_has_a_line_for_each_row_and_a_field_for_each_column() {
 }
 
 #[test]
-fn names_are_only_ever_text() {
+fn hostile_names_do_not_break_reports() {
     let mut report = made::command();
     if let LoadWork::Command { command, .. } = &mut report.plan.work {
         command.name = HOSTILE.to_owned();
@@ -140,17 +142,17 @@ fn names_are_only_ever_text() {
 }
 
 #[test]
-fn the_page_asks_for_nothing() {
+fn the_page_loads_nothing() {
     for (name, report) in made::all() {
         let page = shown(&report, Form::Html);
-        for asks in ["src=", "url(", "@import", "<link", "<iframe", "<object", "<use", "javascript:", "href="] {
-            assert!(!page.contains(asks), "{name}: {asks}");
+        for link in ["src=", "url(", "@import", "<link", "<iframe", "<object", "<use", "javascript:", "href="] {
+            assert!(!page.contains(link), "{name}: {link}");
         }
     }
 }
 
 #[test]
-fn many_rows_of_many_cpus_make_a_page_of_some_size() {
+fn the_size_of_a_page_is_bounded() {
     let mut report = made::hash();
     let row = report.rows[0].clone();
     let cpus = (0..1024).map(|cpu| CpuUse { cpu, busy_ratio: Ok(0.5), ours_ratio: Ok(0.25) }).collect::<Vec<_>>();
@@ -158,14 +160,19 @@ fn many_rows_of_many_cpus_make_a_page_of_some_size() {
     report.rows = (1..=2000).map(|procs| LoadRow { procs, cpus: cpus.clone(), runs: vec![], ..row.clone() }).collect();
     let page = shown(&report, Form::Html);
     assert!(page.len() < 4_000_000, "{} bytes", page.len());
-    assert!(page.contains("the mean of 8 CPUs") && page.contains("One row in 32 is drawn"));
+    assert!(page.contains("the mean of 8 CPUs") && page.contains("One row in 32 is shown"));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_numbers_make_every_form(value in any::<f64>(), other in any::<f64>(), procs in any::<u32>(), width in 0..200usize) {
+    fn any_numbers_are_rendered_in_every_format(
+        value in any::<f64>(),
+        other in any::<f64>(),
+        procs in any::<u32>(),
+        width in 0..200usize,
+    ) {
         for (_, mut report) in made::all() {
             for (index, row) in report.rows.iter_mut().enumerate() {
                 row.procs = procs.saturating_add(index as u32);
@@ -189,7 +196,7 @@ proptest! {
             prop_assert!(!text.contains("NaN") && !text.contains("inf "), "{}", text);
             let page = shown(&report, Form::Html);
             prop_assert!(!page.contains("NaN") && page.ends_with("</html>\n"));
-            prop_assert!(!load_svg(&report).contains("NaN"));
+            prop_assert!(!drawing(&report).contains("NaN"));
             prop_assert!(serde_json::from_str::<Value>(&report.json(true)).is_ok());
             let _ = (report.facts(), shown(&report, Form::Markdown), shown(&report, Form::Csv));
         }

@@ -1,5 +1,5 @@
-//! What the rulers read in every form, against files in `testdata/reports`, and the way back from its JSON.
-//! `STEADY_BLESS=1 cargo test` rewrites the files.
+//! Reports on ruler readings in every format, compared with golden files in `testdata/reports`, and reading them back
+//! from JSON. `STEADY_BLESS=1 cargo test` rewrites the golden files.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -12,7 +12,8 @@ use steady_rulers::{Neighbour, RulerReading, RulerRow};
 use steady_testing::goldens::{self, shown, text};
 use steady_testing::made::{self as shared, HOSTILE};
 
-/// Readings with these slowdowns, from the core outwards; the last two resources cannot be read if so wanted.
+/// Returns a row with these slowdowns, from the core outwards. Unless `all`, the shared cache and memory cannot be
+/// read.
 fn row(neighbours: u32, slowdowns: [f64; 7], all: bool) -> RulerRow {
     const BEST: [(f64, Option<u64>); 7] = [
         (4.7e-9, None),
@@ -33,12 +34,12 @@ fn row(neighbours: u32, slowdowns: [f64; 7], all: bool) -> RulerRow {
     };
     let missing = |place: usize| !all && [3, 4].contains(&place);
     let reason =
-        |place: usize| Absent::because(["no level of cache is shared between cores", "no way is known"][place - 3]);
+        |place: usize| Absent::because(["no level of cache is shared between cores", "no method is known"][place - 3]);
     let readings = (0..7)
         .map(|place| (Resource::ALL[place], if missing(place) { Err(reason(place)) } else { Ok(reading(place)) }));
     let activity = Activity {
         busy_ratio: Ok((0.02 + 0.5 * f64::from(neighbours)).min(1.0)),
-        steal_ratio: Err(Absent::because("the hypervisor has told of no stolen time since boot")),
+        steal_ratio: Err(Absent::because("the hypervisor has reported no stolen time since boot")),
         pressure: Ok(0.1),
         throttled_ratio: Ok(0.0),
     };
@@ -81,48 +82,49 @@ fn all() -> Vec<(&'static str, RulerRecord)> {
 }
 
 #[test]
-fn readings_look_as_recorded() {
-    goldens::hold(all().into_iter().flat_map(|(name, record)| {
+fn reports_match_the_golden_files() {
+    goldens::check(all().into_iter().flat_map(|(name, record)| {
         let exports = [
             ("json", shown(&record, Form::Json)),
             ("csv", shown(&record, Form::Csv)),
             ("md", shown(&record, Form::Markdown)),
         ];
-        // One page: most of it is the style sheet.
+        // One page is enough, because most of a page is the style sheet.
         let page = (name == "rulers-stream").then(|| (format!("{name}.html"), shown(&record, Form::Html)));
         goldens::forms(name, |width| text(&record, width), exports).into_iter().chain(page).collect::<Vec<_>>()
     }));
 }
 
 #[test]
-fn the_schema_is_as_recorded() {
-    goldens::hold_schema(&RULERS_SCHEMA, description::<RulerRecord>(&RULERS_SCHEMA));
+fn the_schema_matches_the_golden_file() {
+    goldens::check_schema(&RULERS_SCHEMA, description::<RulerRecord>(&RULERS_SCHEMA));
 }
 
 #[test]
-fn no_line_is_too_long_at_any_width() {
+fn lines_fit_every_width() {
     for (name, record) in all() {
         goldens::lines_fit(name, |width| text(&record, width));
     }
 }
 
 #[test]
-fn readings_come_back_exactly() {
+fn readings_are_read_back_unchanged() {
     for (name, record) in all() {
         assert_eq!(RulerRecord::read(&shown(&record, Form::Json)).as_ref(), Ok(&record), "{name}");
     }
 }
 
 #[test]
-fn the_worst_is_summed_up() {
+fn the_summary_is_the_worst_slowdown() {
     let summaries: Vec<String> = all().iter().map(|(_, record)| record.facts().verdict).collect();
-    let expected = ["shared cache 1.02x", "shared cache 3.05x beside 4", "system call 1.00x beside 2"];
+    let expected =
+        ["shared cache 1.02x", "shared cache 3.05x next to 4 neighbours", "system call 1.00x next to 2 neighbours"];
     assert_eq!(summaries[..3], expected);
     assert_eq!(summaries[4], "nothing measured");
 }
 
 #[test]
-fn texts_of_others_break_nothing() {
+fn hostile_texts_do_not_break_reports() {
     let mut record = all().swap_remove(3).1;
     record.failure = Some(HOSTILE.to_owned());
     record.rows[0].readings[3].1 = Err(Absent::because(HOSTILE));
@@ -136,7 +138,7 @@ fn texts_of_others_break_nothing() {
 }
 
 #[test]
-fn other_exports_are_refused() {
+fn other_exports_are_rejected() {
     let json = shown(&all()[0].1, Form::Json);
     for (old, new) in
         [("steady.rulers/1", "steady.rulers/2"), ("steady.rulers/1", "steady.load/1"), ("\"rows\"", "\"row\"")]
@@ -148,12 +150,12 @@ fn other_exports_are_refused() {
 
 proptest! {
     #[test]
-    fn no_change_of_the_json_makes_it_panic(
+    fn no_change_of_the_json_causes_a_panic(
         which in 0..5_usize, at in any::<prop::sample::Index>(), put in "[0-9\\[\\]{}\",:a-z.-]{0,4}"
     ) {
         let json = shown(&all()[which].1, Form::Json);
         let cut = at.index(json.len());
-        // It is all ASCII.
+        // The text is ASCII, so any index is a character boundary.
         let changed = format!("{}{put}{}", &json[..cut], &json[(cut + 1).min(json.len())..]);
         if let Ok(record) = RulerRecord::read(&changed) {
             let _: Value = serde_json::from_str(&shown(&record, Form::Json)).unwrap();

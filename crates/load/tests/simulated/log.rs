@@ -1,7 +1,7 @@
-//! The log of a load experiment: what it keeps when the measuring is killed at any point.
+//! The log of a load experiment, and what it contains after a kill at any point.
 
 use proptest::prelude::*;
-use steady_load::run::Setting;
+use steady_load::run::LoadContext;
 use steady_load::{CpuUse, LoadPlan, LoadRecord, LoadRow, LoadRun, LoadWork, log};
 use steady_model::*;
 use steady_rulers::RulerReading;
@@ -10,7 +10,7 @@ fn absent<T>() -> Reading<T> {
     Err(Absent::because("it was not read"))
 }
 
-/// A row of so many processes, measured as number `order`.
+/// Returns a row of `procs` processes, at position `order` in the order of measurement.
 fn row(procs: u32, order: usize) -> LoadRow {
     let run = |index: u32| LoadRun {
         user: Nanos(49_000_001 + u64::from(index)),
@@ -42,7 +42,7 @@ fn row(procs: u32, order: usize) -> LoadRow {
     }
 }
 
-/// An experiment of rows of 1 to 4 processes, measured in another order.
+/// Returns an experiment with rows of 1 to 4 processes, measured in another order.
 fn record() -> LoadRecord {
     let work = LoadWork::Hash { cpu_time: Nanos(50_000_000), poll: None };
     let host = Host {
@@ -64,36 +64,36 @@ fn record() -> LoadRecord {
         kinds: vec![],
         quota: Ok(None),
     };
-    let setting = Setting { host, machine, started: Timestamp(1_795_171_242), revision: absent() };
+    let context = LoadContext { host, machine, started: Timestamp(1_795_171_242), revision: absent() };
     let plan = LoadPlan { work, procs: vec![1, 2, 3, 4], cpus: None };
     let rows = [(1, 1), (2, 3), (3, 0), (4, 2)].map(|(procs, order)| row(procs, order));
-    let begun = LoadRecord::begun(plan, Seed(7), setting, absent());
+    let begun = LoadRecord::begun(plan, Seed(7), context, absent());
     LoadRecord { rows: rows.to_vec(), elapsed: Nanos(240_000_000), ending: Ending::Spent, ..begun }
 }
 
-/// The rows as they were measured.
-fn in_time(record: &LoadRecord) -> Vec<LoadRow> {
+/// Returns the rows in the order of measurement.
+fn by_order(record: &LoadRecord) -> Vec<LoadRow> {
     let mut rows = record.rows.clone();
     rows.sort_by_key(|row| row.order);
     rows
 }
 
-/// The log of an experiment, its end included.
+/// Returns the log of an experiment, with its last line.
 fn text(record: &LoadRecord) -> String {
-    let rows = in_time(record);
+    let rows = by_order(record);
     let lines = std::iter::once(log::begun(record)).chain(rows.iter().map(log::row)).chain([log::ended(record)]);
     lines.map(|line| line + "\n").collect()
 }
 
 #[test]
-fn a_log_with_its_end_is_the_record() {
+fn a_complete_log_gives_the_record() {
     assert_eq!(log::read(&text(&record())), Some(record()));
     let failed = LoadRecord { failure: Some("no more processes".into()), ending: Ending::Interrupted, ..record() };
     assert_eq!(log::read(&text(&failed)), Some(failed));
 }
 
 #[test]
-fn a_log_cut_anywhere_keeps_all_rows_that_were_whole() {
+fn a_truncated_log_gives_the_complete_rows() {
     let text = text(&record());
     let lines: Vec<&str> = text.lines().collect();
     for whole in 0..lines.len() {
@@ -102,15 +102,15 @@ fn a_log_cut_anywhere_keeps_all_rows_that_were_whole() {
         let found = log::read(&torn);
         assert_eq!(found.is_some(), rows > 0, "{whole} lines");
         let Some(found) = found else { continue };
-        assert_eq!(in_time(&found)[..], in_time(&record())[..rows]);
-        // Without its end, but with all of its rows, it lacks nothing.
+        assert_eq!(by_order(&found)[..], by_order(&record())[..rows]);
+        // A log with all rows but without its last line is complete.
         let ending = if rows == 4 { Ending::Spent } else { Ending::Interrupted };
-        let last = &in_time(&found)[rows - 1];
+        let last = &by_order(&found)[rows - 1];
         assert_eq!((found.ending, found.elapsed), (ending, last.started + last.elapsed));
     }
 }
 
-/// The first version gave fields no units in their names.
+/// In the first version, names of fields had no units.
 #[test]
 fn logs_of_the_first_version_are_read() {
     let text = include_str!("../../../../testdata/history/load-1.log");
@@ -119,7 +119,7 @@ fn logs_of_the_first_version_are_read() {
 }
 
 #[test]
-fn what_belongs_to_another_kind_ends_the_log() {
+fn a_line_of_another_kind_ends_the_log() {
     let text = text(&record());
     let look = "{\"look\":{\"blocks\":1,\"fraction\":0.5,\"last\":false}}\n";
     assert_eq!(log::read(&format!("{text}{look}")), Some(record()));
@@ -129,7 +129,7 @@ fn what_belongs_to_another_kind_ends_the_log() {
 
 proptest! {
     #[test]
-    fn garbled_logs_never_panic(place in any::<prop::sample::Index>(), byte in any::<u8>()) {
+    fn garbled_logs_cause_no_panic(place in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let mut bytes = text(&record()).into_bytes();
         let at = place.index(bytes.len());
         bytes[at] = byte;

@@ -2,7 +2,7 @@
 
 mod log;
 
-use steady_load::run::{Event, LoadError, LoadRunner, Measured, Setting, SimulatedCrowd, measure};
+use steady_load::run::{Event, LoadContext, LoadError, LoadRunner, Measured, SimulatedMachine, measure};
 use steady_load::{LoadPlan, LoadRow, LoadWork};
 use steady_model::{Absent, Ending, Host, Machine, Nanos, Outcome, Seed, Timestamp};
 
@@ -16,9 +16,9 @@ fn hash(poll: Option<Nanos>) -> LoadWork {
     LoadWork::Hash { cpu_time: Nanos(5 * SECOND.0), poll }
 }
 
-fn setting() -> Setting {
+fn context() -> LoadContext {
     let absent = || Absent::because("the machine is simulated");
-    Setting {
+    LoadContext {
         host: Host {
             hostname: Err(absent()),
             kernel: Err(absent()),
@@ -43,9 +43,9 @@ fn setting() -> Setting {
     }
 }
 
-fn run(plan: &LoadPlan, runner: &mut SimulatedCrowd) -> (Measured, Vec<Event>) {
+fn run(plan: &LoadPlan, runner: &mut SimulatedMachine) -> (Measured, Vec<Event>) {
     let mut events = Vec::new();
-    let measured = measure(plan, Seed(3), setting(), runner, &mut |event| events.push(event));
+    let measured = measure(plan, Seed(3), context(), runner, &mut |event| events.push(event));
     (measured, events)
 }
 
@@ -54,14 +54,14 @@ fn ended(events: &[Event]) -> Vec<&LoadRow> {
 }
 
 #[test]
-fn all_rows_are_measured_once_and_told() {
+fn all_rows_are_measured_once_and_reported() {
     let plan = plan(hash(None));
-    let (measured, events) = run(&plan, &mut SimulatedCrowd::new(plan.work.clone()));
+    let (measured, events) = run(&plan, &mut SimulatedMachine::new(plan.work.clone()));
     let record = measured.record;
     assert_eq!((measured.stopped, record.ending, record.failure.as_deref()), (None, Ending::Spent, None));
     let order: Vec<u32> = ended(&events).iter().map(|row| row.procs).collect();
     assert_eq!(record.rows.iter().map(|row| row.procs).collect::<Vec<_>>(), plan.procs);
-    assert_ne!(order, plan.procs, "the order is drawn");
+    assert_ne!(order, plan.procs, "the order is not random");
     assert!(record.rows.iter().all(|row| row == ended(&events)[row.order]));
     assert!(matches!(&events[0], Event::Begun(begun) if begun.rows.is_empty() && begun.plan == plan));
     assert_eq!(events.len(), 1 + 2 * plan.procs.len());
@@ -70,33 +70,33 @@ fn all_rows_are_measured_once_and_told() {
 }
 
 #[test]
-fn the_published_way_overshoots_and_its_cost_is_told() {
+fn a_polled_limit_overshoots_and_its_cost_is_reported() {
     let plan = plan(hash(Some(Nanos(3 * SECOND.0))));
-    let record = run(&plan, &mut SimulatedCrowd::new(plan.work.clone())).0.record;
+    let record = run(&plan, &mut SimulatedMachine::new(plan.work.clone())).0.record;
     assert!(record.poll_cost.unwrap() > 0.0);
     let alone = record.rows.iter().find(|row| row.procs == 1).unwrap();
-    assert_eq!(alone.runs[0].overshoot, Ok(SECOND), "6 s, where 5 s were allowed and 3 s passed between looks");
+    assert_eq!(alone.runs[0].overshoot, Ok(SECOND), "polls at 3 s and 6 s, with a limit of 5 s");
 }
 
 #[test]
-fn an_interruption_keeps_the_rows_that_are_whole() {
+fn an_interruption_keeps_the_complete_rows() {
     let plan = plan(LoadWork::Sum { work: 1_000 });
-    let mut runner = SimulatedCrowd::new(plan.work.clone());
+    let mut runner = SimulatedMachine::new(plan.work.clone());
     runner.interrupt_after = Some(3);
     let (measured, _) = run(&plan, &mut runner);
     assert_eq!(measured.stopped, Some(LoadError::Interrupted));
     assert_eq!((measured.record.rows.len(), measured.record.ending), (3, Ending::Interrupted));
-    assert_eq!(measured.record.failure, None, "nothing has failed");
+    assert_eq!(measured.record.failure, None, "an interruption is not a failure");
 }
 
 #[test]
-fn what_fails_ends_it_and_is_told_in_the_record() {
+fn an_error_ends_the_experiment_and_is_in_the_record() {
     let plan = plan(LoadWork::Sum { work: 1_000 });
     for error in [
         LoadError::Refused { procs: 9, started: 7, reason: "no more".to_owned() },
         LoadError::WorkerLost { procs: 9, outcome: Outcome::Signalled(9) },
     ] {
-        let mut runner = SimulatedCrowd::new(plan.work.clone());
+        let mut runner = SimulatedMachine::new(plan.work.clone());
         runner.fails = Some((9, error.clone()));
         let (measured, events) = run(&plan, &mut runner);
         assert!(measured.record.rows.iter().all(|row| row.procs < 9));
@@ -107,14 +107,14 @@ fn what_fails_ends_it_and_is_told_in_the_record() {
 }
 
 #[test]
-fn the_simulated_machine_is_as_slow_as_it_is_said_to_be() {
-    let mut machine = SimulatedCrowd::new(hash(None));
+fn the_simulated_machine_has_the_given_speed() {
+    let mut machine = SimulatedMachine::new(hash(None));
     let mut rate = |procs| {
         let row = machine.row(procs, &mut |_| {}).unwrap();
         row.runs[0].work as f64 / row.runs[0].cpu_time().seconds() / 1e6
     };
     let near = |one: f64, other: f64| (one - other).abs() < 1e-6;
     assert!(near(rate(1), 1.0) && near(rate(4), 1.0));
-    assert!(near(rate(6), (2.0 + 4.0 * 0.6) / 6.0), "two have a core, four share two");
+    assert!(near(rate(6), (2.0 + 4.0 * 0.6) / 6.0), "two processes have their own core, four share two cores");
     assert!(near(rate(8), 0.6) && near(rate(16), 0.6));
 }

@@ -1,14 +1,14 @@
-//! Bars: how long threads waited for each lock, and what they did with their lives.
+//! Bar charts: the time that threads waited for each lock, and how they spent their lifetimes.
 
 use steady_model::Metric;
 use steady_render::chart::{Axis, Bar, Chart, Height, Look, Marks, Series};
 use steady_render::scale::{Kind, Scale};
 use steady_render::units::time;
 
-use super::label;
+use super::{label, numbered};
 use crate::record::{LockThread, LockUse, LocksRecord};
 
-/// More rows than this have no room for their names.
+/// Maximum number of bars; more have no room for their names.
 const ROWS: usize = 12;
 
 /// The parts of a bar, from left to right.
@@ -16,10 +16,10 @@ const PARTS: [(&str, Look); 4] = [
     ("waiting for locks", Look::First),
     ("waiting for conditions and semaphores", Look::Second),
     ("waiting for other threads to end", Look::Third),
-    ("the rest: on a CPU, waiting for one, or blocked otherwise", Look::Rest),
+    ("other: on a CPU, waiting for a CPU, or blocked for another reason", Look::Rest),
 ];
 
-/// The locks that were waited for longest.
+/// Chart of the locks with the longest total waiting time.
 pub(super) fn waits(record: &LocksRecord) -> Option<Chart> {
     let mut all: Vec<&LockUse> = record.locks.iter().filter(|lock| lock.waited() > 0.0).collect();
     all.sort_by(|one, other| other.waited().total_cmp(&one.waited()));
@@ -27,10 +27,10 @@ pub(super) fn waits(record: &LocksRecord) -> Option<Chart> {
         let waited = lock.waited();
         if lock.kind.is_held() { [waited, 0.0, 0.0, 0.0] } else { [0.0, waited, 0.0, 0.0] }
     };
-    bars("Waiting by lock", &all, "locks that were waited for", |lock| label(lock), parts)
+    bars("Waiting by lock", &all, ["lock with less waiting", "locks with less waiting"], |lock| label(lock), parts)
 }
 
-/// The threads that waited for locks longest.
+/// Chart of the threads that waited longest for locks.
 pub(super) fn lives(record: &LocksRecord) -> Option<Chart> {
     let parts = |thread: &&LockThread| {
         let waits =
@@ -39,14 +39,16 @@ pub(super) fn lives(record: &LocksRecord) -> Option<Chart> {
         [locks, events, joins, thread.life_seconds.seconds() - (locks + events + joins)]
     };
     let name = |thread: &&LockThread| thread.tid.to_string();
-    bars("Lives of threads", &record.threads_that_matter(), "threads that waited less for locks", name, parts)
+    let others = ["thread that waited less for locks", "threads that waited less for locks"];
+    bars("Lifetimes of threads", &record.threads_that_matter(), others, name, parts)
 }
 
-/// The first rows, one bar each of its parts in seconds; none if there is nothing to draw.
+/// Draws one bar for each of the first [`ROWS`] items; `parts` returns the lengths of its parts in seconds. `others`
+/// names the items that are left out, in the singular and the plural. Returns `None` if all bars are empty.
 fn bars<T>(
     label: &str,
     items: &[T],
-    others: &str,
+    others: [&str; 2],
     name: impl Fn(&T) -> String,
     parts: impl Fn(&T) -> [f64; PARTS.len()],
 ) -> Option<Chart> {
@@ -83,6 +85,6 @@ fn bars<T>(
         x: Axis::Scale(Scale::new(Kind::Cost(Metric::Wall), 0.0, longest)),
         y: Axis::Names(shown.iter().map(name).collect()),
         series: drawn.map(|(series, bars)| Series { marks: Marks::Bars(bars), ..series }).collect(),
-        note: (left > 0).then(|| format!("Not drawn: {left} {others}.")),
+        note: (left > 0).then(|| format!("Not shown: {}.", numbered(left as u64, others[0], others[1]))),
     })
 }

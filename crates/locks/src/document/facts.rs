@@ -1,4 +1,4 @@
-//! What else there is to say: what the waiting adds up to, what is not told apart, what is out of sight.
+//! The facts below the tables: totals of the waiting, locks without an entry of their own, and what was not watched.
 
 use steady_model::{Interval, Outcome};
 use steady_render::document::Fact;
@@ -8,20 +8,20 @@ use steady_render::units::{TIE, time, time_with};
 use super::{number, numbered, share};
 use crate::record::{LockedProcess, LocksRecord};
 
-/// The facts below the tables.
+/// Returns the facts in the order of the report.
 pub(super) fn facts(record: &LocksRecord) -> Vec<Fact> {
     let mut facts = Vec::new();
     match record.ended {
         Outcome::Exited(0) => {}
         Outcome::Exited(status) => facts.push(Fact::new("ended", format!("with status{TIE}{status}"))),
         Outcome::Signalled(signal) => facts.push(Fact::new("ended", format!("by signal{TIE}{signal}"))),
-        Outcome::TimedOut => facts.push(Fact::new("ended", "past its time")),
+        Outcome::TimedOut => facts.push(Fact::new("ended", "by a timeout")),
     }
     let (wall, cpu) = (time(record.wall_seconds.seconds()), time(record.cpu_seconds.seconds()));
     facts.push(Fact::new("took", format!("{wall} of wall time, {cpu} of CPU time")));
     if !record.processes.is_empty() {
         facts.push(Fact::new("watched", watched(record)));
-        facts.push(Fact::new("waiting", adds_up(record)));
+        facts.push(Fact::new("waiting", waiting_totals(record)));
     }
     facts.extend(folded(record).map(|text| Fact::new("folded", text)));
     facts.push(Fact::new("futexes", futexes(record)));
@@ -29,62 +29,66 @@ pub(super) fn facts(record: &LocksRecord) -> Vec<Fact> {
     facts.extend(elsewhere.map(|program| Fact::new("unwatched", one_line(program))));
     if record.unwatched_processes > 0 {
         let many = count(record.unwatched_processes as usize, "process", "processes");
-        facts.push(Fact::new("unwatched", format!("{many}, because room, memory or rights were missing")));
+        facts.push(Fact::new("unwatched", format!("{many}, for lack of room, memory or permissions")));
     }
     if !record.locks.is_empty() {
         let one_in = number(record.sampled_one_in);
-        let others =
-            format!("of the others the first of each lock and one in {one_in} on average have hold and place noted");
-        facts.push(Fact::new("sampled", format!("each contended acquisition was timed; {others}")));
+        let others = format!("of the others, the first of each lock and on average one in {one_in}");
+        let text = format!("hold time and call site of every contended acquisition; {others}");
+        facts.push(Fact::new("sampled", text));
     }
-    let hidden = "locks inside the C library (those of malloc and stdio), and whatever is no pthread lock or semaphore";
-    facts.push(Fact::new("out of sight", hidden));
+    let hidden = "locks inside the C library (of malloc and stdio), and locks that use neither pthreads nor semaphores";
+    facts.push(Fact::new("not visible", hidden));
     if record.left_behind > 0 {
         let left = count(record.left_behind as usize, "process", "processes");
-        facts.push(Fact::new("left behind", format!("{left}, ended with the command")));
+        facts.push(Fact::new("left behind", format!("{left}, killed when the command had ended")));
     }
     facts
 }
 
-/// In which processes, and how those ended.
+/// How many processes and threads were watched, and how the processes ended.
 fn watched(record: &LocksRecord) -> String {
     let all = &record.processes;
     let threads = all.iter().map(|process| u64::from(process.threads)).sum();
     let forked = all.iter().filter(|process| process.forked).count();
     let cut_off = all.iter().filter(|process| !process.ended_itself).count();
-    let mut told = format!(
+    let mut text = format!(
         "{} with {}",
         count(all.len(), "process", "processes"),
-        numbered(threads, "thread", if all.len() == 1 { "threads" } else { "threads together" })
+        numbered(threads, "thread", if all.len() == 1 { "threads" } else { "threads in total" })
     );
     if forked > 0 {
-        told.push_str(&format!(", {forked} of them forked"));
+        text.push_str(&format!("; {} created by fork(2)", numbered(forked as u64, "process was", "processes were")));
     }
     if cut_off > 0 {
-        let who = if all.len() == 1 { "it was".to_owned() } else { count(cut_off, "was", "were") };
-        told.push_str(&format!("; {who} killed, executed another program or left by _exit(2)"));
+        let who = match all.len() {
+            1 => "it was".to_owned(),
+            _ => count(cut_off, "process was", "processes were"),
+        };
+        text.push_str(&format!("; {who} killed, executed another program or called _exit(2)"));
     }
-    told
+    text
 }
 
-/// What all the waiting of the threads adds up to.
-fn adds_up(record: &LocksRecord) -> String {
+/// The total lifetime of the threads, and how much of it they waited, by what they waited for.
+fn waiting_totals(record: &LocksRecord) -> String {
     let of = |seconds: f64| format!("{} ({})", time(seconds), share(seconds, record.thread_seconds));
     let all: u64 = record.processes.iter().map(|process| u64::from(process.threads)).sum();
     let others = match all.saturating_sub(record.threads.len() as u64) {
         0 => String::new(),
-        many => format!("; {} not told apart", numbered(many, "other thread is", "other threads are")),
+        many => format!("; {} not listed", numbered(many, "other thread is", "other threads are")),
     };
     format!(
-        "of {} that the threads lived, {} for locks, {} for conditions and semaphores, {} for other threads to end{others}",
-        time(record.thread_seconds),
+        "{} for locks, {} for conditions and semaphores, {} for other threads to end, of a total lifetime of \
+         {}{others}",
         of(record.wait_seconds),
         of(record.wait_events_seconds),
-        of(record.wait_joins_seconds)
+        of(record.wait_joins_seconds),
+        time(record.thread_seconds)
     )
 }
 
-/// Locks that are not told apart; none if there are none.
+/// Totals of the locks without an entry of their own, or `None` if there are none.
 fn folded(record: &LocksRecord) -> Option<String> {
     let sum = |of: fn(&LockedProcess) -> u64| {
         record.processes.iter().fold(0u64, |sum, process| sum.saturating_add(of(process)))
@@ -95,7 +99,7 @@ fn folded(record: &LocksRecord) -> Option<String> {
     }
     let wait: f64 = record.processes.iter().map(|process| process.folded_wait_seconds.seconds()).sum();
     Some(format!(
-        "{} not told apart, destroyed or too many: {}, {} contended, waited {}",
+        "{} without an entry of their own (destroyed, or beyond the limit): {}, {} of them contended, {} of waiting",
         numbered(locks, "lock", "locks"),
         numbered(acquisitions, "acquisition", "acquisitions"),
         number(sum(|process| process.folded_contended)),
@@ -103,19 +107,18 @@ fn folded(record: &LocksRecord) -> Option<String> {
     ))
 }
 
-/// Waits for futexes that belong to nothing that was watched.
+/// The time that threads waited for futexes, and how much of it belongs to nothing that was watched.
 fn futexes(record: &LocksRecord) -> String {
     let futexes = match &record.futexes {
         Ok(futexes) => futexes,
-        Err(absent) => {
-            return format!("waits that belong to nothing that was watched are absent: {}", one_line(&absent.0));
-        }
+        Err(absent) => return format!("waits for what was not watched: not measured ({})", one_line(&absent.0)),
     };
     let (rest, off) = (futexes.other_seconds.seconds(), futexes.other_off_by_seconds.seconds());
     let whose = match time_with(rest, Interval { low: rest - off, high: rest + off }) {
         _ if rest == 0.0 && off == 0.0 => "all of it for what was watched".to_owned(),
-        other => format!("{other} of it for no lock, condition, semaphore or end of a thread that was watched"),
+        other => format!("{other} of it for none of the watched locks, conditions, semaphores and ends of threads"),
     };
-    let looks = numbered(futexes.looks, "look", "looks");
-    format!("about {} of waiting for them was seen, in {looks}; {whose}", time(futexes.wait_seconds.seconds()))
+    let samples = numbered(futexes.looks, "sample", "samples");
+    let waited = time(futexes.wait_seconds.seconds());
+    format!("threads waited for futexes for about {waited}, estimated from {samples}; {whose}")
 }

@@ -1,13 +1,13 @@
-//! Places in the code, as short as they can be told from others.
+//! Call sites in their shortest distinguishable form.
 
 use steady_render::letters::{cut, one_line};
 
 use crate::record::{CodePlace, LockUse};
 
-/// No part of a place takes more columns: longer names say no more.
+/// Maximum width of each part of a call site, in columns; longer names are cut.
 const LONGEST: usize = 64;
 
-/// A place: `push() in src/queue.c:88`, `push() in libq.so`, `libq.so+0x1a2b`.
+/// Formats a call site: `push() in src/queue.c:88`, `push() in libq.so`, `libq.so+0x1a2b`.
 pub(super) fn place(place: &CodePlace) -> String {
     let module = place.module.as_ref().map(|module| end(module, 1));
     match (&place.function, &place.line, module) {
@@ -20,23 +20,24 @@ pub(super) fn place(place: &CodePlace) -> String {
     }
 }
 
-/// A function by its name; one in C gets parentheses, which names of C++ have.
+/// Formats the name of a function. Names without parentheses (of C functions) get them.
 pub(super) fn called(function: &str) -> String {
     let name = cut(&one_line(function), LONGEST);
     if name.contains(['(', '…']) { name } else { format!("{name}()") }
 }
 
-/// The last parts of a path.
+/// Returns the last `parts` components of a path.
 fn end(path: &str, parts: usize) -> String {
     let path = one_line(path);
     let all: Vec<&str> = path.split('/').collect();
     cut(&all[all.len().saturating_sub(parts)..].join("/"), LONGEST)
 }
 
-/// From what share on a part is nearly all.
+/// A share from here on is "nearly all".
 pub(super) const NEARLY_ALL: f64 = 0.9;
 
-/// The place where threads waited most for a lock, and whether that was nearly all of its waiting; none if no place had half of it.
+/// Returns the call site where threads waited longest for a lock, and whether that was nearly all of the waiting.
+/// Returns `None` if no call site has half of it.
 pub(super) fn most_at(lock: &LockUse) -> Option<(CodePlace, bool)> {
     let most = lock.sites.iter().max_by_key(|site| site.wait_seconds)?;
     let share = most.wait_seconds.seconds() / lock.waited();
@@ -51,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_as_short_as_can_be() {
+    fn call_sites_are_short() {
         let none = || Err(Absent::because("no symbols"));
         let all = CodePlace {
             module: Ok("/usr/lib/libq.so.1".into()),
@@ -71,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_is_longer_than_it_says_anything() {
+    fn long_names_are_cut() {
         let long = CodePlace {
             module: Ok("/x".into()),
             offset: 1,

@@ -1,4 +1,4 @@
-//! The answer in sentences.
+//! The answer of the report, in sentences.
 
 use steady_render::document::{Emphasis, Sentence};
 use steady_render::letters::one_line;
@@ -9,68 +9,68 @@ use super::tables::thread_name;
 use super::{label, named, noun, numbered, share};
 use crate::record::{LockKind, LockUse, LocksRecord};
 
-/// From what share on a part is most.
+/// A share from here on is "most".
 const MOST: f64 = 0.55;
-/// Below what share of all lives waiting is hardly any.
+/// Below this share of all lifetimes, the threads "hardly waited".
 const HARDLY: f64 = 0.01;
-/// Below what share of all lives waiting for events is not worth a sentence.
+/// Below this share of all lifetimes, waiting for events is not mentioned.
 const EVENTS: f64 = 0.1;
-/// Below what share of the wall time a gain is hardly one.
+/// Below this share of the wall time, a gain is negligible.
 const GAIN: f64 = 0.005;
 
-/// Which lock the threads waited for, in sentences; what they claim is painted.
+/// Returns the sentences of the answer; the claim of each has its emphasis.
 pub(super) fn answer(record: &LocksRecord) -> Vec<Sentence> {
-    let mut all: Vec<Sentence> = stuck(record).into_iter().collect();
+    let mut all: Vec<Sentence> = deadlock_sentence(record).into_iter().collect();
     all.push(waiting(record));
-    all.extend(gain(record).map(|told| vec![(Emphasis::Plain, told)]));
-    all.extend(events(record).map(|told| vec![(Emphasis::Plain, told)]));
+    all.extend(gain(record).map(|text| vec![(Emphasis::Plain, text)]));
+    all.extend(events(record).map(|text| vec![(Emphasis::Plain, text)]));
     all
 }
 
-/// The lock that was waited for longest, of those that somebody can have.
-fn foremost(record: &LocksRecord) -> Option<&LockUse> {
+/// Returns the lock with the longest waiting time, among the kinds that a thread holds.
+fn longest_waited(record: &LocksRecord) -> Option<&LockUse> {
     let held = record.locks.iter().filter(|lock| lock.kind.is_held() && lock.waited() > 0.0);
     held.max_by(|one, other| one.waited().total_cmp(&other.waited()).then(other.id.cmp(&one.id)))
 }
 
-/// A deadlock, where there was one.
-fn stuck(record: &LocksRecord) -> Option<Sentence> {
-    let circle = deadlock(record)?;
+/// Describes the deadlock, if there is one.
+fn deadlock_sentence(record: &LocksRecord) -> Option<Sentence> {
+    let cycle = deadlock(record)?;
     let claim = (Emphasis::Open, "Deadlock:".to_owned());
     let who = |thread: usize| thread_name(record, thread);
-    let told = match circle.as_slice() {
-        [only] => format!(" {} waited for {}, which it had itself.", who(only.thread), named(only.lock)),
+    let text = match cycle.as_slice() {
+        [only] => format!(" {} waited for {}, which it held itself.", who(only.thread), named(only.lock)),
         steps => {
-            let told = steps.iter().enumerate().map(|(at, step)| {
+            let parts = steps.iter().enumerate().map(|(at, step)| {
                 let next = &steps[(at + 1) % steps.len()];
-                let waited = if at == 0 { format!("{} waited", who(step.thread)) } else { "and that one".to_owned() };
-                format!("{waited} for {}, which {} had", named(step.lock), who(next.thread))
+                let waiter = if at == 0 { who(step.thread) } else { "which".to_owned() };
+                format!("{waiter} waited for {}, held by {}", named(step.lock), who(next.thread))
             });
-            format!(" {}.", told.collect::<Vec<_>>().join(", "))
+            format!(" {}.", parts.collect::<Vec<_>>().join(", "))
         }
     };
-    Some(vec![claim, (Emphasis::Plain, told)])
+    Some(vec![claim, (Emphasis::Plain, text)])
 }
 
-/// How much was waited, and for what.
+/// How long the threads waited for locks, and for which lock longest.
 fn waiting(record: &LocksRecord) -> Sentence {
-    let said =
+    let sentence =
         |emphasis: Emphasis, claim: &str, rest: String| vec![(emphasis, claim.to_owned()), (Emphasis::Plain, rest)];
     if record.processes.is_empty() {
-        return said(Emphasis::Open, "No locks were watched", format!(": {}.", unwatched(record)));
+        return sentence(Emphasis::Open, "No locks were watched", format!(": {}.", unwatched(record)));
     }
-    let taken = record.locks.iter().map(|lock| lock.acquisitions.saturating_add(lock.given_up));
+    let acquisitions = record.locks.iter().map(|lock| lock.acquisitions.saturating_add(lock.given_up));
     let folded = record.processes.iter().map(|process| process.folded_acquisitions);
-    if taken.chain(folded).all(|count| count == 0) && record.wait_seconds <= 0.0 {
+    if acquisitions.chain(folded).all(|count| count == 0) && record.wait_seconds <= 0.0 {
         let threads = record.processes.iter().map(|process| u64::from(process.threads)).sum();
         let (threads, processes) = (numbered(threads, "thread", "threads"), record.processes.len() as u64);
-        let rest = format!(", by {threads} of {}.", numbered(processes, "process", "processes"));
-        return said(Emphasis::Same, "No lock was taken", rest);
+        let rest = format!(" ({threads} in {}).", numbered(processes, "process", "processes"));
+        return sentence(Emphasis::Same, "No lock was acquired", rest);
     }
     let ratio = if record.thread_seconds > 0.0 { record.wait_seconds / record.thread_seconds } else { 0.0 };
     if ratio < HARDLY {
         let rest = format!(
-            ": {} of the {} that they lived{}.",
+            ": {} of their total lifetime of {}{}.",
             time(record.wait_seconds),
             time(record.thread_seconds),
             if record.wait_seconds > 0.0 {
@@ -79,15 +79,15 @@ fn waiting(record: &LocksRecord) -> Sentence {
                 String::new()
             }
         );
-        return said(Emphasis::Same, "The threads hardly waited for locks", rest);
+        return sentence(Emphasis::Same, "The threads hardly waited for locks", rest);
     }
-    let claim = format!("The threads waited {} of their lives for locks", percent(ratio));
-    said(Emphasis::Heading, &claim, format!("{}.", what_for(record)))
+    let claim = format!("The threads waited for locks during {} of their lifetimes", percent(ratio));
+    sentence(Emphasis::Heading, &claim, format!("{}.", longest_wait(record)))
 }
 
-/// Which of the locks, and where in the code.
-fn what_for(record: &LocksRecord) -> String {
-    let Some(lock) = foremost(record) else { return String::new() };
+/// The lock with the longest waiting time, and where in the code threads acquired it.
+fn longest_wait(record: &LocksRecord) -> String {
+    let Some(lock) = longest_waited(record) else { return String::new() };
     let locks: f64 = record.locks.iter().filter(|lock| lock.kind.is_held()).map(LockUse::waited).sum();
     let folded: f64 = record.processes.iter().map(|process| process.folded_wait_seconds.seconds()).sum();
     let part = lock.waited() / (locks + folded);
@@ -98,25 +98,25 @@ fn what_for(record: &LocksRecord) -> String {
         part => format!("{} of it", percent(part)),
     };
     let at = match most_at(lock) {
-        Some((at, true)) => format!(", taken by {}", place(&at)),
-        Some((at, false)) => format!(", mostly taken by {}", place(&at)),
-        None if lock.sites.len() > 1 => format!(", taken at {} places", lock.sites.len()),
+        Some((at, true)) => format!(", acquired by {}", place(&at)),
+        Some((at, false)) => format!(", mostly acquired by {}", place(&at)),
+        None if lock.sites.len() > 1 => format!(", acquired at {} call sites", lock.sites.len()),
         None => String::new(),
     };
     format!(", {how_much} for one {} ({}){at}", noun(lock.kind), label(lock))
 }
 
-/// How much was waited for something to happen, where that was much.
+/// The time that threads waited for events, if it is at least [`EVENTS`] of their lifetimes.
 fn events(record: &LocksRecord) -> Option<String> {
     (record.wait_events_seconds >= EVENTS * record.thread_seconds && record.wait_events_seconds > 0.0).then(|| {
         let part = share(record.wait_events_seconds, record.thread_seconds);
-        format!("They waited {part} for conditions and semaphores, that is for something to happen.")
+        format!("They waited for conditions and semaphores, that is for events, during {part} of their lifetimes.")
     })
 }
 
-/// What it would be worth if the foremost lock were never waited for.
+/// The gain in wall time if threads never waited for the lock with the longest waiting time.
 fn gain(record: &LocksRecord) -> Option<String> {
-    let lock = foremost(record)?;
+    let lock = longest_waited(record)?;
     let gain = lock.gain_seconds.as_ref().ok()?.seconds();
     let wall = record.wall_seconds.seconds();
     if record.wait_seconds < HARDLY * record.thread_seconds || wall <= 0.0 {
@@ -124,62 +124,69 @@ fn gain(record: &LocksRecord) -> Option<String> {
     }
     let (label, whole) = (label(lock), time(wall));
     if gain < GAIN * wall {
-        return Some(format!("Were {label} never waited for, the wall time of {whole} would be hardly any shorter."));
+        return Some(format!(
+            "If threads never waited for {label}, the wall time of {whole} would be hardly any shorter."
+        ));
     }
     Some(format!(
-        "Were {label} never waited for, the wall time of {whole} would be at most {} ({}) shorter.",
+        "If threads never waited for {label}, the wall time of {whole} would be at most {} ({}) shorter.",
         time(gain),
         share(gain, wall)
     ))
 }
 
-/// Why nothing was watched, as far as it is known.
+/// Why no lock was watched, as far as known.
 fn unwatched(record: &LocksRecord) -> String {
     if let Some(why) = record.futexes.as_ref().ok().and_then(|futexes| futexes.unwatched_programs.first()) {
         return one_line(why);
     }
     match record.unwatched_processes {
-        0 => "no program of the command loaded the library that watches".to_owned(),
-        many => format!("{} got no room or no rights for it", numbered(u64::from(many), "process", "processes")),
+        0 => "no program of the command loaded the library that watches locks".to_owned(),
+        many => {
+            let who = numbered(u64::from(many), "process", "processes");
+            format!("{who} could not be watched, for lack of room, memory or permissions")
+        }
     }
 }
 
-/// What was waited for in a few words, for a list: `61 % waiting for locks, L1 mutex in src/queue.c:88`.
+/// The answer in a few words, for a list: `61 % waiting for locks, mostly a mutex acquired by push() in
+/// src/queue.c:88`.
 pub(crate) fn summary(record: &LocksRecord) -> String {
-    let told = match foremost(record) {
+    let text = match longest_waited(record) {
         _ if record.processes.is_empty() => "no locks were watched".to_owned(),
         _ if deadlock(record).is_some() => "deadlock".to_owned(),
         Some(lock) if record.wait_seconds >= HARDLY * record.thread_seconds => {
-            let at = most_at(lock).map(|(at, _)| format!(" by {}", place(&at)));
+            let at = most_at(lock).map(|(at, _)| format!(" acquired by {}", place(&at)));
             let kind = if lock.kind == LockKind::Rwlock { "rwlock" } else { noun(lock.kind) };
             format!(
-                "{} waiting for locks, most for a {kind}{}",
+                "{} waiting for locks, mostly a {kind}{}",
                 share(record.wait_seconds, record.thread_seconds),
                 at.unwrap_or_default()
             )
         }
         _ => format!("{} waiting for locks", share(record.wait_seconds, record.thread_seconds)),
     };
-    told.replace(TIE, " ")
+    text.replace(TIE, " ")
 }
 
-/// A step of a circle: a thread, and the lock that it waits for, which the next thread holds.
+/// A step of a cycle: a thread, and the lock that it waits for, which the next thread holds.
 struct Step<'a> {
     thread: usize,
     lock: &'a LockUse,
 }
 
-/// The first circle of threads of which each waits for what the next holds. None if nobody is known to hold what is waited for.
+/// Returns the first cycle of threads in which each waits for a lock that the next one holds. Returns `None` if there
+/// is no cycle or a holder is not known.
 fn deadlock(record: &LocksRecord) -> Option<Vec<Step<'_>>> {
     let starts = record.locks.iter().flat_map(|lock| lock.waiting.iter().copied());
-    starts.into_iter().find_map(|start| circle(record, start))
+    starts.into_iter().find_map(|start| cycle(record, start))
 }
 
-/// The circle that `start` is part of.
-fn circle(record: &LocksRecord, start: usize) -> Option<Vec<Step<'_>>> {
+/// Returns the cycle that `start` is part of.
+fn cycle(record: &LocksRecord, start: usize) -> Option<Vec<Step<'_>>> {
     let mut steps: Vec<Step<'_>> = Vec::new();
     let mut thread = start;
-    // Only the first is met twice.
+    // A cycle without `start` never ends, so the number of threads bounds the search.
     while steps.len() <= record.threads.len() {
         let lock = record.locks.iter().find(|lock| lock.kind.is_held() && lock.waiting.contains(&thread))?;
         steps.push(Step { thread, lock });

@@ -1,4 +1,4 @@
-//! The tables: locks, places where they were taken, who still waited, threads, processes.
+//! The tables: locks, call sites that acquired them, threads that still waited, threads, processes.
 
 use std::cmp::Reverse;
 
@@ -11,7 +11,7 @@ use super::places::{called, place};
 use super::{about, label, named, noun, number, numbered, share};
 use crate::record::{LockKind, LockOrder, LockSite, LockThread, LockUse, LockedProcess, LocksRecord};
 
-/// The locks: what was waited, then what was held.
+/// Table of the locks: waiting times, then hold times.
 pub(super) fn locks(record: &LocksRecord) -> Table {
     let locks = &record.locks;
     let wait = |head: &str, of: fn(&LockUse) -> &Reading<Nanos>, words: fn(&Nanos) -> String| {
@@ -44,7 +44,7 @@ pub(super) fn locks(record: &LocksRecord) -> Table {
     ]);
     if locks.iter().any(|lock| lock.made_at.is_ok()) {
         let made = |lock: &LockUse| lock.made_at.as_ref().map_or(Cell::Nothing, |made| place(made).into());
-        columns.push(Column::words("made by", locks, made));
+        columns.push(Column::words("initialised by", locks, made));
     }
     Table { label: "Locks".to_owned(), rows: ("lock", "locks"), columns }
 }
@@ -53,7 +53,7 @@ fn exactly(span: &Nanos) -> String {
     time(span.seconds())
 }
 
-/// The number of the process, if there are several.
+/// Column with the process ID of each item, if there are several processes.
 fn of_process<T>(record: &LocksRecord, items: &[T], process: impl Fn(&T) -> usize) -> Option<Column> {
     (record.processes.len() > 1).then(|| {
         Column::numbers("process", items, |item| match record.processes.get(process(item)) {
@@ -63,21 +63,21 @@ fn of_process<T>(record: &LocksRecord, items: &[T], process: impl Fn(&T) -> usiz
     })
 }
 
-/// A place where a lock was taken.
-struct Taken<'a> {
+/// A row of the table of call sites. `site` is `None` for acquisitions at unknown call sites.
+struct SiteRow<'a> {
     lock: &'a LockUse,
     at: String,
     site: Option<&'a LockSite>,
     waited: f64,
 }
 
-/// The places where locks were taken, lock by lock.
+/// Table of the call sites that acquired locks, grouped by lock.
 pub(super) fn sites(record: &LocksRecord) -> Table {
-    // Where waiting counts, places at which no thread waited say nothing.
+    // With locks sorted by waiting time, call sites without waiting are of no interest.
     let counts = |site: &&LockSite| record.order != LockOrder::Wait || site.wait_seconds > Nanos::ZERO;
     let mut rows = Vec::new();
     for lock in record.locks.iter().filter(|lock| !lock.sites.is_empty()) {
-        rows.extend(lock.sites.iter().filter(counts).map(|site| Taken {
+        rows.extend(lock.sites.iter().filter(counts).map(|site| SiteRow {
             lock,
             at: place(&site.place()),
             site: Some(site),
@@ -85,40 +85,40 @@ pub(super) fn sites(record: &LocksRecord) -> Table {
         }));
         let unknown = lock.waited() - lock.sites.iter().map(|site| site.wait_seconds.seconds()).sum::<f64>();
         if unknown > 0.01 * lock.waited() {
-            rows.push(Taken { lock, at: "places that are not known".to_owned(), site: None, waited: unknown });
+            rows.push(SiteRow { lock, at: "unknown call sites".to_owned(), site: None, waited: unknown });
         }
     }
     let columns = vec![
         Column::words("lock", &rows, |row| named(row.lock)),
         Column::numbers("waited", &rows, |row| time(row.waited)),
         Column::numbers("contended", &rows, |row| row.site.map_or(Cell::Nothing, |site| number(site.contended).into())),
-        Column::numbers("of about", &rows, |row| {
+        Column::numbers("acquisitions (about)", &rows, |row| {
             row.site.map_or(Cell::Nothing, |site| number(site.acquisitions).into())
         }),
-        Column::words("taken by", &rows, |row| row.at.clone()),
+        Column::words("acquired by", &rows, |row| row.at.clone()),
     ];
-    Table { label: "Places".to_owned(), rows: ("place", "places"), columns }
+    Table { label: "Call sites".to_owned(), rows: ("call site", "call sites"), columns }
 }
 
-/// Threads that still waited when their process ended.
+/// The threads that still waited for a lock when their process ended.
 struct Waiting {
     lock: String,
     who: String,
     held_by: Cell,
 }
 
-/// More threads than this are told by their number.
+/// With more threads than this, only their number is shown.
 const FEW: usize = 4;
 
-/// What was still waited for: locks that some thread holds first, then what was to happen.
+/// Table of the locks that threads still waited for when their process ended, then totals of conditions and semaphores.
 pub(super) fn ends(record: &LocksRecord) -> Table {
     let of_lock = |lock: &LockUse| {
         let who = match lock.waiting.len() {
             many if many > FEW => numbered(many as u64, "thread", "threads"),
-            _ => lock.waiting.iter().map(|thread| hung(record, *thread)).collect::<Vec<_>>().join(", "),
+            _ => lock.waiting.iter().map(|thread| waiting_thread(record, *thread)).collect::<Vec<_>>().join(", "),
         };
         let held_by = match &lock.held_by {
-            Ok(thread) if lock.waiting == [*thread] => "the same".into(),
+            Ok(thread) if lock.waiting == [*thread] => "itself".into(),
             holder => Cell::reading(holder, |thread| thread_name(record, *thread)),
         };
         Waiting { lock: format!("{} {}", label(lock), noun(lock.kind)), who, held_by }
@@ -137,15 +137,15 @@ pub(super) fn ends(record: &LocksRecord) -> Table {
         label: "Threads that still waited".to_owned(),
         rows: ("lock", "locks"),
         columns: vec![
-            Column::words("for", &rows, |row| row.lock.clone()),
+            Column::words("waited for", &rows, |row| row.lock.clone()),
             Column::words("held by", &rows, |row| row.held_by.clone()),
-            Column::words("waiting", &rows, |row| row.who.clone()),
+            Column::words("threads", &rows, |row| row.who.clone()),
         ],
     }
 }
 
-/// A thread, and the call that it hung in.
-fn hung(record: &LocksRecord, thread: usize) -> String {
+/// Formats a thread with the call site that it waited at.
+fn waiting_thread(record: &LocksRecord, thread: usize) -> String {
     let name = thread_name(record, thread);
     match record.threads.get(thread).map(|thread| &thread.waits_at) {
         Some(Ok(at)) => format!("{name} at {}", place(at)),
@@ -153,7 +153,7 @@ fn hung(record: &LocksRecord, thread: usize) -> String {
     }
 }
 
-/// A thread in a sentence: `thread 4242 push_all()`.
+/// Formats a thread in a sentence: `thread 4242 push_all()`.
 pub(super) fn thread_name(record: &LocksRecord, thread: usize) -> String {
     let Some(one) = record.threads.get(thread) else { return "a thread".to_owned() };
     let function = one.start.as_ref().ok().and_then(|start| start.function.as_ref().ok());
@@ -161,7 +161,8 @@ pub(super) fn thread_name(record: &LocksRecord, thread: usize) -> String {
         .map_or_else(|| format!("thread {}", one.tid), |function| format!("thread {} {}", one.tid, called(function)))
 }
 
-/// The threads, those that waited for locks longest first: what share of its life each waited, and for what.
+/// Table of the threads, in order of their waiting time for locks: the share of its lifetime that each waited, by
+/// reason.
 pub(super) fn threads(record: &LocksRecord) -> Table {
     let threads = record.threads_that_matter();
     let share_of = |head: &str, part: fn(&LockThread) -> f64| {
@@ -170,12 +171,12 @@ pub(super) fn threads(record: &LocksRecord) -> Table {
     let mut columns = vec![Column::numbers("thread", &threads, |thread| thread.tid.to_string())];
     columns.extend(of_process(record, &threads, |thread| thread.process));
     columns.extend([
-        Column::words("began with", &threads, |thread| began(record, thread)),
-        Column::numbers("lived", &threads, |thread| exactly(&thread.life_seconds)),
+        Column::words("start function", &threads, |thread| start_function(record, thread)),
+        Column::numbers("lifetime", &threads, |thread| exactly(&thread.life_seconds)),
         share_of("waiting for locks", |thread| thread.wait_seconds.seconds()),
-        share_of("for events", |thread| thread.wait_events_seconds.seconds()),
+        share_of("for conditions and semaphores", |thread| thread.wait_events_seconds.seconds()),
         share_of("for threads to end", |thread| thread.wait_joins_seconds.seconds()),
-        share_of("rest", |thread| {
+        share_of("other", |thread| {
             let waits = thread.wait_seconds + thread.wait_events_seconds + thread.wait_joins_seconds;
             (thread.life_seconds.seconds() - waits.seconds()).max(0.0)
         }),
@@ -183,24 +184,24 @@ pub(super) fn threads(record: &LocksRecord) -> Table {
     Table { label: "Threads".to_owned(), rows: ("thread", "threads"), columns }
 }
 
-/// The function that a thread began with.
-fn began(record: &LocksRecord, thread: &LockThread) -> Cell {
+/// Formats the start function of a thread.
+fn start_function(record: &LocksRecord, thread: &LockThread) -> Cell {
     let is_first = record.processes.get(thread.process).is_some_and(|process| process.pid == thread.tid);
     match &thread.start {
         Ok(start) => start.function.as_ref().map_or_else(|_| place(start), |function| called(function)).into(),
-        Err(_) if is_first => "(first)".into(),
+        Err(_) if is_first => "(main thread)".into(),
         Err(_) => Cell::Nothing,
     }
 }
 
-/// A process, and what its locks add up to.
+/// A process with the number of its locks and their total waiting time.
 struct OfProcess<'a> {
     process: &'a LockedProcess,
     locks: u64,
     waited: f64,
 }
 
-/// The processes, those first whose locks were waited for longest; empty unless there are several.
+/// Table of the processes, sorted by the total waiting time of their locks; empty unless there are several.
 pub(super) fn processes(record: &LocksRecord) -> Table {
     let mut rows: Vec<OfProcess<'_>> =
         record.processes.iter().map(|process| OfProcess { process, locks: 0, waited: 0.0 }).collect();
@@ -227,8 +228,8 @@ pub(super) fn processes(record: &LocksRecord) -> Table {
         columns: vec![
             Column::numbers("process", &rows, |row| row.process.pid.to_string()),
             Column::words("program", &rows, program),
-            Column::words("began by", &rows, |row| if row.process.forked { "fork" } else { "exec" }),
-            Column::numbers("lived", &rows, |row| exactly(&row.process.life_seconds)),
+            Column::words("started by", &rows, |row| if row.process.forked { "fork" } else { "exec" }),
+            Column::numbers("lifetime", &rows, |row| exactly(&row.process.life_seconds)),
             Column::numbers("threads", &rows, |row| number(u64::from(row.process.threads))),
             Column::numbers("locks", &rows, |row| number(row.locks)),
             Column::numbers("folded", &rows, |row| number(row.process.folded_locks)),

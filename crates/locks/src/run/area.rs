@@ -1,4 +1,5 @@
-//! The area that the watchers write to: made, and read at any moment.
+//! The shared memory area that the watchers write to: creates it, and reads it at any time. A *place* is the part of
+//! the area that belongs to one process.
 
 use std::fs::File;
 use std::io;
@@ -12,20 +13,20 @@ use rustix::fs::{MemfdFlags, SeekFrom, memfd_create, seek};
 use rustix::process::{Resource, getrlimit};
 use steady_preload::area::{HEAD_BYTES, Head, MAGIC, PLACE_BYTES, Place};
 
-/// How many processes may be watched. They take memory as they write only.
+/// Maximum number of watched processes. A place uses memory only where its process writes.
 const PLACES: u64 = 4_096;
 
-/// Bytes that may be read anywhere: where there is nothing, they are zero.
+/// Bytes that can be read at any offset; beyond the end and in holes, they are zero.
 pub trait Bytes {
-    /// Fills `into` with what lies from `at` on.
+    /// Fills `into` with the bytes from offset `at` on.
     fn fill(&self, at: u64, into: &mut [u8]);
 
-    /// From where on something may be other than zero within `range`; its end where nothing is.
+    /// Returns the first offset in `range` from which bytes may be non-zero, or the end of the range if all are zero.
     fn first_in(&self, range: Range<u64>) -> u64 {
         range.start
     }
 
-    /// How many there are.
+    /// Returns the number of bytes.
     fn length(&self) -> u64;
 }
 
@@ -42,7 +43,7 @@ impl Bytes for [u8] {
     }
 }
 
-/// The area of a command: a file without a name.
+/// The area of a command: a file in memory (memfd_create(2)).
 #[derive(Debug)]
 pub(super) struct Area {
     file: File,
@@ -50,15 +51,17 @@ pub(super) struct Area {
 }
 
 impl Area {
-    /// An empty area of as many places as may be.
+    /// Creates an empty area with as many places as the limits allow.
     ///
     /// # Errors
-    /// Why there can be none.
-    pub(super) fn make() -> io::Result<Self> {
+    /// The memory cannot be allocated, or the limit on the size of files is below one place.
+    pub(super) fn create() -> io::Result<Self> {
         let file = File::from(memfd_create("steady-locks", MemfdFlags::CLOEXEC)?);
         let places = places_within(getrlimit(Resource::Fsize).current);
         if places == 0 {
-            return Err(io::Error::other("files may not be as long as it takes to watch a process (ulimit -f)"));
+            return Err(io::Error::other(
+                "the limit on the size of files is too low to watch a process; raise it (ulimit -f)",
+            ));
         }
         let length = HEAD_BYTES as u64 + places * PLACE_BYTES as u64;
         file.set_len(length)?;
@@ -67,13 +70,13 @@ impl Area {
         Ok(Area { file, length })
     }
 
-    /// By which path a process of the command opens it.
+    /// Returns the path by which a process of the command opens the area.
     pub(super) fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()))
     }
 }
 
-/// How many places fit into a file that may be so long: a longer one would be the end of this process, by a signal.
+/// Returns how many places fit into a file of at most `limit` bytes. A longer file would end this process with SIGXFSZ.
 fn places_within(limit: Option<u64>) -> u64 {
     let room = limit.unwrap_or(u64::MAX).saturating_sub(HEAD_BYTES as u64);
     (room / PLACE_BYTES as u64).min(PLACES)
@@ -82,13 +85,13 @@ fn places_within(limit: Option<u64>) -> u64 {
 impl Bytes for Area {
     fn fill(&self, at: u64, into: &mut [u8]) {
         into.fill(0);
-        // It is memory: what cannot be read is beyond its end, and there is nothing.
+        // Reads of memory fail only beyond the end of the file, where bytes are zero.
         let _ = self.file.read_exact_at(into, at);
     }
 
     fn first_in(&self, range: Range<u64>) -> u64 {
         let found = seek(&self.file, SeekFrom::Data(range.start));
-        // An error says that there is nothing from there on.
+        // lseek(2) fails with ENXIO if no data follows.
         found.unwrap_or(range.end).clamp(range.start, range.end)
     }
 
@@ -97,32 +100,32 @@ impl Bytes for Area {
     }
 }
 
-/// Where place number `place` begins.
+/// Returns the offset of a place in the area.
 pub(super) const fn place_at(place: u32) -> u64 {
     HEAD_BYTES as u64 + place as u64 * PLACE_BYTES as u64
 }
 
-/// How many places there are to look at, and how many were asked for.
+/// Returns the number of places that can be read, and the number that processes requested.
 pub(super) fn places(bytes: &(impl Bytes + ?Sized)) -> (u32, u32) {
     let head = Entry::read::<Head>(bytes, 0);
     if head.u64(offset_of!(Head, magic)) != MAGIC {
         return (0, 0);
     }
     let fit = bytes.length().saturating_sub(HEAD_BYTES as u64) / PLACE_BYTES as u64;
-    let (made, taken) = (head.u32(offset_of!(Head, places)), head.u32(offset_of!(Head, taken)));
-    (taken.min(made).min(u32::try_from(fit).unwrap_or(u32::MAX)), taken)
+    let (created, requested) = (head.u32(offset_of!(Head, places)), head.u32(offset_of!(Head, taken)));
+    (requested.min(created).min(u32::try_from(fit).unwrap_or(u32::MAX)), requested)
 }
 
-/// Processes that could not map their place.
+/// Returns the number of processes that could not map their place.
 pub(super) fn unmapped(bytes: &(impl Bytes + ?Sized)) -> u32 {
     Entry::read::<Head>(bytes, 0).u32(offset_of!(Head, unmapped))
 }
 
-/// One entry of a table, as bytes.
+/// The bytes of one entry of a table.
 pub(super) struct Entry<'a>(std::borrow::Cow<'a, [u8]>);
 
 impl<'a> Entry<'a> {
-    /// One that is as long as a `T`.
+    /// Reads the entry at an offset, with the length of a `T`.
     pub(super) fn read<T>(bytes: &(impl Bytes + ?Sized), at: u64) -> Entry<'static> {
         let mut read = vec![0; size_of::<T>()];
         bytes.fill(at, &mut read);
@@ -143,22 +146,21 @@ impl<'a> Entry<'a> {
         (length > 0).then(|| String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// Its bytes.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// One of these bytes.
+    /// Makes an entry of bytes that were already read.
     pub(super) fn within(bytes: &'a [u8]) -> Entry<'a> {
         Entry(bytes.into())
     }
 }
 
-/// What is read at once of a table.
+/// Number of bytes of a table that are read in one call.
 const CHUNK: usize = 1 << 16;
 
-/// Gives `visit` the entries of a table of a place, with their numbers: its first `entries`. Where a whole chunk of them was never
-/// written to, they are left out.
+/// Calls `visit` with the number and the bytes of each of the first `entries` entries of a table. Skips chunks that
+/// were never written to.
 pub(super) fn each<T>(
     bytes: &(impl Bytes + ?Sized),
     place: u32,
@@ -184,7 +186,7 @@ pub(super) fn each<T>(
     }
 }
 
-/// Where the parts of a place are.
+/// Offsets of the tables within a place.
 pub(super) mod tables {
     use super::{Place, offset_of};
 
@@ -207,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_area_is_as_large_as_it_may_be() {
+    fn the_area_has_as_many_places_as_the_limit_on_file_sizes_allows() {
         assert_eq!(places_within(None), PLACES);
         assert_eq!(places_within(Some(0)), 0);
         assert_eq!(places_within(Some(place_at(3))), 3);
@@ -215,9 +217,9 @@ mod tests {
     }
 
     #[test]
-    fn it_is_read_as_it_is_written_and_empty_elsewhere() {
-        let area = Area::make().unwrap();
-        assert_eq!(places(&area), (0, 0), "nobody has a place yet");
+    fn written_bytes_are_read_back_and_others_are_zero() {
+        let area = Area::create().unwrap();
+        assert_eq!(places(&area), (0, 0), "no process has requested a place");
         area.file.write_all_at(&2_u32.to_ne_bytes(), offset_of!(Head, taken) as u64).unwrap();
         assert_eq!(places(&area), (2, 2));
         let other = File::options().read(true).write(true).open(area.path()).unwrap();

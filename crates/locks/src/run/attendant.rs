@@ -1,5 +1,5 @@
-//! What the guardian of a command does whose locks are watched: makes the area, starts the command with the watcher, looks at its
-//! futexes, and reads what is in the area once nothing is left.
+//! The guardian's part of watching locks. It creates the area, starts the command with the watcher, and samples waits
+//! for futexes. It reads the area after the last process of the command has ended.
 
 use std::ffi::OsString;
 use std::io;
@@ -19,20 +19,20 @@ use super::read::read;
 use steady_process::attended::{Attendant, End, Moment, Starter, Unattended};
 use steady_process::unpacked;
 
-/// The variable by which programs are told what to load first.
+/// Environment variable that names libraries to load first (ld.so(8)).
 const PRELOAD: &str = "LD_PRELOAD";
 const WATCHER_NAME: &str = "locks.so";
 
-/// What it is asked for.
+/// The task that `steady` sends to the guardian.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Task {
-    /// What the command is to have as its environment, but for what watching takes.
+    /// Environment of the command, without the variables of the watcher.
     pub(super) environment: Vec<(OsString, OsString)>,
-    /// Where the watcher may be put.
+    /// Directories for the watcher library, in order of preference.
     pub(super) folders: Vec<OsString>,
 }
 
-/// A command whose locks are watched.
+/// The state of a guardian while its command runs.
 pub(super) struct Watching {
     area: Area,
     started: Nanos,
@@ -49,11 +49,11 @@ impl Attendant for Watching {
 
     fn start(task: Task, starter: &Starter<'_>) -> Result<(Begun, Self), Unattended> {
         let refused = |what: &str, error: io::Error| Unattended::Refused(format!("{what}: {error}"));
-        let area = Area::make().map_err(|error| refused("there is no memory to be shared with the command", error))?;
+        let area = Area::create().map_err(|error| refused("no memory can be shared with the command", error))?;
         let folders: Vec<PathBuf> = task.folders.into_iter().map(PathBuf::from).collect();
         let library = unpacked::unpack(&[(WATCHER_NAME, steady_preload::WATCHER)], &folders)
             .map(|folder| folder.join(WATCHER_NAME))
-            .map_err(|error| refused("what watches locks cannot be put where it can be loaded", error))?;
+            .map_err(|error| refused("the library that watches locks cannot be written to a directory", error))?;
         let environment = with_watcher(task.environment, library, area.path());
         let begun = starter.start_with(&environment, Joining::Stay).map_err(|why| match why {
             NotStarted::NoChild(error) => Unattended::Refused(format!("no process could be started: {error}")),
@@ -74,14 +74,14 @@ impl Attendant for Watching {
         self.futexes.due
     }
 
-    fn look(&mut self, moment: Moment) -> Option<Nanos> {
+    fn check(&mut self, moment: Moment) -> Option<Nanos> {
         let before = clock::process_cpu();
-        self.futexes.look(moment, &self.area);
-        self.futexes.go_on(moment.now, clock::process_cpu() - before);
+        self.futexes.sample(moment, &self.area);
+        self.futexes.plan_next(moment.now, clock::process_cpu() - before);
         None
     }
 
-    fn went_on(&mut self, _: Moment) {}
+    fn continued(&mut self, _: Moment) {}
 
     fn ended(&mut self, moment: Moment) {
         self.ended = moment.now;
@@ -107,7 +107,7 @@ impl Attendant for Watching {
     }
 }
 
-/// The environment with the watcher before whatever is to be loaded first anyway.
+/// Adds the watcher to the environment, before the libraries that `LD_PRELOAD` already names.
 fn with_watcher(environment: Vec<(OsString, OsString)>, library: PathBuf, area: PathBuf) -> Vec<(OsString, OsString)> {
     let mut first = library.into_os_string();
     let mut kept = vec![];
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_to_be_loaded_first_still_is() {
+    fn libraries_that_the_user_preloads_are_kept() {
         let made =
             |pairs: &[(&str, &str)]| pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
         let with = |pairs| with_watcher(made(pairs), "/w.so".into(), "/proc/1/fd/5".into());

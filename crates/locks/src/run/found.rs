@@ -1,5 +1,4 @@
-//! What the watchers have written, taken together: facts, before code has names. Call sites are known by the files that they
-//! lie in.
+//! The data that the watchers wrote, in total for the command. Call sites are still offsets in files, without names.
 
 use std::collections::HashMap;
 use std::mem::offset_of;
@@ -12,156 +11,132 @@ use super::area::{Bytes, Entry, each, tables};
 use super::sums::{LockHolds, LockTimes};
 use crate::record::LockKind;
 
-/// Locks that are not told apart.
+/// Totals of the locks of a process that have no entry of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FoldedLocks {
-    /// How many, as far as that is known.
+    /// Number of these locks, as far as known.
     pub(crate) locks: u64,
-    /// How often they were taken.
     pub(crate) acquisitions: u64,
-    /// How often they were waited for.
     pub(crate) contended: u64,
-    /// For how long.
+    /// Time that threads waited for them.
     pub(crate) wait: Nanos,
 }
 
-/// All that was watched of a command.
+/// All data on the locks of a command.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Found {
-    /// The processes, in the order in which they began.
+    /// The processes, in the order of their starts.
     pub(crate) processes: Vec<FoundProcess>,
-    /// Locks that were used; of more than can be told apart those that were waited for longest.
+    /// Locks that were used: at most [`MAX_ENTRIES`](super::read::MAX_ENTRIES), those with the longest waiting times.
     pub(crate) locks: Vec<FoundLock>,
-    /// Threads, those that waited longest first; as many as can be told apart.
+    /// Threads, sorted by waiting time, longest first: at most as many.
     pub(crate) threads: Vec<FoundThread>,
-    /// The files that code lies in.
+    /// The files that contain the call sites.
     pub(crate) modules: Vec<FoundModule>,
-    /// Processes that got no place, or could not map it.
+    /// Number of processes that got no place, or could not map it.
     pub(crate) unwatched: u32,
 }
 
-/// A process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FoundProcess {
-    /// Its number.
     pub(crate) pid: u32,
-    /// The path of its program.
     pub(crate) program: Reading<String>,
-    /// Whether it was forked.
     pub(crate) forked: bool,
-    /// From its beginning to its end.
     pub(crate) life: Nanos,
-    /// Whether its end was seen from inside.
+    /// Whether the watcher in the process observed its end.
     pub(crate) ended_itself: bool,
-    /// How many threads it had.
     pub(crate) threads: u32,
-    /// Locks that are not told apart.
+    /// Totals of its locks without an entry of their own.
     pub(crate) folded: FoldedLocks,
 }
 
-/// A thread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FoundThread {
-    /// Its process, by its number here.
+    /// Index of its process in [`Found::processes`].
     pub(crate) process: usize,
-    /// Its number in the kernel.
+    /// Thread ID, from gettid(2).
     pub(crate) tid: u32,
-    /// What it began with.
+    /// Its start function, if known.
     pub(crate) start: Option<FoundPlace>,
-    /// From where it waited when its process ended, if it did.
+    /// The call site that it waited at when its process ended, if it did.
     pub(crate) waits_at: Option<FoundPlace>,
-    /// From its beginning to its end.
     pub(crate) life: Nanos,
-    /// Waiting for locks.
+    /// Time that it waited for locks.
     pub(crate) wait: Nanos,
-    /// Waiting for conditions and semaphores.
+    /// Time that it waited for conditions and semaphores.
     pub(crate) wait_events: Nanos,
-    /// Waiting for other threads to end.
+    /// Time that it waited for other threads to end.
     pub(crate) wait_joins: Nanos,
 }
 
-/// A lock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FoundLock {
-    /// Its process, by its number here.
+    /// Index of its process in [`Found::processes`].
     pub(crate) process: usize,
-    /// What it is.
     pub(crate) kind: LockKind,
-    /// Where it was.
+    /// Address in the memory of its process.
     pub(crate) address: u64,
-    /// Whether it was destroyed.
     pub(crate) destroyed: bool,
-    /// As of [`LockUse`](crate::record::LockUse).
     pub(crate) acquisitions: u64,
-    /// Likewise.
     pub(crate) contended: u64,
-    /// Likewise.
     pub(crate) given_up: u64,
-    /// Likewise.
     pub(crate) waits: Reading<LockTimes>,
-    /// Likewise.
     pub(crate) holds: Reading<LockHolds>,
-    /// Likewise.
     pub(crate) threads: u32,
-    /// From where it was taken.
+    /// Call sites that acquired it.
     pub(crate) sites: Vec<FoundSite>,
-    /// Where it was initialised.
+    /// The call that initialised it, if it was observed.
     pub(crate) made_at: Option<FoundPlace>,
-    /// Who waited for it at the end, by numbers of the threads here.
+    /// Threads that waited for it when its process ended, as indices into [`Found::threads`].
     pub(crate) waiting: Vec<usize>,
-    /// Who had it, likewise.
+    /// The thread that held it then, as an index into [`Found::threads`].
     pub(crate) held_by: Reading<usize>,
-    /// What a free lock would save.
+    /// Upper bound of the time that the process would save if threads never waited for the lock.
     pub(crate) gain: Reading<Nanos>,
 }
 
 impl FoundLock {
-    /// For how long it was waited for.
+    /// Returns the total time that threads waited for it.
     pub(super) fn waited(&self) -> Nanos {
         self.waits.as_ref().map_or(Nanos::ZERO, |waits| waits.total)
     }
 }
 
-/// From where a lock was taken.
+/// A call site that acquired a lock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FoundSite {
-    /// Where the call returns to.
+    /// Return address of the call.
     pub(crate) place: FoundPlace,
-    /// Acquisitions there.
     pub(crate) acquisitions: u64,
-    /// Contended ones.
     pub(crate) contended: u64,
-    /// Waiting there.
     pub(crate) wait: Nanos,
 }
 
-/// A place in the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct FoundPlace {
-    /// The file, by its number here; none where the code lay in no file.
+    /// Index of the file in [`Found::modules`]; `None` if the code is in no file.
     pub(crate) module: Option<usize>,
-    /// Where in that file, in bytes; where in memory, where there is no file.
+    /// Offset in that file, in bytes; the address in memory if there is no file.
     pub(crate) offset: u64,
 }
 
-/// A file that code lay in.
+/// A mapped file that contains code.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct FoundModule {
-    /// Its path.
     pub(crate) path: String,
-    /// Its inode, as it was mapped.
+    /// Its inode number when it was mapped.
     pub(crate) inode: u64,
 }
 
-/// The sites of a place by number; those of which nothing is known are missing.
+/// The known call sites of a process, by their numbers in its place.
 pub(super) type Sites = HashMap<u32, FoundPlace>;
 
-/// Number `numbered`, plus one, of a table; none where it is zero.
+/// Returns the index that a stored number refers to. Watchers store an index plus one, and zero for none.
 pub(super) fn numbered(number: u32) -> Option<u32> {
     number.checked_sub(1)
 }
 
-/// The files of all processes, each once.
+/// The files of all processes, without duplicates.
 #[derive(Default)]
 pub(super) struct Modules {
     pub(super) list: Vec<FoundModule>,
@@ -182,7 +157,7 @@ impl Modules {
     }
 }
 
-/// The call sites of a place.
+/// Reads the call sites of a process from its place, and adds their files to `modules`.
 pub(super) fn sites(bytes: &(impl Bytes + ?Sized), place: u32, process: &Entry<'_>, modules: &mut Modules) -> Sites {
     let begun = process.u32(offset_of!(Process, modules)) as usize;
     let mut files = HashMap::new();
@@ -205,7 +180,7 @@ pub(super) fn sites(bytes: &(impl Bytes + ?Sized), place: u32, process: &Entry<'
     sites
 }
 
-/// Gives what each site of a place has.
+/// Calls `visit` with each entry of the table of call sites.
 fn each_site(bytes: &(impl Bytes + ?Sized), place: u32, visit: impl FnMut(u32, &Entry<'_>)) {
     each::<Site>(bytes, place, tables::SITES, steady_preload::area::SITES, visit);
 }

@@ -1,5 +1,6 @@
-//! Waits for futexes, as looks at the threads find them: each look stands for a stretch of time, and is somewhere in it, by
-//! chance. Who waits for what is watched is noted by the watchers before they wait.
+//! Estimates waits for futexes by sampling all threads. Time is divided into intervals; each sample is at a random
+//! moment of its interval and represents it. Watchers record each watched wait before it starts, so a sample can tell
+//! watched waits from others.
 
 use std::collections::HashMap;
 use std::mem::offset_of;
@@ -14,43 +15,44 @@ use steady_preload::area::{Process, THREADS, Thread};
 use steady_process::attended::{Moment, members};
 
 use super::area::{Bytes, Entry, place_at, places, tables};
-use super::program::why_unseen;
+use super::program::why_unwatched;
 use crate::record::FutexWaits;
 
-/// Looks may cost this share of the time.
-const SHARE: u64 = 300;
-/// The shortest stretch that a look stands for, and the longest.
+/// Samples may use at most one part in so many of the time.
+const COST_SHARE: u64 = 300;
+/// Shortest and longest interval of a sample.
 const SHORTEST: Nanos = Nanos(1_000_000);
 const LONGEST: Nanos = Nanos(100_000_000);
-/// In the beginning a stretch is this part of the time that has passed.
-const PART: u64 = 64;
-/// With fewer looks nothing is said.
-const FEWEST: u64 = 8;
+/// At first, an interval is one part in so many of the time since the start.
+const ELAPSED_SHARE: u64 = 64;
+/// Minimum number of samples for an estimate.
+const MIN_SAMPLES: u64 = 8;
 
-/// Looks at a tree.
+/// Samples the threads of a command.
 pub(super) struct Futexes {
     root: Root,
     coins: ChaCha12Rng,
     began: Nanos,
-    /// The stretch that the next look stands for.
-    stretch: (Nanos, Nanos),
-    /// When to look next.
+    /// Start and end of the interval of the next sample.
+    interval: (Nanos, Nanos),
+    /// When the next sample is due.
     pub(super) due: Nanos,
-    looks: Vec<Look>,
+    samples: Vec<Sample>,
     refused: Option<Absent>,
-    /// Programs whose waits are no watched ones.
-    unseen: HashMap<(PathBuf, bool), f64>,
-    /// Such waits of each thread, by the numbers of its process and its own, in seconds.
+    /// Seconds of unwatched waits, by the path of the program and whether the watcher was loaded into it.
+    unwatched: HashMap<(PathBuf, bool), f64>,
+    /// Seconds of unwatched waits, by process ID and thread ID.
     threads: HashMap<(i32, i32), f64>,
-    live: Live,
+    live: LiveThreads,
 }
 
-/// What one look found.
+/// One sample: numbers of threads that waited for a futex.
 #[derive(Clone, Copy, Debug)]
-struct Look {
-    /// How long a time it stands for, in seconds.
-    stretch: f64,
+struct Sample {
+    /// Length of its interval, in seconds.
+    interval: f64,
     waiting: u32,
+    /// Of these, threads whose wait is not watched.
     other: u32,
 }
 
@@ -61,56 +63,56 @@ impl Futexes {
             root: Root::default(),
             coins: ChaCha12Rng::seed_from_u64(seed),
             began,
-            stretch: (began, began),
+            interval: (began, began),
             due: began,
-            looks: vec![],
+            samples: vec![],
             refused: None,
-            unseen: HashMap::new(),
+            unwatched: HashMap::new(),
             threads: HashMap::new(),
-            live: Live::default(),
+            live: LiveThreads::default(),
         };
         new.plan(began, SHORTEST);
         new
     }
 
-    /// Has the next look stand for the time until `length` after this one's end, at any moment of it.
+    /// Plans the next sample: at a random moment of the interval of `length` that starts at `from`.
     fn plan(&mut self, from: Nanos, length: Nanos) {
-        self.stretch = (from, from + length);
+        self.interval = (from, from + length);
         self.due = from + Nanos(self.coins.random_range(0..length.0.max(1)));
     }
 
-    /// Looks. Called late, it stands for the time until now.
-    pub(super) fn look(&mut self, moment: Moment, area: &impl Bytes) {
+    /// Takes a sample. If the call is late, the interval extends until now.
+    pub(super) fn sample(&mut self, moment: Moment, area: &impl Bytes) {
         let (waiting, other) = if moment.is_stopped { (0, 0) } else { self.count(area) };
-        let (from, until) = self.stretch;
+        let (from, until) = self.interval;
         let until = until.max(moment.now);
-        self.looks.push(Look { stretch: (until - from).seconds(), waiting, other });
+        self.samples.push(Sample { interval: (until - from).seconds(), waiting, other });
         self.merge();
     }
 
-    /// Plans the next look, after one that took so much CPU time.
-    pub(super) fn go_on(&mut self, now: Nanos, cost: Nanos) {
-        let from = self.stretch.1.max(now);
-        let passed = Nanos((from - self.began).0 / PART);
-        let length = passed.clamp(SHORTEST, LONGEST).max(Nanos(cost.0.saturating_mul(SHARE)));
+    /// Plans the next sample, after one that used `cost` of CPU time.
+    pub(super) fn plan_next(&mut self, now: Nanos, cost: Nanos) {
+        let from = self.interval.1.max(now);
+        let passed = Nanos((from - self.began).0 / ELAPSED_SHARE);
+        let length = passed.clamp(SHORTEST, LONGEST).max(Nanos(cost.0.saturating_mul(COST_SHARE)));
         self.plan(from, length);
     }
 
-    /// Threads that wait for futexes now, and how many of them for none that is watched.
+    /// Counts the threads that wait for a futex now, and how many of these waits are not watched.
     fn count(&mut self, area: &impl Bytes) -> (u32, u32) {
         let (mut waiting, mut other) = (0, 0);
         for pid in members(None) {
             let threads = tree::threads(&self.root, &[pid]);
             self.live.update(area, pid);
-            let mut unseen = 0;
+            let mut unwatched = 0;
             for &thread in &threads {
                 let before = self.live.is_waiting(area, pid, thread);
                 match procfs::waits_for_futex(&self.root, pid, thread) {
                     Ok(true) => {
                         waiting += 1;
-                        // It may have begun or ended between the two looks.
+                        // A watched wait may have started or ended between the two readings.
                         if !before && !self.live.is_waiting(area, pid, thread) {
-                            unseen += 1;
+                            unwatched += 1;
                             *self.threads.entry((pid, thread)).or_default() += self.length();
                         }
                     }
@@ -118,108 +120,110 @@ impl Futexes {
                     Err(why) => self.refused = self.refused.take().or(Some(why)),
                 }
             }
-            other += unseen;
-            if unseen > 0 {
-                self.note(pid, unseen);
+            other += unwatched;
+            if unwatched > 0 {
+                self.add_unwatched(pid, unwatched);
             }
         }
         (waiting, other)
     }
 
-    fn note(&mut self, pid: i32, threads: u32) {
+    fn add_unwatched(&mut self, pid: i32, threads: u32) {
         let Ok(path) = std::fs::read_link(self.root.path(&format!("/proc/{pid}/exe"))) else { return };
         let length = self.length();
-        *self.unseen.entry((path, self.live.knows(pid))).or_default() += f64::from(threads) * length;
+        *self.unwatched.entry((path, self.live.knows(pid))).or_default() += f64::from(threads) * length;
     }
 
-    /// How long a time this look stands for, in seconds.
+    /// Returns the length of the current interval, in seconds.
     fn length(&self) -> f64 {
-        (self.stretch.1 - self.stretch.0).seconds()
+        (self.interval.1 - self.interval.0).seconds()
     }
 
-    /// How long each thread was seen to wait for futexes that belong to nothing watched.
+    /// Returns the estimated time of unwatched waits, by process ID and thread ID.
     pub(super) fn of_threads(&self) -> HashMap<(u32, u32), Nanos> {
         let number = |id: i32| u32::try_from(id).unwrap_or_default();
         let each = self.threads.iter();
         each.map(|((pid, tid), seconds)| ((number(*pid), number(*tid)), Nanos::from_seconds(*seconds))).collect()
     }
 
-    /// Keeps the list short: of very many, two that follow each other become one.
+    /// Bounds the list of samples: at its limit, merges each pair of neighbours.
     fn merge(&mut self) {
         const MOST: usize = 1 << 16;
-        if self.looks.len() < MOST {
+        if self.samples.len() < MOST {
             return;
         }
-        let pairs = self.looks.chunks_exact(2).map(|pair| Look {
-            stretch: pair[0].stretch + pair[1].stretch,
-            // One of the two by turns, for a mean would be no count.
+        let pairs = self.samples.chunks_exact(2).map(|pair| Sample {
+            interval: pair[0].interval + pair[1].interval,
+            // The counts of the first one; a mean would be no integer.
             ..pair[0]
         });
-        self.looks = pairs.collect();
+        self.samples = pairs.collect();
     }
 
-    /// What they found.
+    /// Returns the estimate from all samples.
     pub(super) fn finish(&self) -> Reading<FutexWaits> {
-        let looks = self.looks.len() as u64;
+        let samples = self.samples.len() as u64;
         if let Some(why) = &self.refused {
             return Err(why.clone());
         }
-        if looks < FEWEST {
-            return Err(Absent::because(format!("it ended before it was looked at {FEWEST} times")));
+        if samples < MIN_SAMPLES {
+            return Err(Absent::because(format!("the command ended before {MIN_SAMPLES} samples of its threads")));
         }
-        let sum = |count: fn(&Look) -> u32| self.looks.iter().map(|look| look.stretch * f64::from(count(look))).sum();
-        let mut unseen: Vec<_> = self.unseen.iter().collect();
-        unseen.sort_by(|one, other| other.1.total_cmp(one.1));
-        let unwatched = unseen
+        let sum = |count: fn(&Sample) -> u32| {
+            self.samples.iter().map(|sample| sample.interval * f64::from(count(sample))).sum()
+        };
+        let mut unwatched: Vec<_> = self.unwatched.iter().collect();
+        unwatched.sort_by(|one, other| other.1.total_cmp(one.1));
+        let unwatched = unwatched
             .into_iter()
-            .map(|((path, watched), _)| format!("{}: {}", path.display(), why_unseen(path, *watched)));
+            .map(|((path, watched), _)| format!("{}: {}", path.display(), why_unwatched(path, *watched)));
         Ok(FutexWaits {
-            wait_seconds: Nanos::from_seconds(sum(|look| look.waiting)),
-            other_seconds: Nanos::from_seconds(sum(|look| look.other)),
-            other_off_by_seconds: Nanos::from_seconds(2.0 * standard_error(&self.looks)),
-            looks,
+            wait_seconds: Nanos::from_seconds(sum(|sample| sample.waiting)),
+            other_seconds: Nanos::from_seconds(sum(|sample| sample.other)),
+            other_off_by_seconds: Nanos::from_seconds(2.0 * standard_error(&self.samples)),
+            looks: samples,
             unwatched_programs: unwatched.collect(),
         })
     }
 }
 
-/// The standard error of the other waits. How much the number of threads varies within a stretch is taken from how much it differs
-/// between neighbours, which is no less.
-fn standard_error(looks: &[Look]) -> f64 {
-    let differences = looks.windows(2).map(|pair| {
-        let stretch = pair[1].stretch.max(pair[0].stretch);
+/// Returns the standard error of the total time of unwatched waits. The variance within an interval is estimated from
+/// differences between neighbouring samples, which does not underestimate it.
+fn standard_error(samples: &[Sample]) -> f64 {
+    let differences = samples.windows(2).map(|pair| {
+        let interval = pair[1].interval.max(pair[0].interval);
         let difference = f64::from(pair[1].other) - f64::from(pair[0].other);
-        stretch * stretch * difference * difference / 2.0
+        interval * interval * difference * difference / 2.0
     });
     differences.sum::<f64>().sqrt()
 }
 
-/// Where the threads of processes are in the area.
+/// Finds the entries of live threads in the area.
 #[derive(Default)]
-pub(super) struct Live {
-    /// The newest place of each process.
-    places: HashMap<i32, Known>,
+pub(super) struct LiveThreads {
+    /// The newest place of each process ID.
+    places: HashMap<i32, ThreadTable>,
     seen: u32,
 }
 
 #[derive(Default)]
-struct Known {
+struct ThreadTable {
     place: u32,
     threads: HashMap<i32, usize>,
     seen: usize,
 }
 
-impl Live {
-    /// Takes note of places and threads that are new since it was asked last.
+impl LiveThreads {
+    /// Reads the places and threads that were added since the last call.
     pub(super) fn update(&mut self, area: &impl Bytes, pid: i32) {
         let (there, _) = places(area);
-        // One that is being taken has no number yet, and is looked at again.
+        // A place that is being allocated has no process ID yet; the next call reads it again.
         while self.seen < there {
             let pid = Entry::read::<Process>(area, place_at(self.seen)).u32(offset_of!(Process, pid));
             if pid == 0 {
                 break;
             }
-            self.places.insert(pid as i32, Known { place: self.seen, ..Known::default() });
+            self.places.insert(pid as i32, ThreadTable { place: self.seen, ..ThreadTable::default() });
             self.seen += 1;
         }
         let Some(known) = self.places.get_mut(&pid) else { return };
@@ -235,7 +239,7 @@ impl Live {
         }
     }
 
-    /// Whether a thread waits for something that is watched.
+    /// Returns whether a thread is in a watched wait.
     pub(super) fn is_waiting(&self, area: &impl Bytes, pid: i32, tid: i32) -> bool {
         let found = self.places.get(&pid).and_then(|known| Some((known.place, *known.threads.get(&tid)?)));
         found.is_some_and(|(place, number)| {
@@ -245,7 +249,7 @@ impl Live {
         })
     }
 
-    /// Whether the watcher is in a process.
+    /// Returns whether the watcher is loaded in a process.
     pub(super) fn knows(&self, pid: i32) -> bool {
         self.places.contains_key(&pid)
     }
@@ -260,36 +264,39 @@ fn thread(area: &impl Bytes, place: u32, number: usize) -> Entry<'static> {
 mod tests {
     use super::*;
 
-    fn of(others: impl Iterator<Item = u32>) -> Vec<Look> {
-        others.map(|other| Look { stretch: 0.01, waiting: other, other }).collect()
+    fn of(others: impl Iterator<Item = u32>) -> Vec<Sample> {
+        others.map(|other| Sample { interval: 0.01, waiting: other, other }).collect()
     }
 
     #[test]
-    fn what_never_changes_has_no_error() {
+    fn constant_counts_have_no_standard_error() {
         assert_eq!(standard_error(&of([2; 50].into_iter())), 0.0);
     }
 
     #[test]
-    fn the_error_is_that_of_drawing_by_chance() {
-        // A thread waits half of its time, in short waits: each look finds it waiting or not, as a coin falls.
+    fn the_standard_error_is_that_of_random_sampling() {
+        // A thread waits half of the time, in short waits: each sample finds it waiting with probability 0.5.
         let mut coins = ChaCha12Rng::seed_from_u64(7);
         let mut off = 0;
         for _ in 0..1_000 {
-            let looks = of((0..200).map(|_| u32::from(coins.random_bool(0.5))));
-            let told: f64 = looks.iter().map(|look| look.stretch * f64::from(look.other)).sum();
-            off += u32::from((told - 1.0).abs() > 2.0 * standard_error(&looks));
+            let samples = of((0..200).map(|_| u32::from(coins.random_bool(0.5))));
+            let estimate: f64 = samples.iter().map(|sample| sample.interval * f64::from(sample.other)).sum();
+            off += u32::from((estimate - 1.0).abs() > 2.0 * standard_error(&samples));
         }
-        assert!((20..90).contains(&off), "about one in twenty is farther off: {off}");
+        assert!(
+            (20..90).contains(&off),
+            "about 5 % of the estimates are off by more than two standard errors: {off} of 1,000"
+        );
     }
 
     #[test]
-    fn looks_are_bounded() {
+    fn the_number_of_samples_is_bounded() {
         let mut futexes = Futexes::new(Nanos(1));
-        futexes.looks = of((0..(1 << 16)).map(|_| 1));
+        futexes.samples = of((0..(1 << 16)).map(|_| 1));
         futexes.merge();
-        assert_eq!(futexes.looks.len(), 1 << 15);
-        let total: f64 = futexes.looks.iter().map(|look| look.stretch).sum();
+        assert_eq!(futexes.samples.len(), 1 << 15);
+        let total: f64 = futexes.samples.iter().map(|sample| sample.interval).sum();
         assert!((total - 655.36).abs() < 1e-6, "{total}");
-        assert!(Futexes::new(Nanos(1)).finish().is_err(), "nobody looked");
+        assert!(Futexes::new(Nanos(1)).finish().is_err(), "there is no sample");
     }
 }

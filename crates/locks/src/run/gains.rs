@@ -1,42 +1,43 @@
-//! By how much a process would be done earlier at most, if a lock were always free.
+//! Upper bound of the time that a process would save if threads never waited for a lock.
 //!
-//! A thread that never waits for it is done as much earlier as it waited. What waits for others (the first thread for those that it
-//! joins, one for what another sends) is done earlier as far as they are. But CPUs do not get more: what threads have to compute
-//! takes its time on as many as there are.
+//! - A thread that never waits for the lock ends earlier by the time that it waited.
+//! - A thread that waits for others (the main thread for those that it joins, a receiver for its sender) ends earlier
+//!   if they do.
+//! - The number of CPUs stays the same, so the CPU time of the threads bounds the gain.
 
 use std::collections::HashMap;
 
 use steady_model::{Absent, Nanos, Reading};
 
-/// A thread, as far as that goes.
+/// What the estimate uses of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Member {
     pub(super) began: Nanos,
     pub(super) ended: Nanos,
-    /// Waiting for what others do.
+    /// Time that it waited for what other threads do.
     pub(super) events: Nanos,
-    /// CPU time, where it is known.
+    /// CPU time, if known.
     pub(super) cpu: Option<Nanos>,
-    /// Whether it is the thread that the process ends with.
+    /// Whether it is the main thread, with which the process ends.
     pub(super) is_first: bool,
 }
 
-/// The threads of a process.
+/// The threads of a process, and its CPU time.
 #[derive(Clone, Debug)]
-pub(super) struct Crew {
+pub(super) struct ThreadGroup {
     pub(super) members: Vec<Member>,
-    /// Which of them has which number in the area.
+    /// Index into `members` of each thread, by its number in the area.
     pub(super) numbers: HashMap<u32, usize>,
     pub(super) began: Nanos,
     pub(super) ended: Nanos,
-    /// CPU time of all of them.
+    /// CPU time of all threads.
     pub(super) cpu: Option<Nanos>,
     pub(super) cpus: usize,
 }
 
-impl Crew {
-    /// What the process would save at most without these waits, by the threads' numbers in the area; `spins` says that who waits
-    /// uses a CPU.
+impl ThreadGroup {
+    /// Returns the most that the process would save without these waits. `waits` has the waiting time of threads by
+    /// their numbers in the area. `spins` says whether a waiting thread uses a CPU.
     pub(super) fn gain(&self, waits: &[(u32, Nanos)], spins: bool) -> Reading<Nanos> {
         if waits.iter().all(|(_, wait)| *wait == Nanos::ZERO) {
             return Ok(Nanos::ZERO);
@@ -47,7 +48,7 @@ impl Crew {
                 waited[*index] += wait.0 as f64;
             }
         }
-        let cpu = self.cpu.ok_or_else(|| Absent::because("the CPU time of its process is not known"))?.0 as f64;
+        let cpu = self.cpu.ok_or_else(|| Absent::because("the CPU time of the process is not known"))?.0 as f64;
         let spun: f64 = if spins { waited.iter().sum() } else { 0.0 };
         let at_least = (cpu - spun).max(0.0) / self.cpus.max(1) as f64;
         let life = (self.ended - self.began).0 as f64;
@@ -59,7 +60,7 @@ impl Crew {
         Ok(Nanos(gain.min((life - at_least).max(0.0)) as u64))
     }
 
-    /// The threads besides the first, those together whose lives overlap.
+    /// Returns the threads other than the main thread, in groups with overlapping lifetimes.
     fn groups(&self) -> Vec<Vec<usize>> {
         let mut order: Vec<usize> = (0..self.members.len()).filter(|index| !self.members[*index].is_first).collect();
         order.sort_by_key(|index| self.members[*index].began);
@@ -81,11 +82,13 @@ impl Crew {
         let life = |index: &usize| ended(index) - began(index);
         let start = group.iter().map(began).fold(f64::INFINITY, f64::min);
         let end = group.iter().map(ended).fold(start, f64::max);
-        let all_at_once = group.iter().map(began).fold(start, f64::max) < group.iter().map(ended).fold(end, f64::min);
-        let without = if all_at_once {
+        let are_concurrent =
+            group.iter().map(began).fold(start, f64::max) < group.iter().map(ended).fold(end, f64::min);
+        let without = if are_concurrent {
             self.last_without(group, waited)
         } else {
-            // Threads that follow each other, as those of a pool: each is done earlier in its share.
+            // Threads that start one after another, as in a pool: the group ends earlier by the share of its lifetimes
+            // that is waiting.
             let (lives, waits) =
                 (group.iter().map(life).sum::<f64>(), group.iter().map(|index| waited[*index]).sum::<f64>());
             end - (end - start) * if lives > 0.0 { (waits / lives).min(1.0) } else { 0.0 }
@@ -99,8 +102,8 @@ impl Crew {
         (end - without.max(at_least)).max(0.0)
     }
 
-    /// When the last of threads that live at the same time would be done. One that waits for what others do is done earlier as far
-    /// as those are, which is no more than the most that any of them saves.
+    /// Returns when the last of several concurrent threads would end. A thread that waits for others ends earlier if
+    /// they do, by at most the longest waiting time of any of them.
     fn last_without(&self, group: &[usize], waited: &[f64]) -> f64 {
         let most = group.iter().map(|index| waited[*index]).fold(0.0, f64::max);
         let done = |index: &usize| {
@@ -118,7 +121,7 @@ mod tests {
 
     use super::*;
 
-    /// What a made-up thread does, again and again: something by itself, then something with the lock.
+    /// A simulated thread: in each round, it works without the lock, then with it. Times are in seconds.
     #[derive(Clone, Copy, Debug)]
     struct Worker {
         rounds: u32,
@@ -126,8 +129,8 @@ mod tests {
         locked: f64,
     }
 
-    /// Runs workers that all begin at once, each on a CPU of its own, with the lock (first come, first served) or without: when each
-    /// is done, and how long it waited.
+    /// Simulates workers that start together, each on its own CPU, with the lock (first come, first served) or without.
+    /// Returns when each ends and how long it waited, in seconds.
     fn run(workers: &[Worker], locks: bool) -> Vec<(f64, f64)> {
         let mut at: Vec<(f64, f64, u32)> = workers.iter().map(|worker| (worker.alone, 0.0, worker.rounds)).collect();
         let mut free = 0.0_f64;
@@ -148,8 +151,9 @@ mod tests {
         Nanos((seconds * 1e9) as u64)
     }
 
-    /// The crew that has run so: its first thread makes the workers and joins them.
-    fn crew(workers: &[Worker], cpus: usize) -> (Crew, Vec<(u32, Nanos)>, f64) {
+    /// Simulates a process whose main thread starts the workers and joins them. Returns its threads, their waits and
+    /// its wall time in seconds.
+    fn process(workers: &[Worker], cpus: usize) -> (ThreadGroup, Vec<(u32, Nanos)>, f64) {
         let ran = run(workers, true);
         let end = ran.iter().map(|(done, _)| *done).fold(0.0, f64::max);
         let cpu = |worker: &Worker| nanos(f64::from(worker.rounds) * (worker.alone + worker.locked));
@@ -166,53 +170,56 @@ mod tests {
         let waits = ran.iter().zip(1..).map(|((_, waited), number)| (number, nanos(*waited))).collect();
         let all = workers.iter().map(cpu).sum();
         let numbers = (0..members.len()).map(|index| (index as u32, index)).collect();
-        (Crew { members, numbers, began: Nanos(0), ended: nanos(end), cpu: Some(all), cpus }, waits, end)
+        (ThreadGroup { members, numbers, began: Nanos(0), ended: nanos(end), cpu: Some(all), cpus }, waits, end)
     }
 
-    /// What taking the lock away saved in fact, on CPUs enough.
+    /// Returns the time in seconds that removing the lock saves in the simulation, with a CPU for each worker.
     fn truth(workers: &[Worker], with: f64) -> f64 {
         with - run(workers, false).iter().map(|(done, _)| *done).fold(0.0, f64::max)
     }
 
     proptest! {
         #[test]
-        fn a_lock_that_is_taken_away_saves_what_was_told(
+        fn the_estimated_gain_is_that_of_removing_the_lock(
             workers in proptest::collection::vec((20_u32..60, 0.0..0.01_f64, 0.001..0.01_f64), 2..9),
         ) {
-            let workers: Vec<Worker> = workers.into_iter().map(|(rounds, alone, locked)| Worker { rounds, alone, locked }).collect();
-            let (crew, waits, end) = crew(&workers, workers.len());
-            let told = crew.gain(&waits, false).unwrap().seconds();
+            let worker = |(rounds, alone, locked)| Worker { rounds, alone, locked };
+            let workers: Vec<Worker> = workers.into_iter().map(worker).collect();
+            let (process, waits, end) = process(&workers, workers.len());
+            let estimate = process.gain(&waits, false).unwrap().seconds();
             let truth = truth(&workers, end);
-            prop_assert!((told - truth).abs() <= 0.2 * truth + 0.01 * end, "{told} {truth} of {end}");
+            let is_near = (estimate - truth).abs() <= 0.2 * truth + 0.01 * end;
+            prop_assert!(is_near, "estimated {estimate} s, true {truth} s, of {end} s");
         }
     }
 
     #[test]
-    fn work_takes_its_time_on_the_cpus_that_there_are() {
+    fn the_cpu_time_of_the_threads_bounds_the_gain() {
         let workers = [Worker { rounds: 50, alone: 0.0, locked: 0.004 }; 4];
-        let (crew, waits, end) = crew(&workers, 2);
-        let told = crew.gain(&waits, false).unwrap().seconds();
-        assert!((told - end / 2.0).abs() < 0.02 * end, "{told} of {end}");
-        let spun = crew.gain(&waits, true).unwrap().seconds();
-        assert!(spun >= told, "who spins uses a CPU while it waits");
+        let (process, waits, end) = process(&workers, 2);
+        let estimate = process.gain(&waits, false).unwrap().seconds();
+        assert!((estimate - end / 2.0).abs() < 0.02 * end, "{estimate} s of {end} s");
+        let spun = process.gain(&waits, true).unwrap().seconds();
+        assert!(spun >= estimate, "time spent spinning is not counted as work");
     }
 
     #[test]
-    fn what_the_first_thread_does_not_wait_for_does_not_matter() {
+    fn threads_that_the_main_thread_does_not_wait_for_do_not_matter() {
         let workers = [Worker { rounds: 50, alone: 0.0, locked: 0.004 }; 2];
-        let (mut crew, waits, _) = crew(&workers, 2);
-        crew.members[0].events = Nanos(0);
-        assert_eq!(crew.gain(&waits, false), Ok(Nanos(0)));
+        let (mut process, waits, _) = process(&workers, 2);
+        process.members[0].events = Nanos(0);
+        assert_eq!(process.gain(&waits, false), Ok(Nanos(0)));
         let own = [(0, nanos(0.1))];
-        assert!((crew.gain(&own, false).unwrap().seconds() - 0.1).abs() < 1e-6);
-        crew.cpu = None;
-        assert!(crew.gain(&waits, false).is_err());
-        assert_eq!(crew.gain(&[(1, Nanos(0))], false), Ok(Nanos(0)));
+        assert!((process.gain(&own, false).unwrap().seconds() - 0.1).abs() < 1e-6);
+        process.cpu = None;
+        assert!(process.gain(&waits, false).is_err());
+        assert_eq!(process.gain(&[(1, Nanos(0))], false), Ok(Nanos(0)));
     }
 
     #[test]
-    fn generations_add_up_and_pools_save_their_share() {
-        // Ten generations of two threads, half of whose lives is waiting; then the same as a pool that overlaps.
+    fn gains_of_successive_threads_add_up() {
+        // Ten successive groups of two threads that wait half of their lifetimes; then the same with overlaps, as in a
+        // pool.
         let member = |began: f64, ended: f64| Member {
             began: nanos(began),
             ended: nanos(ended),
@@ -226,9 +233,10 @@ mod tests {
             let members: Vec<Member> = [first].into_iter().chain(others).collect();
             let waits: Vec<(u32, Nanos)> = (1..=20).map(|number| (number, nanos((1.0 + overlap) / 2.0))).collect();
             let numbers = (0..21).map(|number| (number, number as usize)).collect();
-            let crew = Crew { members, numbers, began: Nanos(0), ended: nanos(10.3), cpu: Some(nanos(0.0)), cpus: 8 };
-            let told = crew.gain(&waits, false).unwrap().seconds();
-            assert!((4.8..5.3).contains(&told), "{overlap}: {told}");
+            let process =
+                ThreadGroup { members, numbers, began: Nanos(0), ended: nanos(10.3), cpu: Some(nanos(0.0)), cpus: 8 };
+            let estimate = process.gain(&waits, false).unwrap().seconds();
+            assert!((4.8..5.3).contains(&estimate), "overlap of {overlap} s: estimated {estimate} s");
         }
     }
 }

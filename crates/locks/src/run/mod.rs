@@ -1,8 +1,9 @@
-//! Which locks the threads of a command wait for.
+//! Runs a command and watches its locks.
 //!
-//! The command is attended (`steady_process::attended`) and runs with a library that watches its locks (`preload/locks/watch`), which writes
-//! what it counts into an area that its guardian has made. Once nothing is left of the command, the guardian reads all of it
-//! ([`read()`], pure); code gets its names and the locks their order in the front ([`named()`]).
+//! A guardian process supervises the command ([`steady_process::attended`]). The command runs with a library that
+//! watches its locks (`preload/locks/watch`) and writes counts into a shared memory area that the guardian creates.
+//! After the last process of the command has ended, the guardian reads the area ([`read()`], a pure function). `steady`
+//! then looks up the names of call sites and sorts the locks ([`named()`]).
 
 mod area;
 mod attendant;
@@ -43,28 +44,26 @@ pub(crate) use symbols::Symbols;
 /// The first argument that makes `steady` the guardian of a command whose locks are watched.
 pub(crate) const ARGUMENT: &str = Watching::WORD;
 
-/// A command that has ended, and what was watched of it.
+/// A command that has ended, with the data on its locks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LocksRun {
-    /// How it ended.
     pub(crate) ended: Outcome,
-    /// From its start to its end, stops left out.
+    /// Wall time from its start to its end, without the time that it was stopped (job control).
     pub(crate) wall: Nanos,
-    /// CPU time of the whole tree.
+    /// CPU time of the process tree.
     pub(crate) cpu: Nanos,
-    /// What the watchers wrote.
+    /// The data that the watchers wrote.
     pub(crate) found: Found,
-    /// Waits for futexes.
     pub(crate) futexes: Reading<FutexWaits>,
-    /// Processes that it left behind, and that were ended.
+    /// Number of processes that the command left behind, and that were killed.
     pub(crate) left_behind: u32,
 }
 
-/// The record of what lies in an area, whatever that is, of a command of which nothing else is known: for tests.
+/// Returns the record for any bytes of an area, with made-up facts about the command. For tests and fuzzing.
 pub fn of_area(area: &impl Bytes) -> LocksRecord {
     let others = [((100, 100), Nanos(7))].into();
     let facts = Facts { ended: Nanos(5_000_000_000), cpu: Nanos(1_000_000_000), cpus: 2, others };
-    let nothing = || Absent::because("nobody looked");
+    let nothing = || Absent::because("not available in tests");
     let run = LocksRun {
         ended: Outcome::Exited(0),
         wall: facts.ended,
@@ -83,35 +82,37 @@ pub fn of_area(area: &impl Bytes) -> LocksRecord {
     named(circumstances, run, &mut Nameless)
 }
 
-/// Knows no names.
+/// Returns places without names.
 struct Nameless;
 
 impl Names for Nameless {
     fn place(&mut self, module: &FoundModule, offset: u64) -> CodePlace {
-        let why = || Absent::because("nobody looked");
+        let why = || Absent::because("not available in tests");
         CodePlace { module: Ok(module.path.clone()), offset, function: Err(why()), line: Err(why()) }
     }
 }
 
-/// Runs a command, started with `words` in `environment`, to its end, and reads what was watched. The watcher is put into the first
-/// of `folders` that will do. Standard input and output are the command's: afterwards this process has none.
+/// Runs a command with the arguments `words` in `environment` to its end, and reads the data on its locks. The watcher
+/// library is written to the first usable directory of `folders`. The command gets standard input and output;
+/// afterwards this process has neither.
 ///
-/// For a process with one thread. From here on it keeps the signals that are passed on from itself.
+/// Call this from a process with one thread. From here on, the process blocks the signals that it passes on to the
+/// command.
 ///
 /// # Errors
-/// See [`Unattended`]. Nothing is left of the command then.
+/// See [`Unattended`]. No process of the command is left then.
 pub(crate) fn locks(
     command: &Command,
     words: &[OsString],
     environment: Vec<(OsString, OsString)>,
     folders: Vec<PathBuf>,
 ) -> Result<LocksRun, Unattended> {
-    // Paths would have to be UTF-8.
+    // Serde can serialize a path only if it is UTF-8.
     let folders = folders.into_iter().map(PathBuf::into_os_string).collect();
     attended::attend::<Watching>(&command.program, words, Task { environment, folders })
 }
 
-/// The whole life of a guardian, from the words behind [`ARGUMENT`]. Returns once nothing is left of the command.
+/// Runs the guardian with the arguments that follow [`ARGUMENT`]. Returns when no process of the command is left.
 pub(crate) fn guard(arguments: impl Iterator<Item = OsString>) {
     attended::guard::<Watching>(arguments);
 }

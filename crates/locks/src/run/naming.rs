@@ -1,4 +1,4 @@
-//! From what was found to the record: code gets names, and locks their order.
+//! Makes the record: looks up the names of call sites, and sorts the locks.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use super::place::sampled_one_in;
 use super::sums::{LockHolds, LockTimes};
 use crate::record::{CodePlace, LockOrder, LockSite, LockThread, LockUse, LockedProcess, LocksRecord, share_of_life};
 
-/// What a record says of a run besides what was found.
+/// The parts of a record that do not come from the run itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Circumstances {
     pub(crate) command: AttendedCommand,
@@ -22,13 +22,13 @@ pub(crate) struct Circumstances {
     pub(crate) order: LockOrder,
 }
 
-/// Who knows the names of places in the code.
+/// Looks up the names of places in the code.
 pub(crate) trait Names {
-    /// The place that is so many bytes from the beginning of a file, where a call returns to.
+    /// Returns the place of the call with a return address at `offset` bytes in a file.
     fn place(&mut self, module: &FoundModule, offset: u64) -> CodePlace;
 }
 
-/// The record of a run.
+/// Makes the record of a run.
 pub(crate) fn named(circumstances: Circumstances, run: LocksRun, names: &mut dyn Names) -> LocksRecord {
     let LocksRun { found, .. } = run;
     let mut naming = Naming { names, modules: found.modules, known: HashMap::new() };
@@ -62,8 +62,8 @@ pub(crate) fn named(circumstances: Circumstances, run: LocksRun, names: &mut dyn
     record.summed()
 }
 
-/// What counts first, second and third. Who waits for a condition or a semaphore may wait for work, so locks come before them where
-/// waiting is what counts.
+/// Sort key of a lock. In the order by waiting time, locks come before conditions and semaphores, because threads may
+/// wait for those while they have nothing to do.
 fn weight(lock: &LockUse, order: LockOrder) -> (bool, u64, u64, u64) {
     let wait = lock.wait_seconds.as_ref().map_or(0, |wait| wait.0);
     match order {
@@ -88,7 +88,7 @@ fn process(found: FoundProcess) -> LockedProcess {
     }
 }
 
-/// Names that are asked for once.
+/// Looks up each place only once.
 struct Naming<'a> {
     names: &'a mut dyn Names,
     modules: Vec<FoundModule>,
@@ -124,19 +124,19 @@ impl Naming<'_> {
             holds_timed_sampled: timed(|holds| holds.timed_sampled),
             threads: lock.threads,
             gain_seconds: lock.gain,
-            made_at: self.some(lock.made_at, "no call that initialised it was seen"),
+            made_at: self.optional_place(lock.made_at, "the call that initialised it was not observed"),
             waiting: lock.waiting,
             held_by: lock.held_by,
             sites: self.sites(lock.sites),
         }
     }
 
-    /// Call sites. Several calls of one line are one.
+    /// Returns the call sites with names; those in the same line are merged.
     fn sites(&mut self, found: Vec<FoundSite>) -> Vec<LockSite> {
         let mut sites: Vec<LockSite> = vec![];
         for site in found {
             let place = self.place(site.place);
-            let known = sites.iter_mut().find(|other| are_one(other, &place));
+            let known = sites.iter_mut().find(|other| in_same_line(other, &place));
             match known {
                 Some(other) => {
                     other.acquisitions = other.acquisitions.saturating_add(site.acquisitions);
@@ -162,8 +162,12 @@ impl Naming<'_> {
         LockThread {
             process: thread.process,
             tid: thread.tid,
-            start: self.some(thread.start, "it is the first of its process, or its beginning was not seen"),
-            waits_at: self.some(thread.waits_at, "it waited for nothing at the end, or the call is not known"),
+            start: self
+                .optional_place(thread.start, "it is the main thread of its process, or its start was not observed"),
+            waits_at: self.optional_place(
+                thread.waits_at,
+                "it waited for nothing when its process ended, or the call site is not known",
+            ),
             life_seconds: thread.life,
             wait_seconds: thread.wait,
             wait_ratio: share_of_life(thread.wait.seconds(), thread.life.seconds()),
@@ -172,7 +176,7 @@ impl Naming<'_> {
         }
     }
 
-    fn some(&mut self, place: Option<FoundPlace>, why_not: &str) -> Reading<CodePlace> {
+    fn optional_place(&mut self, place: Option<FoundPlace>, why_not: &str) -> Reading<CodePlace> {
         place.map(|place| self.place(place)).ok_or_else(|| Absent::because(why_not))
     }
 
@@ -190,12 +194,12 @@ impl Naming<'_> {
     }
 }
 
-fn are_one(one: &LockSite, other: &CodePlace) -> bool {
+fn in_same_line(one: &LockSite, other: &CodePlace) -> bool {
     one.line.is_ok() && one.line == other.line && one.function == other.function && one.module == other.module
 }
 
-/// Code that lies in no file, such as that which a program makes as it runs.
+/// Returns the place for code that is in no file, such as code that a program generates at run time.
 fn nameless(offset: u64) -> CodePlace {
-    let why = || Absent::because("the code lay in no file that was mapped");
+    let why = || Absent::because("the code is in no mapped file");
     CodePlace { module: Err(why()), offset, function: Err(why()), line: Err(why()) }
 }

@@ -1,4 +1,4 @@
-//! The place of one process: its locks and threads, and who of them had to do with whom.
+//! Reads the place of one process: its locks and threads, and which threads used which locks.
 
 use std::collections::{HashMap, HashSet};
 use std::mem::offset_of;
@@ -11,26 +11,26 @@ use steady_preload::area::{
 
 use super::area::{Bytes, Entry, each, place_at, tables};
 use super::found::{FoundLock, FoundSite, FoundThread, Sites, numbered};
-use super::gains::{Crew, Member};
+use super::gains::{Member, ThreadGroup};
 use super::sums::{Sums, plus};
 use crate::record::LockKind;
 
-/// What is known of the command besides.
+/// What the guardian knows about the command.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
-    /// When it had ended, by the clock of the watchers.
+    /// When the command ended, by the clock of the watchers (CLOCK_MONOTONIC).
     pub(crate) ended: Nanos,
-    /// CPU time of all its processes.
+    /// CPU time of all processes of the command.
     pub(crate) cpu: Nanos,
-    /// How many CPUs it may use.
+    /// Number of CPUs that the command may use.
     pub(crate) cpus: usize,
-    /// How long threads were seen to wait for what is not watched, by the numbers of their process and their own.
+    /// Estimated time of unwatched waits, by process ID and thread ID.
     pub(crate) others: HashMap<(u32, u32), Nanos>,
 }
 
-/// A place that is to be read.
-pub(super) struct PlaceRead<'a> {
-    /// The number of its process in what is found.
+/// Reads the place of one process.
+pub(super) struct PlaceReader<'a> {
+    /// Index of the process in [`Found::processes`](super::found::Found::processes).
     pub(super) number: usize,
     pub(super) place: u32,
     pub(super) pid: u32,
@@ -41,9 +41,9 @@ pub(super) struct PlaceRead<'a> {
     pub(super) sites: Sites,
 }
 
-/// A thread as it is written.
-struct Written {
-    /// Its number in the area.
+/// A thread as the watcher wrote it.
+struct WrittenThread {
+    /// Number of the thread in its place.
     number: u32,
     tid: u32,
     began: Nanos,
@@ -53,13 +53,14 @@ struct Written {
     wait: Nanos,
     wait_events: Nanos,
     wait_joins: Nanos,
-    /// What it waited for when the process ended.
+    /// The wait in which it was when the process ended.
     open: Option<Wait>,
-    /// What it had waited for and had not given back, or not written down, when the process ended.
+    /// A wait that had ended, but was not yet added to the counts when the process ended. The thread still holds the
+    /// lock, or is about to record the wait.
     over: Option<Wait>,
 }
 
-/// A wait as a thread's entry has it: for which lock, from which site, and for how long.
+/// The wait in a thread's entry: for which lock, at which call site, and for how long.
 #[derive(Clone, Copy)]
 struct Wait {
     lock: Option<u32>,
@@ -67,21 +68,21 @@ struct Wait {
     time: Nanos,
 }
 
-/// A lock as it is written, and what else there is of it.
-struct Drafted {
+/// A lock as the watchers wrote it, with data from the other tables.
+struct WrittenLock {
     entry: Vec<u8>,
     kind: LockKind,
     open: Vec<(usize, Nanos)>,
     over: Vec<(usize, Nanos)>,
-    /// By number.
+    /// Counts at each call site, by the number of the call site.
     sites: HashMap<u32, AtSite>,
-    /// The threads that took it or waited for it, by number, with what they waited.
+    /// The numbers of the threads that acquired it or waited for it, with their waiting time.
     waits: Vec<(u32, Nanos)>,
-    /// Their accounts of it, by number.
+    /// The numbers of the threads' accounts of it.
     accounts: Vec<u32>,
 }
 
-/// What was done with a lock at a call site: acquisitions that were sampled and contended ones, and their waiting.
+/// Counts of a lock at a call site: sampled uncontended acquisitions, contended acquisitions, and their waiting time.
 #[derive(Clone, Copy, Default)]
 struct AtSite {
     sampled: u64,
@@ -97,20 +98,22 @@ impl AtSite {
     }
 }
 
-impl Drafted {
+impl WrittenLock {
     fn at(&mut self, site: u32) -> &mut AtSite {
         self.sites.entry(site).or_default()
     }
 
-    /// How many threads had to do with it; one that waits for the first time has not been counted with it yet.
-    fn threads(&self, all: &[Written]) -> u32 {
+    /// Returns the number of threads that acquired it or waited for it. A thread that is in its first wait has no other
+    /// entry yet.
+    fn threads(&self, all: &[WrittenThread]) -> u32 {
         let waiting = self.open.iter().map(|(thread, _)| all[*thread].number);
         self.waits.iter().map(|(number, _)| *number).chain(waiting).collect::<HashSet<u32>>().len() as u32
     }
 }
 
-impl PlaceRead<'_> {
-    /// Its locks that were used, its threads, with numbers among themselves, and how many threads were seen.
+impl PlaceReader<'_> {
+    /// Returns the locks that were used, the threads, and the number of threads. Locks refer to threads by their
+    /// indices in the list returned.
     pub(super) fn read(&self, bytes: &(impl Bytes + ?Sized)) -> (Vec<FoundLock>, Vec<FoundThread>, u32) {
         let process = Entry::read::<Process>(bytes, place_at(self.place) + tables::PROCESS as u64);
         let mut numbers = HashMap::new();
@@ -122,11 +125,11 @@ impl PlaceRead<'_> {
                 threads.push(written);
             }
         });
-        let mut locks: HashMap<u32, Drafted> = HashMap::new();
+        let mut locks: HashMap<u32, WrittenLock> = HashMap::new();
         let begun = process.u32(offset_of!(Process, locks)) as usize;
         each::<Lock>(bytes, self.place, tables::LOCKS, begun.min(LOCKS), |number, lock| {
-            if let Some(drafted) = draft(lock) {
-                locks.insert(number, drafted);
+            if let Some(written) = written_lock(lock) {
+                locks.insert(number, written);
             }
         });
         self.last_waits(&mut threads, &mut locks);
@@ -134,18 +137,20 @@ impl PlaceRead<'_> {
         self.pairs(bytes, &mut locks);
         let begun = process.u64(offset_of!(Process, accounts)).min(ACCOUNTS as u64);
         self.accounts(bytes, begun as usize, &mut locks);
-        let crew = self.crew(&threads, &numbers);
+        let thread_group = self.thread_group(&threads, &numbers);
         let mut found: Vec<_> = locks
             .iter()
-            .filter_map(|(number, drafted)| Some((number, self.lock(bytes, *number, drafted, &threads, &crew)?)))
+            .filter_map(|(number, written)| {
+                Some((number, self.lock(bytes, *number, written, &threads, &thread_group)?))
+            })
             .collect();
         found.sort_by_key(|(number, _)| **number);
         let locks = found.into_iter().map(|(_, lock)| lock).collect();
         let seen = threads.len() as u32;
-        (locks, threads.iter().map(|thread| self.told(thread)).collect(), seen)
+        (locks, threads.iter().map(|thread| self.found_thread(thread)).collect(), seen)
     }
 
-    fn thread(&self, number: u32, entry: &Entry<'_>) -> Option<Written> {
+    fn thread(&self, number: u32, entry: &Entry<'_>) -> Option<WrittenThread> {
         let time = |at: usize| Nanos(entry.u64(at));
         let some = |at: usize| Some(time(at)).filter(|time| *time > Nanos::ZERO);
         let ended = some(offset_of!(Thread, ended));
@@ -157,7 +162,7 @@ impl PlaceRead<'_> {
             time: until.unwrap_or(self.end) - since,
         });
         let tid = entry.u32(offset_of!(Thread, tid));
-        (tid != 0).then(|| Written {
+        (tid != 0).then(|| WrittenThread {
             number,
             tid,
             began: time(offset_of!(Thread, began)).clamp(self.began, self.end),
@@ -172,34 +177,34 @@ impl PlaceRead<'_> {
         })
     }
 
-    /// Books the waits that were not over when the process ended, or not written down.
-    fn last_waits(&self, threads: &mut [Written], locks: &mut HashMap<u32, Drafted>) {
+    /// Adds the waits that had not ended, or had not been added to the counts, when the process ended.
+    fn last_waits(&self, threads: &mut [WrittenThread], locks: &mut HashMap<u32, WrittenLock>) {
         for (index, thread) in threads.iter_mut().enumerate() {
             let Some(wait) = thread.open.or(thread.over) else { continue };
-            let drafted = wait.lock.and_then(|lock| locks.get_mut(&lock));
-            let book = match (wait.lock, &drafted) {
-                (Some(_), Some(drafted)) if drafted.kind.is_held() => &mut thread.wait,
+            let written = wait.lock.and_then(|lock| locks.get_mut(&lock));
+            let total = match (wait.lock, &written) {
+                (Some(_), Some(written)) if written.kind.is_held() => &mut thread.wait,
                 (Some(_), Some(_)) => &mut thread.wait_events,
                 (None, _) => &mut thread.wait_joins,
-                // A lock that has no entry of its own any more.
+                // The lock no longer has an entry.
                 (Some(_), None) => &mut thread.wait,
             };
-            *book = plus(*book, wait.time);
-            match drafted {
-                Some(drafted) if thread.over.is_some() => {
-                    drafted.over.push((index, wait.time));
-                    drafted.waits.push((thread.number, wait.time));
+            *total = plus(*total, wait.time);
+            match written {
+                Some(written) if thread.over.is_some() => {
+                    written.over.push((index, wait.time));
+                    written.waits.push((thread.number, wait.time));
                     if let Some(site) = wait.site {
-                        drafted.at(site).add(AtSite { sampled: 0, contended: 1, wait: wait.time });
+                        written.at(site).add(AtSite { sampled: 0, contended: 1, wait: wait.time });
                     }
                 }
-                Some(drafted) => drafted.open.push((index, wait.time)),
+                Some(written) => written.open.push((index, wait.time)),
                 None => (),
             }
         }
     }
 
-    fn uses(&self, bytes: &(impl Bytes + ?Sized), locks: &mut HashMap<u32, Drafted>) {
+    fn uses(&self, bytes: &(impl Bytes + ?Sized), locks: &mut HashMap<u32, WrittenLock>) {
         each::<Use>(bytes, self.place, tables::USES, USES, |_, entry| {
             let (lock, site) = halves(entry.u64(offset_of!(Use, key)));
             if let (Some(lock), Some(site)) = (lock.and_then(|lock| locks.get_mut(&lock)), site) {
@@ -213,7 +218,7 @@ impl PlaceRead<'_> {
         });
     }
 
-    fn pairs(&self, bytes: &(impl Bytes + ?Sized), locks: &mut HashMap<u32, Drafted>) {
+    fn pairs(&self, bytes: &(impl Bytes + ?Sized), locks: &mut HashMap<u32, WrittenLock>) {
         each::<Pair>(bytes, self.place, tables::PAIRS, PAIRS, |_, entry| {
             let (lock, thread) = halves(entry.u64(offset_of!(Pair, key)));
             if let (Some(lock), Some(thread)) = (lock.and_then(|lock| locks.get_mut(&lock)), thread) {
@@ -222,7 +227,7 @@ impl PlaceRead<'_> {
         });
     }
 
-    fn accounts(&self, bytes: &(impl Bytes + ?Sized), begun: usize, locks: &mut HashMap<u32, Drafted>) {
+    fn accounts(&self, bytes: &(impl Bytes + ?Sized), begun: usize, locks: &mut HashMap<u32, WrittenLock>) {
         each::<Account>(bytes, self.place, tables::ACCOUNTS, begun, |number, entry| {
             let (lock, thread) = halves(entry.u64(offset_of!(Account, key)));
             let (Some(lock), Some(thread)) = (lock.and_then(|lock| locks.get_mut(&lock)), thread) else { return };
@@ -242,11 +247,11 @@ impl PlaceRead<'_> {
         });
     }
 
-    fn crew(&self, threads: &[Written], numbers: &HashMap<u32, usize>) -> Crew {
-        let member = |thread: &Written| Member {
+    fn thread_group(&self, threads: &[WrittenThread], numbers: &HashMap<u32, usize>) -> ThreadGroup {
+        let member = |thread: &WrittenThread| Member {
             began: thread.began,
             ended: thread.ended.unwrap_or(self.end),
-            // What it was seen to wait for that is not watched may be others too: that is how threads of some languages are joined.
+            // Unwatched waits may also be for other threads: some languages join threads by a futex.
             events: plus(
                 plus(thread.wait_events, thread.wait_joins),
                 self.facts.others.get(&(self.pid, thread.tid)).copied().unwrap_or_default(),
@@ -254,7 +259,7 @@ impl PlaceRead<'_> {
             cpu: thread.cpu,
             is_first: thread.tid == self.pid,
         };
-        Crew {
+        ThreadGroup {
             members: threads.iter().map(member).collect(),
             numbers: numbers.clone(),
             began: self.began,
@@ -264,7 +269,7 @@ impl PlaceRead<'_> {
         }
     }
 
-    fn told(&self, thread: &Written) -> FoundThread {
+    fn found_thread(&self, thread: &WrittenThread) -> FoundThread {
         FoundThread {
             process: self.number,
             tid: thread.tid,
@@ -277,85 +282,89 @@ impl PlaceRead<'_> {
         }
     }
 
-    /// A lock; nothing of one that was never used.
+    /// Returns the lock, or `None` if it was never used.
     fn lock(
         &self,
         bytes: &(impl Bytes + ?Sized),
         number: u32,
-        drafted: &Drafted,
-        threads: &[Written],
-        crew: &Crew,
+        written: &WrittenLock,
+        threads: &[WrittenThread],
+        thread_group: &ThreadGroup,
     ) -> Option<FoundLock> {
-        let entry = Entry::within(&drafted.entry);
-        let sums = self.sums(bytes, number, drafted);
+        let entry = Entry::within(&written.entry);
+        let sums = self.sums(bytes, number, written);
         let acquisitions = sums.uncontended.saturating_add(sums.contended);
-        if acquisitions == 0 && sums.given_up == 0 && drafted.open.is_empty() {
+        if acquisitions == 0 && sums.given_up == 0 && written.open.is_empty() {
             return None;
         }
-        let gain = if !drafted.open.is_empty() {
-            Err(Absent::because("it was still waited for when its process ended"))
-        } else if drafted.kind.is_held() {
-            let spins = drafted.kind == LockKind::Spinlock;
-            crew.gain(&drafted.waits, spins)
+        let gain = if !written.open.is_empty() {
+            Err(Absent::because("a thread still waited for it when the process ended"))
+        } else if written.kind.is_held() {
+            let spins = written.kind == LockKind::Spinlock;
+            thread_group.gain(&written.waits, spins)
         } else {
-            Err(Absent::because("it is no lock that somebody holds: who waits for it waits for something to happen"))
+            Err(Absent::because("no thread holds a condition or semaphore: a wait for it is a wait for an event"))
         };
         Some(FoundLock {
             process: self.number,
-            kind: drafted.kind,
+            kind: written.kind,
             address: entry.u64(offset_of!(Lock, address)),
             destroyed: entry.u32(offset_of!(Lock, destroyed)) != 0,
             acquisitions,
             contended: sums.contended,
             given_up: sums.given_up,
             waits: sums.waits(),
-            holds: if drafted.kind.is_held() { sums.holds() } else { Err(Absent::because("nobody holds it")) },
-            threads: drafted.threads(threads),
-            sites: self.used_at(drafted, sums.uncontended),
+            holds: if written.kind.is_held() {
+                sums.holds()
+            } else {
+                Err(Absent::because("no thread holds a condition or semaphore"))
+            },
+            threads: written.threads(threads),
+            sites: self.used_at(written, sums.uncontended),
             made_at: numbered(entry.u32(offset_of!(Lock, made_at))).and_then(|site| self.sites.get(&site).copied()),
-            waiting: drafted.open.iter().map(|(thread, _)| *thread).collect(),
-            held_by: held_by(&entry, drafted, threads),
+            waiting: written.open.iter().map(|(thread, _)| *thread).collect(),
+            held_by: held_by(&entry, written, threads),
             gain,
         })
     }
 
-    /// All that was counted of a lock, wherever it is written.
-    fn sums(&self, bytes: &(impl Bytes + ?Sized), number: u32, drafted: &Drafted) -> Sums {
+    /// Sums the counts and times of a lock over all tables.
+    fn sums(&self, bytes: &(impl Bytes + ?Sized), number: u32, written: &WrittenLock) -> Sums {
         let at = |table: usize, size: usize, number: u32| {
             place_at(self.place) + table as u64 + u64::from(number) * size as u64
         };
-        let mut sums = Sums::of_lock(&Entry::within(&drafted.entry));
+        let mut sums = Sums::of_lock(&Entry::within(&written.entry));
         for (table, is_wait) in [(tables::WAITS, true), (tables::HOLDS, false)] {
             sums.add_spread(&Entry::read::<Spread>(bytes, at(table, size_of::<Spread>(), number)), 0, is_wait);
         }
-        for account in &drafted.accounts {
+        for account in &written.accounts {
             sums.add_account(&Entry::read::<Account>(bytes, at(tables::ACCOUNTS, size_of::<Account>(), *account)));
         }
-        drafted.over.iter().for_each(|(_, wait)| sums.add_wait(*wait, 1));
-        drafted.open.iter().for_each(|(_, wait)| sums.add_wait(*wait, 0));
+        written.over.iter().for_each(|(_, wait)| sums.add_wait(*wait, 1));
+        written.open.iter().for_each(|(_, wait)| sums.add_wait(*wait, 0));
         sums
     }
 
-    /// From where a lock was taken. Uncontended acquisitions are shared out as those are that were sampled.
-    fn used_at(&self, drafted: &Drafted, uncontended: u64) -> Vec<FoundSite> {
-        let sampled = drafted.sites.values().fold(0, |sum: u64, site| sum.saturating_add(site.sampled));
+    /// Returns the call sites of a lock. Uncontended acquisitions are distributed in proportion to the sampled ones.
+    fn used_at(&self, written: &WrittenLock, uncontended: u64) -> Vec<FoundSite> {
+        let sampled = written.sites.values().fold(0, |sum: u64, site| sum.saturating_add(site.sampled));
         let share = |part: u64| if sampled > 0 { uncontended as f64 * part as f64 / sampled as f64 } else { 0.0 };
-        let told = |(number, site): (&u32, &AtSite)| {
+        let found = |(number, site): (&u32, &AtSite)| {
             let acquisitions = site.contended.saturating_add(share(site.sampled).round() as u64);
             let place = *self.sites.get(number)?;
             Some(FoundSite { place, acquisitions, contended: site.contended, wait: site.wait })
         };
-        let mut sites: Vec<FoundSite> = drafted.sites.iter().filter_map(told).collect();
+        let mut sites: Vec<FoundSite> = written.sites.iter().filter_map(found).collect();
         let weight = |site: &FoundSite| std::cmp::Reverse((site.wait, site.contended, site.acquisitions));
         sites.sort_by_key(|site| (weight(site), site.place.offset));
         sites
     }
 }
 
-/// The lock, where there is one and its kind is one.
-fn draft(entry: &Entry<'_>) -> Option<Drafted> {
+/// Returns the lock of an entry, or `None` if the entry is unused or its kind is not valid.
+fn written_lock(entry: &Entry<'_>) -> Option<WrittenLock> {
     let kind = kind_of(entry.u32(offset_of!(Lock, kind)))?;
-    (entry.u64(offset_of!(Lock, address)) != 0).then(|| Drafted {
+    (entry.u64(offset_of!(Lock, address)) != 0).then(|| WrittenLock {
         entry: entry.bytes().to_vec(),
         kind,
         open: vec![],
@@ -375,33 +384,33 @@ fn kind_of(number: u32) -> Option<LockKind> {
         (Kind::Semaphore, LockKind::Semaphore),
     ]
     .into_iter()
-    .find_map(|(kind, told)| (kind as u32 == number).then_some(told))
+    .find_map(|(written, kind)| (written as u32 == number).then_some(kind))
 }
 
-/// Who took a lock last that somebody waited for at the end.
-fn held_by(entry: &Entry<'_>, drafted: &Drafted, threads: &[Written]) -> Reading<usize> {
-    if drafted.open.is_empty() {
-        return Err(Absent::because("nobody waited for it at the end"));
+/// Returns the thread that holds a lock, if other threads waited for the lock when the process ended.
+fn held_by(entry: &Entry<'_>, written: &WrittenLock, threads: &[WrittenThread]) -> Reading<usize> {
+    if written.open.is_empty() {
+        return Err(Absent::because("no thread waited for it when the process ended"));
     }
-    if !matches!(drafted.kind, LockKind::Mutex | LockKind::Spinlock) {
-        return Err(Absent::because("several may have it, or nobody"));
+    if !matches!(written.kind, LockKind::Mutex | LockKind::Spinlock) {
+        return Err(Absent::because("several threads may hold it, or none"));
     }
-    // Who waited for it itself has it until it has given it back, and is not written down as the last.
-    if let Some((thread, _)) = drafted.over.last() {
+    // A thread that acquired the lock after a wait holds it until its wait is recorded; `last` does not name it yet.
+    if let Some((thread, _)) = written.over.last() {
         return Ok(*thread);
     }
-    // By its number plus one; whoever has no entry has a number that none has.
+    // Stored is the number plus one. Threads without an entry have a number that no entry has.
     let last = entry.u64(offset_of!(Lock, last)).checked_sub(1);
     let holder = threads.iter().position(|thread| Some(u64::from(thread.number)) == last && thread.ended.is_none());
-    holder.ok_or_else(|| Absent::because("the thread that took it last has ended or is not known"))
+    holder.ok_or_else(|| Absent::because("the thread that acquired it last has ended or is not known"))
 }
 
-/// The two numbers of a key, each plus one there.
+/// Splits a key into its two numbers, each stored plus one.
 fn halves(key: u64) -> (Option<u32>, Option<u32>) {
     (numbered((key >> 32) as u32), numbered(key as u32))
 }
 
-/// For how many a sampled acquisition stands.
+/// Returns how many uncontended acquisitions each sampled one represents.
 pub(super) const fn sampled_one_in() -> u64 {
     SAMPLED_ONE_IN
 }

@@ -1,4 +1,4 @@
-//! Whether a program can be watched, by its file; and why locks of one that could not be are out of sight.
+//! Determines from the file of a program whether its locks can be watched, and why waits for futexes in it were not.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -11,31 +11,32 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{Endianness, ReadCache};
 use thiserror::Error;
 
-/// Scripts may be interpreted by scripts; the kernel follows no more of them.
+/// The interpreter of a script may itself be a script; the kernel follows at most this many (execve(2)).
 const DEEPEST: u32 = 5;
 const SETUID: u32 = 0o4000;
 const SETGID: u32 = 0o2000;
-/// The attribute that gives a program rights.
+/// Extended attribute with the capabilities of a program (capabilities(7)).
 const CAPABILITIES: &str = "security.capability";
 
 type Header = FileHeader64<Endianness>;
 
 /// Why a program cannot be watched.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("'{}': {why}", program.display())]
+#[error("the locks of '{}' cannot be watched: {why}", program.display())]
 pub(crate) struct Unwatchable {
     program: PathBuf,
     why: String,
 }
 
-/// Whether locks can be watched in what a program's file starts. One that cannot be executed is for the kernel to refuse.
+/// Checks whether locks can be watched in the program or script in a file. Accepts files that cannot be executed,
+/// because the kernel reports those with the right error.
 ///
 /// # Errors
-/// Why they cannot.
+/// Returns why the locks cannot be watched.
 pub(crate) fn watchable(program: &Path) -> Result<(), Unwatchable> {
     let refused = |program: &Path, why: &str| Unwatchable { program: program.to_owned(), why: why.to_owned() };
     if steady_preload::WATCHER.is_empty() {
-        return Err(refused(program, "locks are watched on x86-64 with the GNU C library only"));
+        return Err(refused(program, "this needs x86-64 and the GNU C library"));
     }
     let mut path = program.to_owned();
     for _ in 0..DEEPEST {
@@ -47,7 +48,7 @@ pub(crate) fn watchable(program: &Path) -> Result<(), Unwatchable> {
     Ok(())
 }
 
-/// The program that interprets a script.
+/// Returns the interpreter of a script, or `None` for a file that is no script.
 fn interpreter(path: &Path) -> Option<PathBuf> {
     const LINE: u64 = 256;
     let mut start = vec![];
@@ -56,27 +57,28 @@ fn interpreter(path: &Path) -> Option<PathBuf> {
         return None;
     }
     let line = start.split(|byte| *byte == b'\n').next()?.strip_prefix(b"#!");
-    // What is neither a program nor says who interprets it is the shell's, as execvp(3) has it.
+    // The shell runs a file that is neither an ELF file nor names its interpreter (execvp(3)).
     let Some(line) = line else { return Some(PathBuf::from("/bin/sh")) };
     let word = line.split(|byte| matches!(byte, b' ' | b'\t')).find(|word| !word.is_empty())?;
     Some(PathBuf::from(std::ffi::OsStr::from_bytes(word)))
 }
 
-/// Why nothing can be loaded into a program. What cannot be read says nothing.
+/// Returns why the dynamic linker cannot load the watcher into a program. Returns `None` if it can, or if the file
+/// cannot be read.
 fn refusal(path: &Path) -> Option<&'static str> {
     let file = File::open(path).ok()?;
     let found = file.metadata().ok()?;
     match kind(&file)? {
-        Kind::Dynamic => has_rights_of_its_own(path, &found).then_some(
-            "it runs with rights of its own (setuid, setgid or capabilities): nothing is loaded into such a program",
+        Kind::Dynamic => has_elevated_privileges(path, &found).then_some(
+            "it has elevated privileges (setuid, setgid or capabilities), so the dynamic linker ignores LD_PRELOAD",
         ),
-        Kind::Static => Some("it is a static program: nothing can be loaded into it"),
-        Kind::OtherMachine => Some("it is a program for another kind of machine"),
-        Kind::OtherLoader => Some("its loader is not the GNU C library's"),
+        Kind::Static => Some("it is statically linked, so no library can be loaded into it"),
+        Kind::OtherMachine => Some("it is a program for another architecture"),
+        Kind::OtherLoader => Some("its dynamic linker is not the GNU C library's"),
     }
 }
 
-/// What a program is, as far as loading goes.
+/// How a program is linked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Dynamic,
@@ -85,7 +87,7 @@ enum Kind {
     OtherLoader,
 }
 
-/// Nothing where it is no program at all.
+/// Returns how a program is linked, or `None` if the file is no program.
 fn kind(file: &File) -> Option<Kind> {
     let cache = ReadCache::new(file);
     let mut magic = [0; 4];
@@ -111,7 +113,7 @@ fn kind(file: &File) -> Option<Kind> {
     Some(if is_gnu { Kind::Dynamic } else { Kind::OtherLoader })
 }
 
-fn has_rights_of_its_own(path: &Path, found: &fs::Metadata) -> bool {
+fn has_elevated_privileges(path: &Path, found: &fs::Metadata) -> bool {
     let mode = found.permissions().mode();
     let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     let other = mode & SETUID != 0 && found.uid() != user || mode & SETGID != 0 && found.gid() != group;
@@ -119,22 +121,22 @@ fn has_rights_of_its_own(path: &Path, found: &fs::Metadata) -> bool {
     other || user != 0 && rustix::fs::getxattr(path, CAPABILITIES, &mut value).is_ok()
 }
 
-/// Why locks of a program that waits for futexes are out of sight; `was_watched` says whether the watcher was in it.
-pub(super) fn why_unseen(path: &Path, was_watched: bool) -> String {
+/// Returns why waits for futexes in a program were not watched. `was_watched` says whether the watcher was loaded.
+pub(super) fn why_unwatched(path: &Path, was_watched: bool) -> String {
     let file = File::open(path);
     let kind = file.as_ref().ok().and_then(kind);
     let language = file.ok().and_then(|file| language(&file));
     match (language, kind) {
-        (Some(Language::Go), _) => "a Go program: its locks are the Go runtime's own".to_owned(),
-        (_, Some(Kind::Static)) => "a static program: nothing can be loaded into it".to_owned(),
-        (_, Some(Kind::OtherMachine)) => "a program for another kind of machine".to_owned(),
-        (_, Some(Kind::OtherLoader)) => "its loader is not the GNU C library's".to_owned(),
-        (Some(Language::Java), _) => "a Java virtual machine: its locks are its own, on futexes".to_owned(),
+        (Some(Language::Go), _) => "a Go program; the Go runtime implements its own locks".to_owned(),
+        (_, Some(Kind::Static)) => "a statically linked program; no library can be loaded into it".to_owned(),
+        (_, Some(Kind::OtherMachine)) => "a program for another architecture".to_owned(),
+        (_, Some(Kind::OtherLoader)) => "its dynamic linker is not the GNU C library's".to_owned(),
+        (Some(Language::Java), _) => "a Java virtual machine; it implements its own locks on futexes".to_owned(),
         (Some(Language::Rust), _) => {
-            "a Rust program: locks of its standard library and of parking_lot are futexes of their own".to_owned()
+            "a Rust program; locks of the standard library and of parking_lot use futexes directly".to_owned()
         }
-        _ if was_watched => "locks inside the C library, or futexes of its own".to_owned(),
-        _ => "the watcher was not loaded: the program has rights of its own, or its environment was cleared".to_owned(),
+        _ if was_watched => "locks inside the C library, or futexes that the program uses directly".to_owned(),
+        _ => "the watcher was not loaded, because of elevated privileges or a cleared environment".to_owned(),
     }
 }
 
@@ -145,7 +147,7 @@ enum Language {
     Rust,
 }
 
-/// Languages whose locks are not the C library's, by what their compilers leave in a program.
+/// Detects languages that implement their own locks, by traces of their compilers in the program.
 fn language(file: &File) -> Option<Language> {
     let cache = ReadCache::new(file);
     let header = Header::parse(&cache).ok()?;
@@ -154,7 +156,7 @@ fn language(file: &File) -> Option<Language> {
     if sections.section_by_name(endian, b".note.go.buildid").is_some() {
         return Some(Language::Go);
     }
-    // Panics name the file in the compiler's own sources that they are of.
+    // Panic messages contain paths of the compiler's source files.
     let holds = |section: &[u8], word: &[u8]| {
         let found =
             sections.section_by_name(endian, section).and_then(|(_, section)| section.data(endian, &cache).ok());
@@ -171,18 +173,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_are_told_by_their_files() {
+    fn the_file_of_a_program_shows_its_linking_and_language() {
         assert_eq!(refusal(Path::new("/bin/true")), None);
-        assert_eq!(refusal(Path::new("/etc/passwd")), None, "the kernel refuses it");
+        assert_eq!(refusal(Path::new("/etc/passwd")), None, "the kernel reports the error");
         assert_eq!(refusal(Path::new("/nonexistent")), None);
         let own = File::open("/proc/self/exe").unwrap();
         assert_eq!((kind(&own), language(&own)), (Some(Kind::Dynamic), Some(Language::Rust)));
-        assert!(why_unseen(Path::new("/proc/self/exe"), true).contains("Rust"));
-        assert!(why_unseen(Path::new("/bin/true"), true).contains("C library"));
+        assert!(why_unwatched(Path::new("/proc/self/exe"), true).contains("Rust"));
+        assert!(why_unwatched(Path::new("/bin/true"), true).contains("C library"));
     }
 
     #[test]
-    fn scripts_are_followed_to_who_interprets_them() {
+    fn the_interpreter_of_a_script_is_found() {
         let folder = std::env::temp_dir().join(format!("steady-programs-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let script = folder.join("script");
@@ -197,10 +199,10 @@ mod tests {
     }
 
     #[test]
-    fn other_machines_and_broken_files_are_told() {
+    fn other_architectures_and_broken_files_are_rejected() {
         let path = std::env::temp_dir().join(format!("steady-program-{}", std::process::id()));
         let program = fs::read("/bin/true").unwrap();
-        for (place, byte, expected) in [(4, 1, "another kind"), (18, 0xb7, "another kind")] {
+        for (place, byte, expected) in [(4, 1, "another architecture"), (18, 0xb7, "another architecture")] {
             let mut changed = program.clone();
             changed[place] = byte;
             fs::write(&path, changed).unwrap();

@@ -1,4 +1,4 @@
-//! From the bytes of an area to what was found. Any bytes whatever may be there: what makes no sense is left out.
+//! Reads the data on locks from the bytes of an area. Accepts any bytes; invalid entries are skipped.
 
 use std::collections::HashMap;
 use std::mem::offset_of;
@@ -8,12 +8,12 @@ use steady_preload::area::{Folded, Origin, Process};
 
 use super::area::{Bytes, Entry, place_at, places, tables, unmapped};
 use super::found::{FoldedLocks, Found, FoundProcess, Modules, sites};
-use super::place::{Facts, PlaceRead};
+use super::place::{Facts, PlaceReader};
 
-/// How many locks are told apart in a report, and how many threads.
-pub(super) const TOLD: usize = 10_000;
+/// Maximum number of locks in a report, and of threads.
+pub(super) const MAX_ENTRIES: usize = 10_000;
 
-/// How a place's process began and ended, before anything else of it is read.
+/// Start and end of the process of a place.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     place: u32,
@@ -23,7 +23,7 @@ struct Span {
     ended: Option<Nanos>,
 }
 
-/// Reads an area.
+/// Reads all places of an area.
 pub(crate) fn read(bytes: &(impl Bytes + ?Sized), facts: &Facts) -> Found {
     let (there, asked) = places(bytes);
     let mut spans: Vec<Span> = (0..there).filter_map(|place| span(bytes, place)).collect();
@@ -35,7 +35,7 @@ pub(crate) fn read(bytes: &(impl Bytes + ?Sized), facts: &Facts) -> Found {
         let end = end_of(span, &spans[number + 1..], facts.ended);
         let sites = sites(bytes, span.place, &process, &mut modules);
         let alone = spans.len() == 1;
-        let place = PlaceRead {
+        let place = PlaceReader {
             number: found.processes.len(),
             place: span.place,
             pid: span.pid,
@@ -46,7 +46,7 @@ pub(crate) fn read(bytes: &(impl Bytes + ?Sized), facts: &Facts) -> Found {
             sites,
         };
         let (locks, threads, known) = place.read(bytes);
-        found.processes.push(told_of(&process, span, end, known));
+        found.processes.push(found_process(&process, span, end, known));
         let first = found.threads.len();
         found.threads.extend(threads);
         found.locks.extend(locks.into_iter().map(|mut lock| {
@@ -54,10 +54,10 @@ pub(crate) fn read(bytes: &(impl Bytes + ?Sized), facts: &Facts) -> Found {
             lock.held_by = lock.held_by.map(|thread| thread + first);
             lock
         }));
-        if found.locks.len() > 4 * TOLD {
+        if found.locks.len() > 4 * MAX_ENTRIES {
             fold(&mut found);
         }
-        if found.threads.len() > 4 * TOLD {
+        if found.threads.len() > 4 * MAX_ENTRIES {
             keep_threads(&mut found);
         }
     }
@@ -85,7 +85,8 @@ fn span(bytes: &(impl Bytes + ?Sized), place: u32) -> Option<Span> {
     })
 }
 
-/// When a process ended: as it said itself; when it executed another program that is watched; else by the end of all.
+/// Returns when a process ended: the time that its watcher recorded, or else the start of the next watched program that
+/// it executed, or else the end of the command.
 fn end_of(span: &Span, later: &[Span], all: Nanos) -> Nanos {
     let successor = later.iter().find(|other| other.pid == span.pid && !other.forked).map(|other| other.began);
     span.ended.or(successor).unwrap_or(all).clamp(span.began, all.max(span.began))
@@ -95,14 +96,14 @@ fn cpu_of(process: &Entry<'_>) -> Option<Nanos> {
     Some(Nanos(process.u64(offset_of!(Process, cpu)))).filter(|cpu| *cpu > Nanos::ZERO)
 }
 
-fn told_of(process: &Entry<'_>, span: &Span, end: Nanos, known_threads: u32) -> FoundProcess {
+fn found_process(process: &Entry<'_>, span: &Span, end: Nanos, known_threads: u32) -> FoundProcess {
     let most = steady_preload::area::MODULE_PATH_BYTES;
     let length = process.u64(offset_of!(Process, program_length));
     let program = process.text(offset_of!(Process, program), length, most);
     let folded = offset_of!(Process, folded);
     FoundProcess {
         pid: span.pid,
-        program: program.ok_or_else(|| Absent::because("it could not be told")),
+        program: program.ok_or_else(|| Absent::because("the watcher could not read the path")),
         forked: span.forked,
         life: end - span.began,
         ended_itself: span.ended.is_some(),
@@ -116,10 +117,10 @@ fn told_of(process: &Entry<'_>, span: &Span, end: Nanos, known_threads: u32) -> 
     }
 }
 
-/// Leaves as many locks as are told apart, and counts the others with their process's.
+/// Keeps at most [`MAX_ENTRIES`] locks and adds the others to the totals of their processes.
 fn fold(found: &mut Found) {
     found.locks.sort_by_key(|lock| std::cmp::Reverse((lock.waited(), lock.contended, lock.acquisitions)));
-    for lock in found.locks.drain(TOLD.min(found.locks.len())..) {
+    for lock in found.locks.drain(MAX_ENTRIES.min(found.locks.len())..) {
         let folded = &mut found.processes[lock.process].folded;
         folded.locks = folded.locks.saturating_add(1);
         folded.acquisitions = folded.acquisitions.saturating_add(lock.acquisitions);
@@ -128,7 +129,7 @@ fn fold(found: &mut Found) {
     }
 }
 
-/// Leaves as many threads, those that waited longest first, and has the locks name them as they are numbered then.
+/// Keeps at most [`MAX_ENTRIES`] threads, those that waited longest, and updates the indices of threads in the locks.
 fn keep_threads(found: &mut Found) {
     let waits = |thread: &super::found::FoundThread| {
         let all = thread.wait.0.saturating_add(thread.wait_events.0).saturating_add(thread.wait_joins.0);
@@ -136,14 +137,16 @@ fn keep_threads(found: &mut Found) {
     };
     let mut order: Vec<usize> = (0..found.threads.len()).collect();
     order.sort_by_key(|index| waits(&found.threads[*index]));
-    order.truncate(TOLD);
+    order.truncate(MAX_ENTRIES);
     let renumbered: HashMap<usize, usize> = order.iter().enumerate().map(|(new, old)| (*old, new)).collect();
     found.threads = order.iter().map(|old| found.threads[*old].clone()).collect();
     for lock in &mut found.locks {
         lock.waiting = lock.waiting.iter().filter_map(|old| renumbered.get(old).copied()).collect();
         lock.held_by = std::mem::replace(&mut lock.held_by, Ok(0)).and_then(|old| {
             let kept = renumbered.get(&old).copied();
-            kept.ok_or_else(|| Absent::because("that thread is not among those that are told apart"))
+            kept.ok_or_else(|| {
+                Absent::because(format!("that thread is not among the {MAX_ENTRIES} threads of the report"))
+            })
         });
     }
 }

@@ -1,5 +1,5 @@
-//! What was counted of one lock, taken together from wherever it is written: its entry, the accounts of its threads, and waits that
-//! were not written down yet.
+//! Sums the counts and times of one lock: from its entry, from the accounts of its threads, and from waits that were
+//! not yet added to either.
 
 use std::mem::offset_of;
 
@@ -9,51 +9,49 @@ use steady_preload::area::{Account, BUCKETS, Lock, bucket_of, least_of};
 
 use super::area::Entry;
 
-/// Fewer holds than this do not stand for others of their kind.
+/// With fewer timed holds of a kind (contended or not), their mean does not represent that kind.
 const FEW: u64 = 16;
 
-/// How long waits took.
+/// Statistics of the waits for a lock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LockTimes {
-    /// How many were timed.
+    /// Number of timed waits.
     pub(crate) count: u64,
-    /// All together.
+    /// Total time of all waits.
     pub(crate) total: Nanos,
-    /// The median, within a tenth.
+    /// Median, with an error of up to 10 %.
     pub(crate) median: Nanos,
-    /// The 99th percentile, within a tenth.
+    /// 99th percentile, with an error of up to 10 %.
     pub(crate) p99: Nanos,
-    /// The longest.
     pub(crate) most: Nanos,
 }
 
-/// How long a lock was held.
+/// Statistics of the holds of a lock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LockHolds {
-    /// All holds together: contended ones were all timed, of the others a sample stands for all.
+    /// Total time of all holds. All contended ones are timed; a sample represents the others.
     pub(crate) total: Nanos,
-    /// The mean hold.
     pub(crate) mean: Nanos,
-    /// The median of the holds that were timed, within a tenth.
+    /// Median of the timed holds, with an error of up to 10 %.
     pub(crate) median: Nanos,
-    /// Their 99th percentile, within a tenth.
+    /// 99th percentile of the timed holds, with an error of up to 10 %.
     pub(crate) p99: Nanos,
-    /// The longest that was timed.
+    /// Longest of the timed holds.
     pub(crate) most: Nanos,
-    /// How many holds of contended acquisitions were timed.
+    /// Number of timed holds of contended acquisitions.
     pub(crate) timed_contended: u64,
-    /// How many of uncontended ones were timed.
+    /// Number of timed holds of uncontended acquisitions.
     pub(crate) timed_sampled: u64,
 }
 
-/// Counts and times; any numbers may have been written, so that sums end at what a number can be.
+/// Counts and times of a lock. The watched processes can write any numbers, so sums saturate.
 pub(super) struct Sums {
     pub(super) uncontended: u64,
     pub(super) contended: u64,
     pub(super) given_up: u64,
     wait: Nanos,
     wait_most: Nanos,
-    /// Holds of contended acquisitions that were timed, and of others.
+    /// Numbers of timed holds, of contended and uncontended acquisitions.
     holds: [u64; 2],
     hold: [Nanos; 2],
     hold_most: Nanos,
@@ -62,7 +60,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// What a lock's entry has.
+    /// Starts with the counts in the entry of a lock.
     pub(super) fn of_lock(entry: &Entry<'_>) -> Self {
         let time = |at: usize| Nanos(entry.u64(at));
         Sums {
@@ -79,7 +77,7 @@ impl Sums {
         }
     }
 
-    /// Adds what a thread's account has.
+    /// Adds the counts in the account of a thread.
     pub(super) fn add_account(&mut self, entry: &Entry<'_>) {
         let time = |at: usize| Nanos(entry.u64(at));
         let add = |sum: &mut u64, at: usize| *sum = sum.saturating_add(entry.u64(at));
@@ -94,13 +92,13 @@ impl Sums {
         self.add_spread(entry, offset_of!(Account, holds), false);
     }
 
-    /// Adds a spread that lies from `from` on in an entry: one of waits, or of holds.
+    /// Adds a histogram that starts at offset `from` of an entry: of waits if `is_wait`, otherwise of holds.
     pub(super) fn add_spread(&mut self, entry: &Entry<'_>, from: usize, is_wait: bool) {
         let buckets = if is_wait { &mut self.wait_buckets } else { &mut self.hold_buckets };
         (0..BUCKETS).for_each(|bucket| buckets.add(bucket, u64::from(entry.u32(from + 4 * bucket))));
     }
 
-    /// Adds a wait that is written nowhere else, which came to so many acquisitions.
+    /// Adds a wait that no other entry contains. `acquisitions` is 1 if it ended with the lock, otherwise 0.
     pub(super) fn add_wait(&mut self, time: Nanos, acquisitions: u64) {
         self.contended = self.contended.saturating_add(acquisitions);
         self.wait = plus(self.wait, time);
@@ -108,24 +106,24 @@ impl Sums {
         self.wait_buckets.add(bucket_of(time.0), 1);
     }
 
-    /// The waits.
     pub(super) fn waits(&self) -> Reading<LockTimes> {
         let count = self.wait_buckets.count();
-        counted(count, "it was never waited for", || {
+        counted(count, "no thread waited for it", || {
             let quantile = |share: f64| self.wait_buckets.quantile(share, self.wait_most);
             let (median, p99) = (quantile(0.5)?, quantile(0.99)?);
             Some(LockTimes { count, total: self.wait, median, p99, most: self.wait_most })
         })
     }
 
-    /// The holds: of contended acquisitions all were taken, of the others a sample; each kind stands for its own.
+    /// Returns the statistics of holds. Timed contended holds represent contended acquisitions, and the sample of
+    /// uncontended ones the others.
     pub(super) fn holds(&self) -> Reading<LockHolds> {
         let [timed_contended, timed_sampled] = self.holds;
         let [of_contended, of_sampled] = self.hold.map(|sum| sum.0 as f64);
         let (all, timed) = (of_contended + of_sampled, timed_contended.saturating_add(timed_sampled));
-        // A kind of which only few were taken is taken to be as both together.
+        // With few timed holds of one kind, the mean of both kinds represents it.
         let mean = |sum: f64, count: u64| if count >= FEW { sum / count as f64 } else { all / timed as f64 };
-        counted(timed, "no hold of it was over when it was to be timed", || {
+        counted(timed, "no hold was timed", || {
             let total = mean(of_contended, timed_contended) * self.contended as f64
                 + mean(of_sampled, timed_sampled) * self.uncontended as f64;
             let acquisitions = self.uncontended.saturating_add(self.contended);
@@ -143,17 +141,17 @@ impl Sums {
     }
 }
 
-/// The sum of two times, at most the largest that there is.
+/// Adds two times; the sum saturates.
 pub(super) fn plus(one: Nanos, other: Nanos) -> Nanos {
     Nanos(one.0.saturating_add(other.0))
 }
 
-/// A reading that makes no sense unless something was counted.
+/// Returns a reading, or `why` it is absent if nothing was counted.
 fn counted<T>(count: u64, why: &str, reading: impl FnOnce() -> Option<T>) -> Reading<T> {
     (count > 0).then(reading).flatten().ok_or_else(|| Absent::because(why))
 }
 
-/// How many times fell into each bucket.
+/// Histogram of times: the count of each bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Buckets(Vec<u64>);
 
@@ -172,8 +170,8 @@ impl Buckets {
         self.0.iter().fold(0, |sum: u64, count| sum.saturating_add(*count))
     }
 
-    /// The time that a `share` of all do not exceed: times are taken to be spread evenly over their bucket, and none is longer than
-    /// `most`. Nothing where there are none.
+    /// Returns the time that a `share` of all times do not exceed. Assumes that the times of a bucket are spread evenly
+    /// over it, and that none exceeds `most`. Returns `None` if there are no times.
     pub(super) fn quantile(&self, share: f64, most: Nanos) -> Option<Nanos> {
         let rank = self.count() as f64 * share;
         let mut below = 0.0;
@@ -205,27 +203,30 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_quantile() {
+    fn an_empty_histogram_has_no_quantile() {
         assert_eq!(Buckets::new().quantile(0.5, Nanos(7)), None);
     }
 
     #[test]
-    fn none_is_longer_than_the_longest() {
+    fn no_quantile_exceeds_the_longest_time() {
         let (one, most) = of(&[1_025]);
         assert_eq!(one.quantile(0.99, most), Some(Nanos(1_025)));
     }
 
     proptest! {
         #[test]
-        fn quantiles_are_near_the_true_ones(times in proptest::collection::vec(100_u64..1_000_000_000, 1..300), share in 0.01..0.99_f64) {
+        fn quantiles_are_within_a_bucket_of_the_true_ones(
+            times in proptest::collection::vec(100_u64..1_000_000_000, 1..300),
+            share in 0.01..0.99_f64,
+        ) {
             let (buckets, most) = of(&times);
             let mut sorted = times.clone();
             sorted.sort_unstable();
             let rank = (times.len() as f64 * share).ceil() as usize;
             let truth = sorted[rank.clamp(1, times.len()) - 1] as f64;
-            let told = buckets.quantile(share, most).unwrap().0 as f64;
-            // A bucket is a quarter of a doubling wide.
-            prop_assert!(told >= truth / 1.26 && told <= truth * 1.26, "{told} {truth}");
+            let estimate = buckets.quantile(share, most).unwrap().0 as f64;
+            // Four buckets per doubling, so a bucket is 19 % wide.
+            prop_assert!(estimate >= truth / 1.26 && estimate <= truth * 1.26, "{estimate} ns for {truth} ns");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Locks of commands as they might have been watched.
+//! Made-up records of the locks of commands.
 
 use steady_feature::attended::AttendedCommand;
 use steady_locks::*;
@@ -11,13 +11,13 @@ fn command(name: &str) -> AttendedCommand {
     AttendedCommand { name: name.to_owned(), argv, program: "/usr/bin/x".into() }
 }
 
-/// A place with all that can be told of it.
+/// A place with a function and a line.
 fn place(function: &str, line: &str, offset: u64) -> CodePlace {
     let module = Ok("/home/me/queue/build/queue".into());
     CodePlace { module, offset, function: Ok(function.to_owned()), line: Ok(format!("/home/me/queue/src/{line}")) }
 }
 
-/// A place of which symbols and lines are missing.
+/// A place without symbols and debug information.
 fn bare(module: &str, offset: u64) -> CodePlace {
     CodePlace {
         module: Ok(module.to_owned()),
@@ -47,13 +47,13 @@ fn process(pid: u32, threads: u32, life: f64) -> LockedProcess {
     }
 }
 
-/// A lock that was taken so often and never waited for.
+/// A lock with `acquisitions`, none of them contended.
 fn lock(id: u32, kind: LockKind, acquisitions: u64) -> LockUse {
     fn never<T>() -> Reading<T> {
-        absent("it was never waited for")
+        absent("no thread waited for it")
     }
     fn untimed<T>(kind: LockKind) -> Reading<T> {
-        absent(if kind.is_held() { "no hold was timed" } else { "it is not held" })
+        absent(if kind.is_held() { "no hold was timed" } else { "no thread holds a condition or semaphore" })
     }
     LockUse {
         id,
@@ -78,14 +78,14 @@ fn lock(id: u32, kind: LockKind, acquisitions: u64) -> LockUse {
         holds_timed_sampled: untimed(kind),
         threads: 1,
         sites: vec![],
-        made_at: absent("it was not seen to be initialised"),
+        made_at: absent("the call that initialised it was not observed"),
         waiting: vec![],
-        held_by: absent("nobody waited for it at the end"),
+        held_by: absent("no thread waited for it when the process ended"),
         gain_seconds: Ok(Nanos::ZERO),
     }
 }
 
-/// The lock, waited for so often and so long: altogether, in the median, the 99th percentile and at most.
+/// The lock, with waits; `times` has their total, median, 99th percentile and maximum, in seconds.
 fn waited(lock: LockUse, waits: u64, times: [f64; 4]) -> LockUse {
     let [total, median, p99, most] = times.map(|time| Ok(seconds(time)));
     LockUse {
@@ -98,7 +98,8 @@ fn waited(lock: LockUse, waits: u64, times: [f64; 4]) -> LockUse {
     }
 }
 
-/// The lock, held so long: altogether, on average and at most; so many contended and uncontended holds were timed.
+/// The lock, with holds; `times` has their total, mean and maximum in seconds, and `timed` the numbers of timed
+/// contended and uncontended holds.
 fn held(lock: LockUse, times: [f64; 3], timed: [u64; 2]) -> LockUse {
     let [total, mean, most] = times;
     LockUse {
@@ -119,7 +120,7 @@ fn thread(process: usize, tid: u32, start: Reading<CodePlace>, life: f64, waits:
         process,
         tid,
         start,
-        waits_at: absent("it waited for nothing at the end"),
+        waits_at: absent("it waited for nothing when its process ended"),
         life_seconds: seconds(life),
         wait_seconds: wait,
         wait_ratio: Ok(wait.seconds() / seconds(life).seconds()),
@@ -129,10 +130,10 @@ fn thread(process: usize, tid: u32, start: Reading<CodePlace>, life: f64, waits:
 }
 
 fn first() -> Reading<CodePlace> {
-    absent("it is the first of its process")
+    absent("it is the main thread of its process")
 }
 
-/// A queue of one mutex between eight workers, whose first thread waits for their ends.
+/// A queue with one mutex and eight workers; the main thread joins them.
 pub(crate) fn queue() -> LocksRecord {
     let worker = || Ok(place("worker", "main.c:31", 0x1340));
     let mut threads: Vec<LockThread> =
@@ -154,7 +155,7 @@ pub(crate) fn queue() -> LocksRecord {
         contended: 1_204,
         threads: 8,
         sites: vec![site(place("pop", "queue.c:124", 0x1511), 1_204, 1_204, 0.96)],
-        gain_seconds: absent("waiting for a condition is waiting for something to happen"),
+        gain_seconds: absent("no thread holds a condition or semaphore: a wait for it is a wait for an event"),
         ..waited(lock(2, LockKind::Condition, 1_204), 1_204, [0.96, 0.000_71, 0.002_4, 0.004_1])
     };
     let log = waited(lock(3, LockKind::Spinlock, 64), 2, [0.000_034, 0.000_016, 0.000_018, 0.000_018]);
@@ -175,7 +176,7 @@ pub(crate) fn queue() -> LocksRecord {
         cpu_seconds: seconds(4.31),
         thread_seconds: 0.0,
         wait_seconds: 0.0,
-        wait_ratio: absent("nothing was summed up"),
+        wait_ratio: absent("no thread was observed"),
         wait_events_seconds: 0.0,
         wait_joins_seconds: 0.0,
         sampled_one_in: 1_024,
@@ -196,10 +197,10 @@ pub(crate) fn queue() -> LocksRecord {
     record.summed()
 }
 
-/// Two threads that wait for one another, until somebody killed them; a third waits for one of them.
+/// Two threads in a deadlock until a signal kills them; a third waits for one of them.
 pub(crate) fn deadlocked() -> LocksRecord {
     let mut report = queue();
-    let taken = |id, line: &str, waiting: Vec<usize>, holder| {
+    let deadlocked = |id, line: &str, waiting: Vec<usize>, holder| {
         let (many, long) = (3 + waiting.len() as u64, 9.98 * waiting.len() as f64);
         let one = waited(lock(id, LockKind::Mutex, 112), many, [long, 0.000_02, 9.9, 9.98]);
         LockUse {
@@ -208,7 +209,7 @@ pub(crate) fn deadlocked() -> LocksRecord {
             sites: vec![site(place("transfer", line, 0x1422), 112, 3, long)],
             waiting,
             held_by: Ok(holder),
-            gain_seconds: absent("the command did not end by itself"),
+            gain_seconds: absent("a thread still waited for it when the process ended"),
             ..held(one, [0.000_1, 0.000_005, 0.000_02], [3, 0])
         }
     };
@@ -225,7 +226,7 @@ pub(crate) fn deadlocked() -> LocksRecord {
     for (thread, line) in [(0, "bank.c:17"), (1, "bank.c:18"), (2, "bank.c:30")] {
         report.threads[thread].waits_at = Ok(place("transfer", line, 0x1422));
     }
-    report.locks = vec![taken(1, "bank.c:17", vec![0, 2], 1), taken(2, "bank.c:18", vec![1], 0)];
+    report.locks = vec![deadlocked(1, "bank.c:17", vec![0, 2], 1), deadlocked(2, "bank.c:18", vec![1], 0)];
     report.futexes = Ok(FutexWaits {
         wait_seconds: seconds(40.0),
         other_seconds: Nanos::ZERO,
@@ -237,7 +238,7 @@ pub(crate) fn deadlocked() -> LocksRecord {
     report.summed()
 }
 
-/// A program in which nothing can be watched.
+/// A program whose locks cannot be watched.
 pub(crate) fn none() -> LocksRecord {
     let record = LocksRecord {
         command: command("./server"),
@@ -249,14 +250,14 @@ pub(crate) fn none() -> LocksRecord {
             other_seconds: seconds(9.1),
             other_off_by_seconds: seconds(0.31),
             looks: 812,
-            unwatched_programs: vec!["/home/me/server (Go: it parks its threads in futexes of its own)".into()],
+            unwatched_programs: vec!["/home/me/server: a Go program; the Go runtime implements its own locks".into()],
         }),
         ..queue()
     };
     record.summed()
 }
 
-/// One thread that takes a lock now and then, which nobody else wants; nothing else can be read.
+/// One thread with an uncontended lock; most other readings are not available.
 pub(crate) fn quiet() -> LocksRecord {
     let record = LocksRecord {
         command: command("xz -T1"),
@@ -264,7 +265,10 @@ pub(crate) fn quiet() -> LocksRecord {
         revision: absent("not a git repository"),
         wall_seconds: seconds(0.81),
         cpu_seconds: seconds(0.8),
-        processes: vec![LockedProcess { program: absent("it had ended"), ..process(9, 1, 0.81) }],
+        processes: vec![LockedProcess {
+            program: absent("the watcher could not read the path"),
+            ..process(9, 1, 0.81)
+        }],
         locks: vec![lock(1, LockKind::Mutex, 412), lock(2, LockKind::Semaphore, 1)],
         threads: vec![thread(0, 9, first(), 0.81, [0.0, 0.0, 0.0])],
         futexes: absent("/proc/PID/task cannot be read: permission denied"),
@@ -273,12 +277,12 @@ pub(crate) fn quiet() -> LocksRecord {
     record.summed()
 }
 
-/// Nothing but a program that takes no lock at all.
+/// A program that acquires no lock.
 pub(crate) fn untaken() -> LocksRecord {
     LocksRecord { locks: vec![], order: LockOrder::Contended, ..quiet() }
 }
 
-/// A hundred locks of two processes without symbols, by acquisitions; most of the waiting is that of none of them alone.
+/// A hundred locks of two processes without symbols, sorted by acquisitions. No single lock has most of the waiting.
 pub(crate) fn many() -> LocksRecord {
     let one = |id: u32| {
         let spins = id % 7 == 3;
@@ -299,11 +303,7 @@ pub(crate) fn many() -> LocksRecord {
             sites: (0..u64::from(id % 9))
                 .map(|n| site(bare("/usr/lib/libduckdb.so.1", 0x8_1000 + 16 * n), 1_000, 20 * n, wait / 9.0))
                 .collect(),
-            gain_seconds: if spins {
-                absent("a spinlock's waiting uses the CPUs that others might need")
-            } else {
-                Ok(seconds(0.001))
-            },
+            gain_seconds: if spins { absent("the CPU time of the process is not known") } else { Ok(seconds(0.001)) },
             ..if spins { one } else { held(one, [0.6, 0.000_004, 0.001], [many, 9]) }
         }
     };
@@ -326,8 +326,8 @@ pub(crate) fn many() -> LocksRecord {
             other_off_by_seconds: seconds(1.9),
             looks: 20_114,
             unwatched_programs: vec![
-                "/usr/bin/busybox (static)".into(),
-                "/opt/x/tool (uses no pthread functions of the C library)".into(),
+                "/usr/bin/busybox: a statically linked program; no library can be loaded into it".into(),
+                "/opt/x/tool: locks inside the C library, or futexes that the program uses directly".into(),
             ],
         }),
         ..queue()
@@ -335,7 +335,7 @@ pub(crate) fn many() -> LocksRecord {
     record.summed()
 }
 
-/// The queue under names that would end whatever they stand in.
+/// The queue, with names that contain control characters and markup.
 pub(crate) fn hostile() -> LocksRecord {
     let mut report = queue();
     let wild =

@@ -1,5 +1,5 @@
-//! Locks in every form, against files in `testdata/reports`; and the way back from JSON.
-//! `STEADY_BLESS=1 cargo test` rewrites the files.
+//! Reports on locks in every format, compared with golden files in `testdata/reports`, and reading them back from JSON.
+//! `STEADY_BLESS=1 cargo test` rewrites the golden files.
 
 mod made;
 
@@ -26,24 +26,24 @@ fn summary(record: &LocksRecord) -> String {
 }
 
 #[test]
-fn reports_look_as_recorded() {
-    goldens::hold(all().into_iter().flat_map(|(name, record)| goldens::of_report(name, &record, false)));
+fn reports_match_the_golden_files() {
+    goldens::check(all().into_iter().flat_map(|(name, record)| goldens::of_report(name, &record, false)));
 }
 
 #[test]
-fn the_schema_is_as_recorded() {
-    goldens::hold_schema(&SCHEMA, description::<LocksRecord>(&SCHEMA));
+fn the_schema_matches_the_golden_file() {
+    goldens::check_schema(&SCHEMA, description::<LocksRecord>(&SCHEMA));
 }
 
 #[test]
-fn no_line_is_too_long_at_any_width() {
+fn lines_fit_every_width() {
     for (name, report) in all() {
         goldens::lines_fit(name, |width| text(&report, width));
     }
 }
 
 #[test]
-fn colours_change_nothing_but_the_colour() {
+fn colours_do_not_change_the_text() {
     let plain = |text: String| {
         let pieces = text.split('\u{1b}').enumerate();
         pieces.map(|(at, piece)| if at == 0 { piece } else { piece.split_once('m').unwrap().1 }).collect::<String>()
@@ -56,20 +56,20 @@ fn colours_change_nothing_but_the_colour() {
 }
 
 #[test]
-fn json_comes_back_as_it_was() {
+fn records_are_read_back_from_json_unchanged() {
     for (name, report) in all() {
         assert_eq!(LocksRecord::read(&report.json(false)), Ok(report), "{name}");
     }
 }
 
 #[test]
-fn every_absent_reading_has_its_reason() {
+fn every_null_has_a_reason() {
     fn check(value: &Value, path: &str) {
         match value {
             Value::Object(fields) => fields.iter().for_each(|(name, field)| {
                 let open = ["directory", "revision", "cpu_quota", "hypervisor"].contains(&name.as_str());
-                let told = fields.contains_key(&format!("{name}_absent")) || open;
-                assert!(!field.is_null() || told, "{path}.{name}");
+                let has_reason = fields.contains_key(&format!("{name}_absent")) || open;
+                assert!(!field.is_null() || has_reason, "{path}.{name}");
                 check(field, &format!("{path}.{name}"));
             }),
             Value::Array(all) => all.iter().for_each(|one| check(one, path)),
@@ -81,46 +81,59 @@ fn every_absent_reading_has_its_reason() {
 
 #[test]
 fn the_first_sentence_answers() {
-    let told = |report: &LocksRecord| {
+    let answer = |report: &LocksRecord| {
         let text = text(report, 400);
         text.lines().next().unwrap().trim_start_matches("steady: ").to_owned()
     };
     assert_eq!(
-        told(&queue()),
-        "The threads waited 61 % of their lives for locks, nearly all of it for one mutex (L1), mostly taken by push() in src/queue.c:88."
+        answer(&queue()),
+        "The threads waited for locks during 61 % of their lifetimes, nearly all of it for one mutex (L1), mostly \
+         acquired by push() in src/queue.c:88."
     );
-    assert!(told(&deadlocked()).starts_with("Deadlock: thread 78 alice() waited for L1 mutex, which thread 79 bob() had, and that one for L2 mutex, which thread 78 alice() had."), "{}", told(&deadlocked()));
-    assert!(told(&none()).starts_with("No locks were watched: /home/me/server (Go:"), "{}", told(&none()));
-    assert!(told(&quiet()).starts_with("The threads hardly waited for locks: 0 ms of the 810 ms that they lived."));
-    assert!(told(&untaken()).starts_with("No lock was taken, by 1 thread of 1 process."));
-    assert!(told(&many()).contains("for locks, 19 % of it for one mutex (L1)."), "{}", told(&many()));
+    let begins = |report: &LocksRecord, text: &str| assert!(answer(report).starts_with(text), "{}", answer(report));
+    begins(
+        &deadlocked(),
+        "Deadlock: thread 78 alice() waited for L1 mutex, held by thread 79 bob(), which waited for L2 mutex, held by \
+         thread 78 alice().",
+    );
+    begins(&none(), "No locks were watched: /home/me/server: a Go program;");
+    begins(&quiet(), "The threads hardly waited for locks: 0 ms of their total lifetime of 810 ms.");
+    begins(&untaken(), "No lock was acquired (1 thread in 1 process).");
+    let many = answer(&many());
+    assert!(many.contains("of their lifetimes, 19 % of it for one mutex (L1)."), "{many}");
 }
 
 #[test]
-fn who_waits_for_himself_is_stuck_too() {
+fn a_thread_that_waits_for_itself_is_a_deadlock() {
     let mut report = deadlocked();
     report.locks[0].waiting = vec![1];
     report.locks[1].waiting = vec![];
-    let told = text(&report, 400);
-    assert!(told.contains("Deadlock: thread 79 bob() waited for L1 mutex, which it had itself."), "{told}");
-    // Whoever has the lock does not wait: then it is only waited for.
+    let report_text = text(&report, 400);
+    assert!(
+        report_text.contains("Deadlock: thread 79 bob() waited for L1 mutex, which it held itself."),
+        "{report_text}"
+    );
+    // The holder of the lock waits for nothing, so there is no deadlock.
     report.locks[0].held_by = Ok(0);
     assert!(!text(&report, 80).contains("Deadlock"));
-    report.locks[0].held_by = Err(Absent::because("it was taken for reading"));
-    let told = text(&report, 400);
-    assert!(!told.contains("Deadlock") && told.contains("absent: it was taken for reading"), "{told}");
+    report.locks[0].held_by = Err(Absent::because("several threads may hold it, or none"));
+    let report_text = text(&report, 400);
+    assert!(
+        !report_text.contains("Deadlock") && report_text.contains("not measured: several threads may hold it, or none"),
+        "{report_text}"
+    );
 }
 
 #[test]
-fn sums_are_short() {
-    assert_eq!(summary(&queue()), "61 % waiting for locks, most for a mutex by push() in src/queue.c:88");
+fn summaries_are_short() {
+    assert_eq!(summary(&queue()), "61 % waiting for locks, mostly a mutex acquired by push() in src/queue.c:88");
     assert_eq!(summary(&deadlocked()), "deadlock");
     assert_eq!(summary(&none()), "no locks were watched");
     assert_eq!(summary(&quiet()), "0 % waiting for locks");
 }
 
 #[test]
-fn texts_of_others_break_nothing() {
+fn hostile_names_do_not_break_reports() {
     let report = hostile();
     let text = text(&report, 80);
     assert!(!text.contains(['\u{202e}', '\u{1b}']), "{text}");
@@ -140,7 +153,7 @@ fn texts_of_others_break_nothing() {
 }
 
 #[test]
-fn what_is_broken_is_refused_with_its_place() {
+fn invalid_json_is_rejected_with_the_path_of_the_field() {
     let text = queue().json(false);
     let broken = |from: &str, to: &str| {
         assert!(text.contains(from), "{from}");
@@ -158,7 +171,7 @@ fn what_is_broken_is_refused_with_its_place() {
     assert!(broken("\"held_by\": null", "\"held_by\": 9").contains("held_by"));
 }
 
-/// The fields of a line of CSV, none of which holds a line's end.
+/// Counts the fields of a line of CSV. No field contains a line break.
 fn fields(line: &str) -> usize {
     let (mut commas, mut inside) = (0, false);
     for letter in line.chars() {
@@ -194,12 +207,12 @@ fn code_place() -> impl Strategy<Value = CodePlace> {
     (texts, any::<u64>()).prop_map(|((module, function, line), offset)| CodePlace { module, offset, function, line })
 }
 
-/// Readings of so many times.
+/// Generates `N` readings of times.
 fn times<const N: usize>() -> impl Strategy<Value = [Reading<Nanos>; N]> {
     prop::collection::vec(values::reading(values::nanos()), N).prop_map(|times| times.try_into().unwrap())
 }
 
-/// A lock of one of two processes, that one of three threads may have.
+/// Generates a lock of one of two processes; one of three threads may hold it.
 fn lock() -> impl Strategy<Value = LockUse> {
     let site = (code_place(), any::<u64>(), any::<u64>(), values::nanos()).prop_map(|site| {
         let (CodePlace { function, line, module, offset }, acquisitions, contended, wait_seconds) = site;
@@ -208,11 +221,11 @@ fn lock() -> impl Strategy<Value = LockUse> {
     let counts = (any::<u64>(), any::<u64>(), any::<u64>(), any::<u32>());
     let who = (prop::collection::vec(0..3_usize, 0..4), values::reading(0..3_usize), 0..2_usize);
     let timed = prop::collection::vec(values::reading(any::<u64>()), 3);
-    let told = (times(), times(), times(), timed);
+    let readings = (times(), times(), times(), timed);
     let places = (prop::collection::vec(site, 0..3), values::reading(code_place()));
     let kind = (prop::sample::select(LockKind::ALL.to_vec()), any::<u64>(), any::<bool>());
-    (counts, who, told, places, kind).prop_map(|(counts, who, told, places, kind)| {
-        let (waits, holds, [gain_seconds], timed) = told;
+    (counts, who, readings, places, kind).prop_map(|(counts, who, readings, places, kind)| {
+        let (waits, holds, [gain_seconds], timed) = readings;
         let [wait_seconds, wait_median_seconds, wait_p99_seconds, wait_max_seconds] = waits;
         let [hold_seconds, hold_mean_seconds, hold_median_seconds, hold_p99_seconds, hold_max_seconds] = holds;
         let [waits, holds_timed_contended, holds_timed_sampled] = timed.try_into().unwrap();
@@ -338,7 +351,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn any_report_comes_back_and_shows(report in report()) {
+    fn any_record_is_read_back_and_rendered(report in report()) {
         prop_assert_eq!(LocksRecord::read(&report.json(false)), Ok(report.clone()));
         goldens::lines_fit_but_paths("any", &[60, 80, 132], |width| text(&report, width));
         let page = shown(&report, Form::Html);
@@ -349,7 +362,7 @@ proptest! {
     }
 
     #[test]
-    fn no_change_of_the_json_makes_it_panic(
+    fn no_change_of_the_json_causes_a_panic(
         which in 0..7_usize, changes in prop::collection::vec((any::<prop::sample::Index>(), values::odd_value()), 1..4)
     ) {
         let value = values::changed(json(&all()[which].1), changes);
@@ -362,17 +375,17 @@ proptest! {
     }
 
     #[test]
-    fn no_garbage_makes_it_panic(which in 0..7_usize, at in any::<prop::sample::Index>(), garbage in any::<u8>()) {
+    fn no_garbage_causes_a_panic(which in 0..7_usize, at in any::<prop::sample::Index>(), garbage in any::<u8>()) {
         let (garbled, cut) = values::garbled(all()[which].1.json(false), &at, garbage);
         let _ = LocksRecord::read(&garbled);
         prop_assert!(LocksRecord::read(&cut).is_err());
     }
 
     #[test]
-    fn nothing_can_be_left_out(which in 0..7_usize, at in any::<prop::sample::Index>()) {
+    fn no_needed_field_can_be_omitted(which in 0..7_usize, at in any::<prop::sample::Index>()) {
         let report = &all()[which].1;
         let (name, value) = values::without_a_field(json(report), &at);
-        // Without a field it is refused, or the field is but derived from others or says why those that stand beside it are null.
+        // Reading fails, or the omitted field is derived from others, or it is the reason of a null.
         if let Ok(read) = LocksRecord::read(&value.to_string()) {
             prop_assert_eq!(&read, report, "{}", name);
         }

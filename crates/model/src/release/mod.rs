@@ -1,4 +1,4 @@
-//! Requests of a service in production: what is told of each, and what is kept of many.
+//! Requests of a service in production: single requests, and sums over many.
 
 mod request;
 mod rows;

@@ -1,28 +1,28 @@
-//! What a service tells of one request.
+//! What a service reports about one request.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Nanos;
 
-/// How it was decided which version serves a request.
+/// How the version that serves a request was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Assignment {
-    /// By a coin for each request, within one process.
+    /// A random draw for each request, within one process.
     Random,
-    /// By a coin for each pair of time slots: every request that begins in a slot gets the slot's version.
+    /// A random draw for each pair of time slots: all requests that begin in a slot get the slot's version.
     Slot,
-    /// By the process: some processes run the one, at the same time as others run the other, and that was meant.
+    /// By process, on purpose: some processes run one version while others run the other.
     Canary,
-    /// By nothing that is known: the process has one version, and what else runs meanwhile is to be seen from the data.
+    /// Not known: the process has one version, and the data show which other versions ran at the same time.
     None,
 }
 
 impl Assignment {
-    /// Every way.
+    /// All ways of assignment.
     pub const ALL: [Assignment; 4] = [Assignment::Random, Assignment::Slot, Assignment::Canary, Assignment::None];
 
-    /// Its name in lines, stores and reports: `random`, `slot`, `canary`, `none`.
+    /// Returns the name in lines, stores and reports: `random`, `slot`, `canary`, `none`.
     pub fn name(self) -> &'static str {
         match self {
             Assignment::Random => "random",
@@ -33,11 +33,11 @@ impl Assignment {
     }
 }
 
-/// A ruler that runs on the thread of a request, right before it.
+/// A ruler that runs on the thread of a request, directly before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RequestRuler {
-    /// Several hundred small functions, called in permuted order: the fetching of instructions.
+    /// Several hundred small functions called in permuted order, which load the instruction fetch.
     Icode,
     /// System calls: short ones, and a byte through a pipe.
     Syscall,
@@ -48,11 +48,11 @@ pub enum RequestRuler {
 }
 
 impl RequestRuler {
-    /// Every one, in the order of their numbers in the C interface.
+    /// All rulers, in the order of their numbers in the C interface.
     pub const ALL: [RequestRuler; 4] =
         [RequestRuler::Icode, RequestRuler::Syscall, RequestRuler::Alu, RequestRuler::Memory];
 
-    /// Its name in lines, stores and reports: `icode`, `syscall`, `alu`, `memory`.
+    /// Returns the name in lines, stores and reports: `icode`, `syscall`, `alu`, `memory`.
     pub fn name(self) -> &'static str {
         match self {
             RequestRuler::Icode => "icode",
@@ -62,58 +62,58 @@ impl RequestRuler {
         }
     }
 
-    /// The position in [`RequestRuler::ALL`].
+    /// Returns the position in [`RequestRuler::ALL`].
     pub fn index(self) -> usize {
         self as usize
     }
 }
 
-/// A stretch of time in which one version served all requests. Slots come in pairs: of the slots 2k and 2k + 1, counted by
-/// `begin / seconds`, a coin decides which has the one version and which the other.
+/// A span of time in which one version served all requests. Slots are numbered by `begin / seconds` and come in pairs:
+/// slots 2k and 2k + 1. A random draw decides which slot of a pair has which version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TimeSlot {
-    /// Where it begins, in whole seconds of `CLOCK_MONOTONIC`; a multiple of `seconds`.
+    /// The beginning, in whole seconds of `CLOCK_MONOTONIC`; a multiple of `seconds`.
     pub begin: u64,
-    /// How long it is, in seconds; at least 1.
+    /// The length in seconds; at least 1.
     pub seconds: u32,
 }
 
 /// A process that serves requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RequestProcess {
-    /// Its number, as it sees it itself.
+    /// The process ID in the process's own PID namespace.
     pub pid: u32,
-    /// When it began to count its requests, in nanoseconds of `CLOCK_MONOTONIC`: tells it from others of the same number.
+    /// When it began to count requests, in nanoseconds of `CLOCK_MONOTONIC`. Distinguishes processes with the same ID.
     pub began: u64,
 }
 
-/// One request, when it has been answered. Text is any Unicode, control characters included.
+/// One answered request. Texts may contain any Unicode, including control characters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
-    /// The service that it was for.
+    /// The name of the service.
     pub service: String,
     /// The process that answered.
     pub process: RequestProcess,
-    /// Which request of that process it was, from 1 on.
+    /// The number of the request in its process, from 1.
     pub number: u64,
     /// The version that answered.
     pub version: String,
-    /// The template of its route, such as `/item/<id>`.
+    /// The template of the route, such as `/item/<id>`.
     pub route: String,
-    /// The status of the answer; 0 where there was none.
+    /// The status of the answer; 0 if there was none.
     pub status: u16,
-    /// When it had been answered, in nanoseconds of `CLOCK_MONOTONIC`.
+    /// The time of the answer, in nanoseconds of `CLOCK_MONOTONIC`.
     pub end: u64,
-    /// CPU time of the thread (of each step of a coroutine).
+    /// CPU time of the request's thread; for a coroutine, the sum over its steps.
     pub cpu: Nanos,
-    /// From its beginning to its end.
+    /// Wall time from the beginning to the answer.
     pub wall: Nanos,
-    /// How its version was decided.
+    /// How the version was chosen.
     pub assignment: Assignment,
-    /// The slot in which it began, where slots decide.
+    /// The slot in which the request began, if versions change by slot.
     pub slot: Option<TimeSlot>,
-    /// How long its thread waited for a CPU meanwhile, where that was read.
+    /// The time that the request's thread waited for a CPU, if it was read.
     pub delay: Option<Nanos>,
-    /// The ruler that ran before it, and the CPU time that this took, where one ran.
+    /// The ruler that ran before the request and its CPU time, if one ran.
     pub ruler: Option<(RequestRuler, Nanos)>,
 }

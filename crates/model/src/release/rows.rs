@@ -1,4 +1,4 @@
-//! What is kept of many requests: sums, which can be added to each other, and grow only.
+//! Sums over many requests. Sums of different rows can be added, and counts never decrease.
 
 use std::ops::AddAssign;
 
@@ -6,51 +6,52 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Assignment, RequestRuler};
 
-/// Sums over requests. Times are in nanoseconds; logarithms are natural ones of nanoseconds, so that each is positive.
+/// Sums over requests. Times are in nanoseconds. Logarithms are natural logarithms of nanoseconds, and therefore
+/// positive.
 ///
-/// `log` is told of each request that is past its process's warm-up, limited to what is usual for its route and version, so
-/// that a request that was hit by a burst does not outweigh hundreds of others; those that are not limited count for that
-/// much more, so that its mean is Huber's estimate.
+/// `log` includes each request after the warm-up of its process. Its deviation from the usual cost of its route and
+/// version is clipped, so that one request hit by a burst does not outweigh hundreds of others. Deviations are then
+/// divided by the share of requests that are not clipped, which makes the mean of `log` Huber's estimate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RequestSums {
-    /// Requests that count: past the warm-up of their process.
+    /// Requests after the warm-up of their process. Only these are in the sums below.
     pub requests: u64,
-    /// Requests that do not count, for they were among the first of their process. They are in none of the sums.
+    /// Requests of the warm-up: the first ones of their process. They are in none of the sums.
     pub warming: u64,
-    /// Of those that count, how many were answered with a status of 500 or above, or not at all.
+    /// Requests after the warm-up with a status of 500 or above, or without an answer.
     pub failed: u64,
-    /// CPU time.
+    /// CPU time, in nanoseconds.
     pub cpu: f64,
-    /// Its square.
+    /// The square of CPU time.
     pub cpu_squared: f64,
-    /// The logarithm of CPU time, limited.
+    /// The clipped logarithm of CPU time.
     pub log: f64,
-    /// The square of that.
+    /// The square of `log`.
     pub log_squared: f64,
-    /// Requests of which it is known what the request before them, in the same process, took.
+    /// Requests with a known previous request in the same process.
     pub with_before: u64,
-    /// Over those: how far the requests before lay from what is usual for their own routes and versions, as a logarithm,
-    /// limited; half of it is the last one's, a quarter that of the one before, and so on. May be negative.
+    /// Over those: how expensive the previous requests were, as a clipped logarithm relative to the usual cost of their
+    /// routes and versions. The last request has weight 1/2, the one before 1/4, and so on. May be negative.
     pub before: f64,
-    /// The square of that.
+    /// The square of `before`.
     pub before_squared: f64,
-    /// That times `log`.
+    /// The product of `before` and `log`.
     pub before_log: f64,
-    /// Over the requests with a request before: `log`.
+    /// The sum of `log` over the requests with a previous request.
     pub log_with_before: f64,
-    /// Wall time.
+    /// Wall time, in nanoseconds.
     pub wall: f64,
     /// The logarithm of wall time.
     pub wall_log: f64,
-    /// The square of that.
+    /// The square of `wall_log`.
     pub wall_log_squared: f64,
-    /// Requests of which it is known how long they waited for a CPU.
+    /// Requests whose time waiting for a CPU is known.
     pub watched: u64,
     /// Over those: CPU time.
     pub watched_cpu: f64,
     /// Over those: wall time.
     pub watched_wall: f64,
-    /// Over those: waiting for a CPU.
+    /// Over those: time waiting for a CPU.
     pub watched_delay: f64,
     /// CPU time in levels, split at a bound, with covariates. Empty in rows that were written before it existed.
     #[serde(default)]
@@ -66,42 +67,42 @@ pub struct RequestSums {
 pub struct LevelSums {
     /// Requests in these sums. Less than `RequestSums::requests` in rows to which older rows were added.
     pub requests: u64,
-    /// Requests above the bound.
+    /// The number of requests above the bound.
     pub exceeding: u64,
     /// CPU time up to the bound.
     pub base: f64,
-    /// Its square.
+    /// The square of `base`.
     pub base_squared: f64,
     /// CPU time above the bound.
     pub excess: f64,
-    /// Its square.
+    /// The square of `excess`.
     pub excess_squared: f64,
-    /// `base * excess`.
+    /// The product of `base` and `excess`.
     pub base_excess: f64,
     /// The covariate from earlier requests of the process: usual cost times how far those were from usual, as a clipped
     /// logarithm.
     pub recent: f64,
-    /// Its square.
+    /// The square of `recent`.
     pub recent_squared: f64,
-    /// `recent * base`.
+    /// The product of `recent` and `base`.
     pub recent_base: f64,
-    /// `recent * excess`.
+    /// The product of `recent` and `excess`.
     pub recent_excess: f64,
     /// The covariate from the last ruler before the request: usual cost times how far that reading was from usual, as a
     /// clipped logarithm.
     pub ruler: f64,
-    /// Its square.
+    /// The square of `ruler`.
     pub ruler_squared: f64,
-    /// `ruler * base`.
+    /// The product of `ruler` and `base`.
     pub ruler_base: f64,
-    /// `ruler * excess`.
+    /// The product of `ruler` and `excess`.
     pub ruler_excess: f64,
-    /// `recent * ruler`.
+    /// The product of `recent` and `ruler`.
     pub recent_ruler: f64,
 }
 
 impl LevelSums {
-    /// All sums but the two counts, in the order of the fields.
+    /// Returns all sums except the two counts, in the order of the fields.
     pub fn values(&self) -> [f64; 14] {
         [
             self.base,
@@ -121,7 +122,7 @@ impl LevelSums {
         ]
     }
 
-    /// The inverse of [`LevelSums::values`].
+    /// Builds the sums from the two counts and the output of [`LevelSums::values`].
     pub fn from_values(requests: u64, exceeding: u64, values: [f64; 14]) -> LevelSums {
         let [base, base_squared, excess, excess_squared, base_excess, recent, recent_squared, recent_base, rest @ ..] =
             values;
@@ -180,48 +181,49 @@ impl AddAssign for RequestSums {
     }
 }
 
-/// The requests of one process, version and route that ended in one second (those of a slot: that began in one slot). Rows of a
-/// fleet's store are of a scrape interval, and of all processes of the host together.
+/// The requests of one process, version and route that ended in one second, or that began in one slot. In rows from a
+/// fleet's store, the time is a scrape interval, and all processes of a host are together.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReleaseRow {
-    /// The second, since 1970, or the first second of the slot.
+    /// The second since 1970, or the first second of the slot.
     pub second: u64,
-    /// Which of [`ReleaseRows::hosts`].
+    /// The index in [`ReleaseRows::hosts`].
     pub host: u32,
-    /// A number that the process has on its host alone: of a hash of [`crate::RequestProcess`]. 0: counted from outside, where
-    /// requests and CPU time are known and nothing else. [`ALL_PROCESSES`]: those of the host together.
+    /// A hash of [`crate::RequestProcess`] that is unique on its host. 0 means counted from outside, with requests and
+    /// CPU time only. [`ALL_PROCESSES`] means all processes of the host together.
     pub process: u64,
-    /// Which of [`ReleaseRows::versions`].
+    /// The index in [`ReleaseRows::versions`].
     pub version: u32,
-    /// Which of [`ReleaseRows::routes`].
+    /// The index in [`ReleaseRows::routes`].
     pub route: u32,
-    /// Which of [`ReleaseRows::classes`].
+    /// The index in [`ReleaseRows::classes`].
     pub class: u32,
-    /// How versions were decided.
+    /// How versions were chosen.
     pub assignment: Assignment,
-    /// How many seconds of time it stands for, from `second` on: 1, the length of its slot, ten where it was folded, the interval
-    /// between two scrapes where it comes from a fleet's store.
+    /// The length of the row's time in seconds, from `second` on. It is 1, the length of the slot, 10 in a compacted
+    /// row, or the interval between two scrapes in a row from a fleet's store.
     pub span_seconds: u32,
-    /// The length of the slot in seconds; 0 where slots do not decide, and where the row holds many slots, whose pairs are not
-    /// told apart any more.
+    /// The length of the slot in seconds. It is 0 if versions do not change by slot, and if the row has several slots
+    /// whose pairs can no longer be distinguished.
     pub slot_seconds: u32,
-    /// Whether the slot is the second one of its pair, which `second` does not tell: slots are counted by another clock.
+    /// Whether the slot is the second one of its pair. `second` cannot show this, because slots are counted by another
+    /// clock.
     pub second_of_pair: bool,
-    /// What they came to.
+    /// The sums over the requests.
     pub sums: RequestSums,
 }
 
-/// Stands for all processes of a host in [`ReleaseRow::process`] and [`RulerRow::process`], where they are not told apart.
+/// The value of [`ReleaseRow::process`] and [`RulerRow::process`] for all processes of a host together.
 pub const ALL_PROCESSES: u64 = u64::MAX;
 
-/// Sums over readings of one ruler: of natural logarithms of nanoseconds of CPU time.
+/// Sums over readings of one ruler. Logarithms are natural logarithms of nanoseconds of CPU time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RulerSums {
-    /// Readings.
+    /// The number of readings.
     pub readings: u64,
-    /// The logarithm.
+    /// The logarithm of CPU time.
     pub log: f64,
-    /// Its square.
+    /// The square of `log`.
     pub log_squared: f64,
 }
 
@@ -233,123 +235,125 @@ impl AddAssign for RulerSums {
     }
 }
 
-/// What a ruler read in one process within one second.
+/// Readings of a ruler in one process within one second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RulerRow {
-    /// The second, since 1970; where slots decide, the first second of the slot, as in the row of the requests.
+    /// The second since 1970. If versions change by slot, the first second of the slot, as in [`ReleaseRow`].
     pub second: u64,
-    /// Which of [`ReleaseRows::hosts`].
+    /// The index in [`ReleaseRows::hosts`].
     pub host: u32,
-    /// As in [`ReleaseRow`]; 0 is the agent itself, which knows of no version.
+    /// The process as in [`ReleaseRow`]; 0 is the agent itself, which has no version.
     pub process: u64,
-    /// The version of the requests that the readings were followed by, which of [`ReleaseRows::versions`]; `None` of the agent's.
+    /// The version of the requests that followed the readings, as an index in [`ReleaseRows::versions`]; `None` for the
+    /// agent's own readings.
     pub version: Option<u32>,
-    /// Which ruler.
+    /// The ruler that was read.
     pub ruler: RequestRuler,
-    /// What it read.
+    /// The sums over the readings.
     pub sums: RulerSums,
 }
 
-/// CPU time of a whole process, all its threads together, next to the CPU time of its requests.
+/// CPU time of a whole process with all its threads, and the part of it that its requests used.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProcessRow {
-    /// The second in which the interval ended, since 1970; where slots decide, the first second of the slot, as in the
-    /// rows of the requests.
+    /// The second in which the interval ended, since 1970. If versions change by slot, the first second of the slot, as
+    /// in [`ReleaseRow`].
     pub second: u64,
-    /// The length of the slot in seconds; 0 where slots do not decide.
+    /// The length of the slot in seconds; 0 if versions do not change by slot.
     pub slot_seconds: u32,
-    /// Which of [`ReleaseRows::hosts`].
+    /// The index in [`ReleaseRows::hosts`].
     pub host: u32,
-    /// As in [`ReleaseRow`].
+    /// The process as in [`ReleaseRow`].
     pub process: u64,
-    /// Which of [`ReleaseRows::versions`] served all requests of the interval; `None` if several did, or none.
+    /// The version that served all requests of the interval, as an index in [`ReleaseRows::versions`]; `None` if
+    /// several versions did, or none.
     pub version: Option<u32>,
     /// CPU time of the process in nanoseconds.
     pub cpu: f64,
-    /// Of that, the CPU time of its requests as the service measured it, in nanoseconds, whether or not their lines arrived
-    /// and including those of the warm-up.
+    /// The part of `cpu` used by requests as the service measured it, in nanoseconds. It includes requests of the
+    /// warm-up, and requests whose lines were lost.
     pub requests_cpu: f64,
 }
 
-/// What a host was doing within one second. Shares are of all its CPUs together, from 0 to 1; absent where they could not be read.
+/// The load of a host within one second. Shares refer to all its CPUs together, from 0 to 1; `None` if not available.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HostSecond {
-    /// The second, since 1970.
+    /// The second since 1970.
     pub second: u64,
-    /// Which of [`ReleaseRows::hosts`].
+    /// The index in [`ReleaseRows::hosts`].
     pub host: u32,
-    /// How many CPUs are online.
+    /// The number of online CPUs.
     pub cpus: u32,
-    /// The share of time in which CPUs did something.
+    /// The share of CPU time in use.
     pub busy: Option<f64>,
-    /// The share that a hypervisor took.
+    /// The share of CPU time that the hypervisor gave to other guests.
     pub steal: Option<f64>,
-    /// The share of the second in which somebody waited for a CPU (PSI `some`).
+    /// The share of the second in which some task waited for a CPU (PSI `some`).
     pub pressure: Option<f64>,
-    /// Tasks that ran or wanted to, on average.
+    /// The mean number of running and runnable tasks.
     pub running: Option<f64>,
 }
 
-/// How many seconds of wall time's distribution are kept together.
+/// The seconds that one distribution of wall times covers.
 pub const WALL_SECONDS: u64 = 10;
 
-/// Buckets of wall times' distribution, sixteen to each doubling from a microsecond on.
+/// The number of buckets of the distribution of wall times: sixteen for each doubling, from 1 µs.
 pub const WALL_BUCKETS: u16 = 512;
 
-/// The bucket of a wall time.
+/// Returns the bucket of a wall time.
 pub fn wall_bucket(nanoseconds: u64) -> u16 {
     let doublings = (nanoseconds.max(1_000) as f64 / 1_000.0).log2();
     ((doublings * 16.0) as u16).min(WALL_BUCKETS - 1)
 }
 
-/// The middle of a bucket, in nanoseconds.
+/// Returns the middle of a bucket on the logarithmic scale, in nanoseconds.
 pub fn wall_bucket_middle(bucket: u16) -> f64 {
     1_000.0 * ((f64::from(bucket) + 0.5) / 16.0).exp2()
 }
 
-/// How wall times were spread over [`WALL_SECONDS`] seconds, over all processes of a host.
+/// The distribution of wall times in [`WALL_SECONDS`] seconds, over all processes of a host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WallRow {
-    /// The first second, since 1970; a multiple of [`WALL_SECONDS`].
+    /// The first second since 1970; a multiple of [`WALL_SECONDS`].
     pub second: u64,
-    /// Which of [`ReleaseRows::hosts`].
+    /// The index in [`ReleaseRows::hosts`].
     pub host: u32,
-    /// Which of [`ReleaseRows::versions`].
+    /// The index in [`ReleaseRows::versions`].
     pub version: u32,
-    /// Which of [`ReleaseRows::routes`].
+    /// The index in [`ReleaseRows::routes`].
     pub route: u32,
-    /// [`wall_bucket`]s and how many requests fell into each, in rising order, empty ones left out.
+    /// Pairs of a [`wall_bucket`] and its number of requests, ascending, without empty buckets.
     pub counts: Vec<(u16, u32)>,
 }
 
-/// What is known of one service within some window of time. The order of the rows has no meaning; rows of the same key add up.
+/// All rows of one service within a window of time. The order of rows has no meaning; rows with the same key are added.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReleaseRows {
-    /// The service.
+    /// The name of the service.
     pub service: String,
-    /// The hosts' names.
+    /// The names of the hosts.
     pub hosts: Vec<String>,
-    /// The versions' names.
+    /// The names of the versions.
     pub versions: Vec<String>,
-    /// The routes' names.
+    /// The names of the routes.
     pub routes: Vec<String>,
     /// Names of request classes: what the application knew of a request before it ran, such as a size class. The first
     /// is the empty name, for requests without a class; the list may be empty if no request has one.
     pub classes: Vec<String>,
-    /// Requests.
+    /// The sums over requests.
     pub requests: Vec<ReleaseRow>,
-    /// Rulers.
+    /// The readings of rulers.
     pub rulers: Vec<RulerRow>,
     /// CPU time of whole processes.
     pub processes: Vec<ProcessRow>,
-    /// Hosts.
+    /// The load of hosts.
     pub seconds: Vec<HostSecond>,
-    /// Wall times.
+    /// Distributions of wall times.
     pub walls: Vec<WallRow>,
-    /// Requests that are not in the rows, for their route, version or process was one too many; they stand under the route
-    /// `(other)` where it was the route.
+    /// Requests without rows of their own, because the number of routes, versions or processes exceeded its limit. If
+    /// the limit on routes was exceeded, they are in the rows of the route `(other)`.
     pub folded: u64,
-    /// Lines that were lost on the way, as far as that is known.
+    /// Lines that are known to be lost in transit.
     pub lost: u64,
 }
 
@@ -358,7 +362,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_middle_of_a_bucket_lies_in_it() {
+    fn the_middle_of_a_bucket_is_in_the_bucket() {
         for bucket in 0..WALL_BUCKETS {
             assert_eq!(wall_bucket(wall_bucket_middle(bucket) as u64), bucket);
         }

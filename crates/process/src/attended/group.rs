@@ -1,5 +1,5 @@
-//! A command's process group and process tree: signals to the whole group, told from those to one process of it, who is in the
-//! tree, and how long the group is stopped by job control.
+//! The process group and process tree of a command. Finds out which signals went to the whole group, which processes
+//! are in the tree, and how long job control has stopped the command.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,53 +8,54 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal};
 use steady_linux::cgroup::OwnGroup;
-use steady_linux::signals::{self, Held};
+use steady_linux::signals::{self, BlockedSignals};
 use steady_linux::{Root, procfs};
 use steady_model::Nanos;
 
-/// A signal to a group reaches all of it within one system call of the sender's; this is long beside that.
-const PATIENCE: Duration = Duration::from_millis(5);
+/// Time to wait for a signal to the whole group. One system call of the sender signals all of the group, which is much
+/// shorter.
+const SIGNAL_WAIT: Duration = Duration::from_millis(5);
 
-/// The signals that reach this process. It is in the command's process group, and nobody has a reason to signal it alone:
-/// what reaches it has reached the command too, and is not to be passed on a second time.
+/// Signals that the guardian receives. The guardian is in the command's process group and is not signalled alone. A
+/// signal that it receives has therefore reached the command too, and must not be forwarded again.
 pub(super) struct GroupSignals {
-    held: Held,
+    held: BlockedSignals,
     arrived: Vec<i32>,
     children: bool,
 }
 
 impl GroupSignals {
     pub(super) fn of(passed: &[i32]) -> io::Result<Self> {
-        Ok(GroupSignals { held: Held::of(passed)?, arrived: Vec::new(), children: true })
+        Ok(GroupSignals { held: BlockedSignals::new(passed)?, arrived: Vec::new(), children: true })
     }
 
-    /// Takes what has arrived; whether something happened to a child since it was asked last.
+    /// Reads the signals that have arrived. Returns whether a child changed its state since the last call.
     pub(super) fn children_changed(&mut self) -> io::Result<bool> {
-        self.take()?;
+        self.receive()?;
         Ok(std::mem::take(&mut self.children))
     }
 
-    /// Whether children are to be looked at without waiting.
+    /// Whether the state of children must be checked without waiting.
     pub(super) fn is_pending(&self) -> bool {
         self.children
     }
 
-    /// Has children be looked at again, once others had their turn.
+    /// Requests another check of children, after other events.
     pub(super) fn look_again(&mut self) {
         self.children = true;
     }
 
-    /// Waits until something happens to a child.
+    /// Waits until a child changes its state.
     pub(super) fn wait_for_children(&mut self) -> io::Result<()> {
         while !self.children_changed()? {
-            // A signal ends the waiting; so does an interruption, and then it is asked again.
+            // The wait ends by a signal or an interruption, and the loop checks again.
             let _ = poll(&mut [PollFd::new(&self.held, PollFlags::IN)], None);
         }
         Ok(())
     }
 
-    /// Sends the command a signal that the front was sent, unless the command was sent it too. One that lets a stopped
-    /// command go on does no harm twice, and would leave it stopped if it were missed.
+    /// Forwards a signal that the front received, unless the command received it too. SIGCONT is forwarded whenever the
+    /// command is stopped, because a duplicate is harmless and a missing one would leave it stopped.
     pub(super) fn pass(&mut self, signal: i32, command: Pid, stopped: bool) -> io::Result<()> {
         if signals::is_to_go_on(signal) {
             if stopped {
@@ -63,27 +64,27 @@ impl GroupSignals {
             return Ok(());
         }
         let together = rustix::process::getpgid(Some(command)).is_ok_and(|group| group == rustix::process::getpgrp());
-        if together && self.arrived(signal)? {
+        if together && self.has_arrived(signal)? {
             return Ok(());
         }
-        // An error means that it has ended.
+        // An error means that the command has ended.
         let _ = signals::send(command.as_raw_nonzero().get(), signal);
         Ok(())
     }
 
-    fn arrived(&mut self, signal: i32) -> io::Result<bool> {
-        self.take()?;
+    fn has_arrived(&mut self, signal: i32) -> io::Result<bool> {
+        self.receive()?;
         if !self.arrived.contains(&signal) {
-            let patience = Timespec { tv_sec: 0, tv_nsec: PATIENCE.as_nanos() as i64 };
-            // A signal ends the waiting; so does time.
-            let _ = poll(&mut [PollFd::new(&self.held, PollFlags::IN)], Some(&patience));
-            self.take()?;
+            let limit = Timespec { tv_sec: 0, tv_nsec: SIGNAL_WAIT.as_nanos() as i64 };
+            // The wait ends by a signal or by time.
+            let _ = poll(&mut [PollFd::new(&self.held, PollFlags::IN)], Some(&limit));
+            self.receive()?;
         }
         let place = self.arrived.iter().position(|other| *other == signal);
         Ok(place.map(|place| self.arrived.swap_remove(place)).is_some())
     }
 
-    fn take(&mut self) -> io::Result<()> {
+    fn receive(&mut self) -> io::Result<()> {
         while let Some(signal) = self.held.next()? {
             if signals::is_of_children(signal) {
                 self.children = true;
@@ -101,7 +102,7 @@ impl AsFd for GroupSignals {
     }
 }
 
-/// All that descends from this process, and what is in the control group, if there is one.
+/// Lists all descendants of this process, and all processes of the control group, if there is one.
 pub fn members(group: Option<&OwnGroup>) -> Vec<i32> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let mut found = procfs::descendants(&Root::default(), own).unwrap_or_default();
@@ -111,47 +112,47 @@ pub fn members(group: Option<&OwnGroup>) -> Vec<i32> {
     found
 }
 
-/// Asks all of it to end. What is stopped goes on, for it could not hear that otherwise.
+/// Sends SIGTERM to all of the tree, and SIGCONT so that stopped processes can handle it.
 pub(super) fn ask_to_end(group: Option<&OwnGroup>) {
     for pid in members(group).into_iter().filter_map(Pid::from_raw) {
-        // An error means that it has ended already.
+        // An error means that the process has already ended.
         let _ = rustix::process::kill_process(pid, Signal::TERM);
         let _ = rustix::process::kill_process(pid, Signal::CONT);
     }
 }
 
-/// A moment of the command's life.
+/// A moment while the command runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// On the monotonic clock.
+    /// The time, on the monotonic clock.
     pub now: Nanos,
-    /// For how long it has been stopped until now.
+    /// Total time in which the command was stopped so far.
     pub stopped: Nanos,
-    /// Whether it is stopped now.
+    /// Whether the command is stopped now.
     pub is_stopped: bool,
 }
 
-/// The stops of a command so far.
+/// Adds up the stops of a command.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stops {
     stopped: Nanos,
-    /// Since when it is stopped.
+    /// Start of the present stop.
     since: Option<Nanos>,
 }
 
 impl Stops {
-    /// It was stopped now, unless it was before.
+    /// Starts a stop, unless the command is already stopped.
     pub fn stop(&mut self, now: Nanos) {
         self.since = self.since.or(Some(now));
     }
 
-    /// It goes on now.
+    /// Ends the present stop.
     pub fn go_on(&mut self, now: Nanos) {
         self.stopped = self.at(now).stopped;
         self.since = None;
     }
 
-    /// What there is to say of them at a moment.
+    /// Returns the stops up to a moment.
     pub fn at(&self, now: Nanos) -> Moment {
         let stopped = self.stopped + self.since.map_or(Nanos::ZERO, |since| now - since);
         Moment { now, stopped, is_stopped: self.since.is_some() }
@@ -163,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stops_add_up_and_do_not_nest() {
+    fn stops_add_up_without_nesting() {
         let mut stops = Stops::default();
         stops.stop(Nanos(10));
         stops.stop(Nanos(20));

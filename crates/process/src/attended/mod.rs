@@ -1,12 +1,18 @@
-//! A command of the user's that is run once, as if `steady` were not there: with its own streams, terminal, signals and
-//! job control.
+//! Runs a command of the user once, as if `steady` were not there: with its own streams, terminal, signals and job
+//! control.
 //!
-//! Four processes: the **front**, which the shell knows; a **sentinel**; a **guardian**, which is this same program called with
-//! a hidden word; and the command, each the parent of the next. All but the sentinel are of one session and, unless the command
-//! decides otherwise, one process group, so that terminal and job control work as they do without them. The guardian starts,
-//! reaps and ends; what it does besides, to limit the command or to explain it, is an [`Attendant`]. If one of front and
-//! guardian dies, the other ends the command and all that descends from it. If both die, by a signal to their process group,
-//! the sentinel does: it is in a session of its own, and the kernel hands it what loses its parent.
+//! There are four processes, each the parent of the next:
+//!
+//! - The **front** is the process that the shell started.
+//! - The **sentinel** is in a session of its own.
+//! - The **guardian** is this program with a hidden first argument. It starts, reaps and ends. What it does in
+//!   addition, to limit the command or to explain it, is an [`Attendant`].
+//! - The command itself.
+//!
+//! All but the sentinel are in one session and, unless the command decides otherwise, in one process group. Terminal
+//! and job control therefore work as they do without `steady`. If the front or the guardian dies, the other one ends
+//! the command and all its descendants. If a signal to the process group kills both, the sentinel does so: the kernel
+//! reparents orphans to it.
 
 mod front;
 mod group;
@@ -28,92 +34,92 @@ pub use group::{Moment, Stops, members};
 pub use guardian::guard;
 pub use starter::Starter;
 
-/// Why a command was not attended to its end.
+/// Why a command did not run to its end under a guardian.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Unattended {
-    /// The command could not be executed: the number of the system's error.
+    /// The command could not be executed. The value is the errno.
     #[error("{}", std::io::Error::from_raw_os_error(*.0))]
     NotStarted(i32),
-    /// Something that it takes could not be had: a process, a way to read what is limited.
+    /// Something that is needed is not available: a process, or a way to read what is limited.
     #[error("{0}")]
     Refused(String),
-    /// The guardian was killed, and the command was ended with it.
-    #[error("its guardian was killed; the command was ended")]
+    /// The guardian was killed, and the front killed the command.
+    #[error("its guardian was killed, so the command was killed too")]
     GuardianLost,
 }
 
-/// What a guardian does about its command, besides starting, reaping and ending it.
+/// What a guardian does in addition to starting, reaping and ending its command.
 pub trait Attendant: Sized {
     /// The first argument that makes `steady` a guardian of this kind.
     const WORD: &str;
-    /// What the front asks for.
+    /// Request of the front.
     type Task: Serialize + DeserializeOwned;
-    /// What is told of the command once nothing is left of it.
+    /// Result that the guardian returns once no process of the command is left.
     type Run: Serialize + DeserializeOwned;
 
-    /// Gets the instruments ready and starts the command within them.
+    /// Prepares the instruments and starts the command.
     ///
     /// # Errors
-    /// Why it was not started. Nothing is left then.
+    /// Returns why the command was not started. No process is left then.
     fn start(task: Self::Task, starter: &Starter<'_>) -> Result<(Begun, Self), Unattended>;
 
-    /// When to look next.
+    /// Time of the next call of [`Attendant::check`], on the monotonic clock.
     fn due(&self) -> Nanos;
 
-    /// Looks at the command. Where it has to end: for how long it may still do so by itself, once it was asked to.
-    fn look(&mut self, moment: Moment) -> Option<Nanos>;
+    /// Looks at the command. If the command must end, returns the time that it has between SIGTERM and SIGKILL.
+    fn check(&mut self, moment: Moment) -> Option<Nanos>;
 
-    /// Takes note that the command goes on after it was stopped.
-    fn went_on(&mut self, moment: Moment);
+    /// Called when the command continues after a stop.
+    fn continued(&mut self, moment: Moment);
 
-    /// Takes note that the command is stopped.
+    /// Called when the command was stopped.
     fn stopped(&mut self, _moment: Moment) {}
 
-    /// Looks a last time at the command that has ended: it is not reaped yet, so that /proc still has it.
+    /// Called when the command has ended and has not been reaped, so that it is still in /proc.
     fn ended(&mut self, moment: Moment);
 
-    /// Takes note of a process of the tree that was reaped, with what it had waited for: the command, an orphan, or one that
-    /// was left behind and killed.
+    /// Called for each reaped process of the tree: the command, an orphan, or a process that was left behind and
+    /// killed. The usage includes children that it waited for.
     fn reaped(&mut self, reaped: &Reaped);
 
-    /// Sums up, once nothing is left.
+    /// Computes the result, once no process is left.
     ///
     /// # Errors
-    /// What the system refuses.
+    /// Errors of the system.
     fn finish(&mut self, end: End) -> io::Result<Self::Run>;
 
-    /// The control group that was made for the command, if one was.
+    /// The control group that was created for the command, if there is one.
     fn group(&self) -> Option<&OwnGroup> {
         None
     }
 
-    /// What has happened to a child, the command or an orphan, without waiting.
+    /// Returns the next state change of a child (the command or an orphan), without waiting.
     ///
     /// # Errors
-    /// ECHILD if there is none any more.
+    /// ECHILD if there are no children.
     fn next(&mut self) -> io::Result<Next> {
         Ok(process::next_change()?.map_or(Next::Nothing, Next::Happened))
     }
 }
 
-/// What there is to tell of children.
+/// Result of a call of [`Attendant::next`].
 #[derive(Clone, Copy, Debug)]
 pub enum Next {
-    /// This has happened to one.
+    /// A child has changed its state.
     Happened(Change),
-    /// Nothing has that concerns anybody, but there is more to look at.
+    /// Nothing relevant happened, but there is more to process.
     More,
-    /// Nothing more has happened.
+    /// There are no more changes.
     Nothing,
 }
 
-/// How it ended.
+/// How the command ended.
 #[derive(Clone, Copy, Debug)]
 pub struct End {
-    /// The command itself.
+    /// Exit status or signal of the command.
     pub outcome: Outcome,
-    /// When.
+    /// Time of the end.
     pub moment: Moment,
-    /// How many processes it left behind, where it ended by itself.
+    /// Number of processes that it left behind, if it ended by itself.
     pub left_behind: u32,
 }

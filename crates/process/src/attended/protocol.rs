@@ -1,4 +1,4 @@
-//! What the front and the guardian say to each other, one JSON value a line.
+//! Messages between the front and the guardian, one JSON value per line.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -8,54 +8,54 @@ use serde::{Deserialize, Serialize};
 
 use super::Unattended;
 
-/// The first line to a guardian.
+/// First message to a guardian.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Setup<T> {
-    /// What its attendant is to do.
+    /// Request to its attendant.
     pub task: T,
-    /// The signals that are passed on.
+    /// Signals that the front forwards.
     pub passed: Vec<i32>,
-    /// The signals that the command is to ignore.
+    /// Signals that the command must ignore.
     pub ignored: Vec<i32>,
 }
 
-/// What a guardian is asked for later.
+/// Later request to a guardian.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Order {
-    /// To pass a signal on, unless it went to the whole process group.
+    /// Forward this signal, unless it went to the whole process group.
     Pass(i32),
 }
 
-/// What a guardian tells. No paths, which would have to be UTF-8.
+/// Message of a guardian. It has no `PathBuf`, because serde requires paths to be UTF-8.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Told<R> {
-    /// The command runs; the control group that was made for it, if one was.
+pub(super) enum Message<R> {
+    /// The command is running. The value is its control group, if one was created.
     Started(Option<OsString>),
-    /// The command could not be executed: the number of the error.
+    /// The command could not be executed. The value is the errno.
     NotStarted(i32),
-    /// There is no way to go on.
+    /// The guardian cannot continue, for this reason.
     Refused(String),
-    /// A signal has stopped the command.
+    /// This signal has stopped the command.
     Stopped(i32),
-    /// The command goes on.
+    /// The command continues after a stop.
     Continued,
-    /// It has ended, and nothing is left of it.
+    /// The command has ended, and no process of it is left.
     Ended(Box<R>),
 }
 
-impl<R> From<Unattended> for Told<R> {
+impl<R> From<Unattended> for Message<R> {
     fn from(error: Unattended) -> Self {
         match error {
-            Unattended::NotStarted(error) => Told::NotStarted(error),
-            lost @ Unattended::GuardianLost => Told::Refused(lost.to_string()),
-            Unattended::Refused(why) => Told::Refused(why),
+            Unattended::NotStarted(error) => Message::NotStarted(error),
+            lost @ Unattended::GuardianLost => Message::Refused(lost.to_string()),
+            Unattended::Refused(why) => Message::Refused(why),
         }
     }
 }
 
-/// Says one value.
+/// Sends one message over the socket.
 pub(super) fn say(mut socket: &UnixStream, message: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');

@@ -1,4 +1,4 @@
-//! Starting the command in this process's place before the user.
+//! Starts the command for an [`Attendant`](super::Attendant).
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -7,11 +7,12 @@ use steady_linux::process::{Attached, Begun, Joining, NotStarted, Schedule};
 use steady_linux::tracer::Tracer;
 use steady_model::Reading;
 
-/// The shell that runs programs without a first line that names their own, as execvp(3) does.
+/// The shell that runs scripts without `#!`, as execvp(3) does.
 const SHELL: &str = "/bin/sh";
+/// Errno of execve(2) for such a script.
 const ENOEXEC: i32 = 8;
 
-/// The command, and what it is started with.
+/// The command with its arguments, ignored signals and scheduling.
 pub struct Starter<'a> {
     pub(super) program: &'a OsStr,
     pub(super) words: &'a [OsString],
@@ -20,18 +21,18 @@ pub struct Starter<'a> {
 }
 
 impl Starter<'_> {
-    /// Starts the command in its group.
+    /// Starts the command in its control group.
     ///
     /// # Errors
-    /// Which step failed, and why.
+    /// Returns which step failed, and why.
     pub fn start(&self, joining: Joining<'_>) -> Result<Begun, NotStarted> {
         self.execute(|command| command.start(self.ignored, self.schedule, joining))
     }
 
-    /// Starts it likewise, in this environment.
+    /// Starts the command in its control group with this environment.
     ///
     /// # Errors
-    /// As [`Starter::start`].
+    /// The same as for [`Starter::start`].
     pub fn start_with(&self, environment: &[(OsString, OsString)], joining: Joining<'_>) -> Result<Begun, NotStarted> {
         let variables = || environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
         self.execute_as(
@@ -40,10 +41,10 @@ impl Starter<'_> {
         )
     }
 
-    /// Starts it likewise, and watched by this process; where watching is not allowed it runs all the same.
+    /// Starts the command traced by this process. If tracing is not allowed, the command runs without a tracer.
     ///
     /// # Errors
-    /// As [`Starter::start`].
+    /// The same as for [`Starter::start`].
     pub fn start_traced(&self, joining: Joining<'_>) -> Result<(Begun, Reading<Tracer>), NotStarted> {
         self.execute(|command| Tracer::start(command, self.ignored, self.schedule, joining))
     }
@@ -54,12 +55,12 @@ impl Starter<'_> {
 
     fn execute_as<T>(
         &self,
-        made_up: impl Fn(Attached) -> Result<Attached, NotStarted>,
+        adapt: impl Fn(Attached) -> Result<Attached, NotStarted>,
         start: impl Fn(&Attached) -> Result<T, NotStarted>,
     ) -> Result<T, NotStarted> {
         let begin = |path: &Path, words: Vec<&OsStr>| {
             let made = Attached::new(path, words).map_err(|error| NotStarted::NoProgram(error.into()))?;
-            start(&made_up(made)?)
+            start(&adapt(made)?)
         };
         match begin(Path::new(self.program), self.words.iter().map(OsString::as_os_str).collect()) {
             Err(NotStarted::NoProgram(error)) if error.raw_os_error() == Some(ENOEXEC) => {

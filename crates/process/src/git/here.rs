@@ -1,4 +1,4 @@
-//! The revision of the directory that `steady` was started in: a label of every record.
+//! The git revision of the working directory, which every record has as a label.
 
 use std::path::Path;
 
@@ -6,25 +6,25 @@ use steady_model::{Absent, Nanos, Reading};
 
 use super::{NoAnswer, ask_within};
 
-/// Nobody should wait for a label.
-const PATIENCE: Nanos = Nanos(1_000_000_000);
-/// As many digits as stay unique in large repositories.
+/// Time limit for git, because the revision is only a label.
+const TIME_LIMIT: Nanos = Nanos(1_000_000_000);
+/// Digits of the short form, enough to be unique in large repositories.
 const DIGITS: usize = 12;
 
-/// The commit at hand, and whether tracked files differ from it; one call of git.
+/// Returns the current commit, with `+changes` if tracked files differ from it. Runs git once.
 ///
 /// # Errors
-/// There is no commit or no git, or git took longer than a second.
+/// Absent if there is no commit or no git, or if git took longer than a second.
 pub fn here() -> Reading<String> {
     let words = ["status", "--porcelain=v2", "--branch", "--untracked-files=no", "--ignore-submodules=dirty"];
-    let status = ask_within(Path::new("."), words, Some(PATIENCE)).map_err(|why| match why {
+    let status = ask_within(Path::new("."), words, Some(TIME_LIMIT)).map_err(|why| match why {
         NoAnswer::Said(line) if line.starts_with("not a git repository") => Absent::because("not a git repository"),
         why => Absent::because(why.to_string()),
     })?;
     read(&status.to_string_lossy())
 }
 
-/// A commit's short form, in which records name it.
+/// Short form of a commit in records.
 pub fn short(commit: &str, changes: bool) -> String {
     let digits = commit.get(..DIGITS).unwrap_or(commit);
     format!("{digits}{}", if changes { "+changes" } else { "" })
@@ -46,7 +46,7 @@ mod tests {
     const HEAD: &str = "# branch.oid 0123456789abcdef0123456789abcdef01234567\n# branch.head main\n";
 
     #[test]
-    fn a_commit_is_told_with_its_changes() {
+    fn changed_files_are_marked() {
         assert_eq!(read(HEAD), Ok("0123456789ab".to_owned()));
         assert_eq!(
             read(&format!("{HEAD}1 .M N... 100644 100644 100644 a b f\n")),
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn no_commit_is_absent() {
+    fn without_a_commit_the_revision_is_absent() {
         assert!(read("# branch.oid (initial)\n").unwrap_err().to_string().contains("no commit yet"));
         assert!(read("").is_err());
     }

@@ -1,4 +1,4 @@
-//! The side of `steady`: start a launcher, ask it for runs, end it.
+//! The side of `steady`: starts a launcher, requests runs, and ends it.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,22 +12,22 @@ use super::protocol::{Reply, Request, RunReply, Setup};
 use crate::channel::{Channel, Woken};
 use crate::runner::RunError;
 
-/// A launcher process that is set up. Dropping it ends it, and everything that it started.
+/// A launcher process that is set up. Dropping it ends the process and all its descendants.
 pub struct Launcher {
     channel: Channel,
     counters: Reading<CounterScope>,
 }
 
 impl Launcher {
-    /// Starts this very program as a launcher and sets it up.
+    /// Starts this program as a launcher and sets it up.
     ///
     /// # Errors
-    /// [`RunError::LauncherLost`] with what went wrong: no more processes, a CPU that may not be used, ...
+    /// Returns [`RunError::LauncherLost`] with the cause, such as no more processes or a CPU that may not be used.
     pub fn start(setup: &Setup) -> Result<Self, RunError> {
         let through = setup.output.0.contains(&Output::Inherit);
         let stdout = if through { Stdio::inherit() } else { Stdio::null() };
         let channel = Channel::start(ARGUMENT, stdout).map_err(lost)?;
-        let mut launcher = Launcher { channel, counters: Err(Absent::because("not asked yet")) };
+        let mut launcher = Launcher { channel, counters: Err(Absent::because("not opened yet")) };
         launcher.say(setup)?;
         match launcher.listen()? {
             Reply::Ready { counters } => launcher.counters = counters,
@@ -36,15 +36,15 @@ impl Launcher {
         Ok(launcher)
     }
 
-    /// Whose events the CPU's counters count in its runs, or why they cannot be read.
+    /// Scope of the CPU's counters in its runs, or the reason why they cannot be read.
     pub fn counters(&self) -> &Reading<CounterScope> {
         &self.counters
     }
 
-    /// Asks for runs; [`Launcher::runs`] gives what was measured, group by group.
+    /// Sends a request for runs. [`Launcher::runs`] returns the results, group by group.
     ///
     /// # Errors
-    /// [`RunError::LauncherLost`].
+    /// Returns [`RunError::LauncherLost`] if the launcher has ended.
     pub fn ask(&mut self, request: &Request) -> Result<(), RunError> {
         self.say(request)
     }
@@ -61,7 +61,7 @@ impl Launcher {
         }
     }
 
-    /// Waits for the end of the script that was asked for, or until snapshots are ready, or for `interrupt` to become readable.
+    /// Waits until the requested script has ended or the snapshots are ready, or for `interrupt` to become readable.
     ///
     /// # Errors
     /// See [`RunError`].
@@ -101,7 +101,9 @@ fn failure(reply: Reply) -> RunError {
         Reply::CannotStart { command, reason } => RunError::CannotStart { command, reason },
         Reply::ScriptFailed { hook, script, outcome } => RunError::ScriptFailed { hook, script, outcome },
         Reply::Failed(reason) => RunError::LauncherLost(reason),
-        Reply::Ready { .. } | Reply::Ran(_) | Reply::Done => RunError::LauncherLost("it spoke out of turn".to_owned()),
+        Reply::Ready { .. } | Reply::Ran(_) | Reply::Done => {
+            RunError::LauncherLost("it sent an unexpected reply".to_owned())
+        }
     }
 }
 

@@ -1,14 +1,15 @@
-//! Launchers: small processes that start the measured commands, so that what a command inherits does not depend on
-//! what `steady` is doing, and so that nothing it started outlives `steady`.
+//! Launchers: small processes that start the measured commands. What a command inherits does not depend on the state of
+//! `steady`, and no process that it starts outlives `steady`.
 //!
-//! A launcher is this same program, called with [`ARGUMENT`]. It talks JSON lines over the socket that is its standard
-//! input; when that closes, however `steady` ended, it kills every process that descends from it and leaves.
+//! A launcher is this program with the argument [`ARGUMENT`]. It exchanges JSON lines over a socket, which is its
+//! standard input. When the socket closes, for whatever reason `steady` ended, the launcher kills all its descendants
+//! and exits.
 
 mod client;
+mod prepared;
 mod protocol;
 mod run;
 mod serve;
-mod station;
 mod streams;
 mod wait;
 
@@ -21,5 +22,6 @@ pub use wait::outcome;
 /// The first argument that makes `steady` a launcher.
 pub const ARGUMENT: &str = "__launcher";
 
-/// The widest padding of a run's environment, in bytes: a page, beyond which the stack's place repeats.
+/// Maximal padding of a run's environment, in bytes: one page, after which the position of the stack within a page
+/// repeats.
 pub const PADDING_MAX: u32 = 4096;

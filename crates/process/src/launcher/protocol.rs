@@ -1,4 +1,4 @@
-//! What `steady` and its launchers say to each other, one JSON value a line.
+//! Messages between `steady` and its launchers, one JSON value per line.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,57 +8,57 @@ use steady_model::{Command, CounterScope, Hook, Layout, Nanos, Outcome, Output, 
 
 use crate::runner::Start;
 
-/// The first line to a launcher: all that stays the same for an experiment.
+/// First message to a launcher, with everything that is constant in an experiment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Setup {
-    /// The commands that it may be asked to run.
+    /// The commands of the plan.
     pub commands: Vec<Command>,
-    /// The shell commands to run before each run.
+    /// Shell commands to run before each run.
     pub prepare: PerCommand<String>,
-    /// The shell commands to run after each run.
+    /// Shell commands to run after each run.
     pub conclude: PerCommand<String>,
-    /// The file that runs read as standard input.
+    /// File that runs get as standard input.
     pub input: Option<PathBuf>,
-    /// Where the commands' output goes.
+    /// Destination of the commands' output.
     pub output: PerCommand<Output>,
-    /// The longest that one run may last.
+    /// Time limit of one run.
     pub run_limit: Option<Nanos>,
-    /// The CPUs to keep to, if not all.
+    /// CPUs to pin the launcher and its runs to, if not all.
     pub cpus: Option<Vec<usize>>,
-    /// The CPU to name in the runs: the one it is pinned to in duets.
+    /// CPU to record in runs: the one that the launcher is pinned to in duets.
     pub pinned: Option<usize>,
-    /// The monotonic clock's reading when the experiment began.
+    /// Reading of the monotonic clock at the start of the experiment.
     pub epoch: Nanos,
-    /// A folder to remove at the end: that of the snapshots, which nobody else may be left to remove.
+    /// Folder of the snapshots. The launcher removes it at the end, because `steady` may have been killed.
     #[serde(default)]
     pub folder: Option<PathBuf>,
-    /// The log to append numbered groups to.
+    /// Log to append groups with a block number to.
     pub log: Option<PathBuf>,
-    /// Whose events the CPU's counters count, or why they cannot be read, where another launcher has found out:
-    /// launchers of one experiment count alike.
+    /// Scope of the CPU's counters that another launcher has found, or why they cannot be read. All launchers of an
+    /// experiment use the same scope.
     pub counters: Option<Reading<CounterScope>>,
 }
 
-/// What a launcher is asked for.
+/// Request to a launcher.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// Runs, one after the other.
+    /// Make runs one after the other.
     Runs {
-        /// The runs, in the groups in which they are reported.
+        /// The runs, in groups. Each group has one reply.
         groups: Vec<Group>,
-        /// Whether to look closer at each ([`RunReply::wrote_to_storage`], [`RunReply::left_its_cpu`]).
+        /// Whether to also read [`RunReply::wrote_to_storage`] and [`RunReply::left_its_cpu`].
         probe: bool,
     },
-    /// Snapshots to start commands from, in place of those before.
+    /// Start commands from these snapshots, in place of previous ones.
     Snapshots(Vec<Snapshot>),
-    /// A shell command of the user's, unmeasured.
+    /// Run a shell command of the user, without measuring it.
     Script {
-        /// When it runs.
+        /// The hook that it is for.
         hook: Hook,
-        /// For which command.
+        /// Index of the command that it is for.
         command: usize,
-        /// The shell command.
+        /// Text of the shell command.
         script: String,
     },
 }
@@ -66,82 +66,82 @@ pub enum Request {
 /// Runs that belong together: a block in turns, or one side of a duet.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Group {
-    /// The number of its block; a warm-up has none.
+    /// Number of the block; `None` for a warm-up.
     pub block: Option<u64>,
-    /// How the block's runs lie in time.
+    /// Whether the block's runs follow each other or run concurrently.
     pub layout: Layout,
-    /// The place of its first run in the block.
+    /// Place of its first run in the block.
     pub place: usize,
-    /// The runs.
+    /// The runs of the group.
     pub jobs: Vec<Job>,
-    /// How they are started.
+    /// How the runs are started.
     #[serde(default)]
     pub start: Start,
-    /// The draw of snapshots that its block belongs to, if any.
+    /// Number of the draw of snapshots that the block belongs to, if any.
     #[serde(default)]
     pub draw: Option<u64>,
 }
 
-/// What a command is started from in place of its program.
+/// A snapshot to start a command from, in place of its program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// Which command.
+    /// Index of the command.
     pub command: usize,
-    /// The file to execute.
+    /// File of the snapshot to execute.
     pub file: PathBuf,
-    /// The words that it is started with: the command's own, or those that a script's interpreter gets.
+    /// Arguments: those of the command, or those of a script's interpreter.
     pub words: Vec<OsString>,
 }
 
-/// One run to make.
+/// Parameters of one run.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Job {
-    /// Which command.
+    /// Index of the command.
     pub command: usize,
-    /// How much its environment is padded, in bytes.
+    /// Padding of the environment, in bytes.
     pub padding: u32,
 }
 
-/// What a launcher answers: first `Ready` or `Failed`, then one `Ran` per group or `Done` per script, or what went wrong.
+/// Reply of a launcher: first `Ready` or `Failed`, then one `Ran` per group or one `Done` per script, or an error.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
-    /// It is set up.
+    /// The launcher is set up.
     Ready {
-        /// Whose events the CPU's counters count, or why they cannot be read.
+        /// Scope of the CPU's counters, or the reason why they cannot be read.
         counters: Reading<CounterScope>,
     },
-    /// A group's runs have ended.
+    /// The runs of a group have ended.
     Ran(Vec<RunReply>),
-    /// A script has ended well, or the snapshots are ready to be started.
+    /// A script has succeeded, or the snapshots are ready.
     Done,
     /// A command could not be started.
     CannotStart {
-        /// Which command.
+        /// Index of the command.
         command: usize,
-        /// What the system says.
+        /// Error of the system.
         reason: String,
     },
-    /// A script failed.
+    /// A script of the user failed.
     ScriptFailed {
-        /// When it ran.
+        /// The hook that it is for.
         hook: Hook,
-        /// The shell command.
+        /// Text of the shell command.
         script: String,
-        /// How it ended.
+        /// Exit status or signal of the shell.
         outcome: Outcome,
     },
-    /// Anything else went wrong.
+    /// Any other error, as text.
     Failed(String),
 }
 
-/// A run that has ended.
+/// Result of one run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunReply {
-    /// What was measured.
+    /// The measurements of the run.
     pub run: Run,
-    /// Probes only: pages of it went to storage.
+    /// Only for probes: whether it caused writes to storage.
     pub wrote_to_storage: bool,
-    /// Probes only: it was last seen on, or allowed on, another CPU than the launcher's.
+    /// Only for probes: whether it ended on, or may use, another CPU than the launcher's.
     pub left_its_cpu: bool,
 }

@@ -1,4 +1,4 @@
-//! One run, from its start to its last descendant's end.
+//! Makes one run, from its start to the end of its last descendant.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,25 +13,26 @@ use steady_linux::process::{self, Child, LeftOvers, Reaped};
 use steady_linux::{Root, clock, procfs};
 use steady_model::{Absent, Bytes, CounterScope, Counters, Hook, Nanos, Output, Reading, Run};
 
+use super::prepared::{Prepared, Script, program};
 use super::protocol::{Job, Reply, RunReply, Setup, Snapshot};
-use super::station::{Script, Station, program};
 use super::wait::{Stop, lost, outcome, wait_or_kill};
 use crate::runner::Start;
 
-/// The main thread's CPU time counts as the tree's where they differ by no more than this share, or by two ticks of
-/// the microsecond clock that rusage has.
+/// The CPU times of the main thread and of the tree count as equal if they differ by no more than this share...
 const SAME_CPU_TIME_RATIO: f64 = 0.02;
+/// ... or by no more than this time, a few steps of the microsecond clock of getrusage(2).
 const SAME_CPU_TIME_GRAIN: Nanos = Nanos(4_000);
 
-/// Peaks this close to the launcher's own may be the launcher's: the kernel batches its counts of pages.
+/// A peak of memory that exceeds the launcher's by less than this may be the launcher's own, because the kernel counts
+/// pages in batches.
 const PEAK_MEMORY_GRAIN: Bytes = Bytes(256 * 1024);
 
-/// What runs need: programs ready to start, streams, limits.
-pub(super) struct Stand {
-    commands: Vec<Station>,
+/// Everything that runs need: prepared programs, streams, limits.
+pub(super) struct RunContext {
+    commands: Vec<Prepared>,
     null: File,
-    /// Where scripts speak: standard error if the commands' output is shown, else nowhere.
-    voice: OwnedFd,
+    /// Output of scripts: standard error if the commands' output is shown, else /dev/null.
+    script_output: OwnedFd,
     input: Option<PathBuf>,
     run_limit: Option<Nanos>,
     pinned: Option<usize>,
@@ -42,37 +43,37 @@ pub(super) struct Stand {
     meter: Reading<Meter>,
 }
 
-/// A command that cannot be executed is the user's mistake; a system without room for a process is not.
+/// Distinguishes a command that cannot be executed from a system without room for a process.
 fn not_started(command: usize, error: &io::Error) -> Reply {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory => {
-            Reply::Failed(format!("no process could be started: {error}"))
+            Reply::Failed(format!("a process for the command could not be created: {error}"))
         }
         _ => Reply::CannotStart { command, reason: error.to_string() },
     }
 }
 
-/// What was seen of a child until it became a zombie.
+/// Measurements of a child until it became a zombie.
 struct Seen {
     ended: Nanos,
     in_time: bool,
     main_thread: Reading<procfs::Schedstat>,
 }
 
-impl Stand {
+impl RunContext {
     pub(super) fn new(setup: &Setup, environment: &[(OsString, OsString)], meter: Reading<Meter>) -> io::Result<Self> {
         let null = File::options().read(true).write(true).open("/dev/null")?;
         let shown = setup.output.0.iter().any(|output| matches!(output, Output::Stderr | Output::Inherit));
-        let voice =
+        let script_output =
             if shown { io::stderr().as_fd().try_clone_to_owned()? } else { null.as_fd().try_clone_to_owned()? };
         let schedstat = procfs::SchedstatReader::new(&Root::default());
         let own_schedstat =
             schedstat.as_ref().map_err(Clone::clone).and_then(|reader| reader.open(number(rustix::process::getpid())));
-        let stations = (0..setup.commands.len()).map(|index| Station::new(setup, index, environment, &null));
-        Ok(Stand {
-            commands: stations.collect::<io::Result<_>>()?,
+        let prepared = (0..setup.commands.len()).map(|index| Prepared::new(setup, index, environment, &null));
+        Ok(RunContext {
+            commands: prepared.collect::<io::Result<_>>()?,
             null,
-            voice,
+            script_output,
             input: setup.input.clone(),
             run_limit: setup.run_limit,
             pinned: setup.pinned,
@@ -84,18 +85,18 @@ impl Stand {
         })
     }
 
-    /// Whose events the CPU's counters count, or why they cannot be read.
+    /// Scope of the CPU's counters, or the reason why they cannot be read.
     pub(super) fn counters(&self) -> Reading<CounterScope> {
         self.meter.as_ref().map(Meter::scope).map_err(Clone::clone)
     }
 
-    /// To be called before the runs of a request: reads what may have changed since the last.
+    /// Reads values that change over time. Call this before the runs of a request.
     pub(super) fn refresh(&mut self) {
         self.own_peak = process::own_peak_memory();
     }
 
-    /// Prepares and makes one run, and concludes it. `word` is what it finds in `STEADY_RUN`; `control` is the socket
-    /// whose hang-up means that `steady` is gone.
+    /// Makes one run, with the user's scripts before and after it. `word` is the value of `STEADY_RUN`. `control` is
+    /// the socket that closes when `steady` ends.
     pub(super) fn run(
         &mut self,
         job: Job,
@@ -105,14 +106,14 @@ impl Stand {
         control: &UnixStream,
     ) -> Result<RunReply, Stop> {
         if let Some(script) = &mut self.commands[job.command].prepare {
-            script.run(word, &self.null, &self.voice, control)?;
+            script.run(word, &self.null, &self.script_output, control)?;
         }
-        // Scripts are children too: what they did is counted by now.
+        // Scripts are children too, so the counters start after them.
         if let Ok(meter) = &mut self.meter {
             meter.begin();
         }
         let (started, child) =
-            self.start(job, start, word).map_err(|error| Stop::Say(not_started(job.command, &error)))?;
+            self.start(job, start, word).map_err(|error| Stop::Reply(not_started(job.command, &error)))?;
         let seen = self.watch(job.command, &child, control)?;
         let wrote_to_storage = probe && wrote_to_storage(child.pid);
         let left_its_cpu = probe && self.left_its_cpu(child.pid);
@@ -122,22 +123,26 @@ impl Stand {
         let counters = self.meter.as_mut().ok().map(|meter| meter.end(cpu_time));
         let run = self.account(job, started, seen, &reaped, &left, counters);
         if let Some(script) = &mut self.commands[job.command].conclude {
-            script.run(word, &self.null, &self.voice, control)?;
+            script.run(word, &self.null, &self.script_output, control)?;
         }
         Ok(RunReply { run, wrote_to_storage, left_its_cpu })
     }
 
-    /// Gets snapshots ready to be started.
-    pub(super) fn put(&mut self, snapshots: &[Snapshot], environment: &[(OsString, OsString)]) -> Result<(), Stop> {
+    /// Prepares snapshots to start runs from.
+    pub(super) fn use_snapshots(
+        &mut self,
+        snapshots: &[Snapshot],
+        environment: &[(OsString, OsString)],
+    ) -> Result<(), Stop> {
         for Snapshot { command, file, words } in snapshots {
-            let station = &mut self.commands[*command];
-            let made = program(file, words, *command, &station.command, environment);
-            station.snapshot = Some(made.map_err(lost)?);
+            let prepared = &mut self.commands[*command];
+            let made = program(file, words, *command, &prepared.command, environment);
+            prepared.snapshot = Some(made.map_err(lost)?);
         }
         Ok(())
     }
 
-    /// Runs a script of the user's for a command.
+    /// Runs a script of the user for a command.
     pub(super) fn script(
         &self,
         hook: Hook,
@@ -148,16 +153,16 @@ impl Stand {
     ) -> Result<(), Stop> {
         let mut script =
             Script::new(hook, text, command, &self.commands[command].command, environment).map_err(lost)?;
-        script.run(hook.name(), &self.null, &self.voice, control)
+        script.run(hook.name(), &self.null, &self.script_output, control)
     }
 
     fn start(&mut self, job: Job, start: Start, word: &str) -> io::Result<(Nanos, Child)> {
         let input = self.input.as_ref().map(File::open).transpose()?;
-        let Station { program, snapshot, sink, .. } = &mut self.commands[job.command];
+        let Prepared { program, snapshot, sink, .. } = &mut self.commands[job.command];
         let program = match (start, snapshot) {
             (Start::Usual, _) => program,
             (Start::Snapshot, Some(snapshot)) => snapshot,
-            (Start::Snapshot, None) => return Err(io::Error::other("it has no snapshot")),
+            (Start::Snapshot, None) => return Err(io::Error::other("the command has no snapshot")),
         };
         sink.with(&self.null, input.as_ref().unwrap_or(&self.null), |streams| {
             let started = clock::monotonic();
@@ -165,14 +170,14 @@ impl Stand {
         })
     }
 
-    /// Waits until the child is a zombie.
+    /// Waits until the child becomes a zombie.
     fn watch(&self, command: usize, child: &Child, control: &UnixStream) -> Result<Seen, Stop> {
-        // Opened while the child runs: afterwards every microsecond is between two measurements.
+        // Opened while the child runs, to save time between its end and the readings.
         let schedstat = self.schedstat.as_ref().map_err(Clone::clone);
         let main_thread = schedstat.and_then(|reader| reader.open(number(child.pid)));
         let delayed_before = self.own_run_delay();
         let in_time = wait_or_kill(child, self.run_limit, control.as_fd(), Some(&self.commands[command].sink))?;
-        // On a crowded machine the launcher itself waits for a CPU before it sees the end: that is not the child's time.
+        // On a busy machine the launcher waits for a CPU before it notices the end. That time is not the child's.
         let late = self.own_run_delay() - delayed_before;
         let ended = clock::monotonic() - late;
         Ok(Seen { ended, in_time, main_thread: main_thread.and_then(|file| file.read()) })
@@ -208,13 +213,13 @@ impl Stand {
         }
     }
 
-    /// How long this launcher has waited for a CPU so far; zero, and so no correction, where the kernel does not say.
+    /// Total run delay of this launcher. If the kernel does not report it, it is zero, which means no correction.
     fn own_run_delay(&self) -> Nanos {
         let read = self.own_schedstat.as_ref().ok().and_then(|file| file.read().ok());
         read.map_or(Nanos::ZERO, |schedstat| schedstat.run_delay)
     }
 
-    /// Whether the process, a zombie still, may use other CPUs than the launcher or ended on one.
+    /// Whether the zombie ended on, or may use, another CPU than the launcher's.
     fn left_its_cpu(&self, pid: Pid) -> bool {
         let Some(pinned) = self.pinned else { return false };
         let allowed = rustix::thread::sched_getaffinity(Some(pid));
@@ -240,7 +245,7 @@ fn wrote_to_storage(pid: Pid) -> bool {
     procfs::storage_io(&Root::default(), number(pid)).is_ok_and(|io| io.written.0 > 0)
 }
 
-/// The run delay of the main thread, where that thread did all the work.
+/// Returns the run delay of the main thread, if that thread used all the CPU time.
 pub fn run_delay(main: Reading<procfs::Schedstat>, reaped: &Reaped, left: &LeftOvers) -> Reading<Nanos> {
     let main = main?;
     let tree = reaped.usage.user + reaped.usage.system + left.cpu_time;
@@ -248,5 +253,5 @@ pub fn run_delay(main: Reading<procfs::Schedstat>, reaped: &Reaped, left: &LeftO
     if apart <= SAME_CPU_TIME_GRAIN || apart.seconds() <= SAME_CPU_TIME_RATIO * tree.seconds() {
         return Ok(main.run_delay);
     }
-    Err(Absent::because("the kernel tells it of the main thread only, and other threads or processes did work"))
+    Err(Absent::because("the kernel reports it for the main thread only, and other threads or processes did work"))
 }

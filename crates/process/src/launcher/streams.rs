@@ -1,4 +1,4 @@
-//! What the standard streams of the runs are.
+//! Standard streams of runs.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,13 +9,13 @@ use rustix::fs::OFlags;
 use steady_linux::process::Stdio;
 use steady_model::Output;
 
-/// Where a command's outputs go.
+/// Destination of a command's output.
 pub(super) enum Sink {
-    /// To descriptors that stay the same: standard output, standard error.
+    /// The same descriptors for all runs: standard output, standard error.
     Fixed(OwnedFd, OwnedFd),
-    /// Standard output through a pipe, which is emptied while the command runs.
+    /// Standard output goes to a pipe, which the launcher reads while the command runs.
     Pipe { reader: File, writer: OwnedFd },
-    /// Standard output to a file, emptied before each run.
+    /// Standard output goes to a file, which is truncated before each run.
     File(PathBuf),
 }
 
@@ -36,7 +36,7 @@ impl Sink {
         })
     }
 
-    /// Hands the streams of one run to `start`.
+    /// Calls `start` with the streams of one run.
     pub(super) fn with<T>(
         &self,
         null: &File,
@@ -55,7 +55,7 @@ impl Sink {
         start(Stdio { input: input.as_fd(), output, error })
     }
 
-    /// The end of the pipe that has to be emptied while a command runs.
+    /// The end of the pipe that the launcher must read while a command runs.
     pub(super) fn reader(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Sink::Pipe { reader, .. } => Some(reader.as_fd()),
@@ -63,12 +63,13 @@ impl Sink {
         }
     }
 
-    /// Throws away what the pipe holds now.
+    /// Discards the present content of the pipe.
     pub(super) fn drain(&self) {
         if let Sink::Pipe { reader, .. } = self {
             let mut buffer = [0; 65_536];
             let mut reader: &File = reader;
-            // An empty pipe says WouldBlock; it never ends, for the launcher holds its other end as well.
+            // Reading an empty pipe fails with WouldBlock. There is no end of file, because the launcher also has the
+            // writing end.
             while matches!(reader.read(&mut buffer), Ok(count) if count > 0) {}
         }
     }

@@ -1,4 +1,5 @@
-//! Waiting for the end of a child: its limit, its pipe, and whether `steady` is still there.
+//! Waits for the end of a child, while it enforces its time limit, reads its pipe and watches the connection to
+//! `steady`.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -11,15 +12,16 @@ use steady_model::{Nanos, Outcome};
 use super::protocol::Reply;
 use super::streams::Sink;
 
-/// Why a launcher does not go on.
+/// Why a launcher stops.
 pub(super) enum Stop {
-    /// `steady` is gone.
+    /// `steady` has ended or closed the connection.
     Abandoned,
-    /// Something is to be said to it first.
-    Say(Reply),
+    /// An error, which the launcher reports first.
+    Reply(Reply),
 }
 
-/// Waits for the child's end, emptying its pipe meanwhile; kills its group at the limit. Whether it ended in time.
+/// Waits for the child's end and reads its pipe. Kills its process group at the time limit. Returns whether it ended in
+/// time.
 pub(super) fn wait_or_kill(
     child: &Child,
     limit: Option<Nanos>,
@@ -29,7 +31,7 @@ pub(super) fn wait_or_kill(
     let deadline = limit.map(|limit| clock::monotonic() + limit);
     let mut in_time = true;
     loop {
-        // Hang-ups are reported unasked; requests that come early are left for later.
+        // poll(2) always reports a closed socket. Requests that arrive early are read later.
         let child_and_control =
             [PollFd::new(&child.pidfd, PollFlags::IN), PollFd::from_borrowed_fd(control, PollFlags::empty())];
         let pipe = sink.and_then(Sink::reader).map(|reader| PollFd::from_borrowed_fd(reader, PollFlags::IN));
@@ -62,10 +64,10 @@ fn timespec(time: Nanos) -> Timespec {
 }
 
 pub(super) fn lost(error: io::Error) -> Stop {
-    Stop::Say(Reply::Failed(error.to_string()))
+    Stop::Reply(Reply::Failed(error.to_string()))
 }
 
-/// How a run ended that may have exceeded its time.
+/// Converts the status of a run for reports, including an exceeded time limit.
 pub fn outcome(status: Status, in_time: bool) -> Outcome {
     match status {
         _ if !in_time => Outcome::TimedOut,

@@ -1,4 +1,4 @@
-//! What a log tells.
+//! Reads the log of a comparison.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use steady_model::{Absent, Activity, Block, Ending, Look, Record, Run};
 use super::{End, Entry, Part};
 use crate::runner::Start;
 
-/// What the log of a comparison tells. Where it did not come to its end: all blocks that were whole, and one look more, at where
-/// it broke off. `None` where nothing was measured yet, and for the log of something else.
+/// Reads the log of a comparison. A log without an end gives all complete blocks, with an additional look after the
+/// last one. Returns `None` if nothing was measured, or if it is the log of another feature.
 ///
-/// A line that is not whole ends the log; what stands before it counts. No input makes it panic.
+/// Reading stops at an incomplete line; the lines before it count. No input causes a panic.
 pub fn read(text: &str) -> Option<Record> {
     let mut entries = text.lines().map_while(|line| serde_json::from_str(line).ok());
     match entries.next()? {
@@ -19,19 +19,19 @@ pub fn read(text: &str) -> Option<Record> {
     }
 }
 
-/// Whether a line may stand in the log of a comparison.
+/// Whether a line is valid in the log of a comparison.
 pub fn is_line(line: &str) -> bool {
     serde_json::from_str::<Entry>(line).is_ok()
 }
 
-/// Whether a line makes no sense and others follow it: what they tell is not read. A writer that is killed leaves such a line
-/// at the end only.
-pub fn is_garbled(text: &str, makes_sense: impl Fn(&str) -> bool) -> bool {
+/// Whether an invalid line has other lines after it, which are then not read. A killed writer leaves an invalid line
+/// only at the end.
+pub fn is_garbled(text: &str, is_valid: impl Fn(&str) -> bool) -> bool {
     let mut lines = text.lines();
-    lines.any(|line| !makes_sense(line)) && lines.next().is_some()
+    lines.any(|line| !is_valid(line)) && lines.next().is_some()
 }
 
-/// A comparison that began as `record`.
+/// Adds the entries of a log to the record of its first line.
 fn comparison(mut record: Record, entries: impl Iterator<Item = Entry>) -> Option<Record> {
     let mut parts: BTreeMap<u64, (Part, Vec<(usize, Run)>)> = BTreeMap::new();
     let mut end = None;
@@ -61,14 +61,14 @@ fn comparison(mut record: Record, entries: impl Iterator<Item = Entry>) -> Optio
     (!record.blocks.is_empty()).then_some(record)
 }
 
-/// The block that these runs make, if none is missing.
+/// Makes a block of these runs, if none is missing.
 fn block(part: &Part, mut runs: Vec<(usize, Run)>, commands: usize) -> Option<Block> {
     runs.sort_by_key(|(place, _)| *place);
     let block = Block::new(part.layout, runs.into_iter().map(|(_, run)| run).collect()).in_draw(part.draw);
     (block.is_whole(commands) && block.runs.iter().all(|run| run.command < commands)).then_some(block)
 }
 
-/// It came to its end, as it says itself.
+/// Completes a record whose log has an end.
 fn finish(record: &mut Record, end: End) {
     record.blocks.truncate(end.blocks);
     record.usual.truncate(end.usual);
@@ -76,7 +76,7 @@ fn finish(record: &mut Record, end: End) {
     record.looks.retain(|look| look.blocks <= record.blocks.len());
 }
 
-/// It was killed.
+/// Completes a record whose log has no end, because the process was killed.
 fn break_off(record: &mut Record) {
     record.looks.retain(|look| look.blocks <= record.blocks.len());
     if record.looks.last().is_some_and(|look| look.last) {
@@ -86,7 +86,7 @@ fn break_off(record: &mut Record) {
         record.ending = Ending::Interrupted;
     }
     record.elapsed = record.blocks.iter().map(|block| block.ended).max().unwrap_or_default();
-    let absent = || Err(Absent::because("the measuring was killed before it was read"));
+    let absent = || Err(Absent::because("the process was killed before it was measured"));
     record.activity =
         Activity { busy_ratio: absent(), steal_ratio: absent(), pressure: absent(), throttled_ratio: absent() };
 }

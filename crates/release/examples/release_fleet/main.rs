@@ -1,36 +1,37 @@
-//! Fleets whose truth is known, judged: what so many hosts resolve in five minutes, how often that is wrong, and what
-//! it costs to judge them. See bench/fleet.py.
-#![allow(clippy::print_stdout, reason = "it is a program that prints tables")]
+//! Evaluates simulated fleets with known effects: which change they find in five minutes, how often verdicts are wrong,
+//! and how long an evaluation takes. See bench/fleet.py.
+#![allow(clippy::print_stdout, reason = "the program prints tables")]
 
-#[path = "../../tests/kept/mod.rs"]
-mod kept;
+#[path = "../../tests/support/mod.rs"]
+mod support;
 
 use std::time::Instant;
 
-use kept::fleet::{Design, Fleet, PROCESSES, Played, by_requests};
-use kept::made;
-use kept::trials::{Count, Source};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use steady_model::{Assignment, ReleaseRows};
 use steady_release::judge;
+use support::fleet::{Design, Fleet, PROCESSES, Played, by_requests};
+use support::made;
+use support::trials::{Count, Source};
 
-/// Fleets of each line, unless the first argument says otherwise.
+/// Number of fleets per line, unless the first argument is given.
 const TRIALS: u64 = 200;
-/// An effect of so many standard deviations is found in nine of ten trials, at 5 %.
+/// Effect in standard deviations that a test at 5 % finds in nine of ten trials.
 const NINE_OF_TEN: f64 = 1.96 + 1.282;
-/// What Meta's FBDetect was published to resolve, on hundreds of thousands of servers.
+/// Smallest change that Meta's FBDetect finds on hundreds of thousands of servers, as published.
 const MARK: f64 = 0.000_05;
 
 fn main() {
     let trials = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(TRIALS);
-    // Designs whose name holds this.
+    // Only designs whose name contains this.
     let only = std::env::args().nth(2).unwrap_or_default();
     let process = interaction(&Source::recorded());
     let source = Source::stretch("one");
     let host = process / PROCESSES.sqrt();
     println!(
-        "A host of {PROCESSES} such processes: {:.3} %. All fleets below have that unless they say otherwise.\n",
+        "The effect differs between hosts of {PROCESSES} such processes by at most {:.3} %. All fleets below have this \
+         spread unless a line gives another.\n",
         100.0 * host
     );
     let mut coin = ChaCha8Rng::seed_from_u64(1);
@@ -71,11 +72,12 @@ fn main() {
         return;
     }
     println!(
-        "\nFBDetect was published to resolve {:.3} %: by these figures that takes {:.0} hosts at this traffic.\n",
+        "\nFBDetect finds a change of {:.3} %, as published. By these figures that needs {:.0} hosts with this \
+         traffic.\n",
         100.0 * MARK,
         1_000.0 * (thousand / MARK).powi(2)
     );
-    println!("Ten hosts without a load of their own, drawn by intervals and request by request:\n\n{HEADER}");
+    println!("Ten hosts without load, simulated by intervals and request by request:\n\n{HEADER}");
     let plain = Fleet { effect_spread: 0.0, level_spread: 0.0, ..Fleet::of(10, Design::Coin, 0.0) };
     let still = played.unloaded();
     let (drawn, seconds) = judged(trials, &plain, |fleet, coin| still.rows(fleet, coin));
@@ -84,8 +86,8 @@ fn main() {
     println!("{}", line("request by request", &plain, &replayed, seconds));
 }
 
-/// Judges so many fleets; and how long judging one took, in seconds.
-#[allow(clippy::disallowed_methods, reason = "the figure is printed, nothing depends on it")]
+/// Evaluates `trials` fleets. Also returns the mean time of an evaluation in seconds.
+#[allow(clippy::disallowed_methods, reason = "the time is only printed")]
 fn judged(trials: u64, fleet: &Fleet, rows: impl Fn(&Fleet, &mut ChaCha8Rng) -> ReleaseRows) -> (Count, f64) {
     let (mut count, mut seconds) = (Count::default(), 0.0);
     for seed in 0..trials {
@@ -99,9 +101,10 @@ fn judged(trials: u64, fleet: &Fleet, rows: impl Fn(&Fleet, &mut ChaCha8Rng) -> 
     (count, seconds / trials as f64)
 }
 
-/// How much the effect differs between processes at most: two copies of the same code were recorded side by side in
-/// each of them. What they differ by is told by process and route; given back is the largest standard deviation beyond
-/// their errors that is not excluded with 95 % confidence.
+/// Bounds how much the effect differs between processes. Two copies of the same code were recorded in each process.
+///
+/// Prints their differences by process and route. Returns the largest standard deviation beyond their errors that is
+/// not excluded with 95 % confidence.
 fn interaction(source: &Source) -> f64 {
     println!("Two copies of the same code in one process, by process and route:\n");
     println!("| process | route | change | error |\n|---|---|---|---|");
@@ -109,7 +112,7 @@ fn interaction(source: &Source) -> f64 {
     for process in 0..2 {
         for route in 0..3 {
             let own = source.requests.iter().filter(|one| (one.process, one.route) == (process, route)).copied();
-            let label = |request: &kept::recording::Recorded| made::Label {
+            let label = |request: &support::recording::Recorded| made::Label {
                 version: request.version.min(1),
                 assignment: Assignment::Random,
                 slot_seconds: 0,
@@ -125,7 +128,7 @@ fn interaction(source: &Source) -> f64 {
             found.push((change, error));
         }
     }
-    // Cochran's Q with a spread beyond the errors; six squares of normal numbers are below this with 5 %.
+    // 5 % quantile of the chi-squared distribution with six degrees of freedom, for Cochran's Q.
     const LOW: f64 = 1.635;
     let q = |spread: f64| {
         found.iter().map(|(change, error)| change * change / (error * error + spread * spread)).sum::<f64>()
@@ -133,7 +136,7 @@ fn interaction(source: &Source) -> f64 {
     let steps = (0..10_000).map(|step| f64::from(step) * 1e-6);
     let most = steps.take_while(|spread| q(*spread) > LOW).last().unwrap_or(0.0);
     println!(
-        "\nQ is {:.1} of 6 expected; with 95 % confidence they differ by {:.3} % at most (standard deviation).",
+        "\nQ is {:.1} (expected: 6). With 95 % confidence the effect differs by at most {:.3} % (standard deviation).",
         q(0.0),
         100.0 * most
     );
@@ -141,7 +144,7 @@ fn interaction(source: &Source) -> f64 {
 }
 
 const HEADER: &str = "| design | hosts | true change | differ by | trials | found | wrong | missed by the interval | \
-                      mean error | spread | half-width | found in 9 of 10 | judged in |\n\
+                      mean error | spread | half-width | found in 9 of 10 | evaluated in |\n\
                       |---|---|---|---|---|---|---|---|---|---|---|---|---|";
 
 fn line(name: &str, fleet: &Fleet, count: &Count, seconds: f64) -> String {

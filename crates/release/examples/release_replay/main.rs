@@ -1,27 +1,28 @@
-//! Recorded and simulated requests under labels drawn anew: false verdicts, coverage, power, and how fast a million rows are
-//! judged. See bench/release_replay.py.
-#![allow(clippy::print_stdout, reason = "it is a program that prints tables")]
+//! Evaluates recorded and simulated requests under random labels: false verdicts, coverage, power, and the time to
+//! evaluate a million rows. See bench/release_replay.py.
+#![allow(clippy::print_stdout, reason = "the program prints tables")]
 
-#[path = "../../tests/kept/mod.rs"]
-mod kept;
 mod speed;
+#[path = "../../tests/support/mod.rs"]
+mod support;
 
 use std::path::PathBuf;
 
-use kept::recording::releases;
-use kept::simulated::{BEGIN, Service};
-use kept::trials::{Count, Source, Way, judged};
-use kept::{made, means};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use steady_release::judge;
+use support::recording::releases;
+use support::simulated::{BEGIN, Service};
+use support::trials::{Count, Source, Way, judged};
+use support::{made, means};
 
-/// Windows of each line, unless the first argument says otherwise.
+/// Number of windows per line, unless the first argument is given.
 const WINDOWS: usize = 400;
-/// So many processes are a canary's.
+/// Number of processes in the recording for canaries.
 const CANARIES: usize = 16;
 
-/// `release_replay WINDOWS NAME [FOLDER]...`: designs whose name holds `NAME`, on the recordings in the folders.
+/// `release_replay WINDOWS NAME [FOLDER]...` evaluates designs whose name contains `NAME`, on the recordings in the
+/// directories.
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let windows = words.first().and_then(|text| text.parse().ok()).unwrap_or(WINDOWS);
@@ -65,10 +66,10 @@ fn designs() -> Vec<(&'static str, Way, u64, f64)> {
         ("switchback, 2 s", Way::Slots(2), 120, 0.05),
         ("canary, 8 a side", Way::Drawn, 300, 0.0),
         ("canary, 8 a side", Way::Drawn, 300, 0.05),
-        ("after, started anew (200 to 300 s)", Way::Restart, 300, 0.0),
-        ("after, started anew (200 to 300 s)", Way::Restart, 300, 0.05),
-        ("started anew, agent's rulers", Way::RestartByAgent, 300, 0.0),
-        ("started anew, agent's rulers", Way::RestartByAgent, 300, 0.05),
+        ("after, restarted (200 to 300 s)", Way::Restart, 300, 0.0),
+        ("after, restarted (200 to 300 s)", Way::Restart, 300, 0.05),
+        ("restarted, agent's rulers", Way::RestartByAgent, 300, 0.0),
+        ("restarted, agent's rulers", Way::RestartByAgent, 300, 0.05),
         ("after, going on", Way::After, 120, 0.0),
         ("after, going on", Way::After, 300, 0.0),
         ("after, going on", Way::After, 300, 0.05),
@@ -79,7 +80,7 @@ fn designs() -> Vec<(&'static str, Way, u64, f64)> {
     ]
 }
 
-/// Whether a recording has windows of that kind.
+/// Returns whether a recording has windows for this way of choosing versions.
 fn fits(source: &Source, way: Way, seconds: u64) -> bool {
     match way {
         Way::Drawn => source.restarts.len() == CANARIES,
@@ -102,7 +103,7 @@ fn services() -> Vec<(&'static str, Service, Way, f64)> {
     ]
 }
 
-/// So many windows, as many of each recording.
+/// Evaluates `windows` windows, equally many of each recording.
 fn judged_on(sources: &[&Source], windows: usize, seconds: u64, way: Way, effect: f64) -> Count {
     let mut count = Count::default();
     for (place, source) in sources.iter().enumerate() {
@@ -112,7 +113,7 @@ fn judged_on(sources: &[&Source], windows: usize, seconds: u64, way: Way, effect
     count
 }
 
-/// So many services, each simulated anew.
+/// Evaluates `windows` simulated services.
 fn simulated(service: &Service, windows: usize, way: Way, effect: f64) -> Count {
     let mut count = Count::default();
     for seed in 0..windows as u64 {
@@ -154,7 +155,7 @@ fn line(name: &str, seconds: u64, effect: f64, count: &Count) -> String {
     )
 }
 
-/// How many of the intervals of the median of wall time do not hold the truth, where that is known: where nothing changed.
+/// Formats the share of intervals of the median wall time that miss the truth, which is known only without an effect.
 fn of_medians(known: usize, missed: usize, effect: f64) -> String {
     if known == 0 || effect != 0.0 {
         return "-".into();
@@ -162,10 +163,10 @@ fn of_medians(known: usize, missed: usize, effect: f64) -> String {
     format!("{:.1} %", 100.0 * missed as f64 / known as f64)
 }
 
-/// In how many windows Welch's test sees a change at 5 %, and the middle one of the changes without their signs.
-fn of_means(told: &[means::Told]) -> String {
-    let differs = told.iter().filter(|told| told.differs).count() as f64 / told.len() as f64;
-    let mut changes: Vec<f64> = told.iter().map(|told| told.change.abs()).collect();
+/// Formats the share of windows in which Welch's test finds a change at 5 %, and the median of the absolute changes.
+fn of_means(means: &[means::MeanChange]) -> String {
+    let differs = means.iter().filter(|mean| mean.differs).count() as f64 / means.len() as f64;
+    let mut changes: Vec<f64> = means.iter().map(|mean| mean.change.abs()).collect();
     changes.sort_unstable_by(f64::total_cmp);
     format!("{:.0} %, {:.1} %", 100.0 * differs, 100.0 * changes[changes.len() / 2])
 }

@@ -1,4 +1,4 @@
-//! How long it takes to fold requests and to judge rows.
+//! Measures how long it takes to sum requests and to evaluate rows.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -7,15 +7,15 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use steady_model::{Assignment, ReleaseRow, ReleaseRows, RequestSums};
 use steady_release::judge;
-use steady_stats::release::{Fold, RequestCost};
+use steady_stats::release::{Accumulator, RequestCost};
 
-use super::kept::made;
+use super::support::made;
 
 const REQUESTS: u64 = 4_000_000;
 const SECONDS: u64 = 300;
 
-/// Seconds that `work` takes, the best of three.
-#[allow(clippy::disallowed_methods, reason = "the figure is printed, nothing depends on it")]
+/// Returns the time of `work` in seconds, the shortest of three runs.
+#[allow(clippy::disallowed_methods, reason = "the time is only printed")]
 fn seconds(mut work: impl FnMut()) -> f64 {
     let once = |work: &mut dyn FnMut()| {
         let start = Instant::now();
@@ -25,21 +25,21 @@ fn seconds(mut work: impl FnMut()) -> f64 {
     (0..3).map(|_| once(&mut work)).fold(f64::INFINITY, f64::min)
 }
 
-/// Prints them.
+/// Prints the throughput of summing, and a table of the times of evaluations.
 pub(crate) fn print() {
-    let folding = seconds(|| {
+    let summing = seconds(|| {
         black_box(fold());
     });
-    println!("\n{:.1} million requests a second are folded.\n", REQUESTS as f64 / folding / 1e6);
+    println!("\n{:.1} million requests per second are accumulated.\n", REQUESTS as f64 / summing / 1e6);
     println!("| rows | random | switchback | canary | one after the other |\n|---|---|---|---|---|");
     for rows in [250_000, 500_000, 1_000_000] {
         let of = |assignment, after| {
             let made = service(rows, assignment, after);
             let question = made::question(0, SECONDS);
-            let taken = seconds(|| {
+            let time = seconds(|| {
                 black_box(judge(&question, &made).expect("two versions"));
             });
-            format!("{taken:.2} s")
+            format!("{time:.2} s")
         };
         let (random, slot) = (of(Assignment::Random, false), of(Assignment::Slot, false));
         let (canary, after) = (of(Assignment::Canary, false), of(Assignment::None, true));
@@ -48,9 +48,9 @@ pub(crate) fn print() {
 }
 
 fn fold() -> RequestSums {
-    let (mut fold, mut sums) = (Fold::new(), RequestSums::default());
+    let (mut fold, mut sums) = (Accumulator::new(), RequestSums::default());
     for number in 0..REQUESTS {
-        let told = RequestCost {
+        let request = RequestCost {
             route: (number % 200) as u32,
             class: 0,
             version: (number / 200 % 2) as u32,
@@ -62,12 +62,12 @@ fn fold() -> RequestSums {
             delay: None,
             ruler: None,
         };
-        fold.add(&told, &mut sums);
+        fold.add(&request, &mut sums);
     }
     sums
 }
 
-/// Rows of twenty hosts with ten routes.
+/// Builds rows of twenty hosts with ten routes.
 fn service(count: u64, assignment: Assignment, after: bool) -> ReleaseRows {
     let mut coin = ChaCha8Rng::seed_from_u64(1);
     let processes = count / SECONDS / 10 / if assignment == Assignment::Random { 2 } else { 1 };

@@ -1,13 +1,14 @@
-//! The change of the total on recorded requests of unequal cost: wrong signs, coverage, precision. See bench/release_total.py.
-#![allow(clippy::print_stdout, reason = "it is a program that prints a table")]
+//! Evaluates the change of the total on recorded requests of unequal cost: wrong signs, coverage, precision. See
+//! bench/release_total.py.
+#![allow(clippy::print_stdout, reason = "the program prints a table")]
 
-#[path = "../../tests/kept/mod.rs"]
-mod kept;
+#[path = "../../tests/support/mod.rs"]
+mod support;
 
-use kept::mixtures::{Mixture, Outcome, Tail};
-use kept::trials::Source;
+use support::mixtures::{Mixture, Outcome, Tail};
+use support::trials::Source;
 
-/// `release_total WINDOWS NAME`: mixtures whose name holds `NAME`.
+/// `release_total WINDOWS NAME` evaluates mixtures whose name contains `NAME`.
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let windows = words.first().and_then(|text| text.parse().ok()).unwrap_or(240);

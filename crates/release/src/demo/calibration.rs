@@ -1,4 +1,4 @@
-//! What v2 costs: both versions make short pages in turns, in this process.
+//! Calibration: measures the cost of v2 by rendering short pages of both versions alternately in this process.
 
 use std::io;
 
@@ -9,20 +9,22 @@ use steady_model::{Interval, Nanos};
 
 use super::site::{NEW_PERCENT, Site};
 
-/// Things on a page of v1. A pair of such pages takes a fraction of a millisecond, so load is nearly the same for both.
+/// Items on a page of v1. A pair of such pages takes a fraction of a millisecond, so load is nearly the same for both.
 const THINGS: u64 = 400;
-/// How much CPU time it may take, and how much time at most on a crowded machine.
+/// CPU time of the calibration.
 const CPU: Nanos = Nanos(3_000_000_000);
+/// Longest wall time of the calibration, which matters on a busy machine.
 const LONGEST: Nanos = Nanos(8_000_000_000);
-/// Of each order.
+/// Fewest pairs of each order.
 const LEAST_PAIRS: usize = 50;
-/// Half the width of the interval of a median at 95 %, in places of the sorted values over the root of their number.
+/// Half width of the 95 % interval of a median, in ranks of the sorted values divided by the square root of their
+/// number.
 const HALF_WIDTH: f64 = 0.98;
-/// At most this share of a request's CPU time is the same for both versions: sending the page, and filling the caches after
-/// another process ran.
+/// Largest share of a request's CPU time that is the same for both versions: sending the page, and filling the caches
+/// after another process ran.
 const OTHER_SHARE: f64 = 0.2;
 
-/// The change of the CPU time of pages, NEW / OLD - 1, with its interval at 95 %.
+/// Change of the CPU time of pages, NEW / OLD - 1, with its interval at 95 %.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Calibration {
     pub(super) change: f64,
@@ -30,18 +32,18 @@ pub(super) struct Calibration {
 }
 
 impl Calibration {
-    /// The least change of a whole request.
+    /// Returns the smallest change of a whole request that is consistent with the calibration.
     pub(super) fn least(&self) -> f64 {
         self.change * (1.0 - OTHER_SHARE)
     }
 
-    /// Whether an interval of the change of requests agrees with what pages cost.
+    /// Returns whether an interval of the change of requests is consistent with the change of pages.
     pub(super) fn agrees_with(&self, requests: &Interval) -> bool {
         self.interval.low * (1.0 - OTHER_SHARE) <= requests.high && requests.low <= self.interval.high
     }
 }
 
-/// Measures it. The order within each pair of pages is drawn.
+/// Measures the change of pages. The order within each pair of pages is random.
 pub(super) fn calibrate() -> io::Result<Calibration> {
     let site = Site::new();
     let log_cpu = |begin: usize, things: u64| {
@@ -57,7 +59,7 @@ pub(super) fn calibrate() -> io::Result<Calibration> {
     {
         let drawn = OsRng.try_next_u64().map_err(|error| io::Error::other(error.to_string()))?;
         let begin = (drawn >> 1) as usize;
-        // Both pages find their things in the caches, whichever comes first.
+        // Fill the caches, so that the order of the pages does not matter for them.
         log_cpu(begin, more);
         if drawn & 1 == 0 {
             let old = log_cpu(begin, THINGS);
@@ -69,8 +71,9 @@ pub(super) fn calibrate() -> io::Result<Calibration> {
     Ok(combined(median(old_first), median(new_first)))
 }
 
-/// The change from the medians of both orders, which are logarithms of NEW / OLD. The second page of a pair is up to 20 % cheaper
-/// than the first, because the CPU has learned its branches; the mean of both orders is without that.
+/// Returns the change from the medians of both orders, which are logarithms of NEW / OLD. The second page of a pair is
+/// up to 20 % cheaper than the first, because the CPU has learned its branches. This cancels in the mean of both
+/// orders.
 fn combined(old_first: Median, new_first: Median) -> Calibration {
     let middle = (old_first.middle + new_first.middle) / 2.0;
     let half = |of: fn(&Median) -> f64| of(&old_first).hypot(of(&new_first)) / 2.0;
@@ -87,7 +90,7 @@ struct Median {
     high: f64,
 }
 
-/// The median pair: what interrupts single pages does not move it.
+/// Returns the median of the pairs with its interval. Interruptions of single pages do not change it.
 fn median(mut log_ratios: Vec<f64>) -> Median {
     log_ratios.sort_by(f64::total_cmp);
     let (middle, last) = ((log_ratios.len() - 1) as f64 / 2.0, log_ratios.len() - 1);
@@ -102,13 +105,13 @@ mod tests {
 
     #[test]
     fn the_median_pair_has_an_interval_and_ignores_bursts() {
-        // Changes from 4 to 6 %; every tenth page of either version was hit by something.
+        // Changes from 4 to 6 %. Every tenth pair has a disturbed page of one of the versions.
         let ratio = |page: u32| {
             let burst = [0.0, 1.5, -1.5][(page % 20 == 7) as usize + 2 * (page % 20 == 17) as usize];
             (0.04 + 0.02 * f64::from(page) / 399.0).ln_1p() + burst
         };
         let one = median((0..400).map(ratio).collect());
-        // The order of a pair changes both medians by as much, which cancels.
+        // The order of a pair changes both medians by the same amount in opposite directions, which cancels.
         let moved = |by: f64| Median { middle: one.middle + by, low: one.low + by, high: one.high + by };
         let found = combined(moved(-0.2), moved(0.2));
         assert!((found.change - 0.05).abs() < 2e-3, "{found:?}");
@@ -125,14 +128,14 @@ mod tests {
 
     #[test]
     #[expect(clippy::print_stderr, reason = "a test that cannot run here says so")]
-    fn pages_of_v2_cost_what_is_added_to_them() {
-        // A machine that is busy at the moment is asked again, by how exact its answer is and not by what it says.
+    fn pages_of_v2_cost_as_much_as_their_additional_work() {
+        // A busy machine gets further attempts. They are selected by the width of the interval, not by the estimate.
         let exact = |found: &Calibration| found.interval.high - found.interval.low < 0.04;
         let Some(found) = (0..5).map(|_| calibrate().unwrap()).find(exact) else {
-            return eprintln!("skipped: pages_of_v2_cost_what_is_added_to_them: the machine is too busy");
+            return eprintln!("skipped: pages_of_v2_cost_as_much_as_their_additional_work: the machine is too busy");
         };
         assert!(found.interval.low <= found.change && found.change <= found.interval.high, "{found:?}");
-        // Its truth is 5 % of the work; what does not grow with it is some per cent of a page.
+        // v2 does 5 % more work, but a few per cent of the cost of a page do not grow with the work.
         assert!((found.change - 0.045).abs() < 0.02, "{found:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! What loads the demonstration's server: a client, whose requests begin at moments that do not wait for answers, and a
-//! neighbour, a process that streams through memory as another tenant of the machine would.
+//! Load on the demonstration's server: a client that sends requests without waiting for responses, and a neighbour, a
+//! process that streams through memory like another tenant of the machine.
 
 use std::io::{self, PipeWriter, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -17,14 +17,14 @@ use steady_rulers::{NEIGHBOUR, Neighbour};
 
 use super::site::ROUTES;
 
-/// How much memory it streams through.
+/// Memory that the neighbour streams through, in bytes.
 const BYTES: u64 = 64 << 20;
-/// How long it stays or stays away, in milliseconds, where it comes and goes.
+/// Time between starting and stopping the neighbour with [`Habit::ComesAndGoes`], in milliseconds.
 const STAY: std::ops::Range<u64> = 1_500..5_000;
-/// How often it is seen whether it is all over.
+/// Interval between checks whether the phase is over.
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// When it is there.
+/// When the neighbour runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Habit {
     Always,
@@ -32,7 +32,7 @@ pub(super) enum Habit {
     ComesAndGoes,
 }
 
-/// A neighbour that takes what it takes until this is dropped, or this process ends.
+/// A neighbour process that runs until this value is dropped or this process ends.
 struct Running {
     process: Child,
     lifeline: Option<PipeWriter>,
@@ -51,14 +51,14 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         drop(self.lifeline.take());
-        // It ends by itself now; one that does not, cannot be helped.
+        // Closing the pipe ends the process. The kill is a fallback.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// Has the neighbour there as its habit is, until `done`.
-pub(super) fn live(habit: Habit, done: &AtomicBool) -> io::Result<()> {
+/// Starts and stops the neighbour according to its habit until `done`.
+pub(super) fn run_neighbour(habit: Habit, done: &AtomicBool) -> io::Result<()> {
     let mut running = None;
     while !done.load(Ordering::Relaxed) {
         let there = match habit {
@@ -82,51 +82,53 @@ pub(super) fn live(habit: Habit, done: &AtomicBool) -> io::Result<()> {
     Ok(())
 }
 
-/// Requests that may be under way at once.
-const AT_ONCE: usize = 12;
-/// Requests a second, on average; they come more and less densely over some seconds.
+/// Largest number of concurrent requests.
+const CONCURRENT: usize = 12;
+/// Requests per second on average.
 const RATE: f64 = 110.0;
+/// Relative amplitude of the rate, which follows a sine.
 const SWING: f64 = 0.4;
+/// Period of the rate, in seconds.
 const SWING_SECONDS: f64 = 7.0;
-/// An answer that takes longer is not waited for.
+/// Timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Asks until `done`; how many requests were answered.
-pub(super) fn ask(server: SocketAddr, done: &AtomicBool) -> u64 {
+/// Sends requests until `done`. Returns the number of requests that were answered.
+pub(super) fn send_requests(server: SocketAddr, done: &AtomicBool) -> u64 {
     let begun = clock::monotonic();
     let next = Mutex::new(begun);
     let visitor = || {
         let mut answered = 0;
-        while let Some(due) = turn(&next, begun) {
+        while let Some(due) = next_time(&next, begun) {
             let now = clock::monotonic();
             thread::sleep((due - now).into());
             if done.load(Ordering::Relaxed) {
                 break;
             }
-            answered += u64::from(visit(server).is_ok());
+            answered += u64::from(request(server).is_ok());
         }
         answered
     };
     thread::scope(|scope| {
-        let visitors: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(visitor)).collect();
+        let visitors: Vec<_> = (0..CONCURRENT).map(|_| scope.spawn(visitor)).collect();
         visitors.into_iter().map(|visitor| visitor.join().unwrap_or(0)).sum()
     })
 }
 
-/// The moment of the next request, which is now this visitor's.
-fn turn(next: &Mutex<Nanos>, begun: Nanos) -> Option<Nanos> {
+/// Draws the time of the next request (a Poisson process whose rate changes), for the calling thread to send it.
+fn next_time(next: &Mutex<Nanos>, begun: Nanos) -> Option<Nanos> {
     let share = (OsRng.try_next_u64().ok()? >> 11) as f64 / (1_u64 << 53) as f64;
     let mut next = next.lock().ok()?;
     let passed = (*next - begun).seconds();
     let rate = RATE * (1.0 + SWING * (passed * std::f64::consts::TAU / SWING_SECONDS).sin());
     let due = *next + Nanos::from_seconds(-(1.0 - share).ln() / rate);
-    // Moments that are long past are given up: whoever could not come then does not come later.
+    // Requests that are more than 0.1 s late are dropped, so that a slow phase is not followed by a burst.
     *next = Nanos(due.0.max(clock::monotonic().0.saturating_sub(100_000_000)));
     Some(due)
 }
 
-/// One request, answered to its end.
-fn visit(server: SocketAddr) -> std::io::Result<()> {
+/// Sends a request and reads the whole response.
+fn request(server: SocketAddr) -> std::io::Result<()> {
     let drawn = OsRng.try_next_u64().map_err(|error| std::io::Error::other(error.to_string()))?;
     let route = if drawn % 100 < ROUTES[0].2 { ROUTES[0].0 } else { ROUTES[1].0 };
     let path = route.replace("<id>", &(drawn / 100 % 100_000).to_string());

@@ -1,7 +1,7 @@
-//! `steady release demo`: a small server with two versions, load that comes and goes, and what a release changed.
+//! `steady release demo`: compares two versions of a small server under changing load.
 //!
-//! This program plays all parts: the server's processes, a client that does not wait for answers, neighbours, and the agent.
-//! What is told is measured while it runs.
+//! Processes of `steady` are the server, a client that does not wait for responses, and a neighbour; the agent is a
+//! thread. All reported numbers are measured during the demonstration.
 
 mod calibration;
 mod load;
@@ -23,17 +23,18 @@ use crate::judge;
 use crate::record::{ReleaseQuestion, ReleaseReport};
 use crate::run::Store;
 use calibration::Calibration;
-use scene::{Cast, Scene};
+use scene::{Scene, Versions};
 use site::NEW_PERCENT;
 
 pub(crate) use scene::{SWEEPER, WORKER, sweep};
 pub(crate) use worker::serve;
 
-/// What the server is called, and its versions.
+/// Name of the service in the agent's store.
 const SERVICE: &str = "demo";
+/// Names of OLD and NEW.
 const VERSIONS: [&str; 2] = ["v1", "v2"];
 
-/// Plays both parts and tells of them; the exit status.
+/// Runs both parts and prints their reports. Returns the exit status.
 pub(crate) fn run(flags: &ReleaseDemoFlags, session: &mut dyn Session) -> Result<u8, Failure> {
     let own = |error: std::io::Error| Failure::Own(format!("the demonstration: {error}"));
     let (interrupt, stop) = Interrupt::catch().map_err(own)?;
@@ -43,32 +44,32 @@ pub(crate) fn run(flags: &ReleaseDemoFlags, session: &mut dyn Session) -> Result
     }
     let ended = |error: scene::Ended| match error {
         scene::Ended::Interrupted => Failure::Interrupted(interrupt.signal()),
-        scene::Ended::Lost(why) => Failure::Own(format!("the demonstration: {why}")),
+        scene::Ended::Failed(why) => Failure::Own(format!("the demonstration: {why}")),
     };
     session.print(&intro(flags.seconds))?;
-    let mut scene = Scene::set(stop, &temporary(session)).map_err(ended)?;
+    let mut scene = Scene::new(stop, &temporary(session)).map_err(ended)?;
     let truth = calibration::calibrate().map_err(own)?;
     let each = Nanos(flags.seconds.0 / 2);
 
-    session.print("\n1. v2 follows v1, as releases usually do; a busy neighbour leaves meanwhile\n")?;
+    session.print("\n1. v2 replaces v1, as in most releases; the busy neighbour stops with v1\n")?;
     let from = scene.next_second().map_err(ended)?;
-    scene.play(Cast::Old, each, load::Habit::Always).map_err(ended)?;
-    scene.play(Cast::New, each, load::Habit::Never).map_err(ended)?;
+    scene.play(Versions::Old, each, load::Habit::Always).map_err(ended)?;
+    scene.play(Versions::New, each, load::Habit::Never).map_err(ended)?;
     let after = judged(&scene, from, session)?;
     session.print(&before_and_after(&after, session.style()))?;
     page(flags.pages.as_deref(), "one-after-the-other", &after, session)?;
 
-    session.print("\n2. A coin chooses the version of each request; the neighbour comes and goes\n")?;
+    session.print("\n2. A coin chooses the version of each request; the neighbour starts and stops\n")?;
     let from = scene.next_second().map_err(ended)?;
-    scene.play(Cast::Coin, flags.seconds, load::Habit::ComesAndGoes).map_err(ended)?;
+    scene.play(Versions::Coin, flags.seconds, load::Habit::ComesAndGoes).map_err(ended)?;
     let coins = judged(&scene, from, session)?;
     session.print(&format!("\n{}", coins.text(session.style())))?;
     page(flags.pages.as_deref(), "random-per-request", &coins, session)?;
-    session.print(&moral(&truth, &after, &coins))?;
+    session.print(&conclusion(&truth, &after, &coins))?;
     Ok(0)
 }
 
-/// What the agent kept since a second, judged.
+/// Compares the versions from the requests that the agent has stored since second `from`.
 fn judged(scene: &Scene, from: u64, session: &dyn Session) -> Result<ReleaseReport, Failure> {
     let to = clock::time_of_day().0.max(from + 1);
     let path = scene.store();
@@ -90,35 +91,35 @@ fn judged(scene: &Scene, from: u64, session: &dyn Session) -> Result<ReleaseRepo
     judge(&question, &rows).map_err(|error| Failure::Own(format!("the demonstration: {error}")))
 }
 
-/// A page of a part, if pages were asked for.
+/// Writes the report of a part as an HTML page, if `--pages` was given.
 fn page(folder: Option<&Path>, name: &str, report: &ReleaseReport, session: &dyn Session) -> Result<(), Failure> {
     let Some(folder) = folder else { return Ok(()) };
     session.save("--pages", &folder.join(format!("{name}.html")), &report.rendered(Form::Html, session.style(), false))
 }
 
-/// The folder for temporary files.
+/// Returns the directory for temporary files.
 fn temporary(session: &dyn Session) -> PathBuf {
     let named = session.environment().into_iter().find(|(name, value)| name == "TMPDIR" && !value.is_empty());
     named.map_or_else(|| PathBuf::from("/tmp"), |(_, folder)| PathBuf::from(folder))
 }
 
-/// How much further in an answer stands.
-const FURTHER: &str = "    ";
+/// Indentation of an answer.
+const INDENT: &str = "    ";
 
-/// What is going to be seen.
+/// Describes the demonstration before it starts.
 fn intro(seconds: Nanos) -> String {
     format!(
-        "A server of two processes answers some hundred requests a second, and a\n\
-         neighbour streams through memory beside it. Version v2 does {} % more work\n\
-         than v1 on every page. Two parts of {:.0} s each.\n",
+        "A server of two processes answers about a hundred requests per second, while\n\
+         a neighbour process streams through memory. Version v2 does {} % more work\n\
+         than v1 on every page. There are two parts of {:.0} s each.\n",
         NEW_PERCENT - 100,
         seconds.seconds()
     )
 }
 
-/// Both means, as they are compared before and after a release.
+/// Formats the means before and after the release, as they are usually compared, and the answer of `steady`.
 fn before_and_after(report: &ReleaseReport, style: Style) -> String {
-    let shown = answer_text(report, Style { width: style.width.saturating_sub(FURTHER.len()), ..style });
+    let shown = answer_text(report, Style { width: style.width.saturating_sub(INDENT.len()), ..style });
     let means = |pick: fn(&crate::record::ReleaseSide) -> Option<Nanos>| {
         let [old, new] = [0, 1].map(|side: usize| pick(&report.sides[side]));
         old.zip(new).map(|(old, new)| {
@@ -126,49 +127,53 @@ fn before_and_after(report: &ReleaseReport, style: Style) -> String {
             format!("{:.2} ms and {:.2} ms: {change:+.0} %", old.seconds() * 1e3, new.seconds() * 1e3)
         })
     };
-    let absent = || "absent".to_owned();
+    let absent = || "not available".to_owned();
     let cpu = means(|side| side.cpu_mean.clone().ok()).unwrap_or_else(absent);
     let wall = means(|side| side.wall_mean.clone().ok()).unwrap_or_else(absent);
     let wrong = match report.total.raw_change {
-        Ok(change) if change < 0.0 => "By these means v2 is cheaper. It is not.",
-        Ok(change) if change > 0.1 => "By these means v2 is far dearer than it is.",
+        Ok(change) if change < 0.0 => "By these means v2 is cheaper than v1, which is wrong.",
+        Ok(change) if change > 0.1 => "These means overstate the difference between v1 and v2.",
         Ok(_) => "",
         Err(_) => "There are no means to compare.",
     };
     let wrong = if wrong.is_empty() { String::new() } else { format!("  {wrong}\n") };
     format!(
-        "  What is usually compared, means before and after:\n    CPU time per request: {cpu}\n    page time:            \
-         {wall}\n{wrong}  What steady release compare says of the same requests:\n{}",
+        "  The usual comparison, means before and after:\n    CPU time per request: {cpu}\n    wall time:            \
+         {wall}\n{wrong}  The answer of steady release compare from the same requests:\n{}",
         indented(&shown)
     )
 }
 
-/// What is true by the calibration, next to what the two parts found.
-fn moral(truth: &Calibration, after: &ReleaseReport, coins: &ReleaseReport) -> String {
+/// Compares the results of both parts with the calibration.
+fn conclusion(truth: &Calibration, after: &ReleaseReport, coins: &ReleaseReport) -> String {
     let raw = after.total.raw_change.as_ref().map_or("nothing".to_owned(), |raw| format!("{:+.0} %", raw * 100.0));
     let found = match (&coins.total.change, &coins.total.interval()) {
         (Ok(change), Ok(interval)) => {
-            let agrees = if truth.agrees_with(interval) { "which agrees" } else { "which does not agree" };
-            format!("{}, {agrees}", with_interval(*change, interval))
+            let agrees = if truth.agrees_with(interval) { "agrees with this" } else { "does not agree with this" };
+            format!("{}, which\n{agrees}", with_interval(*change, interval))
         }
         _ => "nothing".to_owned(),
     };
-    let open =
-        if coins.total.verdict == Verdict::Undecided { "\nIt is undecided: --seconds takes longer." } else { "" };
+    let open = match coins.total.verdict {
+        Verdict::Undecided => "\nThe verdict is undecided. For a longer demonstration, use --seconds.",
+        _ => "",
+    };
     format!(
-        "\nCPU time of pages alone, by both versions in turns: {}.\n\
-         What else a request needs is the same for both, so its change is less, down to\n\
-         {:+.1} %. The means before and after said {raw}; the coin said\n{found}.{open}\n",
+        "\nMeasured separately, v2 changes the CPU time of a page by {}.\n\
+         The rest of a request costs the same with both versions, so the change per\n\
+         request may be as small as {:+.1} %. The means before and after showed {raw}.\n\
+         The coin showed {found}.{open}\n",
         with_interval(truth.change, &truth.interval),
         truth.least() * 100.0
     )
 }
 
+/// Formats a change with its interval: `+4.5 % (3.9 to 5.1 %)`.
 fn with_interval(change: f64, interval: &Interval) -> String {
     format!("{:+.1} % ({:.1} to {:.1} %)", change * 100.0, interval.low * 100.0, interval.high * 100.0)
 }
 
-/// Each line further in.
+/// Indents each line that is not empty.
 fn indented(text: &str) -> String {
-    text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("{FURTHER}{line}\n") }).collect()
+    text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("{INDENT}{line}\n") }).collect()
 }

@@ -1,4 +1,4 @@
-//! What the demonstration is played in: a folder of its own, the agent, the server's socket; and one act of it.
+//! Environment of the demonstration: a temporary directory, the agent, the server's socket; and one phase of it.
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -25,57 +25,59 @@ use steady_model::Nanos;
 use super::load::{self, Habit};
 use super::site::Site;
 
-/// The first argument that makes `steady` a process of the demonstration's server.
+/// First argument that makes `steady` a process of the demonstration's server.
 pub(crate) const WORKER: &str = "__release_worker";
-/// The first argument that makes `steady` wait for the demonstration to end, and remove its folder, which follows.
+/// First argument that makes `steady` wait for the end of the demonstration and remove its directory, the next
+/// argument.
 pub(crate) const SWEEPER: &str = "__release_sweeper";
 
-/// Processes of the server.
+/// Number of processes of the server.
 const WORKERS: usize = 2;
-/// The CPU time of a request for the first route that is aimed at, where nothing else runs.
+/// Intended CPU time of a request for the first route on an idle machine.
 const REQUEST: Nanos = Nanos(1_200_000);
-/// How long the agent may take to write what it was told.
+/// Longest time to wait until the agent has written all reports, in tenths of a second.
 const PATIENCE_TENTHS: u32 = 60;
 
-/// Why the demonstration cannot go on.
+/// Reason why the demonstration ends early.
 #[derive(Debug)]
 pub(super) enum Ended {
     Interrupted,
-    Lost(String),
+    Failed(String),
 }
 
 impl From<io::Error> for Ended {
     fn from(error: io::Error) -> Self {
-        Ended::Lost(error.to_string())
+        Ended::Failed(error.to_string())
     }
 }
 
-/// Which versions the server has.
+/// Versions that the server runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cast {
+pub(super) enum Versions {
     Old,
     New,
+    /// Both versions; a coin chooses for each request.
     Coin,
 }
 
-impl Cast {
-    pub(super) const ALL: [Cast; 3] = [Cast::Old, Cast::New, Cast::Coin];
+impl Versions {
+    pub(super) const ALL: [Versions; 3] = [Versions::Old, Versions::New, Versions::Coin];
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Cast::Old => "old",
-            Cast::New => "new",
-            Cast::Coin => "coin",
+            Versions::Old => "old",
+            Versions::New => "new",
+            Versions::Coin => "coin",
         }
     }
 
-    /// How versions are decided, as the protocol has it.
+    /// Returns the word of the line protocol for how the version of a request is chosen.
     pub(super) fn assignment(self) -> &'static str {
-        if self == Cast::Coin { "random" } else { "none" }
+        if self == Versions::Coin { "random" } else { "none" }
     }
 }
 
-/// All that stays from one act to the next.
+/// State that is shared by all phases of the demonstration.
 pub(super) struct Scene {
     folder: PathBuf,
     stop: OwnedFd,
@@ -83,15 +85,17 @@ pub(super) struct Scene {
     address: SocketAddr,
     things: u64,
     sweeper: Child,
-    // Closed to have the agent end, and the sweeper.
+    /// Pipe that the agent stops on when it is closed.
     agent_lifeline: Option<PipeWriter>,
+    /// Pipe that the sweeper waits on until it is closed.
     sweeper_lifeline: Option<PipeWriter>,
     agent: Option<JoinHandle<Result<(), AgentError>>>,
 }
 
 impl Scene {
-    /// Sets it: a folder among the `temporary` ones, the agent in a thread, the socket. `stop` can be read once the user asks to stop.
-    pub(super) fn set(stop: OwnedFd, temporary: &Path) -> Result<Scene, Ended> {
+    /// Creates a directory in `temporary` and the socket, and starts the agent in a thread. `stop` becomes readable
+    /// when the user interrupts.
+    pub(super) fn new(stop: OwnedFd, temporary: &Path) -> Result<Scene, Ended> {
         let folder = folder(temporary)?;
         let (theirs, sweeper_lifeline) = io::pipe()?;
         let mut sweeper = Command::new("/proc/self/exe");
@@ -126,54 +130,54 @@ impl Scene {
         })
     }
 
-    /// The agent's store.
+    /// Returns the path of the agent's store.
     pub(super) fn store(&self) -> PathBuf {
         self.folder.join("agent.db")
     }
 
-    /// One act: the server with these versions, a client, and the neighbour as its habit is, for so long.
-    pub(super) fn play(&mut self, cast: Cast, long: Nanos, habit: Habit) -> Result<(), Ended> {
+    /// Runs one phase: the server with these versions, a client and the neighbour, for the time `long`.
+    pub(super) fn play(&mut self, versions: Versions, long: Nanos, habit: Habit) -> Result<(), Ended> {
         let (theirs, lifeline) = io::pipe()?;
         let mut workers = Vec::new();
         for _ in 0..WORKERS {
             let mut worker = Command::new("/proc/self/exe");
-            worker.args([WORKER, cast.name(), &self.things.to_string()]).arg(self.folder.join("agent.sock"));
+            worker.args([WORKER, versions.name(), &self.things.to_string()]).arg(self.folder.join("agent.sock"));
             let listener = OwnedFd::from(self.server.try_clone()?);
             workers.push(worker.stdin(theirs.try_clone()?).stdout(listener).spawn()?);
         }
         drop(theirs);
         let done = AtomicBool::new(false);
         let (played, answered) = thread::scope(|scope| {
-            let client = scope.spawn(|| load::ask(self.address, &done));
-            let neighbour = scope.spawn(|| load::live(habit, &done));
-            let played = self.pass(long);
+            let client = scope.spawn(|| load::send_requests(self.address, &done));
+            let neighbour = scope.spawn(|| load::run_neighbour(habit, &done));
+            let played = self.wait(long);
             done.store(true, Ordering::Relaxed);
-            let lived = neighbour.join().unwrap_or_else(|_| Err(io::Error::other("the neighbour's thread failed")));
-            (played.and(lived.map_err(Ended::from)), client.join().unwrap_or(0))
+            let ran = neighbour.join().unwrap_or_else(|_| Err(io::Error::other("the neighbour's thread failed")));
+            (played.and(ran.map_err(Ended::from)), client.join().unwrap_or(0))
         });
         drop(lifeline);
         for mut worker in workers {
             worker.wait()?;
         }
         played?;
-        if answered == 0 { Err(Ended::Lost("the server answered no request".to_owned())) } else { Ok(()) }
+        if answered == 0 { Err(Ended::Failed("the server answered no request".to_owned())) } else { Ok(()) }
     }
 
-    /// Waits for the next second, which is the first of the act that follows.
+    /// Waits for the start of the next second, and returns it as the first second of a phase.
     pub(super) fn next_second(&self) -> Result<u64, Ended> {
         let begun = clock::time_of_day().0;
         while clock::time_of_day().0 == begun {
-            self.pass(Nanos(20_000_000))?;
+            self.wait(Nanos(20_000_000))?;
         }
         Ok(begun + 1)
     }
 
-    /// Lets time pass, unless the user asks to stop or the agent has ended.
-    fn pass(&self, long: Nanos) -> Result<(), Ended> {
+    /// Waits for the time `long`. Returns an error if the user interrupts or the agent ends.
+    fn wait(&self, long: Nanos) -> Result<(), Ended> {
         let until = clock::monotonic() + long;
         loop {
             if self.agent.as_ref().is_none_or(JoinHandle::is_finished) {
-                return Err(Ended::Lost("the agent has ended".to_owned()));
+                return Err(Ended::Failed("the agent has ended".to_owned()));
             }
             let left = until - clock::monotonic();
             if left == Nanos::ZERO {
@@ -188,7 +192,7 @@ impl Scene {
         }
     }
 
-    /// Waits until the agent has written all that was told before a second.
+    /// Waits until the agent has written all reports from before a second, or gives up after [`PATIENCE_TENTHS`].
     pub(super) fn wait_for(&self, second: u64) {
         for _ in 0..PATIENCE_TENTHS {
             let last = Reader::open(&self.store()).ok().and_then(|reader| reader.last_second().ok().flatten());
@@ -204,7 +208,7 @@ impl Drop for Scene {
     fn drop(&mut self) {
         drop(self.agent_lifeline.take());
         if let Some(agent) = self.agent.take() {
-            // What it could not write is nobody's any more.
+            // An error of the agent no longer matters, because the store is removed.
             let _ = agent.join();
         }
         drop(self.sweeper_lifeline.take());
@@ -212,11 +216,11 @@ impl Drop for Scene {
     }
 }
 
-/// How many things a page needs to take as long as it is to.
+/// Returns the number of items on a page that needs the intended CPU time on this machine.
 fn things() -> u64 {
     const TRIED: u64 = 5_000;
     let site = Site::new();
-    // The first time the catalogue comes into the caches.
+    // The first page fills the caches.
     site.page(0, TRIED);
     let begun = clock::thread_cpu();
     site.page(1, TRIED);
@@ -224,18 +228,18 @@ fn things() -> u64 {
     ((REQUEST.seconds() / each.max(1e-9)) as u64).max(100)
 }
 
-/// A new folder for this user alone.
+/// Creates a directory that only this user can access.
 fn folder(temporary: &Path) -> Result<PathBuf, Ended> {
-    let number = OsRng.try_next_u64().map_err(|error| Ended::Lost(error.to_string()))?;
+    let number = OsRng.try_next_u64().map_err(|error| Ended::Failed(error.to_string()))?;
     let path = temporary.join(format!("steady-release-demo-{number:016x}"));
     DirBuilder::new().mode(0o700).create(&path)?;
     Ok(path)
 }
 
-/// The whole life of the process that removes the folder once the demonstration has ended, however it did.
+/// Main function of the process that removes the directory after the demonstration has ended, also if it was killed.
 pub(crate) fn sweep(words: &mut dyn Iterator<Item = OsString>) -> ExitCode {
     let Some(folder) = words.next() else { return ExitCode::SUCCESS };
-    // Keys of the terminal that end the demonstration are not meant for this.
+    // In a session of its own, the process does not get the signal of Ctrl-C.
     let _ = steady_linux::process::leave_session();
     let _ = io::stdin().read_to_end(&mut Vec::new());
     let folder = Path::new(&folder);

@@ -1,18 +1,19 @@
-//! The pages of the demonstration's server: real work on memory and text, of which v2 does a twentieth more.
+//! Pages of the demonstration's server: work on memory and text. v2 does 5 % more of it than v1.
 
 use std::fmt::Write;
 use std::hint::black_box;
 
-/// The routes, what a request for each costs beside one for the first, and how often of a hundred it is asked for.
+/// Routes, their cost relative to the first, and their share of the requests in per cent.
 pub(super) const ROUTES: [(&str, u64, u64); 2] = [("/item/<id>", 1, 70), ("/search", 2, 30)];
-/// What v2 does where v1 does a hundred.
+/// Work of v2 in per cent of the work of v1.
 pub(super) const NEW_PERCENT: u64 = 105;
-/// Things in the catalogue: some megabytes of it, so that it does not stay in a private cache beside a busy neighbour.
+/// Number of items in the catalogue. It has some megabytes, so it does not stay in a private cache while a neighbour
+/// runs.
 const THINGS: usize = 120_000;
-/// Things that are looked at for each one that is shown.
+/// Number of items that are read for each item on a page.
 const RELATED: usize = 12;
 
-/// What there is to show.
+/// The catalogue that pages show.
 pub(super) struct Site {
     things: Vec<Thing>,
 }
@@ -24,7 +25,7 @@ struct Thing {
 }
 
 impl Site {
-    /// A catalogue; the same each time.
+    /// Creates the catalogue, which is the same each time.
     pub(super) fn new() -> Site {
         let thing = |index: usize| {
             let next = (index.wrapping_mul(2_654_435_761) ^ (index >> 7)) % THINGS;
@@ -37,7 +38,7 @@ impl Site {
         Site { things: (0..THINGS).map(thing).collect() }
     }
 
-    /// A page of so many things, begun at one of them.
+    /// Renders a page of `things` items, starting with item `begin`.
     pub(super) fn page(&self, begin: usize, things: u64) -> String {
         let mut page = String::with_capacity(things as usize * 40);
         let mut at = begin % THINGS;

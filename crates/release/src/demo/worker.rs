@@ -1,4 +1,4 @@
-//! A process of the demonstration's server: answers requests one by one, and tells the agent of each as a service does.
+//! A process of the demonstration's server: answers requests one by one and reports each to the agent.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -15,19 +15,21 @@ use rand::rngs::OsRng;
 use steady_linux::clock;
 use steady_preload::rulers;
 
-use super::scene::Cast;
+use super::scene::Versions;
 use super::site::{NEW_PERCENT, ROUTES, Site};
 use super::{SERVICE, VERSIONS};
 
-/// Of a hundred requests, so many have a ruler run before them.
+/// Share of the requests before which a ruler runs, in per cent.
 const RULED: u64 = 40;
-/// The rulers that run, by their numbers.
+/// Rulers that run, by their index.
 const KINDS: [usize; 2] = [0, 1];
-/// A client that says nothing for so long is left alone.
+/// Timeout for reading and writing on a connection.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The whole life of a process of the server: its standard input ends with the demonstration, its standard output is the socket
-/// that it listens on. Words: which versions it has, the things on a page, and where the agent listens.
+/// Main function of a process of the server.
+///
+/// Its standard input is a pipe that closes when the phase ends, and its standard output is the socket that it listens
+/// on. `words` are the versions that it runs, the number of items on a page, and the path of the agent's socket.
 pub(crate) fn serve(words: &mut dyn Iterator<Item = OsString>) -> ExitCode {
     work(words);
     ExitCode::SUCCESS
@@ -35,13 +37,14 @@ pub(crate) fn serve(words: &mut dyn Iterator<Item = OsString>) -> ExitCode {
 
 fn work(words: &mut dyn Iterator<Item = OsString>) {
     let mut word = || words.next().and_then(|word| word.into_string().ok());
-    let cast = word().and_then(|word| Cast::ALL.into_iter().find(|cast| cast.name() == word));
-    let (Some(cast), Some(things), Some(agent)) = (cast, word().and_then(|word| word.parse().ok()), word()) else {
+    let versions = word().and_then(|word| Versions::ALL.into_iter().find(|versions| versions.name() == word));
+    let (Some(versions), Some(things), Some(agent)) = (versions, word().and_then(|word| word.parse().ok()), word())
+    else {
         return;
     };
     let Ok(listener) = io::stdout().as_fd().try_clone_to_owned().map(TcpListener::from) else { return };
     thread::spawn(|| {
-        // Nothing is ever written there: it ends when its other end is closed.
+        // Nothing is written to the pipe. Reading ends when its other end is closed.
         let _ = io::stdin().read_to_end(&mut Vec::new());
         std::process::exit(0);
     });
@@ -51,7 +54,7 @@ fn work(words: &mut dyn Iterator<Item = OsString>) {
     }
     let mut worker = Worker {
         site: Site::new(),
-        cast,
+        versions,
         things,
         socket,
         agent: PathBuf::from(agent),
@@ -60,14 +63,14 @@ fn work(words: &mut dyn Iterator<Item = OsString>) {
         dropped: 0,
     };
     for stream in listener.incoming() {
-        // Who hangs up has no answer.
+        // A client that closes its connection gets no response.
         let _ = stream.and_then(|stream| worker.answer(stream));
     }
 }
 
 struct Worker {
     site: Site,
-    cast: Cast,
+    versions: Versions,
     things: u64,
     socket: UnixDatagram,
     agent: PathBuf,
@@ -77,7 +80,7 @@ struct Worker {
 }
 
 impl Worker {
-    /// Reads a request, answers it, and tells the agent.
+    /// Reads a request, answers it, and reports it to the agent.
     fn answer(&mut self, mut stream: TcpStream) -> io::Result<()> {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
@@ -85,7 +88,7 @@ impl Worker {
         BufReader::new((&stream).take(1_000)).read_line(&mut line)?;
         let path = line.split(' ').nth(1).unwrap_or("/");
         let (route, cost) =
-            ROUTES.iter().find(|(route, ..)| begins_alike(route, path)).map_or(("/", 0), |one| (one.0, one.1));
+            ROUTES.iter().find(|(route, ..)| is_on_route(route, path)).map_or(("/", 0), |one| (one.0, one.1));
         let version = self.version()?;
         let ruler = ruler();
         let (wall, cpu, delay) = (clock::monotonic(), clock::thread_cpu(), rulers::run_delay());
@@ -98,36 +101,36 @@ impl Worker {
         let took = (clock::thread_cpu() - cpu, clock::monotonic() - wall);
         let waited = rulers::run_delay().zip(delay).map(|(now, then)| now.saturating_sub(then));
         self.number += 1;
-        let mut told = format!(
+        let mut line = format!(
             "r\t{}\t{}\t{}\t{route}\t200\t{}\t{}\t{}",
             clock::monotonic().0,
             self.number,
             VERSIONS[version],
             took.0.0,
             took.1.0,
-            self.cast.assignment()
+            self.versions.assignment()
         );
         if let Some(waited) = waited {
-            told.push_str(&format!("\tdelay={waited}"));
+            line.push_str(&format!("\tdelay={waited}"));
         }
         if let Some((kind, nanoseconds)) = ruler {
-            told.push_str(&format!("\truler={}:{nanoseconds}", rulers::KINDS[kind]));
+            line.push_str(&format!("\truler={}:{nanoseconds}", rulers::KINDS[kind]));
         }
-        self.tell(&told);
+        self.report(&line);
         Ok(())
     }
 
-    /// Which version answers: 0 or 1.
+    /// Chooses the version that answers: 0 for OLD, 1 for NEW.
     fn version(&self) -> io::Result<usize> {
-        Ok(match self.cast {
-            Cast::Old => 0,
-            Cast::New => 1,
-            Cast::Coin => (coin()? % 2) as usize,
+        Ok(match self.versions {
+            Versions::Old => 0,
+            Versions::New => 1,
+            Versions::Coin => (coin()? % 2) as usize,
         })
     }
 
-    /// Sends a line, and how many were dropped before; never waits.
-    fn tell(&mut self, line: &str) {
+    /// Sends a line to the agent, with the number of lines dropped before. Never waits.
+    fn report(&mut self, line: &str) {
         let lost = if self.dropped > 0 { format!("l\t{}\n", self.dropped) } else { String::new() };
         let datagram = format!("steady/1\t{SERVICE}\t{}\t{}\n{lost}{line}\n", std::process::id(), self.began);
         match self.socket.send_to(datagram.as_bytes(), &self.agent) {
@@ -137,8 +140,8 @@ impl Worker {
     }
 }
 
-/// Whether a path is one of a route's.
-fn begins_alike(route: &str, path: &str) -> bool {
+/// Returns whether a path belongs to a route.
+fn is_on_route(route: &str, path: &str) -> bool {
     path.starts_with(route.split('<').next().unwrap_or(route))
 }
 
@@ -146,7 +149,7 @@ fn coin() -> io::Result<u64> {
     OsRng.try_next_u64().map_err(|error| io::Error::other(error.to_string()))
 }
 
-/// A ruler before some of the requests, and what it took.
+/// Runs a ruler before some of the requests. Returns its index and its reading in nanoseconds.
 fn ruler() -> Option<(usize, u64)> {
     let drawn = coin().ok()?;
     if drawn % 100 >= RULED {

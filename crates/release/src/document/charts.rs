@@ -1,4 +1,4 @@
-//! The charts of the page: the window as a course of time, looks, changes with their intervals, and wall time.
+//! Charts of the HTML page: the window over time, looks, changes with their intervals, and wall time.
 
 mod changes;
 mod course;
@@ -11,16 +11,16 @@ use steady_render::letters::count;
 use steady_render::scale::{Kind, Place, Scale};
 
 use crate::record::{ReleaseReport, ReleaseSight};
-use changes::{as_good_as_none, logs};
+use changes::{log_interval, resolution_label};
 
 pub(super) use changes::{hosts, routes};
 pub(super) use course::course;
 pub(super) use wall::wall;
 
-/// The looks of OLD and NEW.
+/// Styles of the series of OLD and NEW.
 const LOOKS: [Look; 2] = [Look::First, Look::Second];
 
-/// A section that pages alone have.
+/// Creates a section of charts that only HTML pages show.
 fn on_pages(heading: &str, charts: impl IntoIterator<Item = Chart>) -> Section {
     Section::new(heading, charts.into_iter().map(Block::Chart).collect()).shown(Shown::OnPages)
 }
@@ -29,13 +29,13 @@ fn series(name: &str, look: Look, marks: Marks) -> Series {
     Series { name: Some(name.to_owned()), look, marks }
 }
 
-/// The last interval takes at least one part in so many of the axis.
-const PARTS: f64 = 24.0;
+/// The axis is at most this many times as long as the last interval, so that the interval stays visible.
+const LONGEST_AXIS: f64 = 24.0;
 
-/// An interval for each look; none without looks.
+/// Charts the interval after each look. Returns `None` if no look has an interval.
 pub(super) fn looks(report: &ReleaseReport) -> Option<Section> {
     let known: Vec<(&ReleaseSight, Interval)> =
-        report.looks.iter().filter_map(|sight| Some((sight, logs(sight.interval()?)?))).collect();
+        report.looks.iter().filter_map(|sight| Some((sight, log_interval(sight.interval()?)?))).collect();
     let (_, last) = known.last()?;
     let resolution = report.question.resolution.min(0.999);
     let values = axis(&known, *last, resolution);
@@ -52,37 +52,38 @@ pub(super) fn looks(report: &ReleaseReport) -> Option<Section> {
     });
     let line = |value: f64, name: Option<String>, look| Series { name, look, marks: Marks::Across(value) };
     let mut all = vec![
-        series("interval, as all looks so far leave it", Look::First, Marks::Intervals(whiskers.collect())),
+        series("interval: intersection of all looks so far", Look::First, Marks::Intervals(whiskers.collect())),
         series("estimate", Look::First, Marks::Dots(dots.collect())),
         line(0.0, Some("no difference".to_owned()), Look::Rest),
-        line((-resolution).ln_1p(), Some(as_good_as_none(resolution)), Look::Third),
+        line((-resolution).ln_1p(), Some(resolution_label(resolution)), Look::Third),
         line(resolution.ln_1p(), None, Look::Third),
     ];
     if let Some(condition) = report.question.fail_if {
         all.push(line(condition.limit().max(-0.999).ln_1p(), Some(format!("limit: {condition}")), Look::Second));
     }
     let chart = Chart {
-        label: format!("The interval of the change after each of {}.", count(known.len(), "look", "looks")),
+        label: format!("Interval of the change after each of {}.", count(known.len(), "look", "looks")),
         height: Height::Middle,
         x: Axis::Scale(Scale::new(Kind::Clock, 0.0, end).padded()),
         y: Axis::Scale(values),
         series: all,
         note: None,
     };
-    Some(on_pages("The interval as it narrowed", [chart]))
+    Some(on_pages("Interval of the change after each look", [chart]))
 }
 
-/// The last interval, zero, the resolution, and as much of the earlier ones as leaves the last to be seen.
+/// Returns an axis with the last interval, and zero, the resolution and earlier intervals as far as [`LONGEST_AXIS`]
+/// allows.
 fn axis(known: &[(&ReleaseSight, Interval)], last: Interval, resolution: f64) -> Scale {
     let (mut low, mut high) = (last.low, last.high);
-    let most = (high - low).max(1e-9) * PARTS;
-    let mut take = |one: f64, other: f64| {
-        if high.max(other) - low.min(one) <= most {
+    let longest = (high - low).max(1e-9) * LONGEST_AXIS;
+    let mut include = |one: f64, other: f64| {
+        if high.max(other) - low.min(one) <= longest {
             (low, high) = (low.min(one), high.max(other));
         }
     };
-    take(0.0, 0.0);
-    take((-resolution).ln_1p(), resolution.ln_1p());
-    known.iter().rev().for_each(|(_, interval)| take(interval.low, interval.high));
+    include(0.0, 0.0);
+    include((-resolution).ln_1p(), resolution.ln_1p());
+    known.iter().rev().for_each(|(_, interval)| include(interval.low, interval.high));
     Scale::new(Kind::Change, low, high).padded()
 }

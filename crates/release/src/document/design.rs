@@ -1,4 +1,4 @@
-//! Which design it rests on, and what would settle what is open.
+//! Sentences about the design of the comparison, and about what would lead to a verdict.
 
 use steady_model::{Nanos, Verdict};
 use steady_render::document::{Emphasis, Span};
@@ -7,98 +7,103 @@ use steady_render::units::{duration, round_up, setting, time_setting};
 use super::versions;
 use crate::record::{ReleaseDesign, ReleaseReport, RestsOn};
 
-/// Longer than this is not worth naming.
+/// Longer times are reported as more than a week.
 const TOO_LONG_MINUTES: f64 = 7.0 * 24.0 * 60.0;
 
-/// How the versions came to be compared, and what the error follows from.
+/// Describes the design, and the assumptions that its interval needs.
 pub(super) fn design(report: &ReleaseReport) -> Vec<Span> {
     let [old, new] = versions(report);
-    let mut told = match report.design {
-        ReleaseDesign::RandomPerRequest => {
-            vec![plain(
-                "Random per request: a coin chose the version of each request, and the error follows from that.",
-            )]
-        }
+    let mut spans = match report.design {
+        ReleaseDesign::RandomPerRequest => vec![plain(
+            "Random per request: a coin chose the version of each request, so the interval needs no assumption about \
+             load.",
+        )],
         ReleaseDesign::Switchback => vec![plain(
-            "Switchback: a coin chose the version of each pair of time slots, and the error follows from that.",
+            "Switchback: a coin chose the order of the versions in each pair of time slots, so the interval needs no \
+             assumption about load.",
         )],
         ReleaseDesign::Canary => vec![
             (Emphasis::Open, "Model-based".to_owned()),
             plain(&format!(
-                " (canary): some processes ran {old} while others ran {new}. No coin chose between them, so the error \
-                 rests on a model of how processes differ."
+                " (canary): some processes ran {old} while others ran {new}. No coin chose between them, so the \
+                 interval rests on a model of how processes differ."
             )),
         ],
         ReleaseDesign::OneAfterTheOther => vec![
             (Emphasis::Open, "Model-based".to_owned()),
             plain(&format!(
-                " (one after the other): first one of {old} and {new} ran, then the other. No coin chose the times, so \
-                 the error rests on a model of the load."
+                " (one after the other): {old} and {new} ran at different times. No coin chose the times, so the \
+                 interval rests on a model of the load."
             )),
         ],
     };
-    let rests = rests_on(report);
-    if !rests.is_empty() {
-        told.push(plain(&format!(" {rests}")));
+    let adjustment = adjustment(report);
+    if !adjustment.is_empty() {
+        spans.push(plain(&format!(" {adjustment}")));
     }
-    told
+    spans
 }
 
 fn plain(text: &str) -> Span {
     (Emphasis::Plain, text.to_owned())
 }
 
-/// By what the load is taken off, where coins alone do not do it.
-fn rests_on(report: &ReleaseReport) -> String {
+/// Describes how the estimate is adjusted for load, unless the coins make that unnecessary.
+fn adjustment(report: &ReleaseReport) -> String {
     let outside = if report.from_outside {
-        "Requests were counted from outside, by the service's own counter, and their CPU time is that of its processes. "
+        "A counter of the service counted the requests, and their CPU time is the CPU time of its processes. "
     } else {
         ""
     };
     let load = match report.rests_on {
         RestsOn::Coins => "",
-        RestsOn::WorkerRulers => "The load is taken off by rulers that ran before requests, on their threads.",
-        RestsOn::AgentRulers if report.from_outside => "The load is taken off by the agent's own rulers alone.",
-        RestsOn::AgentRulers => {
-            "The load is taken off by the agent's own rulers alone, which see less of it than rulers in the workers would."
+        RestsOn::WorkerRulers => {
+            "The estimate is adjusted for load by rulers that ran before requests, on the same threads."
         }
-        RestsOn::SameTime => "Both ran under the same load at the same time.",
+        RestsOn::AgentRulers if report.from_outside => {
+            "The estimate is adjusted for load by the agent's own rulers alone."
+        }
+        RestsOn::AgentRulers => {
+            "The estimate is adjusted for load by the agent's own rulers alone, which measure less of the load than \
+             rulers in the workers would."
+        }
+        RestsOn::SameTime => "Both versions ran at the same time, under the same load.",
     };
     format!("{outside}{load}").trim_end().to_owned()
 }
 
-/// What would probably settle what is refused or undecided.
+/// Says what would probably lead to a verdict, if the comparison is refused or undecided.
 pub(super) fn settling(report: &ReleaseReport) -> Option<String> {
     let resolution = setting(report.question.resolution);
     if let Ok(settle) = &report.settle {
         let how = match settle.design {
             ReleaseDesign::RandomPerRequest => {
-                "run both at once and let a coin choose the version of each request (steadyhand.split)"
+                "run both versions concurrently and let a coin choose the version of each request (steadyhand.split)"
             }
             ReleaseDesign::Switchback => {
-                "switch between both every second or two, as coins say (steadyhand.switchback)"
+                "switch between the versions every 1 or 2 s in random order (steadyhand.switchback)"
             }
-            ReleaseDesign::Canary => "run both at once, on several processes each",
-            ReleaseDesign::OneAfterTheOther => "run one after the other for longer, while the load is alike",
+            ReleaseDesign::Canary => "run both versions concurrently, each on several processes",
+            ReleaseDesign::OneAfterTheOther => "run one version after the other for longer, under similar load",
         };
         let time = minutes(settle.seconds / 60.0);
         if report.refused.is_empty() {
             return Some(format!(
-                "More of the same traffic will hardly settle it, for the error is that of the model of the load. Better: \
-                 {how}; {time} of traffic would probably show a change of {resolution}."
+                "More of the same traffic would hardly narrow the interval, because its width comes from the model of \
+                 the load. For a verdict, {how}; {time} of traffic would probably show a change of {resolution}."
             ));
         }
         return Some(format!(
-            "What would settle it: {how}; {time} of the same traffic would probably show a change of {resolution}."
+            "For an answer, {how}; {time} of the same traffic would probably show a change of {resolution}."
         ));
     }
     let open = report.refused.is_empty() && report.total.verdict == Verdict::Undecided;
-    let settled = report.total.settle_seconds.as_ref().ok().map(|seconds| seconds / 60.0);
-    let told = settled.filter(|minutes| open && minutes.is_finite() && *minutes > 0.0)?;
-    Some(format!("In all {} of the same traffic would probably settle it.", minutes(told)))
+    let needed = report.total.settle_seconds.as_ref().ok().map(|seconds| seconds / 60.0);
+    let needed = needed.filter(|minutes| open && minutes.is_finite() && *minutes > 0.0)?;
+    Some(format!("A verdict probably needs {} of the same traffic in total.", minutes(needed)))
 }
 
-/// About so many minutes, rounded up.
+/// Formats a number of minutes, rounded up: `about 12 min`.
 fn minutes(minutes: f64) -> String {
     if minutes.is_nan() || minutes > TOO_LONG_MINUTES {
         return "more than a week".to_owned();
@@ -114,9 +119,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn minutes_are_rounded_up_to_what_a_person_says() {
-        let told = |value: f64| minutes(value).replace('\u{a0}', " ");
-        assert_eq!([told(0.31), told(2.1), told(11.7)], ["about 20 s", "about 3 min", "about 12 min"]);
-        assert_eq!([told(170.0), told(1e9), told(f64::NAN)], ["about 3.3 h", "more than a week", "more than a week"]);
+    fn minutes_are_rounded_up_to_few_digits() {
+        let text = |value: f64| minutes(value).replace('\u{a0}', " ");
+        assert_eq!([text(0.31), text(2.1), text(11.7)], ["about 20 s", "about 3 min", "about 12 min"]);
+        assert_eq!([text(170.0), text(1e9), text(f64::NAN)], ["about 3.3 h", "more than a week", "more than a week"]);
     }
 }

@@ -1,4 +1,4 @@
-//! What was looked at.
+//! Facts about the comparison: window, versions, design, CPUs, settings.
 
 use steady_model::{Interval, Nanos, Reading, Timestamp};
 use steady_render::document::Fact;
@@ -10,14 +10,14 @@ use steady_render::units::{duration, percent, setting, short, time};
 use super::{named_reason, number, numbered};
 use crate::record::{ReleaseReport, ReleaseSide, UnexplainedCpu};
 
-/// The window: `5.0 min from 2026-11-21T09:05:00Z`.
+/// Formats the window: `5.0 min from 2026-11-21T09:05:00Z`.
 fn window(report: &ReleaseReport) -> String {
     let (from, to) = (report.question.from, report.question.to);
     let long = Nanos::from_seconds(to.saturating_sub(from) as f64);
     format!("{} from {}", duration(long), timestamp::text(Timestamp(from)))
 }
 
-/// What stands below the tables: a label and what belongs to it.
+/// Returns the facts below the tables.
 pub(super) fn facts(report: &ReleaseReport) -> Vec<Fact> {
     let question = &report.question;
     let mut facts = vec![Fact::new("service", one_line(&question.service)), Fact::new("window", window(report))];
@@ -28,9 +28,9 @@ pub(super) fn facts(report: &ReleaseReport) -> Vec<Fact> {
     facts.push(Fact::new("CPUs", cpus(report)));
     let unexplained = report.unexplained.as_ref().ok();
     facts.extend(unexplained.map(|unexplained| Fact::new("process CPU", explained(report, unexplained))));
-    let asked = format!("resolution ±{}; confidence {}", setting(question.resolution), setting(question.confidence));
-    let gate = question.fail_if.map_or(String::new(), |condition| format!("; a failure if {condition}"));
-    facts.push(Fact::new("asked for", asked + &gate));
+    let settings = format!("resolution ±{}; confidence {}", setting(question.resolution), setting(question.confidence));
+    let gate = question.fail_if.map_or(String::new(), |condition| format!("; --fail-if {condition}"));
+    facts.push(Fact::new("settings", settings + &gate));
     if let Some(last) = report.looks.last() {
         let looks = numbered(report.looks.len() as u64, "look", "looks");
         facts.push(Fact::new("followed", format!("{looks}, the last at {}", timestamp::text(Timestamp(last.to)))));
@@ -38,41 +38,42 @@ pub(super) fn facts(report: &ReleaseReport) -> Vec<Fact> {
     facts
 }
 
-/// How much of the CPU time of the processes is that of requests: `requests explain 97 % of it`.
+/// Formats the share of the processes' CPU time that requests explain: `requests explain 97 % of it`.
 fn explained(report: &ReleaseReport, unexplained: &UnexplainedCpu) -> String {
     let sides = unexplained.sides().map_or(String::new(), |[old, new]| {
-        let [first, second] = super::versions(report);
-        format!(" ({} of {first}, {} of {second})", percent(1.0 - old), percent(1.0 - new))
+        let [old_name, new_name] = super::versions(report);
+        format!(" ({} of {old_name}, {} of {new_name})", percent(1.0 - old), percent(1.0 - new))
     });
     format!("requests explain {} of it{sides}", percent(1.0 - unexplained.ratio))
 }
 
-/// How many are used, and saved where the first sentence does not say it.
+/// Formats the CPUs used, and the CPUs saved if the first sentence does not report them.
 fn cpus(report: &ReleaseReport) -> String {
     let saving = match &report.saving {
         Ok(saving) => saving,
-        Err(absent) => return format!("absent: {}", named_reason(&absent.0)),
+        Err(absent) => return format!("not available: {}", named_reason(&absent.0)),
     };
-    let used = format!("{} in use", short(saving.cpus_used));
+    let used = format!("{} used by both versions together", short(saving.cpus_used));
     let Interval { low, high } = saving.interval;
     if low > 0.0 || high < 0.0 {
-        return format!("{used} by both versions");
+        return used;
     }
     let range = between(saving.interval, "");
-    format!("{used} by both versions; all requests on NEW rather than OLD save {range}")
+    format!("{used}; NEW instead of OLD for all requests would save {range} CPUs (negative: use more)")
 }
 
-/// One version: `v1: 12,400 requests (3 failed) in 8 processes on 1 host over 300 s; means: 2.31 ms of CPU, 9.8 ms of wall time`.
+/// Describes a version: `v1: 12,400 requests (3 failed); 8 processes on 1 host, served in 300 seconds; mean 2.31 ms of
+/// CPU time, 9.8 ms of wall time`.
 fn of_side(side: &ReleaseSide) -> String {
     let failed = if side.failed > 0 { format!(" ({} failed)", number(side.failed)) } else { String::new() };
     let warming = if side.warming > 0 {
-        format!(", besides {} of processes that were warming up", number(side.warming))
+        format!(", not counting {} of processes that were warming up", number(side.warming))
     } else {
         String::new()
     };
     let mean = |reading: &Reading<_>, what: &str| match reading {
         Ok(mean) => format!("{} of {what}", time(Nanos::seconds(*mean))),
-        Err(absent) => format!("{what} absent: {}", named_reason(&absent.0)),
+        Err(absent) => format!("{what} not available: {}", named_reason(&absent.0)),
     };
     let processes = match &side.processes {
         Ok(processes) => format!("{} on ", numbered(*processes as u64, "process", "processes")),

@@ -1,4 +1,4 @@
-//! Several hosts: how far their changes lie from each other, and which of them lie apart.
+//! Changes of several hosts: how much they differ, and which hosts are outliers.
 
 use steady_render::document::{Block, Section};
 use steady_render::letters::count;
@@ -8,10 +8,10 @@ use super::table::{Row, table};
 use super::{moved, named, number, plain, sized};
 use crate::record::{ReleaseHost, ReleaseReport};
 
-/// Hosts that lie apart and are named in the sentence; a longer list is for the table.
+/// Most outliers that the sentence names; the table has all of them.
 const NAMED: usize = 3;
 
-/// How hosts spread, on a line: `4 hosts, changes from +1.2 % to +2.1 %; web-7 lies apart: +9.1 % (8.2 to 10.0 %).`
+/// Summarises the hosts: `4 hosts, changes from +1.2 % to +2.1 %; web-7 is an outlier: +9.1 % (8.2 to 10.0 %).`
 pub(super) fn line(report: &ReleaseReport) -> Option<String> {
     let hosts = &report.hosts;
     if hosts.is_empty() {
@@ -25,52 +25,46 @@ pub(super) fn line(report: &ReleaseReport) -> Option<String> {
         (false, true) => ", each with one version".to_owned(),
         (false, false) => String::new(),
     };
-    Some(format!("{}{spread}{}.", count(hosts.len(), "host", "hosts"), apart(hosts)))
+    Some(format!("{}{spread}{}.", count(hosts.len(), "host", "hosts"), outliers(hosts)))
 }
 
-/// Whether no host had both versions.
+/// Returns whether each host served only one version.
 pub(super) fn one_version_each(report: &ReleaseReport) -> bool {
     !report.hosts.is_empty() && report.hosts.iter().all(|host| host.change.requests.contains(&0))
 }
 
-/// Those that lie apart: `; web-7 lies apart: +9.1 % (8.2 to 10.0 %)`.
-fn apart(hosts: &[ReleaseHost]) -> String {
+/// Names the outliers: `; web-7 is an outlier: +9.1 % (8.2 to 10.0 %)`.
+fn outliers(hosts: &[ReleaseHost]) -> String {
     let outlying: Vec<&ReleaseHost> = hosts.iter().filter(|host| host.outlying).collect();
-    let told = |host: &&ReleaseHost| {
-        let name = named(&host.host);
-        match (&host.change.change, host.change.interval()) {
-            (Ok(change), Ok(interval)) => {
-                let (size, range) = sized(*change, interval);
-                format!("{name}: {size} ({range})")
-            }
-            (Ok(change), Err(_)) => format!("{name}: {}", moved(*change)),
-            (Err(_), _) => name,
+    let change = |host: &ReleaseHost| match (&host.change.change, host.change.interval()) {
+        (Ok(change), Ok(interval)) => {
+            let (size, range) = sized(*change, interval);
+            format!(": {size} ({range})")
         }
+        (Ok(change), Err(_)) => format!(": {}", moved(*change)),
+        (Err(_), _) => String::new(),
     };
-    let mut names: Vec<String> = outlying.iter().take(NAMED).map(told).collect();
-    match (outlying.len(), outlying.len().saturating_sub(NAMED)) {
-        (0, _) => return String::new(),
-        (_, 0) => {}
-        (_, more) => names.push(format!("{} more", number(more as u64))),
+    if let [host] = outlying[..] {
+        return format!("; {} is an outlier{}", named(&host.host), change(host));
     }
-    let last = names.pop().unwrap_or_default();
-    match names.is_empty() {
-        true => match last.split_once(": ") {
-            Some((name, change)) => format!("; {name} lies apart: {change}"),
-            None => format!("; {last} lies apart"),
-        },
-        false => format!("; {} and {last} lie apart", names.join(", ")),
+    let mut names: Vec<String> = outlying.iter().take(NAMED).map(|host| named(&host.host) + &change(host)).collect();
+    if outlying.len() > NAMED {
+        names.push(format!("{} more", number((outlying.len() - NAMED) as u64)));
+    }
+    match names.pop() {
+        Some(last) => format!("; {} and {last} are outliers", names.join(", ")),
+        None => String::new(),
     }
 }
 
-/// Whether there is anything to say of a host by itself.
-fn is_told(host: &&ReleaseHost) -> bool {
+/// Returns whether the table has a row for the host.
+fn has_row(host: &&ReleaseHost) -> bool {
     host.outlying || host.change.change.is_ok()
 }
 
-/// The hosts that lie apart, then those furthest from the others, a row each; none of which nothing is known.
+/// Returns the table of hosts, in the order of the record: outliers and hosts furthest from the others first.
 pub(super) fn section(report: &ReleaseReport) -> Option<Section> {
-    let hosts: Vec<&ReleaseHost> = report.hosts.iter().filter(is_told).collect();
+    let hosts: Vec<&ReleaseHost> = report.hosts.iter().filter(has_row).collect();
     if hosts.is_empty() {
         return None;
     }
@@ -78,12 +72,12 @@ pub(super) fn section(report: &ReleaseReport) -> Option<Section> {
         |host: &&ReleaseHost| Row { name: host.host.clone(), change: host.change.clone(), cpu_ratio: host.cpu_ratio };
     let rows: Vec<Row> = hosts.iter().map(row).collect();
     let mut table = table("Hosts", ("host", "hosts"), &rows);
-    table.columns.push(Column::words("remark", &hosts, |host| if host.outlying { "apart" } else { "" }));
+    table.columns.push(Column::words("remark", &hosts, |host| if host.outlying { "outlier" } else { "" }));
     let mut blocks = vec![Block::Table(table)];
     let unknown = report.hosts.len() - hosts.len();
     if unknown > 0 {
-        let hosts = count(unknown, "host by itself", "hosts by themselves");
-        blocks.push(Block::Paragraph(plain(format!("Nothing is known of {hosts}."))));
+        let hosts = count(unknown, "host has no estimate of its own", "hosts have no estimates of their own");
+        blocks.push(Block::Paragraph(plain(format!("{hosts}."))));
     }
     Some(Section::new("Hosts, furthest from the others first", blocks))
 }

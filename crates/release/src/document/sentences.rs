@@ -1,46 +1,56 @@
-//! The answer in sentences.
+//! Sentences of the answer.
 
-use steady_model::{Interval, Verdict};
+use steady_model::{FailIf, GateState, Interval, Verdict};
 use steady_render::document::{Emphasis, Span};
-use steady_render::effect::{Effect, signed, verdict_in_words};
-use steady_render::letters::capital;
+use steady_render::effect::{Effect, condition, signed, verdict_in_words};
 use steady_render::units::{TIE, decimals, decimals_of, fixed, setting, time};
 
-use super::{design, hosts, moved, number, sized, table, versions, wall, warnings};
+use super::{design, hosts, moved, numbered, sized, table, versions, wall, warnings};
 use crate::record::{ReleaseReport, ReleaseSaving, ReleaseSight, ReleaseWarning};
 
-/// What is judged.
+/// Metric that the verdict is about.
 const WHAT: &str = "CPU time per request";
 
-/// The change of the total and what it saves, the change of the usual request, which requests changed, what that rests on, and
-/// what the plain means would have said.
+/// Returns the sentences of the answer: the change of the total, the usual request, which requests changed, refusals
+/// and advice, the design, the unadjusted means, and hosts.
 pub(crate) fn sentences(report: &ReleaseReport) -> Vec<Vec<Span>> {
     let mut all = vec![answer(report)];
-    all.extend(table::line(report).map(|told| vec![(Emphasis::Plain, told)]));
-    all.extend(table::tails(report).map(|told| vec![(Emphasis::Plain, told)]));
-    all.extend(warnings::reasons(report).map(|why| vec![(Emphasis::Plain, why)]));
-    all.extend(design::settling(report).map(|what| vec![(Emphasis::Plain, what)]));
+    all.extend(report.question.fail_if.map(|fail_if| gate(report, fail_if)));
+    all.extend(table::line(report).map(|text| vec![(Emphasis::Plain, text)]));
+    all.extend(table::tails(report).map(|text| vec![(Emphasis::Plain, text)]));
+    all.extend(warnings::reasons(report).map(|text| vec![(Emphasis::Plain, text)]));
+    all.extend(design::settling(report).map(|text| vec![(Emphasis::Plain, text)]));
     all.push(design::design(report));
-    all.extend(plainly(report).map(|told| vec![(Emphasis::Plain, told)]));
-    all.extend(hosts::line(report).map(|told| vec![(Emphasis::Plain, told)]));
+    all.extend(unadjusted(report).map(|text| vec![(Emphasis::Plain, text)]));
+    all.extend(hosts::line(report).map(|text| vec![(Emphasis::Plain, text)]));
     all
 }
 
-/// The verdict with its size, and what it comes to.
+/// Whether the condition of `--fail-if` holds.
+fn gate(report: &ReleaseReport, fail_if: FailIf) -> Vec<Span> {
+    let total = &report.total;
+    let holds = match report.refused.is_empty() {
+        true => fail_if.evaluate(total.verdict, &total.interval()),
+        false => GateState::Open,
+    };
+    condition(fail_if, holds, "")
+}
+
+/// The verdict with the size of the change, the CPUs saved, and the change of the median wall time.
 fn answer(report: &ReleaseReport) -> Vec<Span> {
     let [old, new] = versions(report);
     if !report.refused.is_empty() {
-        let rest = format!(": whether {new} needs less {WHAT} than {old} cannot be told from this window.");
+        let rest = format!(": this window cannot show whether {new} needs less {WHAT} than {old}.");
         return vec![(Emphasis::Open, "No answer".to_owned()), (Emphasis::Plain, rest)];
     }
     let mut spans = verdict(report, &old, &new);
-    let comes_to: Vec<String> = saved(report).into_iter().chain(wall::median_change(report)).collect();
-    let told = if comes_to.is_empty() { String::new() } else { format!(" {}.", capital(&comes_to.join("; "))) };
-    spans.push((Emphasis::Plain, told));
+    let further = saved(report).into_iter().chain(wall::median_change(report));
+    let text: String = further.map(|sentence| format!(" {sentence}.")).collect();
+    spans.push((Emphasis::Plain, text));
     spans
 }
 
-/// The verdict with its size.
+/// The verdict with the size of the change and its interval.
 fn verdict(report: &ReleaseReport, old: &str, new: &str) -> Vec<Span> {
     let level = level(report);
     let limit = setting(report.question.resolution);
@@ -50,7 +60,8 @@ fn verdict(report: &ReleaseReport, old: &str, new: &str) -> Vec<Span> {
             (Err(absent), _) | (_, Err(absent)) => absent.0.clone(),
             _ => String::new(),
         };
-        let rest = format!(" nothing is known about the {WHAT} of {new} beside {old}: {}.", super::named_reason(&why));
+        let rest =
+            format!(" the {WHAT} of {new} cannot be compared with that of {old}: {}.", super::named_reason(&why));
         return vec![(Emphasis::Open, "Undecided:".to_owned()), (Emphasis::Plain, rest)];
     };
     let (size, range) = sized(*change, *interval);
@@ -63,16 +74,16 @@ fn verdict(report: &ReleaseReport, old: &str, new: &str) -> Vec<Span> {
         Verdict::Undecided => {
             let reason = match (contradiction(report), interval.low <= 0.0 && interval.high >= 0.0) {
                 (Some(contradiction), _) => format!(", but {contradiction}"),
-                (None, true) => format!(", which may be none, or more than ±{limit}"),
+                (None, true) => format!("; the true change may be zero, or larger than ±{limit}"),
                 (None, false) => String::new(),
             };
-            let told = format!(" the {WHAT} of {new} differs from that of {old} by {size} ({range}, {level}){reason}.");
-            vec![(Emphasis::Open, "Undecided:".to_owned()), (Emphasis::Plain, told)]
+            let text = format!(" {new} differs from {old} by {size} in {WHAT} ({range}, {level}){reason}.");
+            vec![(Emphasis::Open, "Undecided:".to_owned()), (Emphasis::Plain, text)]
         }
     }
 }
 
-/// What contradicts the interval, where the verdict is undecided although the interval alone would decide it.
+/// Returns why the verdict is undecided although the interval alone would give one, if that is so.
 fn contradiction(report: &ReleaseReport) -> Option<&'static str> {
     let interval = report.total.interval().ok()?;
     let resolution = report.question.resolution;
@@ -85,25 +96,26 @@ fn contradiction(report: &ReleaseReport) -> Option<&'static str> {
     report.warnings.iter().filter(|_| decides).find_map(of)
 }
 
-/// How sure it is: by coins, or by a model of the noise.
+/// Formats the confidence, and whether it depends on a model: `95 %, model-based`.
 fn level(report: &ReleaseReport) -> String {
     let model = if report.design.is_randomised() { "" } else { ", model-based" };
     format!("{}{model}", setting(report.question.confidence))
 }
 
-/// That it costs more or less.
+/// The sentence for a verdict of more or less CPU time.
 fn directed(report: &ReleaseReport, old: &str, new: &str, change: f64, interval: Interval) -> Vec<Span> {
     let level = level(report);
     let slower = report.total.verdict == Verdict::Slower;
     let paint = if slower { Emphasis::More } else { Emphasis::Less };
-    let effect = Effect::beside_first(change, interval);
+    let effect = Effect::relative_to_first(change, interval);
     let link = if effect.factor { "as" } else { "than" };
     let within = match report.total.within_resolution {
         true => format!(", within ±{}", setting(report.question.resolution)),
         false => String::new(),
     };
     if effect.more != slower {
-        // The estimate lies on the other side of zero than the interval: the interval is what is known.
+        // The estimate lies on the other side of zero than the interval. The verdict follows from the interval, so only
+        // the interval is reported.
         let (_, range) = signed(change, interval);
         let claim = format!("{new} needs {} {WHAT}", if slower { "more" } else { "less" });
         return vec![(paint, claim), (Emphasis::Plain, format!(" than {old}: {range} ({level}){within}."))];
@@ -114,40 +126,39 @@ fn directed(report: &ReleaseReport, old: &str, new: &str, change: f64, interval:
     ]
 }
 
-/// What it saves: `That saves 1.8 of 24 CPUs (1.4 to 2.2)`.
+/// The change in CPUs: `If all requests ran v2, the service would use 1.8 CPUs less than on v1 (1.4 to 2.2); it used 24
+/// CPUs during the window`.
 fn saved(report: &ReleaseReport) -> Option<String> {
     let saving = report.saving.as_ref().ok()?;
-    let told = amount(saving)?;
     let [old, new] = versions(report);
     match report.total.verdict {
-        Verdict::Faster => Some(format!("All requests on {new} rather than {old} save {told}")),
-        Verdict::Slower => Some(format!("All requests on {new} rather than {old} take {told}")),
+        Verdict::Faster | Verdict::Slower => amount(saving, &old, &new),
         Verdict::Same | Verdict::Undecided => None,
     }
 }
 
-/// An amount of CPUs, whichever its sign: `1.8 of 24 CPUs (1.4 to 2.2)`, `0.7 CPUs more (0.4 to 1.0); 12 are in use`.
-fn amount(saving: &ReleaseSaving) -> Option<String> {
+/// Formats the sentence of [`saved`], with `more` if NEW needs more CPUs than OLD.
+fn amount(saving: &ReleaseSaving, old: &str, new: &str) -> Option<String> {
     let half = saving.interval.half_width();
     if !(saving.cpus_saved.is_finite() && half.is_finite() && saving.cpus_used.is_finite()) {
         return None;
     }
     let decimals = decimals(half.max(0.001 * saving.cpus_used));
     let used = fixed(saving.cpus_used, decimals_of(saving.cpus_used, 2).min(3));
-    let (sign, low, high) = match saving.cpus_saved < 0.0 {
-        true => (-1.0, -saving.interval.high, -saving.interval.low),
-        false => (1.0, saving.interval.low, saving.interval.high),
+    let (sign, low, high, direction) = match saving.cpus_saved < 0.0 {
+        true => (-1.0, -saving.interval.high, -saving.interval.low, "more"),
+        false => (1.0, saving.interval.low, saving.interval.high, "less"),
     };
     let size = fixed(sign * saving.cpus_saved, decimals);
     let range = format!("{} to {}", fixed(low, decimals), fixed(high, decimals));
-    Some(match saving.cpus_saved < 0.0 {
-        true => format!("{size} CPUs more ({range}); {used} are in use"),
-        false => format!("{size} of {used} CPUs ({range})"),
-    })
+    Some(format!(
+        "If all requests ran {new}, the service would use {size} CPUs {direction} than on {old} ({range}); it used \
+         {used} CPUs during the window"
+    ))
 }
 
-/// What the plain means say, and how much of that is not the version's.
-fn plainly(report: &ReleaseReport) -> Option<String> {
+/// The change of the unadjusted means, and how much of it load and mix caused.
+fn unadjusted(report: &ReleaseReport) -> Option<String> {
     let raw = report.total.raw_change.as_ref().ok()?;
     let mean = |side: usize| report.sides[side].cpu_mean.as_ref().ok().map(|mean| time(mean.seconds()));
     let from = match (mean(0), mean(1)) {
@@ -157,14 +168,14 @@ fn plainly(report: &ReleaseReport) -> Option<String> {
     let shift = match &report.total.load_shift {
         Ok(shift) => {
             let mix = if report.has_classes { "routes and classes" } else { "routes" };
-            format!("; load and the mix of {mix} moved them by {}", moved(*shift))
+            format!("; load and the mix of {mix} account for {}", moved(*shift))
         }
         Err(_) => String::new(),
     };
-    Some(format!("The plain means differ by {}{from}{shift}.", moved(*raw)))
+    Some(format!("The unadjusted means differ by {}{from}{shift}.", moved(*raw)))
 }
 
-/// The verdict in a few words: `3.1 % less`, `refused`.
+/// Formats the verdict in a few words: `3.1 % less`, `refused`.
 pub(crate) fn summary(report: &ReleaseReport) -> String {
     if !report.refused.is_empty() {
         return "refused".to_owned();
@@ -173,17 +184,18 @@ pub(crate) fn summary(report: &ReleaseReport) -> String {
     verdict_in_words(total.verdict, &total.change, &total.interval()).replace(TIE, " ")
 }
 
-/// What one look showed, on a line: `12,400 requests: -3.1 % (-3.8 to -2.4 %)`.
+/// Formats the result of a look on one line: `12,400 requests: -3.1 % (-3.8 to -2.4 %)`.
 pub(crate) fn sight(sight: &ReleaseSight) -> String {
-    let requests = number(sight.requests.iter().fold(0, |sum: u64, one| sum.saturating_add(*one)));
-    let told = match (&sight.change, sight.interval()) {
+    let requests = sight.requests.iter().fold(0, |sum: u64, one| sum.saturating_add(*one));
+    let requests = numbered(requests, "request", "requests");
+    let estimate = match (&sight.change, sight.interval()) {
         (Ok(change), Some(interval)) => {
             let (size, range) = sized(*change, interval);
             format!("{size} ({range})")
         }
-        _ => "nothing can be said yet".to_owned(),
+        _ => "too few data so far".to_owned(),
     };
-    format!("{requests} requests: {told}").replace(TIE, " ")
+    format!("{requests}: {estimate}").replace(TIE, " ")
 }
 
 #[cfg(test)]
@@ -191,9 +203,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_takes_a_line() {
+    fn a_look_is_formatted_on_one_line() {
         let look = |change, interval| sight(&ReleaseSight::new(0, [6_000, 6_400], change, interval));
-        assert_eq!(look(None, None), "12,400 requests: nothing can be said yet");
+        assert_eq!(look(None, None), "12,400 requests: too few data so far");
         let interval = Interval { low: -0.038, high: -0.024 };
         assert_eq!(look(Some(-0.031), Some(interval)), "12,400 requests: -3.1 % (-3.8 to -2.4 %)");
     }

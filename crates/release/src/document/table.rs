@@ -1,7 +1,7 @@
-//! The change of the service and of its routes, a row each; the usual request, and which requests changed otherwise than it
-//! did.
+//! The table of changes of the service and its routes, and sentences about the usual request and about requests that
+//! changed differently.
 
-use steady_model::Verdict;
+use steady_model::{Interval, Verdict};
 use steady_render::document::{Block, Section};
 use steady_render::effect::Effect;
 use steady_render::table::{Cell, Column, Table};
@@ -10,15 +10,15 @@ use steady_render::units::{TIE, percent, setting};
 use super::{moved, named, plain, sized, versions};
 use crate::record::{ChangeEstimate, ReleaseChange, ReleaseReport, ReleaseTail};
 
-/// A row: the service, a route or a host.
+/// A row of the table: the whole service, a route or a host.
 pub(super) struct Row {
     pub(super) name: String,
     pub(super) change: ReleaseChange,
-    /// Its share of the service's CPU time.
+    /// Share of the service's CPU time.
     pub(super) cpu_ratio: f64,
 }
 
-/// The whole, then its routes, and what the columns mean.
+/// Returns the table of the whole service and its routes, and a note that explains the columns.
 pub(super) fn section(report: &ReleaseReport) -> Section {
     let whole = Row { name: "all routes".to_owned(), change: report.total.clone(), cpu_ratio: 1.0 };
     let route = |route: &crate::record::ReleaseRoute| Row {
@@ -34,7 +34,7 @@ pub(super) fn section(report: &ReleaseReport) -> Section {
     Section::new("CPU time per request", vec![Block::Table(table), Block::Paragraph(plain(notes(report)))])
 }
 
-/// The changes of rows, without what is to be said of each.
+/// Creates a table of changes. Callers append a column of their own.
 pub(super) fn table(label: &str, what: (&'static str, &'static str), rows: &[Row]) -> Table {
     let interval = |row: &Row| match (&row.change.change, &row.change.interval()) {
         (Ok(change), Ok(interval)) => sized(*change, *interval).1.trim_end_matches(&format!("{TIE}%")).into(),
@@ -59,76 +59,96 @@ pub(super) fn table(label: &str, what: (&'static str, &'static str), rows: &[Row
     }
 }
 
-/// The verdict beside its row.
+/// Returns the verdict as the word in the last column of its row.
 fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Faster => "less",
         Verdict::Slower => "more",
         Verdict::Same => "same",
-        Verdict::Undecided => "open",
+        Verdict::Undecided => "undecided",
     }
 }
 
-/// What the columns mean.
+/// Explains the columns of the table.
 fn notes(report: &ReleaseReport) -> String {
     let level = setting(report.question.confidence);
-    let together = if report.routes.is_empty() { "" } else { " (those of the routes for all of them together)" };
+    let together = if report.routes.is_empty() { "" } else { " (for all routes together)" };
     format!(
-        "interval: {level}{together}; raw: change of the plain means; load: how much of raw was load and mix of \
-         routes; CPU: share of the service's CPU time; open: undecided"
+        "interval: {level}{together}; raw: change of the unadjusted means; load: part of raw that load and mix of \
+         routes caused; CPU: share of the service's CPU time"
     )
 }
 
-/// At most this many routes and classes are named.
+/// Most routes and classes that the sentence names.
 const NAMED: usize = 3;
-/// Shares of requests that differ by more than this factor are both named.
+/// If the shares of expensive requests of OLD and NEW differ by at most this factor, the sentence has only their mean.
 const ALIKE: f64 = 1.15;
 /// Expensive requests with a smaller share of CPU time are not mentioned if they are too few to compare.
 const NEGLIGIBLE: f64 = 0.01;
 
-/// The change of the usual request: `The usual request: -2.9 % (-3.4 to -2.4 %, 95 %).`
+/// The change of the usual request: `The usual request (robust geometric mean) changed by -2.9 % (-3.4 to -2.4 %, 95
+/// %).`
 pub(super) fn line(report: &ReleaseReport) -> Option<String> {
     let (change, interval) = (report.usual.change.as_ref().ok()?, report.usual.interval().ok()?);
     let (size, range) = sized(*change, interval);
-    Some(format!("The usual request: {size} ({range}, {}).", setting(report.question.confidence)))
+    let level = setting(report.question.confidence);
+    Some(format!("The usual request (robust geometric mean) changed by {size} ({range}, {level})."))
 }
 
-/// Which requests changed, where the total and the usual request disagree.
+/// Names the requests that changed, if the total and the usual request disagree.
 pub(super) fn tails(report: &ReleaseReport) -> Option<String> {
+    if report.tails.is_empty() {
+        return unattributed(report);
+    }
     let named = report.tails.iter().take(NAMED).map(|tail| of_tail(report, tail)).collect::<Vec<_>>();
     let more = report.tails.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" ({more} more in the JSON.)") } else { String::new() };
-    (!named.is_empty()).then(|| format!("They differ because requests changed unequally: {}.{more}", named.join("; ")))
+    let more = if more > 0 { format!(" The JSON export has {more} more.") } else { String::new() };
+    Some(format!(
+        "The total and the usual request differ because requests changed unequally: {}.{more}",
+        named.join("; ")
+    ))
 }
 
-/// `requests above 3 times the usual cost (10 % of requests, 64 % of CPU time) need 28 % more; the others 4.0 % less`; of a route
-/// without such requests, `requests need 4.0 % less`.
+/// Advice if the usual request changed and the total may not have, and it is not known which requests differ.
+fn unattributed(report: &ReleaseReport) -> Option<String> {
+    let (total, usual) = (report.total.interval().ok()?, report.usual.interval().ok()?);
+    let changed = |interval: Interval| interval.low > 0.0 || interval.high < 0.0;
+    (report.refused.is_empty() && !report.has_classes && changed(usual) && !changed(total)).then(|| {
+        "The usual request changed, but the total may not have: other requests may have changed in the opposite \
+         direction, and it is not known which. If the application names classes of requests (classify), the report \
+         can name them, and the interval of the total becomes narrower."
+            .to_owned()
+    })
+}
+
+/// `requests above 3 times the usual cost (10 % of requests, 64 % of CPU time) need 28 % more, the others 4.0 % less`;
+/// for a route without such requests, `requests need 4.0 % less`.
 fn of_tail(report: &ReleaseReport, tail: &ReleaseTail) -> String {
     if tail.above.change.is_err() && tail.above_cpu_ratio < NEGLIGIBLE {
-        return format!("{}requests need {}", place(report, tail), told(&tail.below));
+        return format!("{}requests need {}", place(report, tail), relative(&tail.below));
     }
     let [old, new] = tail.above_ratio;
     let alike = old.max(new) <= ALIKE * old.min(new);
     let share = match alike {
         true => format!("{} of requests", percent((old + new) / 2.0)),
         false => {
-            let [first, second] = versions(report);
-            format!("{} of requests of {first}, {} of {second}", percent(old), percent(new))
+            let [old_name, new_name] = versions(report);
+            format!("{} of requests of {old_name}, {} of {new_name}", percent(old), percent(new))
         }
     };
     format!(
         "{}requests above 3 times the usual cost ({share}, {} of CPU time) need {}, the others {}",
         place(report, tail),
         percent(tail.above_cpu_ratio),
-        told(&tail.above),
-        told(&tail.below)
+        relative(&tail.above),
+        relative(&tail.below)
     )
 }
 
-/// With a smaller share of the CPU time a route is not the only one.
+/// A route with at least this share of the CPU time counts as the only one, and is not named.
 const WHOLE: f64 = 0.99;
 
-/// Where it is, unless there is one route and class alone: `on /item/<id> (class large), `.
+/// Names the route and class, unless there is only one: `on /item/<id> (class large), `.
 fn place(report: &ReleaseReport, tail: &ReleaseTail) -> String {
     let others = report.tails.iter().any(|other| other.route == tail.route && !other.class.is_empty());
     let class = match tail.class.as_str() {
@@ -142,10 +162,11 @@ fn place(report: &ReleaseReport, tail: &ReleaseTail) -> String {
     }
 }
 
-fn told(estimate: &ChangeEstimate) -> String {
+/// Formats a change relative to OLD: `28 % more (20 to 36 %)`.
+fn relative(estimate: &ChangeEstimate) -> String {
     match (&estimate.change, &estimate.interval()) {
         (Ok(change), Ok(interval)) => {
-            let effect = Effect::beside_first(*change, *interval);
+            let effect = Effect::relative_to_first(*change, *interval);
             format!("{} ({})", effect.relative(), effect.range)
         }
         (Ok(change), Err(_)) => moved(*change),

@@ -1,4 +1,4 @@
-//! Wall time: how it is distributed, and where it goes.
+//! The table of wall time: quantiles, and the parts of the mean.
 
 use steady_model::Nanos;
 use steady_render::document::{Block, Section};
@@ -9,25 +9,25 @@ use steady_render::units::{setting, time};
 use super::{moved, named_reason, plain, sized, versions};
 use crate::record::{ReleaseDesign, ReleaseReport, ReleaseWall, WallParts, WallQuantile};
 
-/// How much of a version's name fits above a column.
+/// Longest name of a version above a column, in columns of the terminal.
 const HEAD: usize = 16;
 
-/// What the parts of wall time are called, in their order.
+/// Labels of the parts of wall time, in the order of [`WallParts::in_order`].
 pub(super) const PARTS: [&str; 3] = ["on a CPU", "waiting for a CPU", "blocked: other services, disks, locks"];
 
-/// A row: what it is, and the times of OLD and NEW.
+/// A row: its label, and the times of OLD and NEW.
 type Row = (String, [Nanos; 2]);
 
-/// Quantiles, then the parts of the mean; the reason where wall time was not told.
+/// Returns the table of quantiles and parts of the mean, or the reason why there is no wall time.
 pub(super) fn section(report: &ReleaseReport) -> Section {
-    // One after the other, the versions have no times in common.
+    // One after the other, the versions have no times in common, so the times cannot be weighted to match.
     let heading = match report.design {
-        ReleaseDesign::OneAfterTheOther => "Wall time, as it was (what load did is in it)",
+        ReleaseDesign::OneAfterTheOther => "Wall time, not adjusted for load",
         _ => "Wall time, both versions at the same times and mix of routes",
     };
     let blocks = match &report.wall {
         Ok(wall) => blocks(report, wall),
-        Err(absent) => vec![Block::Paragraph(plain(format!("It is absent: {}.", named_reason(&absent.0))))],
+        Err(absent) => vec![Block::Paragraph(plain(format!("Not available: {}.", named_reason(&absent.0))))],
     };
     Section::new(heading, blocks).whole().folded()
 }
@@ -43,12 +43,13 @@ fn blocks(report: &ReleaseReport, wall: &ReleaseWall) -> Vec<Block> {
     if !rows.is_empty() {
         blocks.push(Block::Table(table(report, &rows)));
     }
-    let absent = |what: &str, why: &str| Block::Paragraph(plain(format!("{what} is absent: {}.", named_reason(why))));
+    let absent =
+        |what: &str, why: &str| Block::Paragraph(plain(format!("{what}: not available, {}.", named_reason(why))));
     if let (true, Err(why)) = (wall.quantiles.is_empty(), &wall.median_change) {
-        blocks.push(absent("How it is spread", &why.0));
+        blocks.push(absent("Quantiles", &why.0));
     }
     if let Err(why) = &wall.parts {
-        blocks.push(absent("Where it goes", &why.0));
+        blocks.push(absent("Time on a CPU, waiting and blocked", &why.0));
     }
     blocks
 }
@@ -57,7 +58,7 @@ fn of_parts(parts: &WallParts) -> Vec<Row> {
     let parts = parts.in_order();
     let whole = [0, 1].map(|side| parts.iter().map(|part| part[side]).sum::<Nanos>());
     let parts = PARTS.iter().zip(parts).map(|(name, times)| (format!("· {name}"), times));
-    std::iter::once(("mean, where waiting is known".to_owned(), whole)).chain(parts).collect()
+    std::iter::once(("mean (requests with known waiting)".to_owned(), whole)).chain(parts).collect()
 }
 
 fn table(report: &ReleaseReport, rows: &[Row]) -> Table {
@@ -78,15 +79,15 @@ fn table(report: &ReleaseReport, rows: &[Row]) -> Table {
     }
 }
 
-/// The median page time in the first sentence: `median page time -3 % (-4.1 to -1.9 %)`.
+/// The sentence about the median wall time: `The median wall time changed by -3 % (-4.1 to -1.9 %)`.
 pub(super) fn median_change(report: &ReleaseReport) -> Option<String> {
     let wall = report.wall.as_ref().ok()?;
     let change = wall.median_change.as_ref().ok()?;
     Some(match wall.median_interval() {
         Ok(interval) => {
             let (size, range) = sized(*change, interval);
-            format!("median page time {size} ({range})")
+            format!("The median wall time changed by {size} ({range})")
         }
-        Err(_) => format!("median page time {}", moved(*change)),
+        Err(_) => format!("The median wall time changed by {}", moved(*change)),
     })
 }

@@ -1,4 +1,4 @@
-//! What the reader should know, in plain words: warnings, and why there is no answer.
+//! Sentences for warnings, and for the reasons of a refusal.
 
 use steady_model::Nanos;
 use steady_render::letters::capital;
@@ -8,7 +8,7 @@ use super::hosts::one_version_each;
 use super::{moved, named, numbered, sized, versions};
 use crate::record::{Refusal, ReleaseReport, ReleaseWarning};
 
-/// The warnings, a sentence or two each.
+/// Returns a text of a few sentences for each warning.
 pub(crate) fn warnings(report: &ReleaseReport) -> Vec<String> {
     report.warnings.iter().map(|warning| message(report, warning)).collect()
 }
@@ -17,59 +17,59 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
     let [old, new] = versions(report);
     match warning {
         ReleaseWarning::RulersDisagree(alarm) => format!(
-            "The two kinds of rulers disagree: by those in the workers the change is {}, by the agent's own {}. {new} \
-             may be moving the rulers in its own workers.",
+            "The two kinds of rulers disagree: by rulers in the workers the change is {}, by the agent's rulers {}. \
+             {new} may be changing the speed of the rulers in its own workers.",
             moved(alarm.by_worker_rulers),
             moved(alarm.by_agent_rulers)
         ),
         ReleaseWarning::OneProcessASide if one_version_each(report) => {
-            "One host a side: hosts that run the same code differ by some per cent, and the interval does not hold \
-             that. Several hosts a side, or a coin for each request, would."
+            "Each version ran on one host only: hosts that run the same code differ by a few per cent, which the \
+             interval does not include. Use several hosts per version, or a coin for each request."
                 .to_owned()
         }
         ReleaseWarning::OneProcessASide => format!(
-            "One process a side: processes that run the same code differ by 2 to 3{TIE}%, and the interval does not \
-             hold that. Several processes a side, or a coin for each request, would."
+            "Each version ran in one process only: processes that run the same code differ by 2 to 3{TIE}%, which the \
+             interval does not include. Use several processes per version, or a coin for each request."
         ),
         ReleaseWarning::FewProcesses { processes: [one, other] } => {
             let (unit, units) = if one_version_each(report) { ("host", "hosts") } else { ("process", "processes") };
             format!(
-                "Few {units} a side ({one} of {old}, {other} of {new}): they are what is compared, so the interval is \
-                 wide, and a {unit} that happens to differ weighs much."
+                "There are few {units} per version ({one} of {old}, {other} of {new}): the {unit} is the unit of the \
+                 comparison, so the interval is wide, and a single unusual {unit} has a large effect."
             )
         }
         ReleaseWarning::UnequalFailures { shares: [one, other] } => format!(
-            "The versions failed unequally often: {} of the requests of {old}, {} of {new}. A request that fails may \
-             cost less, which is no saving.",
+            "The shares of failed requests differ: {} of the requests of {old}, {} of {new}. A failed request may cost \
+             less, which is not a saving.",
             percent(*one),
             percent(*other)
         ),
         ReleaseWarning::NotAdjusted { requests } => format!(
-            "{} in rows of an earlier version of the agent, which has no sums for a precise total. The change is the plain \
-             ratio of means within seconds and routes; its interval is wider than it will be.",
+            "{} in rows of an earlier version of the agent, which lack the sums for a precise total. The change is the \
+             ratio of means within seconds and routes. With rows of this version the interval will be narrower.",
             numbered(*requests, "request is", "requests are")
         ),
         ReleaseWarning::ProcessCpuCounted { ratio } => format!(
-            "Requests explain only {} of the CPU time of their processes. The change above is that of the CPU time of the \
-             processes per request, which has other threads and the time between requests in it; those of routes are of \
-             requests alone.",
+            "Requests explain only {} of the CPU time of their processes. The change above therefore compares the CPU \
+             time of the processes per request, which includes other threads and the time between requests. The \
+             changes of routes compare requests alone.",
             percent(1.0 - ratio)
         ),
         ReleaseWarning::UnexplainedCpu { ratio, interval } => {
             let (_, range) = sized((interval.low + interval.high) / 2.0, *interval);
             format!(
-                "{} of the CPU time of the processes is not that of requests, such as of endpoints that run in a thread \
-                 pool. It may belong to either version, and the interval above holds both extremes; that of requests alone is \
-                 {range}. steadyhand.switchback counts the CPU time of whole processes.",
+                "Requests do not explain {} of the CPU time of the processes; a thread pool may have used it. It may \
+                 belong to either version, so the interval above includes both extremes; the interval for requests \
+                 alone is {range}. To count the CPU time of whole processes, use steadyhand.switchback.",
                 percent(*ratio)
             )
         }
         ReleaseWarning::RoutesOfOneVersion { routes, cpu_ratio } => format!(
-            "Left out: {} with {} of the CPU time, of one version only.{}",
+            "Left out: {} with {} of the CPU time, served by one version only.{}",
             numbered(*routes as u64, "route", "routes"),
             percent(*cpu_ratio),
             match *cpu_ratio > report.question.resolution {
-                true => " What that changes is in no figure, so there is no total. A coin for each request would tell.",
+                true => " The total would miss their change, so there is no total. Use a coin for each request.",
                 false => "",
             }
         ),
@@ -77,56 +77,61 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
             let more = routes.saturating_sub(names.len());
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             format!(
-                "Served unequally by the versions, so compared together: {}{more} ({} of the CPU time). Which of these routes a \
-                 request is on depends on its version.",
+                "The versions served these routes in shares that contradict the coin: {}{more} ({} of the CPU time). \
+                 Which of these routes a request is on depends on its version, so their requests are compared \
+                 together.",
                 names.iter().map(|name| named(name)).collect::<Vec<_>>().join(", "),
                 percent(*cpu_ratio)
             )
         }
         ReleaseWarning::Lost { lost, folded } => lost_words(*lost, *folded),
         ReleaseWarning::OtherAssignments { requests } => format!(
-            "Left out: {} whose version was chosen in another way than that of the rest, or while a coin gave one version nothing.",
+            "Left out: {} whose version was not chosen like the rest, or at times when the coin chose only one \
+             version.",
             numbered(*requests, "request", "requests")
         ),
         ReleaseWarning::Gaps { seconds } => format!(
-            "For {} of the window nothing is known: the agent did not run, or nobody asked anything of the service.",
+            "There are no data for {} of the window: the agent did not run, or the service had no requests then.",
             duration(Nanos::from_seconds(*seconds as f64))
         ),
         ReleaseWarning::HostsDiffer { deviation, covered } => {
             let holds = match covered {
-                true => "The interval holds for hosts like these.",
-                false => "They are too few to say more: the interval is that of these hosts alone.",
+                true => "The interval also holds for other hosts like these.",
+                false => "There are too few hosts for an interval that holds for others; it holds for these alone.",
             };
             let deviation = percent(*deviation);
             format!(
-                "The change differs from host to host by more than chance (standard deviation {deviation}). {holds}"
+                "The change differs between hosts by more than chance explains (standard deviation {deviation}). \
+                 {holds}"
             )
         }
         ReleaseWarning::MissingScrapes { intervals, of, hosts } => format!(
-            "Left out: {} of {of}, on {}, for scrapes are missing or the agent began anew.",
+            "Left out: {} of {of}, on {}, because scrapes are missing or the agent restarted.",
             numbered(*intervals, "interval", "intervals"),
             numbered(*hosts as u64, "host", "hosts")
         ),
         ReleaseWarning::LongBlocks { seconds, scrape_seconds } => format!(
-            "Blocks are {seconds}{TIE}s long, where scrapes are {scrape_seconds}{TIE}s apart, for the fleet is large: load \
-             that moved within a block is taken off by less. A shorter window has shorter blocks."
+            "The fleet is large, so blocks are {seconds}{TIE}s long although scrapes are {scrape_seconds}{TIE}s apart. \
+             The estimate is adjusted less for load that changes within a block. For shorter blocks, use a shorter window."
         ),
     }
 }
 
 fn lost_words(lost: u64, folded: u64) -> String {
-    let way = (lost > 0).then(|| format!("{} lost on the way to the agent", numbered(lost, "line was", "lines were")));
-    let room = (folded > 0).then(|| {
+    let lines =
+        (lost > 0).then(|| format!("{} lost on the way to the agent", numbered(lost, "line was", "lines were")));
+    let requests = (folded > 0).then(|| {
         format!(
-            "{} folded into others, for there were more routes, classes, versions or processes than the agent keeps apart",
+            "{} counted together with others, because there were more routes, classes, versions or processes than the \
+             agent can distinguish",
             numbered(folded, "request was", "requests were")
         )
     });
-    let all: Vec<String> = way.into_iter().chain(room).collect();
+    let all: Vec<String> = lines.into_iter().chain(requests).collect();
     format!("{}.", if all.is_empty() { "Nothing was lost".to_owned() } else { all.join("; ") })
 }
 
-/// The reasons in one sentence, or several where there are several; nothing where it was answered.
+/// Returns a sentence for each reason of the refusal, or `None` if the comparison is not refused.
 pub(super) fn reasons(report: &ReleaseReport) -> Option<String> {
     let [old, new] = versions(report);
     let each = report.refused.iter().map(|refusal| format!("{}.", capital(&reason(refusal, &old, &new))));
@@ -138,28 +143,29 @@ fn reason(refusal: &Refusal, old: &str, new: &str) -> String {
     match refusal {
         Refusal::LoadsDoNotOverlap { variance_inflation } => {
             let by = if variance_inflation.is_finite() {
-                format!(" (knowing the load inflates the variance {}{TIE}times)", short(*variance_inflation))
+                format!(" (adjusting for load multiplies the variance by {})", short(*variance_inflation))
             } else {
                 String::new()
             };
             format!(
-                "the loads under {old} and {new} hardly overlap{by}, so that what the load did and what the version \
-                 did cannot be told apart"
+                "the loads during {old} and {new} hardly overlap{by}, so the effects of load and of the version cannot \
+                 be separated"
             )
         }
         Refusal::UtilisationDiffers { deviations } => format!(
-            "the CPUs were not as busy under {old} as under {new}: they differ by {} standard deviations",
+            "the CPU utilisation during {old} and during {new} differs by {} standard deviations",
             short(*deviations)
         ),
         Refusal::TooFewRows { rows, needed } => format!(
-            "one side has {} (a second of a process each), and {needed} are needed",
+            "one version has only {} (a second of a process each); {needed} are needed",
             numbered(*rows, "row", "rows")
         ),
-        Refusal::TooFewClusters { clusters, needed } => {
-            format!("one side has {} of time, and {needed} are needed", numbered(*clusters, "stretch", "stretches"))
-        }
+        Refusal::TooFewClusters { clusters, needed } => format!(
+            "one version ran in only {} of time; {needed} are needed",
+            numbered(*clusters, "stretch", "stretches")
+        ),
         Refusal::TooFewReadings { per_second, needed } => format!(
-            "on one side rulers were read {} times a second, and {} are needed to know the load",
+            "while one version ran, rulers were read {} times per second; {} are needed to measure the load",
             short(*per_second),
             short(*needed)
         ),

@@ -1,5 +1,5 @@
-//! Some processes run the one version while others run the other: the process is the unit, or the host where hosts have
-//! one version each.
+//! Estimator for a canary: some processes run one version while others run the other. The unit is the process, or the
+//! host if hosts have one version each.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -15,55 +15,58 @@ use super::hosts;
 use super::process_cpu::ProcessCpu;
 use super::window::{Line, longest};
 
-/// With fewer processes on a side, the reader is told.
+/// With fewer processes of a version, the report has a warning.
 const FEW: usize = 4;
-/// A process with less than this share of the median's requests tells too little to count as much as the others.
+/// A unit with a smaller share of the median unit's requests is left out, because all units have equal weight.
 const LEAST_SHARE: f64 = 0.1;
-/// Stretches of time of cells, in seconds: so long that a cell has so many requests on average.
+/// Lengths that a cell may have, in seconds.
 const LENGTHS: [u64; 6] = [1, 2, 5, 10, 30, 60];
+/// Fewest requests per cell on average; the length of cells follows from it.
 const REQUESTS_PER_CELL: f64 = 8.0;
-/// The length of the slots by which two single processes are compared, in seconds.
+/// Length of the slots of time by which two single processes are compared, in seconds.
 const SLOT: u64 = 5;
 
-/// Which host, and which process; all processes of a host are one where hosts are the unit.
+/// A host and a process, by their indices. If hosts are the unit, the process is 0.
 type Unit = (u32, u64);
 
-/// What the units are.
+/// Kind of unit that the comparison uses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Processes of hosts that have both versions.
     Processes,
-    /// Hosts, which have one version each.
+    /// Hosts, because each has one version.
     Hosts,
-    /// The differences within hosts that have both, for their processes are not told apart.
+    /// Differences within hosts that have both versions, because rows do not distinguish their processes.
     Differences,
 }
 
-/// What is compared between units.
+/// Quantity that is compared between units.
 #[derive(Clone, Copy)]
 enum Measure {
-    /// CPU time over what the same requests cost on other units: the total.
+    /// CPU time of requests divided by the cost of the same requests on other units.
     OfRequests,
-    /// The same, with the CPU time of the processes that is not that of requests, where that counts.
+    /// CPU time of requests as above, plus the unexplained CPU time of the processes if the estimate must include it.
     Total,
-    /// The mean of a logarithm, of which lines have the sum: the usual request.
+    /// Mean of a logarithm, of which the function returns a line's sum: the usual request.
     Usual(fn(&Line) -> f64),
 }
 
-/// What each route and class counts for.
+/// Weight of each route and class.
 type Weights = BTreeMap<(u32, u32), f64>;
 
-/// The units of both sides, and how cells are made.
+/// Units of both sides, and the length of their cells.
 struct Units {
-    /// By unit and side: its number. Processes that are not told apart may be of both sides.
+    /// Number of each unit by unit and side. If rows do not distinguish processes, a unit may be on both sides.
     numbers: BTreeMap<(Unit, usize), usize>,
     kind: Kind,
+    /// Length of cells, in seconds.
     stretch: u64,
-    /// By number: the logarithm of the CPU time of its processes over that of their requests; empty where that does not count.
+    /// Logarithm of the CPU time of the processes divided by that of their requests, by number of the unit. Empty if
+    /// the estimate does not include unexplained CPU time.
     processes: Vec<f64>,
 }
 
-/// The answer of the lines, which are in order.
+/// Estimates the effects. The lines must be sorted.
 pub(crate) fn answer(lines: &[Line], processes: &ProcessCpu<'_>) -> Answer {
     let mut units = Units::new(lines);
     let counts_processes = processes.counts() && units.count_processes(processes);
@@ -103,8 +106,8 @@ pub(crate) fn answer(lines: &[Line], processes: &ProcessCpu<'_>) -> Answer {
     }
 }
 
-/// How much the logarithm of wall time differs between the units of both sides, all routes by their requests. `None`
-/// where one unit a side does not tell.
+/// Estimates the effect on the logarithm of wall time. Routes are weighted by their requests. Returns `None` if there
+/// is only one unit per side, whose error is unknown.
 pub(crate) fn wall(lines: &[Line]) -> Option<Estimated> {
     let mut weights = Weights::new();
     lines.iter().for_each(|line| *weights.entry(line.stratum()).or_default() += line.requests());
@@ -117,7 +120,7 @@ impl Units {
         let mut hosts: BTreeMap<u32, [bool; 2]> = BTreeMap::new();
         lines.iter().for_each(|line| hosts.entry(line.row.host).or_default()[line.side] = true);
         let mixed = |host: u32| hosts[&host] == [true, true];
-        // Hosts with one version alone say nothing where others have both; where none has, hosts are what differs.
+        // If some hosts have both versions, hosts with one version are left out. If none has both, hosts are the unit.
         let count = hosts.keys().filter(|host| mixed(**host)).count();
         let kind = match lines.iter().filter(|line| mixed(line.row.host)).map(|line| line.row.process).max() {
             None => Kind::Hosts,
@@ -137,25 +140,25 @@ impl Units {
         Units { numbers, kind, stretch: stretch(lines, kind == Kind::Hosts), processes: Vec::new() }
     }
 
-    /// Counts the CPU time of processes that is not that of requests. Returns whether it is known of every unit.
+    /// Includes the unexplained CPU time of processes. Returns whether it is known for every unit.
     fn count_processes(&mut self, processes: &ProcessCpu<'_>) -> bool {
         let by_host = self.kind == Kind::Hosts;
         let unit =
             |row: &ProcessRow, side: Option<usize>| Some(((row.host, if by_host { 0 } else { row.process }), side?));
         let used = processes.by(unit);
         let factor = |unit: &(Unit, usize)| Some(used.get(unit)?.factor()?.ln());
-        // Units are numbered in their order.
+        // The numbers of units are in the order of the map, so the positions of factors are the numbers.
         let factors: Option<Vec<f64>> = self.numbers.keys().map(factor).collect();
         self.processes = factors.unwrap_or_default();
         !self.processes.is_empty()
     }
 
-    /// How many there are on each side.
+    /// Returns the number of units on each side.
     fn counts(&self) -> [usize; 2] {
         [0, 1].map(|side| self.numbers.keys().filter(|(_, of)| *of == side).count())
     }
 
-    /// The effect on routes and classes with these weights.
+    /// Estimates the effect on the routes and classes that have weights.
     fn judge(&self, lines: &[Line], weights: &Weights, measure: Measure) -> Reading<Effect> {
         let found = match (self.kind, measure) {
             (Kind::Processes | Kind::Hosts, Measure::OfRequests | Measure::Total) if self.counts() == [1, 1] => {
@@ -173,13 +176,15 @@ impl Units {
             _ => self.found(lines, weights, measure),
         };
         let why = match self.kind {
-            Kind::Differences => "processes are not told apart, and one host does not say how much they differ",
-            _ => "too few processes or too little time to tell how much processes differ",
+            Kind::Differences => {
+                "rows do not distinguish processes, and one host does not show how much processes differ"
+            }
+            _ => "there are too few processes or too little time to estimate how much processes differ",
         };
         found.ok_or_else(|| Absent::because(why))
     }
 
-    /// What several units say.
+    /// Estimates the effect from several units per side.
     fn found(&self, lines: &[Line], weights: &Weights, measure: Measure) -> Option<Effect> {
         let levels = self.levels(lines, weights, measure);
         match self.kind {
@@ -191,7 +196,7 @@ impl Units {
         }
     }
 
-    /// How far each unit lies above what it shares its cells with, as a logarithm.
+    /// Returns the cost of each unit relative to the units that it shares cells with, as a logarithm.
     fn levels(&self, lines: &[Line], weights: &Weights, measure: Measure) -> Vec<Option<f64>> {
         match measure {
             Measure::OfRequests | Measure::Total => {
@@ -204,7 +209,7 @@ impl Units {
         }
     }
 
-    /// What the CPU time of processes adds to the logarithm of a unit's cost.
+    /// Returns a function from the number of a unit to what unexplained CPU time adds to the logarithm of its cost.
     fn beyond_requests(&self, measure: Measure) -> impl Fn(Option<usize>) -> f64 {
         let known = match measure {
             Measure::Total => self.processes.as_slice(),
@@ -213,7 +218,7 @@ impl Units {
         move |unit| unit.and_then(|at| known.get(at)).copied().unwrap_or(0.0)
     }
 
-    /// The cells of all routes and classes that count, with CPU time.
+    /// Returns the cells of all routes and classes that have weights, with CPU time, and the number of cells.
     fn cost_cells(&self, lines: &[Line], weights: &Weights) -> (Vec<UnitCell>, usize) {
         let (mut all, mut count) = (Vec::new(), 0);
         for of_stratum in lines.chunk_by(|one, other| one.stratum() == other.stratum()) {
@@ -227,7 +232,7 @@ impl Units {
         (all, count)
     }
 
-    /// One unit a side: the ratio of their costs, with an error from slots of time.
+    /// Compares single units: the ratio of their costs, with an error from slots of time.
     fn single_totals(&self, lines: &[Line], weights: &Weights) -> Option<Estimated> {
         let slots = slots(lines, weights);
         let mut all: BTreeMap<(u32, u32), Served> = BTreeMap::new();
@@ -248,14 +253,14 @@ impl Units {
         let ratios: Vec<(f64, [f64; 2])> = slots.values().filter_map(ratio).collect();
         let total = [0, 1].map(|side| ratios.iter().map(|(weight, costs)| weight * costs[side]).sum::<f64>());
         let effect = total[1].ln() - total[0].ln();
-        // What each slot adds to the logarithm of the ratio of the sums, to first order.
+        // Contribution of each slot to the logarithm of the ratio of the sums, to first order.
         let count = ratios.len() as f64;
         let part = |(weight, [old, new]): &(f64, [f64; 2])| effect + count * weight * (new / total[1] - old / total[0]);
         let found = mean_in_time(&ratios.iter().map(part).collect::<Vec<f64>>())?;
         effect.is_finite().then_some(Estimated { effect, ..found })
     }
 
-    /// How far the mean of a logarithm of each unit lies above what it shares its cells with.
+    /// Returns the mean logarithm of each unit relative to the units that it shares cells with.
     fn usual_levels(&self, lines: &[Line], weights: &Weights, of: fn(&Line) -> f64) -> Vec<Option<f64>> {
         let mut sums = vec![(0.0, 0.0); self.numbers.len()];
         for of_stratum in lines.chunk_by(|one, other| one.stratum() == other.stratum()) {
@@ -269,12 +274,13 @@ impl Units {
                 sums[unit].1 += weight;
             }
         }
-        // A unit without a route that others had cannot be held against them.
+        // A unit that served less than half of the weight is left out, because its mix of routes is not comparable.
         let all = sums.iter().map(|sum| sum.1).fold(0.0, f64::max);
         sums.into_iter().map(|sum| (sum.1 >= 0.5 * all && sum.1 > 0.0).then(|| sum.0 / sum.1)).collect()
     }
 
-    /// The difference between the units of both sides, with the spread of the hosts that have both.
+    /// Estimates the difference between the units of both sides. If hosts have both versions, the interval includes
+    /// their spread.
     fn between(&self, levels: &[Option<f64>]) -> Option<Effect> {
         let of_side = |wanted: usize| -> Vec<(u32, f64)> {
             let own = self.numbers.iter().filter(|((_, side), _)| *side == wanted);
@@ -296,10 +302,10 @@ impl Units {
                 own.beyond += sign * (level - mean) / count;
             }
         }
-        Some(effect.among(&hosts.into_values().collect::<Vec<HostShare>>()))
+        Some(effect.with_hosts(&hosts.into_values().collect::<Vec<HostShare>>()))
     }
 
-    /// NEW less OLD within each host.
+    /// Returns the difference NEW minus OLD within each host.
     fn differences(&self, levels: &[Option<f64>]) -> BTreeMap<u32, f64> {
         let level = |host: u32, process: u64, side: usize| levels[*self.numbers.get(&((host, process), side))?];
         let units = self.numbers.keys().filter(|(_, side)| *side == 1);
@@ -309,7 +315,7 @@ impl Units {
         units.filter_map(difference).collect()
     }
 
-    /// Each host by itself.
+    /// Estimates the effect of each host.
     fn hosts(&self, lines: &[Line], weights: &Weights) -> Vec<HostAnswer> {
         let levels: BTreeMap<u32, f64> = match self.kind {
             Kind::Processes => {
@@ -317,7 +323,9 @@ impl Units {
                     let lines = routes.concat();
                     let units = Units::new(&lines);
                     match units.counts() {
-                        [1, 1] => Err(Absent::because("one process a side does not say how much processes differ")),
+                        [1, 1] => {
+                            Err(Absent::because("one process per version does not show how much processes differ"))
+                        }
                         _ => units.judge(&lines, weights, Measure::Total),
                     }
                 });
@@ -333,13 +341,13 @@ impl Units {
                 let unbounded = Estimated { effect: *effect, variance: f64::INFINITY, freedom: 1.0 };
                 Ok(Effect::Student(unbounded, 0.0))
             }
-            _ => Err(Absent::because("it served one version alone")),
+            _ => Err(Absent::because("it served only one version")),
         });
         hosts.iter_mut().for_each(|host| host.level = levels.get(&host.host).copied());
         hosts
     }
 
-    /// The cells of one route and class, with a sum over their requests.
+    /// Returns the cells of one route and class. `of` returns the sum of a line that is compared.
     fn cells(&self, lines: &[Line], of: fn(&Line) -> f64) -> Vec<UnitCell> {
         let mut numbers: HashMap<(u32, u64), usize> = HashMap::new();
         let mut cells = Vec::new();
@@ -356,12 +364,13 @@ impl Units {
     }
 }
 
-/// The shortest stretch in which cells have enough requests on average.
+/// Returns the shortest length at which cells have enough requests on average.
 fn stretch(lines: &[Line], by_host: bool) -> u64 {
     let place =
         |line: &Line, length: u64| (line.stratum(), if by_host { 0 } else { line.row.host }, line.row.second / length);
     let all: f64 = lines.iter().map(Line::requests).sum();
-    // A cell is no shorter than a row, or rows of one host would be held against a part of their time on another.
+    // A cell is at least as long as a row. Otherwise rows of one host would be compared with a part of their time on
+    // another.
     let row = longest(lines);
     let lengths = LENGTHS.map(|length| length.next_multiple_of(row));
     let enough = |length: &u64| {
@@ -371,12 +380,13 @@ fn stretch(lines: &[Line], by_host: bool) -> u64 {
     lengths.into_iter().find(enough).unwrap_or(lengths[lengths.len() - 1])
 }
 
+/// Returns the upper median, or 0 if there are no values.
 fn middle(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Sums over requests of one version.
+/// Sums over requests of one version. CPU times are in nanoseconds.
 #[derive(Clone, Copy, Default)]
 struct Served {
     requests: f64,
@@ -396,10 +406,10 @@ impl Served {
     }
 }
 
-/// OLD and NEW, by route and class.
+/// Sums of OLD and NEW by route and class.
 type Strata = BTreeMap<(u32, u32), [Served; 2]>;
 
-/// The requests of the routes and classes that count, by slot of time.
+/// Sums the requests of the routes and classes that have weights, by slot of time.
 fn slots(lines: &[Line], weights: &Weights) -> BTreeMap<u64, Strata> {
     let mut slots: BTreeMap<u64, Strata> = BTreeMap::new();
     for line in lines.iter().filter(|line| weights.contains_key(&line.stratum())) {
@@ -409,7 +419,7 @@ fn slots(lines: &[Line], weights: &Weights) -> BTreeMap<u64, Strata> {
     slots
 }
 
-/// One unit a side: the difference of their usual requests by slots of time.
+/// Compares single units: the difference of their usual requests, with an error from slots of time.
 fn singles(lines: &[Line], weights: &Weights) -> Option<Estimated> {
     let difference = |strata: &Strata| {
         let (mut sum, mut all) = (0.0, 0.0);

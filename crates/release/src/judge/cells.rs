@@ -1,4 +1,4 @@
-//! Lines into cells: a host, a stretch of time, a route.
+//! Groups lines into cells of one host, stretch of time and route.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use steady_stats::release::{LevelCell, Tally};
 
 use super::window::Line;
 
-/// Stretches that a cell may have, in seconds; each is a multiple of the one before.
+/// Lengths that a cell may have, in seconds. Each is a multiple of the one before.
 const LENGTHS: [u64; 7] = [1, 5, 10, 30, 60, 300, 3600];
 
-/// One cell: OLD and NEW of a host and a stretch.
+/// Requests of OLD and NEW on a host within a stretch of time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cell {
-    /// Where.
+    /// Index of the host in the rows.
     pub(crate) host: u32,
     second: u64,
-    /// The sums of both.
+    /// Sums of OLD and of NEW.
     pub(crate) sides: [Tally; 2],
 }
 
@@ -32,7 +32,7 @@ fn tally(line: &Line) -> Tally {
     }
 }
 
-/// The sums in levels of one line; if they are not `adjusted`, of the plain CPU time alone.
+/// Returns the sums in levels of a line. Unless `adjusted`, they contain only the CPU time, without covariates.
 fn levels(line: &Line, adjusted: bool) -> LevelSums {
     let sums = &line.row.sums;
     match adjusted {
@@ -46,7 +46,7 @@ fn levels(line: &Line, adjusted: bool) -> LevelSums {
     }
 }
 
-/// The sums in levels of strata that are compared as one, by host and second.
+/// Returns the sums in levels of strata that are compared as one, by host and second.
 pub(crate) fn of_levels(strata: &[&[Line]], adjusted: bool) -> Vec<LevelCell> {
     let mut cells: BTreeMap<(u32, u64), [LevelSums; 2]> = BTreeMap::new();
     for line in strata.iter().copied().flatten() {
@@ -55,8 +55,8 @@ pub(crate) fn of_levels(strata: &[&[Line]], adjusted: bool) -> Vec<LevelCell> {
     cells.into_iter().map(|((place, _), sides)| LevelCell { place, sides }).collect()
 }
 
-/// The same of strata of which the version decides which of them a request is in: without what was known of its route before
-/// it, which is not the same in both versions then.
+/// Returns the sums of pooled strata like [`of_levels`], but without covariates. The covariates depend on the route,
+/// and in pooled strata the version influences the route.
 pub(crate) fn of_pooled(strata: &[&[Line]], adjusted: bool) -> Vec<LevelCell> {
     let mut cells = of_levels(strata, adjusted);
     for sums in cells.iter_mut().flat_map(|cell| &mut cell.sides) {
@@ -74,7 +74,7 @@ pub(crate) fn of_pooled(strata: &[&[Line]], adjusted: bool) -> Vec<LevelCell> {
     cells
 }
 
-/// The cells of one second each. The lines are those of one route and class, in order.
+/// Returns cells of one second each. The lines must be sorted and have one route and class.
 pub(crate) fn of_seconds(lines: &[Line]) -> Vec<Cell> {
     let mut cells: Vec<Cell> = Vec::new();
     for line in lines {
@@ -89,7 +89,7 @@ pub(crate) fn of_seconds(lines: &[Line]) -> Vec<Cell> {
     cells
 }
 
-/// The same, in longer stretches.
+/// Merges cells to longer stretches.
 pub(crate) fn of_stretches(cells: &[Cell], length: u64) -> Vec<Cell> {
     let mut longer: Vec<Cell> = Vec::new();
     for cell in cells {
@@ -106,9 +106,11 @@ pub(crate) fn of_stretches(cells: &[Cell], length: u64) -> Vec<Cell> {
     longer
 }
 
-/// The stretch in which the cells will tell most: short ones take out more of the load, but leave some cells with one version
-/// alone. None within which the share of NEW changes, as it does in a rollout: the load of the one part would pass for the
-/// version that served more of it. What is looked at is the same whichever version is called NEW.
+/// Returns the length of cells with the smallest expected variance of the effect.
+///
+/// Short cells remove more of the load, but some of them have only one version. A length within which the share of NEW
+/// changes, as in a rollout, is not used: the load of one part of a cell would be attributed to the version that served
+/// more of it. The choice does not depend on which version is NEW.
 pub(crate) fn best_stretch(cells: &[Cell]) -> u64 {
     let mut longer = cells.to_vec();
     let mut best = (f64::INFINITY, LENGTHS[0]);
@@ -126,10 +128,12 @@ pub(crate) fn best_stretch(cells: &[Cell]) -> u64 {
     best.1
 }
 
-/// Whether the share of NEW differs between the cells that make up a longer one, further than coins of one share would have it
-/// (Pearson's chi-squared, whose mean is exact for small counts).
+/// Returns whether the share of NEW differs between the parts of longer cells by more than coins with one share
+/// explain.
+///
+/// The statistic is Pearson's chi-squared with a correction that makes its mean exact for small counts.
 fn share_changes(shorter: &[Cell], longer: &[Cell], length: u64) -> bool {
-    /// Standard deviations of chi-squared.
+    /// Limit above the mean of chi-squared, in standard deviations.
     const DEVIATIONS: f64 = 4.0;
     let (mut squares, mut freedom) = (0.0, 0.0);
     let mut parts = shorter.iter().peekable();
@@ -148,15 +152,16 @@ fn share_changes(shorter: &[Cell], longer: &[Cell], length: u64) -> bool {
     squares > freedom + DEVIATIONS * (2.0 * freedom).sqrt()
 }
 
-/// The variance within cells, of both versions together, over how much the cells tell.
+/// Returns the expected variance of the effect: the variance within cells of both versions together, divided by the
+/// information in the cells.
 fn expected_variance(cells: &[Cell]) -> f64 {
-    let (mut left, mut freedom, mut telling) = (0.0, 0.0, 0.0);
+    let (mut squares, mut freedom, mut information) = (0.0, 0.0, 0.0);
     for cell in cells {
         let [old, new] = cell.sides;
         let n = old.n + new.n;
-        left += old.yy + new.yy - (old.y + new.y).powi(2) / n;
+        squares += old.yy + new.yy - (old.y + new.y).powi(2) / n;
         freedom += n - 1.0;
-        telling += old.n * new.n / n;
+        information += old.n * new.n / n;
     }
-    if freedom > 0.0 && telling > 0.0 { left.max(0.0) / freedom / telling } else { f64::INFINITY }
+    if freedom > 0.0 && information > 0.0 { squares.max(0.0) / freedom / information } else { f64::INFINITY }
 }

@@ -1,4 +1,4 @@
-//! The window as a course of time, for charts.
+//! The window as a time series, for charts.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,22 +9,24 @@ use super::effect::nanos;
 use super::groups::Groups;
 use super::window::{Line, longest};
 
-/// About so many stretches fit a chart.
+/// Number of time steps that a chart should have at most, unless [`LENGTHS`] has no suitable length.
 const STRETCHES: u64 = 150;
-/// Lengths that a person can think in.
+/// Round lengths of a time step, in seconds.
 const LENGTHS: [u64; 14] = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 14_400];
 
-/// Sums of one stretch.
+/// Sums of one time step. CPU times are in nanoseconds.
 #[derive(Clone, Copy, Default)]
 struct Sums {
     requests: [f64; 2],
     cpu: [f64; 2],
     adjusted: [f64; 2],
+    /// Utilisation times CPUs, and CPUs.
     busy: (f64, f64),
+    /// Sum of the logarithms of readings minus their mean, and the number of readings.
     ruler: (f64, f64),
 }
 
-/// How long a stretch is to be.
+/// Returns the length of a time step in seconds. It is a multiple of the longest row, and at least two slots.
 pub(crate) fn step(lines: &[Line]) -> u64 {
     let seconds = || lines.iter().map(|line| line.row.second);
     let (Some(first), Some(last)) = (seconds().min(), seconds().max()) else { return 1 };
@@ -35,8 +37,9 @@ pub(crate) fn step(lines: &[Line]) -> u64 {
     LENGTHS.into_iter().find(fits).unwrap_or_else(|| wanted.next_multiple_of(row))
 }
 
-/// By what factor the load and the mix of routes moved the cost of each line from the window's mean, where both versions served
-/// at the same time: the mean of its stretch with the effect taken out, over that of the window.
+/// Returns the factor by which load and mix changed the cost of each line relative to the window's mean.
+///
+/// The factor is the mean of the line's time step without the effect of the version, divided by that of the window.
 pub(crate) fn loads_within(lines: &[Line], step: u64, effect: f64, groups: &Groups) -> Vec<f64> {
     let place = |line: &Line| (groups.of(line.stratum()), line.row.host, line.row.second / step);
     let (mut costs, mut all): (HashMap<_, (f64, f64)>, (f64, f64)) = Default::default();
@@ -53,8 +56,7 @@ pub(crate) fn loads_within(lines: &[Line], step: u64, effect: f64, groups: &Grou
     lines.iter().map(load).collect()
 }
 
-/// The course of the window, in stretches of `step` seconds; `loads` are the factors by which the load moved
-/// each line.
+/// Returns the time series of the window in steps of `step` seconds. `loads` are the factors of [`loads_within`].
 pub(crate) fn course(lines: &[Line], rows: &ReleaseRows, step: u64, loads: &[f64]) -> ReleaseCourse {
     let mut stretches: BTreeMap<u64, Sums> = BTreeMap::new();
     for (line, load) in lines.iter().zip(loads) {
@@ -92,7 +94,8 @@ fn moment(second: u64, sums: &Sums) -> ReleaseMoment {
     ReleaseMoment::new(second, requests, mean(sums.cpu), mean(sums.adjusted)).with_load(busy, rulers)
 }
 
-/// Readings beside the mean of their ruler and process over the window: the workers' where there are any, else the agent's.
+/// Returns the second, the sum of logarithms minus their mean, and the number of readings of each ruler row: of the
+/// workers if there are any, otherwise of the agents. The mean is that of the ruler on the host over the window.
 fn ruler_readings(rows: &ReleaseRows) -> Vec<(u64, f64, f64)> {
     let inside = rows.rulers.iter().any(|row| row.process != 0);
     let mut chosen: Vec<&ReleaseRulerRow> =
@@ -104,10 +107,10 @@ fn ruler_readings(rows: &ReleaseRows) -> Vec<(u64, f64, f64)> {
         mean.0 += row.sums.log;
         mean.1 += row.sums.readings as f64;
     }
-    let beside = |row: &&ReleaseRulerRow| {
+    let centred = |row: &&ReleaseRulerRow| {
         let (log, readings) = means[&(row.host, row.ruler)];
         let own = row.sums.readings as f64;
         (row.second, row.sums.log - own * log / readings, own)
     };
-    chosen.iter().map(beside).collect()
+    chosen.iter().map(centred).collect()
 }

@@ -1,4 +1,5 @@
-//! How two versions came to be compared, from how requests were assigned and from who served when; and what a design answers.
+//! Detects the design from how requests were assigned and from when each version served, and defines the result of a
+//! design.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,15 +10,15 @@ use super::groups::Groups;
 use super::window::Line;
 use crate::record::{Refusal, ReleaseDesign, ReleaseWarning, RestsOn, Settling};
 
-/// Seconds that are taken together when it is asked who served when.
+/// Length of the stretches in which the detection checks which versions served, in seconds.
 const STRETCH: u64 = 10;
-/// The share of a version's time in which the other served as well from which on they count as simultaneous.
+/// Versions count as simultaneous if both served in at least this share of the stretches of the rarer one.
 const TOGETHER: f64 = 0.5;
-/// A stronger design is taken where it has this share of the requests at least.
+/// Smallest share of the requests for which a design with weaker assumptions is preferred.
 const ENOUGH: f64 = 0.1;
 
-/// The design, the lines that belong to it, and how many requests of others there are. `None` where no way of assigning
-/// gave requests to both versions.
+/// Returns the design, the lines that it uses, and the number of requests left out. Returns `None` if no kind of
+/// assignment gave requests to both versions.
 pub(crate) fn choose(mut lines: Vec<Line>) -> Option<(ReleaseDesign, Vec<Line>, u64)> {
     let families: [fn(Assignment) -> bool; 3] = [
         |assignment| assignment == Assignment::Random,
@@ -59,8 +60,9 @@ fn requests(lines: &[Line], family: &fn(Assignment) -> bool) -> [f64; 2] {
     sides
 }
 
-/// Whether both served in most of the time in which the one that served for the shorter time did: on the same host,
-/// where any host had both, for hosts may change over one by one.
+/// Returns whether both versions served during most of the time of the version that served for the shorter time.
+///
+/// If any host had both versions, only such hosts count, each by itself, because hosts may switch one by one.
 fn served_together(lines: &[Line]) -> bool {
     let mut hosts: BTreeMap<u32, [bool; 2]> = BTreeMap::new();
     lines.iter().for_each(|line| hosts.entry(line.row.host).or_default()[line.side] = true);
@@ -75,10 +77,13 @@ fn served_together(lines: &[Line]) -> bool {
     count(|served| served[0] && served[1]) >= TOGETHER * count(|served| served[0]).min(count(|served| served[1]))
 }
 
-/// Where the share of a version is 0, as before a rollout begins, no coin falls: what the other version cost then has nothing beside
-/// it, and is left out. That is seen by runs of one version on a host which are longer than the coin has them elsewhere.
+/// Leaves out times at which one version had a share of 0, as before the start of a rollout. Returns the number of
+/// requests left out.
+///
+/// The requests of the other version at such times have none to compare with. The times are runs of one version on a
+/// host that are too long for the coin's share elsewhere.
 fn keep_coins(lines: &mut Vec<Line>) -> u64 {
-    /// Runs that a coin makes more rarely than this are not its.
+    /// A run with a smaller probability under the coin is left out.
     const CHANCE: f64 = 1e-6;
     let mut seconds: BTreeMap<(u32, u64), [f64; 2]> = BTreeMap::new();
     lines.iter().for_each(|line| {
@@ -96,8 +101,8 @@ fn keep_coins(lines: &mut Vec<Line>) -> u64 {
         for run in of_host.chunk_by(|one, other| alone(one.1).is_some() && alone(one.1) == alone(other.1)) {
             let Some(side) = alone(run[0].1) else { continue };
             let own = sum(run)[side];
-            let among = if on_host[1 - side] > 0.0 { on_host } else { whole };
-            let share = among[1 - side] / (among[0] + among[1] - own);
+            let reference = if on_host[1 - side] > 0.0 { on_host } else { whole };
+            let share = reference[1 - side] / (reference[0] + reference[1] - own);
             if own * (-share).ln_1p() < CHANCE.ln() {
                 gone.extend(run.iter().map(|(place, _)| **place));
             }
@@ -112,7 +117,8 @@ fn keep_coins(lines: &mut Vec<Line>) -> u64 {
     left_out
 }
 
-/// Slots of several lengths cannot be pairs of each other: those of the length that served most remain.
+/// Keeps the slots of the length that has the most requests, because slots of different lengths cannot form pairs.
+/// Returns the number of requests left out.
 fn keep_one_length(lines: &mut Vec<Line>) -> u64 {
     let mut lengths: BTreeMap<u32, u64> = BTreeMap::new();
     lines.iter().for_each(|line| *lengths.entry(line.row.slot_seconds).or_default() += line.row.sums.requests);
@@ -121,68 +127,68 @@ fn keep_one_length(lines: &mut Vec<Line>) -> u64 {
     lengths.iter().filter(|(other, _)| **other != length).map(|(_, requests)| requests).sum()
 }
 
-/// One route.
+/// Result for one route.
 pub(crate) struct RouteAnswer {
-    /// Which.
+    /// Index of the route in the rows.
     pub(crate) route: u32,
-    /// Its plain sums.
+    /// Unadjusted sums of the route.
     pub(crate) plain: Plain,
-    /// The effect on its total.
+    /// Effect on the total of the route.
     pub(crate) effect: Reading<Effect>,
-    /// The effect on its usual request.
+    /// Effect on the usual request of the route.
     pub(crate) usual: Reading<Effect>,
 }
 
 impl RouteAnswer {
-    /// A route that was compared with others alone.
+    /// Creates the result of a route that was compared only together with others.
     pub(crate) fn pooled(route: u32, plain: Plain) -> RouteAnswer {
         let why = || {
             Absent::because(
-                "the version decides which requests are on it, so they were compared with those of other routes",
+                "which requests are on this route depends on the version, so it was compared together with others",
             )
         };
         RouteAnswer { route, plain, effect: Err(why()), usual: Err(why()) }
     }
 }
 
-/// One host of several.
+/// Result for one host, if there are several.
 pub(crate) struct HostAnswer {
-    /// Which.
+    /// Index of the host in the rows.
     pub(crate) host: u32,
-    /// Its plain sums.
+    /// Unadjusted sums of the host.
     pub(crate) plain: Plain,
-    /// Its own effect.
+    /// Effect on the total of the host.
     pub(crate) effect: Reading<Effect>,
-    /// How far its cost lies above that of the others, where it has one version.
+    /// Cost of the host relative to other hosts, as a logarithm, if it has only one version.
     pub(crate) level: Option<f64>,
 }
 
-/// The answer of a design.
+/// Result of a design's estimator.
 pub(crate) struct Answer {
-    /// By what the load was taken off.
+    /// How the estimate is adjusted for load.
     pub(crate) rests_on: RestsOn,
-    /// The effect on the total of all routes.
+    /// Effect on the total of all routes.
     pub(crate) total: Reading<Effect>,
-    /// The effect on the usual request, routes mixed by CPU time.
+    /// Effect on the usual request; routes are weighted by CPU time.
     pub(crate) usual: Reading<Effect>,
-    /// The routes that both versions served, and those that were compared with others.
+    /// Routes that both versions served, and routes that were compared only together with others.
     pub(crate) routes: Vec<RouteAnswer>,
-    /// The hosts, each by itself, where there are several.
+    /// Result for each host; empty if there is only one.
     pub(crate) hosts: Vec<HostAnswer>,
-    /// Which routes and classes were compared as one.
+    /// Routes and classes that were compared as one.
     pub(crate) groups: Groups,
-    /// Why there is none.
+    /// Reasons of a refusal; empty if there is an answer.
     pub(crate) refused: Vec<Refusal>,
-    /// What would give one.
+    /// Another design that would probably give a verdict.
     pub(crate) settle: Option<Settling>,
-    /// Whether the total is that of the CPU time of processes, and not of requests alone.
+    /// Whether the total compares the CPU time of processes instead of requests alone.
     pub(crate) counts_processes: bool,
-    /// What the reader should know.
+    /// Warnings that depend on the design.
     pub(crate) warnings: Vec<ReleaseWarning>,
 }
 
 impl Answer {
-    /// Nothing yet, of a design with a coin for each request.
+    /// Creates an empty result of a design with a coin. The estimators fill it in.
     pub(crate) fn of_coins() -> Answer {
         Answer {
             rests_on: RestsOn::Coins,

@@ -1,4 +1,4 @@
-//! An effect on the logarithm of cost, and what it comes to at some level of error.
+//! Effects on the logarithm of cost, their intervals, and the changes that reports contain.
 
 use crate::record::{ChangeEstimate, ReleaseChange};
 use steady_model::{Absent, Interval, Nanos, Reading, Verdict};
@@ -6,32 +6,32 @@ use steady_stats::release::{self as estimators, CoinPairs, Estimated, HostShare,
 
 use super::window::Line;
 
-/// In seconds.
+/// Seconds in a minute.
 const MINUTE: f64 = 60.0;
 
-/// An effect, NEW less OLD, as a design found it.
+/// Effect on the logarithm of cost, NEW minus OLD, and how its interval is computed.
 pub(crate) enum Effect {
-    /// By its error, on both sides alike, beyond which the interval reaches this much further.
+    /// Interval by Student's t, extended on both sides by the second field.
     Student(Estimated, f64),
-    /// By the coins of pairs of slots, with the estimate.
+    /// Interval by inverting the test of the coins of pairs of slots. The second field is the estimate.
     Coins(Box<CoinPairs>, f64),
-    /// By another effect, and as far beyond its low and its high end as CPU time that no request explains could move it.
+    /// Interval of another effect, extended at its lower and upper end by the two numbers for unexplained CPU time.
     Unexplained(Box<Effect>, [f64; 2]),
-    /// By what is known within hosts, or with the host as the unit, whichever reaches further: where hosts do not
-    /// differ the first one is right, where they do the second.
+    /// Union of two intervals: from the error within hosts, and with the host as the unit. If hosts do not differ, the
+    /// first is right; if they do, the second.
     Hosts(Box<Effect>, Estimated),
 }
 
 impl Effect {
-    /// The same, not known better than the spread of the hosts that it is from allows, where that is known.
-    pub(crate) fn among(self, hosts: &[HostShare]) -> Effect {
+    /// Extends the interval to the one with the host as the unit, if there are enough hosts.
+    pub(crate) fn with_hosts(self, hosts: &[HostShare]) -> Effect {
         match between_hosts(self.estimate(), hosts) {
             Some(between) => Effect::Hosts(Box::new(self), between),
             None => self,
         }
     }
 
-    /// The estimate.
+    /// Returns the estimate of the effect, as a logarithm.
     pub(crate) fn estimate(&self) -> f64 {
         match self {
             Effect::Student(estimated, _) => estimated.effect,
@@ -40,7 +40,7 @@ impl Effect {
         }
     }
 
-    /// The interval that leaves out `alpha`.
+    /// Returns the interval with the confidence 1 - `alpha`.
     pub(crate) fn interval(&self, alpha: f64) -> Interval {
         match self {
             Effect::Student(estimated, beyond) => {
@@ -59,7 +59,7 @@ impl Effect {
         }
     }
 
-    /// The estimate with an error, as Student's t would have it.
+    /// Returns the estimate with a variance and degrees of freedom, for combining it with others.
     pub(crate) fn estimated(&self) -> Estimated {
         const ALPHA: f64 = 0.05;
         match self {
@@ -74,23 +74,23 @@ impl Effect {
     }
 }
 
-/// What is asked of every change.
+/// Parameters of intervals and verdicts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
-    /// The error that may be spent now.
+pub(crate) struct Criteria {
+    /// Error rate of the interval.
     pub(crate) alpha: f64,
-    /// The change that is of interest.
+    /// Smallest change that matters, as a ratio.
     pub(crate) resolution: f64,
-    /// How many minutes of traffic were seen.
+    /// Minutes of traffic in the comparison.
     pub(crate) minutes: f64,
 }
 
-/// Plain sums of both versions.
+/// Unadjusted sums of OLD and NEW.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Plain {
-    /// Requests.
+    /// Number of requests of each version.
     pub(crate) requests: [u64; 2],
-    /// CPU time in nanoseconds.
+    /// CPU time of each version, in nanoseconds.
     pub(crate) cpu: [f64; 2],
 }
 
@@ -104,12 +104,12 @@ impl Plain {
         plain
     }
 
-    /// The mean CPU time of a request of one side.
+    /// Returns the mean CPU time per request of a side, in nanoseconds.
     pub(crate) fn mean(&self, side: usize) -> Option<f64> {
         (self.requests[side] > 0).then(|| self.cpu[side] / self.requests[side] as f64)
     }
 
-    /// The change of the means.
+    /// Returns the change of the means, NEW / OLD - 1.
     pub(crate) fn change(&self) -> Reading<f64> {
         match (self.mean(0), self.mean(1)) {
             (Some(old), Some(new)) if old > 0.0 => Ok(new / old - 1.0),
@@ -118,7 +118,7 @@ impl Plain {
     }
 }
 
-/// An effect as an estimate with its interval.
+/// Converts an effect to a relative change with its interval.
 pub(crate) fn estimate(effect: &Reading<Effect>, alpha: f64) -> ChangeEstimate {
     let sized = effect.as_ref().map_err(Clone::clone);
     bounded(sized.map(|effect| (effect.estimate().exp_m1(), estimators::relative(&effect.interval(alpha)))))
@@ -127,35 +127,35 @@ pub(crate) fn estimate(effect: &Reading<Effect>, alpha: f64) -> ChangeEstimate {
 fn bounded(sized: Reading<(f64, Interval)>) -> ChangeEstimate {
     let (change, interval) = match sized {
         Ok((change, interval)) if interval.low.is_finite() && interval.high.is_finite() => (Ok(change), Ok(interval)),
-        Ok((change, _)) => (Ok(change), Err(Absent::because("too little was seen to bound it"))),
+        Ok((change, _)) => (Ok(change), Err(Absent::because("there are too few data for an interval"))),
         Err(why) => (Err(why.clone()), Err(why)),
     };
     ChangeEstimate::new(change, interval)
 }
 
-/// The change as it is told: with the interval that all looks so far leave, if there were any.
-pub(crate) fn change(effect: &Reading<Effect>, plain: &Plain, asked: &Asked) -> ReleaseChange {
+/// Converts an effect to the change of a report, with its verdict.
+pub(crate) fn change(effect: &Reading<Effect>, plain: &Plain, criteria: &Criteria) -> ReleaseChange {
     let raw_change = plain.change();
-    let told = effect.as_ref().map_err(Clone::clone).map(|effect| {
-        let interval = estimators::relative(&effect.interval(asked.alpha));
+    let estimate = effect.as_ref().map_err(Clone::clone).map(|effect| {
+        let interval = estimators::relative(&effect.interval(criteria.alpha));
         (effect.estimate().exp_m1(), interval)
     });
-    told_change(told, raw_change, plain.requests, asked)
+    release_change(estimate, raw_change, plain.requests, criteria)
 }
 
-/// The same, from a change and an interval that are known already.
-pub(crate) fn told_change(
-    told: Reading<(f64, Interval)>,
+/// Creates the change of a report from a relative change and its interval.
+pub(crate) fn release_change(
+    estimate: Reading<(f64, Interval)>,
     raw_change: Reading<f64>,
     requests: [u64; 2],
-    asked: &Asked,
+    criteria: &Criteria,
 ) -> ReleaseChange {
-    let ChangeEstimate { change, low, high } = bounded(told);
+    let ChangeEstimate { change, low, high } = bounded(estimate);
     let interval = ChangeEstimate { change: change.clone(), low: low.clone(), high: high.clone() }.interval();
     let verdict =
-        interval.as_ref().map_or(Verdict::Undecided, |interval| estimators::verdict(interval, asked.resolution));
+        interval.as_ref().map_or(Verdict::Undecided, |interval| estimators::verdict(interval, criteria.resolution));
     let settle = |change: f64, interval: &Interval| {
-        estimators::time_to_settle(change, interval, asked.resolution).map(|factor| factor * asked.minutes)
+        estimators::time_to_settle(change, interval, criteria.resolution).map(|factor| factor * criteria.minutes)
     };
     let minutes = match (verdict, &change, &interval) {
         (Verdict::Undecided, Ok(change), Ok(interval)) => settle(*change, interval),
@@ -163,14 +163,14 @@ pub(crate) fn told_change(
     };
     let settle_seconds = match minutes {
         Some(minutes) if minutes.is_finite() => Ok(minutes * MINUTE),
-        Some(_) => Err(Absent::because("longer than can be told")),
+        Some(_) => Err(Absent::because("the time is too long to be estimated")),
         None => Err(ReleaseChange::not_settled()),
     };
     let load_shift = match (&raw_change, &change) {
         (Ok(raw), Ok(change)) => Ok((1.0 + raw) / (1.0 + change) - 1.0),
         (Err(why), _) | (_, Err(why)) => Err(why.clone()),
     };
-    let within = |interval: &Interval| estimators::within_resolution(interval, asked.resolution);
+    let within = |interval: &Interval| estimators::within_resolution(interval, criteria.resolution);
     ReleaseChange {
         requests,
         within_resolution: interval.as_ref().is_ok_and(within),
@@ -184,7 +184,7 @@ pub(crate) fn told_change(
     }
 }
 
-/// Nanoseconds, from what was computed with them.
+/// Rounds a number of nanoseconds.
 pub(crate) fn nanos(value: f64) -> Nanos {
     Nanos(value.round() as u64)
 }

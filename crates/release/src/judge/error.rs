@@ -1,57 +1,57 @@
-//! Why nothing can be judged.
+//! Errors of a comparison.
 
 use thiserror::Error;
 
-/// Why a question about a release has no report at all.
+/// Reason why a question about a release has no report.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum JudgeError {
-    /// Both names are the same.
-    #[error("'{0}' is compared with itself; name two versions")]
+    /// OLD and NEW have the same name.
+    #[error("'{0}' cannot be compared with itself; name two versions")]
     SameVersion(String),
-    /// Nothing is known of the service within the window.
-    #[error("nothing was told of service '{service}' within the window")]
+    /// There are no rows of the service within the window.
+    #[error("service '{service}' reported nothing within the window")]
     NothingInWindow {
-        /// The service.
+        /// Name of the service.
         service: String,
     },
-    /// No version of that name is known.
-    #[error("no version '{version}' within the window; there is {}", listed(.there))]
+    /// There are rows of the service within the window, but none of a version.
+    #[error("there are no requests of version '{version}' within the window, {}", listed(.there))]
     NoSuchVersion {
-        /// What was asked for.
+        /// Name of the version without rows.
         version: String,
-        /// What there is, in the order of names.
+        /// Versions with rows, in alphabetical order.
         there: Vec<String>,
     },
-    /// All requests of that version were among the first of their process.
+    /// All requests of a version were among the first of their process, which do not count.
     #[error(
         "all {warming} requests of '{version}' were among the first {} of their process, which do not count",
         steady_stats::release::WARMING_REQUESTS
     )]
     OnlyWarming {
-        /// The version.
+        /// Name of the version.
         version: String,
-        /// How many requests there are.
+        /// Number of its requests.
         warming: u64,
     },
-    /// Each version came about in another way, such as by coin and by slots, so that they cannot be held against each other.
-    #[error("'{old}' and '{new}' were assigned in ways that cannot be compared with each other")]
+    /// The versions were assigned in different ways, such as one per request and one by slots, so no design applies.
+    #[error("requests were assigned to '{old}' and to '{new}' in different ways, so the versions cannot be compared")]
     AssignedApart {
-        /// The one version.
+        /// Name of the version OLD.
         old: String,
-        /// The other.
+        /// Name of the version NEW.
         new: String,
     },
 }
 
-/// `'v1'`, `'v1' and 'v2'`, `'v1', 'v2' and 'v3'`; many are cut short.
+/// Lists names for an error message, and cuts long lists: `only of 'v1'`, `but of 'v1' and 'v2'`.
 fn listed(names: &[String]) -> String {
     const MOST: usize = 12;
     let quoted: Vec<String> = names.iter().take(MOST).map(|name| format!("'{name}'")).collect();
     match (&quoted[..], names.len().saturating_sub(MOST)) {
-        ([], _) => "none".into(),
-        ([one], 0) => format!("only {one}"),
-        ([most @ .., last], 0) => format!("{} and {last}", most.join(", ")),
-        (most, more) => format!("{} and {more} more", most.join(", ")),
+        ([], _) => "and of no other".into(),
+        ([one], 0) => format!("only of {one}"),
+        ([most @ .., last], 0) => format!("but of {} and {last}", most.join(", ")),
+        (most, more) => format!("but of {} and {more} more", most.join(", ")),
     }
 }
 
@@ -60,13 +60,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_name_what_there_is() {
+    fn an_error_lists_the_versions_that_exist() {
         let error = |there: &[&str]| {
             let there = there.iter().map(ToString::to_string).collect();
             JudgeError::NoSuchVersion { version: "v9".into(), there }.to_string()
         };
-        assert_eq!(error(&["v1"]), "no version 'v9' within the window; there is only 'v1'");
-        assert_eq!(error(&["v1", "v2", "v3"]), "no version 'v9' within the window; there is 'v1', 'v2' and 'v3'");
+        assert_eq!(error(&["v1"]), "there are no requests of version 'v9' within the window, only of 'v1'");
+        assert_eq!(
+            error(&["v1", "v2", "v3"]),
+            "there are no requests of version 'v9' within the window, but of 'v1', 'v2' and 'v3'"
+        );
         assert!(error(&["v"; 20]).ends_with("'v' and 8 more"));
     }
 }

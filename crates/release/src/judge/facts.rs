@@ -1,4 +1,4 @@
-//! What is said of the two sides, and of the window, before anything is compared.
+//! Descriptions of both versions, and warnings about the data that do not depend on the design.
 
 use std::collections::HashSet;
 
@@ -8,21 +8,21 @@ use steady_model::{ALL_PROCESSES, Absent, ReleaseRows};
 use super::effect::{Plain, nanos};
 use super::window::{Line, Sides};
 
-/// OLD and NEW. `warming` is how many requests of each were among the first of their process.
+/// Describes OLD and NEW. `warming` has the number of requests of each that were among the first of their process.
 pub(crate) fn sides(question: &ReleaseQuestion, lines: &[Line], warming: [u64; 2]) -> [ReleaseSide; 2] {
     let plain = Plain::of(lines);
     [&question.old, &question.new].map(|name| {
         let side = usize::from(name == &question.new);
         let own = || lines.iter().filter(move |line| line.side == side);
         let count = |of: fn(&Line) -> (u32, u64)| {
-            // Neighbours in a line's order are mostly alike: what was just seen is not looked up again.
+            // Consecutive lines mostly have the same key. Skipping repeats avoids most look-ups.
             let mut last = None;
             let fresh = own().map(of).filter(|key| last.replace(*key) != Some(*key));
             fresh.collect::<HashSet<_>>().len()
         };
         let requests = plain.requests[side];
         let mean = |sum: f64| match requests {
-            0 => Err(Absent::because("it served nothing")),
+            0 => Err(Absent::because("it served no requests")),
             _ => Ok(nanos(sum / requests as f64)),
         };
         let wall: f64 = own().map(|line| line.row.sums.wall).sum();
@@ -33,7 +33,7 @@ pub(crate) fn sides(question: &ReleaseQuestion, lines: &[Line], warming: [u64; 2
             failed: own().map(|line| line.row.sums.failed).sum(),
             warming: warming[side],
             processes: match own().any(|line| line.row.process == ALL_PROCESSES) {
-                true => Err(Absent::because("processes of a host are not told apart")),
+                true => Err(Absent::because("rows are sums over all processes of a host")),
                 false => Ok(count(|line| (line.row.host, line.row.process))),
             },
             hosts: count(|line| (line.row.host, 0)),
@@ -44,7 +44,7 @@ pub(crate) fn sides(question: &ReleaseQuestion, lines: &[Line], warming: [u64; 2
     })
 }
 
-/// How many seconds lines stand for, those of several lines once.
+/// Returns the number of seconds that the lines cover. Seconds of several lines count once.
 fn seconds<'a>(lines: impl Iterator<Item = &'a Line>) -> u64 {
     let mut last = None;
     let mut spans: Vec<(u64, u64)> =
@@ -58,9 +58,10 @@ fn seconds<'a>(lines: impl Iterator<Item = &'a Line>) -> u64 {
     covered
 }
 
-pub(crate) const OUTSIDE: &str = "requests were counted from outside, where their time on the wall is not known";
+/// Reason why requests that the service's own counter counted have no wall time.
+pub(crate) const OUTSIDE: &str = "a counter of the service counted the requests, which does not measure wall time";
 
-/// Requests of each side that do not count, for their process was warming up.
+/// Counts the requests of each version that are left out because their process was warming up.
 pub(crate) fn warming(question: &ReleaseQuestion, rows: &ReleaseRows) -> [u64; 2] {
     let sides = Sides::new(question, rows);
     let mut warming = [0; 2];
@@ -72,7 +73,7 @@ pub(crate) fn warming(question: &ReleaseQuestion, rows: &ReleaseRows) -> [u64; 2
     warming
 }
 
-/// What the reader should know of the data, whatever the design.
+/// Returns the warnings that do not depend on the estimate.
 pub(crate) fn warnings(
     question: &ReleaseQuestion,
     rows: &ReleaseRows,
@@ -95,8 +96,9 @@ pub(crate) fn warnings(
     warnings
 }
 
-/// Failures come in bursts, so it takes more than a test of two shares would.
+/// Returns a warning if the shares of failed requests differ.
 fn unequal_failures(lines: &[Line]) -> Option<ReleaseWarning> {
+    /// More than the 2 standard deviations of a usual test of two shares, because failures come in bursts.
     const DEVIATIONS: f64 = 4.0;
     let mut sums = [(0.0, 0.0); 2];
     for line in lines {
@@ -110,12 +112,14 @@ fn unequal_failures(lines: &[Line]) -> Option<ReleaseWarning> {
     ((shares[1] - shares[0]).abs() > DEVIATIONS * error).then_some(ReleaseWarning::UnequalFailures { shares })
 }
 
-/// Where no coin chose, what one version alone served is compared with nothing.
+/// Returns a warning about routes and classes that only one version served. Without a coin, they cannot be compared.
 fn routes_of_one_version(lines: &[Line]) -> Option<ReleaseWarning> {
-    /// One version has at least this share of the requests that the other leads to expect, or they are as good as of one version.
+    /// A route and class counts as served by one version if the other has at most this share of its expected requests.
     const STRAY: f64 = 0.02;
-    /// Where fewer are expected of a version, there may be none by chance. All such together are not as unequal as this.
+    /// If fewer requests of a version are expected, it may have none by chance.
     const RARE: f64 = 5.0;
+    /// Rare routes and classes are ignored if each version has more than this share of its expected requests on all of
+    /// them together.
     const RARE_STRAY: f64 = 0.5;
     let whole = Plain::of(lines);
     let expected = |plain: &Plain| {
@@ -134,7 +138,7 @@ fn routes_of_one_version(lines: &[Line]) -> Option<ReleaseWarning> {
     let by_chance = !is_rare(&rare) && !below(&rare, RARE_STRAY);
     let is_of_one = |plain: &Plain| below(plain, STRAY) && !(by_chance && is_rare(plain));
     let (mut routes, mut cpu, mut all) = (0, 0.0, 0.0);
-    // In order of routes, which come first in a line's key.
+    // Lines are sorted by route first, so each chunk is a whole route.
     for of_route in lines.chunk_by(|one, other| one.row.route == other.row.route) {
         let strata = of_route.chunk_by(|one, other| one.stratum() == other.stratum()).map(Plain::of);
         let (of_one, others): (Vec<Plain>, Vec<Plain>) = strata.partition(is_of_one);
@@ -148,10 +152,10 @@ fn routes_of_one_version(lines: &[Line]) -> Option<ReleaseWarning> {
     (routes > 0 && all > 0.0).then_some(ReleaseWarning::RoutesOfOneVersion { routes, cpu_ratio: cpu / all })
 }
 
-/// Seconds without any row, where there are many of them in a row. Those before the first row do not count: the agent or the
-/// service had not been started.
+/// Returns a warning about long runs of seconds without any row. The time before the first row does not count, because
+/// the agent or the service may not have been started.
 fn gaps(question: &ReleaseQuestion, rows: &ReleaseRows) -> Option<ReleaseWarning> {
-    /// Shorter ones are no news: little may be asked of a service.
+    /// Shorter gaps, in seconds, are usual for a service with few requests.
     const LEAST: u64 = 10;
     let mut last = None;
     let mut spans: Vec<(u64, u64)> = rows

@@ -1,9 +1,9 @@
-//! Which routes and classes are compared by themselves, where a coin chose the version.
+//! Decides which routes and classes are compared separately, if a coin chose the version.
 //!
-//! Costs may be compared within a route and class only if the version has no part in which route and class a request has. A coin
-//! gives each of them its share of both versions; where the counts contradict that, the version decides (a route that NEW alone
-//! has, a template with another name), and requests would be missing on one side that are there on the other. All these are
-//! compared as one.
+//! Costs may be compared within a route and class (a stratum) only if the version does not influence which route and
+//! class a request has. A coin gives each stratum its share of both versions. If the counts contradict that, the
+//! version has an influence: a route that only NEW has, or a template with another name. Then one side would miss
+//! requests that the other has, so all such strata are compared as one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,45 +12,48 @@ use steady_stats::release::critical;
 use super::effect::Plain;
 use super::window::Line;
 
-/// Strata with fewer requests of either version are not compared by themselves.
+/// Fewest requests of each version for a stratum to be compared separately.
 pub(crate) const LEAST: u64 = 20;
-/// The error, over all strata, at which counts contradict the coin.
+/// Significance level, over all strata, at which counts contradict the coin.
 const CONTRADICTS: f64 = 0.001;
-/// The error at which strata together do not have the coin's share: what is missing among them is elsewhere.
+/// Significance level at which the unequal strata together do not have the coin's share. Then requests that are missing
+/// among them are on other routes.
 const FITS: f64 = 0.05;
-/// Seconds in which the coin's share is taken as one.
+/// Length of the blocks in which the coin's share counts as constant, in seconds.
 const STRETCH: u64 = 10;
 
-/// Route and class.
+/// A route and a class, by their indices.
 type Stratum = (u32, u32);
 /// A host, and a stretch of time or a pair of slots on it.
 type Block = (u32, u64);
-/// Requests of OLD and NEW.
+/// Requests of OLD and NEW by block.
 type Counts = BTreeMap<Block, [f64; 2]>;
 
-/// The number of the strata that are pooled, and of the rare ones.
+/// Number that stands for all pooled strata.
 pub(crate) const POOLED: Stratum = (u32::MAX, u32::MAX);
+/// Number that stands for all rare strata.
 const RARE: Stratum = (u32::MAX, 0);
 
-/// How strata are put together.
+/// Strata that are compared together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Groups {
-    /// Those whose counts contradict the coin.
+    /// Strata whose counts contradict the coin.
     unequal: BTreeSet<Stratum>,
-    /// Those that are compared as one for that; all, where what is missing among the unequal ones is not to be found.
+    /// Strata that are compared as one because of that: the unequal ones, or all if the unequal ones together do not
+    /// have the coin's share.
     pooled: BTreeSet<Stratum>,
-    /// Those with too few requests of a version, and the smallest others; they are compared as one, too.
+    /// Strata with too few requests of a version, and the smallest others. They are also compared as one.
     rare: BTreeSet<Stratum>,
 }
 
 impl Groups {
-    /// With a coin for each request.
+    /// Creates the groups for a coin for each request.
     pub(crate) fn of_requests(lines: &[Line]) -> Groups {
         let block = |line: &Line| (line.row.host, line.row.second / STRETCH);
         Groups::new(lines, block, Score::unlikely_by_coins, Score::fits_coins)
     }
 
-    /// With a coin for each pair of slots, of which `begin` tells the first second.
+    /// Creates the groups for a coin for each pair of slots. `begin` returns the first second of a line's pair.
     pub(crate) fn of_pairs(lines: &[Line], begin: impl Fn(&Line) -> u64) -> Groups {
         let block = |line: &Line| (line.row.host, begin(line));
         let fits = |score: &Score| !score.unlikely_by_pairs(FITS);
@@ -91,7 +94,7 @@ impl Groups {
             strata.iter().filter(|(_, (_, counts))| contradicts(counts)).map(|(stratum, _)| *stratum).collect();
         let is_rare = |stratum: &&Stratum| !unequal.contains(stratum) && strata[*stratum].0.iter().any(|n| *n < LEAST);
         let mut rare: BTreeSet<Stratum> = strata.keys().filter(is_rare).copied().collect();
-        // Each may be too rare to show it, and all of them together not.
+        // Rare strata may contradict the coin only together.
         if unlikely(&score(&rare), CONTRADICTS) {
             unequal.append(&mut rare);
         }
@@ -108,17 +111,17 @@ impl Groups {
         Groups { unequal, pooled, rare }
     }
 
-    /// Whether requests of this route and class are compared with those of others, as the version has a part in which they are.
+    /// Returns whether the stratum is compared as one with others because the version influences its requests.
     pub(crate) fn is_pooled(&self, stratum: Stratum) -> bool {
         self.pooled.contains(&stratum)
     }
 
-    /// Whether any class of the route is.
+    /// Returns whether any class of the route is pooled.
     pub(crate) fn is_pooled_route(&self, route: u32) -> bool {
         self.pooled.range((route, 0)..=(route, u32::MAX)).next().is_some()
     }
 
-    /// The same number for all strata that are compared as one.
+    /// Returns the number of the group that the stratum is compared in, or the stratum itself.
     pub(crate) fn of(&self, stratum: Stratum) -> Stratum {
         match stratum {
             _ if self.pooled.contains(&stratum) => POOLED,
@@ -127,8 +130,8 @@ impl Groups {
         }
     }
 
-    /// The routes that the versions served unequally, those with the most CPU time first, and the share of the CPU time that
-    /// they have. The lines are in order.
+    /// Returns the routes whose counts contradict the coin, those with the most CPU time first, and their share of the
+    /// CPU time. The lines must be sorted.
     pub(crate) fn unequal_routes(&self, lines: &[Line]) -> (Vec<u32>, f64) {
         let (mut routes, mut all): (BTreeMap<u32, f64>, f64) = Default::default();
         for of_stratum in lines.chunk_by(|one, other| one.stratum() == other.stratum()) {
@@ -145,16 +148,17 @@ impl Groups {
     }
 }
 
-/// Requests of NEW among those of a stratum, beside what the shares of NEW among all requests of the same blocks lead to expect.
+/// Requests of NEW in a stratum, compared with the number expected from NEW's share of all requests of the same blocks.
 #[derive(Clone, Copy, Debug, Default)]
 struct Score {
     requests: f64,
     observed: f64,
     expected: f64,
-    /// The variance of the difference, had a coin chosen for each request.
+    /// Variance of the difference if a coin chose for each request.
     variance: f64,
-    /// The sum of the squared differences of the blocks, and how many there are.
+    /// Sum of the squared differences of the blocks.
     squares: f64,
+    /// Number of blocks in the sum.
     blocks: f64,
 }
 
@@ -176,8 +180,8 @@ impl Score {
         score
     }
 
-    /// Whether coins for requests give such a count no more often than this: Hoeffding's bound (1963, theorem 1), which also holds
-    /// for few requests and for shares that change.
+    /// Returns whether coins for requests give such a count with a probability of at most `alpha`, by Hoeffding's bound
+    /// (1963, theorem 1). The bound also holds for few requests and for shares that change.
     fn unlikely_by_coins(&self, alpha: f64) -> bool {
         if self.requests <= 0.0 {
             return false;
@@ -193,8 +197,9 @@ impl Score {
         (self.observed - self.expected).abs() <= limit * self.variance.sqrt() + 1e-6 * self.requests
     }
 
-    /// The same for coins that chose for slots: how traffic differs between slots is known from the pairs alone, and with a coin
-    /// that falls otherwise a pair's difference has the other sign.
+    /// Returns the same for coins for pairs of slots, by Student's t over the pairs. The other outcome of a coin
+    /// changes the sign of its pair's difference, and the spread of the pairs shows how much traffic differs between
+    /// slots.
     fn unlikely_by_pairs(&self, alpha: f64) -> bool {
         let freedom = self.blocks - 1.0;
         let sum = self.observed - self.expected;

@@ -1,4 +1,4 @@
-//! Several hosts, each by itself, beside each other.
+//! Results of several hosts: their effects, how much they differ, and which are outliers.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,15 @@ use steady_model::{Reading, ReleaseRows};
 use steady_stats::release::{Estimated, HostShare, Standing, spread_of_hosts, standings};
 
 use super::design::HostAnswer;
-use super::effect::{Asked, Effect, Plain, change};
+use super::effect::{Criteria, Effect, Plain, change};
 use super::window::Line;
 
-/// Hosts that lie as far apart to a part in so many of a deviation stay in the order of their names.
+/// Distances are rounded to 1 / STEPS of a standard deviation for sorting. Hosts with equal distances are sorted by
+/// name.
 const STEPS: f64 = 1e6;
 
-/// Each host with the effect that its lines show, which are given by route and class; nothing where there is one host. The lines
-/// are in order.
+/// Calls `effect` for each host with its lines, one slice per route and class. Returns nothing if there is only one
+/// host. The lines must be sorted.
 pub(crate) fn each(lines: &[Line], effect: impl Fn(u32, &[&[Line]]) -> Reading<Effect>) -> Vec<HostAnswer> {
     let mut hosts: BTreeMap<u32, Vec<&[Line]>> = BTreeMap::new();
     for part in lines.chunk_by(|one, other| (one.stratum(), one.row.host) == (other.stratum(), other.row.host)) {
@@ -30,7 +31,7 @@ pub(crate) fn each(lines: &[Line], effect: impl Fn(u32, &[&[Line]]) -> Reading<E
     hosts.into_iter().map(answer).collect()
 }
 
-/// What each host says of the common effect, where hosts count by how well each of them knows it.
+/// Returns the contribution of each host to the common effect, weighted by the inverse of its variance.
 pub(crate) fn by_precision(hosts: &[HostAnswer], effect: f64) -> Vec<HostShare> {
     let known = || hosts.iter().filter_map(|host| host.effect.as_ref().ok()).map(Effect::estimated);
     let all: f64 = known().map(|own| 1.0 / own.variance).sum();
@@ -41,7 +42,7 @@ pub(crate) fn by_precision(hosts: &[HostAnswer], effect: f64) -> Vec<HostShare> 
     known().map(share).collect()
 }
 
-/// By how much the hosts' changes differ beyond chance.
+/// Returns a warning if the changes of hosts differ by more than chance explains.
 pub(crate) fn differ(hosts: &[HostAnswer], total: &Reading<Effect>) -> Option<ReleaseWarning> {
     let known: Vec<Estimated> =
         hosts.iter().filter_map(|host| host.effect.as_ref().ok()).map(Effect::estimated).collect();
@@ -49,32 +50,33 @@ pub(crate) fn differ(hosts: &[HostAnswer], total: &Reading<Effect>) -> Option<Re
     spread_of_hosts(&known).map(|deviation| ReleaseWarning::HostsDiffer { deviation: deviation.exp_m1(), covered })
 }
 
-/// The hosts as they are told, those furthest from the others first.
-pub(crate) fn told(hosts: &[HostAnswer], rows: &ReleaseRows, asked: &Asked) -> Vec<ReleaseHost> {
-    let standings = standing(hosts, asked.alpha);
+/// Returns the hosts for the report: outliers first, then by distance from the others.
+pub(crate) fn release_hosts(hosts: &[HostAnswer], rows: &ReleaseRows, criteria: &Criteria) -> Vec<ReleaseHost> {
+    let standings = standing(hosts, criteria.alpha);
     let all: f64 = hosts.iter().map(|host| host.plain.cpu[0] + host.plain.cpu[1]).sum();
-    let mut told: Vec<(f64, ReleaseHost)> = hosts
+    let mut sorted: Vec<(f64, ReleaseHost)> = hosts
         .iter()
         .zip(standings)
         .map(|(host, standing)| {
             let name = rows.hosts.get(host.host as usize).cloned();
-            let told = ReleaseHost {
+            let host = ReleaseHost {
                 host: name.unwrap_or_else(|| format!("(host {})", host.host)),
                 cpu_ratio: (host.plain.cpu[0] + host.plain.cpu[1]) / all,
-                change: change(&host.effect, &host.plain, asked),
+                change: change(&host.effect, &host.plain, criteria),
                 outlying: standing.is_some_and(|standing| standing.outlying),
             };
-            (standing.map_or(-1.0, |standing| (STEPS * standing.distance).round()), told)
+            (standing.map_or(-1.0, |standing| (STEPS * standing.distance).round()), host)
         })
         .collect();
-    let apart = |host: &ReleaseHost| !host.outlying;
-    told.sort_by(|(one_at, one), (other_at, other)| {
-        apart(one).cmp(&apart(other)).then(other_at.total_cmp(one_at)).then_with(|| one.host.cmp(&other.host))
+    let is_usual = |host: &ReleaseHost| !host.outlying;
+    sorted.sort_by(|(one_at, one), (other_at, other)| {
+        is_usual(one).cmp(&is_usual(other)).then(other_at.total_cmp(one_at)).then_with(|| one.host.cmp(&other.host))
     });
-    told.into_iter().map(|(_, host)| host).collect()
+    sorted.into_iter().map(|(_, host)| host).collect()
 }
 
-/// Where each host stands by its change, or by its cost among those of its version.
+/// Returns the distance of each host from the others, and whether it is an outlier. Hosts with an effect are compared
+/// by it; hosts with only one version are compared by cost with the hosts of the same version.
 fn standing(hosts: &[HostAnswer], alpha: f64) -> Vec<Option<Standing>> {
     let place = |host: &HostAnswer| {
         let own = host.effect.as_ref().ok().map(Effect::estimated).filter(|own| own.variance.is_finite());
@@ -83,13 +85,13 @@ fn standing(hosts: &[HostAnswer], alpha: f64) -> Vec<Option<Standing>> {
     };
     let places: Vec<_> = hosts.iter().map(place).collect();
     let known = places.iter().flatten().count() as f64;
-    let mut told = vec![None; hosts.len()];
+    let mut standing = vec![None; hosts.len()];
     for group in 0..3 {
         let own =
             || places.iter().enumerate().filter_map(|(at, place)| Some((at, (*place)?))).filter(|one| one.1.0 == group);
         let values: Vec<(f64, f64)> = own().map(|(_, (_, value))| value).collect();
         let standings = standings(&values, alpha * values.len() as f64 / known);
-        own().zip(standings).for_each(|((at, _), standing)| told[at] = Some(standing));
+        own().zip(standings).for_each(|((at, _), own)| standing[at] = Some(own));
     }
-    told
+    standing
 }

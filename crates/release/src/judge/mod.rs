@@ -1,5 +1,7 @@
-//! From rows to what a release changed: pure, so that the same rows always give the same report. Here the whole report; beside
-//! it the designs by which versions can have come to be compared, and what each can say.
+//! Evaluates the rows of a window. The evaluation is a pure function: the same rows always give the same report.
+//!
+//! This file assembles the report. `design` detects the design; `random`, `switchback`, `canary` and `after` have the
+//! estimator of each design.
 
 mod after;
 mod canary;
@@ -29,48 +31,48 @@ use crate::record::{
 use steady_model::{Absent, Interval, Nanos, Reading, ReleaseRows, Verdict};
 
 use design::{Answer, RouteAnswer};
-use effect::{Asked, Effect, Plain, change, estimate};
+use effect::{Criteria, Effect, Plain, change, estimate};
 use process_cpu::ProcessCpu;
 use window::Line;
 
 pub use error::JudgeError;
 pub use watch::Watch;
 
-/// Why a route has no median wall time.
-const NO_MEDIAN: &str = "no distribution of its wall times was kept of both versions";
-/// So many of the routes that the versions served unequally are named.
+/// Reason why a route has no median wall time.
+const NO_MEDIAN: &str = "the distribution of its wall times is not stored for both versions";
+/// Most routes with unequal shares that a warning names.
 const UNEQUAL_NAMED: usize = 3;
 
-/// Judges what a release changed, from the rows of one window.
+/// Compares two versions from the rows of one window.
 pub fn judge(question: &ReleaseQuestion, rows: &ReleaseRows) -> Result<ReleaseReport, JudgeError> {
     Ok(judge_at(question, rows, 1.0 - question.confidence)?.report)
 }
 
-/// A report, and what it takes to tell its saving anew.
+/// A report, and the sums that the saving of another change needs.
 #[derive(Clone)]
 pub(crate) struct Judged {
     pub(crate) report: ReleaseReport,
-    /// Both versions, however they were assigned.
+    /// Sums of both versions over all requests, including those that the design leaves out.
     all: Plain,
-    /// Seconds between the first and the last row of these.
+    /// Seconds between the first and the last row of `all`.
     whole_seconds: f64,
-    /// The same of the rows that are compared.
+    /// Seconds between the first and the last row that the design uses.
     seconds: f64,
 }
 
 impl Judged {
-    /// What a change comes to.
+    /// Converts a change of the total to CPUs.
     pub(crate) fn saving(&self, total: &ReleaseChange) -> Reading<ReleaseSaving> {
         saving(total, &self.all, self.whole_seconds)
     }
 
-    /// How many minutes were seen.
+    /// Minutes of traffic that the design uses.
     pub(crate) fn minutes(&self) -> f64 {
         self.seconds / 60.0
     }
 }
 
-/// The same, where `alpha` of error may be spent.
+/// Compares two versions as [`judge`] does, with intervals at the error rate `alpha`.
 pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f64) -> Result<Judged, JudgeError> {
     let lines = window::lines(question, rows)?;
     let (all, whole_seconds) = (Plain::of(&lines), span(&lines));
@@ -84,7 +86,7 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
         ReleaseDesign::OneAfterTheOther => after::answer(question, rows, &lines, &processes),
     };
     let seconds = span(&lines);
-    let asked = Asked { alpha, resolution: question.resolution, minutes: seconds / 60.0 };
+    let criteria = Criteria { alpha, resolution: question.resolution, minutes: seconds / 60.0 };
     let plain = Plain::of(&lines);
     let mut warnings = answer.warnings.clone();
     warnings.extend(hosts::differ(&answer.hosts, &answer.total));
@@ -99,9 +101,9 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
     if let Some(why) = left_out_of_total(&warnings, question.resolution) {
         answer.total = answer.total.and(Err(why));
     }
-    let mut total = change(&answer.total, &plain, &asked);
+    let mut total = change(&answer.total, &plain, &criteria);
     without_load(&mut total, &warnings);
-    let mut hosts = hosts::told(&answer.hosts, rows, &asked);
+    let mut hosts = hosts::release_hosts(&answer.hosts, rows, &criteria);
     hosts.iter_mut().for_each(|host| without_load(&mut host.change, &warnings));
     let usual = estimate(&answer.usual, alpha);
     if contradicted(&warnings, total.verdict) {
@@ -128,7 +130,7 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
             None => Vec::new(),
         },
         usual,
-        routes: if question.by_route { routes(&answer, &lines, question, rows, &asked) } else { Vec::new() },
+        routes: if question.by_route { routes(&answer, &lines, question, rows, &criteria) } else { Vec::new() },
         hosts,
         wall: wall::wall(question, rows, &lines, design, alpha, &answer.groups),
         saving: saving(&total, &all, whole_seconds),
@@ -143,7 +145,7 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
     Ok(Judged { report, all, whole_seconds, seconds })
 }
 
-/// The routes of which the version decides which requests are on them.
+/// Returns a warning if the counts of some routes contradict the coin.
 fn unequal_routes(answer: &Answer, lines: &[Line], rows: &ReleaseRows) -> Option<ReleaseWarning> {
     let (unequal, cpu_ratio) = answer.groups.unequal_routes(lines);
     let name = |route: &u32| rows.routes.get(*route as usize).cloned().unwrap_or_else(|| format!("(route {route})"));
@@ -151,17 +153,18 @@ fn unequal_routes(answer: &Answer, lines: &[Line], rows: &ReleaseRows) -> Option
     (!unequal.is_empty()).then_some(ReleaseWarning::UnequalRoutes { routes: unequal.len(), named, cpu_ratio })
 }
 
-/// Why there is no change of the total: what one version alone served may have changed it by more than the resolution.
+/// Returns why there is no total: requests that only one version served may change it by more than the resolution.
 fn left_out_of_total(warnings: &[ReleaseWarning], resolution: f64) -> Option<Absent> {
     warnings.iter().find_map(|warning| match warning {
         ReleaseWarning::RoutesOfOneVersion { cpu_ratio, .. } if *cpu_ratio > resolution => {
-            Some(Absent::because("too much of the CPU time is that of routes or classes that one version alone served"))
+            Some(Absent::because("routes or classes that only one version served have too much of the CPU time"))
         }
         _ => None,
     })
 }
 
-/// How the total and the usual request changed where they did so differently: some requests changed otherwise than most did.
+/// Returns the changes of the total and of the usual request if their intervals are disjoint. Then some requests
+/// changed differently from most.
 fn differing(total: &ReleaseChange, usual: &ChangeEstimate) -> Option<tails::Changes> {
     let (of_total, of_usual) = (total.interval().ok()?, usual.interval().ok()?);
     let apart = of_total.low > of_usual.high || of_total.high < of_usual.low;
@@ -169,24 +172,25 @@ fn differing(total: &ReleaseChange, usual: &ChangeEstimate) -> Option<tails::Cha
     apart.then_some(changes)
 }
 
-/// The change is that of the CPU time of processes, the plain means are those of requests: what lies between is not load alone.
+/// Removes the load shift if the change compares the CPU time of processes. The unadjusted means are those of
+/// requests, so the difference is not load alone.
 pub(crate) fn without_load(change: &mut ReleaseChange, warnings: &[ReleaseWarning]) {
     let counted = |warning: &ReleaseWarning| matches!(warning, ReleaseWarning::ProcessCpuCounted { .. });
     if change.load_shift.is_ok() && warnings.iter().any(counted) {
-        let why = "the change is that of the CPU time of processes, and raw that of requests alone";
+        let why = "the change compares the CPU time of processes, but raw compares requests alone";
         change.load_shift = Err(Absent::because(why));
     }
 }
 
-/// How many seconds lie between the beginning of the first row and the end of the last.
+/// Returns the seconds between the start of the first row and the end of the last.
 fn span(lines: &[Line]) -> f64 {
     let first = lines.iter().map(|line| line.row.second).min().unwrap_or(0);
     let last = lines.iter().map(Line::end).max().unwrap_or(0);
     last.saturating_sub(first) as f64
 }
 
-/// Whether more of the same traffic narrows the interval. It does not where the model of the load, the differences of hosts, rulers
-/// that disagree or CPU time that no request explains determine its width.
+/// Returns whether more of the same traffic narrows the interval. It does not if the width comes from the model of the
+/// load, differences between hosts, rulers that disagree or unexplained CPU time.
 pub(crate) fn narrows_with_traffic(design: ReleaseDesign, warnings: &[ReleaseWarning]) -> bool {
     let limits = |warning: &ReleaseWarning| {
         matches!(
@@ -199,7 +203,8 @@ pub(crate) fn narrows_with_traffic(design: ReleaseDesign, warnings: &[ReleaseWar
     design != ReleaseDesign::OneAfterTheOther && !warnings.iter().any(limits)
 }
 
-/// Whether the other kind of rulers says the opposite of the verdict, or that there is a change where the verdict sees none.
+/// Returns whether the agent's rulers contradict the verdict: they show the opposite direction, or a change where the
+/// verdict is `same`.
 pub(crate) fn contradicted(warnings: &[ReleaseWarning], verdict: Verdict) -> bool {
     warnings.iter().any(|warning| match (warning, verdict) {
         (ReleaseWarning::RulersDisagree(_), Verdict::Same) => true,
@@ -209,31 +214,30 @@ pub(crate) fn contradicted(warnings: &[ReleaseWarning], verdict: Verdict) -> boo
     })
 }
 
-/// The routes, the dearest first, each at the level that it has after Holm's steps: those that differ leave their share
-/// of the error to the others.
+/// Returns the routes, those with the most CPU time first, with intervals at the level of Holm's procedure.
 fn routes(
     answer: &Answer,
     lines: &[Line],
     question: &ReleaseQuestion,
     rows: &ReleaseRows,
-    asked: &Asked,
+    criteria: &Criteria,
 ) -> Vec<ReleaseRoute> {
     let known: Vec<&Effect> = answer.routes.iter().filter_map(|route| route.effect.as_ref().ok()).collect();
-    let level = Asked { alpha: holm(&known, asked.alpha), ..*asked };
+    let level = Criteria { alpha: holm(&known, criteria.alpha), ..*criteria };
     let medians = wall::medians(question, rows);
     let plain = Plain::of(lines);
     let all = plain.cpu[0] + plain.cpu[1];
-    let mut told: Vec<ReleaseRoute> =
-        answer.routes.iter().map(|route| told_route(route, all, rows, &level, &medians)).collect();
-    told.sort_by(|one, other| other.cpu_ratio.total_cmp(&one.cpu_ratio).then_with(|| one.route.cmp(&other.route)));
-    told
+    let mut routes: Vec<ReleaseRoute> =
+        answer.routes.iter().map(|route| release_route(route, all, rows, &level, &medians)).collect();
+    routes.sort_by(|one, other| other.cpu_ratio.total_cmp(&one.cpu_ratio).then_with(|| one.route.cmp(&other.route)));
+    routes
 }
 
-fn told_route(
+fn release_route(
     route: &RouteAnswer,
     all: f64,
     rows: &ReleaseRows,
-    level: &Asked,
+    level: &Criteria,
     medians: &BTreeMap<u32, [Nanos; 2]>,
 ) -> ReleaseRoute {
     let name = rows.routes.get(route.route as usize);
@@ -251,7 +255,8 @@ fn told_route(
     }
 }
 
-/// The level of each after Holm's steps.
+/// Returns the level for each effect by Holm's step-down procedure: effects that exclude zero leave their share of the
+/// error to the others.
 fn holm(effects: &[&Effect], alpha: f64) -> f64 {
     let mut settled = 0;
     loop {
@@ -264,7 +269,7 @@ fn holm(effects: &[&Effect], alpha: f64) -> f64 {
     }
 }
 
-/// What it comes to in CPUs: all requests served by OLD, less all of them served by NEW.
+/// Converts a change to CPUs: the use if OLD served all requests, minus the use if NEW did.
 fn saving(total: &ReleaseChange, all: &Plain, seconds: f64) -> Reading<ReleaseSaving> {
     let (change, interval) = (total.change.clone()?, total.interval()?);
     let [old, new] = all.cpu.map(|cpu| cpu / 1e9 / seconds);

@@ -1,7 +1,7 @@
-//! CPU time of whole processes next to that of their requests.
+//! CPU time of whole processes compared with the CPU time of their requests.
 //!
-//! A thread pool, a garbage collector or a background task uses CPU time that no request measured. If there is much of it, the
-//! CPU time of requests does not say what a version costs.
+//! A thread pool, a garbage collector or a background task uses CPU time that no request measures. If there is much of
+//! it, the CPU time of requests alone does not show the cost of a version.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,12 +11,12 @@ use steady_model::{Absent, ProcessRow, Reading, ReleaseRows};
 use super::effect::{Effect, Plain, estimate};
 use super::window::{Line, Sides};
 
-/// Below this share of the CPU time of processes, what requests do not explain is ignored.
+/// Largest unexplained share of the CPU time of processes that is ignored.
 const IGNORED: f64 = 0.1;
-/// Processes whose requests have at least this share of the requests' CPU time must have reported theirs.
+/// Smallest share of the requests' CPU time that must belong to processes that report their own CPU time.
 const LEAST_COVERED: f64 = 0.5;
 
-/// CPU time of processes and of their requests.
+/// CPU time of processes and of their requests, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Used {
     process: f64,
@@ -29,7 +29,7 @@ impl Used {
         self.requests += other.requests;
     }
 
-    /// CPU time of the process for each second of CPU time of its requests.
+    /// Returns the CPU time of the processes divided by that of their requests, or `None` if it is below 1.
     pub(crate) fn factor(&self) -> Option<f64> {
         (self.requests > 0.0 && self.process >= self.requests).then(|| self.process / self.requests)
     }
@@ -39,7 +39,7 @@ impl Used {
     }
 }
 
-/// The rows of the processes that served the lines.
+/// Rows about the processes that served the compared requests.
 pub(crate) struct ProcessCpu<'a> {
     rows: Vec<(&'a ProcessRow, Option<usize>)>,
     unexplained: Reading<UnexplainedCpu>,
@@ -61,17 +61,17 @@ impl<'a> ProcessCpu<'a> {
         ProcessCpu { rows: own, unexplained }
     }
 
-    /// How much of it is not that of requests.
+    /// Returns the share of the CPU time that requests do not explain.
     pub(crate) fn unexplained(&self) -> &Reading<UnexplainedCpu> {
         &self.unexplained
     }
 
-    /// Whether so much of it is not that of requests that it counts.
+    /// Returns whether requests leave so much CPU time unexplained that the estimate must include it.
     pub(crate) fn counts(&self) -> bool {
         self.unexplained.as_ref().is_ok_and(|unexplained| unexplained.ratio > IGNORED)
     }
 
-    /// The sums of rows, by what `key` says of a row and the side of its version.
+    /// Sums the rows by `key`, which gets a row and the side of its version.
     pub(crate) fn by<K: Ord>(&self, key: impl Fn(&ProcessRow, Option<usize>) -> Option<K>) -> BTreeMap<K, Used> {
         let mut sums: BTreeMap<K, Used> = BTreeMap::new();
         for (row, side) in &self.rows {
@@ -82,20 +82,20 @@ impl<'a> ProcessCpu<'a> {
         sums
     }
 
-    /// The warning that the change is that of the processes.
+    /// Returns the warning that the change compares the CPU time of processes.
     pub(crate) fn counted(&self) -> Option<ReleaseWarning> {
         Some(ReleaseWarning::ProcessCpuCounted { ratio: self.unexplained.as_ref().ok()?.ratio })
     }
 
-    /// The warning that the interval is widened; `effect` is that on the CPU time of requests.
+    /// Returns the warning that the interval is widened. `effect` is the effect on the CPU time of requests.
     pub(crate) fn unexplained_warning(&self, effect: &Reading<Effect>, alpha: f64) -> Option<ReleaseWarning> {
         let ratio = self.unexplained.as_ref().ok()?.ratio;
         let interval = estimate(effect, alpha).interval().ok()?;
         Some(ReleaseWarning::UnexplainedCpu { ratio, interval })
     }
 
-    /// The effect, whose interval holds what it would be if all CPU time that no request explains belonged to the one version or
-    /// to the other.
+    /// Widens the interval of the effect to include both extremes: all unexplained CPU time belongs to OLD, or all to
+    /// NEW.
     pub(crate) fn widened(&self, effect: Effect, plain: &Plain) -> Effect {
         let ratio = self.unexplained.as_ref().map_or(0.0, |unexplained| unexplained.ratio);
         let [old, new] = plain.cpu;
@@ -118,7 +118,7 @@ fn unexplained(rows: &[(&ProcessRow, Option<usize>)], lines: &[Line]) -> Reading
     }
     let of_requests: f64 = Plain::of(lines).cpu.iter().sum();
     if all.requests < LEAST_COVERED * of_requests || all.process <= 0.0 {
-        return Err(Absent::because("the CPU time of the processes was not reported"));
+        return Err(Absent::because("the service did not report the CPU time of its processes"));
     }
     let both = sides.iter().all(|side| side.requests > 0.0) && sides[0].process + sides[1].process >= 0.5 * all.process;
     Ok(UnexplainedCpu::new(all.unexplained(), both.then(|| sides.map(|side| side.unexplained()))))

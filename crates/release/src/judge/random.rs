@@ -1,4 +1,4 @@
-//! A coin for each request: costs compared within cells of time and place.
+//! Estimator for a coin for each request: compares costs within cells of host and time.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::groups::{Groups, LEAST};
 use super::hosts;
 use super::window::Line;
 
-/// The answer of the lines, which are in order.
+/// Estimates the effects. The lines must be sorted.
 pub(crate) fn answer(lines: &[Line]) -> Answer {
     let adjusted = lines.iter().all(Line::has_levels);
     let groups = Groups::of_requests(lines);
@@ -37,7 +37,11 @@ pub(crate) fn answer(lines: &[Line]) -> Answer {
             continue;
         }
         let part = has_enough(&plain).then(|| Part::new(&own));
-        let few = || Absent::because(format!("fewer than {LEAST} requests of one version, or never at the same time"));
+        let few = || {
+            Absent::because(format!(
+                "fewer than {LEAST} requests of one version, or the versions never ran at the same time"
+            ))
+        };
         let effect = total(&own, &[], adjusted).map(effect_of).ok_or_else(few);
         let usual = part.as_ref().and_then(Part::effect).ok_or_else(few);
         routes.push(RouteAnswer { route, plain, effect, usual });
@@ -56,7 +60,7 @@ pub(crate) fn answer(lines: &[Line]) -> Answer {
         parts.push(Part::new(&[&together]));
     }
     let few = || Absent::because(format!("fewer than {LEAST} requests of one version"));
-    let usual = usual(&parts).map(|usual| Effect::Student(usual, 0.0).among(&shares(&parts))).ok_or_else(few);
+    let usual = usual(&parts).map(|usual| Effect::Student(usual, 0.0).with_hosts(&shares(&parts))).ok_or_else(few);
     let alone = |_, strata: &[&[Line]]| {
         let (pooled, own): (Vec<&[Line]>, Vec<&[Line]>) =
             strata.iter().copied().partition(|lines| groups.is_pooled(lines[0].stratum()));
@@ -77,17 +81,19 @@ pub(crate) fn answer(lines: &[Line]) -> Answer {
 }
 
 fn effect_of(found: TotalChange) -> Effect {
-    Effect::Student(found.estimated, 0.0).among(&found.places)
+    Effect::Student(found.estimated, 0.0).with_hosts(&found.places)
 }
 
-/// Whether there are enough requests of both versions for an estimate.
+/// Returns whether there are enough requests of both versions for an estimate.
 fn has_enough(plain: &Plain) -> bool {
     plain.requests.iter().all(|&n| n >= LEAST)
 }
 
-/// The change of the total over these strata. Those with too few requests of a version are compared as one, with as many of the
-/// smallest others as it takes: coins assign versions in all of them, so this costs precision and no truth. Those that are
-/// `pooled` are compared as one, too.
+/// Estimates the change of the total over the strata.
+///
+/// Strata with too few requests of a version are compared as one, together with as many of the smallest others as
+/// needed. A coin assigns versions in all of them, so this costs precision but causes no bias. Strata in `pooled` are
+/// also compared as one.
 fn total(strata: &[&[Line]], pooled: &[&[Line]], adjusted: bool) -> Option<TotalChange> {
     let together = Plain::of(pooled.iter().copied().flatten()).requests;
     if !pooled.is_empty() && together.iter().any(|n| *n < LEAST) {
@@ -122,11 +128,12 @@ fn total(strata: &[&[Line]], pooled: &[&[Line]], adjusted: bool) -> Option<Total
     total_change(&cells)
 }
 
-/// The usual request of one route, or of several rare ones.
+/// Estimate of the usual request of one route, or of several rare ones together.
 struct Part {
+    /// CPU time in nanoseconds.
     cpu: f64,
     log: Option<Within>,
-    /// What each host says of the logarithm.
+    /// Contribution of each host to the estimate.
     hosts: BTreeMap<u32, HostShare>,
 }
 
@@ -143,7 +150,7 @@ impl Part {
 
     fn effect(&self) -> Option<Effect> {
         let hosts: Vec<HostShare> = self.hosts.values().copied().collect();
-        Some(Effect::Student(self.log?.estimated, 0.0).among(&hosts))
+        Some(Effect::Student(self.log?.estimated, 0.0).with_hosts(&hosts))
     }
 }
 
@@ -151,7 +158,7 @@ fn sides(cells: &[Cell]) -> Vec<[Tally; 2]> {
     cells.iter().map(|cell| cell.sides).collect()
 }
 
-/// What each host says of what was found.
+/// Returns the contribution of each host to an estimate.
 fn shares_of_hosts(cells: &[Cell], found: &Within) -> BTreeMap<u32, HostShare> {
     let mut hosts: BTreeMap<u32, HostShare> = BTreeMap::new();
     for of_host in cells.chunk_by(|one, other| one.host == other.host) {
@@ -164,7 +171,7 @@ fn shares_of_hosts(cells: &[Cell], found: &Within) -> BTreeMap<u32, HostShare> {
     hosts
 }
 
-/// The same of all parts together, each with its share of CPU time.
+/// Returns the contribution of each host to the estimate of all parts, weighted by CPU time.
 fn shares(parts: &[Part]) -> Vec<HostShare> {
     let all: f64 = parts.iter().filter(|part| part.log.is_some()).map(|part| part.cpu).sum();
     let mut hosts: BTreeMap<u32, HostShare> = BTreeMap::new();
@@ -178,7 +185,7 @@ fn shares(parts: &[Part]) -> Vec<HostShare> {
     hosts.into_values().collect()
 }
 
-/// The effects on the usual requests of the routes, each with its share of CPU time.
+/// Combines the effects on the usual requests of all parts, weighted by CPU time.
 fn usual(parts: &[Part]) -> Option<Estimated> {
     let known: Vec<(f64, Estimated)> = parts.iter().filter_map(|part| Some((part.cpu, part.log?.estimated))).collect();
     let all: f64 = known.iter().map(|(cpu, _)| cpu).sum();

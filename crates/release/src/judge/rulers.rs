@@ -1,27 +1,28 @@
-//! What rulers say of the load, beside what each reads on average in its process.
+//! Readings of rulers, relative to their means.
 
 use std::collections::BTreeMap;
 
 use steady_model::{ReleaseRows, ReleaseRulerRow, RequestRuler};
 
-/// Readings of one ruler in one process within one second, less its mean there over the window.
+/// Readings of one ruler in one process within one second, minus their mean over the window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading {
-    /// The second, or the first one of the slot.
+    /// Second of the readings, or the first second of their slot.
     pub(crate) second: u64,
-    /// The host.
+    /// Index of the host in the rows.
     pub(crate) host: u32,
-    /// The version of the requests behind them, as the rows number it.
+    /// Index of the version of the requests that followed the readings. `None` for the agent's readings.
     pub(crate) version: Option<u32>,
-    /// Which ruler.
+    /// Kind of the ruler that was read.
     pub(crate) ruler: RequestRuler,
-    /// How many readings.
+    /// Number of readings in the sum.
     pub(crate) readings: f64,
-    /// Their sum, as logarithms.
+    /// Sum of the logarithms of the readings minus their mean.
     pub(crate) sum: f64,
 }
 
-/// All readings within the window, of workers or of the agents, in one order; each less the mean that `centre` puts it under.
+/// Returns all readings within the window in a fixed order: of the workers, or of the agents. From each reading, the
+/// mean of all readings with the same key of `centre` is subtracted.
 pub(crate) fn readings<K: Ord>(
     rows: &ReleaseRows,
     window: std::ops::Range<u64>,
@@ -40,12 +41,12 @@ pub(crate) fn readings<K: Ord>(
         mean.0 += row.sums.log;
         mean.1 += row.sums.readings as f64;
     }
-    let beside = |row: &&ReleaseRulerRow| {
+    let centred = |row: &&ReleaseRulerRow| {
         let (log, count) = means[&centre(row)];
         let (mean, readings) = (log / count, row.sums.readings as f64);
         let sum = row.sums.log - readings * mean;
         let ReleaseRulerRow { second, host, version, ruler, .. } = **row;
         Reading { second, host, version, ruler, readings, sum }
     };
-    chosen.iter().map(beside).collect()
+    chosen.iter().map(centred).collect()
 }

@@ -1,4 +1,4 @@
-//! A coin for each pair of slots: the pair is the unit.
+//! Estimator for a switchback: a coin chooses the order of the versions in each pair of slots. The pair is the unit.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,47 +13,51 @@ use super::process_cpu::{ProcessCpu, Used};
 use super::window::{Line, Sides};
 use super::{hosts, rulers};
 
-/// The share of pairs in which a ruler must have been read on both sides to be of use.
+/// Share of the pairs in which a reading is needed on both sides to be used: of a ruler, or of the CPU time of
+/// processes.
 const MOST: f64 = 0.9;
-/// The share of a slot's requests that the version of the other slot may have without the slot being dropped.
+/// Largest share of a slot's requests that may have the version of the other slot. Otherwise the pair is left out.
 const STRAY: f64 = 0.02;
 
 /// Requests of one version, route and class.
 #[derive(Clone, Copy, Default)]
 struct Cost {
     requests: f64,
-    /// Logarithms, less the mean of the route and class in the process.
+    /// Sum of the logarithms minus the mean of the route and class in the process.
     log: f64,
+    /// CPU time in nanoseconds.
     cpu: f64,
-    /// What these requests would cost if each cost the mean of its route and class.
+    /// CPU time of these requests if each cost the mean of its route and class, in nanoseconds.
     expected: f64,
 }
 
-/// OLD and NEW, by route and class or groups of these.
+/// Costs of OLD and NEW, by route and class or by group of these.
 type Costs = BTreeMap<(u32, u32), [Cost; 2]>;
 
-/// Sums of one pair of slots, by version; of rows that hold many slots, those of one stretch of time.
+/// Sums of one pair of slots, by version. Rows of a fleet have many slots; then the sums are those of one stretch of
+/// time.
 #[derive(Default)]
 struct Sums {
-    /// By route and class.
+    /// Costs by route and class.
     strata: Costs,
-    /// The same, with those together that are compared as one.
+    /// Costs by group. Strata that are compared as one are summed.
     groups: Costs,
-    /// Requests by slot (first, second) and version; all of a stretch with many slots are in the first.
+    /// Requests by slot (first, second) and version. A stretch with many slots has all in the first.
     slots: [[f64; 2]; 2],
-    /// Whether these are many slots, and the CPU time of each version in them.
+    /// Whether the sums are those of many slots.
     many: bool,
+    /// CPU time of requests by version, in nanoseconds.
     cpu: [f64; 2],
     /// CPU time of processes by version.
     processes: [Used; 2],
-    /// Readings and their sum, by ruler: workers' and the agent's.
+    /// Number of readings and their sum, by ruler and version.
     rulers: BTreeMap<RequestRuler, [(f64, f64); 2]>,
 }
 
-/// All pairs, by their begin, on each of the hosts, which throw coins of their own.
+/// All pairs by host and first second. Each host has coins of its own.
 type Pairs = BTreeMap<(u32, u64), Sums>;
 
-/// The answer of the lines, which are in order.
+/// Estimates the effects. The lines must be sorted.
 pub(crate) fn answer(
     question: &ReleaseQuestion,
     rows: &ReleaseRows,
@@ -83,13 +87,13 @@ pub(crate) fn answer(
     Answer { total, usual, routes, hosts, groups, rests_on, counts_processes, ..Answer::of_coins() }
 }
 
-/// The second in which a pair of slots begins; a row that holds many slots stands alone.
+/// Returns the first second of a pair of slots. A row with many slots (length 0) counts as a pair of its own.
 fn begin(second: u64, second_of_pair: bool, length: u64) -> u64 {
     if second_of_pair { second.saturating_sub(length) } else { second }
 }
 
-/// A number that is as good as drawn, from a request count and CPU time in nanoseconds (the finaliser of SplitMix64).
-fn lot(requests: f64, cpu: f64) -> u64 {
+/// Returns a pseudo-random number from a request count and CPU time in nanoseconds (the finaliser of SplitMix64).
+fn hash(requests: f64, cpu: f64) -> u64 {
     const MICROSECOND: f64 = 1e3;
     let mut bits = (requests as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (cpu / MICROSECOND).round() as u64;
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -97,11 +101,13 @@ fn lot(requests: f64, cpu: f64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// All pairs. Logarithms are beside the mean of their route and class in their process, whichever version served them.
+/// Sums the lines of each pair. From logarithms, the mean of their route and class in their process is subtracted, over
+/// both versions.
 fn pairs(lines: &[Line], length: u64, groups: &Groups) -> Pairs {
-    // By side first, and both added then: the same to the last bit whichever is called NEW.
+    // Sums are kept by side and added at the end, so that exchanging the versions gives the same bits.
     let mut means: HashMap<_, [(f64, f64); 2]> = HashMap::new();
-    // Of all processes and hosts: a mean of few requests would hide what their own version changed.
+    // Mean costs are over all processes and hosts. A mean of few requests would contain the effect of their own
+    // version.
     let mut costs: BTreeMap<(u32, u32), Plain> = BTreeMap::new();
     let place = |line: &Line, key: (u32, u32)| (key, line.row.host, line.row.process);
     let keys = |line: &Line| {
@@ -156,7 +162,7 @@ impl Cost {
 }
 
 impl Sums {
-    /// Whether each slot had one version, and the other slot the other; a stretch with many slots has to have both.
+    /// Returns whether the slots had one version each, and different ones. A stretch with many slots must have both.
     fn whole(&self) -> bool {
         let [first, second] = self.slots;
         if self.many {
@@ -166,18 +172,20 @@ impl Sums {
         one(first) && one(second) && (first[1] > first[0]) != (second[1] > second[0]) && first != second
     }
 
-    /// Whether NEW has the first slot. Of many slots each version has as many first ones: all coins of a stretch
-    /// together fell so or the other way round with the same chance, so either half of it may count as the first, and
-    /// the halves draw lots.
+    /// Returns whether NEW has the first slot.
+    ///
+    /// In a stretch with many slots, both versions have first slots. All coins of the stretch have the same probability
+    /// as all their opposites, so either version may count as the first. A hash of the sums decides.
     fn new_first(&self) -> bool {
         let [old, new] = self.slots[0];
-        if self.many { lot(new, self.cpu[1]) > lot(old, self.cpu[0]) } else { new > old }
+        if self.many { hash(new, self.cpu[1]) > hash(old, self.cpu[0]) } else { new > old }
     }
 
-    /// NEW less OLD, each route with its weight, of the routes that both slots had; and both together.
+    /// Returns the weighted mean difference NEW minus OLD over the routes that both slots had, and the weighted mean
+    /// level.
     fn mixed(&self, weights: &BTreeMap<(u32, u32), f64>) -> Option<(f64, f64)> {
         let (mut sum, mut level, mut all) = (0.0, 0.0, 0.0);
-        // What is pooled has its weight under its own number, and none by route.
+        // Pooled strata have one weight under the number of their group, and none of their own.
         let pooled = self.groups.get_key_value(&POOLED);
         for (stratum, [old, new]) in self.strata.iter().chain(pooled) {
             if old.requests > 0.0 && new.requests > 0.0 {
@@ -191,7 +199,8 @@ impl Sums {
         (all > 0.0).then(|| (sum / all, level / all))
     }
 
-    /// Cost over expected cost, OLD and NEW, of one route or all, and the expected cost of both.
+    /// Returns the cost divided by the expected cost of OLD and of NEW, on one route or all, and the sum of the
+    /// expected costs.
     fn standardised(&self, only: Option<u32>) -> Option<([f64; 2], f64)> {
         let (mut cpu, mut expected) = ([0.0; 2], [0.0; 2]);
         let chosen = match only {
@@ -208,7 +217,7 @@ impl Sums {
         both.then(|| ([0, 1].map(|side| cpu[side] / expected[side]), expected[0] + expected[1]))
     }
 
-    /// By how much each ruler differs between the slots, first less second.
+    /// Returns the difference of each ruler between the slots, first minus second.
     fn ruler_differences(&self, used: &[RequestRuler]) -> Vec<f64> {
         let sign = if self.new_first() { 1.0 } else { -1.0 };
         let difference = |ruler: &RequestRuler| match self.rulers.get(ruler) {
@@ -219,7 +228,7 @@ impl Sums {
     }
 }
 
-/// Adds what rulers read: workers' by the version that followed, the agent's by the slot.
+/// Adds the readings of rulers: of workers by the version of the request that followed, of the agent by slot.
 fn add_rulers(pairs: &mut Pairs, question: &ReleaseQuestion, rows: &ReleaseRows, length: u64, workers: bool) {
     let sides = Sides::new(question, rows);
     let window = question.from..question.to;
@@ -230,7 +239,7 @@ fn add_rulers(pairs: &mut Pairs, question: &ReleaseQuestion, rows: &ReleaseRows,
         let in_first = reading.second < begin + length;
         let side = match reading.version {
             Some(version) => sides.of(version),
-            // Which of many slots it ran in is not known.
+            // In a stretch with many slots, the slot of a reading is not known.
             None => (length > 0).then(|| usize::from(sums.new_first() == in_first)),
         };
         if let Some(side) = side {
@@ -257,7 +266,7 @@ fn add_processes(pairs: &mut Pairs, processes: &ProcessCpu<'_>, length: u64) -> 
     pairs.values().filter(known).count() as f64 >= MOST * pairs.len().max(1) as f64
 }
 
-/// The rulers that were read in most pairs on both sides, the best ones first.
+/// Returns the rulers with readings on both sides of most pairs, in a fixed order of preference.
 fn used(pairs: &Pairs) -> Vec<RequestRuler> {
     let both = |ruler: &RequestRuler| {
         let read = |sums: &&Sums| sums.rulers.get(ruler).is_some_and(|[old, new]| old.0 > 0.0 && new.0 > 0.0);
@@ -267,7 +276,7 @@ fn used(pairs: &Pairs) -> Vec<RequestRuler> {
     if pairs.is_empty() { Vec::new() } else { order.into_iter().filter(both).collect() }
 }
 
-/// The CPU time of each route and class, and of those that are pooled.
+/// Returns the CPU time of each route and class as its weight. Pooled strata have one weight together.
 fn weights(lines: &[Line], groups: &Groups) -> BTreeMap<(u32, u32), f64> {
     let mut weights = BTreeMap::new();
     for of_stratum in lines.chunk_by(|one, other| one.stratum() == other.stratum()) {
@@ -278,7 +287,8 @@ fn weights(lines: &[Line], groups: &Groups) -> BTreeMap<(u32, u32), f64> {
     weights
 }
 
-/// The change of the total on one route or all; with the spread of the hosts of the pairs.
+/// Estimates the effect on the total of one route or all. The interval includes the spread of hosts if there are
+/// enough.
 fn total<'a>(
     pairs: impl Iterator<Item = (&'a (u32, u64), &'a Sums)>,
     used: &[RequestRuler],
@@ -294,20 +304,21 @@ fn total<'a>(
         Some((*host, CostPair { costs, weight, new_first: sums.new_first(), covariates }))
     };
     let (places, pairs): (Vec<u32>, Vec<CostPair>) = pairs.filter_map(pair).unzip();
-    let PairedTotal { estimated, shares } = paired_total(&pairs).ok_or_else(few)?;
+    let PairedTotal { estimated, shares } = paired_total(&pairs).ok_or_else(too_few_pairs)?;
     let mut hosts: BTreeMap<u32, HostShare> = BTreeMap::new();
     for (host, pair) in places.iter().zip(shares) {
         let own = hosts.entry(*host).or_default();
         *own = HostShare { share: own.share + pair.share, beyond: own.beyond + pair.beyond };
     }
-    Ok(Effect::Student(estimated, 0.0).among(&hosts.into_values().collect::<Vec<HostShare>>()))
+    Ok(Effect::Student(estimated, 0.0).with_hosts(&hosts.into_values().collect::<Vec<HostShare>>()))
 }
 
-fn few() -> Absent {
+fn too_few_pairs() -> Absent {
     Absent::because("fewer than 6 pairs of slots had both versions")
 }
 
-/// The pairs of which `cost` tells a difference (NEW less OLD) and a level, as coins; with the spread of their hosts.
+/// Estimates an effect by the coins of the pairs. `cost` returns the difference NEW minus OLD and the level of a pair.
+/// The interval includes the spread of hosts if there are enough.
 fn coins<'a>(
     pairs: impl Iterator<Item = (&'a (u32, u64), &'a Sums)>,
     used: &[RequestRuler],
@@ -322,7 +333,7 @@ fn coins<'a>(
     };
     let (places, pairs): (Vec<u32>, Vec<SlotPair>) = pairs.filter_map(pair).unzip();
     let coins = CoinPairs::new(pairs);
-    let estimate = coins.estimate().ok_or_else(few)?;
+    let estimate = coins.estimate().ok_or_else(too_few_pairs)?;
     let mut hosts: BTreeMap<u32, HostShare> = BTreeMap::new();
     let each = 1.0 / places.len() as f64;
     for (host, beyond) in places.iter().zip(coins.beyond(estimate)) {
@@ -330,7 +341,7 @@ fn coins<'a>(
         *own = HostShare { share: own.share + each, beyond: own.beyond + each * beyond };
     }
     let hosts: Vec<HostShare> = hosts.into_values().collect();
-    Ok(Effect::Coins(Box::new(coins), estimate).among(&hosts))
+    Ok(Effect::Coins(Box::new(coins), estimate).with_hosts(&hosts))
 }
 
 fn routes(lines: &[Line], pairs: &Pairs, used: &[RequestRuler], groups: &Groups) -> Vec<RouteAnswer> {

@@ -1,4 +1,5 @@
-//! Which requests changed: those above a multiple of the usual cost of their route and class, or the others.
+//! Splits requests into those above a multiple of the usual cost of their route and class and the others, to show which
+//! of them changed.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -11,29 +12,30 @@ use super::effect::{Effect, Plain, estimate};
 use super::groups::Groups;
 use super::window::Line;
 
-/// At most this many routes and classes are split.
+/// Most routes and classes that are split.
 const MOST: usize = 10;
-/// What is named has to be this much of the difference between the total and the usual request: more of it than what is not
-/// named, and not so much that others must make up for it.
+/// Share of the difference between the total and the usual request that the reported routes must explain: most of it,
+/// and not so much that others must compensate for it.
 const EXPLAINED: RangeInclusive<f64> = 0.5..=2.0;
 
-/// One side of the split in one version: the mean over all requests of the route and class, and its variance.
+/// One side of the split in one version. `mean` is CPU time per request of the route and class, and `variance` is that
+/// of the mean.
 #[derive(Clone, Copy)]
 struct Part {
     mean: f64,
     variance: f64,
-    /// Requests on this side of the split.
+    /// Number of requests on this side of the split.
     requests: f64,
 }
 
-/// The changes that are to be explained: of the total and of the usual request.
+/// Changes of the total and of the usual request, whose difference is explained.
 pub(crate) struct Changes {
     pub(crate) total: f64,
     pub(crate) usual: f64,
 }
 
-/// The routes and classes with the most CPU time, each split; none where these are not why the total and the usual request differ.
-/// The lines are in order.
+/// Returns the split of the routes and classes with the most CPU time. Returns nothing if they do not explain why the
+/// total and the usual request differ. The lines must be sorted.
 pub(crate) fn tails(
     lines: &[Line],
     rows: &ReleaseRows,
@@ -45,7 +47,7 @@ pub(crate) fn tails(
     let whole = Plain::of(lines);
     let all: f64 = whole.cpu.iter().sum();
     let strata = lines.chunk_by(|one, other| one.stratum() == other.stratum());
-    // Of strata that were compared with others, each by itself says nothing.
+    // Pooled strata are left out, because the version influences which requests are in them.
     let own = strata.filter(|lines| !groups.is_pooled(lines[0].stratum()));
     let mut tails: Vec<(ReleaseTail, f64)> =
         own.filter_map(|lines| tail(lines, all, rows, design, alpha, changes.usual)).collect();
@@ -62,7 +64,7 @@ pub(crate) fn tails(
     }
 }
 
-/// A stratum, and how much more CPU time all its requests need with NEW than if each changed as the usual request did.
+/// Returns the split of a stratum, and the CPU time that all its requests need beyond the change of the usual request.
 fn tail(
     lines: &[Line],
     all: f64,
@@ -98,10 +100,10 @@ fn tail(
     Some((tail, beyond))
 }
 
-/// Neighbours in time on a host together until there are enough requests of both versions, so that both have the same load in
-/// a cell; all in one where they never served at the same time.
+/// Merges consecutive seconds until each cell has enough requests of both versions, so that both have the same load in
+/// a cell. Returns one cell if the versions never served at the same time.
 fn cells(lines: &[Line]) -> Vec<[LevelSums; 2]> {
-    /// So many requests of each.
+    /// Fewest requests of each version in a cell.
     const ENOUGH: u64 = 25;
     let mut seconds: BTreeMap<(u32, u64), [LevelSums; 2]> = BTreeMap::new();
     for line in lines.iter().filter(|line| line.has_levels()) {
@@ -123,7 +125,7 @@ fn cells(lines: &[Line]) -> Vec<[LevelSums; 2]> {
     cells
 }
 
-/// Both sides of the split in both versions, each cell with its share of the requests whichever their version.
+/// Returns both sides of the split for OLD and for NEW. Cells are weighted by their requests of both versions.
 fn weighted(cells: &[[LevelSums; 2]]) -> [[Part; 2]; 2] {
     let requests = |cell: &[LevelSums; 2]| (cell[0].requests + cell[1].requests) as f64;
     let all: f64 = cells.iter().map(requests).sum();
@@ -141,8 +143,8 @@ fn weighted(cells: &[[LevelSums; 2]]) -> [[Part; 2]; 2] {
     })
 }
 
-/// Requests above the bound, and the others. The bound moves with the load; over the requests above it, its mean by their
-/// excess is known.
+/// Returns the requests above the bound, and the others. The bound changes with the load; its mean over the requests
+/// above it, weighted by their excess, is known.
 fn split(sums: &LevelSums) -> [Part; 2] {
     let (n, above) = (sums.requests as f64, sums.exceeding as f64);
     let bound = if sums.excess > 0.0 { sums.base_excess / sums.excess } else { 0.0 };
@@ -158,7 +160,7 @@ fn split(sums: &LevelSums) -> [Part; 2] {
 }
 
 fn change(old: Part, new: Part, design: ReleaseDesign, alpha: f64) -> ChangeEstimate {
-    /// With fewer requests on one side their mean is not compared.
+    /// Fewest requests of each version for a comparison of their means.
     const LEAST: f64 = 2.0;
     let few = || Absent::because("too few requests");
     let relative = |part: Part| part.variance / (part.mean * part.mean);
@@ -172,7 +174,7 @@ fn change(old: Part, new: Part, design: ReleaseDesign, alpha: f64) -> ChangeEsti
         ReleaseDesign::RandomPerRequest => found,
         _ => ChangeEstimate::new(
             found.change.clone(),
-            found.interval().and(Err(Absent::because("load is not taken off"))),
+            found.interval().and(Err(Absent::because("the change is not adjusted for load"))),
         ),
     }
 }

@@ -1,4 +1,4 @@
-//! Wall time: both versions at the same times and with the same mix of routes, wherever they served at the same time.
+//! Wall time of both versions, weighted to the same times and the same mix of routes if they served at the same time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,23 +12,23 @@ use super::facts::OUTSIDE;
 use super::groups::Groups;
 use super::window::{Line, Sides};
 
-/// The shares of which the quantiles are told.
+/// Quantiles that the report contains.
 const SHARES: [f64; 5] = [0.5, 0.75, 0.9, 0.95, 0.99];
-/// Buckets that stand together in the distribution: eight to each doubling.
+/// Buckets per bin of the reported distribution, which gives eight bins per doubling of the time.
 const TOGETHER: u16 = 2;
-/// Groups of stretches that are left out in turn.
+/// Number of groups of stretches that the jackknife leaves out in turn.
 const GROUPS: usize = 20;
 
-/// Requests by bucket.
+/// Number of requests by bucket.
 type Counts = BTreeMap<u16, f64>;
 
-/// The counts of both versions: of all routes, and by route and stretch of time.
+/// Counts of both versions: over all routes, and by route and stretch of time.
 struct Walls {
     all: [Counts; 2],
     by_route: BTreeMap<u32, BTreeMap<u64, [Counts; 2]>>,
 }
 
-/// Wall time of both versions on the routes that both served.
+/// Returns the wall time of both versions on the routes that both served.
 pub(crate) fn wall(
     question: &ReleaseQuestion,
     rows: &ReleaseRows,
@@ -45,9 +45,9 @@ pub(crate) fn wall(
     }
     let walls = Walls::new(question, rows, lines, groups);
     if walls.all.iter().any(BTreeMap::is_empty) {
-        return Err(Absent::because("no distribution of wall times was kept of both versions"));
+        return Err(Absent::because("the distribution of wall times is not stored for both versions"));
     }
-    // One after the other there are no times that both had.
+    // One after the other, the versions have no common times, so their counts are not weighted.
     let standardised = walls.standardised(None).filter(|_| design != ReleaseDesign::OneAfterTheOther);
     let counts = standardised.as_ref().unwrap_or(&walls.all);
     let quantile = |share| [0, 1].map(|side| nanos(quantile(&counts[side], share)));
@@ -63,10 +63,12 @@ pub(crate) fn wall(
     .with_median_interval(walls.median_interval(lines, design, alpha)))
 }
 
-/// What is known of a fleet: the parts of the mean. Its store has a histogram too, whose buckets are wider than what releases
-/// change, and of all routes together, so that the mix of routes would pass for the version.
+/// Returns the wall time of a fleet: only the parts of the mean.
+///
+/// The fleet's store has a histogram, but its buckets are wider than the changes of releases. It also has all routes
+/// together, so a different mix of routes would look like an effect of the version.
 fn of_fleet(lines: &[Line]) -> ReleaseWall {
-    let coarse = || Absent::because("a fleet's store has it in steps of 41 %, of all routes together");
+    let coarse = || Absent::because("a fleet's store has only buckets 41 % wide, over all routes together");
     ReleaseWall {
         quantiles: Vec::new(),
         median_change: Err(coarse()),
@@ -79,13 +81,13 @@ fn of_fleet(lines: &[Line]) -> ReleaseWall {
 }
 
 fn too_few() -> Absent {
-    Absent::because("there are too few requests on routes that both served")
+    Absent::because("there are too few requests on routes that both versions served")
 }
 
 impl Walls {
     fn new(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Line], groups: &Groups) -> Walls {
         let mut served: BTreeMap<u32, [bool; 2]> = BTreeMap::new();
-        // Those whose requests the version chooses are one.
+        // Routes on which the version influences the requests count as one.
         let of = |route: u32| if groups.is_pooled_route(route) { u32::MAX } else { route };
         lines.iter().for_each(|line| served.entry(of(line.row.route)).or_default()[line.side] = true);
         let shared: BTreeSet<u32> =
@@ -107,8 +109,8 @@ impl Walls {
         walls
     }
 
-    /// The counts of both versions, weighted so that both have as many requests in every stretch of time on every route. Load
-    /// and mix move both alike then. Without the stretches of one of the groups.
+    /// Returns counts weighted so that both versions have equally many requests in each stretch of time on each route.
+    /// Then load and mix affect both equally. Leaves out the stretches of one group if `without` is given.
     fn standardised(&self, without: Option<usize>) -> Option<[Counts; 2]> {
         let mut all: [Counts; 2] = Default::default();
         for stretches in self.by_route.values() {
@@ -117,7 +119,7 @@ impl Walls {
                 for (side, own) in sides.1.iter().enumerate() {
                     own.iter().for_each(|(bucket, count)| *counts[side].entry(*bucket).or_default() += count);
                 }
-                // Where requests are rare, stretches are put together until both versions have enough.
+                // Stretches are merged until both versions have enough requests.
                 let totals = [0, 1].map(|side| counts[side].values().sum::<f64>());
                 if totals.iter().all(|&total| total >= LEAST) {
                     for (side, own) in std::mem::take(&mut counts).into_iter().enumerate() {
@@ -131,18 +133,21 @@ impl Walls {
         all.iter().all(|counts| !counts.is_empty()).then_some(all)
     }
 
-    /// The interval of the change of the median, by leaving out stretches of time (delete-a-group jackknife, Kott 2001), where both versions had the same
-    /// stretches. Distributions are kept by host: how much processes of a canary differ is told by the means of their logarithms.
+    /// Returns the interval of the change of the median, by leaving out stretches of time (delete-a-group jackknife,
+    /// Kott 2001).
+    ///
+    /// Distributions are stored by host. How much processes of a canary differ is therefore estimated from the means of
+    /// their logarithms, and added.
     fn median_interval(&self, lines: &[Line], design: ReleaseDesign, alpha: f64) -> Reading<Interval> {
         let of_processes = match design {
             ReleaseDesign::RandomPerRequest | ReleaseDesign::Switchback => None,
             ReleaseDesign::Canary => {
-                let found =
-                    canary::wall(lines).ok_or_else(|| Absent::because("how much processes differ is not known"))?;
+                let found = canary::wall(lines)
+                    .ok_or_else(|| Absent::because("it is not known how much the wall time of processes differs"))?;
                 Some(Estimated { effect: 0.0, ..found })
             }
             ReleaseDesign::OneAfterTheOther => {
-                return Err(Absent::because("what load did to wall time cannot be taken off"));
+                return Err(Absent::because("wall time cannot be adjusted for load"));
             }
         };
         let in_time = self.jackknife()?;
@@ -150,7 +155,7 @@ impl Walls {
         Ok(relative(&both.ok_or_else(too_few)?.interval(alpha)))
     }
 
-    /// The change of the median, with the error that time makes.
+    /// Returns the change of the median as a logarithm, with its error over stretches of time.
     fn jackknife(&self) -> Reading<Estimated> {
         let stretches = self.by_route.values().map(BTreeMap::len).max().unwrap_or(0);
         let groups = GROUPS.min(stretches);
@@ -159,7 +164,7 @@ impl Walls {
         let left_out: Option<Vec<f64>> = (0..groups).map(|group| change(Some(group))).collect();
         let left_out = left_out
             .filter(|_| groups >= 6)
-            .ok_or_else(|| Absent::because("the window is too short: it takes a minute at least"))?;
+            .ok_or_else(|| Absent::because("the window is too short: at least a minute is needed"))?;
         let count = groups as f64;
         let mean = left_out.iter().sum::<f64>() / count;
         let squares: f64 = left_out.iter().map(|value| (value - mean).powi(2)).sum();
@@ -168,7 +173,7 @@ impl Walls {
     }
 }
 
-/// The change of the median, as a logarithm.
+/// Returns the change of the median, as a logarithm.
 fn median_change(counts: &[Counts; 2]) -> f64 {
     quantile(&counts[1], 0.5).ln() - quantile(&counts[0], 0.5).ln()
 }
@@ -187,15 +192,15 @@ fn distribution(all: &[Counts; 2]) -> Vec<WallBin> {
     range.map(bin).collect()
 }
 
-/// A route with fewer requests of either version has no median to speak of.
+/// Fewest requests of each version on a route in one or more consecutive stretches that are weighted together.
 const LEAST: f64 = 20.0;
 
-/// Half a bucket above its middle.
+/// Returns the upper end of a bucket in nanoseconds, half a bucket above its middle.
 fn upper_end(bucket: u16) -> f64 {
     wall_bucket_middle(bucket) * (0.5_f64 / 16.0).exp2()
 }
 
-/// The time below which a share of the requests lies, evenly spread within their bucket as logarithms.
+/// Returns the quantile of the wall time, in nanoseconds. Within a bucket, logarithms are interpolated linearly.
 fn quantile(counts: &Counts, share: f64) -> f64 {
     let wanted = share * counts.values().sum::<f64>();
     let mut below = 0.0;
@@ -209,23 +214,24 @@ fn quantile(counts: &Counts, share: f64) -> f64 {
     counts.keys().last().map_or(0.0, |&bucket| upper_end(bucket))
 }
 
-/// Requests of which it is known how long they waited.
+/// Returns the numbers of requests whose time waiting for a CPU is known.
 fn watched(lines: &[Line]) -> [u64; 2] {
     let mut watched = [0; 2];
     lines.iter().for_each(|line| watched[line.side] += line.row.sums.watched);
     watched
 }
 
-/// Mean CPU time, waiting and the rest of the requests of which all are known.
+/// Returns the mean time on a CPU, waiting and blocked, over the requests whose parts are all known.
 fn parts(lines: &[Line]) -> Reading<WallParts> {
-    /// With fewer requests of a version there are no means: of times that vary by as much as their mean, the change of the
-    /// means of so many has a standard error of 4.5 %.
+    /// Fewest requests of each version. If the standard deviation of times equals their mean, the change of the means
+    /// of 1,000 requests has a standard error of 4.5 %.
     const LEAST_WATCHED: u64 = 1_000;
     let watched = watched(lines);
     if watched.iter().all(|n| *n > 0) && watched.iter().any(|n| *n < LEAST_WATCHED) {
         let [old, new] = watched;
         return Err(Absent(format!(
-            "how long requests waited for a CPU is known of {old} of OLD and {new} of NEW, and {LEAST_WATCHED} of each are needed"
+            "the time waiting for a CPU is known for {old} requests of OLD and {new} of NEW; {LEAST_WATCHED} of each \
+             are needed"
         )));
     }
     let mut sums = [[0.0; 4]; 2];
@@ -235,7 +241,7 @@ fn parts(lines: &[Line]) -> Reading<WallParts> {
         sums[line.side].iter_mut().zip(own).for_each(|(sum, value)| *sum += value);
     }
     if sums.iter().any(|sum| sum[0] == 0.0) {
-        return Err(Absent::because("how long requests waited for a CPU was not told"));
+        return Err(Absent::because("the service did not report how long requests waited for a CPU"));
     }
     let blocked = |[n, cpu, delay, wall]: [f64; 4]| (wall - cpu - delay).max(0.0) / n;
     Ok(WallParts {
@@ -245,7 +251,7 @@ fn parts(lines: &[Line]) -> Reading<WallParts> {
     })
 }
 
-/// The median wall time of a route, OLD and NEW.
+/// Returns the median wall time of each route that both versions served, of OLD and NEW.
 pub(crate) fn medians(question: &ReleaseQuestion, rows: &ReleaseRows) -> BTreeMap<u32, [Nanos; 2]> {
     let sides = Sides::new(question, rows);
     let mut counts: BTreeMap<u32, [Counts; 2]> = BTreeMap::new();

@@ -1,43 +1,44 @@
-//! Several looks at a window that grows, with one error for all of them together.
+//! Repeated looks at a growing window, with one error rate for all of them together.
 //!
-//! Each look that is due gets its own part of the error. Whatever the dependence between looks, the parts add up, so the
-//! intervals of all looks hold together, and so does what they have in common.
+//! Each look that is due spends a part of the error rate. The parts add up however the looks depend on each other
+//! (Bonferroni). So all intervals hold together with the confidence of the question, and so does their intersection.
 
 use crate::record::{ReleaseChange, ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseSight};
 use steady_model::{Absent, Interval, Reading, ReleaseRows, Verdict};
 
-use super::effect::{Asked, told_change};
+use super::effect::{Criteria, release_change};
 use crate::JudgeError;
 use crate::judge::{Judged, contradicted, judge_at, narrows_with_traffic, without_load};
 
-/// A look is due whenever the share of the window that is over has grown by this factor.
+/// A look is due when the elapsed share of the window has grown by this factor since the last one.
 const GROWTH: f64 = std::f64::consts::SQRT_2;
-/// What precision alone may spend: the rest is left for the end.
+/// Largest share of the error rate that may be spent because of precision. The rest is for the end of the window.
 const MOST_BY_PRECISION: f64 = 0.7;
 
-/// A question that is looked at again and again while its window fills.
+/// A comparison that is repeated while its window fills.
 #[derive(Clone, Debug)]
 pub struct Watch {
     question: ReleaseQuestion,
-    /// How much of the error is spent.
+    /// Part of the error rate that is spent.
     spent: f64,
-    /// The share of the window that was over at the last look that was due.
+    /// Elapsed share of the window at the last look that was due.
     looked: Option<f64>,
-    /// What all looks have in common, as relative changes.
+    /// Intersection of the intervals of all looks, as relative changes.
     known: Interval,
     looks: Vec<ReleaseSight>,
     routes: Vec<ReleaseRoute>,
 }
 
 impl Watch {
-    /// Before the first look.
+    /// Creates a watch without looks.
     pub fn new(question: ReleaseQuestion) -> Watch {
         Watch { question, spent: 0.0, looked: None, known: Interval::EVERYTHING, looks: Vec::new(), routes: Vec::new() }
     }
 
-    /// Looks at all rows so far. `over` is the share of the window that is over, from 0 to 1; at 1 all the error that is left is
-    /// spent. A look that comes too soon after the last one spends nothing: its interval is the one that was known, around an
-    /// estimate that moves on.
+    /// Evaluates all rows so far. `over` is the elapsed share of the window, from 0 to 1. At 1, the look spends all of
+    /// the remaining error rate.
+    ///
+    /// A look that comes too soon after the last one spends nothing: it reports a new estimate with the last interval.
     pub fn look(&mut self, rows: &ReleaseRows, over: f64) -> Result<ReleaseReport, JudgeError> {
         let over = over.clamp(0.0, 1.0);
         let question = self.question_until(rows);
@@ -60,23 +61,25 @@ impl Watch {
                 self.known = self.known.intersection(&interval).unwrap_or(interval);
             }
         }
-        Ok(self.told(judged))
+        Ok(self.report(judged))
     }
 
-    /// How much of the error the looks so far have spent.
+    /// Returns the part of the error rate that the looks so far have spent.
     pub fn spent(&self) -> f64 {
         self.spent
     }
 
-    /// The question of the window as far as it has filled.
+    /// Returns the question with the window up to the last row.
     fn question_until(&self, rows: &ReleaseRows) -> ReleaseQuestion {
         let last = rows.requests.iter().map(|row| row.second + u64::from(row.span_seconds.max(1))).max();
         let to = last.map_or(self.question.to, |last| last.clamp(self.question.from, self.question.to));
         ReleaseQuestion { to, ..self.question.clone() }
     }
 
-    /// What this look may spend: by time, or by how precise the answer is if that is more. `interval` is the one with all that is
-    /// left; only its width counts, so that it is blind to where the effect lies.
+    /// Returns the part of the error rate that this look may spend, by elapsed time or by precision, whichever is more.
+    ///
+    /// `interval` is the interval at the remaining error rate. Only its width counts, so the choice does not depend on
+    /// the effect.
     fn spend(&self, over: f64, interval: &Interval, left: f64) -> f64 {
         let precision = (self.question.resolution / 2.0 / interval.half_width()).powi(2);
         if over >= 1.0 || precision >= 1.0 {
@@ -86,17 +89,17 @@ impl Watch {
         ((1.0 - self.question.confidence) * share - self.spent).clamp(0.0, left)
     }
 
-    /// The report with what all looks leave.
-    fn told(&mut self, judged: Judged) -> ReleaseReport {
+    /// Replaces the total of a report by the one with the intersection of all intervals, and records the look.
+    fn report(&mut self, judged: Judged) -> ReleaseReport {
         let report = &judged.report;
-        let seen = self.known != Interval::EVERYTHING;
-        let told: Reading<(f64, Interval)> = match (&report.total.change, seen) {
+        let is_known = self.known != Interval::EVERYTHING;
+        let estimate: Reading<(f64, Interval)> = match (&report.total.change, is_known) {
             (Ok(change), true) => Ok((change.clamp(self.known.low, self.known.high), self.known)),
-            (Ok(_), false) => Err(Absent::because("too little was seen to bound it")),
+            (Ok(_), false) => Err(Absent::because("there are too few data for an interval")),
             (Err(why), _) => Err(why.clone()),
         };
-        let asked = Asked { alpha: 0.0, resolution: self.question.resolution, minutes: judged.minutes() };
-        let mut total = told_change(told, report.total.raw_change.clone(), report.total.requests, &asked);
+        let criteria = Criteria { alpha: 0.0, resolution: self.question.resolution, minutes: judged.minutes() };
+        let mut total = release_change(estimate, report.total.raw_change.clone(), report.total.requests, &criteria);
         without_load(&mut total, &report.warnings);
         if !narrows_with_traffic(report.design, &report.warnings) {
             total.settle_seconds = Err(ReleaseChange::not_settled());

@@ -1,4 +1,4 @@
-//! The rows of the two versions, in one order.
+//! Selects the rows of both versions within the window, and sorts them.
 
 use crate::record::ReleaseQuestion;
 use steady_model::{ReleaseRow, ReleaseRows};
@@ -8,37 +8,40 @@ use crate::JudgeError;
 /// A row of one of the two versions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line {
-    /// 0: OLD, 1: NEW.
+    /// 0 for OLD, 1 for NEW.
     pub(crate) side: usize,
-    /// The row. It is copied, for a million of them are read again and again in another order than they came in.
+    /// Copy of the row. Up to a million rows are read many times in sorted order, which is faster without an
+    /// indirection.
     pub(crate) row: ReleaseRow,
 }
 
-/// What rows are ordered by; the sums only make it one order where a row was told in several parts.
+/// Sort key: route, class, host, second, process and side. The bits of two sums follow, so that the order does not
+/// depend on the input if a row came in several parts.
 type Key = (u32, u32, u32, u64, u64, usize, u64, u64);
 
 impl Line {
-    /// The second behind the last that it stands for.
+    /// Returns the end (excluded) of the time that the row covers, in seconds since 1970.
     pub(crate) fn end(&self) -> u64 {
         self.row.second + u64::from(self.row.span_seconds.max(1))
     }
 
-    /// Its route and class: requests of one stratum cost alike, as far as that is known before they run.
+    /// Returns the route and class. Before they run, requests of one stratum are expected to cost alike.
     pub(crate) fn stratum(&self) -> (u32, u32) {
         (self.row.route, self.row.class)
     }
 
-    /// Whether all its requests are in the sums in levels.
+    /// Returns whether the sums in levels include all requests of the row.
     pub(crate) fn has_levels(&self) -> bool {
         self.row.sums.levels.requests >= self.row.sums.requests
     }
 
-    /// Requests that count.
+    /// Returns the number of requests, without those of processes that were warming up.
     pub(crate) fn requests(&self) -> f64 {
         self.row.sums.requests as f64
     }
 
-    /// The sum of logarithms of CPU time; of requests that were counted from outside, that of their mean.
+    /// Returns the sum of the logarithms of CPU time. Requests that the service's own counter counted have only a mean,
+    /// so the logarithm of the mean is used for each of them.
     pub(crate) fn log(&self) -> f64 {
         if self.row.process == 0 {
             self.requests() * (self.row.sums.cpu / self.requests()).ln()
@@ -48,12 +51,12 @@ impl Line {
     }
 }
 
-/// How long the longest row is, in seconds.
+/// Returns the length of the longest row, in seconds.
 pub(crate) fn longest(lines: &[Line]) -> u64 {
     lines.iter().map(|line| u64::from(line.row.span_seconds)).max().unwrap_or(0).max(1)
 }
 
-/// The sides of the question among the versions' numbers: which are OLD, which NEW.
+/// Maps the index of a version in the rows to its side: 0 for OLD, 1 for NEW.
 pub(crate) struct Sides(Vec<Option<usize>>);
 
 impl Sides {
@@ -71,7 +74,7 @@ impl Sides {
     }
 }
 
-/// The lines of both versions within the window that have requests that count, in one order whatever the order of the rows.
+/// Returns the sorted lines of both versions within the window. Their order does not depend on the order of the rows.
 pub(crate) fn lines(question: &ReleaseQuestion, rows: &ReleaseRows) -> Result<Vec<Line>, JudgeError> {
     if question.old == question.new {
         return Err(JudgeError::SameVersion(question.old.clone()));
@@ -97,7 +100,7 @@ pub(crate) fn lines(question: &ReleaseQuestion, rows: &ReleaseRows) -> Result<Ve
     Ok(keys.into_iter().map(|((_, _, _, _, _, side, ..), at)| Line { side, row: rows.requests[at] }).collect())
 }
 
-/// Whether there is anything of a version, which has so many requests that count, and so many that do not.
+/// Returns an error if a version has no requests, or only requests of processes that were warming up.
 fn check(
     version: &str,
     requests: u64,

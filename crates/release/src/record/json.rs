@@ -1,4 +1,4 @@
-//! The record as JSON, with what is derived from it, and the way back.
+//! Writes the record as JSON with derived values, and reads it.
 
 use serde_json::{Map, Value};
 use steady_model::{Interval, Nanos, Reading};
@@ -7,17 +7,18 @@ use steady_render::json::{self, ReadError, pretty};
 use super::{ReleaseReport, SCHEMA};
 use crate::document::{sentences, warnings};
 
-/// No request takes longer: 2^23 s, 97 days. Below it every nanosecond survives the way through JSON.
+/// Upper bound of the time of a request: 2^23 s, 97 days. Below it, a number in JSON represents every nanosecond
+/// exactly.
 const LONGEST: Nanos = Nanos((1 << 23) * 1_000_000_000);
 
 impl ReleaseReport {
-    /// The report in a JSON export, exactly as it was.
+    /// Reads a report from a JSON export. The result equals the exported report.
     ///
     /// # Errors
-    /// What is wrong with it, and where; no input makes it panic.
+    /// What is wrong with the JSON, and where. No input causes a panic.
     pub fn read(json: &str) -> Result<Self, ReadError> {
         let mut value = SCHEMA.value(json)?;
-        // A warning of earlier versions.
+        // Earlier versions of steady wrote this kind of warning; reports no longer have it.
         if let Some(Value::Array(warnings)) = value.get_mut("warnings") {
             warnings.retain(|warning| warning.get("kind").is_none_or(|kind| kind != "means-differ"));
         }
@@ -36,7 +37,8 @@ impl ReleaseReport {
         Ok(report)
     }
 
-    /// The report as JSON: all of it, so that it can be read back, and what is derived from it. Changes are NEW / OLD - 1.
+    /// Returns the report as JSON: all fields, so that it can be read again, and derived values.
+    /// Changes are NEW / OLD - 1.
     pub fn value(&self) -> Value {
         let Value::Object(mut top) = json::value(&SCHEMA, self) else { return Value::Null };
         let question = &self.question;
@@ -54,18 +56,19 @@ impl ReleaseReport {
         value
     }
 
-    /// [`ReleaseReport::value`] as indented text that ends with a newline.
+    /// Formats [`ReleaseReport::value`] as indented text that ends with a newline.
     pub(crate) fn json_text(&self) -> String {
         pretty::indented_but(&self.value(), "moments")
     }
 
-    /// The answer, for those that only pass it on.
+    /// Returns the sentences of the answer as one text, for programs that only display it.
     fn answer_in_words(&self) -> String {
         let text = |sentence: Vec<(_, String)>| sentence.into_iter().map(|(_, text)| text).collect::<String>();
         sentences(self).into_iter().map(text).collect::<Vec<_>>().join(" ").replace('\u{a0}', " ")
     }
 
-    /// An error where the window ends before it begins, shares are none, or ends of intervals are the wrong way round.
+    /// Checks what the types do not guarantee: the order of times and of the ends of intervals, and the range of
+    /// shares.
     fn check(&self) -> Result<(), ReadError> {
         let question = &self.question;
         holds(question.from <= question.to, "to", "the window ends before it begins")?;
@@ -89,9 +92,9 @@ impl ReleaseReport {
         let steps = self.course.step_seconds > 0 || moments.is_empty();
         holds(steps, "course.step_seconds", "it must be above zero")?;
         let ordered = moments.windows(2).all(|pair| pair[0].at_seconds < pair[1].at_seconds);
-        holds(ordered, "course.moments", "they are not in the order of time")?;
+        holds(ordered, "course.moments", "the steps are not in ascending order of time")?;
         let mut times = moments.iter().flat_map(|moment| moment.raw().into_iter().chain(moment.adjusted())).flatten();
-        holds(times.all(|time| time < LONGEST), "course.moments", "a request took longer than any can")
+        holds(times.all(|time| time < LONGEST), "course.moments", "the time of a request is longer than 97 days")
     }
 }
 
@@ -104,13 +107,14 @@ fn holds(condition: bool, path: &str, problem: &str) -> Result<(), ReadError> {
     if condition { Ok(()) } else { Err(ReadError::inconsistent(path, problem)) }
 }
 
-/// Puts a field in front of another one.
+/// Inserts a field before another one, or at the end if there is no such field.
 fn put_before(fields: &mut Map<String, Value>, before: &str, name: &str, value: Value) {
     let place = fields.keys().position(|key| key == before).unwrap_or(fields.len());
     fields.shift_insert(place, name.to_owned(), value);
 }
 
-/// Gives numbers that JSON does not have a reason, as readings have one.
+/// Adds a `_absent` field with the reason to each null that stands for an infinite number, because JSON has no
+/// infinity.
 fn explain(value: &mut Value) {
     match value {
         Value::Object(fields) => {

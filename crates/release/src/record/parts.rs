@@ -1,4 +1,5 @@
-//! How parts of the record stand in its JSON: two versions as two fields, seconds as times of day, intervals as two ends.
+//! Serialisation of parts of the record: values of OLD and NEW as two fields, seconds as timestamps, intervals as two
+//! ends.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,13 +9,13 @@ use steady_render::timestamp;
 
 use super::{ChangeEstimate, UnexplainedCpu};
 
-/// Why an interval has no end on a side.
+/// Reasons in JSON for an infinite end of an interval. Reading compares with them, so they must not change.
 const NO_LOW: &str = "no lower end";
 const NO_HIGH: &str = "no upper end";
-/// Why readings are absent that earlier versions did not report.
-const NONE_BEFORE: &str = "reports of earlier versions have none";
+/// Reason for readings that earlier versions of steady did not report.
+const NONE_BEFORE: &str = "reports of earlier versions do not have it";
 
-/// A module for `#[serde(flatten, with = "..")]` that writes a value of OLD and one of NEW as two fields.
+/// Defines a module for `#[serde(flatten, with = "..")]` that writes a value of OLD and one of NEW as two fields.
 macro_rules! both {
     ($module:ident, $value:ty, $old:literal, $new:literal $(, $default:ident)?) => {
         pub(super) mod $module {
@@ -50,7 +51,7 @@ both!(cpu_seconds, Nanos, "old_cpu_seconds", "new_cpu_seconds");
 both!(waiting_seconds, Nanos, "old_waiting_seconds", "new_waiting_seconds");
 both!(blocked_seconds, Nanos, "old_blocked_seconds", "new_blocked_seconds");
 
-/// The same of requests, with their sum.
+/// Numbers of requests of OLD and NEW, and their sum, as three fields. The sum is ignored when it is read.
 pub(super) mod change_requests {
     use super::*;
 
@@ -69,7 +70,7 @@ pub(super) mod change_requests {
     pub(crate) use super::flat_requests::deserialize;
 }
 
-/// A second since 1970 as a time of day.
+/// A second since 1970 as a timestamp.
 pub(super) mod second {
     use super::*;
 
@@ -82,7 +83,7 @@ pub(super) mod second {
     }
 }
 
-/// When it was asked, which was not always reported.
+/// The time of the question, which reports of earlier versions do not have.
 pub(super) mod asked {
     use serde::de::Error;
 
@@ -90,7 +91,7 @@ pub(super) mod asked {
 
     pub(crate) fn serialize<S: Serializer>(asked: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
         let asked: Reading<String> =
-            asked.map(timestamp::text).ok_or_else(|| Absent::because("it was not told before"));
+            asked.map(timestamp::text).ok_or_else(|| Absent::because("an earlier version of steady did not record it"));
         asked.serialize(serializer)
     }
 
@@ -102,16 +103,16 @@ pub(super) mod asked {
     }
 }
 
-/// A number; infinite if JSON has no such number.
+/// Deserialises a number. Null stands for infinity, which JSON does not have.
 pub(super) fn or_infinite<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     match Value::deserialize(deserializer)? {
         number @ Value::Number(_) => f64::deserialize(number).map_err(serde::de::Error::custom),
         Value::Null | Value::Object(_) => Ok(f64::INFINITY),
-        _ => Err(serde::de::Error::custom("it is no number")),
+        _ => Err(serde::de::Error::custom("it is not a number")),
     }
 }
 
-/// Both ends of an interval, each absent if there is none on its side.
+/// Splits an interval into its ends. An infinite end becomes a reading that is not available.
 pub(super) fn ends(interval: Reading<Interval>) -> [Reading<f64>; 2] {
     let end = |value: f64, none: &str| if value.is_finite() { Ok(value) } else { Err(Absent::because(none)) };
     match interval {
@@ -120,7 +121,7 @@ pub(super) fn ends(interval: Reading<Interval>) -> [Reading<f64>; 2] {
     }
 }
 
-/// The interval between two ends.
+/// Joins two ends to an interval; the inverse of [`ends`].
 pub(super) fn interval(low: &Reading<f64>, high: &Reading<f64>) -> Reading<Interval> {
     let end = |end: &Reading<f64>, none: &str, infinite: f64| match end {
         Ok(end) => Ok(*end),
@@ -130,13 +131,13 @@ pub(super) fn interval(low: &Reading<f64>, high: &Reading<f64>) -> Reading<Inter
     Ok(Interval { low: end(low, NO_LOW, f64::NEG_INFINITY)?, high: end(high, NO_HIGH, f64::INFINITY)? })
 }
 
-/// An estimate that earlier versions did not report.
+/// Default of an estimate that reports of earlier versions do not have.
 pub(super) fn not_before() -> ChangeEstimate {
     let why = Absent::because(NONE_BEFORE);
     ChangeEstimate::new(Err(why.clone()), Err(why))
 }
 
-/// The CPU time that requests do not explain, which earlier versions did not report.
+/// Default of the unexplained CPU time, which reports of earlier versions do not have.
 pub(super) fn none_before() -> Reading<UnexplainedCpu> {
     Err(Absent::because(NONE_BEFORE))
 }

@@ -1,4 +1,4 @@
-//! What speaks against a figure: why there is none, what would give one, and what the reader should know.
+//! Refusals, advice for another design, and warnings of a report.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,156 +6,160 @@ use steady_model::Interval;
 
 use super::ReleaseDesign;
 
-/// Why one version after the other gives no answer.
+/// Reason why a comparison of one version after the other is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "reason")]
 pub enum Refusal {
-    /// Given the rulers, the version is nearly known: what load did and what the version did cannot be told apart.
+    /// The rulers nearly identify the version, so the effects of load and of the version cannot be separated.
     LoadsDoNotOverlap {
-        /// By how much knowing the load inflates the variance of the version's effect.
+        /// Factor by which adjusting for load inflates the variance of the version's effect.
         #[serde(deserialize_with = "super::parts::or_infinite")]
         variance_inflation: f64,
     },
-    /// The CPUs were busier under the one than under the other.
+    /// The utilisation of the CPUs differed between the versions.
     UtilisationDiffers {
-        /// By how many standard deviations within the sides.
+        /// Difference in standard deviations within the versions.
         deviations: f64,
     },
-    /// Too few rows (seconds and processes) on one side.
+    /// One version has too few rows (a second of a process each).
     TooFewRows {
-        /// How many there are.
+        /// Number of rows that there are.
         rows: u64,
-        /// How many are asked for.
+        /// Number of rows that are needed.
         needed: u64,
     },
-    /// Too few stretches of time on one side.
+    /// One version ran in too few stretches of time.
     TooFewClusters {
-        /// How many there are.
+        /// Number of stretches that there are.
         clusters: u64,
-        /// How many are asked for.
+        /// Number of stretches that are needed.
         needed: u64,
     },
-    /// Rulers were read too rarely on one side.
+    /// The rulers were read too rarely while one version ran.
     TooFewReadings {
-        /// Readings a second.
+        /// Readings of rulers per second.
         per_second: f64,
-        /// How many are asked for.
+        /// Readings per second that are needed.
         needed: f64,
     },
 }
 
-/// What would give an answer.
+/// Another design that would probably give a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Settling {
-    /// The design that would.
+    /// Design that is recommended.
     pub design: ReleaseDesign,
-    /// In how many seconds of the same traffic a change of the resolution would be found.
+    /// Seconds of the same traffic in which that design would find a change as large as the resolution.
     pub seconds: f64,
 }
 
-/// Something in the data that says that load may have been mistaken for the version, or the version for load.
+/// Changes by two kinds of rulers that disagree: the effects of load and of the version may have been confused.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadAlarm {
-    /// The change by the rulers inside the workers.
+    /// Change if the rulers inside the workers describe the load.
     pub by_worker_rulers: f64,
-    /// The change by the agent's own.
+    /// Change if the agent's own rulers describe the load.
     pub by_agent_rulers: f64,
 }
 
-/// Something that the reader should know.
+/// Something that may mislead the reader of a report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum ReleaseWarning {
-    /// The two kinds of rulers disagree: NEW may be moving its own ruler.
+    /// The two kinds of rulers disagree: NEW may be changing the speed of the rulers in its own workers.
     RulersDisagree(LoadAlarm),
-    /// One process a side: processes that run the same code differ by two or three per cent, and that is not covered.
+    /// Each version has one process. Processes that run the same code differ by 2 to 3 %, which the interval does not
+    /// include.
     OneProcessASide,
-    /// Few processes a side: their number, OLD and NEW.
+    /// Each version has only a few processes.
     FewProcesses {
-        /// How many.
+        /// Number of processes of OLD and of NEW.
         processes: [usize; 2],
     },
-    /// The versions failed unequally often: shares of OLD and NEW.
+    /// The share of failed requests differs between the versions.
     UnequalFailures {
-        /// Those.
+        /// Share of failed requests of OLD and of NEW.
         shares: [f64; 2],
     },
-    /// Rows from before CPU time was summed in levels: the total is the plain ratio of means within seconds and routes, which
-    /// is less precise.
+    /// Some rows are from earlier agents that did not sum CPU time in levels. The total is the ratio of the means
+    /// within seconds and routes, which is less precise.
     NotAdjusted {
-        /// Requests in such rows.
+        /// Number of requests in such rows.
         requests: u64,
     },
-    /// Some routes and classes were served by one version only, or as good as that, with this share of the CPU time; they are in
-    /// no figure. Where it is more than the resolution, the total is absent.
+    /// Only one version, or almost only one, served some routes and classes. They are left out of all estimates. If
+    /// their share of the CPU time exceeds the resolution, there is no total.
     RoutesOfOneVersion {
-        /// How many routes.
+        /// Number of such routes.
         routes: usize,
-        /// Their share of CPU time.
+        /// Share of the CPU time of such routes.
         cpu_ratio: f64,
     },
-    /// A coin chose the version, and some routes were served by the versions in other shares than it gave: the version decides which
-    /// requests are on them, so these were compared together, whichever their route.
+    /// A coin chose the version, but the shares of the versions on some routes contradict it: which requests are on
+    /// these routes depends on the version. These requests are compared together, regardless of their route.
     UnequalRoutes {
-        /// How many routes.
+        /// Number of such routes.
         routes: usize,
-        /// The first of them, by CPU time.
+        /// Names of the routes with the most CPU time.
         named: Vec<String>,
-        /// Their share of CPU time.
+        /// Share of the CPU time of all such routes.
         cpu_ratio: f64,
     },
-    /// Lines that were lost on the way to the agent, or requests folded into others for want of room.
+    /// Lines were lost on the way to the agent, or requests were added to rows of others because the agent's limits
+    /// were reached.
     Lost {
-        /// Lines lost.
+        /// Number of lost lines.
         lost: u64,
-        /// Requests folded.
+        /// Number of requests in rows of others.
         folded: u64,
     },
-    /// Much of the CPU time of the processes is not that of requests, such as of a thread pool. The change is that of the CPU time
-    /// of the processes.
+    /// Requests leave much of the CPU time of the processes unexplained, for example that of a thread pool. The change
+    /// compares the CPU time of the processes.
     ProcessCpuCounted {
-        /// The share of the processes' CPU time that is not that of requests.
+        /// Share of the processes' CPU time that requests do not explain.
         ratio: f64,
     },
-    /// The same, where versions share processes: it may belong to either. The interval of the change holds both extremes.
+    /// Requests leave much of the CPU time of the processes unexplained, and both versions share the processes. It may
+    /// belong to either version, so the interval of the change includes both extremes.
     UnexplainedCpu {
-        /// The share of the processes' CPU time that is not that of requests.
+        /// Share of the processes' CPU time that requests do not explain.
         ratio: f64,
-        /// The interval of the change of the CPU time of requests alone.
+        /// Interval of the change of the CPU time of requests alone.
         interval: Interval,
     },
-    /// Requests that came to have their version in another way, or while no coin could fall otherwise, which were left out.
+    /// Requests were left out: their version was chosen in another way than for the rest, or at a time when the coin
+    /// could choose only one version.
     OtherAssignments {
-        /// How many.
+        /// Number of requests left out.
         requests: u64,
     },
-    /// Seconds of the window without any row: the agent did not run, or nothing was asked of the service.
+    /// Some seconds of the window have no row: the agent did not run, or the service had no requests.
     Gaps {
-        /// How many seconds.
+        /// Number of seconds without a row.
         seconds: u64,
     },
-    /// Hosts differ in what the change is by more than chance.
+    /// The change differs between hosts by more than chance explains.
     HostsDiffer {
-        /// The standard deviation of the change between hosts, as a ratio.
+        /// Standard deviation of the change between hosts, as a ratio.
         deviation: f64,
-        /// Whether the interval holds for hosts like these; with few hosts it is that of these alone.
+        /// Whether the interval holds for similar hosts too. With few hosts it holds only for these.
         covered: bool,
     },
-    /// Scrapes of a fleet's store that are missing, or in which an agent began anew: those intervals are left out.
+    /// Scrapes of a fleet's store are missing, or an agent restarted. The intervals concerned are left out.
     MissingScrapes {
-        /// Intervals of one host each.
+        /// Number of intervals left out, of one host each.
         intervals: u64,
-        /// Of so many that were looked for.
+        /// Number of intervals that were requested.
         of: u64,
-        /// Hosts with such intervals.
+        /// Number of hosts with such intervals.
         hosts: usize,
     },
-    /// So much is kept in a fleet's store that it was asked for longer blocks of time than its scrapes are: what load
-    /// did within one is taken off by less.
+    /// The fleet is large, so its store was queried for blocks of time longer than the scrape interval. Load that
+    /// changes within a block is adjusted for less.
     LongBlocks {
-        /// How long, in seconds.
+        /// Length of a block, in seconds.
         seconds: u64,
-        /// How long it is between scrapes.
+        /// Interval between scrapes, in seconds.
         scrape_seconds: u64,
     },
 }

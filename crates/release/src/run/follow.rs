@@ -1,4 +1,4 @@
-//! A release that is followed live: looks on the way, until it is decided or the window is over.
+//! `--watch`: evaluates a release repeatedly, until there is a verdict or the window is over.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,51 +9,55 @@ use steady_feature::{Failure, Interrupt, Session};
 use steady_linux::clock;
 use steady_model::{Interval, Verdict};
 
-use super::source::{Found, Source, Unfound, pass_on};
+use super::source::{Found, Source, SourceError, print_store_warnings};
 use crate::document::sight;
 use crate::plan::at;
 use crate::{JudgeError, Watch};
 
-/// Looks in a window, at most; and the seconds between two, at least and at most.
+/// Number of looks in a window if [`STEP`] allows it.
 const LOOKS: u64 = 120;
+/// Range of the time between two looks, in seconds.
 const STEP: std::ops::RangeInclusive<u64> = 2..=60;
 
-/// Follows it; the last report, or why there was none when the window was over.
+/// Follows a release until there is a verdict, the window is over or a signal arrives. Returns the last report.
+///
+/// # Errors
+/// The reason why there was no report by then.
 pub(super) fn follow(
     source: &Source,
     question: &ReleaseQuestion,
     session: &mut dyn Session,
 ) -> Result<ReleaseReport, Failure> {
     let own = |error: io::Error| Failure::Own(format!("signals: {error}"));
-    let (interrupt, asked_to_stop) = Interrupt::catch().map_err(own)?;
+    let (interrupt, stop) = Interrupt::catch().map_err(own)?;
     let mut log = LookLog::default();
     let mut watch = Watch::new(question.clone());
     let nothing = JudgeError::NothingInWindow { service: question.service.clone() };
     let mut last: Result<ReleaseReport, Failure> = Err(Failure::Usage(nothing.to_string()));
     let long = question.to.saturating_sub(question.from).max(1);
-    let (mut late, mut warned) = (0, Vec::new());
+    let (mut delay, mut store_warnings) = (0, Vec::new());
     loop {
         let now = clock::time_of_day().0;
         let found = source.rows(question);
-        late = found.as_ref().map_or(late, |found| found.late);
-        let over = now.saturating_sub(question.from).saturating_sub(late) as f64 / long as f64;
+        delay = found.as_ref().map_or(delay, |found| found.delay);
+        let over = now.saturating_sub(question.from).saturating_sub(delay) as f64 / long as f64;
         let step = (long / LOOKS).clamp(*STEP.start(), *STEP.end()).max(found.as_ref().map_or(1, |found| found.block));
         if let Ok(found) = &found {
-            warned.clone_from(&found.said);
+            store_warnings.clone_from(&found.store_warnings);
         }
-        let looked = look(&mut watch, found, over)?;
-        let (outcome, words) = outcome(&looked);
+        let result = look(&mut watch, found, over)?;
+        let (outcome, words) = outcome(&result);
         session.progress(Some(over.min(1.0)), &words);
         if log.wants(outcome, now) {
             session.log_progress(&format!("{} {words}", at(now)));
         }
-        // What was known stays known.
-        if looked.is_ok() || last.is_err() {
-            last = looked;
+        // A failed look does not replace an earlier report.
+        if result.is_ok() || last.is_err() {
+            last = result;
         }
         let settled = last.as_ref().is_ok_and(settled);
-        if over >= 1.0 || settled || stopped(&asked_to_stop, step) {
-            pass_on(&warned, session);
+        if over >= 1.0 || settled || wait(&stop, step) {
+            print_store_warnings(&store_warnings, session);
             let mut report = last.map_err(|failure| match over < 1.0 {
                 true => Failure::Interrupted(interrupt.signal()),
                 false => failure,
@@ -66,31 +70,31 @@ pub(super) fn follow(
     }
 }
 
-/// One look at what was found; what may pass by itself ends nothing.
+/// Evaluates the rows once. The outer error ends the watch; the inner one is temporary.
 fn look(
     watch: &mut Watch,
-    found: Result<Found, Unfound>,
+    found: Result<Found, SourceError>,
     over: f64,
 ) -> Result<Result<ReleaseReport, Failure>, Failure> {
     match found {
         Ok(found) => {
-            let looked = watch.look(&found.rows, over).map_err(|error| Failure::Usage(error.to_string()));
-            Ok(looked.map(|report| found.told(report)))
+            let report = watch.look(&found.rows, over).map_err(|error| Failure::Usage(error.to_string()));
+            Ok(report.map(|report| found.with_warnings(report)))
         }
-        Err(Unfound { failure, passes: true }) => Ok(Err(failure)),
-        Err(Unfound { failure, passes: false }) => Err(failure),
+        Err(SourceError { failure, is_temporary: true }) => Ok(Err(failure)),
+        Err(SourceError { failure, is_temporary: false }) => Err(failure),
     }
 }
 
-/// Waits for the next look; whether a signal came instead.
-fn stopped(asked_to_stop: &OwnedFd, seconds: u64) -> bool {
+/// Waits until the next look. Returns whether a signal arrived before.
+fn wait(stop: &OwnedFd, seconds: u64) -> bool {
     let timeout = Timespec { tv_sec: seconds as i64, tv_nsec: 0 };
-    let mut watched = [PollFd::new(asked_to_stop, PollFlags::IN)];
+    let mut watched = [PollFd::new(stop, PollFlags::IN)];
     poll(&mut watched, Some(&timeout)).is_ok_and(|ready| ready > 0)
 }
 
-/// Whether there is nothing to wait for: there is a verdict, and where it is about the gate's own direction, the interval lies on
-/// one side of its limit.
+/// Returns whether the watch can end: there is a verdict, and if it has the direction of the `--fail-if` condition, the
+/// whole interval lies on one side of the limit.
 fn settled(report: &ReleaseReport) -> bool {
     let total = &report.total;
     if !report.refused.is_empty() || total.verdict == Verdict::Undecided {
@@ -103,10 +107,10 @@ fn settled(report: &ReleaseReport) -> bool {
     total.interval().as_ref().is_ok_and(apart)
 }
 
-/// The log gets a line after so many seconds even if the outcome is the same.
+/// Longest time between two lines of the log, in seconds, while the outcome stays the same.
 const LOG_SECONDS: u64 = 60;
 
-/// What a look found, as far as a log needs it.
+/// Outcome of a look. The log gets a line when it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Waiting,
@@ -114,14 +118,14 @@ enum Outcome {
     Verdict(Verdict),
 }
 
-/// Decides which looks get a line in a log: those with another outcome than the line before, and one a minute.
+/// Decides which looks get a line in the log: those whose outcome differs from the line before, and one per minute.
 #[derive(Debug, Default)]
 struct LookLog {
     last: Option<(Outcome, u64)>,
 }
 
 impl LookLog {
-    /// Whether a look at second `now` gets a line.
+    /// Returns whether a look at second `now` gets a line.
     fn wants(&mut self, outcome: Outcome, now: u64) -> bool {
         let wants = self.last.is_none_or(|(last, at)| last != outcome || now >= at.saturating_add(LOG_SECONDS));
         if wants {
@@ -131,9 +135,9 @@ impl LookLog {
     }
 }
 
-/// What a look found, for the log and in words.
-fn outcome(looked: &Result<ReleaseReport, Failure>) -> (Outcome, String) {
-    match looked {
+/// Returns the outcome of a look, and its text for the progress line.
+fn outcome(result: &Result<ReleaseReport, Failure>) -> (Outcome, String) {
+    match result {
         Ok(report) if !report.refused.is_empty() => (Outcome::Refused, "refused so far".to_owned()),
         Ok(report) => {
             let words = report.looks.last().map_or_else(String::new, sight);
@@ -148,13 +152,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_gets_new_outcomes_and_a_line_a_minute() {
+    fn the_log_gets_new_outcomes_and_one_line_per_minute() {
         let mut log = LookLog::default();
         let undecided = Outcome::Verdict(Verdict::Undecided);
         // A look every five seconds of a ten-minute window.
         let lines = (0..120).filter(|look| log.wants(undecided, 1_000 + look * 5)).count();
         assert_eq!(lines, 10);
-        assert!(log.wants(Outcome::Verdict(Verdict::Slower), 1_596), "another verdict");
+        assert!(log.wants(Outcome::Verdict(Verdict::Slower), 1_596), "a new verdict gets a line");
         assert!(!log.wants(Outcome::Verdict(Verdict::Slower), 1_597));
         assert!(log.wants(Outcome::Waiting, 1_598) && log.wants(Outcome::Refused, 1_599));
     }

@@ -1,11 +1,11 @@
-//! Rows of several stores, as those of one.
+//! Merges the rows of several stores.
 
 use std::collections::{HashMap, HashSet};
 
 use steady_model::ReleaseRows;
 
-/// All rows together. Versions and routes of one name are one; hosts are not: two of one name are told apart by a
-/// number behind it, in the order of the stores.
+/// Merges the rows of several stores. Versions, routes and classes with the same name become one. Hosts stay separate:
+/// a number is appended to the name of a host that another store has too, in the order of the stores.
 pub fn merged(parts: Vec<ReleaseRows>) -> ReleaseRows {
     let mut parts = parts.into_iter();
     let Some(mut all) = parts.next() else { return ReleaseRows::default() };
@@ -14,10 +14,10 @@ pub fn merged(parts: Vec<ReleaseRows>) -> ReleaseRows {
     }
     let mut hosts: HashSet<String> = all.hosts.iter().cloned().collect();
     for part in parts {
-        let versions = places(&mut all.versions, part.versions);
-        let routes = places(&mut all.routes, part.routes);
+        let versions = merge_names(&mut all.versions, part.versions);
+        let routes = merge_names(&mut all.routes, part.routes);
         let classes = if part.classes.is_empty() { vec![String::new()] } else { part.classes };
-        let classes = places(&mut all.classes, classes);
+        let classes = merge_names(&mut all.classes, classes);
         let first = all.hosts.len() as u32;
         for name in part.hosts {
             let mut numbered = (2..).map(|number| format!("{name} ({number})"));
@@ -57,8 +57,8 @@ pub fn merged(parts: Vec<ReleaseRows>) -> ReleaseRows {
     all
 }
 
-/// Where each of `more` stands among the names, to which the new ones are added.
-fn places(names: &mut Vec<String>, more: Vec<String>) -> Vec<u32> {
+/// Adds new names to `names`. Returns the index of each of `more` in `names`.
+fn merge_names(names: &mut Vec<String>, more: Vec<String>) -> Vec<u32> {
     let mut known: HashMap<String, u32> = names.iter().cloned().zip(0..).collect();
     let place = |name: String| {
         *known.entry(name).or_insert_with_key(|name| {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_one_and_hosts_are_told_apart() {
+    fn versions_and_routes_are_merged_by_name_and_hosts_stay_separate() {
         let parts = [
             part("a", &["v1", "v2"], "/"),
             part("a", &["v2", "v3"], "/x"),

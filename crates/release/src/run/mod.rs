@@ -1,4 +1,4 @@
-//! `steady release compare`: where rows come from, which of them are judged, and a release that is followed live.
+//! `steady release compare`: reads rows from stores, selects them, evaluates them once or follows a release live.
 
 mod compare;
 mod follow;

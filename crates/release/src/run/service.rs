@@ -1,20 +1,20 @@
-//! A service as it is known without reading its rows: which one is meant, and which versions of it there are.
+//! Finds the service and checks its versions, without reading rows.
 
 use steady_feature::Failure;
 
-/// More names than this are not listed.
+/// Most names that an error message lists.
 const NAMES: usize = 12;
 
-/// A service, as far as it is known without reading rows.
+/// What the stores know about a service without reading its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Service {
     pub(crate) name: String,
     pub(crate) versions: Vec<String>,
-    /// The first and the last second that something is kept of; not known of a fleet.
+    /// First and last second with stored rows, since 1970. Not known for a fleet.
     pub(crate) kept: Option<(u64, u64)>,
 }
 
-/// Adds what another store knows of a service.
+/// Adds what another store knows about a service.
 pub(super) fn join(services: &mut Vec<Service>, more: Service) {
     let Some(known) = services.iter_mut().find(|known| known.name == more.name) else {
         services.push(more);
@@ -26,7 +26,7 @@ pub(super) fn join(services: &mut Vec<Service>, more: Service) {
     known.kept = both.map(|(one, other)| (one.0.min(other.0), one.1.max(other.1)));
 }
 
-/// The service that was named, or the only one there is, of those that `whose` knows.
+/// Returns the service with this name, or the only one if no name was given. `whose` names the store in errors.
 pub(super) fn named(mut services: Vec<Service>, name: Option<&str>, whose: &str) -> Result<Service, Failure> {
     let names: Vec<&str> = services.iter().map(|service| service.name.as_str()).collect();
     let found = match name {
@@ -36,28 +36,28 @@ pub(super) fn named(mut services: Vec<Service>, name: Option<&str>, whose: &str)
     };
     let Some(found) = found else {
         return Err(Failure::Usage(match name {
-            _ if names.is_empty() => format!("{whose} knows no service: none has told an agent anything yet"),
-            Some(name) => format!("{whose} knows no service '{name}', but {}", listed(&names)),
-            None => format!("--service must say which: {whose} knows {}", listed(&names)),
+            _ if names.is_empty() => format!("{whose} has no service: no service has reported to an agent yet"),
+            Some(name) => format!("{whose} has no service '{name}'; it has {}", listed(&names)),
+            None => format!("{whose} has several services, {}: choose one with --service", listed(&names)),
         }));
     };
     Ok(services.swap_remove(found))
 }
 
-/// Refuses versions that nothing is kept of.
+/// Refuses versions without stored rows, and the comparison of a version with itself.
 pub(super) fn versions_there(service: &Service, old: &str, new: &str) -> Result<(), Failure> {
     let there = |version: &str| service.versions.iter().any(|one| one == version);
     if let Some(missing) = [old, new].into_iter().find(|version| !there(version)) {
         let names: Vec<&str> = service.versions.iter().map(String::as_str).collect();
-        let only = if names.len() == 1 { "only " } else { "" };
+        let only = if names.len() == 1 { "only " } else { "but " };
         return Err(Failure::Usage(format!(
-            "service '{}' has told of no version '{missing}', but {only}of {}",
+            "service '{}' has reported no version '{missing}', {only}{}",
             service.name,
             listed(&names)
         )));
     }
     if old == new {
-        return Err(Failure::Usage(format!("'{old}' is compared with itself: name two versions")));
+        return Err(Failure::Usage(format!("'{old}' cannot be compared with itself: name two versions")));
     }
     Ok(())
 }
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_service_of_several_stores_is_one() {
+    fn services_with_the_same_name_are_merged() {
         let service = |name: &str, version: &str, kept| Service {
             name: name.to_owned(),
             versions: vec![version.to_owned()],
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_listed_as_one_says_them() {
+    fn names_are_listed_with_commas_and_and() {
         assert_eq!(
             [listed(&["a"]), listed(&["a", "b"]), listed(&["a", "b", "c\n"])],
             ["'a'", "'a' and 'b'", "'a', 'b' and 'c\\n'"]
@@ -109,19 +109,19 @@ mod tests {
     }
 
     #[test]
-    fn versions_must_be_there_and_be_two() {
-        let facts = |versions: &[&str]| Service {
+    fn versions_must_exist_and_differ() {
+        let service = |versions: &[&str]| Service {
             name: "shop".to_owned(),
             versions: versions.iter().map(|version| (*version).to_owned()).collect(),
             kept: None,
         };
-        let told =
-            |versions: &[&str], old, new| versions_there(&facts(versions), old, new).map_err(|why| why.to_string());
-        assert_eq!(told(&["v1", "v2"], "v1", "v2"), Ok(()));
+        let check =
+            |versions: &[&str], old, new| versions_there(&service(versions), old, new).map_err(|why| why.to_string());
+        assert_eq!(check(&["v1", "v2"], "v1", "v2"), Ok(()));
         assert_eq!(
-            told(&["v1"], "v1", "v2"),
-            Err("service 'shop' has told of no version 'v2', but only of 'v1'".to_owned())
+            check(&["v1"], "v1", "v2"),
+            Err("service 'shop' has reported no version 'v2', only 'v1'".to_owned())
         );
-        assert!(told(&["v1", "v2"], "v1", "v1").is_err_and(|why| why.contains("itself")));
+        assert!(check(&["v1", "v2"], "v1", "v1").is_err_and(|why| why.contains("itself")));
     }
 }

@@ -1,5 +1,6 @@
-//! Where rows come from: the stores of agents, or the store that scrapes a fleet of them.
+//! Sources of rows: the stores of agents, or the store that scrapes the agents of a fleet.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,53 +18,53 @@ use crate::merged;
 use crate::plan::Window;
 use crate::record::{ReleaseQuestion, ReleaseReport, ReleaseWarning};
 
-/// An agent writes a second when it is over.
+/// Delay of an agent's store, in seconds: the agent writes the rows of a second after its end.
 const LATE: u64 = 2;
 
-/// One of the two.
+/// Where rows come from.
 pub(super) enum Source {
-    /// Of one host each.
+    /// Stores of agents, at least one, of one host each.
     Stores(Vec<Store>),
-    /// Of many.
+    /// Client of the store that scrapes the agents of many hosts.
     Fleet(Box<Client>),
 }
 
-/// What was found of a window.
+/// Rows of a window, and facts about them.
 pub(super) struct Found {
     pub(super) rows: ReleaseRows,
-    /// The seconds that the rows are of.
+    /// Window that the rows cover.
     pub(super) window: Window,
-    /// How long the blocks are that rows come in.
+    /// Length of the blocks of time that rows are sums of, in seconds.
     pub(super) block: u64,
-    /// How much later than a second what happened in it is known.
-    pub(super) late: u64,
+    /// Delay until the rows of a second are available, in seconds.
+    pub(super) delay: u64,
     warnings: Vec<ReleaseWarning>,
-    /// What the store itself warns of.
-    pub(super) said: Vec<String>,
+    /// Warnings of the store itself, as text.
+    pub(super) store_warnings: Vec<String>,
 }
 
 impl Found {
-    /// A report of these rows, with what is to be known of them.
-    pub(super) fn told(&self, mut report: ReleaseReport) -> ReleaseReport {
+    /// Adds the warnings about these rows to their report.
+    pub(super) fn with_warnings(&self, mut report: ReleaseReport) -> ReleaseReport {
         report.warnings.extend(self.warnings.iter().cloned());
         report
     }
 }
 
-/// Passes on what a store warns of.
-pub(super) fn pass_on(said: &[String], session: &dyn Session) {
-    said.iter().for_each(|said| session.notice(&format!("the fleet's store warns: {said}")));
+/// Prints the warnings of a fleet's store as notices.
+pub(super) fn print_store_warnings(warnings: &[String], session: &dyn Session) {
+    warnings.iter().for_each(|warning| session.notice(&format!("the fleet's store warns: {warning}")));
 }
 
-/// Why there are no rows.
-pub(super) struct Unfound {
+/// Reason why a source has no rows.
+pub(super) struct SourceError {
     pub(super) failure: Failure,
-    /// Whether asking later may help.
-    pub(super) passes: bool,
+    /// Whether a later attempt may succeed.
+    pub(super) is_temporary: bool,
 }
 
 impl Source {
-    /// What the flags name: at least one.
+    /// Opens the source that the flags name, or the store of this user's agent.
     pub(super) fn open(flags: &ReleaseCompareFlags, session: &dyn Session) -> Result<Source, Failure> {
         if let Some(client) = client(&flags.fleet)? {
             return Ok(Source::Fleet(Box::new(client)));
@@ -76,7 +77,7 @@ impl Source {
         }
     }
 
-    /// What is known of the service that was named, or of the only one there is.
+    /// Finds the service with this name, or the only one if no name is given.
     pub(super) fn service(&self, name: Option<&str>, window: Window) -> Result<Service, Failure> {
         match self {
             Source::Stores(stores) => {
@@ -87,7 +88,7 @@ impl Source {
                 services.sort_by(|one, other| one.name.cmp(&other.name));
                 let whose = match &stores[..] {
                     [store] => format!("'{}'", store.path().display()),
-                    several => format!("the fleet of {} stores", several.len()),
+                    several => format!("the set of {} stores", several.len()),
                 };
                 named(services, name, &whose)
             }
@@ -103,22 +104,32 @@ impl Source {
         }
     }
 
-    /// What is known of the two versions within the window of the question.
-    pub(super) fn rows(&self, question: &ReleaseQuestion) -> Result<Found, Unfound> {
+    /// Reads the rows of both versions within the window of the question.
+    pub(super) fn rows(&self, question: &ReleaseQuestion) -> Result<Found, SourceError> {
         let ReleaseQuestion { service, old, new, from, to, .. } = question;
         match self {
             Source::Stores(stores) => {
                 let parts: Result<Vec<ReleaseRows>, Failure> =
                     stores.iter().map(|store| store.rows(service, *from, *to)).collect();
-                let rows = merged(parts.map_err(|failure| Unfound { failure, passes: false })?);
+                let failed = |failure| SourceError { failure, is_temporary: false };
+                let parts = parts.map_err(failed)?;
+                if let Some([one, other]) = copies(&parts) {
+                    let [one, other] = [one, other].map(|store| stores[store].path().display());
+                    let text = format!(
+                        "'{one}' and '{other}' have the same rows: they are copies of one store, whose requests must \
+                         not count twice; give one of them"
+                    );
+                    return Err(failed(Failure::Usage(text)));
+                }
+                let rows = merged(parts);
                 let window = Window { from: *from, to: *to };
-                Ok(Found { rows, window, block: 1, late: LATE, warnings: Vec::new(), said: Vec::new() })
+                Ok(Found { rows, window, block: 1, delay: LATE, warnings: Vec::new(), store_warnings: Vec::new() })
             }
             Source::Fleet(client) => {
                 let now = clock::time_of_day().0;
-                let found = client.rows(service, [old, new], *from, *to, now).map_err(|error| Unfound {
+                let found = client.rows(service, [old, new], *from, *to, now).map_err(|error| SourceError {
                     failure: failed(&error),
-                    passes: !error.is_of_usage() || matches!(error, FleetError::TooShort { .. }),
+                    is_temporary: !error.is_of_usage() || matches!(error, FleetError::TooShort { .. }),
                 })?;
                 let (from, to) = found.window;
                 let warnings = warnings(&found);
@@ -126,16 +137,28 @@ impl Source {
                     rows: found.rows,
                     window: Window { from, to },
                     block: found.block,
-                    late: found.late,
+                    delay: found.delay,
                     warnings,
-                    said: found.said,
+                    store_warnings: found.store_warnings,
                 })
             }
         }
     }
 }
 
-/// What a reader should know of what a fleet's store had.
+/// Returns two parts that have a row in common. Rows of different agents differ: CPU times are in nanoseconds.
+fn copies(parts: &[ReleaseRows]) -> Option<[usize; 2]> {
+    let mut owners = HashMap::new();
+    parts.iter().enumerate().find_map(|(part, rows)| {
+        let measured = rows.requests.iter().filter(|row| row.sums.cpu > 0.0);
+        measured.into_iter().find_map(|row| {
+            let owner = *owners.entry((row.second, row.sums.cpu.to_bits(), row.sums.wall.to_bits())).or_insert(part);
+            (owner != part).then_some([owner, part])
+        })
+    })
+}
+
+/// Returns warnings about the rows of a fleet's store.
 fn warnings(found: &Gathered) -> Vec<ReleaseWarning> {
     let missing = found.missing.map(|missing| ReleaseWarning::MissingScrapes {
         intervals: missing.intervals,
@@ -147,17 +170,17 @@ fn warnings(found: &Gathered) -> Vec<ReleaseWarning> {
     missing.into_iter().chain(long).collect()
 }
 
-/// The most that is read of a file with headers.
+/// Largest accepted file of headers, in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// The client of the store, if one is named.
+/// Creates a client of the fleet's store if `--prometheus` was given.
 pub(super) fn client(flags: &FleetFlags) -> Result<Option<Client>, Failure> {
     let Some(address) = flags.prometheus.clone() else { return Ok(None) };
     let mut headers = Vec::new();
     for flag in &flags.header {
         match flag {
             HeaderFlag::One(name, value) => headers.push((name.clone(), value.clone())),
-            HeaderFlag::File(path) => headers.extend(in_file(path)?),
+            HeaderFlag::File(path) => headers.extend(headers_in(path)?),
         }
     }
     Ok(Some(Client::new(Settings {
@@ -170,10 +193,10 @@ pub(super) fn client(flags: &FleetFlags) -> Result<Option<Client>, Failure> {
     })))
 }
 
-/// The headers in a file, a line each.
-fn in_file(path: &Path) -> Result<Vec<(String, String)>, Failure> {
+/// Reads headers from a file, one per line.
+fn headers_in(path: &Path) -> Result<Vec<(String, String)>, Failure> {
     let wrong = |why: String| Failure::Usage(format!("--header @{}: {why}", path.display()));
-    // A pipe may be meant: `@<(pass show token)`.
+    // The path may be a pipe, as in `@<(pass show token)`, so its size is not known in advance.
     let bytes =
         File::open(path).and_then(|file| read_bounded(file, LONGEST)).map_err(|error| wrong(error.to_string()))?;
     let text = String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8".to_owned()))?;
@@ -181,7 +204,7 @@ fn in_file(path: &Path) -> Result<Vec<(String, String)>, Failure> {
     lines.map(|line| header(line).map_err(wrong)).collect()
 }
 
-/// What the store gave instead of rows.
+/// Converts an error of the fleet's store to a failure.
 pub(super) fn failed(error: &FleetError) -> Failure {
     match error.is_of_usage() {
         true => Failure::Usage(error.to_string()),
@@ -189,27 +212,27 @@ pub(super) fn failed(error: &FleetError) -> Failure {
     }
 }
 
-/// A store that can be read.
+/// An agent's store, opened for reading.
 pub(crate) struct Store {
     reader: Reader,
     path: PathBuf,
 }
 
 impl Store {
-    /// Opens the store that was named, or that of this user's agent.
+    /// Opens the store at a path, or the store of this user's agent.
     pub(crate) fn open(path: Option<&PathBuf>, session: &dyn Session) -> Result<Store, Failure> {
         let path = steady_agent::store_file(path.map(PathBuf::as_path), session)?;
         match Reader::open(&path) {
             Ok(reader) => Ok(Store { reader, path }),
             Err(StoreError::Missing) => Err(Failure::Usage(format!(
-                "there is no store '{}': steady agent makes it, and --store names another",
+                "there is no store '{}': start steady agent, which creates it, or name another store with --store",
                 path.display()
             ))),
             Err(error) => Err(store_failed(&path, &error)),
         }
     }
 
-    /// The services that it knows.
+    /// Lists the services in the store.
     pub(super) fn services(&self) -> Result<Vec<Service>, Failure> {
         let services = self.reader.services().map_err(|error| store_failed(&self.path, &error))?;
         let service =
@@ -217,24 +240,25 @@ impl Store {
         Ok(services.into_iter().map(service).collect())
     }
 
-    /// Its file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What is known of it from second `from` up to the one before `to`.
+    /// Reads the rows of a service from second `from` to `to` (excluded).
     pub(crate) fn rows(&self, service: &str, from: u64, to: u64) -> Result<ReleaseRows, Failure> {
         self.reader.rows(service, from, to).map_err(|error| store_failed(&self.path, &error))
     }
 }
 
-/// A store that is there and cannot be read; what is no store of an agent's is wrong usage.
+/// Converts an error of the store to a failure. A file that is not an agent's store is wrong usage.
 fn store_failed(path: &Path, error: &StoreError) -> Failure {
     let text = format!("'{}': {error}", path.display());
     match error {
         StoreError::Missing | StoreError::Foreign | StoreError::TooNew { .. } => Failure::Usage(text),
-        StoreError::Taken(_) | StoreError::Directory(_) | StoreError::Damaged { .. } | StoreError::Database(_) => {
-            Failure::Own(text)
-        }
+        StoreError::Taken(_)
+        | StoreError::Directory(_)
+        | StoreError::Damaged { .. }
+        | StoreError::UnknownName(_)
+        | StoreError::Database(_) => Failure::Own(text),
     }
 }

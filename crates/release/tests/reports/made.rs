@@ -1,4 +1,4 @@
-//! Made-up reports of releases, one for each thing that is told in its own way.
+//! Made-up reports of releases, one for each form of report.
 
 use steady_model::*;
 use steady_release::*;
@@ -7,9 +7,9 @@ fn absent<T>(reason: &str) -> Reading<T> {
     Err(Absent::because(reason))
 }
 
-/// The second in which the windows begin: 2026-11-21T09:05:00Z.
+/// First second of the windows: 2026-11-21T09:05:00Z.
 const BEGUN: u64 = 1_795_251_900;
-/// How long they are.
+/// Length of the windows, in seconds.
 const LONG: u64 = 300;
 
 pub(crate) fn all() -> Vec<(&'static str, ReleaseReport)> {
@@ -28,7 +28,7 @@ pub(crate) fn all() -> Vec<(&'static str, ReleaseReport)> {
         ("release-unexplained", unexplained()),
         ("release-hostile", hostile()),
     ];
-    // Why nothing would settle it depends on the total.
+    // The reason why no other design is recommended depends on the total.
     let with_reason = |report: ReleaseReport| {
         let settle = report.settle.clone().map_err(|_| report.total.no_advice());
         ReleaseReport { settle, ..report }
@@ -95,7 +95,7 @@ fn estimate(change: f64, low: f64, high: f64) -> ChangeEstimate {
     ChangeEstimate { change: Ok(change), low: Ok(low), high: Ok(high) }
 }
 
-/// Two humps: pages and their slow tail.
+/// Wall time with two modes: usual requests and a slow tail. NEW takes `faster` times as long as OLD.
 fn wall(faster: f64) -> ReleaseWall {
     let end = |bucket: u16| 1_000.0 * ((f64::from(bucket) + 1.0) / 4.0).exp2();
     let share = |time: f64, scale: f64| {
@@ -126,7 +126,8 @@ fn wall(faster: f64) -> ReleaseWall {
     }
 }
 
-/// The window in steps of five seconds, under a load that rises in its second half; `served` says which version is on when.
+/// The window in steps of 5 s, under a load that rises in its second half. `served` returns which versions run at a
+/// second.
 fn course(new: f64, served: fn(u64) -> [bool; 2]) -> ReleaseCourse {
     let moment = |step: u64| {
         let at = step * 5;
@@ -152,7 +153,7 @@ fn saving(used: f64, saved: f64, off: f64) -> Reading<ReleaseSaving> {
     Ok(ReleaseSaving { cpus_used: used, cpus_saved: saved, interval })
 }
 
-/// A coin for each request, and cheaper.
+/// A coin for each request; NEW is less expensive.
 pub(crate) fn random() -> ReleaseReport {
     ReleaseReport {
         question: question(),
@@ -161,7 +162,7 @@ pub(crate) fn random() -> ReleaseReport {
         from_outside: false,
         has_classes: false,
         refused: vec![],
-        settle: absent("it is decided"),
+        settle: absent("there is a verdict"),
         sides: [side("v1", 15_210, 2_310, 10_210), side("v2", 15_043, 2_141, 9_904)],
         total: change([15_210, 15_043], -0.0748, -0.0779, -0.0716, -0.0732),
         usual: estimate(-0.0731, -0.0752, -0.071),
@@ -222,7 +223,7 @@ fn mixture() -> ReleaseReport {
     }
 }
 
-/// A thread pool that no request measured: what requests say decides nothing.
+/// A thread pool uses CPU time that no request measures, so the verdict is undecided.
 fn unexplained() -> ReleaseReport {
     ReleaseReport {
         total: change([15_210, 15_043], 0.0088, -0.621, 1.66, 0.0093),
@@ -239,7 +240,7 @@ fn unexplained() -> ReleaseReport {
     }
 }
 
-/// Slots in turns: dearer, and a gate that says so.
+/// Switchback; NEW is more expensive, and the --fail-if condition is met.
 fn switchback() -> ReleaseReport {
     ReleaseReport {
         question: ReleaseQuestion { fail_if: "slower>2%".parse().ok(), by_route: false, ..question() },
@@ -247,14 +248,14 @@ fn switchback() -> ReleaseReport {
         rests_on: RestsOn::WorkerRulers,
         sides: [side("v1", 15_210, 2_310, 10_210), side("v2", 15_043, 2_470, 10_640)],
         total: ReleaseChange {
-            load_shift: absent("the change is that of the CPU time of processes, and raw that of requests alone"),
+            load_shift: absent("the change compares the CPU time of processes, but raw compares requests alone"),
             ..change([15_210, 15_043], 0.0512, 0.0331, 0.0695, 0.0693)
         },
         routes: vec![],
         hosts: vec![],
         wall: Ok(ReleaseWall {
             watched: [0, 0],
-            parts: absent("no service told how long requests waited for a CPU"),
+            parts: absent("the service did not report how long requests waited for a CPU"),
             ..wall(1.04)
         }),
         saving: saving(3.07, -0.077, 0.026),
@@ -266,7 +267,7 @@ fn switchback() -> ReleaseReport {
     }
 }
 
-/// Two processes side by side: no difference, and much to beware of.
+/// A canary without a difference, and with most of the warnings.
 fn canary() -> ReleaseReport {
     ReleaseReport {
         design: ReleaseDesign::Canary,
@@ -291,9 +292,9 @@ fn canary() -> ReleaseReport {
     }
 }
 
-/// One after the other, and the load moved with the version.
+/// One after the other, refused because the load changed together with the version.
 fn refused() -> ReleaseReport {
-    let why = "the window was refused";
+    let why = "the comparison is refused";
     ReleaseReport {
         design: ReleaseDesign::OneAfterTheOther,
         rests_on: RestsOn::WorkerRulers,
@@ -321,7 +322,7 @@ fn refused() -> ReleaseReport {
     }
 }
 
-/// One after the other, and still open.
+/// One after the other, undecided.
 fn undecided() -> ReleaseReport {
     ReleaseReport {
         design: ReleaseDesign::OneAfterTheOther,
@@ -338,9 +339,9 @@ fn undecided() -> ReleaseReport {
     }
 }
 
-/// Counted from outside: no process is known, no wall time, and one kind of ruler.
+/// Requests counted by the service: no processes, no wall time, and only the agent's rulers.
 fn outside() -> ReleaseReport {
-    let why = "requests were counted from outside";
+    let why = "a counter of the service counted the requests, which does not measure wall time";
     ReleaseReport {
         question: ReleaseQuestion { by_route: false, ..question() },
         rests_on: RestsOn::AgentRulers,
@@ -356,7 +357,7 @@ fn outside() -> ReleaseReport {
         }),
         total: change([15_210, 15_043], -0.562, -0.581, -0.542, -0.563),
         usual: estimate(-0.561, -0.58, -0.541),
-        unexplained: absent("the CPU time of the processes was not reported"),
+        unexplained: absent("the service did not report the CPU time of its processes"),
         routes: vec![],
         hosts: vec![],
         wall: absent(why),
@@ -366,7 +367,7 @@ fn outside() -> ReleaseReport {
     }
 }
 
-/// Followed live until it was decided.
+/// Followed live until there was a verdict.
 fn followed() -> ReleaseReport {
     let look = |index: u64| {
         let half = 0.08 / (index as f64).sqrt();
@@ -384,7 +385,7 @@ fn followed() -> ReleaseReport {
     }
 }
 
-/// A window in which nothing can be told.
+/// A window without requests.
 fn nothing() -> ReleaseReport {
     let why = "NEW served no request past the warm-up of its processes";
     let none = |version: &str| ReleaseSide {
@@ -419,14 +420,14 @@ fn nothing() -> ReleaseReport {
     }
 }
 
-/// Forty hosts with a coin for each request; one of them lies apart, and another had one version alone.
+/// Forty hosts with a coin for each request. One is an outlier, and another served only one version.
 fn fleet() -> ReleaseReport {
     let host = |number: u32, name: String| {
         let at = f64::from(number);
-        let apart = number == 7;
-        let middle = if apart { 0.091 } else { 0.0165 + 0.0045 * (at * 2.4).sin() };
+        let outlying = number == 7;
+        let middle = if outlying { 0.091 } else { 0.0165 + 0.0045 * (at * 2.4).sin() };
         let own = change([380, 370], middle, middle - 0.009, middle + 0.009, middle + 0.004 * (at * 1.3).cos());
-        ReleaseHost { host: name, cpu_ratio: 0.025, change: own, outlying: apart }
+        ReleaseHost { host: name, cpu_ratio: 0.025, change: own, outlying }
     };
     let numbers = [7, 2, 31, 36].into_iter().chain((0..40).filter(|number| ![2, 5, 7, 31, 36].contains(number)));
     let mut hosts: Vec<ReleaseHost> = numbers.map(|number| host(number, format!("web-{number}"))).collect();
@@ -443,7 +444,7 @@ fn fleet() -> ReleaseReport {
     hosts.push(ReleaseHost { host: "web-5".to_owned(), cpu_ratio: 0.025, change: alone, outlying: false });
     ReleaseReport {
         sides: [side("v1", 15_210, 2_310, 10_210), side("v2", 15_043, 2_360, 10_300)].map(|side| ReleaseSide {
-            processes: absent("processes of a host are not told apart"),
+            processes: absent("rows are sums over all processes of a host"),
             hosts: 40,
             ..side
         }),
@@ -451,7 +452,7 @@ fn fleet() -> ReleaseReport {
         usual: estimate(0.0166, 0.0142, 0.019),
         routes: vec![],
         hosts,
-        wall: absent("no distribution of wall times was kept of both versions"),
+        wall: absent("the distribution of wall times is not stored for both versions"),
         saving: saving(24.1, -0.203, 0.04),
         course: course(1.017, |_| [true, true]),
         warnings: vec![
@@ -464,7 +465,7 @@ fn fleet() -> ReleaseReport {
 
 /// Hosts with one version each, and few of them.
 fn hosts_of_one_version() -> ReleaseReport {
-    let why = "it served one version alone";
+    let why = "it served only one version";
     let host = |name: &str, side: usize| {
         let requests = if side == 0 { [5_070, 0] } else { [0, 7_521] };
         let none = ReleaseChange {
@@ -495,11 +496,11 @@ fn hosts_of_one_version() -> ReleaseReport {
     }
 }
 
-/// A text that would end whatever it stands in.
+/// A name with characters that have a meaning in HTML, Markdown, CSV or terminals.
 pub(crate) const HOSTILE: &str =
     "x</title><script>alert(1)</script>\" onload='y' | `z` &amp; \n,\"\u{202e}<!-- ]]> *b*";
 
-/// Names of others.
+/// A report with hostile names of the service, versions, routes and hosts.
 fn hostile() -> ReleaseReport {
     let (report, long) = (random(), "/日本語/".repeat(40));
     let mut routes = report.routes.clone();

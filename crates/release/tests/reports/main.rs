@@ -1,4 +1,4 @@
-//! What a release changed, in all its forms, and the way back from JSON.
+//! Reports of releases in all forms, and reading them from JSON.
 
 mod made;
 
@@ -20,14 +20,14 @@ fn rendered(report: &ReleaseReport, form: Form) -> String {
     report.rendered(form, Style::default(), false)
 }
 
-/// The verdict in a few words.
+/// Returns the verdict in a few words.
 fn summary(report: &ReleaseReport) -> String {
     report.facts().verdict
 }
 
 #[test]
-fn reports_look_as_recorded() {
-    goldens::hold(all().into_iter().flat_map(|(name, report)| {
+fn reports_match_the_golden_files() {
+    goldens::check(all().into_iter().flat_map(|(name, report)| {
         let exports = [
             ("json", report.json(false)),
             ("csv", report.csv()),
@@ -39,14 +39,14 @@ fn reports_look_as_recorded() {
 }
 
 #[test]
-fn no_line_is_too_long_at_any_width() {
+fn lines_fit_the_width_of_the_terminal() {
     for (name, report) in all().into_iter().filter(|(name, _)| *name != "release-hostile") {
         goldens::lines_fit(name, |width| text(&report, width));
     }
 }
 
 #[test]
-fn colour_adds_nothing_but_colour() {
+fn colour_does_not_change_the_text() {
     for (name, report) in all() {
         let mut coloured = report.text(Style { color: true, ..Style::default() });
         assert!(coloured.contains("\x1b[1"), "{name}");
@@ -59,82 +59,92 @@ fn colour_adds_nothing_but_colour() {
     }
 }
 
-/// The first sentence is for whoever reads no more than that.
 #[test]
-fn the_first_line_answers() {
+fn the_first_line_is_the_answer() {
     let first = |report: &ReleaseReport| text(report, 1000).lines().next().unwrap_or_default().to_owned();
-    let told: Vec<String> = all().iter().map(|(_, report)| first(report)).collect();
+    let lines: Vec<String> = all().iter().map(|(_, report)| first(report)).collect();
     assert_eq!(
-        told[0],
-        "v2 needs 7.5 % less CPU time per request than v1 (7.2 to 7.8 %, 95 %). All requests on v2 rather than v1 save \
-         1.80 of 24 CPUs (1.72 to 1.88); median page time -3.0 % (-4.1 to -1.9 %)."
+        lines[0],
+        "v2 needs 7.5 % less CPU time per request than v1 (7.2 to 7.8 %, 95 %). If all requests ran v2, the service \
+         would use 1.80 CPUs less than on v1 (1.72 to 1.88); it used 24 CPUs during the window. The median wall time \
+         changed by -3.0 % (-4.1 to -1.9 %)."
     );
-    assert!(told[1].starts_with("v2 needs 5.1 % more CPU time per request than v1 (3.3 to 7.0 %"), "{}", told[1]);
-    assert!(told[2].starts_with("No difference beyond ±1 % in CPU time per request between v1 and v2"), "{}", told[2]);
-    assert!(told[3].starts_with("No answer: "), "{}", told[3]);
-    assert!(told[4].starts_with("Undecided: "), "{}", told[4]);
-    let said = |which: usize| text(&all()[which].1, 1000);
-    assert!(said(2).contains("Model-based (canary)") && said(3).contains("Model-based (one after the other)"));
-    assert!(said(3).contains("about 3 min of the same traffic"), "{}", said(3));
-    assert!(said(4).contains("hardly settle it") && said(4).contains("about 4 min of traffic"), "{}", said(4));
-    assert!(said(5).contains("the agent's own rulers alone"), "{}", said(5));
+    assert!(lines[1].starts_with("v2 needs 5.1 % more CPU time per request than v1 (3.3 to 7.0 %"), "{}", lines[1]);
+    assert!(lines[1].contains("the service would use 0.077 CPUs more than on v1 (0.051 to 0.103)"), "{}", lines[1]);
+    assert!(
+        lines[2].starts_with("No difference beyond ±1 % in CPU time per request between v1 and v2"),
+        "{}",
+        lines[2]
+    );
+    assert!(lines[3].starts_with("No answer: "), "{}", lines[3]);
+    assert!(lines[4].starts_with("Undecided: "), "{}", lines[4]);
+    let whole = |which: usize| text(&all()[which].1, 1000);
+    assert!(whole(2).contains("Model-based (canary)") && whole(3).contains("Model-based (one after the other)"));
+    assert!(whole(3).contains("about 3 min of the same traffic"), "{}", whole(3));
+    assert!(
+        whole(4).contains("hardly narrow the interval") && whole(4).contains("about 4 min of traffic"),
+        "{}",
+        whole(4)
+    );
+    assert!(whole(5).contains("the agent's own rulers alone"), "{}", whole(5));
 }
 
-/// The total decides; which requests changed stands next to the usual one.
+/// The verdict follows the total. The report also has the usual request and the requests that changed.
 #[test]
-fn requests_that_changed_otherwise_are_named() {
-    let said = |name: &str| text(&all().into_iter().find(|(other, _)| *other == name).unwrap().1, 1000);
-    let mixture = said("release-mixture");
+fn requests_that_changed_differently_are_named() {
+    let whole = |name: &str| text(&all().into_iter().find(|(other, _)| *other == name).unwrap().1, 1000);
+    let mixture = whole("release-mixture");
     assert!(mixture.starts_with("v2 needs 17 % more CPU time per request than v1 (11 to 22 %, 95 %)."), "{mixture}");
-    assert!(mixture.contains("The usual request: -2.9 % (-3.4 to -2.4 %, 95 %)."), "{mixture}");
-    let named = "on /page (without a class), requests above 3 times the usual cost (10 % of requests, 64 % of CPU time) need 28 % more (20 to \
-                 36 %), the others 4.0 % less (3.7 to 4.4 %)";
+    let usual = "The usual request (robust geometric mean) changed by -2.9 % (-3.4 to -2.4 %, 95 %).";
+    assert!(mixture.contains(usual), "{mixture}");
+    let named = "on /page (without a class), requests above 3 times the usual cost (10 % of requests, 64 % of CPU \
+                 time) need 28 % more (20 to 36 %), the others 4.0 % less (3.7 to 4.4 %)";
     assert!(mixture.contains(named), "{mixture}");
-    // With the class known, none is expensive for its class.
+    // Without expensive requests, the sentence has no split.
     let (_, mut classes) = all().into_iter().find(|(other, _)| *other == "release-mixture").unwrap();
     classes.tails[0].above.change = Err(Absent::because("too few requests"));
     classes.tails[0].above_cpu_ratio = 0.000_3;
     let classes = text(&classes, 1000);
     assert!(classes.contains("on /page (without a class), requests need 4.0 % less (3.7 to 4.4 %)"), "{classes}");
-    let unexplained = said("release-unexplained");
-    let why = "by +1 % (-62 to 166 %, 95 %), which may be none";
+    let unexplained = whole("release-unexplained");
+    let why = "by +1 % in CPU time per request (-62 to 166 %, 95 %); the true change may be zero";
     assert!(unexplained.starts_with("Undecided: ") && unexplained.contains(why), "{unexplained}");
 }
 
-/// A thousand hosts are a line and a few rows; which of them lie apart is said first.
+/// A thousand hosts take a line and a few rows, with the outliers first.
 #[test]
 fn many_hosts_do_not_flood_a_terminal() {
     let (_, fleet) = all().into_iter().find(|(name, _)| *name == "release-fleet").unwrap();
     let shown = text(&fleet, 1000);
-    let line = "40 hosts, changes from +1.2 % to +2.1 %; web-7 lies apart: +9.1 % (8.2 to 10.0 %).";
+    let line = "40 hosts, changes from +1.2 % to +2.1 %; web-7 is an outlier: +9.1 % (8.2 to 10.0 %).";
     assert!(shown.contains(line), "{shown}");
-    let again = |mut fleet: ReleaseReport, apart: usize| {
+    let thousand = |mut fleet: ReleaseReport, outliers: usize| {
         fleet.hosts = fleet.hosts.iter().cycle().take(1_000).cloned().collect();
-        fleet.hosts.iter_mut().enumerate().for_each(|(at, host)| host.outlying = at < apart);
+        fleet.hosts.iter_mut().enumerate().for_each(|(at, host)| host.outlying = at < outliers);
         text(&fleet, 80)
     };
-    let many = again(fleet.clone(), 20);
+    let many = thousand(fleet.clone(), 20);
     assert!(
         many.lines().filter(|line| !line.is_empty()).count() < 60
-            && many.split_whitespace().collect::<Vec<_>>().join(" ").contains("17 more lie apart"),
+            && many.split_whitespace().collect::<Vec<_>>().join(" ").contains("17 more are outliers"),
         "{many}"
     );
     assert!(many.contains("965 hosts are not shown"), "{many}");
-    assert!(many.contains("Nothing is known of 25"), "{many}");
-    let two = again(fleet, 2).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(many.contains("25 hosts have no estimates of their own"), "{many}");
+    let two = thousand(fleet, 2).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(two.contains("web-7: +9.1 % (8.2 to 10.0 %) and web-2"), "{two}");
 }
 
 #[test]
 fn summaries_are_short() {
-    let told: Vec<String> = all().iter().map(|(_, report)| summary(report)).collect();
+    let summaries: Vec<String> = all().iter().map(|(_, report)| summary(report)).collect();
     let expected = ["7.5 % less", "5.1 % more", "same", "refused", "undecided", "56.2 % less", "2.1 % less"];
-    assert_eq!(told[..expected.len()], expected);
+    assert_eq!(summaries[..expected.len()], expected);
 }
 
 #[test]
-fn the_schema_is_as_recorded() {
-    goldens::hold_schema(&SCHEMA, description::<ReleaseReport>(&SCHEMA));
+fn the_schema_matches_the_golden_file() {
+    goldens::check_schema(&SCHEMA, description::<ReleaseReport>(&SCHEMA));
 }
 
 #[test]
@@ -154,14 +164,14 @@ fn json_keeps_the_contract() {
     }
 }
 
-/// A condition that nobody asked for needs no reason.
+/// Each null has a reason, except a --fail-if condition that was not requested.
 fn nulls_have_reasons(value: &serde_json::Value, path: &str) {
     match value {
         serde_json::Value::Object(fields) => {
             for (key, field) in fields {
                 let reason = fields.contains_key(&format!("{key}_absent"));
                 assert!(!field.is_null() || reason || key == "fail_if", "{path}.{key}");
-                assert!(field.is_null() || !reason, "{path}.{key} is there and absent");
+                assert!(field.is_null() || !reason, "{path}.{key} has both a value and a reason");
                 nulls_have_reasons(field, &format!("{path}.{key}"));
             }
         }
@@ -171,7 +181,7 @@ fn nulls_have_reasons(value: &serde_json::Value, path: &str) {
 }
 
 #[test]
-fn every_report_comes_back() {
+fn reading_an_exported_report_gives_the_same_report() {
     for (name, report) in all() {
         assert_eq!(ReleaseReport::read(&report.json(false)), Ok(report), "{name}");
     }
@@ -180,7 +190,7 @@ fn every_report_comes_back() {
     report.total = report.total.with_interval(Ok(Interval { low: f64::NEG_INFINITY, high: 0.1 }));
     report.routes[0].change = report.routes[0].change.clone().with_interval(Ok(Interval::EVERYTHING));
     assert_eq!(ReleaseReport::read(&report.json(false)), Ok(report));
-    // One that was written before there were hosts, and before the total was estimated.
+    // A report of an earlier version of steady, without hosts and without an estimate of the total.
     let mut report = random();
     report.routes.clear();
     let mut value = report.value();
@@ -197,37 +207,37 @@ fn every_report_comes_back() {
 }
 
 #[test]
-fn what_would_settle_it_is_told_where_anything_would() {
+fn the_reason_against_other_designs_agrees_with_the_verdict() {
     for (name, report) in all() {
         let value = report.value();
         let refers = value["settle_absent"].as_str().is_some_and(|why| why.contains("total.settle_seconds"));
         assert!(!refers || value["total"]["settle_seconds"].is_number(), "{name}");
         let decided = report.total.verdict != Verdict::Undecided && report.settle.is_err();
-        assert_eq!(value["settle_absent"] == "it is decided", decided && !refers, "{name}");
+        assert_eq!(value["settle_absent"] == "there is a verdict", decided && !refers, "{name}");
     }
 }
 
 #[test]
-fn what_moved_the_means_is_told_by_what_was_compared() {
+fn the_sentence_about_the_means_names_what_was_adjusted() {
     let mut report = random();
-    let said = |report: &ReleaseReport| text(report, 1000);
-    assert!(said(&report).contains("load and the mix of routes moved them by"));
+    let whole = |report: &ReleaseReport| text(report, 1000);
+    assert!(whole(&report).contains("load and the mix of routes account for"));
     report.has_classes = true;
-    assert!(said(&report).contains("load and the mix of routes and classes moved them by"));
+    assert!(whole(&report).contains("load and the mix of routes and classes account for"));
     report.total.load_shift = Err(Absent::because("raw is that of requests alone"));
-    assert!(said(&report).contains("The plain means differ by") && !said(&report).contains("moved them by"));
+    assert!(whole(&report).contains("The unadjusted means differ by") && !whole(&report).contains("account for"));
     report.warnings = vec![ReleaseWarning::Lost { lost: 0, folded: 7 }];
-    assert!(said(&report).contains("more routes, classes, versions or processes than"));
+    assert!(whole(&report).contains("more routes, classes, versions or processes than"));
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_its_place() {
+fn an_inconsistent_export_is_refused_with_the_place_of_the_error() {
     let broken = |from: &str, to: &str| {
         let json = random().json(false);
         assert!(json.contains(from), "{from}");
         ReleaseReport::read(&json.replacen(from, to, 1)).unwrap_err().to_string()
     };
-    assert!(broken("steady.release/1", "steady.locks/1").contains("what a release changed"));
+    assert!(broken("steady.release/1", "steady.locks/1").contains("a comparison of releases"));
     assert!(broken("steady.release/1", "steady.release/2").contains("newer"));
     assert!(broken("\"to\": \"2026", "\"to\": \"2025").contains("the window ends before it begins"));
     assert!(broken("\"confidence\": 0.95", "\"confidence\": 95").contains("confidence"));
@@ -238,7 +248,7 @@ fn what_cannot_be_is_refused_with_its_place() {
 }
 
 #[test]
-fn csv_has_a_line_for_the_whole_and_one_per_route_and_host() {
+fn csv_has_a_line_for_the_service_and_one_per_route_and_host() {
     for (name, report) in all().into_iter().filter(|(name, _)| *name != "release-hostile") {
         let csv = report.csv();
         assert_eq!(csv.lines().count(), 2 + report.routes.len() + report.hosts.len(), "{name}");
@@ -250,7 +260,7 @@ fn csv_has_a_line_for_the_whole_and_one_per_route_and_host() {
 }
 
 #[test]
-fn names_are_only_ever_text() {
+fn hostile_names_are_escaped() {
     let (_, report) = all().pop().unwrap();
     assert_eq!(report.question.service, HOSTILE);
     let page = rendered(&report, Form::Html);
@@ -269,24 +279,25 @@ fn change() -> impl Strategy<Value = ReleaseChange> {
     let ends = (-1.0..2.0f64, 0.0..1.0f64).prop_map(|(low, more)| Interval { low, high: low + more });
     let interval = prop_oneof![ends, Just(Interval::EVERYTHING)];
     let verdict = prop::sample::select(vec![Verdict::Faster, Verdict::Slower, Verdict::Same, Verdict::Undecided]);
-    let told = (values::reading(-1.0..3.0f64), values::reading(interval), values::reading(-1.0..3.0f64));
+    let estimate = (values::reading(-1.0..3.0f64), values::reading(interval), values::reading(-1.0..3.0f64));
     let settle = values::reading((0..100_000u32).prop_map(|quarters| f64::from(quarters) / 4.0));
-    (values::count(), values::count(), told, values::reading(-1.0..3.0f64), verdict, any::<bool>(), settle).prop_map(
-        |(old, new, (change, interval, raw_change), load_shift, verdict, within_resolution, settle_seconds)| {
-            ReleaseChange {
-                requests: [old, new],
-                change,
-                low: Ok(0.0),
-                high: Ok(0.0),
-                verdict,
-                within_resolution,
-                raw_change,
-                load_shift,
-                settle_seconds,
-            }
-            .with_interval(interval)
-        },
-    )
+    (values::count(), values::count(), estimate, values::reading(-1.0..3.0f64), verdict, any::<bool>(), settle)
+        .prop_map(
+            |(old, new, (change, interval, raw_change), load_shift, verdict, within_resolution, settle_seconds)| {
+                ReleaseChange {
+                    requests: [old, new],
+                    change,
+                    low: Ok(0.0),
+                    high: Ok(0.0),
+                    verdict,
+                    within_resolution,
+                    raw_change,
+                    load_shift,
+                    settle_seconds,
+                }
+                .with_interval(interval)
+            },
+        )
 }
 
 fn two() -> impl Strategy<Value = [Nanos; 2]> {
@@ -384,10 +395,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn any_report_comes_back_and_shows(report in report()) {
+    fn any_report_can_be_read_back_and_rendered(report in report()) {
         prop_assert_eq!(ReleaseReport::read(&report.json(false)), Ok(report.clone()));
         let page = rendered(&report, Form::Html);
-        prop_assert!(!page.contains("NaN") && page.ends_with("</html>\n"), "{}", page.split("<body>").nth(1).unwrap_or_default());
+        let body = page.split("<body>").nth(1).unwrap_or_default();
+        prop_assert!(!page.contains("NaN") && page.ends_with("</html>\n"), "{}", body);
         for width in [40, 80] {
             prop_assert!(!text(&report, width).is_empty());
         }
@@ -397,8 +409,9 @@ proptest! {
     }
 
     #[test]
-    fn no_change_of_the_json_makes_it_panic(
-        which in 0..13_usize, changes in prop::collection::vec((any::<prop::sample::Index>(), values::odd_value()), 1..4)
+    fn no_change_of_the_json_causes_a_panic(
+        which in 0..13_usize,
+        changes in prop::collection::vec((any::<prop::sample::Index>(), values::odd_value()), 1..4)
     ) {
         let value = values::changed(all()[which].1.value(), changes);
         if let Ok(report) = ReleaseReport::read(&value.to_string()) {
@@ -411,17 +424,17 @@ proptest! {
     }
 
     #[test]
-    fn no_garbage_makes_it_panic(which in 0..13_usize, at in any::<prop::sample::Index>(), garbage in any::<u8>()) {
+    fn no_garbage_causes_a_panic(which in 0..13_usize, at in any::<prop::sample::Index>(), garbage in any::<u8>()) {
         let (garbled, cut) = values::garbled(all()[which].1.json(false), &at, garbage);
         let _ = ReleaseReport::read(&garbled);
         prop_assert!(ReleaseReport::read(&cut).is_err());
     }
 
     #[test]
-    fn nothing_can_be_left_out(which in 0..13_usize, at in any::<prop::sample::Index>()) {
+    fn only_optional_fields_can_be_left_out(which in 0..13_usize, at in any::<prop::sample::Index>()) {
         let report = &all()[which].1;
         let (name, value) = values::without_a_field(report.value(), &at);
-        // Without a field it is refused, or the field is but derived from others or says why a figure beside it is null.
+        // Without a field, reading fails, unless the field is derived from others or is the reason of a null.
         if let Ok(read) = ReleaseReport::read(&value.to_string()) {
             let optional = ["asked", "hosts", "usual", "tails", "unexplained", "unexplained_absent", "has_classes"];
             let optional = optional.contains(&name.as_str()) || name.ends_with("watched_requests");

@@ -1,11 +1,11 @@
-//! Verdicts against known truth: recorded requests of one code, and simulated services. One program, so that what takes long
-//! runs beside each other.
+//! Verdicts on requests with known effects: recorded requests of one code, and simulated services. All tests are in one
+//! program, so that slow tests run in parallel.
 
-#[path = "../kept/mod.rs"]
-mod kept;
 mod processes;
 mod replays;
 mod rollout;
 mod same;
 mod simulated;
+#[path = "../support/mod.rs"]
+mod support;
 mod unequal;

@@ -1,17 +1,17 @@
-//! CPU time of processes that no request explains.
+//! CPU time of processes that requests do not explain.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use steady_model::{ProcessRow, ReleaseRows, Verdict};
 use steady_release::{ReleaseDesign, ReleaseReport, ReleaseWarning, judge};
 
-use crate::kept::made;
-use crate::kept::trials::{Source, Way};
+use crate::support::made;
+use crate::support::trials::{Source, Way};
 
 const SECONDS: (u64, u64) = (300, 420);
 
-/// Rows of requests that cost alike, with processes that use more than their requests: for each second of requests' CPU time
-/// the processes of OLD and of NEW use `factors`.
+/// Returns rows of requests without an effect. The processes of OLD and of NEW use `factors` times the CPU time of
+/// their requests.
 fn rows(way: Way, factors: [f64; 2]) -> ReleaseRows {
     let (from, to) = SECONDS;
     let source = if way == Way::Drawn { Source::stretch("canary") } else { Source::recorded() };
@@ -34,9 +34,9 @@ fn report(rows: &ReleaseRows) -> ReleaseReport {
     judge(&made::question(SECONDS.0, SECONDS.1), rows).unwrap()
 }
 
-/// NEW does a third more outside of its requests. Where versions have slots or processes of their own, it is seen.
+/// Processes use a third more CPU time with NEW. This is found if versions have slots or processes of their own.
 #[test]
-fn work_outside_of_requests_is_counted_by_slot_and_process() {
+fn cpu_time_outside_of_requests_is_included_by_slot_and_process() {
     for (way, design) in [
         (Way::Slots(2), ReleaseDesign::Switchback),
         (Way::Drawn, ReleaseDesign::Canary),
@@ -48,29 +48,29 @@ fn work_outside_of_requests_is_counted_by_slot_and_process() {
         let apart = counted.total.change.unwrap().ln_1p() - plain.total.change.unwrap().ln_1p();
         assert!((apart - (4.0_f64 / 3.0).ln()).abs() < 1e-6, "{way:?}: {apart}");
         assert_eq!(counted.total.verdict, Verdict::Slower, "{way:?}");
-        let told = |warning: &ReleaseWarning| matches!(warning, ReleaseWarning::ProcessCpuCounted { .. });
-        assert!(counted.warnings.iter().any(told) && !plain.warnings.iter().any(told), "{way:?}");
-        // What lies between requests and processes is not load.
+        let says_so = |warning: &ReleaseWarning| matches!(warning, ReleaseWarning::ProcessCpuCounted { .. });
+        assert!(counted.warnings.iter().any(says_so) && !plain.warnings.iter().any(says_so), "{way:?}");
+        // The difference between the CPU time of requests and of processes is not load.
         assert!(counted.total.load_shift.is_err() && plain.total.load_shift.is_ok(), "{way:?}");
         assert!(counted.unexplained.unwrap().sides().is_some(), "{way:?}");
     }
 }
 
-/// Versions share processes: what no request explains may belong to either.
+/// Versions share processes, so the unexplained CPU time may belong to either.
 #[test]
-fn work_outside_of_requests_leaves_coins_undecided() {
+fn cpu_time_outside_of_requests_widens_the_interval_of_coins() {
     let coin = Way::Coin(0.5);
     let widened = report(&rows(coin, [1.3, 1.3]));
     let (interval, ratio) = (widened.total.interval().unwrap(), widened.unexplained.unwrap().ratio);
     assert!((ratio - 0.3 / 1.3).abs() < 1e-9, "{ratio}");
-    // All of it belongs to the one or to the other: with half of the requests each, a factor of 1.6.
+    // The extremes: all of it belongs to OLD, or all to NEW. With half of the requests each, that is a factor of 1.6.
     assert!(interval.low < -0.35 && interval.high > 0.55, "{interval:?}");
     assert_eq!((widened.total.verdict, widened.total.settle_seconds.is_ok()), (Verdict::Undecided, false));
-    let told = |warning: &ReleaseWarning| match warning {
+    let of_requests = |warning: &ReleaseWarning| match warning {
         ReleaseWarning::UnexplainedCpu { interval, .. } => interval.half_width() < 0.02,
         _ => false,
     };
-    assert!(widened.warnings.iter().any(told), "{:?}", widened.warnings);
+    assert!(widened.warnings.iter().any(of_requests), "{:?}", widened.warnings);
     // A few per cent for background threads are ignored.
     let plain = report(&rows(coin, [1.05, 1.05]));
     assert!(
@@ -81,7 +81,7 @@ fn work_outside_of_requests_leaves_coins_undecided() {
 }
 
 #[test]
-fn absent_process_rows_say_so() {
+fn unexplained_cpu_time_is_not_available_if_few_processes_report() {
     let mut rows = rows(Way::Coin(0.5), [1.3, 1.3]);
     let all = rows.processes.len();
     rows.processes.truncate(all / 3);

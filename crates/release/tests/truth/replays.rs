@@ -1,12 +1,12 @@
-//! Recorded requests of one code under labels drawn anew: verdicts are false no more often than they may be, intervals hold the
-//! truth, and effects are found in time.
+//! Recorded requests of one code under random labels: the rates of false verdicts and of intervals that miss the truth
+//! hold, and effects are found in time.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use steady_release::{Refusal, ReleaseDesign, RestsOn, judge};
 
-use crate::kept::made;
-use crate::kept::trials::{Count, Source, Way, judged, repeated};
+use crate::support::made;
+use crate::support::trials::{Count, Source, Way, judged, repeated};
 
 fn holds(count: &Count, what: &str) {
     assert!(count.share(count.wrong) <= count.most(0.05), "{what}: {} wrong of {}", count.wrong, count.judged());
@@ -22,9 +22,9 @@ fn finds(count: &Count, least: f64, what: &str) {
 fn a_coin_for_each_request() {
     let source = Source::stretch("one");
     let coin = Way::Coin(0.5);
-    holds(&judged(&source, repeated(300), 15, coin, 0.0, 1), "15 s");
-    holds(&judged(&source, repeated(60), 120, coin, 0.0, 2), "120 s");
-    holds(&judged(&source, repeated(150), 40, Way::Coin(0.05), 0.0, 3), "one in twenty");
+    holds(&judged(&source, repeated(150), 15, coin, 0.0, 1), "15 s");
+    holds(&judged(&source, repeated(30), 120, coin, 0.0, 2), "120 s");
+    holds(&judged(&source, repeated(75), 40, Way::Coin(0.05), 0.0, 3), "one in twenty");
     let five = judged(&source, 200, 15, coin, 0.05, 4);
     holds(&five, "5 % in 15 s");
     finds(&five, 0.9, "5 % in 15 s");
@@ -34,7 +34,7 @@ fn a_coin_for_each_request() {
     let large = judged(&source, 150, 40, coin, 0.2, 6);
     holds(&large, "20 %");
     let (shrunk, _) = large.spread();
-    assert!(shrunk.abs() < 0.002, "a large effect is told as large as it is: {shrunk}");
+    assert!(shrunk.abs() < 0.002, "the estimate of a large effect is biased: {shrunk}");
 }
 
 #[test]
@@ -49,29 +49,29 @@ fn a_coin_for_each_pair_of_slots() {
 }
 
 #[test]
-fn one_process_a_side() {
+fn a_canary_with_one_process_per_version() {
     let source = Source::recorded();
     let none = judged(&source, 120, 120, Way::Processes, 0.0, 1);
     holds(&none, "canary");
-    assert_eq!(none.warned, none.windows, "one process a side is told");
+    assert_eq!(none.warned, none.windows, "each report has a warning about one process per version");
     finds(&judged(&source, 40, 300, Way::Processes, 0.05, 2), 0.8, "canary, 5 %");
 }
 
 #[test]
-fn eight_processes_a_side() {
+fn a_canary_with_eight_processes_per_version() {
     let source = Source::stretch("canary");
     let none = judged(&source, 60, 300, Way::Drawn, 0.0, 1);
     holds(&none, "canary");
-    assert_eq!(none.warned, 0, "eight processes a side are enough");
+    assert_eq!(none.warned, 0, "eight processes per version cause no warning");
     let (medians, missed) = none.medians;
     assert_eq!(medians, none.windows, "the median of wall time has an interval");
     assert!(missed <= 7, "{missed} medians of wall time missed of {medians}");
     finds(&judged(&source, 20, 300, Way::Drawn, 0.05, 2), 0.9, "canary, 5 %");
 }
 
-/// The server is started anew with the other version, which is the same code or costs 5 % more.
+/// The server restarts with the other version, which is the same code or costs 5 % more.
 #[test]
-fn one_after_the_other() {
+fn one_after_the_other_with_a_restart() {
     let source = Source::stretch("one");
     for (way, seed) in [(Way::Restart, 1), (Way::RestartByAgent, 2)] {
         let none = judged(&source, 60, 300, way, 0.0, seed);
@@ -83,19 +83,19 @@ fn one_after_the_other() {
     }
 }
 
-/// At any moment, within processes that go on.
+/// The version switches at a random time within running processes.
 #[test]
 fn one_after_the_other_without_a_restart() {
-    holds(&judged(&Source::stretch("one"), repeated(60), 120, Way::After, 0.0, 1), "120 s");
-    holds(&judged(&Source::recorded(), repeated(60), 120, Way::After, 0.0, 1), "120 s, the first recording");
+    holds(&judged(&Source::stretch("one"), repeated(30), 120, Way::After, 0.0, 1), "120 s");
+    holds(&judged(&Source::recorded(), repeated(30), 120, Way::After, 0.0, 1), "120 s, the first recording");
     let canary = Source::stretch("canary");
     holds(&judged(&canary, 40, 300, Way::After, 0.0, 2), "300 s");
     holds(&judged(&canary, 40, 300, Way::AfterByAgent, 0.0, 3), "300 s by the agent's rulers");
 }
 
-/// Other neighbours come in the second in which the version is switched.
+/// The neighbours change in the same second as the version.
 #[test]
-fn a_step_of_load_that_coincides_is_refused_or_undecided() {
+fn a_simultaneous_step_of_load_is_refused_or_undecided() {
     for name in ["one", "canary"] {
         let source = Source::stretch(name);
         let mut coin = ChaCha8Rng::seed_from_u64(3);
@@ -108,18 +108,18 @@ fn a_step_of_load_that_coincides_is_refused_or_undecided() {
             count.add(&report, 0.0);
             if !report.refused.is_empty() {
                 assert!(report.total.change.is_err() && report.total.interval().is_err());
-                let settle = report.settle.expect("what would settle it");
+                let settle = report.settle.expect("a recommended design");
                 assert_eq!(settle.design, ReleaseDesign::RandomPerRequest);
                 assert!(settle.seconds > 6.0 && settle.seconds < 3_600.0, "{settle:?}");
             }
         }
         assert!(count.share(count.wrong) <= count.most(0.05), "{name}: {count:?}");
-        assert!(count.refused > 0, "{name}: some are refused");
+        assert!(count.refused > 0, "{name}: no window is refused");
     }
 }
 
 #[test]
-fn what_it_rests_on_is_told() {
+fn the_report_names_the_rulers_that_it_uses() {
     let source = Source::recorded();
     let mut coin = ChaCha8Rng::seed_from_u64(5);
     let mut rows = source.window(300, 600, Way::After, 0.0, &mut coin);

@@ -1,14 +1,14 @@
-//! What must not matter does not: which version is called NEW, the order of rows, and in how many parts they came. And
-//! what cannot be judged is said.
+//! Invariance: exchanging the versions, the order of rows and splitting rows do not change the result. Also errors and
+//! special cases.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use steady_model::{Assignment, LevelSums, ReleaseRow, ReleaseRows, RequestSums, Verdict};
 use steady_release::{JudgeError, ReleaseDesign, ReleaseQuestion, ReleaseReport, ReleaseWarning, judge};
 
-use crate::kept::fleet::{Design, Fleet, Played, scraped};
-use crate::kept::made;
-use crate::kept::trials::{Source, Way};
+use crate::support::fleet::{Design, Fleet, Played, scraped};
+use crate::support::made;
+use crate::support::trials::{Source, Way};
 
 const WAYS: [Way; 4] = [Way::Coin(0.3), Way::Slots(1), Way::Processes, Way::After];
 
@@ -22,8 +22,7 @@ fn shuffle<T>(values: &mut [T], coin: &mut ChaCha8Rng) {
     (1..values.len()).rev().for_each(|at| values.swap(at, coin.random_range(0..=at)));
 }
 
-/// A few hosts in every design that hosts may have, as scrapes have them, and the recording with slots that are not
-/// told apart.
+/// Returns small fleets of each design in the form of scrapes, and scraped windows of the recording.
 fn fleets() -> Vec<(String, ReleaseQuestion, ReleaseRows)> {
     let mut coin = ChaCha8Rng::seed_from_u64(11);
     let played = Played::new(&Source::recorded(), &mut coin);
@@ -35,7 +34,7 @@ fn fleets() -> Vec<(String, ReleaseQuestion, ReleaseRows)> {
             fleets.push((format!("{design:?} {hosts}"), made::question(from, to), played.rows(&fleet, &mut coin)));
         }
     }
-    // Processes of both versions on each host, not told apart.
+    // Each host has processes of both versions, which the rows do not distinguish.
     let (_, question, rows) = &fleets[1];
     let canaries = |row: &ReleaseRow| ReleaseRow { assignment: Assignment::Canary, ..*row };
     let requests = rows.requests.iter().map(canaries).collect();
@@ -48,7 +47,7 @@ fn fleets() -> Vec<(String, ReleaseQuestion, ReleaseRows)> {
 }
 
 #[test]
-fn exchanging_the_versions_negates_everything() {
+fn exchanging_the_versions_negates_all_effects() {
     let plain = WAYS.map(|way| {
         let (question, rows) = rows_of(way, 1);
         (format!("{way:?}"), question, rows)
@@ -95,7 +94,7 @@ fn the_order_of_rows_does_not_matter() {
     }
 }
 
-/// One of two parts; the halves of a double add up to it again.
+/// Returns one of two parts of the sums. The parts add up to the whole exactly.
 fn half(sums: &RequestSums, first: bool) -> RequestSums {
     let part = |n: u64| if first { n / 2 } else { n - n / 2 };
     RequestSums {
@@ -127,7 +126,7 @@ fn half(sums: &RequestSums, first: bool) -> RequestSums {
 }
 
 #[test]
-fn rows_add_up_in_whatever_parts_they_come() {
+fn splitting_rows_does_not_change_the_result() {
     for way in WAYS {
         let (question, mut rows) = rows_of(way, 3);
         let whole = judge(&question, &rows).unwrap();
@@ -148,7 +147,8 @@ fn rows_add_up_in_whatever_parts_they_come() {
         match (&whole.total.interval(), &split.total.interval()) {
             (Ok(whole), Ok(split)) => {
                 let apart = (whole.low - split.low).abs().max((whole.high - split.high).abs());
-                // The ends of a test of signs are searched for, to a thousandth of their distance.
+                // The ends of the interval by the coins' test are searched for with a tolerance of 0.1 % of their
+                // distance.
                 let close = if way == Way::Slots(1) { 2e-5 } else { 1e-9 };
                 assert!(apart < close, "{way:?}: {whole:?} {split:?}");
             }
@@ -158,13 +158,13 @@ fn rows_add_up_in_whatever_parts_they_come() {
 }
 
 #[test]
-fn what_cannot_be_judged_is_said() {
+fn windows_that_cannot_be_compared_give_errors() {
     let (question, rows) = rows_of(Way::Coin(0.5), 4);
-    let asked =
+    let compare =
         |old: &str, new: &str| judge(&ReleaseQuestion { old: old.into(), new: new.into(), ..question.clone() }, &rows);
-    assert_eq!(asked("v1", "v1"), Err(JudgeError::SameVersion("v1".into())));
+    assert_eq!(compare("v1", "v1"), Err(JudgeError::SameVersion("v1".into())));
     let there = vec!["v1".to_owned(), "v2".to_owned()];
-    assert_eq!(asked("v1", "v3"), Err(JudgeError::NoSuchVersion { version: "v3".into(), there }));
+    assert_eq!(compare("v1", "v3"), Err(JudgeError::NoSuchVersion { version: "v3".into(), there }));
     let later = ReleaseQuestion { from: 900, to: 960, ..question.clone() };
     assert_eq!(judge(&later, &rows), Err(JudgeError::NothingInWindow { service: "shop".into() }));
     let nothing = ReleaseRows::default();
@@ -195,7 +195,8 @@ fn a_minority_of_other_assignments_is_left_out() {
     assert!(mixed.warnings.contains(&ReleaseWarning::OtherAssignments { requests }), "{:?}", mixed.warnings);
 }
 
-/// Rows of an earlier agent have no sums in levels: the plain ratio of means within seconds and routes, and a warning.
+/// Rows of an earlier agent have no sums in levels. The total is the ratio of means within seconds and routes, with a
+/// warning.
 #[test]
 fn rows_without_sums_in_levels_are_not_adjusted() {
     let (question, mut rows) = rows_of(Way::Coin(0.5), 8);
@@ -212,9 +213,10 @@ fn rows_without_sums_in_levels_are_not_adjusted() {
     assert_eq!(adjusted.usual, plain.usual);
 }
 
-/// The agent or the service was started within the window: what came before is no gap; a gap after that is.
+/// If the agent or the service was started within the window, the time before is not a gap. A gap after that is
+/// reported.
 #[test]
-fn time_before_the_first_row_is_no_gap() {
+fn time_before_the_first_row_is_not_a_gap() {
     let (question, mut rows) = rows_of(Way::Coin(0.5), 9);
     let gaps = |rows: &ReleaseRows, from: u64| {
         let report = judge(&ReleaseQuestion { from, ..question.clone() }, rows).unwrap();
@@ -225,9 +227,9 @@ fn time_before_the_first_row_is_no_gap() {
     assert!(gaps(&rows, 300));
 }
 
-/// One after the other and undecided: coins are advised, and no time that would not settle it.
+/// If one version after the other is undecided, the report recommends coins and no time for more of the same traffic.
 #[test]
-fn more_of_the_same_does_not_settle_one_after_the_other() {
+fn an_undecided_comparison_one_after_the_other_recommends_coins() {
     let source = Source::recorded();
     let mut open = 0;
     for seed in 0..20 {
@@ -241,7 +243,7 @@ fn more_of_the_same_does_not_settle_one_after_the_other() {
     assert!(open > 0);
 }
 
-/// The first sentence and the table are about the same median.
+/// The first sentence and the table contain the same median.
 #[test]
 fn medians_of_wall_time_have_one_definition() {
     for way in [Way::Coin(0.3), Way::Slots(1), Way::Processes, Way::After] {
@@ -253,9 +255,9 @@ fn medians_of_wall_time_have_one_definition() {
     }
 }
 
-/// One request in fifty of NEW became ten times as expensive: the usual one did not change, the total did.
+/// One request in fifty of NEW costs ten times as much. The usual request does not change, the total does.
 #[test]
-fn a_tail_that_is_paid_for_decides() {
+fn a_more_expensive_tail_decides_the_verdict() {
     let source = Source::recorded();
     for (slot, seconds) in [(0, 60), (1, 120)] {
         let mut slower = 0;
@@ -276,7 +278,7 @@ fn a_tail_that_is_paid_for_decides() {
             assert!(report.total.change.as_ref().is_ok_and(|change| *change > 0.08), "{:?}", report.total);
             assert!(report.usual.change.as_ref().is_ok_and(|change| change.abs() < 0.05), "{:?}", report.usual);
             assert!(!report.tails.is_empty(), "{:?} {:?}", report.total, report.usual);
-            // Requests above three times the usual cost are what changed, and the others are not.
+            // Only requests above three times the usual cost changed.
             for tail in &report.tails {
                 assert!(tail.below.change.as_ref().unwrap().abs() < 0.1, "{tail:?}");
                 assert!(tail.above.change.as_ref().map_or(true, |above| *above > 0.5), "{tail:?}");
@@ -331,10 +333,10 @@ fn few_requests_are_undecided() {
     }
 }
 
-/// Two versions counted from outside on one host: no processes, no logarithms, and still an answer that says what it
-/// is.
+/// A counter of the service counted the requests of two versions on one host, so there are no processes and no
+/// logarithms.
 #[test]
-fn what_was_counted_from_outside_is_judged() {
+fn requests_counted_by_the_service_can_be_compared() {
     let (question, mut rows) = rows_of(Way::Processes, 7);
     let inside = judge(&question, &rows).unwrap();
     for row in &mut rows.requests {

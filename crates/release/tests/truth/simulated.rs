@@ -1,16 +1,16 @@
-//! Simulated services whose truth is known, in every design.
+//! Simulated services with known effects, in all designs.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use steady_model::{Assignment, ReleaseRows, Verdict};
 use steady_release::{Refusal, ReleaseDesign, ReleaseWarning, Watch, judge};
 
-use crate::kept::fleet::{Design, Fleet, Played, scraped};
-use crate::kept::made;
-use crate::kept::simulated::{BEGIN, Service};
-use crate::kept::trials::{Count, Source, Way, repeated};
+use crate::support::fleet::{Design, Fleet, Played, scraped};
+use crate::support::made;
+use crate::support::simulated::{BEGIN, Service};
+use crate::support::trials::{Count, Source, Way, repeated};
 
-/// So many services, each simulated anew, under labels of their own.
+/// Evaluates `count` simulated services under random labels.
 fn services(service: &Service, count: u64, way: Way, effect: f64) -> Count {
     let mut counted = Count::default();
     for seed in 0..count {
@@ -29,7 +29,7 @@ fn holds(count: &Count, what: &str) {
 }
 
 #[test]
-fn coins_hold_under_steps_and_tails() {
+fn coins_keep_the_error_rate_under_steps_of_load_and_heavy_tails() {
     let service = Service { step: Some((20, 0.6)), load_spread: 0.3, ..Service::small(40) };
     holds(&services(&service, 200, Way::Coin(0.5), 0.0), "random");
     holds(&services(&service, 100, Way::Coin(0.2), 0.3), "random, 30 %");
@@ -39,7 +39,7 @@ fn coins_hold_under_steps_and_tails() {
     assert!(found.decided > 50, "{found:?}");
 }
 
-/// Eight workers a side on two hosts; processes of one code differ by 1.5 %, hosts by 5 %.
+/// Two hosts have eight processes each. Processes of one code differ by 1.5 %, hosts by 5 %.
 #[test]
 fn processes_are_the_unit_of_canaries() {
     let service = Service { hosts: 2, processes: 8, rate: 15.0, process_spread: 0.015, ..Service::small(60) };
@@ -50,13 +50,13 @@ fn processes_are_the_unit_of_canaries() {
     assert!(five.decided - five.wrong >= 36, "{five:?}");
     let few = Service { hosts: 1, processes: 4, ..service };
     let none = services(&few, 150, Way::Processes, 0.0);
-    holds(&none, "two processes a side");
-    assert_eq!(none.warned, none.windows, "few processes are told");
+    holds(&none, "two processes per version");
+    assert_eq!(none.warned, none.windows, "each report has a warning about few processes");
 }
 
 #[test]
-fn one_after_the_other_is_accepted_where_loads_overlap() {
-    // The same load before and after, but for chance.
+fn one_after_the_other_is_accepted_if_loads_overlap() {
+    // The load before and after differs only by chance.
     let quiet = Service { load_spread: 0.03, ..Service::small(300) };
     let none = services(&quiet, 40, Way::After, 0.0);
     holds(&none, "balanced");
@@ -69,14 +69,14 @@ fn one_after_the_other_is_accepted_where_loads_overlap() {
 }
 
 #[test]
-fn a_step_that_coincides_is_refused() {
+fn a_step_of_load_at_the_switch_is_refused() {
     for size in [0.15, 0.3, 0.6] {
         let service = Service { step: Some((60, size)), load_spread: 0.05, ..Service::small(120) };
         for seed in 0..8 {
             let mut coin = ChaCha8Rng::seed_from_u64(seed);
             let source = Source::simulated(&service, &mut coin);
             let mut rows = source.window(BEGIN, BEGIN + 120, Way::After, 0.0, &mut coin);
-            // Rulers alone must see it: utilisation may be blind.
+            // Without utilisation, the rulers alone must detect the step.
             rows.seconds.clear();
             let report = judge(&made::question(BEGIN, BEGIN + 120), &rows).unwrap();
             let apart = |why: &Refusal| matches!(why, Refusal::LoadsDoNotOverlap { .. });
@@ -85,7 +85,7 @@ fn a_step_that_coincides_is_refused() {
     }
 }
 
-/// So many fleets, each drawn anew.
+/// Evaluates `count` simulated fleets. Also returns how many reports say that hosts differ.
 fn fleets(played: &Played, count: u64, fleet: Fleet) -> (Count, usize) {
     let (mut counted, mut differ) = (Count::default(), 0);
     for seed in 0..count {
@@ -100,13 +100,13 @@ fn fleets(played: &Played, count: u64, fleet: Fleet) -> (Count, usize) {
 }
 
 #[test]
-fn fleets_hold_and_resolve() {
+fn fleets_keep_the_error_rate_and_find_small_effects() {
     let played = Played::new(&Source::recorded(), &mut ChaCha8Rng::seed_from_u64(1));
     for (design, hosts) in [(Design::Coin, 3), (Design::Coin, 10), (Design::Slots, 3), (Design::Slots, 10)] {
         let alike = Fleet { effect_spread: 0.0, ..Fleet::of(hosts, design, 0.0) };
         let (none, differ) = fleets(&played, 300, alike);
-        holds(&none, "hosts alike");
-        assert!(differ <= 4, "{differ} of 300 {design:?} of {hosts} hosts said to differ");
+        holds(&none, "hosts that do not differ");
+        assert!(differ <= 4, "{differ} of 300 reports ({design:?}, {hosts} hosts) say that hosts differ");
     }
     holds(&fleets(&played, 300, Fleet::of(10, Design::Hosts, 0.0)).0, "a version each");
     let (half, _) = fleets(&played, 100, Fleet::of(10, Design::Coin, 0.005));
@@ -114,9 +114,9 @@ fn fleets_hold_and_resolve() {
     assert!(half.share(half.decided - half.wrong) >= 0.9, "{half:?}");
 }
 
-/// Where the change itself differs from host to host, no number of requests makes up for it.
+/// If the change itself differs between hosts, the interval must include that, however many requests there are.
 #[test]
-fn hosts_that_differ_are_reckoned_with() {
+fn the_interval_includes_differences_between_hosts() {
     let played = Played::new(&Source::recorded(), &mut ChaCha8Rng::seed_from_u64(1));
     for design in [Design::Coin, Design::Slots] {
         let (none, differ) = fleets(&played, 300, Fleet { effect_spread: 0.02, ..Fleet::of(10, design, 0.0) });
@@ -126,35 +126,36 @@ fn hosts_that_differ_are_reckoned_with() {
 }
 
 #[test]
-fn a_host_that_lies_apart_is_named() {
+fn an_outlier_among_the_hosts_is_named() {
     let played = Played::new(&Source::recorded(), &mut ChaCha8Rng::seed_from_u64(1));
-    for (design, dearer) in [(Design::Coin, 0.03), (Design::Slots, 0.1), (Design::Hosts, 0.5)] {
+    for (design, shift) in [(Design::Coin, 0.03), (Design::Slots, 0.1), (Design::Hosts, 0.5)] {
         let (mut found, mut others) = (0, 0);
         for seed in 0..50 {
             let fleet = Fleet { effect_spread: 0.0, ..Fleet::of(20, design, 0.0) };
             let mut rows = played.rows(&fleet, &mut ChaCha8Rng::seed_from_u64(seed));
             let host = rows.requests.iter().find(|row| row.version == 1).map(|row| row.host).unwrap();
             for row in rows.requests.iter_mut().filter(|row| (row.host, row.version) == (host, 1)) {
-                row.sums.log_squared += (2.0 * row.sums.log + dearer * row.sums.requests as f64) * dearer;
-                row.sums.before_log += dearer * row.sums.before;
-                row.sums.log += dearer * row.sums.requests as f64;
-                row.sums.cpu *= dearer.exp();
-                row.sums.cpu_squared *= (2.0 * dearer).exp();
+                row.sums.log_squared += (2.0 * row.sums.log + shift * row.sums.requests as f64) * shift;
+                row.sums.before_log += shift * row.sums.before;
+                row.sums.log += shift * row.sums.requests as f64;
+                row.sums.cpu *= shift.exp();
+                row.sums.cpu_squared *= (2.0 * shift).exp();
             }
             let (from, to) = fleet.ends();
             let report = judge(&made::question(from, to), &rows).unwrap();
-            let apart: Vec<&str> =
+            let outliers: Vec<&str> =
                 report.hosts.iter().filter(|one| one.outlying).map(|one| one.host.as_str()).collect();
-            found += usize::from(apart.first() == Some(&rows.hosts[host as usize].as_str()));
-            others += usize::from(apart.len() > 1);
+            found += usize::from(outliers.first() == Some(&rows.hosts[host as usize].as_str()));
+            others += usize::from(outliers.len() > 1);
         }
         assert!(found >= 45 && others <= 8, "{design:?}: {found} found, {others} with others, of 50");
     }
 }
 
-/// Processes of both versions on every host, which scrapes do not tell apart: one host cannot say how much they differ.
+/// Each host has processes of both versions, which scrapes do not distinguish. One host does not show how much
+/// processes differ.
 #[test]
-fn canaries_within_hosts_rest_on_several() {
+fn canaries_within_hosts_need_several_hosts() {
     let many = Service { hosts: 8, processes: 4, rate: 8.0, process_spread: 0.025, ..Service::small(60) };
     let mut none = Count::default();
     for seed in 0..60 {
@@ -171,12 +172,12 @@ fn canaries_within_hosts_rest_on_several() {
     let source = Source::simulated(&Service { hosts: 1, ..many }, &mut coin);
     let rows = scraped(&source.window(BEGIN, BEGIN + 60, Way::Processes, 0.0, &mut coin), 15);
     let why = judge(&made::question(BEGIN, BEGIN + 60), &rows).unwrap().total.change.unwrap_err();
-    assert!(why.0.contains("one host does not say"), "{why:?}");
+    assert!(why.0.contains("one host does not show"), "{why:?}");
 }
 
-/// Host after host changes over, as scrapes of 15 s see it: each is compared with itself, before and after.
+/// Hosts switch to NEW one by one, with scrapes every 15 s. Each host is compared with itself, before and after.
 #[test]
-fn hosts_that_change_over_one_by_one_are_compared_with_themselves() {
+fn hosts_that_switch_one_by_one_are_compared_with_themselves() {
     let quiet = Service { hosts: 3, load_spread: 0.03, ..Service::small(300) };
     let (mut counted, trials) = (Count::default(), 20);
     for seed in 0..trials {
@@ -198,9 +199,9 @@ fn hosts_that_change_over_one_by_one_are_compared_with_themselves() {
     assert!(counted.judged() >= 10, "{counted:?}");
 }
 
-/// The median of wall time, where a step of load half-way gives it two modes.
+/// A step of load in the middle of the window gives wall time two modes.
 #[test]
-fn medians_hold_under_a_step() {
+fn intervals_of_the_median_wall_time_hold_under_a_step_of_load() {
     let service = Service { step: Some((60, 0.4)), load_spread: 0.05, ..Service::small(120) };
     let (mut missed, services) = (0, 60);
     for seed in 0..services {
@@ -213,7 +214,7 @@ fn medians_hold_under_a_step() {
     assert!(missed <= 9, "{missed} of {services}");
 }
 
-/// What was there after so many seconds.
+/// Returns the rows before a second.
 fn until(rows: &ReleaseRows, second: u64) -> ReleaseRows {
     let mut rows = rows.clone();
     rows.requests.retain(|row| row.second < second);
@@ -223,7 +224,8 @@ fn until(rows: &ReleaseRows, second: u64) -> ReleaseRows {
     rows
 }
 
-/// Follows a window of so many seconds with a look every three; whether any look saw a difference, and when.
+/// Follows a random window with a look every 3 s. Returns the second of the first look that found a difference, and
+/// whether any interval missed the truth.
 fn followed(source: &Source, seconds: u64, way: Way, effect: f64, coin: &mut ChaCha8Rng) -> (Option<u64>, bool) {
     let (first, last) = source.ends();
     let from = coin.random_range(first..last - seconds);
@@ -243,10 +245,10 @@ fn followed(source: &Source, seconds: u64, way: Way, effect: f64, coin: &mut Cha
 }
 
 #[test]
-fn all_looks_together_keep_the_error() {
+fn all_looks_together_keep_the_error_rate() {
     let source = Source::recorded();
     let mut coin = ChaCha8Rng::seed_from_u64(1);
-    for (way, seconds, windows) in [(Way::Coin(0.5), 60, repeated(120) as u32), (Way::Slots(1), 60, 60)] {
+    for (way, seconds, windows) in [(Way::Coin(0.5), 60, repeated(60) as u32), (Way::Slots(1), 60, 60)] {
         let runs: Vec<(Option<u64>, bool)> =
             (0..windows).map(|_| followed(&source, seconds, way, 0.0, &mut coin)).collect();
         let wrong = runs.iter().filter(|(seen, _)| seen.is_some()).count() as f64;
@@ -256,7 +258,7 @@ fn all_looks_together_keep_the_error() {
 }
 
 #[test]
-fn large_effects_are_seen_early() {
+fn large_effects_are_found_early() {
     let source = Source::recorded();
     let mut coin = ChaCha8Rng::seed_from_u64(2);
     let runs: Vec<(Option<u64>, bool)> =

@@ -1,44 +1,46 @@
-//! Routes of which the version decides which requests are on them: the total is that of all requests.
+//! Routes whose requests depend on the version, and requests of unequal cost: the total must include all requests.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use steady_model::{Assignment, ReleaseRows, Verdict};
 use steady_release::{ReleaseDesign, ReleaseQuestion, ReleaseReport, ReleaseWarning, judge};
 
-use crate::kept::made::{self, Label};
-use crate::kept::mixtures::{Mixture, Outcome, Tail};
-use crate::kept::recording::Recorded;
-use crate::kept::simulated::{BEGIN, normal};
-use crate::kept::trials::Source;
+use crate::support::made::{self, Label};
+use crate::support::mixtures::{Mixture, Outcome, Tail};
+use crate::support::recording::Recorded;
+use crate::support::simulated::{BEGIN, normal};
+use crate::support::trials::Source;
 
 const PAGE: u32 = 0;
 const CACHE: u32 = 1;
 const MIXED: u32 = 2;
 
-/// Who chooses the version.
+/// How the versions of requests are chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Way {
+    /// A coin with this share of NEW.
     Coin(f64),
-    /// With one share of NEW in the first half of the window, and another in the second.
+    /// A coin with one share of NEW in the first half of the window, and another in the second.
     Rollout([f64; 2]),
     Slots,
     Processes,
     After,
 }
 
-/// A request as the service sees it: the second since the beginning, and whether NEW serves it.
+/// A request: its second since the start of the window, and whether NEW serves it.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked {
+pub(crate) struct Request {
     pub(crate) second: u64,
     pub(crate) is_new: bool,
 }
 
-/// Requests of a service of four processes, 60 a second. `serve` tells route, class and cost in nanoseconds.
+/// Simulates 60 requests per second to a service of four processes. `serve` returns route, class and cost in
+/// nanoseconds.
 pub(crate) fn rows(
     way: Way,
     seconds: u64,
     seed: u64,
-    serve: impl Fn(Asked, &mut ChaCha8Rng) -> (u32, u32, f64),
+    serve: impl Fn(Request, &mut ChaCha8Rng) -> (u32, u32, f64),
 ) -> ReleaseRows {
     let mut coin = ChaCha8Rng::seed_from_u64(seed);
     let (mut requests, mut classes) = (Vec::new(), Vec::new());
@@ -58,7 +60,7 @@ pub(crate) fn rows(
             Way::Processes => process % 2 == 1,
             Way::After => 2 * second >= seconds,
         };
-        let (route, class, cost) = serve(Asked { second, is_new }, &mut coin);
+        let (route, class, cost) = serve(Request { second, is_new }, &mut coin);
         let cpu = (cost * (0.15 * normal(&mut coin)).exp()) as u64;
         let end = BEGIN * 1_000_000_000 + (at * 1e9) as u64;
         let version = u32::from(is_new);
@@ -94,12 +96,12 @@ pub(crate) fn report(rows: &ReleaseRows, seconds: u64) -> ReleaseReport {
     judge(&question, rows).unwrap()
 }
 
-/// How often the interval holds the truth, in so many windows.
+/// Returns how many of `count` intervals contain the truth, and the reports.
 fn held(
     count: u64,
     truth: f64,
     way: Way,
-    serve: impl Fn(Asked, &mut ChaCha8Rng) -> (u32, u32, f64) + Copy,
+    serve: impl Fn(Request, &mut ChaCha8Rng) -> (u32, u32, f64) + Copy,
 ) -> (u64, Vec<ReleaseReport>) {
     let reports: Vec<ReleaseReport> = (0..count).map(|seed| report(&rows(way, 120, seed, serve), 120)).collect();
     let holds = |report: &&ReleaseReport| report.total.interval().as_ref().is_ok_and(|interval| interval.holds(truth));
@@ -119,8 +121,8 @@ fn unequal(report: &ReleaseReport) -> Vec<String> {
 const COINS: [Way; 3] = [Way::Coin(0.5), Way::Coin(0.2), Way::Slots];
 
 /// NEW answers 30 % of the requests on a route of its own, at five times the cost.
-fn new_route(asked: Asked, coin: &mut ChaCha8Rng) -> (u32, u32, f64) {
-    match asked.is_new && coin.random::<f64>() < 0.3 {
+fn new_route(request: Request, coin: &mut ChaCha8Rng) -> (u32, u32, f64) {
+    match request.is_new && coin.random::<f64>() < 0.3 {
         true => (CACHE, 0, 5e6),
         false => (PAGE, 0, 1e6),
     }
@@ -142,12 +144,12 @@ fn a_route_of_one_version_is_part_of_the_total() {
     }
 }
 
-/// The other way round, with a route that both serve alike beside it: that one is compared by itself.
+/// Only OLD has an expensive route. A route that both versions serve alike is still compared separately.
 #[test]
-fn a_route_that_is_gone_is_part_of_the_total_and_others_stay_by_themselves() {
-    let serve = |asked: Asked, coin: &mut ChaCha8Rng| match coin.random::<f64>() {
+fn a_removed_route_is_part_of_the_total_and_others_are_compared_separately() {
+    let serve = |request: Request, coin: &mut ChaCha8Rng| match coin.random::<f64>() {
         one if one < 0.5 => (MIXED, 0, 2e6),
-        _ if !asked.is_new && coin.random::<f64>() < 0.3 => (CACHE, 0, 5e6),
+        _ if !request.is_new && coin.random::<f64>() < 0.3 => (CACHE, 0, 5e6),
         _ => (PAGE, 0, 1e6),
     };
     let truth = (0.5 * 2.0 + 0.5) / (0.5 * 2.0 + 0.5 * 2.2) - 1.0;
@@ -164,15 +166,15 @@ fn a_route_that_is_gone_is_part_of_the_total_and_others_stay_by_themselves() {
     }
 }
 
-/// Half of the traffic has a template with another name in NEW, and costs 30 % more; then all of it.
+/// Half of the traffic, then all of it, has a template with another name in NEW and costs 30 % more.
 #[test]
 fn renamed_templates_are_compared_with_each_other() {
-    let half = |asked: Asked, coin: &mut ChaCha8Rng| match (coin.random::<bool>(), asked.is_new) {
+    let half = |request: Request, coin: &mut ChaCha8Rng| match (coin.random::<bool>(), request.is_new) {
         (true, _) => (PAGE, 0, 1e6),
         (_, false) => (CACHE, 0, 1e6),
         (_, true) => (MIXED, 0, 1.3e6),
     };
-    let all = |asked: Asked, _: &mut ChaCha8Rng| if asked.is_new { (MIXED, 0, 1.3e6) } else { (CACHE, 0, 1e6) };
+    let all = |request: Request, _: &mut ChaCha8Rng| if request.is_new { (MIXED, 0, 1.3e6) } else { (CACHE, 0, 1e6) };
     for way in COINS {
         let (of_half, reports) = held(30, 0.15, way, half);
         assert!(of_half >= 25, "{way:?}: {of_half} of 30; {:?}", reports[0].total);
@@ -185,10 +187,10 @@ fn renamed_templates_are_compared_with_each_other() {
     }
 }
 
-/// A class is told before the request runs, but it is the version that tells it.
+/// A class is reported before the request runs, but only NEW reports it.
 #[test]
 fn a_class_of_one_version_is_part_of_the_total() {
-    let serve = |asked: Asked, coin: &mut ChaCha8Rng| match new_route(asked, coin) {
+    let serve = |request: Request, coin: &mut ChaCha8Rng| match new_route(request, coin) {
         (CACHE, _, cost) => (PAGE, 1, cost),
         other => other,
     };
@@ -198,12 +200,12 @@ fn a_class_of_one_version_is_part_of_the_total() {
     }
 }
 
-/// Few requests on a new route, of which it is not seen where they would have been: all routes are compared as one.
+/// A new route has few requests. The counts do not show which route they would have had, so all are compared as one.
 #[test]
 fn a_small_route_of_one_version_is_not_left_out() {
-    let serve = |asked: Asked, coin: &mut ChaCha8Rng| match (coin.random::<bool>(), coin.random::<f64>()) {
+    let serve = |request: Request, coin: &mut ChaCha8Rng| match (coin.random::<bool>(), coin.random::<f64>()) {
         (true, _) => (MIXED, 0, 1e6),
-        (_, lot) if asked.is_new && lot < 0.02 => (CACHE, 0, 50e6),
+        (_, u) if request.is_new && u < 0.02 => (CACHE, 0, 50e6),
         _ => (PAGE, 0, 1e6),
     };
     for way in [Way::Coin(0.5), Way::Slots] {
@@ -213,27 +215,28 @@ fn a_small_route_of_one_version_is_not_left_out() {
     }
 }
 
-/// Rare routes miss one version by chance: nothing is said of them, and routes stay by themselves.
+/// Rare routes may lack one version by chance. They cause no warning, and other routes are compared separately.
 #[test]
-fn rare_routes_are_no_reason_to_compare_routes_as_one() {
-    let serve = |_: Asked, coin: &mut ChaCha8Rng| match coin.random::<f64>() {
-        lot if lot < 0.0005 => (CACHE, 0, 2e6),
-        lot if lot < 0.5 => (MIXED, 0, 9e6),
+fn rare_routes_do_not_cause_routes_to_be_compared_as_one() {
+    let serve = |_: Request, coin: &mut ChaCha8Rng| match coin.random::<f64>() {
+        u if u < 0.0005 => (CACHE, 0, 2e6),
+        u if u < 0.5 => (MIXED, 0, 9e6),
         _ => (PAGE, 0, 1e6),
     };
     for way in COINS {
         let (held, reports) = held(40, 0.0, way, serve);
         assert!(held >= 34, "{way:?}: {held} of 40");
-        let said = reports.iter().filter(|report| !unequal(report).is_empty()).count();
-        assert!(said <= 1, "{way:?}: {said} of 40");
+        let warned = reports.iter().filter(|report| !unequal(report).is_empty()).count();
+        assert!(warned <= 1, "{way:?}: {warned} of 40");
     }
 }
 
-/// The share of NEW and the mix of routes both change in the middle of the window: that is no work of the version.
+/// The share of NEW and the mix of routes both change in the middle of the window. The version has no effect on the
+/// mix.
 #[test]
-fn a_share_that_changes_with_the_mix_is_the_coins() {
-    let serve = |asked: Asked, coin: &mut ChaCha8Rng| {
-        let often = if asked.second < 60 { 0.2 } else { 0.7 };
+fn a_share_that_changes_with_the_mix_does_not_contradict_the_coin() {
+    let serve = |request: Request, coin: &mut ChaCha8Rng| {
+        let often = if request.second < 60 { 0.2 } else { 0.7 };
         if coin.random::<f64>() < often { (MIXED, 0, 3e6) } else { (PAGE, 0, 1e6) }
     };
     for seed in 0..20 {
@@ -243,65 +246,69 @@ fn a_share_that_changes_with_the_mix_is_the_coins() {
     }
 }
 
-/// Where no coin chose, what one version alone served cannot be told apart from what the load did: there is no total.
+/// Without a coin, a route of one version may have other causes than the version, so there is no total.
 #[test]
-fn without_coins_a_route_of_one_version_leaves_the_total_open() {
+fn without_coins_a_route_of_one_version_prevents_a_total() {
     for (way, design) in [(Way::Processes, ReleaseDesign::Canary), (Way::After, ReleaseDesign::OneAfterTheOther)] {
-        let stray = |asked: Asked, coin: &mut ChaCha8Rng| match new_route(asked, coin) {
+        let stray = |request: Request, coin: &mut ChaCha8Rng| match new_route(request, coin) {
             (PAGE, ..) if coin.random::<f64>() < 0.0006 => (CACHE, 0, 5e6),
             other => other,
         };
         for rows in [rows(way, 120, 1, new_route), rows(way, 120, 1, stray)] {
             let report = report(&rows, 120);
             assert_eq!(report.design, design);
-            let told = |warning: &ReleaseWarning| matches!(warning, ReleaseWarning::RoutesOfOneVersion { cpu_ratio, .. } if *cpu_ratio > 0.3);
-            assert!(report.warnings.iter().any(told), "{way:?}: {:?}", report.warnings);
+            let names_it = |warning: &ReleaseWarning| match warning {
+                ReleaseWarning::RoutesOfOneVersion { cpu_ratio, .. } => *cpu_ratio > 0.3,
+                _ => false,
+            };
+            assert!(report.warnings.iter().any(names_it), "{way:?}: {:?}", report.warnings);
             assert_eq!(report.total.verdict, Verdict::Undecided, "{way:?}");
             assert!(report.total.interval().is_err() && report.total.load_shift.is_err() && report.saving.is_err());
         }
     }
 }
 
-/// Whatever is named as changed is why the total and the usual request differ; a class of one version is not split by itself.
+/// The requests that the report names as changed explain most of the difference between the total and the usual
+/// request. A class of one version is not split.
 #[test]
-fn what_is_named_is_most_of_the_difference() {
-    let of_one = |asked: Asked, coin: &mut ChaCha8Rng| match new_route(asked, coin) {
+fn the_named_requests_explain_most_of_the_difference() {
+    let of_one = |request: Request, coin: &mut ChaCha8Rng| match new_route(request, coin) {
         (CACHE, _, cost) => (PAGE, 1, cost),
         other => other,
     };
     let (_, reports) = held(10, 1.2, Way::Coin(0.5), of_one);
     assert!(reports.iter().all(|report| report.tails.is_empty()), "{:?}", reports[0].tails);
-    // A class of both, of which a part became twenty times as dear in NEW: the others are named beside it.
-    let of_both = |asked: Asked, coin: &mut ChaCha8Rng| match coin.random::<f64>() {
-        lot if lot < 0.3 => (PAGE, 1, if asked.is_new && lot < 0.05 { 60e6 } else { 3e6 }),
+    // Both versions have the class. A part of its requests costs 20 times as much with NEW.
+    let of_both = |request: Request, coin: &mut ChaCha8Rng| match coin.random::<f64>() {
+        u if u < 0.3 => (PAGE, 1, if request.is_new && u < 0.05 { 60e6 } else { 3e6 }),
         _ => (PAGE, 0, 1e6),
     };
     let (_, reports) = held(10, 1.78, Way::Coin(0.5), of_both);
     for report in &reports {
         assert!(report.has_classes);
-        let dearest = report.tails.iter().find(|tail| tail.class == "a").unwrap();
-        assert!(dearest.above_ratio[1] > 0.1 && dearest.above_ratio[0] < 0.01, "{dearest:?}");
+        let tail = report.tails.iter().find(|tail| tail.class == "a").unwrap();
+        assert!(tail.above_ratio[1] > 0.1 && tail.above_ratio[0] < 0.01, "{tail:?}");
     }
 }
 
-/// A hole in the rows counts with its length, wherever it lies.
+/// Gaps of 10 s or more count with their length, except before the first row.
 #[test]
-fn gaps_are_counted_as_they_are() {
+fn long_gaps_count_with_their_length() {
     let whole = rows(Way::Coin(0.5), 120, 1, |_, _| (PAGE, 0, 1e6));
-    for (from, to, told) in [(41, 59, Some(18)), (45, 54, None), (100, 120, Some(20)), (0, 30, None)] {
+    for (from, to, expected) in [(41, 59, Some(18)), (45, 54, None), (100, 120, Some(20)), (0, 30, None)] {
         let mut rows = whole.clone();
         rows.requests.retain(|row| !(BEGIN + from..BEGIN + to).contains(&row.second));
         let gap = |warning: &ReleaseWarning| match warning {
             ReleaseWarning::Gaps { seconds } => Some(*seconds),
             _ => None,
         };
-        assert_eq!(report(&rows, 120).warnings.iter().find_map(gap), told, "{from} to {to}");
+        assert_eq!(report(&rows, 120).warnings.iter().find_map(gap), expected, "{from} to {to}");
     }
 }
 
-/// Few requests of which it is known how long they waited say nothing about all of them.
+/// If the time waiting for a CPU is known for few requests, their parts of wall time are not representative.
 #[test]
-fn parts_of_wall_time_rest_on_many_requests() {
+fn parts_of_wall_time_need_a_thousand_requests() {
     let mut rows = rows(Way::Coin(0.5), 120, 1, |_, _| (PAGE, 0, 1e6));
     for (every, known) in [(1, true), (51, false)] {
         for (at, row) in rows.requests.iter_mut().enumerate() {
@@ -325,7 +332,7 @@ fn holds(outcome: &Outcome, mixture: &Mixture) {
 }
 
 #[test]
-fn signs_are_those_of_the_total() {
+fn verdicts_have_the_sign_of_the_total() {
     let source = Source::recorded();
     for mixture in [
         Mixture::of(0.1, 16.0, 0.0, 0.0),
@@ -342,18 +349,19 @@ fn signs_are_those_of_the_total() {
     }
 }
 
-/// Every tenth request costs 16 times as much. Those need 28 % more and the others 4 % less, which is 17 % more in all.
+/// Every tenth request costs 16 times as much. With NEW these need 28 % more and the others 4 % less, in total 17 %
+/// more.
 #[test]
-fn requests_that_changed_otherwise_are_named() {
+fn requests_that_changed_differently_are_named() {
     let mixture = Mixture::of(0.1, 16.0, 0.28, -0.04);
     let outcome = Outcome::of(&Source::recorded(), 30, 120, &mixture, 2);
     holds(&outcome, &mixture);
     assert!(outcome.found >= 27 && outcome.named >= 28, "{outcome:?}");
-    assert!(outcome.usual_wrong >= 28, "the usual request says the opposite: {outcome:?}");
+    assert!(outcome.usual_wrong >= 28, "the usual request has the opposite sign: {outcome:?}");
 }
 
 #[test]
-fn a_class_that_is_known_before_makes_it_precise() {
+fn a_class_known_before_the_request_makes_the_total_precise() {
     let mixture = Mixture { known: true, ..Mixture::of(0.1, 16.0, 0.28, -0.04) };
     let outcome = Outcome::of(&Source::recorded(), 80, 40, &mixture, 3);
     holds(&outcome, &mixture);
@@ -363,7 +371,7 @@ fn a_class_that_is_known_before_makes_it_precise() {
 }
 
 #[test]
-fn where_all_requests_are_alike_little_is_lost() {
+fn for_equal_requests_the_total_is_almost_as_precise_as_the_usual_request() {
     let mixture = Mixture::even(0.0);
     let outcome = Outcome::of(&Source::recorded(), 40, 120, &mixture, 4);
     holds(&outcome, &mixture);

@@ -1,35 +1,65 @@
-//! Charts as SVG that stretches with the page.
+//! Charts as SVG elements that stretch with the page.
+//!
+//! A chart library draws at one size with fixed colours. Here colours are classes, so one style sheet serves light and
+//! dark screens and print. The drawing stretches while dots, lines and letters keep their size, so one chart fits a
+//! phone and a large screen. The labels are HTML text next to the drawing.
+
+use std::fmt::Write;
 
 use maud::{Markup, html};
 
-use super::plot::{Path, Plot, rectangle, sample, shaded};
-use crate::chart::{Axis, Chart, Height, Look, Marks, Series, Square};
+use crate::chart::{Axis, Chart, Height, Marks, Series, Square};
 use crate::letters::width;
 
-/// A chart, its key and its note.
+/// The width of the SVG's own coordinate system. The page stretches the drawing to its width.
+const WIDTH: f64 = 2000.0;
+/// The height of the SVG's own coordinate system.
+const HEIGHT: f64 = 1000.0;
+
+/// Returns a chart with its key and its note.
 pub(super) fn figure(chart: &Chart) -> Markup {
-    let inside = html! { @for series in &chart.series { (drawn(chart, series)) } };
     let (height, least) = match chart.height {
         Height::Low => ("low", 4.5),
         Height::Middle => ("middle", 7.0),
         Height::Tall => ("tall", 13.0),
     };
-    let room = room_for_names(&chart.y, least);
     let (x, y) = (chart.x.labels(Axis::across), chart.y.labels(Axis::up));
-    let named = || chart.series.iter().filter_map(|series| Some((class(chart, series), series.name.as_ref()?)));
+    let (mut down, mut across) = (Path::default(), Path::default());
+    x.iter().for_each(|(place, _)| down.line((*place, 0.0), (*place, 1.0)));
+    y.iter().for_each(|(place, _)| across.line((0.0, *place), (1.0, *place)));
+    let named = || chart.series.iter().filter_map(|series| Some((series, series.name.as_ref()?)));
     html! {
         figure {
-            (Plot { label: &chart.described(), height, x: &x, x_labels: true, y: &y, inside }.draw_with(room.as_deref()))
-            @if named().next().is_some() { p.key { @for (class, name) in named() { span { (sample(class)) (name) } } } }
+            div class={ "plot " (height) } style=[room_for_names(&chart.y, least)] {
+                div.y aria-hidden="true" {
+                    @for (place, label) in &y { span style={ "top:" (percent(1.0 - place)) } { (label) } }
+                }
+                svg role="img" aria-label=(chart.described()) viewBox={ "0 0 " (WIDTH) " " (HEIGHT) }
+                    preserveAspectRatio="none" {
+                    (down.draw("grid"))
+                    (across.draw("grid"))
+                    @for series in &chart.series { (drawn(chart, series)) }
+                }
+                div.x aria-hidden="true" {
+                    @for (place, label) in &x { span style={ "left:" (percent(*place)) } { (label) } }
+                }
+            }
+            @if named().next().is_some() {
+                p.key { @for (series, name) in named() { span { (sample(chart, series)) (name) } } }
+            }
             @if let Some(note) = &chart.note { p.note { (note) } }
         }
     }
 }
 
-/// The size of a chart with names at its left: at least as high as its class has it, a line of text for each name, and as wide as
-/// the longest needs.
+fn percent(share: f64) -> String {
+    format!("{:.2}%", share * 100.0)
+}
+
+/// Returns the inline style of a chart with names at its left. The chart is at least `least` rem high, has one line of
+/// text for each name, and is as wide as the longest name needs.
 fn room_for_names(axis: &Axis, least: f64) -> Option<String> {
-    /// The height of a line, the width of a letter, and what names have at most.
+    /// The height of a line, the width of a letter, and the maximum width of the names, in rem.
     const LINE: f64 = 1.1;
     const LETTER: f64 = 0.42;
     const MOST: f64 = 14.0;
@@ -40,35 +70,26 @@ fn room_for_names(axis: &Axis, least: f64) -> Option<String> {
     Some(format!("grid-template:{height:.1}rem auto/{left:.2}rem minmax(0,1fr)"))
 }
 
-/// More dots than this in a chart are small; more than that let others show through.
+/// A chart with more dots than `SOME` has small dots, and with more than `MANY` transparent ones.
 const SOME: usize = 40;
 const MANY: usize = 1_000;
 
-fn class(chart: &Chart, series: &Series) -> &'static str {
+/// Returns the classes of a series in the style sheet: the shape of its marks and its look.
+fn class(chart: &Chart, series: &Series) -> String {
     let count = |series: &Series| if let Marks::Dots(points) = &series.marks { points.len() } else { 0 };
-    let dots: usize = chart.series.iter().map(count).sum();
-    match (&series.marks, series.look) {
-        (Marks::Squares(_), _) => "heat",
-        // The more there are, the smaller and the more transparent.
-        (Marks::Dots(_), Look::First) if dots > MANY => "dots turns",
-        (Marks::Dots(_), Look::Second) if dots > MANY => "dots duet",
-        (Marks::Dots(_), Look::First) if dots > SOME => "dots few turns",
-        (Marks::Dots(_), Look::Second) if dots > SOME => "dots few duet",
-        (Marks::Dots(_), Look::First) => "dots few percpu",
-        (Marks::Dots(_), Look::Second) => "dots few perwall",
-        (Marks::Dots(_), _) => "dots few",
-        (Marks::Down(_), _) => "look",
-        (Marks::Bars(_), Look::First) => "waiting",
-        (Marks::Bars(_), Look::Second) => "calls",
-        (Marks::Bars(_), Look::Third) => "blocked",
-        (Marks::Bars(_), Look::Rest) => "user",
-        (Marks::Columns(_), Look::First) => "bars turns",
-        (Marks::Columns(_), _) => "bars duet",
-        (_, Look::First) => "percpu",
-        (_, Look::Second) => "perwall",
-        (_, Look::Third) => "estimate",
-        (_, Look::Rest) => "zero",
-    }
+    let shape = match &series.marks {
+        Marks::Squares(_) => return "heat".to_owned(),
+        Marks::Down(_) => return "look".to_owned(),
+        Marks::Dots(_) => match chart.series.iter().map(count).sum::<usize>() {
+            dots if dots > MANY => "dots",
+            dots if dots > SOME => "dots some",
+            _ => "dots few",
+        },
+        Marks::Columns(_) => "column",
+        Marks::Bars(_) => "bar",
+        Marks::Line(_) | Marks::Intervals(_) | Marks::Across(_) => "line",
+    };
+    format!("{shape} {}", series.look.class())
 }
 
 /// The marks of a series.
@@ -89,7 +110,7 @@ fn drawn(chart: &Chart, series: &Series) -> Markup {
                 let (x, y) = (one.column as f64, one.row as f64);
                 let (across, up) =
                     ((chart.x.across(x - 0.5), chart.x.across(x + 0.5)), (chart.y.up(y + 0.5), chart.y.up(y - 0.5)));
-                shaded(across, up, class, Some(one.share), &one.text)
+                rectangle(across, up, &class, Some(one.share), &one.text)
             };
             return html! { @for one in all { (square(one)) } };
         }
@@ -111,27 +132,97 @@ fn drawn(chart: &Chart, series: &Series) -> Markup {
                 @for bar in bars {
                     @let (row, title) = (bar.row as f64, title(names.get(bar.row), bar.text.as_str(), series));
                     (rectangle((chart.x.across(bar.from), chart.x.across(bar.to)),
-                        (chart.y.up(row + HALF), chart.y.up(row - HALF)), class, &title))
+                        (chart.y.up(row + HALF), chart.y.up(row - HALF)), &class, None, &title))
                 }
             };
         }
     }
-    path.draw(class)
+    path.draw(&class)
 }
 
-/// Half of what a bar takes of its row.
+/// Half of the height of a bar, as a share of its row.
 const HALF: f64 = 0.38;
 
-/// What shows where a pointer rests on a bar.
+/// Returns the text that appears when the pointer is on a bar.
 fn title(row: Option<&String>, text: &str, series: &Series) -> String {
     let row = row.map_or("", String::as_str);
     let name = series.name.as_ref().map_or_else(String::new, |name| format!(" {name}"));
     format!("{row}: {text}{name}")
 }
 
+/// Returns a rectangle with a text that appears on hover, and an optional opacity from 0 to 1.
+fn rectangle(across: (f64, f64), up: (f64, f64), class: &str, opacity: Option<f64>, title: &str) -> Markup {
+    let ((left, right), (bottom, top)) = (across, up);
+    let (x, width) = (left * WIDTH, (right - left).max(0.0) * WIDTH);
+    let (y, height) = ((1.0 - top) * HEIGHT, (top - bottom).max(0.0) * HEIGHT);
+    html! {
+        rect class=(class) x=(format!("{x:.0}")) y=(format!("{y:.0}")) width=(format!("{width:.0}"))
+            height=(format!("{height:.0}")) fill-opacity=[opacity.map(|opacity| format!("{opacity:.2}"))] {
+            @if !title.is_empty() { title { (title) } }
+        }
+    }
+}
+
+/// Returns a sample of a series for the key below the chart.
+fn sample(chart: &Chart, series: &Series) -> Markup {
+    let class = class(chart, series);
+    html! {
+        svg.sample viewBox="0 0 20 12" aria-hidden="true" {
+            @match &series.marks {
+                Marks::Dots(_) => path class=(class) d="M10 6h0" {},
+                Marks::Bars(_) | Marks::Columns(_) | Marks::Squares(_) => {
+                    rect class=(class) x="0" y="0" width="20" height="12" {}
+                }
+                _ => path class=(class) d="M0 6H20" {},
+            }
+        }
+    }
+}
+
+/// The data of an SVG path. Positions are shares of the width and of the height, from 0 to 1, with y upwards.
+#[derive(Default)]
+struct Path(String);
+
+impl Path {
+    /// Adds a dot: a line of length zero whose round ends are visible.
+    fn dot(&mut self, x: f64, y: f64) {
+        let _ = write!(self.0, "M{:.0} {:.0}h0", x * WIDTH, (1.0 - y) * HEIGHT);
+    }
+
+    /// Adds a line between two points.
+    fn line(&mut self, from: (f64, f64), to: (f64, f64)) {
+        self.start(from);
+        self.on(to);
+    }
+
+    /// Starts a line at a point.
+    fn start(&mut self, place: (f64, f64)) {
+        let (x, y) = place;
+        let _ = write!(self.0, "M{:.0} {:.0}", x * WIDTH, (1.0 - y) * HEIGHT);
+    }
+
+    /// Continues the line to a point.
+    fn on(&mut self, place: (f64, f64)) {
+        let (x, y) = place;
+        let _ = write!(self.0, "L{:.0} {:.0}", x * WIDTH, (1.0 - y) * HEIGHT);
+    }
+
+    /// Adds a filled column from the bottom of the chart to `top`.
+    fn column(&mut self, left: f64, right: f64, top: f64) {
+        let (left, right) = (left * WIDTH, right * WIDTH);
+        let _ = write!(self.0, "M{left:.0} {HEIGHT:.0}V{:.0}H{right:.0}V{HEIGHT:.0}z", (1.0 - top) * HEIGHT);
+    }
+
+    /// Returns the path in a class of the style sheet, or nothing if the path is empty.
+    fn draw(&self, class: &str) -> Markup {
+        html! { @if !self.0.is_empty() { path class=(class) d=(self.0) {} } }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chart::Look;
 
     #[test]
     fn many_dots_are_small() {
@@ -140,21 +231,21 @@ mod tests {
             let series = Series { name: None, look: Look::First, marks: Marks::Dots(points) };
             figure(&Chart { series: vec![series], ..crate::chart::dots() }).into_string()
         };
-        assert!(page(40).contains("\"dots few percpu\"") && page(41).contains("\"dots few turns\""));
-        assert!(page(1_001).contains("\"dots turns\""));
+        assert!(page(40).contains("\"dots few first\"") && page(41).contains("\"dots some first\""));
+        assert!(page(1_001).contains("\"dots first\""));
     }
 
     #[test]
-    fn columns_stand_on_the_bottom() {
+    fn columns_start_at_the_bottom() {
         let page = figure(&crate::chart::histogram()).into_string();
         let columns =
-            "<path class=\"bars turns\" d=\"M0 1000V875H500V1000zM500 1000V0H1000V1000zM1000 1000V500H1500V1000z\">";
+            "<path class=\"column first\" d=\"M0 1000V875H500V1000zM500 1000V0H1000V1000zM1000 1000V500H1500V1000z\">";
         assert!(page.contains(columns), "{page}");
-        assert!(page.contains("<path class=\"zero\" d=\"M750 1000L750 0\">"), "{page}");
+        assert!(page.contains("<path class=\"line rest\" d=\"M750 1000L750 0\">"), "{page}");
     }
 
     #[test]
-    fn squares_are_darker_the_fuller_they_are() {
+    fn squares_with_a_greater_share_are_darker() {
         let names = |names: &[&str]| Axis::Names(names.iter().map(|name| (*name).to_owned()).collect());
         let square = |column, share| Square { column, row: 0, share, text: format!("{share}") };
         let squares = Marks::Squares(vec![square(0, 0.25), square(1, 1.0)]);
@@ -167,17 +258,17 @@ mod tests {
     }
 
     #[test]
-    fn bars_stand_behind_one_another_in_their_rows() {
+    fn bars_of_one_row_follow_each_other() {
         let page = figure(&crate::chart::sample()).into_string();
-        let rest =
-            "<rect class=\"user\" x=\"500\" y=\"60\" width=\"1000\" height=\"380\"><title>one: 2 s the rest</title>";
+        let rest = "<rect class=\"bar rest\" x=\"500\" y=\"60\" width=\"1000\" height=\"380\">\
+                    <title>one: 2 s the rest</title>";
         assert!(page.contains(rest), "{page}");
         assert!(page.contains("aria-label=\"Lives. one: 1 s waiting, 2 s the rest; another: 4 s waiting.\""), "{page}");
         assert!(page.contains("</svg>the rest</span>"), "{page}");
     }
 
     #[test]
-    fn names_have_room() {
+    fn the_left_margin_fits_the_names() {
         let style = |names: Vec<String>| {
             let page = figure(&Chart { y: Axis::Names(names), ..crate::chart::sample() }).into_string();
             page.split("style=\"grid-template:").nth(1).and_then(|rest| Some(rest.split_once('"')?.0.to_owned()))

@@ -1,7 +1,6 @@
-//! Documents as one page of HTML that needs nothing besides itself: no script, no font, no picture from elsewhere.
+//! Documents as one self-contained HTML page: no scripts, fonts or images from elsewhere.
 
 mod chart;
-pub mod plot;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -9,16 +8,16 @@ use crate::document::{Block, Document, Emphasis, Fact, Section, Shown, Span};
 use crate::letters::harmless;
 use crate::table::{Align, Column, Table};
 
-/// The look of the page, in light, in dark and on paper.
+/// The style sheet of the page, for light and dark screens and for print.
 const STYLE: &str = include_str!("../page.css");
-/// What the page may fetch: nothing. Browsers hold it to that. Its own styles are allowed by a word that is put together
-/// here, for it is no code of that kind.
+/// The Content-Security-Policy: the page may load nothing, and may use its own inline styles. The literal is split so
+/// that scanners do not take it for the Rust keyword.
 const POLICY: &str = concat!("default-src 'none'; style-src 'un", "safe-inline'");
 
-/// Rows that a table has at most, unless it is shown whole.
+/// The maximum rows of a table, unless its section is shown whole.
 const ROWS: usize = 200;
 
-/// A document as a page: the answer first, then what it rests on.
+/// Returns a document as a page: the answer first, then the sections.
 pub fn text(document: &Document) -> String {
     let title: String = document.answer.first().into_iter().flatten().map(|(_, text)| text.as_str()).collect();
     let header = html! {
@@ -28,7 +27,7 @@ pub fn text(document: &Document) -> String {
         }
     };
     let main = html! { @for part in document.sections.iter().filter(|part| part.shown != Shown::OnTerminal) { (section(part)) } };
-    page(&title, "", &header, &main)
+    page(&title, &header, &main)
 }
 
 fn section(section: &Section) -> Markup {
@@ -72,8 +71,8 @@ fn definition(fact: &Fact) -> Markup {
     html! { div { dt { (fact.label) } dd { (sentence(&fact.text)) @if let Some(note) = note { (note) } } } }
 }
 
-/// A sentence, what it claims marked.
-pub fn sentence(spans: &[Span]) -> Markup {
+/// Returns a sentence with its emphasized parts marked.
+fn sentence(spans: &[Span]) -> Markup {
     let class = |emphasis: &Emphasis| match emphasis {
         Emphasis::Plain | Emphasis::Code => None,
         Emphasis::Heading => Some("claim"),
@@ -93,8 +92,8 @@ pub fn sentence(spans: &[Span]) -> Markup {
     }
 }
 
-/// A page around what stands in it, with further styles beside those of all pages.
-pub fn page(title: &str, style: &str, header: &Markup, main: &Markup) -> String {
+/// Returns a page around `header` and `main`.
+fn page(title: &str, header: &Markup, main: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -104,7 +103,7 @@ pub fn page(title: &str, style: &str, header: &Markup, main: &Markup) -> String 
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
-                style { (PreEscaped(STYLE)) (PreEscaped(style)) }
+                style { (PreEscaped(STYLE)) }
             }
             body {
                 header { (header) }
@@ -122,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_stand_below_their_facts_and_paragraphs_in_no_section() {
+    fn facts_have_notes_and_paragraphs_have_no_section() {
         let page = text(&crate::document::sample());
         let fact = "<div><dt>two_2</dt><dd><strong class=\"claim open\">noisy</strong><br>\
                     <span class=\"note\">because of\\u{1b} others</span></dd></div>";

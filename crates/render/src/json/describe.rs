@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 
 use super::{ABSENT, ABSENT_ELEMENT, OK, Schema, pretty};
 
-/// How the name begins of a definition that schemars makes of a [`Reading`](steady_model::Reading).
+/// The prefix of the definitions that schemars creates for a [`Reading`](steady_model::Reading).
 const DEFINITION: &str = "#/$defs/Result_of_";
 
-/// The JSON Schema (draft 2020-12) of what [`text`](super::text) writes of a type, as indented JSON. Further fields may come: what
-/// reads an export leaves alone those that it does not know.
+/// Returns the JSON Schema (draft 2020-12) of what [`text`](super::text) writes for a type, as indented JSON. The
+/// schema allows additional fields, because readers of an export ignore fields that they do not know.
 pub fn description<T: JsonSchema>(schema: &Schema) -> String {
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let mut root = generator.into_root_schema_for::<T>().to_value();
@@ -22,7 +22,7 @@ pub fn description<T: JsonSchema>(schema: &Schema) -> String {
             root.shift_insert(0, "$schema".to_owned(), dialect);
         }
         let name = json!({ "const": schema.name });
-        // A record of several kinds has the fields of each in `anyOf`.
+        // In the schema of an enum, the fields of each variant are in `anyOf`.
         if !root.contains_key("properties") {
             root.shift_insert(2, "properties".to_owned(), json!({}));
             root.shift_insert(3, "required".to_owned(), json!([]));
@@ -40,8 +40,8 @@ pub fn description<T: JsonSchema>(schema: &Schema) -> String {
     pretty::indented(&root)
 }
 
-/// Puts in place of each reading what the codec writes: of a field the value, or null and the reason in a field beside it; of an
-/// element the value, or an object with the reason.
+/// Replaces the schema of each reading by the schema of its JSON. A field becomes its value or null, followed by a
+/// field for the reason. An element becomes its value or an object with the reason.
 fn with_readings(value: &mut Value, definitions: &Value) {
     match value {
         Value::Object(object) => {
@@ -49,7 +49,7 @@ fn with_readings(value: &mut Value, definitions: &Value) {
                 let mut all = Map::new();
                 for (name, mut field) in std::mem::take(fields) {
                     if let Value::Object(field) = &mut field {
-                        // What reading a record does with a field says nothing about an export.
+                        // These keywords describe how serde reads a field, which is no property of an export.
                         field.shift_remove("readOnly");
                         field.shift_remove("default");
                     }
@@ -77,19 +77,19 @@ fn with_readings(value: &mut Value, definitions: &Value) {
     }
 }
 
-/// The schema of what may be null.
+/// Returns the schema of a value that may be null.
 pub(super) fn or_null(schema: Value, description: Option<Value>) -> Value {
     let any = json!([schema, { "type": "null" }]);
     let description = description.map(|description| ("description".to_owned(), description));
     Value::Object(description.into_iter().chain([("anyOf".to_owned(), any)]).collect())
 }
 
-/// Whether a schema is that of a reading.
+/// Returns whether a schema refers to the definition of a reading.
 pub(super) fn is_reading(field: &Value) -> bool {
     field.get("$ref").and_then(Value::as_str).is_some_and(|name| name.starts_with(DEFINITION))
 }
 
-/// The schema of the value of a reading; none of anything else.
+/// Returns the schema of a reading's value, or none if `field` is not a reading.
 fn reading(field: &Value, definitions: &Value) -> Option<Value> {
     let name = field.get("$ref")?.as_str().filter(|_| is_reading(field))?;
     let definition = definitions.get(name.strip_prefix("#/$defs/")?)?;
@@ -106,7 +106,7 @@ mod tests {
 
     #[derive(Serialize, JsonSchema)]
     struct Sample {
-        /// How long.
+        /// The duration in seconds.
         wait_seconds: Reading<Nanos>,
         looks: Vec<Reading<u32>>,
     }
@@ -118,7 +118,7 @@ mod tests {
         let fields = &schema["properties"];
         assert_eq!(fields["schema"], json!({ "const": "steady.sample/1" }));
         assert_eq!(fields["wait_seconds"]["anyOf"][1], json!({ "type": "null" }), "{text}");
-        assert_eq!(fields["wait_seconds"]["description"], "How long.");
+        assert_eq!(fields["wait_seconds"]["description"], "The duration in seconds.");
         assert_eq!(fields["wait_seconds_absent"], json!({ "type": "string" }));
         assert_eq!(fields["looks"]["items"]["anyOf"][1]["required"], json!(["absent"]), "{text}");
         assert_eq!(schema["required"], json!(["schema", "wait_seconds", "looks"]));
@@ -127,14 +127,14 @@ mod tests {
 
     #[derive(Serialize, JsonSchema)]
     #[serde(untagged)]
-    #[allow(dead_code, reason = "only its schema is made")]
+    #[allow(dead_code, reason = "only its schema is generated")]
     enum Kinds {
         One(Sample),
         Other { looks: u32 },
     }
 
     #[test]
-    fn every_kind_of_a_record_has_the_name_of_the_schema() {
+    fn all_variants_of_a_record_share_the_name_of_the_schema() {
         let text = description::<Kinds>(&Schema { name: "steady.sample/1", what: "a sample" });
         let schema: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(schema["properties"], json!({ "schema": { "const": "steady.sample/1" } }));

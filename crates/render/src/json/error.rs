@@ -1,4 +1,4 @@
-//! Why an export cannot be read.
+//! Errors of reading an export.
 
 use thiserror::Error;
 
@@ -8,63 +8,65 @@ pub enum ReadError {
     /// The text is not JSON.
     #[error("not JSON: {0}")]
     NotJson(String),
-    /// It is JSON, but something else than what was looked for.
+    /// The text is JSON with another schema than the expected one.
     #[error("not an export of {what}: its schema is {found}, not \"{known}\"")]
     OtherSchema {
-        /// What was looked for: `a comparison`.
+        /// The expected kind of record: `a comparison`.
         what: &'static str,
-        /// Its schema.
+        /// The schema of that kind.
         known: &'static str,
-        /// The schema that was found.
+        /// The schema in the text.
         found: String,
     },
-    /// Written by a version that this one does not know.
+    /// A newer version of steady wrote the export.
     #[error(
         "written by a newer version: its schema is \"{found}\", and \"{known}\" is the newest known here; upgrade steady"
     )]
     NewerVersion {
-        /// The newest schema of that name that is known here.
+        /// The newest schema of that name that this version knows.
         known: &'static str,
-        /// The schema that was found.
+        /// The schema in the text.
         found: String,
     },
-    /// The results without what they rest on.
-    #[error("it holds no samples to judge again: measure with --samples")]
+    /// The export has results but no samples.
+    #[error(
+        "the export has no samples, which judge needs: export the run again with `steady history report RUN --samples --export-json FILE`, or measure with --samples"
+    )]
     WithoutSamples,
     /// A field is missing or of the wrong type.
     #[error("{path}: {problem}")]
     Field {
-        /// Where, such as `samples.blocks[3].runs[0].wall_seconds`.
+        /// The field's path, such as `samples.blocks[3].runs[0].wall_seconds`.
         path: String,
-        /// What is wrong with it.
+        /// What is wrong with the field.
         problem: String,
     },
-    /// Every field can be read, but they cannot be true together.
+    /// Every field is readable, but the fields contradict each other.
     #[error("inconsistent: {path}: {problem}")]
     Inconsistent {
-        /// Where.
+        /// The path of a contradicting field.
         path: String,
-        /// What is wrong with it.
+        /// What the contradiction is.
         problem: String,
     },
 }
 
 impl ReadError {
-    /// A field that cannot be read.
+    /// Returns an error for a field that cannot be read.
     pub fn field(path: &str, problem: impl Into<String>) -> Self {
         ReadError::Field { path: path.to_owned(), problem: problem.into() }
     }
 
-    /// Fields that cannot be true together.
+    /// Returns an error for fields that contradict each other.
     pub fn inconsistent(path: impl Into<String>, problem: impl Into<String>) -> Self {
         ReadError::Inconsistent { path: path.into(), problem: problem.into() }
     }
 
-    /// The same error, its path completed with where its object stands.
+    /// Adds the path of the enclosing object in front of the error's path.
     pub fn within(self, parent: &str) -> Self {
         match self {
             ReadError::Field { path, problem } => {
-                let dot = if path.starts_with('[') { "" } else { "." };
+                let dot = if path.is_empty() || path.starts_with('[') { "" } else { "." };
                 ReadError::Field { path: format!("{parent}{dot}{path}"), problem }
             }
             other => other,

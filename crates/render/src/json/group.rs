@@ -1,4 +1,4 @@
-//! Readings of several fields.
+//! Readings whose value has several fields.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -11,11 +11,11 @@ use steady_model::Reading;
 use super::ABSENT;
 use super::describe::{is_reading, or_null};
 
-/// Writes a reading whose value has several fields, for a field with `#[serde(flatten, serialize_with = "..")]`: the fields of
-/// the value, or null for each of `names`, all with the one reason.
+/// Writes a reading whose value has several fields, for a field with `#[serde(flatten, serialize_with = "..")]`. The
+/// JSON has the fields of the value, or null for each of `names`, all with the same reason.
 ///
 /// # Errors
-/// Those of the serializer.
+/// The errors of the serializer.
 pub fn group<T: Serialize, S: Serializer>(
     names: &[&str],
     reading: &Reading<T>,
@@ -27,8 +27,8 @@ pub fn group<T: Serialize, S: Serializer>(
     }
 }
 
-/// What a schema says of a reading whose value has several fields, in place of its type: `#[schemars(with = "Group<T>")]` next to
-/// `#[serde(flatten, serialize_with = "..")]`. Each field of `T` may be null with its reason, or missing.
+/// Schema of a reading whose value has several fields: `#[schemars(with = "Group<T>")]` next to `#[serde(flatten,
+/// serialize_with = "..")]`. Each field of `T` may be null with a reason, or missing.
 pub struct Group<T>(PhantomData<T>);
 
 impl<T: JsonSchema> JsonSchema for Group<T> {

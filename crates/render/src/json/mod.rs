@@ -1,10 +1,13 @@
-//! Records as JSON, and the way back.
+//! Records as JSON, and JSON as records.
 //!
-//! A record is its JSON: its types derive serde, and their fields are named as in JSON. This module adds what serde has no word
-//! for: the name of the schema, and a [`Reading`](steady_model::Reading) that is its value, or null with the reason in
-//! `<name>_absent` next to it. An element of an array, or of a map whose keys are data, is the value or `{"absent": reason}`; a
-//! value that is such an object itself stands in `{"present": value}`. What is a reading follows from the types alone, so that
-//! names and texts of users may be any.
+//! A record is its JSON: its types derive serde, and its fields are named as in JSON. This module adds two things to
+//! serde: the name of the schema, and the JSON of a [`Reading`](steady_model::Reading).
+//!
+//! - A field that is a reading becomes its value, or null and the reason in `<name>_absent` next to it.
+//! - An element of an array, or of a map whose keys are data, becomes the value or `{"absent": reason}`. A value that
+//!   looks like such an object is wrapped: `{"present": value}`.
+//!
+//! Only the types decide what is a reading, so any names and texts of users are safe.
 
 mod describe;
 mod error;
@@ -20,36 +23,35 @@ mod write;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use serde_path_to_error::Segment;
 
 pub use describe::description;
 pub use error::ReadError;
 pub use group::{Group, group};
 pub use number::{ends, finite};
-pub use schema::Schema;
+pub use schema::{Schema, kind};
 
-/// What serde calls a reading, and the two that it may be.
+/// The names by which serde passes a reading to a serializer or a deserializer: the enum and its two variants.
 const READING: &str = "Result";
 const OK: &str = "Ok";
 const ERR: &str = "Err";
-/// What follows the name of a field that holds the reason for another one's absence.
+/// The suffix of the field that holds the reason why another field is not available.
 const ABSENT: &str = "_absent";
-/// The one field of an element that is absent.
+/// The only field of an element that is not available.
 const ABSENT_ELEMENT: &str = "absent";
-/// The one field of an element whose value has one field that is called like these two.
+/// The only field of a wrapped element, whose value is an object with one field named `absent` or `present`.
 const PRESENT_ELEMENT: &str = "present";
 
-/// A record as indented JSON that ends with a newline, its schema first.
+/// Returns a record as indented JSON that ends with a newline. The schema is the first field.
 pub fn text<T: Serialize>(schema: &Schema, record: &T) -> String {
     text_by_lines(schema, record, pretty::BLOCKS)
 }
 
-/// The same, with a field whose elements stay on one line each.
+/// Returns the same as [`text`], with each element of `field` on one line.
 pub fn text_by_lines<T: Serialize>(schema: &Schema, record: &T, field: &str) -> String {
     pretty::indented_but(&value(schema, record), field)
 }
 
-/// A record as JSON, its schema first.
+/// Returns a record as a JSON value. The schema is the first field.
 pub fn value<T: Serialize>(schema: &Schema, record: &T) -> Value {
     let mut top = Map::new();
     top.insert("schema".to_owned(), Value::from(schema.name));
@@ -59,34 +61,24 @@ pub fn value<T: Serialize>(schema: &Schema, record: &T) -> Value {
     Value::Object(top)
 }
 
-/// A part of a record as JSON, or a record without its schema.
+/// Returns a part of a record, or a record without its schema, as a JSON value.
 pub fn part<T: Serialize>(part: &T) -> Value {
-    // Records have text for keys and nothing that can fail.
+    // Cannot fail: records have strings as keys, and serializers that return no errors.
     write::written(part).unwrap_or_default()
 }
 
-/// The record in a JSON text, exactly as it was.
+/// Reads the record in a JSON text. A record that was written by [`text`] is restored exactly.
 ///
 /// # Errors
-/// What is wrong with it, and where; no input makes it panic.
+/// What is wrong with the text, and where. No input causes a panic.
 pub fn record<T: DeserializeOwned>(schema: &Schema, json: &str) -> Result<T, ReadError> {
     of_value(schema.value(json)?)
 }
 
-/// The record in JSON whose schema is known.
+/// Reads a record from a JSON value whose schema was checked before.
 ///
 /// # Errors
 /// As [`record`].
 pub fn of_value<T: DeserializeOwned>(value: Value) -> Result<T, ReadError> {
-    serde_path_to_error::deserialize(read::Reader::new(value)).map_err(|error| {
-        // A reading that is there is no level of its own in the text.
-        let is_level = |level: &&Segment| !matches!(level, Segment::Enum { variant } if variant == OK);
-        let levels = error.path().iter().filter(is_level);
-        let path = levels.enumerate().map(|(at, level)| match level {
-            Segment::Seq { .. } => level.to_string(),
-            _ if at == 0 => level.to_string(),
-            _ => format!(".{level}"),
-        });
-        ReadError::field(&path.collect::<String>(), error.inner().to_string())
-    })
+    Ok(T::deserialize(read::Reader::new(value))?)
 }

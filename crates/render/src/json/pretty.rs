@@ -1,4 +1,4 @@
-//! Indented JSON that keeps small things, and every block of samples, on one line.
+//! Indented JSON that keeps small values, and every block of samples, on one line.
 
 use std::fmt::Write;
 
@@ -6,17 +6,17 @@ use serde_json::Value;
 
 use crate::letters::misleads;
 
-/// The columns up to which an object or array stays on one line.
+/// The maximum width of an object or array on one line, in columns with its indentation.
 const LINE: usize = 110;
-/// The field whose elements stay on one line each, whatever their length: one line is one pair.
+/// The field whose elements are on one line each, however long: an element has the samples of one pair.
 pub(super) const BLOCKS: &str = "blocks";
 
-/// `value` as indented text that ends with a newline.
+/// Returns `value` as indented text that ends with a newline.
 pub fn indented(value: &Value) -> String {
     indented_but(value, BLOCKS)
 }
 
-/// The same with another field whose elements stay on one line each.
+/// Returns the same as [`indented`], with each element of the field `lines` on one line instead of those of `blocks`.
 pub fn indented_but(value: &Value, lines: &str) -> String {
     let mut out = String::new();
     write(value, 0, "", lines, &mut out);
@@ -24,7 +24,7 @@ pub fn indented_but(value: &Value, lines: &str) -> String {
     escaped(out)
 }
 
-/// Escapes what a terminal would obey and serde leaves as it is: it stands in strings only.
+/// Escapes control and direction characters that serde leaves unescaped. Such characters occur only inside strings.
 fn escaped(json: String) -> String {
     let kept = |letter: char| letter == '\n' || !misleads(letter);
     if json.chars().all(kept) {
@@ -32,13 +32,13 @@ fn escaped(json: String) -> String {
     }
     let mut out = String::with_capacity(json.len());
     for letter in json.chars() {
-        // All of them are in the basic plane.
+        // All of these characters are in the Basic Multilingual Plane, where four digits are enough.
         if kept(letter) { out.push(letter) } else { out.push_str(&format!("\\u{:04x}", u32::from(letter))) }
     }
     out
 }
 
-/// Writes `value`, which stands at a depth in a field called `name`.
+/// Writes `value`, which is in the field `name` at a depth.
 fn write(value: &Value, depth: usize, name: &str, lines: &str, out: &mut String) {
     let (open, close) = match value {
         Value::Object(_) => ('{', '}'),
@@ -71,7 +71,7 @@ fn write(value: &Value, depth: usize, name: &str, lines: &str, out: &mut String)
         Value::Array(elements) => {
             for element in elements {
                 begin(out);
-                // Elements of `blocks` have no key: they are the pairs.
+                // Elements of the field `lines` are the pairs: one line each.
                 if name == lines { display(element, out) } else { write(element, depth + 1, "", lines, out) }
             }
         }
@@ -84,8 +84,8 @@ fn write(value: &Value, depth: usize, name: &str, lines: &str, out: &mut String)
     out.push(close);
 }
 
-/// Writes `value` on one line, with spaces to read it by; gives up, and leaves what it has written, as soon as `out` gets
-/// longer than `room`.
+/// Writes `value` on one line, with spaces for readability. As soon as `out` is longer than `room`, it returns false
+/// and leaves the incomplete output to the caller.
 fn inline(value: &Value, room: usize, out: &mut String) -> bool {
     match value {
         Value::Object(fields) => {
@@ -115,7 +115,7 @@ fn inline(value: &Value, room: usize, out: &mut String) -> bool {
 }
 
 fn display(value: &Value, out: &mut String) {
-    // Strings take all that is written to them.
+    // Writing to a string cannot fail.
     let _ = write!(out, "{value}");
 }
 
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_things_and_blocks_take_a_line() {
+    fn small_values_and_blocks_are_on_one_line() {
         let value =
             json!({ "a": [], "b": { "c": 1, "d": ["x", null] }, "blocks": [{ "e": 1.0 }, {}], "f": "g".repeat(200) });
         let expected = [

@@ -1,33 +1,59 @@
-//! The way back: what serde reads into a record. Only where a type asks for a `Result` is a reading looked for; fields and keys of
-//! anything else mean nothing, whatever they are called.
+//! Deserialization of records. A value is read as a reading only if the type at that position is a `Result`. The names
+//! of fields and keys elsewhere have no special meaning.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::fmt;
+use std::iter::Enumerate;
 use std::vec;
 
 use serde::de::value::StrDeserializer;
 use serde::de::{
-    DeserializeSeed, Deserializer, EnumAccess, Error as _, IntoDeserializer, MapAccess, SeqAccess, VariantAccess,
+    self, DeserializeSeed, Deserializer, EnumAccess, Error as _, IntoDeserializer, MapAccess, SeqAccess, VariantAccess,
     Visitor,
 };
 use serde_json::map::IntoIter;
-use serde_json::{Error, Map, Value};
+use serde_json::{Map, Value};
 
-use super::{ABSENT, ABSENT_ELEMENT, ERR, OK, PRESENT_ELEMENT, READING};
+use super::{ABSENT, ABSENT_ELEMENT, ERR, OK, PRESENT_ELEMENT, READING, ReadError};
 
-/// A value of JSON: what `serde_json` reads, and readings wherever a type has one.
+/// A problem and the path to the value that has it. A box, so that results of readers stay small.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Error(Box<ReadError>);
+
+impl Error {
+    /// The same error, seen from the object or array that contains the value.
+    fn within(self, level: &str) -> Self {
+        Error(Box::new(self.0.within(level)))
+    }
+}
+
+impl de::Error for Error {
+    fn custom<T: fmt::Display>(problem: T) -> Self {
+        Error(Box::new(ReadError::field("", problem.to_string())))
+    }
+}
+
+impl From<Error> for ReadError {
+    fn from(error: Error) -> Self {
+        *error.0
+    }
+}
+
+/// A deserializer of a JSON value, which reads a `Result` as a reading and leaves everything else to `serde_json`.
 pub(super) struct Reader {
     value: Value,
     place: Place,
 }
 
-/// Where a value stands, if it may be a reading.
+/// The position of a value, which decides where the reason of a reading is.
 enum Place {
-    /// In a field of a struct, with the reason for its absence if there is one.
+    /// In a field of a struct, with the content of its `_absent` field if there is one.
     Field { name: String, reason: Option<Value> },
-    /// In an array, or in a map with keys of any kind.
+    /// In an array, or in a map whose keys are data.
     Element,
-    /// In the reading of this field.
+    /// The value of a reading in the field of this name.
     Reading { name: String },
 }
 
@@ -36,7 +62,8 @@ impl Reader {
         Reader { value, place: Place::Element }
     }
 
-    /// The value, if it may be that of a type that null is no value of.
+    /// Returns the value for a type other than `Option`. Null is an error where a reading has neither a value nor a
+    /// reason.
     fn value(self) -> Result<Value, Error> {
         match self.place {
             Place::Reading { name } if self.value.is_null() => {
@@ -46,16 +73,23 @@ impl Reader {
         }
     }
 
-    /// What a type reads that is no reading.
+    /// Deserializes a type that is not a reading.
     fn plain<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.value()? {
-            Value::Array(elements) => visitor.visit_seq(Elements(elements.into_iter())),
+            Value::Array(elements) => visitor.visit_seq(Elements(elements.into_iter().enumerate())),
             Value::Object(fields) => visitor.visit_map(Fields::of(fields)),
-            scalar => scalar.deserialize_any(visitor),
+            Value::String(text) => visitor.visit_string(text),
+            Value::Bool(value) => visitor.visit_bool(value),
+            Value::Null => visitor.visit_unit(),
+            Value::Number(number) => match (number.as_u64(), number.as_i64()) {
+                (Some(number), _) => visitor.visit_u64(number),
+                (None, Some(number)) => visitor.visit_i64(number),
+                (None, None) => visitor.visit_f64(number.as_f64().unwrap_or(f64::NAN)),
+            },
         }
     }
 
-    /// The value, or the reason for its absence.
+    /// Returns a reading as a variant of `Result`: `Ok` with the value, or `Err` with the reason.
     fn reading(self) -> Result<Variant, Error> {
         let known = |reader| Ok(Variant { name: OK.to_owned(), content: Some(reader) });
         let absent = |reason| Ok(Variant { name: ERR.to_owned(), content: Some(Reader::new(reason)) });
@@ -165,7 +199,7 @@ impl<'de> Deserializer<'de> for Reader {
     }
 }
 
-/// What a value is, for an error.
+/// Returns the JSON type of a value, for an error message.
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -177,13 +211,17 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-struct Elements(vec::IntoIter<Value>);
+struct Elements(Enumerate<vec::IntoIter<Value>>);
 
 impl<'de> SeqAccess<'de> for Elements {
     type Error = Error;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Error> {
-        self.0.next().map(|element| seed.deserialize(Reader::new(element))).transpose()
+        let Some((index, element)) = self.0.next() else { return Ok(None) };
+        match seed.deserialize(Reader::new(element)) {
+            Ok(element) => Ok(Some(element)),
+            Err(error) => Err(error.within(&format!("[{index}]"))),
+        }
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -193,9 +231,9 @@ impl<'de> SeqAccess<'de> for Elements {
 
 struct Fields {
     rest: IntoIter,
-    /// The values of the keys that a reason may have, by those keys.
+    /// The values of all keys that end with `_absent`, by key. The reason may follow or precede its field.
     reasons: BTreeMap<String, Value>,
-    /// The key that was read last, its value, and whether it was read as the name of a field.
+    /// The last key, its value, and whether a struct read the key as the name of a field.
     name: String,
     value: Value,
     is_field: bool,
@@ -224,11 +262,11 @@ impl<'de> MapAccess<'de> for Fields {
         let (name, value) = (std::mem::take(&mut self.name), std::mem::take(&mut self.value));
         let place = if self.is_field {
             let reason = self.reasons.get(&format!("{name}{ABSENT}")).cloned();
-            Place::Field { name, reason }
+            Place::Field { name: name.clone(), reason }
         } else {
             Place::Element
         };
-        seed.deserialize(Reader { value, place })
+        seed.deserialize(Reader { value, place }).map_err(|error| error.within(&name))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -236,7 +274,7 @@ impl<'de> MapAccess<'de> for Fields {
     }
 }
 
-/// A key of an object. A struct asks for the name of a field; a map for a text, a number or whatever its keys are.
+/// A key of an object. A struct reads it as the name of a field, and a map as text, a number or another key type.
 struct Key<'a> {
     name: &'a str,
     is_field: &'a Cell<bool>,
@@ -299,7 +337,7 @@ impl<'de> Deserializer<'de> for Key<'_> {
     }
 }
 
-/// A variant of an enum with what it holds.
+/// A variant of an enum with its content.
 struct Variant {
     name: String,
     content: Option<Reader>,
@@ -311,15 +349,21 @@ impl<'de> EnumAccess<'de> for Variant {
 
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Content), Error> {
         let name: StrDeserializer<'_, Error> = self.name.as_str().into_deserializer();
-        Ok((seed.deserialize(name)?, Content(self.content)))
+        let key = seed.deserialize(name)?;
+        Ok((key, Content { variant: self.name, reader: self.content }))
     }
 }
 
-struct Content(Option<Reader>);
+struct Content {
+    variant: String,
+    reader: Option<Reader>,
+}
 
 impl Content {
-    fn reader(self) -> Result<Reader, Error> {
-        self.0.ok_or_else(|| Error::custom("the variant holds nothing, and it needs a value"))
+    /// Reads the value of the variant. The text has no level for a reading that is available.
+    fn read<T>(self, read: impl FnOnce(Reader) -> Result<T, Error>) -> Result<T, Error> {
+        let reader = self.reader.ok_or_else(|| Error::custom("the variant needs a value, and there is none"))?;
+        read(reader).map_err(|error| if self.variant == OK { error } else { error.within(&self.variant) })
     }
 }
 
@@ -327,21 +371,21 @@ impl<'de> VariantAccess<'de> for Content {
     type Error = Error;
 
     fn unit_variant(self) -> Result<(), Error> {
-        match self.0 {
+        match self.reader {
             None | Some(Reader { value: Value::Null, .. }) => Ok(()),
-            Some(_) => Err(Error::custom("the variant holds a value, and it has none")),
+            Some(_) => Err(Error::custom("the variant must not have a value, and there is one")),
         }
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Error> {
-        seed.deserialize(self.reader()?)
+        self.read(|reader| seed.deserialize(reader))
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Error> {
-        self.reader()?.plain(visitor)
+        self.read(|reader| reader.plain(visitor))
     }
 
     fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value, Error> {
-        self.reader()?.plain(visitor)
+        self.read(|reader| reader.plain(visitor))
     }
 }

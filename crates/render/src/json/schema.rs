@@ -1,42 +1,42 @@
-//! Whether a text is an export of the one kind that is looked for.
+//! Checks that a JSON text is an export of the expected kind and version.
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::ReadError;
 
-/// The longest name of a schema that an error repeats.
+/// The maximum number of characters of an unknown schema's name in an error.
 const LONGEST_NAME: usize = 60;
 
-/// The only field that is looked at before all of a text is turned into values.
+/// The only field that is read before the whole text is parsed into values.
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]
     schema: Option<Value>,
 }
 
-/// A kind of export.
+/// A kind of export, with its version.
 pub struct Schema {
-    /// Its name and version, such as `steady.compare/1`.
+    /// The name and version, such as `steady.compare/1`.
     pub name: &'static str,
-    /// What it is an export of: `a comparison`.
+    /// The kind of record, for error messages: `a comparison`.
     pub what: &'static str,
 }
 
 impl Schema {
-    /// The JSON in a text, if it says that it is of this kind and version.
+    /// Parses a JSON text whose schema has this name and version.
     pub fn value(&self, json: &str) -> Result<Value, ReadError> {
         self.check(json)?;
         serde_json::from_str(json).map_err(|error| ReadError::NotJson(error.to_string()))
     }
 
-    /// Whether a text is JSON of this kind and version. Nothing else of it is kept in memory: as values, a text takes 36
-    /// times its size.
+    /// Checks that a text is JSON with this name and version. Only the name is kept in memory, because a parsed text
+    /// takes 36 times its size.
     fn check(&self, json: &str) -> Result<(), ReadError> {
         let other = |found: String| Err(ReadError::OtherSchema { what: self.what, known: self.name, found });
         let head: Head = match serde_json::from_str(json) {
             Ok(head) => head,
-            // JSON, but no object.
+            // The text is JSON, but not an object.
             Err(error) if error.is_data() => return other("missing".to_owned()),
             Err(error) => return Err(ReadError::NotJson(error.to_string())),
         };
@@ -50,9 +50,16 @@ impl Schema {
         }
     }
 
-    /// The version in the name of a schema of this kind.
+    /// Returns the version in a schema's name, if the schema is of this kind.
     fn version(&self, schema: &str) -> Option<u64> {
         let (kind, _) = self.name.split_once('/')?;
         schema.strip_prefix(kind)?.strip_prefix('/')?.parse().ok()
     }
+}
+
+/// Returns the kind of an export, such as `load` for `steady.load/1`; `None` if the text is not an export.
+pub fn kind(json: &str) -> Option<String> {
+    let head: Head = serde_json::from_str(json).ok()?;
+    let (kind, _) = head.schema.as_ref()?.as_str()?.strip_prefix("steady.")?.split_once('/')?;
+    Some(kind.to_owned())
 }

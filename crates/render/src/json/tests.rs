@@ -12,7 +12,7 @@ const SCHEMA: Schema = Schema { name: "steady.sample/1", what: "a sample" };
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Sample {
     wall_seconds: Reading<Nanos>,
-    /// There may be none, which is known.
+    /// `Ok(None)` means that no quota is set, which differs from an unknown quota.
     quota_ratio: Reading<Option<f64>>,
     poll_seconds: Option<Nanos>,
     by_cpu: Vec<Reading<u32>>,
@@ -56,7 +56,7 @@ fn readings_are_values_or_null_with_a_reason() {
 }
 
 #[test]
-fn errors_name_the_place() {
+fn errors_name_the_field() {
     let json = text(&SCHEMA, &sample());
     let error = |from: &str, to: &str| {
         assert!(json.contains(from), "{json}");
@@ -75,7 +75,7 @@ fn errors_name_the_place() {
     assert!(unknown.starts_with("outcome"), "{unknown}");
 }
 
-/// Maps and lists of all kinds, whose keys and texts are a user's.
+/// Maps and lists of all kinds, with keys and texts of users.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Named {
     environment: BTreeMap<String, String>,
@@ -97,7 +97,7 @@ enum Way {
     Both(Reading<u32>, String),
 }
 
-/// Texts that mean something to the codec, where a type says so, and any others.
+/// Texts with a meaning for the codec if the type is a reading, and arbitrary texts.
 fn word() -> impl Strategy<Value = String> {
     const WORDS: [&str; 9] = ["Ok", "Err", "absent", "present", "a", "a_absent", "a_absent_absent", "_absent", ""];
     prop_oneof![select(&WORDS[..]).prop_map(str::to_owned), ".*"]
@@ -144,7 +144,7 @@ fn named() -> impl Strategy<Value = Named> {
 }
 
 #[test]
-fn what_is_a_reading_follows_from_the_type() {
+fn only_the_type_decides_what_is_a_reading() {
     let only = |key: &str, value: &str| BTreeMap::from([(key.to_owned(), value.to_owned())]);
     let named = Named {
         environment: only("Ok", "1"),
@@ -188,7 +188,7 @@ fn fields_next_to_flattened_ones_are_readings_too() {
 }
 
 #[test]
-fn infinite_numbers_are_absent() {
+fn infinite_numbers_become_null_with_a_reason() {
     let sample = Sample { quota_ratio: Ok(Some(f64::INFINITY)), ..sample() };
     let json = value(&SCHEMA, &sample);
     assert_eq!((&json["quota_ratio"], &json["quota_ratio_absent"]), (&Value::Null, &Value::from("not a number")));
@@ -196,7 +196,7 @@ fn infinite_numbers_are_absent() {
 
 proptest! {
     #[test]
-    fn every_record_comes_back(
+    fn every_record_is_restored(
         wall in prop::result::maybe_err(0..(1_u64 << 23) * 1_000_000_000, ".*"), quota in prop::option::of(0.0..9.0_f64),
         cpus in prop::collection::vec(prop::result::maybe_err(any::<u32>(), ".*"), 0..4),
         parts in prop::collection::vec((".*", prop::result::maybe_err(any::<u64>(), ".*")), 0..3),
@@ -213,12 +213,12 @@ proptest! {
     }
 
     #[test]
-    fn keys_of_users_may_be_any(named in named()) {
+    fn any_keys_of_users_are_restored(named in named()) {
         prop_assert_eq!(record::<Named>(&SCHEMA, &text(&SCHEMA, &named)), Ok(named));
     }
 
     #[test]
-    fn no_text_makes_it_panic(json in ".*") {
+    fn no_text_causes_a_panic(json in ".*") {
         let _ = record::<Sample>(&SCHEMA, &json);
         let _ = record::<Named>(&SCHEMA, &json);
         let _ = record::<Sample>(&SCHEMA, &format!("{{\"schema\":\"steady.sample/1\",{json}}}"));

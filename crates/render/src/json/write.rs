@@ -1,5 +1,5 @@
-//! The way out: what serde says of a record, as JSON. What is a reading follows from its type: serde calls a `Result` by its name,
-//! and nothing that a map with a user's keys holds can look like one.
+//! Serialization of records. A value is a reading if its type is a `Result`, which serde passes by that name. Maps with
+//! keys of users cannot imitate one.
 
 use serde::ser::{
     Error as _, Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
@@ -9,26 +9,26 @@ use serde_json::{Error, Map, Value};
 
 use super::{ABSENT, ABSENT_ELEMENT, ERR, OK, PRESENT_ELEMENT, READING};
 
-/// A record as JSON.
+/// Serializes a record or a part of one to a JSON value.
 ///
 /// # Errors
-/// A map has keys that are no text, or a type refuses to be written.
+/// A map has keys other than text, numbers and booleans, or a type's own serializer fails.
 pub(super) fn written<T: Serialize + ?Sized>(record: &T) -> Result<Value, Error> {
     record.serialize(Writer).map(Written::element)
 }
 
-/// A value on its way into the object or array that holds it.
+/// A serialized value before it is stored in its object or array.
 enum Written {
-    /// No reading.
+    /// A value that is not a reading.
     Plain(Value),
-    /// The value of a reading.
+    /// The value of a reading that is available.
     Known(Value),
-    /// The reason why there is none.
+    /// The reason of a reading that is not available.
     Absent(Value),
 }
 
 impl Written {
-    /// An element of an array, or of a map with keys of any kind.
+    /// Returns the JSON of an element of an array, or of a map whose keys are data.
     fn element(self) -> Value {
         match self {
             Written::Plain(value) => value,
@@ -46,7 +46,7 @@ impl Written {
     }
 }
 
-/// Whether the value of a reading looks like what is written of an absent one.
+/// Returns whether the value of a reading looks like the wrapper of a reading and therefore needs the wrapper itself.
 fn is_marked(value: &Value) -> bool {
     let mark = |fields: &Map<String, Value>| {
         fields.len() == 1 && [ABSENT_ELEMENT, PRESENT_ELEMENT].iter().any(|mark| fields.contains_key(*mark))
@@ -54,12 +54,12 @@ fn is_marked(value: &Value) -> bool {
     value.as_object().is_some_and(mark)
 }
 
-/// An object of one field.
+/// Returns an object of one field.
 fn only(name: &str, value: Value) -> Value {
     Value::Object([(name.to_owned(), value)].into_iter().collect())
 }
 
-/// What a variant of an enum holds.
+/// Wraps the content of an enum's variant in an object with the variant's name.
 fn of_variant(variant: Option<&str>, value: Value) -> Written {
     Written::Plain(match variant {
         Some(variant) => only(variant, value),
@@ -97,7 +97,7 @@ impl Serializer for Writer {
         self.serialize_f64(f64::from(value))
     }
 
-    /// JSON has no infinite numbers: they are absent.
+    /// Writes infinities and NaN, which JSON cannot represent, as not available with a reason.
     fn serialize_f64(self, value: f64) -> Result<Written, Error> {
         Ok(if value.is_finite() { Written::Plain(value.into()) } else { Written::Absent("not a number".into()) })
     }
@@ -167,7 +167,7 @@ impl Serializer for Writer {
         Ok(Elements { all: Vec::new(), variant: Some(variant) })
     }
 
-    /// A struct with flattened fields says that it is a map of unknown length; a map knows its length.
+    /// serde passes no length for a struct with flattened fields, and the length for a map.
     fn serialize_map(self, length: Option<usize>) -> Result<Fields, Error> {
         Ok(Fields { are_named_by_type: length.is_none(), ..Fields::default() })
     }
@@ -187,7 +187,7 @@ impl Serializer for Writer {
     }
 }
 
-/// The elements of an array.
+/// The elements of an array, or of a tuple variant.
 struct Elements {
     all: Vec<Value>,
     variant: Option<&'static str>,
@@ -246,14 +246,15 @@ impl SerializeTupleVariant for Elements {
     }
 }
 
-/// The fields of an object.
+/// The fields of an object, or of a struct variant.
 #[derive(Default)]
 struct Fields {
     all: Map<String, Value>,
-    /// The key whose value comes next.
+    /// The key of the value that follows.
     key: String,
     variant: Option<&'static str>,
-    /// Whether the names of the fields are a type's, so that a name for a reason can stand among them. Other keys are elements.
+    /// Whether a type defines the names of the fields. Then the reason of a reading is in a field of its own; otherwise
+    /// values are elements.
     are_named_by_type: bool,
 }
 

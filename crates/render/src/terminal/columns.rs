@@ -1,5 +1,5 @@
-//! Charts of columns and of bars as letters: a histogram some lines high, with the places of other marks below; a line for each
-//! bar.
+//! Histograms and bar charts as letters. A histogram has several lines, and marks of other values on its axis. A bar
+//! chart has a line for each row.
 
 use super::Page;
 use crate::chart::{Axis, Bin, Chart, Height, Marks};
@@ -7,26 +7,26 @@ use crate::document::Emphasis;
 use crate::letters::{cut, width};
 use crate::scale::{Place, Scale};
 
-/// Eighths of a line, from the least that can be seen to all of it.
+/// Blocks of one to eight eighths of a line's height.
 const EIGHTHS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// No chart takes more columns, and no column of it more than [`BROADEST`].
+/// The maximum width of a chart, and of one column in it, in terminal columns.
 const WIDEST: usize = 72;
 const BROADEST: usize = 4;
-/// The marks of values on the axis, in the order of their series.
+/// The marks of values on the axis, used in the order of the series.
 const MARKS: [char; 3] = ['┼', '▲', '┊'];
 
-/// Heights in one line of letters, the highest as high as the line; what is not nothing shows.
+/// Returns heights as one line of block letters. The greatest fills the line, and every positive height is visible.
 pub fn small(heights: &[f64]) -> String {
     lines(heights, 1).concat()
 }
 
-/// Heights in at most so many columns: the sums of as many neighbours as it takes.
+/// Sums neighbouring heights in groups of equal size, so that at most `columns` remain.
 pub fn gathered(heights: &[f64], columns: usize) -> Vec<f64> {
     let together = heights.len().div_ceil(columns.max(1)).max(1);
     heights.chunks(together).map(|heights| heights.iter().sum()).collect()
 }
 
-/// Lines of columns from the top.
+/// Returns the heights as `count` lines of block letters, the top line first.
 fn lines(heights: &[f64], count: usize) -> Vec<String> {
     let most = heights.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     let levels = (count * EIGHTHS.len()) as f64;
@@ -42,7 +42,7 @@ fn lines(heights: &[f64], count: usize) -> Vec<String> {
     (0..count).map(line).collect()
 }
 
-/// Writes a chart of columns; nothing of other charts.
+/// Writes a histogram. Charts of other kinds are ignored.
 pub(super) fn write(chart: &Chart, page: &mut Page) {
     let Axis::Scale(scale) = &chart.x else { return };
     let bins = chart.series.iter().find_map(|series| match &series.marks {
@@ -53,7 +53,7 @@ pub(super) fn write(chart: &Chart, page: &mut Page) {
     let heights: Vec<f64> = bins.iter().map(|bin: &Bin| bin.height).collect();
     let most = heights.iter().copied().fold(0.0, f64::max);
     let label = match &chart.y {
-        Axis::Scale(scale) => scale.told(most),
+        Axis::Scale(scale) => scale.label(most),
         Axis::Names(_) => String::new(),
     };
     let left = 2 + width(&label) + 2;
@@ -73,7 +73,7 @@ pub(super) fn write(chart: &Chart, page: &mut Page) {
     }
     let (axis, key) = marked(chart, scale, columns);
     page.line(&[(Emphasis::Plain, format!("{}└{axis}", " ".repeat(left - 1)))]);
-    let (low, high) = (scale.told(scale.low), scale.told(scale.high));
+    let (low, high) = (scale.label(scale.low), scale.label(scale.high));
     let gap = columns.saturating_sub(width(&low) + width(&high)).max(2);
     page.line(&[(Emphasis::Plain, format!("{}{low}{}{high}", " ".repeat(left), " ".repeat(gap)))]);
     for text in std::iter::once(key.join("  ")).chain(chart.note.clone()).filter(|text| !text.is_empty()) {
@@ -81,7 +81,7 @@ pub(super) fn write(chart: &Chart, page: &mut Page) {
     }
 }
 
-/// The axis with the marks of the other series, and what those are.
+/// Returns the axis with the marks of the other series, and the key of those marks.
 fn marked(chart: &Chart, scale: &Scale, columns: usize) -> (String, Vec<String>) {
     let mut axis = vec!['─'; columns];
     let mut put = |value: f64, letter: char| {
@@ -118,12 +118,12 @@ fn marked(chart: &Chart, scale: &Scale, columns: usize) -> (String, Vec<String>)
     (axis.into_iter().collect(), key)
 }
 
-/// What the bars of each series are made of, in the order of the key.
+/// The letters that bars consist of, by the index of their series.
 const LETTERS: [&str; 4] = ["█", "▒", "░", "·"];
-/// Names are cut to this.
+/// The maximum width of a row's name, in terminal columns.
 const LONGEST: usize = 24;
 
-/// Writes the rows of a chart of bars, and the key if there are several series. There is no room for other charts.
+/// Writes the rows of a bar chart, and the key if several series have names. Charts of other kinds are ignored.
 pub(super) fn bars(chart: &Chart, page: &mut Page) {
     let (Axis::Names(names), Axis::Scale(scale)) = (&chart.y, &chart.x) else { return };
     let rows = chart.rows();
@@ -163,7 +163,7 @@ mod tests {
     use crate::terminal::Style;
 
     #[test]
-    fn columns_have_an_axis_with_marks_and_a_key() {
+    fn histograms_have_an_axis_with_marks_and_a_key() {
         let mut page = Page::new(Style { width: 40, color: false });
         write(&crate::chart::histogram(), &mut page);
         let expected = "  8 ┤    ████\n    │    ████\n    │    ████\n    │    ████████\n    │    ████████\n    \
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_there_shows() {
+    fn small_positive_heights_are_visible() {
         assert_eq!(small(&[0.0, 1.0, 50.0, 100.0]), " ▁▄█");
         assert_eq!(lines(&[0.0, 1.0, 50.0, 100.0], 2), ["   █", " ▁██"]);
         assert_eq!([small(&[0.0, 0.0]), small(&[])], ["  ", ""]);

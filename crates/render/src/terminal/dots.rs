@@ -1,21 +1,21 @@
-//! Charts of dots as letters. Lines have no letters: their dots show where they go.
+//! Charts of dots as letters. Lines are left out, because the dots show their course.
 
 use super::Page;
 use crate::chart::{Axis, Chart, Marks};
 use crate::document::Emphasis;
 use crate::letters::width;
 
-/// The lines between the axes.
+/// The number of lines of the plot.
 const HEIGHT: usize = 12;
-/// The columns beyond which a chart is not more readable.
+/// The maximum width in terminal columns; a wider chart is not more readable.
 const WIDEST: usize = 100;
-/// The dots of each series, in the order of the key, and of several in one place.
+/// The dots of the series, used in their order. `SEVERAL` marks a cell with dots of several series.
 const DOTS: [char; 3] = ['●', '○', '◇'];
 const SEVERAL: char = '◉';
-/// A line down.
+/// The letter for a vertical line.
 const DOWN: char = '┊';
 
-/// Writes a chart with its axes and its key; nothing where it has no dots.
+/// Writes a chart of dots with its axes and its key. Charts without dots are ignored.
 pub(super) fn write(chart: &Chart, page: &mut Page) {
     let all = dots(chart);
     if all.is_empty() {
@@ -42,10 +42,10 @@ pub(super) fn write(chart: &Chart, page: &mut Page) {
     }
 }
 
-/// The name of a series, and its dots.
+/// The name and the points of a series of dots.
 type Named<'a> = (Option<&'a String>, &'a [(f64, f64)]);
 
-/// The series of dots.
+/// Returns the series that consist of dots.
 fn dots(chart: &Chart) -> Vec<Named<'_>> {
     let points = chart.series.iter().filter_map(|series| match &series.marks {
         Marks::Dots(points) => Some((series.name.as_ref(), points.as_slice())),
@@ -54,7 +54,7 @@ fn dots(chart: &Chart) -> Vec<Named<'_>> {
     points.collect()
 }
 
-/// The dots and the lines down, line by line from the top.
+/// Returns the plot with its dots and vertical lines, the top line first.
 fn drawn(chart: &Chart, all: &[Named<'_>], columns: usize) -> Vec<Vec<char>> {
     let mut canvas = vec![vec![' '; columns]; HEIGHT];
     for series in &chart.series {
@@ -71,7 +71,7 @@ fn drawn(chart: &Chart, all: &[Named<'_>], columns: usize) -> Vec<Vec<char>> {
     canvas
 }
 
-/// What the dots and lines are.
+/// Returns the key of the dots and vertical lines.
 fn key(chart: &Chart, all: &[Named<'_>]) -> Vec<String> {
     let named = |letter: char, name: &str| format!("{letter}\u{a0}{}", name.replace(' ', "\u{a0}"));
     let dots = all.iter().zip(DOTS.into_iter().cycle()).filter_map(|((name, _), dot)| Some(named(dot, name.as_ref()?)));
@@ -83,7 +83,7 @@ fn key(chart: &Chart, all: &[Named<'_>]) -> Vec<String> {
     dots.chain(several).chain(downs).collect()
 }
 
-/// The labels below the axis, as many as have room; the last among them.
+/// Returns the line of labels below the axis. Labels that would overlap are left out; the last label has priority.
 fn below(chart: &Chart, columns: usize) -> String {
     let mut line = vec![' '; columns + 1];
     let mut free = columns + 2;
@@ -98,12 +98,12 @@ fn below(chart: &Chart, columns: usize) -> String {
     line.into_iter().collect::<String>().trim_end().to_owned()
 }
 
-/// The line of a place from 0 to 1, counted from the top.
+/// Returns the line of a position from 0 (bottom) to 1 (top), counted from the top.
 fn row(place: f64) -> usize {
     HEIGHT - 1 - (place.clamp(0.0, 1.0) * (HEIGHT - 1) as f64).round() as usize
 }
 
-/// The column of a place from 0 to 1.
+/// Returns the column of a position from 0 to 1.
 fn column(place: f64, columns: usize) -> usize {
     (place.clamp(0.0, 1.0) * (columns - 1) as f64).round() as usize
 }
@@ -114,7 +114,7 @@ mod tests {
     use crate::terminal::Style;
 
     #[test]
-    fn dots_lie_between_axes_with_a_key() {
+    fn dots_are_between_axes_and_have_a_key() {
         let mut page = Page::new(Style { width: 40, color: false });
         write(&crate::chart::dots(), &mut page);
         let text = page.finish();

@@ -1,4 +1,4 @@
-//! Documents as text that fits a terminal: wrapping, hanging indents, colour.
+//! Documents as text that fits a terminal: wrapping, hanging indents, colours.
 
 pub mod columns;
 mod dots;
@@ -7,12 +7,12 @@ mod table;
 use crate::document::{Block, Document, Emphasis, Fact, Section, Shown, Span};
 use crate::letters::{cut, one_line, width};
 
-/// How text on a terminal is to look.
+/// The width and the colours of text on a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// The columns that it may take; below 40 it is set as if there were 40.
+    /// The available terminal columns. Values below 40 count as 40.
     pub width: usize,
-    /// Whether verdicts and headings are coloured.
+    /// Whether verdicts and headings have colours.
     pub color: bool,
 }
 
@@ -22,7 +22,7 @@ impl Default for Style {
     }
 }
 
-/// A document: its answer, then what it rests on, each section under its heading.
+/// Returns a document: its answer, then each section below its heading.
 pub fn text(document: &Document, style: Style) -> String {
     let mut page = Page::new(style);
     for (at, sentence) in document.answer.iter().enumerate() {
@@ -39,13 +39,13 @@ pub fn text(document: &Document, style: Style) -> String {
         }
     }
     let is_drawn =
-        |section: &Section| section.is_all(|block| matches!(block, Block::Chart(chart) if !chart.is_of_letters()));
+        |section: &Section| section.is_all(|block| matches!(block, Block::Chart(chart) if !chart.has_text_form()));
     let sections =
         document.sections.iter().filter(|section| matches!(section.shown, Shown::Everywhere | Shown::OnTerminal));
     for (at, section) in sections.filter(|section| !is_drawn(section)).enumerate() {
         match section.heading_in_text(document) {
             Some(heading) => page.heading(heading),
-            // Directly below the answer they belong to it.
+            // Directly below a brief answer, the sentences continue it.
             None if document.is_brief && at == 0 => {}
             None => page.blank(),
         }
@@ -59,7 +59,7 @@ pub fn text(document: &Document, style: Style) -> String {
     page.finish()
 }
 
-/// The text so far.
+/// A text that grows line by line, wrapped to a terminal's width.
 #[derive(Debug)]
 pub struct Page {
     out: String,
@@ -67,24 +67,24 @@ pub struct Page {
 }
 
 impl Page {
-    /// An empty text.
+    /// Creates an empty text.
     pub fn new(style: Style) -> Self {
         Page { out: String::new(), style: Style { width: style.width.max(40), ..style } }
     }
 
-    /// The columns that a line may take.
+    /// Returns the columns of a line.
     pub fn width(&self) -> usize {
         self.style.width
     }
 
-    /// An empty line, but never at the top and never two.
+    /// Adds an empty line, but never at the top and never two in a row.
     pub fn blank(&mut self) {
         if !self.out.is_empty() && !self.out.ends_with("\n\n") {
             self.out.push('\n');
         }
     }
 
-    /// A heading, with an empty line before it.
+    /// Adds a heading, with an empty line before it.
     pub fn heading(&mut self, text: &str) {
         self.blank();
         self.paragraph(0, 2, &[(Emphasis::Heading, text.to_owned())]);
@@ -107,7 +107,7 @@ impl Page {
         }
     }
 
-    /// Facts below one another, their texts and notes in a column.
+    /// Adds facts, one below the other, with their texts and notes aligned in a column.
     pub fn facts(&mut self, facts: &[Fact]) {
         let labels = facts.iter().map(|fact| width(&fact.label)).max().unwrap_or(0);
         for fact in facts {
@@ -118,17 +118,17 @@ impl Page {
         }
     }
 
-    /// A label and what belongs to it, two columns in.
+    /// Adds a label and its text, indented by two columns. `labels` is the width of the column of labels.
     pub fn item(&mut self, label: &str, labels: usize, spans: &[Span]) {
         let pad = labels.saturating_sub(width(label)) + 2;
-        // Ties keep the padding together.
+        // No-break spaces keep the padding in one piece when the text wraps.
         let mut all = vec![(Emphasis::Plain, format!("{}{}", label.replace(' ', "\u{a0}"), "\u{a0}".repeat(pad)))];
         all.extend_from_slice(spans);
         self.paragraph(2, 2 + labels + 2, &all);
     }
 
-    /// Text set in lines that fit: the first indented by `first`, the others by `rest`. A word that is wider than a line is cut,
-    /// unless it is a path or part of a command.
+    /// Adds wrapped text. The first line is indented by `first` columns, the others by `rest`. A word that is wider
+    /// than a line is cut, unless it is a path or part of a command.
     pub fn paragraph(&mut self, first: usize, rest: usize, spans: &[Span]) {
         let mut line: Vec<Span> = vec![(Emphasis::Plain, " ".repeat(first))];
         let (mut column, mut empty) = (first, true);
@@ -140,7 +140,7 @@ impl Page {
                 (column, empty) = (rest, true);
             }
             if !empty {
-                // A space between words of one colour belongs to them.
+                // A space between words of the same emphasis has that emphasis too.
                 let same = line.last().map(|(paint, _)| *paint) == word.first().map(|(paint, _)| *paint);
                 push(&mut line, if same { word[0].0 } else { Emphasis::Plain }, " ");
                 column += 1;
@@ -151,19 +151,19 @@ impl Page {
         self.line(&line);
     }
 
-    /// One line as it is.
+    /// Adds one line without wrapping it.
     pub fn line(&mut self, spans: &[Span]) {
         for (paint, text) in spans {
             self.paint(*paint, text);
         }
-        // Names may end with a space of another kind.
+        // Names of users may end with spaces of other kinds.
         let end = self.out.trim_end_matches(|letter: char| letter.is_whitespace() && letter != '\n').len();
         self.out.truncate(end);
         self.out.push('\n');
     }
 
-    /// Text in its colour; ties become the spaces that they look like. Names and reasons come from files, programs and the
-    /// kernel: no letter of theirs may move the cursor or change the terminal.
+    /// Adds text in its colour, with no-break spaces replaced by spaces. Names and reasons come from files, programs
+    /// and the kernel. Their control characters are escaped so that they cannot move the cursor or change the terminal.
     fn paint(&mut self, emphasis: Emphasis, text: &str) {
         let text = one_line(text).replace('\u{a0}', " ");
         match code(emphasis).filter(|_| self.style.color && !text.is_empty()) {
@@ -172,13 +172,13 @@ impl Page {
         }
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     pub fn finish(self) -> String {
         self.out
     }
 }
 
-/// The code that starts the colour.
+/// Returns the escape sequence that starts the colour of an emphasis.
 fn code(emphasis: Emphasis) -> Option<&'static str> {
     match emphasis {
         Emphasis::Plain | Emphasis::Code => None,
@@ -190,7 +190,7 @@ fn code(emphasis: Emphasis) -> Option<&'static str> {
     }
 }
 
-/// Cuts the longest piece of a word that is wider than a line in its middle, unless it is a path or part of a command.
+/// Cuts the middle of the longest piece of a word that is wider than a line. Paths and parts of commands stay whole.
 fn shorten(word: &mut [Span], room: usize) {
     let excess = word.iter().map(|(_, text)| width(text)).sum::<usize>().saturating_sub(room);
     let Some((emphasis, text)) = word.iter_mut().max_by_key(|(_, text)| width(text)) else { return };
@@ -199,7 +199,7 @@ fn shorten(word: &mut [Span], room: usize) {
     }
 }
 
-/// Adds text to a line, to the piece before it where that has the same emphasis.
+/// Appends text to a line. It extends the last piece if that has the same emphasis.
 fn push(line: &mut Vec<Span>, emphasis: Emphasis, text: &str) {
     match line.last_mut() {
         Some((last, piece)) if *last == emphasis => piece.push_str(text),
@@ -207,12 +207,12 @@ fn push(line: &mut Vec<Span>, emphasis: Emphasis, text: &str) {
     }
 }
 
-/// The words of some text; a word may be of several pieces, where no space parts them.
+/// Splits text at spaces into words. A word may have several pieces of different emphasis.
 fn words(spans: &[Span]) -> Vec<Vec<Span>> {
     let mut all = Vec::new();
     let mut word: Vec<Span> = Vec::new();
     for (paint, text) in spans {
-        // Before the words are measured, because what is spelled out is wider.
+        // Escape before words are measured, because escaped text is wider.
         for (index, piece) in one_line(text).split(' ').enumerate() {
             if index > 0 && !word.is_empty() {
                 all.push(std::mem::take(&mut word));
@@ -233,11 +233,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn documents_have_headings_unless_they_stand_among_others() {
+    fn documents_have_headings_unless_they_are_brief() {
         let facts = "  one    1 s\n  two_2  noisy\n         because of\\u{1b} others\n";
         let head = "            median\n  lock        wait  at\n";
         let rows = "  L1 mutex  1234 s  –\n  L2           [1]  –\n  L3           [1]  –\n";
-        let table = format!("{head}{rows}  [1] absent: nobody\\u{{1b}} looked\n");
+        let table = format!("{head}{rows}  [1] not measured: not\\u{{1b}} sampled\n");
         let last = format!("Locks\n{table}\nFirst.\n\nLast.\n");
         let document = crate::document::sample();
         assert_eq!(text(&document, Style::default()), format!("It is so.\n\nFacts\n{facts}\n{last}"));
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_tables_have_all_of_their_rows() {
+    fn whole_tables_show_all_rows() {
         let numbers: Vec<String> = (0..300).map(|number| number.to_string()).collect();
         let columns = vec![crate::table::Column::numbers("n", &numbers, String::clone)];
         let table = crate::table::Table { label: "Rows".to_owned(), rows: ("row", "rows"), columns };
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_for_terminals_alone_stands_nowhere_else() {
+    fn sections_for_terminals_are_in_no_other_format() {
         let section = Section::paragraphs([vec![(Emphasis::Plain, "Here.".to_owned())]]).shown(Shown::OnTerminal);
         let document = Document { sections: vec![section], ..Document::default() };
         assert_eq!(text(&document, Style::default()), "Here.\n");
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn no_heading_stands_above_what_is_not_drawn() {
+    fn charts_that_are_not_drawn_have_no_heading() {
         let bars = crate::chart::sample();
         let lines = crate::chart::Chart { y: bars.x.clone(), x: bars.y.clone(), series: vec![], ..bars.clone() };
         let section = |heading, chart| Section::new(heading, vec![Block::Chart(chart)]);
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_move_the_cursor_is_spelled_out_and_fits() {
+    fn control_characters_are_escaped_and_fit() {
         let mut page = Page::new(Style { width: 40, color: true });
         let hostile = "/proc/x\u{1b}[2J\r\u{202e}is\nempty \u{7}\u{9b}31m".to_owned();
         page.heading(&hostile);

@@ -1,23 +1,23 @@
-//! Tables that fit: heads and cells of several words are broken into lines, and what does not fit beside one another goes into a
-//! further part.
+//! Tables that fit a terminal. Headings and cells of several words are broken into lines. Columns that do not fit
+//! continue in a further part below, which repeats the first column.
 
 use super::Page;
 use crate::document::Emphasis;
 use crate::letters::{cut, width};
 use crate::table::{Align, Column, Shown, Table};
 
-/// Rows that a table has at most, unless it is shown whole.
+/// The maximum rows of a table, unless its section is shown whole.
 pub(super) const ROWS: usize = 10;
-/// Between two columns.
+/// The spaces between two columns.
 const GAP: usize = 2;
-/// Before every line.
+/// The spaces before every line.
 const INDENT: usize = 2;
-/// The lines that a head may take.
+/// The minimum and maximum number of lines of the headings before the table is split.
 const LINES: std::ops::RangeInclusive<usize> = 2..=4;
-/// Columns of words give way to no fewer columns than this.
+/// Columns of words are not narrowed below this width.
 const SHORTEST: usize = 16;
 
-/// Writes the first `rows` of a table, its heads no higher than they must be for it to fit.
+/// Writes the first `rows` rows of a table. The headings have as few lines as possible for the table to fit.
 pub(super) fn write(table: &Table, rows: usize, page: &mut Page) {
     let shown = table.shown(rows);
     let room = page.width() - INDENT;
@@ -26,7 +26,7 @@ pub(super) fn write(table: &Table, rows: usize, page: &mut Page) {
     let lines = LINES.into_iter().find(|lines| total(&at(*lines)) <= room).unwrap_or(*LINES.end());
     let mut widths = at(lines);
     let mut excess = total(&widths).saturating_sub(room);
-    // Next to the widest of the numbers, which cannot be broken, there is room for some words.
+    // Numbers cannot be broken. Words may therefore use the width that the widest column of numbers leaves.
     let numbers = table.columns.iter().zip(&widths).filter(|(column, _)| column.align == Align::Numbers);
     let widest = numbers.map(|(_, width)| *width).max().unwrap_or(0);
     let shortest = SHORTEST.min(room.saturating_sub(widest + GAP));
@@ -56,7 +56,7 @@ pub(super) fn write(table: &Table, rows: usize, page: &mut Page) {
     shown.notes().into_iter().for_each(|note| page.paragraph(2, 6, &[(Emphasis::Plain, note)]));
 }
 
-/// Some columns beside one another, heads at the bottom of their lines.
+/// Writes some columns next to one another, with their headings aligned at the bottom.
 fn set(page: &mut Page, shown: &Shown<'_>, columns: &[(&Column, usize)]) {
     let heads: Vec<Vec<String>> = columns.iter().map(|(column, width)| broken(&column.head, *width)).collect();
     let height = heads.iter().map(Vec::len).max().unwrap_or(0);
@@ -66,7 +66,7 @@ fn set(page: &mut Page, shown: &Shown<'_>, columns: &[(&Column, usize)]) {
             let text = (line + head.len()).checked_sub(height).and_then(|at| head.get(at)).cloned().unwrap_or_default();
             spans.push((Emphasis::Heading, padded(&text, column.align, *width, spans.is_empty())));
         }
-        // Colours of a line end with its text.
+        // One heading span for the line, so that its colour ends with the text and not after the padding.
         let text: String = spans.into_iter().map(|(_, text)| text).collect();
         page.line(&[(Emphasis::Heading, text.trim_end().to_owned())]);
     }
@@ -90,7 +90,7 @@ fn set(page: &mut Page, shown: &Shown<'_>, columns: &[(&Column, usize)]) {
     }
 }
 
-/// A cell with the space before it, filled up to its width.
+/// Pads a cell to its width and adds the gap before it.
 fn padded(text: &str, align: Align, columns: usize, is_first: bool) -> String {
     let before = " ".repeat(if is_first { INDENT } else { GAP });
     let fill = " ".repeat(columns.saturating_sub(width(text)));
@@ -100,7 +100,7 @@ fn padded(text: &str, align: Align, columns: usize, is_first: bool) -> String {
     }
 }
 
-/// The columns of text that a column takes with its head in at most so many lines.
+/// Returns the width of a column if its heading has at most `lines` lines.
 fn column_width(shown: &Shown<'_>, column: &Column, lines: usize) -> usize {
     let cells = (0..shown.rows).map(|row| width(&shown.cell(column, row).1)).max().unwrap_or(0);
     let whole = width(&column.head);
@@ -108,7 +108,7 @@ fn column_width(shown: &Shown<'_>, column: &Column, lines: usize) -> usize {
     cells.max(head.unwrap_or(whole))
 }
 
-/// The longest word of a name or a command, which is never cut.
+/// Returns the width of the longest word in names and commands, which are never cut.
 fn longest_code(shown: &Shown<'_>, column: &Column) -> usize {
     let cells = (0..shown.rows).map(|row| shown.cell(column, row));
     let code = cells.filter(|(emphasis, _)| *emphasis == Emphasis::Code);
@@ -119,7 +119,8 @@ fn longest_word(head: &str) -> usize {
     head.split(' ').map(width).max().unwrap_or(0)
 }
 
-/// A text in lines that fit; words that are longer take one each. What begins with ties is indented by them in all of its lines.
+/// Breaks a text into lines of at most `room` columns. A longer word has a line of its own. No-break spaces at the
+/// beginning indent every line.
 fn broken(text: &str, room: usize) -> Vec<String> {
     let indent: String = text.chars().take_while(|letter| *letter == '\u{a0}').collect();
     let mut lines: Vec<String> = Vec::new();
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_break_and_parts_follow() {
+    fn headings_are_broken_and_tables_are_split() {
         let mut table = Table {
             label: "Rows".to_owned(),
             rows: ("row", "rows"),
@@ -169,19 +170,19 @@ mod tests {
     }
 
     #[test]
-    fn cells_of_words_are_broken_where_there_is_no_room() {
+    fn cells_of_words_are_broken_if_they_do_not_fit() {
         let rows = ["push() in src/queue.c:88", "pop()"];
-        let columns = vec![numbers("waited", ["12 ms", "1 s"]), Column::words("taken by", &rows, |row| *row)];
+        let columns = vec![numbers("waited", ["12 ms", "1 s"]), Column::words("holder", &rows, |row| *row)];
         let table = Table { label: "Places".to_owned(), rows: ("place", "places"), columns };
         let mut page = Page::new(Style { width: 40, color: false });
         page.style.width = 30;
         write(&table, ROWS, &mut page);
-        let lines = ["  waited  taken by", "   12 ms  push() in", "          src/queue.c:88", "     1 s  pop()"];
+        let lines = ["  waited  holder", "   12 ms  push() in", "          src/queue.c:88", "     1 s  pop()"];
         assert_eq!(page.finish().lines().collect::<Vec<_>>(), lines);
     }
 
     #[test]
-    fn indented_words_are_indented_in_every_line() {
+    fn indentation_applies_to_every_line() {
         let rows = ["all", "\u{a0}\u{a0}waiting for a CPU"];
         let columns = vec![Column::words("", &rows, |row| *row), numbers("time", ["12 ms", "1,234,567,890,123,456 s"])];
         let table = Table { label: "Times".to_owned(), rows: ("time", "times"), columns };
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stand_at_the_left_and_give_way() {
+    fn columns_of_words_are_left_aligned_and_narrowed() {
         let rows = ["/usr/lib/x86_64-linux-gnu/libpthread.so.0", "a"];
         let table = Table {
             label: "Places".to_owned(),

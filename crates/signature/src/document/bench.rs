@@ -1,4 +1,4 @@
-//! What an allocator's lock costs, as a document and CSV.
+//! Report of a bench, as a document and as CSV.
 
 use steady_feature::Report;
 use steady_model::{Bytes, Ending, Interval, Verdict};
@@ -12,11 +12,11 @@ use steady_render::{json, timestamp};
 use steady_workloads::signature::Allocator;
 
 use super::charts::{self, throughput, time_by_pools, time_by_workers};
-use super::{ALLOCATORS, asked_bytes, field, name, pool, ways, workers};
+use super::{ALLOCATORS, field, main_bytes, name, pool, ways, workers};
 use crate::record::{Answer, BenchRecord, Figures, Input, MeasuredCondition, Question, SCHEMA};
 
-/// The heading of what pools of several sizes take.
-const POOLS: &str = "Pools that are walked through whole before they start over, one worker";
+/// Heading of the times of pools by size.
+const POOLS: &str = "Pools that start over only when they are full, one worker";
 
 impl Report for BenchRecord {
     fn document(&self) -> Document {
@@ -37,24 +37,23 @@ impl Report for BenchRecord {
     }
 }
 
-/// The report: the answers, throughput, the times of all ways on each size, and pools by their sizes.
+/// Builds the report: the answers, throughput, the times of all conditions by size, and pools by their size.
 fn document(record: &BenchRecord) -> Document {
-    let asked = asked_bytes(record);
+    let main = main_bytes(record);
     let section = |heading: &str, chart: Option<Chart>, table: Table| {
         let blocks = chart.map(Block::Chart).into_iter().chain([Block::Table(table)]);
         Section::new(heading, blocks.collect()).whole()
     };
-    let full = |bytes: u64| section(&format!("All of {}", memory(bytes as f64)), None, all(record, bytes));
+    let full = |bytes: u64| section(&format!("All results on {}", memory(bytes as f64)), None, all(record, bytes));
     let mut sections = Vec::new();
     if let Some(bars) = throughput(record) {
-        sections
-            .push(Section::new(&format!("Throughput on {} (MB/s)", memory(asked as f64)), vec![Block::Chart(bars)]));
+        sections.push(Section::new(&format!("Throughput on {} (MB/s)", memory(main as f64)), vec![Block::Chart(bars)]));
     }
-    sections.push(full(asked));
+    sections.push(full(main));
     for bytes in sizes(record) {
         let heading = format!("Real time on {}", memory(bytes as f64));
         sections.push(section(&heading, time_by_workers(record, bytes), real(record, bytes)));
-        if bytes != asked {
+        if bytes != main {
             sections.push(full(bytes).folded().shown(Shown::OffTerminal));
         }
     }
@@ -62,19 +61,19 @@ fn document(record: &BenchRecord) -> Document {
     if !pools.is_empty() {
         sections.push(section(POOLS, time_by_pools(record, &pools), pool_table(record, &pools)));
     }
-    sections.push(Section::new("What it rests on", vec![Block::Facts(facts(record))]));
-    let mut origin = vec![Fact::new("begun", timestamp::text(record.started))];
+    sections.push(Section::new("How it was measured", vec![Block::Facts(facts(record))]));
+    let mut origin = vec![Fact::new("started", timestamp::text(record.started))];
     origin.extend(host_facts(&record.host));
     sections.push(Section::new("Where and when", vec![Block::Facts(origin)]).shown(Shown::OnPages));
     let mut answer = sentences(record);
     if record.ending == Ending::Interrupted {
-        let early = "It was interrupted: what was measured until then is shown.";
+        let early = "The bench was interrupted. The report contains the measurements until then.";
         answer.insert(1.min(answer.len()), vec![(Emphasis::Open, early.to_owned())]);
     }
     Document { subject: "Steadyhand: what an allocator's lock costs".to_owned(), answer, sections, is_brief: false }
 }
 
-/// The sizes that every allocator was measured on.
+/// Returns the sizes of the input that all allocators were measured on.
 fn sizes(record: &BenchRecord) -> Vec<u64> {
     let plain = record.conditions.iter().filter(|one| !one.condition.kept);
     let mut sizes: Vec<u64> = plain.map(|one| one.condition.bytes).collect();
@@ -83,7 +82,7 @@ fn sizes(record: &BenchRecord) -> Vec<u64> {
     sizes
 }
 
-/// The answers, a paragraph each.
+/// Returns the answers, a paragraph each.
 fn sentences(record: &BenchRecord) -> Vec<Sentence> {
     let one = |question| record.answers_to(question).next();
     let condition = |at: usize| &record.conditions[at].condition;
@@ -94,67 +93,74 @@ fn sentences(record: &BenchRecord) -> Vec<Sentence> {
         let [new, old] = [gain.condition, gain.beside].map(|at| record.conditions[at].figures.as_ref());
         let times = match (new, old) {
             (Ok(new), Ok(old)) if gain.interval.is_ok() => {
-                format!(", {} and {}.", time(new.wall_seconds), time(old.wall_seconds))
+                format!(": {} and {}.", time(new.wall_seconds), time(old.wall_seconds))
             }
             _ => ".".to_owned(),
         };
         all.push(vec![
             plain(format!("{workers} on {}: ", memory(of.bytes as f64))),
-            claim(gain, "the global list", "a pool's time"),
+            claim(gain, "the global list", "a pool"),
             plain(times),
         ]);
     }
     if let Some(lock) = one(Question::Lock) {
-        let what = "the time of a free list for each worker without a lock";
-        all.push(vec![plain("The lock: with it, "), claim(lock, "the list", what), plain(".")]);
+        let what = "a free list per worker without a lock";
+        all.push(vec![plain("The lock: "), claim(lock, "one list for all workers with a lock", what), plain(".")]);
     }
     if let Some(list) = one(Question::List) {
-        let rest = if list.interval.is_ok() { ". Searching and headers cost this much without any lock." } else { "." };
-        all.push(vec![plain("The list: "), claim(list, "such a list", "a pool's time"), plain(rest)]);
+        let rest = if list.interval.is_ok() { ". This is the cost of searching and of headers." } else { "." };
+        all.push(vec![
+            plain("The list: "),
+            claim(list, "a free list per worker without a lock", "a pool"),
+            plain(rest),
+        ]);
     }
     if let (Some(alone), Some(pool), Some(global)) =
         (one(Question::Alone), one(Question::PoolParallel), one(Question::GlobalParallel))
     {
-        let what = format!("the time of {}", condition(pool.beside).workers);
+        let what = count(condition(pool.beside).workers as usize, "worker", "workers");
         all.push(vec![
-            plain("Parallelism: with one worker "),
-            claim(alone, "the global list", "a pool's time"),
-            plain(". With pools "),
+            plain("Parallelism: with one worker, "),
+            claim(alone, "the global list", "a pool"),
+            plain(format!(". On {}, with pools, ", count(record.cpus as usize, "CPU", "CPUs"))),
             claim(pool, "one worker", &what),
-            plain(", with the global list "),
-            claim(global, "one", &what),
-            plain(format!(", on {}.", count(record.cpus as usize, "CPU", "CPUs"))),
+            plain("; with the global list, "),
+            claim(global, "one worker", &what),
+            plain("."),
         ]);
     }
     if let Some(far) = one(Question::Locality) {
         let subject = format!(
-            "one worker whose nodes lie over {}, each on a cache line of its own,",
+            "one worker whose nodes are spread over {}, each on a cache line of its own,",
             pool(record, far.condition)
         );
-        let what = "the time of one whose nodes lie together";
-        all.push(vec![plain("Locality: "), claim(far, &subject, what), plain(".")]);
+        all.push(vec![plain("Locality: "), claim(far, &subject, "one whose nodes are adjacent"), plain(".")]);
     }
     all.extend(one(Question::PoolRoom).map(|room| pool_size(record, room)));
     all
 }
 
-/// What a pool's size changes.
+/// Returns the paragraph about the size of pools.
 fn pool_size(record: &BenchRecord, room: &Answer) -> Sentence {
-    let what = format!("the time of one of {}", pool(record, room.beside));
+    let what = format!("one of {}", pool(record, room.beside));
     let mut all = vec![
-        plain("A pool's size: one that starts over with each block uses no more of it than a tree takes. "),
-        claim(room, &format!("One of {}", pool(record, room.condition)), &what),
+        plain("A pool's size: a pool that starts over with each block uses no more memory than a tree needs. "),
+        claim(room, &format!("Such a pool of {}", pool(record, room.condition)), &what),
         plain("."),
     ];
     let walked: Vec<&Answer> = record.answers_to(Question::PoolSize).collect();
     match walked.iter().find(|answer| answer.verdict == Verdict::Slower) {
         Some(first) => all.extend([
-            plain(" Walked through whole before it starts over, "),
-            claim(first, &format!("one of {}", pool(record, first.condition)), "that, the smallest that takes longer"),
-            plain("."),
+            plain(" "),
+            claim(
+                first,
+                &format!("A pool of {} that starts over only when it is full", pool(record, first.condition)),
+                "one that starts over with each block",
+            ),
+            plain("; smaller pools were not found to take longer."),
         ]),
         None if walked.iter().any(|answer| answer.interval.is_ok()) => {
-            all.push(plain(" None that is walked through whole before it starts over was seen to take longer."));
+            all.push(plain(" No pool that starts over only when it is full takes measurably longer."));
         }
         None => {}
     }
@@ -165,7 +171,7 @@ fn plain(text: impl Into<String>) -> Span {
     (Emphasis::Plain, text.into())
 }
 
-/// Says that `subject` takes so many times `what`, or why that is not known.
+/// States how many times as long as `what` the `subject` takes, or why that is not known.
 fn claim(answer: &Answer, subject: &str, what: &str) -> Span {
     let emphasis = match answer.verdict {
         Verdict::Faster => Emphasis::Less,
@@ -174,13 +180,13 @@ fn claim(answer: &Answer, subject: &str, what: &str) -> Span {
         Verdict::Undecided => Emphasis::Open,
     };
     let text = match times(answer) {
-        Ok(times) => format!("{subject} takes {times} times {what}"),
+        Ok(times) => format!("{subject} takes {times} times as long as {what}"),
         Err(why) => format!("{subject} could not be compared with {what} ({why})"),
     };
     (emphasis, text)
 }
 
-/// A factor with its interval, or why it is not known.
+/// Formats a factor with its interval, or returns the reason why it is not known.
 fn times(answer: &Answer) -> Result<String, String> {
     match (&answer.factor, &answer.interval) {
         (Ok(factor), Ok(interval)) => {
@@ -192,7 +198,7 @@ fn times(answer: &Answer) -> Result<String, String> {
     }
 }
 
-/// Wall time by allocator, a row for each number of workers.
+/// Returns a table of wall times with a column for each allocator and a row for each number of workers.
 fn real(record: &BenchRecord, bytes: u64) -> Table {
     let ways = ways(record, bytes);
     let find = |allocator: Allocator, workers: u32| {
@@ -215,15 +221,15 @@ fn wall(one: &MeasuredCondition) -> Cell {
     })
 }
 
-/// All that is known of each way on so many bytes.
+/// Returns a table of all measurements of the conditions with this size of the input.
 fn all(record: &BenchRecord, bytes: u64) -> Table {
     let ways = ways(record, bytes);
     let of = |one: &MeasuredCondition, cell: fn(&Figures) -> Cell| match &one.figures {
         Ok(figures) => cell(figures),
         Err(absent) => Cell::Absent(absent.0.clone()),
     };
-    let taken =
-        |figures: &Figures| Cell::reading(&figures.lock_acquisitions, |taken| thousands(taken.round() as usize));
+    let acquired =
+        |figures: &Figures| Cell::reading(&figures.lock_acquisitions, |count| thousands(count.round() as usize));
     let columns = vec![
         Column::words("allocator × workers", &ways, |one| name(&one.condition)),
         Column::numbers("real", &ways, |one| wall(one)),
@@ -232,47 +238,49 @@ fn all(record: &BenchRecord, bytes: u64) -> Table {
         Column::numbers("MB/s", &ways, |one| {
             of(one, |figures| Cell::reading(&figures.bytes_per_second, |rate| short(rate / 1e6)))
         }),
-        Column::numbers("lock taken", &ways, |one| of(one, taken)),
+        Column::numbers("lock acquired", &ways, |one| of(one, acquired)),
         Column::numbers("waiting for it", &ways, |one| {
             of(one, |figures| Cell::reading(&figures.lock_waiting_ratio, |share| percent(*share)))
         }),
     ];
-    Table { label: format!("All of {}", memory(bytes as f64)), rows: ("way", "ways"), columns }
+    Table { label: format!("All results on {}", memory(bytes as f64)), rows: ("condition", "conditions"), columns }
 }
 
-/// The pools that are walked through whole, by their sizes.
+/// Returns the table of pools that start over only when they are full, by their size.
 fn pool_table(record: &BenchRecord, answers: &[&Answer]) -> Table {
     let fits = |answer: &&Answer| {
         let size = record.conditions[answer.condition].condition.pool_bytes.unwrap_or(Bytes(0));
         let cache = record.caches.iter().find(|cache| size <= cache.size_bytes);
         cache.map_or_else(
-            || "none that is known".to_owned(),
+            || "no known cache".to_owned(),
             |cache| format!("{} ({})", cache.name, memory(cache.size_bytes.0 as f64)),
         )
     };
     let columns = vec![
         Column::numbers("pool", answers, |answer| pool(record, answer.condition)),
         Column::words("fits into", answers, fits),
-        Column::numbers("times the time of one that starts over", answers, |answer| {
+        Column::numbers("time relative to starting over with each block", answers, |answer| {
             times(answer).map_or_else(Cell::Absent, Cell::from)
         }),
     ];
     Table { label: "Pools by size".to_owned(), rows: ("pool", "pools"), columns }
 }
 
-/// What the answers rest on.
+/// Returns facts about the measurement.
 fn facts(record: &BenchRecord) -> Vec<Fact> {
     let input = match &record.input {
-        Input::Made => "bytes of a generator (xorshift), the same on every machine".to_owned(),
+        Input::Made => "pseudo-random bytes (xorshift), the same on every machine".to_owned(),
         Input::File(name) => format!("the first bytes of '{}'", one_line(name)),
     };
     let caches: Vec<String> =
         record.caches.iter().map(|cache| format!("{} {}", cache.name, memory(cache.size_bytes.0 as f64))).collect();
-    let caches =
-        if caches.is_empty() { "absent: the system does not tell of them".to_owned() } else { caches.join(", ") };
-    let rounds = format!("{}, in an order drawn by coin, in {}", record.rounds, duration(record.elapsed_seconds));
+    let caches = match caches.is_empty() {
+        true => "not available: the system does not report them".to_owned(),
+        false => caches.join(", "),
+    };
+    let rounds = format!("{}, each in random order, in {}", record.rounds, duration(record.elapsed_seconds));
     let pool = record.conditions.iter().find_map(|one| one.condition.pool_bytes.filter(|_| !one.condition.kept));
-    let pool = pool.map(|pool| Fact::new("pools", format!("{} each, made with the worker", memory(pool.0 as f64))));
+    let pool = pool.map(|pool| Fact::new("pools", format!("{} each, created with the worker", memory(pool.0 as f64))));
     let mut facts = vec![
         Fact::new("rounds", rounds),
         Fact::new("input", input),
@@ -281,26 +289,25 @@ fn facts(record: &BenchRecord) -> Vec<Fact> {
     ];
     facts.extend(pool);
     facts.extend([
-        Fact::new(
-            "real",
-            format!("wall time: the median over the rounds, with the interval of that median at 95{TIE}%"),
-        ),
+        Fact::new("real", format!("wall time: the median over the rounds, with its interval at 95{TIE}%")),
         Fact::new(
             "user",
-            "user and system time of all runs together: the kernel may book them by ticks, and only their sum is exact then",
+            "user and system time are means over all runs. Kernels that count them by clock ticks report only their \
+             sum exactly",
         ),
         Fact::new("seed", record.seed.to_string()),
         Fact::new(
             "published",
             format!(
-                "3.060{TIE}s with a thread for each block, 0.167{TIE}s with 8 threads and a pool for each: 18 times"
+                "3.060{TIE}s with a thread for each block, 0.167{TIE}s with 8 threads and a pool for each: a factor \
+                 of 18"
             ),
         ),
     ]);
     facts
 }
 
-/// A line for each condition, below a line of names. If a condition was not measured, its last field says why.
+/// Formats a header and a line for each condition. If a condition was not measured, the last field has the reason.
 fn csv(record: &BenchRecord) -> String {
     let row = |one: &MeasuredCondition| {
         let (condition, of) = (&one.condition, &one.figures);

@@ -1,23 +1,23 @@
-//! The charts of what an allocator's lock costs.
+//! Charts of a bench.
 
 use steady_render::chart::{Axis, Bar, Chart, Height, Look, Marks, Series, Whisker};
 use steady_render::scale::{Kind, Scale};
 use steady_render::units::{TIE, memory, short};
 use steady_workloads::signature::Allocator;
 
-use super::{ALLOCATORS, asked_bytes, name, pool, ways, workers};
+use super::{ALLOCATORS, main_bytes, name, pool, ways, workers};
 use crate::record::{Answer, BenchRecord, Figures, MeasuredCondition};
 
-/// Throughput of each way on the size that the questions are about, a bar each.
+/// Charts the throughput of each condition as a bar, on the size that the questions are about.
 pub(super) fn throughput(record: &BenchRecord) -> Option<Chart> {
-    let bytes = asked_bytes(record);
+    let bytes = main_bytes(record);
     let rate = |one: &&MeasuredCondition| Some(one.figures.as_ref().ok()?.bytes_per_second.as_ref().ok()? / 1e6);
     let ways: Vec<&MeasuredCondition> = ways(record, bytes).into_iter().filter(|one| rate(one).is_some()).collect();
     let rates: Vec<f64> = ways.iter().filter_map(rate).collect();
     let most = rates.iter().copied().reduce(f64::max)?;
     let bars = rates.iter().enumerate().map(|(row, rate)| Bar { row, from: 0.0, to: *rate, text: short(*rate) });
     Some(Chart {
-        label: format!("Throughput on {}, MB/s", memory(bytes as f64)),
+        label: format!("Throughput on {}, in MB/s", memory(bytes as f64)),
         height: Height::Tall,
         x: Axis::Scale(Scale::new(Kind::Number, 0.0, most)),
         y: Axis::Names(ways.iter().map(|one| name(&one.condition)).collect()),
@@ -26,12 +26,12 @@ pub(super) fn throughput(record: &BenchRecord) -> Option<Chart> {
     })
 }
 
-/// Throughput by the number of workers, a line for each allocator, on the size that the questions are about.
+/// Charts the throughput by number of workers as a line for each allocator, on the size that the questions are about.
 pub(crate) fn throughput_by_workers(record: &BenchRecord) -> Chart {
-    let bytes = asked_bytes(record);
+    let bytes = main_bytes(record);
     let rate = |figures: &Figures| figures.bytes_per_second.as_ref().ok().map(|rate| (rate / 1e6).ln());
     let nothing = Chart {
-        label: "There is no chart: too little was measured".to_owned(),
+        label: "There is no chart: there are too few measurements".to_owned(),
         height: Height::Middle,
         x: Axis::Names(vec![]),
         y: Axis::Names(vec![]),
@@ -39,24 +39,25 @@ pub(crate) fn throughput_by_workers(record: &BenchRecord) -> Chart {
         note: None,
     };
     lines(record, bytes, Kind::LogNumber, rate).map_or(nothing, |chart| Chart {
-        label: format!("Signatures of {}, MB/s", memory(bytes as f64)),
-        note: Some("From left to right: workers".to_owned()),
+        label: format!("Signatures of {}: throughput in MB/s by workers", memory(bytes as f64)),
+        note: Some("x axis: workers".to_owned()),
         ..chart
     })
 }
 
-/// The time of each allocator by the number of workers, relative to a pool's with one worker.
+/// Charts the time of each allocator by number of workers, relative to a pool with one worker.
 pub(super) fn time_by_workers(record: &BenchRecord, bytes: u64) -> Option<Chart> {
     let is_base = |one: &&&MeasuredCondition| one.condition.allocator == Allocator::Pool && one.condition.workers == 1;
     let base = ways(record, bytes).iter().find(is_base)?.figures.as_ref().ok()?.wall_seconds;
-    let note = "Real time relative to a pool with one worker, in equal factors. From left to right: workers.";
+    let note = "x axis: workers; y axis: real time relative to a pool with one worker (log scale).";
     let mut chart = lines(record, bytes, Kind::Change, |figures| Some((figures.wall_seconds / base).ln()))?;
     chart.series.insert(0, Series { name: None, look: Look::Rest, marks: Marks::Across(0.0) });
     let label = format!("Real time on {} by workers, for each allocator", memory(bytes as f64));
     Some(Chart { label, note: Some(note.to_owned()), ..chart })
 }
 
-/// Logarithms by the number of workers, a line for each allocator; nothing if there are not two numbers of workers to compare.
+/// Charts logarithms by number of workers as a line for each allocator. Returns `None` with fewer than two numbers of
+/// workers.
 fn lines(record: &BenchRecord, bytes: u64, kind: Kind, log: impl Fn(&Figures) -> Option<f64>) -> Option<Chart> {
     let ways: Vec<&MeasuredCondition> = ways(record, bytes)
         .into_iter()
@@ -92,7 +93,7 @@ fn lines(record: &BenchRecord, bytes: u64, kind: Kind, log: impl Fn(&Figures) ->
     })
 }
 
-/// The time of pools that are walked through whole, by their sizes.
+/// Charts the time of pools that start over only when they are full, by their size.
 pub(super) fn time_by_pools(record: &BenchRecord, answers: &[&Answer]) -> Option<Chart> {
     let is_known = |answer: &&&Answer| answer.factor.is_ok() && answer.interval.is_ok();
     let known: Vec<&&Answer> = answers.iter().filter(is_known).collect();
@@ -116,7 +117,8 @@ pub(super) fn time_by_pools(record: &BenchRecord, answers: &[&Answer]) -> Option
             series(Look::First, Marks::Line(points)),
         ],
         note: Some(format!(
-            "Time relative to a pool that starts over with each block, one worker, with intervals at 95{TIE}%."
+            "x axis: size of a pool that starts over only when it is full; y axis: its time relative to a pool that \
+             starts over with each block, one worker, with intervals at 95{TIE}%."
         )),
     })
 }

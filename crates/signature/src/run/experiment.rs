@@ -1,4 +1,5 @@
-//! The experiment of a bench: every condition tried once on little, then rounds in random order until the budget is spent.
+//! The experiment of a bench: runs each condition once to estimate its cost, then rounds in random order until the
+//! budget is spent.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -7,51 +8,53 @@ use steady_model::Nanos;
 use steady_stats::MIN_PAIRS;
 
 use super::runner::{BenchError, SignatureRunner};
-use crate::plan::{BenchPlan, asked_of, headline};
+use crate::plan::{BenchPlan, have_priority, headline};
 use crate::record::BenchRun;
 
-/// What is shorter is repeated within a run, so that it is long for clocks and ticks.
+/// Shortest run. Faster signatures are repeated within a run, because of the resolution of clocks and ticks.
 const LEAST: Nanos = Nanos(3_000_000);
-/// What is larger is not tried first: its cost follows from less.
+/// Largest size in bytes that is run to estimate costs. The cost of larger sizes is extrapolated.
 const TRIED: u64 = 64 << 10;
-/// So many rounds are aimed at.
+/// Intended number of rounds.
 const ROUNDS: u64 = 16;
-/// At the most every so many rounds has what takes long its turn.
+/// Longest interval between the runs of a slow condition, in rounds.
 const SELDOM: u64 = 16;
-/// How many times as long as another it may take before it has its turn seldom.
+/// Conditions of questions run in every round until they take this many times the share of others.
 const PRECEDENCE: f64 = 32.0;
 
-/// What happens while an experiment runs.
+/// Progress of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Event {
-    /// How much of the budget is spent, from 0 to 1.
+    /// Share of the budget that is spent, from 0 to 1.
     pub(crate) spent: f64,
-    /// How many rounds are over.
+    /// Number of finished rounds.
     pub(crate) rounds: usize,
 }
 
-/// What came of an experiment.
+/// Result of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Done {
-    /// The rounds.
+    /// Rounds in the order of time. The last may be incomplete.
     pub(crate) rounds: Vec<Vec<BenchRun>>,
-    /// How long it took.
+    /// Duration of the experiment.
     pub(crate) elapsed: Nanos,
-    /// What ended it early.
+    /// Error that ended the experiment early, if any.
     pub(crate) stopped: Option<BenchError>,
 }
 
-/// Runs the experiment that `plan` describes. Whatever ends it, what was measured is in the result.
+/// Runs the experiment that `plan` describes. The result contains all measurements, also after an error.
 pub(crate) fn measure<R: SignatureRunner>(plan: &BenchPlan, runner: &mut R, events: &mut dyn FnMut(Event)) -> Done {
     let mut rounds = Vec::new();
     let stopped = all(plan, runner, &mut rounds, events).err();
     Done { rounds, elapsed: runner.now(), stopped }
 }
 
-/// How a condition is run: so many signatures in a row, in every so many rounds.
+/// How often a condition runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Turn {
+    /// Number of signatures per run.
     times: u32,
+    /// Number of rounds from one run to the next.
     every: u64,
 }
 
@@ -64,7 +67,8 @@ fn all<R: SignatureRunner>(
     let mut coins = ChaCha12Rng::seed_from_u64(plan.seed.0);
     let costs = costs(plan, runner)?;
     let spent = |now: Nanos| (now.seconds() / plan.budget.seconds()).min(1.0);
-    // On a busy machine one round of all conditions may take the whole budget.
+    // The conditions of the first sentence run first, because one round of all conditions may take the whole budget on
+    // a busy machine.
     let mut compared = headline(&plan.conditions);
     while rounds.len() < MIN_PAIRS && runner.now() < plan.budget {
         compared.shuffle(&mut coins);
@@ -77,7 +81,7 @@ fn all<R: SignatureRunner>(
             events(Event { spent: spent(runner.now()), rounds: rounds.len() - 1 });
         }
     }
-    let turns = turns(&costs, &asked_of(&plan.conditions), plan.budget - runner.now());
+    let turns = turns(&costs, &have_priority(&plan.conditions), plan.budget - runner.now());
     for number in 0u64.. {
         let mut order: Vec<usize> = (0..turns.len()).filter(|at| number.is_multiple_of(turns[*at].every)).collect();
         order.shuffle(&mut coins);
@@ -88,7 +92,7 @@ fn all<R: SignatureRunner>(
                 round.push(run);
             }
             events(Event { spent: spent(runner.now()), rounds: rounds.len() - 1 });
-            // The first is finished, so that nothing is missing altogether.
+            // The first round is always finished, so that each condition has a measurement.
             if number > 0 && runner.now() >= plan.budget {
                 return Ok(());
             }
@@ -100,12 +104,12 @@ fn all<R: SignatureRunner>(
     Ok(())
 }
 
-/// How many signatures in a row make a run long enough for the clock.
+/// Returns how many signatures a run needs to be long enough for the clock.
 fn times(cost: Nanos) -> u32 {
     (LEAST.0 / cost.0.max(1)).clamp(0, 1_000) as u32 + 1
 }
 
-/// What a signature costs under each condition, nearly: measured on little, and in proportion to the size where there is more.
+/// Estimates the time of a signature under each condition. Large sizes are extrapolated in proportion to the size.
 fn costs<R: SignatureRunner>(plan: &BenchPlan, runner: &mut R) -> Result<Vec<Nanos>, BenchError> {
     let mut costs: Vec<Nanos> = Vec::with_capacity(plan.conditions.len());
     for (at, condition) in plan.conditions.iter().enumerate() {
@@ -123,32 +127,36 @@ fn costs<R: SignatureRunner>(plan: &BenchPlan, runner: &mut R) -> Result<Vec<Nan
     Ok(costs)
 }
 
-/// What a condition takes when it has its turn.
+/// Cost of a run of a condition.
 struct Cost {
+    /// Number of signatures per run.
     times: u32,
     seconds: f64,
-    /// How many shares of a round it may take before it has its turn seldom.
+    /// Shares of a round that a run may take before it runs in fewer rounds.
     shares: f64,
 }
 
 impl Cost {
-    fn of(cost: Nanos, is_asked: bool) -> Self {
+    fn of(cost: Nanos, has_priority: bool) -> Self {
         let times = times(cost);
-        let shares = if is_asked { PRECEDENCE } else { 1.0 };
+        let shares = if has_priority { PRECEDENCE } else { 1.0 };
         Cost { times, seconds: cost.seconds() * f64::from(times), shares }
     }
 
-    /// In every so many rounds it has its turn, if each share is so many seconds.
+    /// Returns the number of rounds from one run to the next if a share is `share` seconds long.
     fn every(&self, share: f64) -> u64 {
         ((self.seconds / share / self.shares).ceil().max(1.0) as u64).next_power_of_two().min(SELDOM)
     }
 }
 
-/// How often each has its turn, so that some [`ROUNDS`] rounds fit into what is left of the budget: what takes more than a
-/// share has it seldom, but what questions are about has [`PRECEDENCE`] shares. All are in rounds that are numbered by multiples
-/// of a power of two, so that those which are seldom meet.
-fn turns(costs: &[Nanos], asked: &[bool], left: Nanos) -> Vec<Turn> {
-    let costs: Vec<Cost> = costs.iter().zip(asked).map(|(cost, is_asked)| Cost::of(*cost, *is_asked)).collect();
+/// Decides how often each condition runs, so that about [`ROUNDS`] rounds fit into the rest of the budget.
+///
+/// Conditions that take more than their share of a round run in fewer rounds; conditions of questions have
+/// [`PRECEDENCE`] shares. The intervals are powers of two, so that slow conditions run in the same rounds and form
+/// pairs.
+fn turns(costs: &[Nanos], priorities: &[bool], left: Nanos) -> Vec<Turn> {
+    let costs: Vec<Cost> =
+        costs.iter().zip(priorities).map(|(cost, has_priority)| Cost::of(*cost, *has_priority)).collect();
     let takes =
         |share: f64| -> f64 { costs.iter().map(|cost| cost.seconds * ROUNDS.div_ceil(cost.every(share)) as f64).sum() };
     let mut share = left.seconds().max(1e-3);
@@ -163,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_takes_long_has_its_turn_seldom() {
+    fn slow_conditions_run_in_fewer_rounds() {
         let costs = [Nanos(10_000), Nanos(2_000_000), Nanos(20_000_000), Nanos(800_000_000)];
         let none = [false; 4];
         let turns = turns(&costs, &none, Nanos(4_000_000_000));
@@ -174,7 +182,7 @@ mod tests {
         let plenty = self::turns(&costs, &none, Nanos(400_000_000_000));
         assert!(plenty.iter().all(|turn| turn.every == 1), "{plenty:?}");
         let alike = [Nanos(200_000_000); 4];
-        let asked = self::turns(&alike, &[false, false, false, true], Nanos(6_000_000_000));
-        assert!(asked[3].every < asked[0].every, "{asked:?}");
+        let mixed = self::turns(&alike, &[false, false, false, true], Nanos(6_000_000_000));
+        assert!(mixed[3].every < mixed[0].every, "{mixed:?}");
     }
 }

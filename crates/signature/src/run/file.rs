@@ -1,4 +1,4 @@
-//! One file's signature, and what it took.
+//! Computes the signature of a file and measures its cost.
 
 use std::fs::File;
 use std::io;
@@ -13,19 +13,19 @@ use thiserror::Error;
 use crate::plan::FilesPlan;
 use crate::record::{Lock, Signed, rate};
 
-/// Why a file has no signature.
+/// Reason why a file has no signature.
 #[derive(Debug, Error)]
 pub(crate) enum FileError {
-    /// It could not be opened.
+    /// The file could not be opened.
     #[error("{0}")]
     NotOpened(io::Error),
-    /// It could not be read whole, or nobody could work on it.
+    /// The file could not be read completely, or workers could not be started.
     #[error(transparent)]
     NotSigned(#[from] SignError),
 }
 
 impl FileError {
-    /// Whether it is the file that it comes from, and not this program or the system.
+    /// Returns whether the file is the cause, and not `steady` or the system.
     pub(crate) fn is_of_the_file(&self) -> bool {
         match self {
             FileError::NotOpened(_) => true,
@@ -34,8 +34,8 @@ impl FileError {
     }
 }
 
-/// Returns the signature of the file at `path`, or of standard input without one. `progress` is called now and then with how
-/// much was read, and of how much if that is known.
+/// Computes the signature of the file at `path`, or of standard input without a path. Calls `progress` repeatedly with
+/// the number of bytes read and the size of the file, if it is known.
 ///
 /// # Errors
 /// See [`FileError`].
@@ -79,21 +79,21 @@ fn signed(
     })
 }
 
-/// The size of an ordinary file that says that it has one.
+/// Returns the size of a regular file, if it reports one. Files in `/proc` report 0.
 fn size(file: BorrowedFd<'_>) -> Option<u64> {
     let stat = rustix::fs::fstat(file).ok()?;
     let is_ordinary = rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::RegularFile;
     u64::try_from(stat.st_size).ok().filter(|size| is_ordinary && *size > 0)
 }
 
-/// CPU time of this process and of those that it has waited for.
+/// CPU time of this process and of the child processes that it has waited for.
 #[derive(Clone, Copy)]
 pub(super) struct Used {
     pub(super) user: Nanos,
     pub(super) system: Nanos,
 }
 
-/// What was used so far.
+/// Returns the CPU time used so far.
 pub(super) fn used() -> io::Result<Used> {
     let (own, children) = (process::own_usage()?, process::children_usage()?);
     Ok(Used { user: own.user + children.user, system: own.system + children.system })

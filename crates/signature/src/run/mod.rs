@@ -1,8 +1,8 @@
-//! Making signatures: of files, and of the same bytes under many conditions.
+//! Computes signatures: of files, and of the same bytes under many conditions.
 //!
-//! A **round** of a bench makes a signature under every condition, in an order drawn by coin, so that what the machine does
-//! during the run affects all of them alike; conditions are compared by pairs out of one round. What takes long has its turn
-//! only in every second, fourth, ... round.
+//! A **round** of a bench computes a signature under each condition, in random order. So changes of the machine during
+//! the bench affect all conditions alike. Conditions are compared by pairs from the same round. Slow conditions
+//! run only in every second, fourth, ... round.
 
 mod experiment;
 mod file;

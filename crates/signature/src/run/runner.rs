@@ -1,4 +1,4 @@
-//! The one effect that a bench has: some signatures in a row. Behind a trait, so that it runs in tests without time passing.
+//! Runs signatures for a bench. The trait [`SignatureRunner`] lets tests simulate them without time passing.
 
 use std::os::fd::OwnedFd;
 
@@ -13,33 +13,33 @@ use thiserror::Error;
 use super::file::used;
 use crate::record::{BenchCondition, BenchRun, Lock};
 
-/// Why there are no more runs.
+/// Reason why a bench ends early.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub(crate) enum BenchError {
-    /// The user asked to stop.
+    /// The user interrupted the bench.
     #[error("interrupted")]
     Interrupted,
-    /// A signature could not be made.
+    /// A signature could not be computed.
     #[error("{0}")]
     Failed(String),
-    /// A way came to another number than the others.
-    #[error("{0} came to another signature than the others")]
+    /// The allocator with this name gave another signature than the others.
+    #[error("allocator {0} gave another signature than the others, which is a bug of steady")]
     Wrong(&'static str),
 }
 
-/// Something that makes signatures.
+/// Computes signatures under a condition and measures them.
 pub(crate) trait SignatureRunner {
-    /// Makes `times` signatures under `condition`, which is number `at` of the plan.
+    /// Computes `times` signatures under `condition`, which has index `at` in the plan.
     ///
     /// # Errors
     /// See [`BenchError`].
     fn run(&mut self, at: usize, condition: &BenchCondition, times: u32) -> Result<BenchRun, BenchError>;
 
-    /// The experiment's clock.
+    /// Returns the time since the start of the experiment.
     fn now(&self) -> Nanos;
 }
 
-/// A worker that is kept, with its nodes.
+/// A worker that all runs of a condition reuse, with its nodes.
 enum Kept {
     Pool(Builder<Pool>),
     Scattered(Builder<Scattered>),
@@ -63,19 +63,19 @@ impl Kept {
     }
 }
 
-/// Threads of this process that make signatures of bytes in memory.
+/// Runner that computes signatures of bytes in memory with threads of this process.
 pub(crate) struct CrewRunner {
     bytes: Vec<u8>,
-    /// Workers that are kept, by the numbers of their conditions.
+    /// Workers that are reused, by the index of their condition.
     kept: Vec<(usize, Kept)>,
-    /// The signature of the first so many bytes.
+    /// Signatures by size of the input.
     known: Vec<(u64, u64)>,
     interrupt: Option<OwnedFd>,
     begun: Nanos,
 }
 
 impl CrewRunner {
-    /// A runner on `bytes`. `interrupt` becomes readable when the user asks to stop.
+    /// Creates a runner on `bytes`. `interrupt` becomes readable when the user interrupts.
     pub(crate) fn new(bytes: Vec<u8>, interrupt: Option<OwnedFd>) -> Self {
         CrewRunner { bytes, kept: vec![], known: vec![], interrupt, begun: clock::monotonic() }
     }
@@ -86,7 +86,7 @@ impl CrewRunner {
         poll(&mut [PollFd::new(interrupt, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
     }
 
-    /// All ways must come to one number: what does not is not measured but wrong.
+    /// Checks that all conditions with the same size give the same signature.
     fn check(&mut self, condition: &BenchCondition, signature: u64) -> Result<(), BenchError> {
         match self.known.iter().find(|(bytes, _)| *bytes == condition.bytes) {
             Some((_, known)) if *known == signature => Ok(()),
@@ -114,7 +114,7 @@ impl CrewRunner {
     }
 
     fn kept(&mut self, at: usize, condition: &BenchCondition, times: u32) -> Result<Sum, BenchError> {
-        let exhausted = |Exhausted| BenchError::Failed("there was no memory for a node".to_owned());
+        let exhausted = |Exhausted| BenchError::Failed("there is not enough memory for a node".to_owned());
         let (_, kept) = self.kept.iter_mut().find(|(which, _)| *which == at).ok_or_else(|| exhausted(Exhausted))?;
         let mut all = Sum::default();
         for _ in 0..times {
@@ -123,13 +123,14 @@ impl CrewRunner {
         Ok(all)
     }
 
-    /// Makes a worker that is kept, and has it touch all memory that it will use.
+    /// Creates the worker of a condition that reuses it, and lets it touch all memory that it will use.
     fn prepare(&mut self, at: usize, condition: &BenchCondition) -> Result<(), BenchError> {
         if !condition.kept || self.kept.iter().any(|(which, _)| *which == at) {
             return Ok(());
         }
         self.kept.push((at, Kept::new(condition)));
-        // A block of random bytes has a tree of some 8 bytes for each of its own.
+        // The trees of random bytes need about 8 bytes per byte of the input. This assumes 4, to be sure that the whole
+        // pool is touched.
         let walks = condition.pool_bytes.map_or(0, |pool| pool.0) / (4 * condition.bytes.max(1)) + 1;
         self.kept(at, condition, walks as u32).map(|_| ())
     }

@@ -1,4 +1,4 @@
-//! A machine that makes no signatures: known costs, so that the experiment and its report can be held to them.
+//! A simulated runner with known costs, for tests of the experiment and its report.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
@@ -8,26 +8,26 @@ use steady_workloads::signature::{Allocator, Waits};
 use super::runner::{BenchError, SignatureRunner};
 use crate::record::{BenchCondition, BenchRun, Lock};
 
-/// What signatures cost.
+/// Runner with simulated costs and a simulated clock.
 #[derive(Clone, Debug)]
 pub(crate) struct SimulatedCrew {
-    /// How many CPUs there are.
+    /// Number of CPUs.
     pub(crate) cpus: u32,
-    /// Nanoseconds a byte, with a pool and a single worker.
+    /// Nanoseconds per byte with a pool and a single worker.
     pub(crate) pool: f64,
-    /// How many times that a free list takes.
+    /// Time of a free list divided by that of a pool.
     pub(crate) list: f64,
-    /// How many times that a free list behind a lock takes as soon as several workers want it: it lets one work at a time.
+    /// Factor on the time of a free list behind a lock if there are several workers. Only one works at a time.
     pub(crate) lock: f64,
-    /// How many times a pool's time one takes whose nodes lie far apart, or that is larger than a cache.
+    /// Factor on the time of a pool whose nodes are far apart, or that is larger than a cache.
     pub(crate) far: f64,
-    /// The size of that cache.
+    /// Size of that cache, in bytes.
     pub(crate) cache: u64,
-    /// What a worker's start takes, in nanoseconds.
+    /// Time to start a worker, in nanoseconds.
     pub(crate) start: f64,
-    /// How much a run is dearer or cheaper than others, as a share.
+    /// Range of the random variation of a run's time, as a ratio.
     pub(crate) noise: f64,
-    /// After how many runs the user asks to stop.
+    /// Number of runs after which the user interrupts.
     pub(crate) interrupted_after: Option<u64>,
     coins: ChaCha12Rng,
     now: f64,
@@ -35,7 +35,7 @@ pub(crate) struct SimulatedCrew {
 }
 
 impl SimulatedCrew {
-    /// One with costs as they are usual.
+    /// Creates a runner with typical costs.
     #[must_use]
     pub(crate) fn new(seed: u64) -> Self {
         SimulatedCrew {
@@ -54,7 +54,7 @@ impl SimulatedCrew {
         }
     }
 
-    /// CPU time of a signature, and how much of it can be had at once.
+    /// Returns the CPU time of a signature in nanoseconds, and the number of CPUs that it uses.
     fn work(&self, condition: &BenchCondition) -> (f64, f64) {
         let far = condition.pool_bytes.is_some_and(|pool| pool.0 > self.cache);
         let factor = match condition.allocator {
@@ -88,7 +88,7 @@ impl SignatureRunner for SimulatedCrew {
         let wall = (starts + work / parallel) * f64::from(times) * noise;
         self.now += wall;
         let cpu = (starts + work) * f64::from(times) * noise;
-        // Of a lock that works waited for, what the kernel does about it is system time.
+        // Waiting for a lock in the kernel is system time.
         let system = if condition.allocator == Allocator::Global && condition.workers > 1 { 0.4 } else { 0.01 };
         let waiting = f64::from(condition.workers.saturating_sub(1)) * wall * 0.8;
         let acquisitions = condition.bytes.div_ceil(1_024) * 1_004 * u64::from(times);

@@ -1,8 +1,8 @@
-//! Judges estimators on recorded pairs (testdata/pairs): half-widths and error rates, printed as Markdown.
+//! Compares estimators on recorded pairs (testdata/pairs): half-widths and error rates, printed as Markdown.
 //!
-//! Each cell (work, load, layout) is resampled in contiguous runs of five seconds of measuring, so that the load stays
-//! as autocorrelated as it was. In half of the trials known effects are injected; before that the labels of each pair
-//! are exchanged by a fresh coin, slots and all, so that the true effect is known to be zero.
+//! Each cell (work, load, layout) is resampled in contiguous runs of five seconds of measuring, which preserves the
+//! autocorrelation of the load. In each pair, the labels are exchanged at random, together with the slots, so that the
+//! true effect is zero. In half of the trials, a known effect is then added.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its table")]
 
 mod recipe;
@@ -18,11 +18,11 @@ use steady_model::{Interval, Layout};
 use steady_stats::{Pair, Paired, Slot};
 
 const SECONDS: f64 = 5.0;
-/// Trials per cell, unless the first argument says otherwise.
+/// The trials of each cell, unless the first argument is a number.
 const TRIALS: usize = 60;
 const EFFECTS: [f64; 4] = [0.0, 0.0, 0.01, 0.2];
 
-/// One recorded pair and the wall time it took.
+/// A recorded pair and its wall time in seconds.
 #[derive(Clone, Copy)]
 struct Recorded {
     pair: Pair,
@@ -38,7 +38,7 @@ fn main() {
     let mut overall: Vec<Method> = METHODS.iter().map(|_| Method::default()).collect();
     println!("| cell | {} |\n|---|{}", METHODS.map(|(name, _)| name).join(" | "), "---|".repeat(METHODS.len()));
     for (name, segments) in &cells {
-        let row = judge(name, segments, trials);
+        let row = compare(name, segments, trials);
         let widths: Vec<String> = row.iter().map(|method| format!("{:.3}", method.half_width())).collect();
         println!("| {name} | {} |", widths.join(" | "));
         overall.iter_mut().zip(row).for_each(|(sum, method)| sum.add(&method));
@@ -52,13 +52,13 @@ fn main() {
     line("error, % of trials", &|method| format!("{:.2}", 100.0 * method.missed as f64 / method.trials as f64));
     line("worst cell, misses", &|method| format!("{} of {}", method.worst, overall[0].trials / cells.len()));
     println!("\nHalf-width of the 95 % interval in %, {SECONDS} s of measuring, {trials} trials per cell.");
-    let (count, milliseconds) = time_to_judge(&cells);
+    let (count, milliseconds) = time_of_estimate(&cells);
     println!("Estimate and interval of {count} pairs: {milliseconds:.0} ms.");
 }
 
-/// How long an estimate with its interval takes over 100,000 pairs: all that were recorded, end to end.
-#[allow(clippy::disallowed_methods, reason = "the figure is printed, nothing depends on it")]
-fn time_to_judge(cells: &Cells) -> (usize, f64) {
+/// Measures the time of an estimate with its interval over 100,000 pairs: the recorded ones, repeated.
+#[allow(clippy::disallowed_methods, reason = "the time is only printed")]
+fn time_of_estimate(cells: &Cells) -> (usize, f64) {
     let all = || cells.values().flatten().flatten().map(|recorded| recorded.pair);
     let pairs: Vec<Pair> = all().chain(all()).chain(all()).take(100_000).collect();
     let start = std::time::Instant::now();
@@ -67,7 +67,7 @@ fn time_to_judge(cells: &Cells) -> (usize, f64) {
     (pairs.len(), start.elapsed().as_secs_f64() * 1e3)
 }
 
-/// An interval for the log ratio, at 95 %.
+/// An estimator of the 95 % interval of the log ratio.
 type Estimator = fn(&[Pair]) -> Interval;
 
 const METHODS: [(&str, Estimator); 4] =
@@ -77,7 +77,7 @@ fn steady(pairs: &[Pair]) -> Interval {
     Paired::new(pairs, 1e-6).interval(0.05)
 }
 
-/// The mean difference and Student's t.
+/// The interval of the mean difference by Student's t.
 fn student(pairs: &[Pair]) -> Interval {
     let count = pairs.len() as f64;
     let differences: Vec<f64> = pairs.iter().map(|pair| pair.new.ln() - pair.old.ln()).collect();
@@ -88,7 +88,7 @@ fn student(pairs: &[Pair]) -> Interval {
     Interval { low: mean - half_width, high: mean + half_width }
 }
 
-/// Wilcoxon's signed rank inverted: order statistics of the Walsh averages, by bisection on their count.
+/// The inverted signed-rank test of Wilcoxon: order statistics of the Walsh averages, by bisection on their count.
 fn signed_rank(pairs: &[Pair]) -> Interval {
     let mut sorted: Vec<f64> = pairs.iter().map(|pair| pair.new.ln() - pair.old.ln()).collect();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -114,7 +114,7 @@ fn signed_rank(pairs: &[Pair]) -> Interval {
     Interval { low: walsh((averages / 2.0 - reach).floor()), high: walsh((averages / 2.0 + reach).ceil() + 1.0) }
 }
 
-/// How a method has done: over the trials of a cell, or over cells.
+/// The results of a method over the trials of a cell, or over cells.
 #[derive(Default)]
 struct Method {
     trials: usize,
@@ -137,8 +137,8 @@ impl Method {
     }
 }
 
-/// All methods on the same resamples of one cell.
-fn judge(name: &str, segments: &[Vec<Recorded>], trials: usize) -> Vec<Method> {
+/// Applies all methods to the same resamples of one cell.
+fn compare(name: &str, segments: &[Vec<Recorded>], trials: usize) -> Vec<Method> {
     let mut methods: Vec<Method> = METHODS.iter().map(|_| Method::default()).collect();
     let seed = name.bytes().fold(7, |seed: u64, byte| seed.wrapping_mul(31) + u64::from(byte));
     let mut coin = ChaCha8Rng::seed_from_u64(seed);
@@ -155,7 +155,7 @@ fn judge(name: &str, segments: &[Vec<Recorded>], trials: usize) -> Vec<Method> {
     methods
 }
 
-/// A contiguous run of pairs, with fresh coins and an effect of known size.
+/// Returns a contiguous run of pairs with newly drawn labels and an effect of known size.
 fn resample(segments: &[Vec<Recorded>], theta: f64, coin: &mut ChaCha8Rng) -> Vec<Pair> {
     let segment = &segments[coin.random_range(0..segments.len())];
     let total: f64 = segment.iter().map(|recorded| recorded.seconds).sum();
@@ -169,12 +169,12 @@ fn resample(segments: &[Vec<Recorded>], theta: f64, coin: &mut ChaCha8Rng) -> Ve
     segment[start..start + count].iter().map(flip).collect()
 }
 
-/// The recorded pairs of commands that were the same.
+/// Reads the recorded pairs of identical commands.
 fn read() -> Cells {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/pairs/pairs.tsv.gz");
     let file = std::fs::File::open(path).expect("testdata/pairs/pairs.tsv.gz is part of the repository");
     let mut text = String::new();
-    GzDecoder::new(file).read_to_string(&mut text).expect("it is gzip");
+    GzDecoder::new(file).read_to_string(&mut text).expect("the file is gzip");
     let mut cells: BTreeMap<String, BTreeMap<String, Vec<Recorded>>> = BTreeMap::new();
     for line in text.lines().skip(1) {
         let column: Vec<&str> = line.split('\t').collect();
@@ -185,7 +185,7 @@ fn read() -> Cells {
         let sign = |up: bool| if up { 1 } else { -1 };
         let layout = if column[4] == "turns" { Layout::Turns } else { Layout::Duet };
         let cpu = if layout == Layout::Duet { sign(column[8] == "0") } else { 0 };
-        // Column 7 says whether B started first.
+        // Column 7 contains whether B started first.
         let slot = Slot { order: sign(column[7] == "0"), cpu };
         let pair = Pair { layout, slot, old: number(10), new: number(19) };
         let cell = cells.entry(format!("{} {} {}", column[0], column[1], column[4])).or_default();

@@ -1,13 +1,13 @@
-//! The floor to beat: the first published form of the estimator, written plainly. Equal bins of the cost sum set the
-//! scale, one slot is adjusted for with five neighbours a side, signed weighted ranks are tested with a normal tail, and
-//! everything is worked out anew at every effect.
+//! The reference to improve on: the first published form of the estimator, in plain code. Equal bins of the cost sum
+//! determine the scale, and one slot is adjusted with five neighbours on each side. Signed weighted ranks are tested
+//! with a normal tail. Everything is recomputed for every effect.
 
 use steady_model::{Interval, Layout};
 use steady_stats::Pair;
 
 const LEVEL: f64 = 1.959_964;
 
-/// The interval at 95 %.
+/// Returns the interval at 95 %.
 pub(crate) fn interval(pairs: &[Pair]) -> Interval {
     let recipe = Recipe::new(pairs);
     let mut sorted = recipe.difference.clone();
@@ -40,7 +40,7 @@ impl Recipe {
         }
     }
 
-    /// Where Z crosses the level on one side: doubling steps from the centre, then bisection.
+    /// Returns where Z crosses the level on one side: doubling steps from the centre, then bisection.
     fn end(&self, centre: f64, side: f64) -> f64 {
         let beyond = |t: f64| -side * self.z(centre + side * t) >= LEVEL;
         let (mut inside, mut outside) = (0.0, 1e-5);
@@ -110,7 +110,7 @@ impl Recipe {
         }
     }
 
-    /// What the slots did, cut at two sigmas, and its weights.
+    /// Returns the effects of the slots, clipped at two sigmas, and their weights.
     fn clipped(&self, r: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let sigma = self.sigma(r);
         let of = |i: usize| sigma[self.bin[i]];

@@ -1,21 +1,22 @@
-//! How far the joined sum may go by chance.
+//! Boundaries for the joint sum: how large it may become by chance.
 
 use crate::normal;
 
-/// The share of the error that is kept for where every source ran to its end: the common case, and the one in which it
-/// matters how narrow the interval is. Sources that ended early mostly showed a clear effect.
+/// The share of the error rate for the case that every source ran to its end. This case is common, and the width of its
+/// interval matters most, because sources that ended early usually had a clear effect.
 const END_SHARE: f64 = 0.7;
-/// The share for what all sources showed at their first looks, which none could end before.
+/// The share for the results of all sources at their first looks, before which no source could end.
 const FIRST_SHARE: f64 = 0.05;
-/// The share for a line that is low where sources ended after some hundredths of their way; and where it is lowest.
+/// The share for a line that is low early, for sources that ended after a small part of their way.
 const EARLY_SHARE: f64 = 0.05;
+/// The time at which that line is lowest relative to the root of time.
 const EARLY: f64 = 1.0 / 16.0;
-/// How steeply the boundary rises on the way, over the normal quantile of the error. Steep makes it low early and high
-/// late; at half, two sources that each ended a quarter of their way join to a narrower interval than either's own.
+/// The slope of the boundary, divided by the normal quantile of the error. A steep boundary is low early and high late.
+/// With 0.5, two sources that ended after a quarter of their way give a narrower joint interval than each alone.
 const STEEPNESS: f64 = 0.5;
 
-/// The boundary on one side, for a standard Brownian motion from time 0 to 1: the lower of two rising lines on the way,
-/// a point at the end below the lines, and a point at the time of the first looks.
+/// The boundary on one side, for a standard Brownian motion from time 0 to 1. It consists of the lower of two rising
+/// lines, a point at the end below the lines, and a point at the time of the first looks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Boundary {
     late: Line,
@@ -37,12 +38,13 @@ impl Line {
 }
 
 impl Boundary {
-    /// The boundary that is crossed with probability `error` at most. Where no source was `open` to an early end, only
-    /// the end counts, and all of the error is spent there.
+    /// Creates the boundary that is crossed with a probability of at most `error`. If no source is `open` to an early
+    /// end, only the end counts and gets the whole error.
     ///
-    /// With line `a + b t` and end `c <= a + b`, the motion ends below `c` without having met the line with probability
-    /// `phi(c) - exp(-2 a b) phi(c - 2 a)` (Siegmund 1986, by reflection), which is solved for `a`. The early line is
-    /// met at any time with probability `exp(-2 a b)`, and lowest over the root of time at `a / b`.
+    /// Let `a + b t` be the line and `c <= a + b` the end. The motion touches the line and still ends below `c` with
+    /// probability `exp(-2 a b) phi(c - 2 a)` (Siegmund 1986, by reflection), which is solved for `a`. The motion
+    /// touches the early line at some time with probability `exp(-2 a b)`. Relative to the root of time, that line is
+    /// lowest at `a / b`.
     pub(super) fn new(error: f64, open: bool) -> Boundary {
         let quantile = |tail: f64| normal::two_sided_quantile(2.0 * tail);
         if !open {
@@ -52,7 +54,7 @@ impl Boundary {
         let (end, slope) = (quantile(END_SHARE * error), STEEPNESS * quantile(error));
         let late = (1.0 - END_SHARE - FIRST_SHARE - EARLY_SHARE) * error;
         let met = |start: f64| (-2.0 * start * slope).exp() * normal::upper_tail(2.0 * start - end);
-        // It falls with the start, from more than the error to nothing.
+        // The probability falls with the start, from more than the error to zero.
         let (mut low, mut high) = (0.0, 40.0);
         for _ in 0..60 {
             let middle = (low + high) / 2.0;
@@ -63,12 +65,12 @@ impl Boundary {
         Boundary { late: Line { start: high, slope }, early, end, first: quantile(FIRST_SHARE * error) }
     }
 
-    /// How far the motion may be after `time` (0 to 1).
+    /// Returns the bound for the motion that stopped at `time` (0 to 1).
     pub(super) fn at(&self, time: f64) -> f64 {
         if time >= 1.0 { self.end } else { self.late.at(time).min(self.early.at(time)) }
     }
 
-    /// How far it may be at the time of the first looks, over the root of that time.
+    /// Returns the bound at the time of the first looks, divided by the root of that time.
     pub(super) fn first(&self) -> f64 {
         self.first
     }
@@ -81,7 +83,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     #[test]
-    fn the_end_lies_below_the_line() {
+    fn the_end_is_below_the_line() {
         for error in [0.25, 0.05, 0.025, 0.001, 1e-5, 1e-9] {
             let boundary = Boundary::new(error, true);
             assert!(boundary.end < boundary.at(1.0 - 1e-9), "{error}: {boundary:?}");
@@ -90,9 +92,9 @@ mod tests {
         assert!((Boundary::new(0.025, false).at(1.0) - 1.959_964).abs() < 1e-5);
     }
 
-    /// Walks of 400 steps meet the boundary hardly more seldom than the motion does.
+    /// A walk of 400 steps crosses the boundary almost as often as the continuous motion.
     #[test]
-    fn a_motion_crosses_as_often_as_it_says() {
+    fn the_motion_crosses_with_the_given_probability() {
         let mut coin = ChaCha8Rng::seed_from_u64(11);
         let (walks, steps) = (20_000, 400);
         for error in [0.1, 0.025] {

@@ -1,21 +1,25 @@
-//! Several comparisons of the same commands, joined: one test over all of them, and whether they agree.
+//! Several comparisons of the same commands, evaluated together: one test over all of them, and a test whether they
+//! agree.
 //!
-//! Each comparison (a **source**) was looked at while it ran and may have ended for what it showed, so its pairs must
-//! not be tested as if their number had been fixed. What holds is weaker, and enough. Given all that was seen before,
-//! the signs of the pairs between two looks (a [`Stage`]) are fair coins if the effect is `theta`; so the normal score
-//! of their test is a step of a fair game. Steps are weighted by what the source planned, blind to signs: their squares
-//! sum to the source's weight when it runs to its end, and to less where it ended early. One source after the other,
-//! the sum is then a Brownian motion that was stopped somewhere on its way to a known time, and a boundary that such a
-//! motion seldom crosses *anywhere* ([`boundary`]) holds however and why ever each source ended: a verdict, a person
-//! who had seen enough, a kill. (The game is a little milder than that: scores are discrete and their tails no longer
-//! than the normal's.) What it takes is that sources are not chosen, or added, by what they showed.
+//! Each comparison (a **source**) had looks while it ran, and may have stopped because of its interim result. Its pairs
+//! must therefore not be tested as if their number had been fixed. A weaker property is enough. Given everything before
+//! a look, the signs of the pairs between two looks (a [`Stage`]) are random and fair if the effect is `theta`. The
+//! normal score of their test is therefore a step of a martingale. Steps are weighted by the source's plan,
+//! independently of signs. The squared weights sum to the weight of the source if it runs to its end, and to less if it
+//! ended early.
 //!
-//! A look's p-value over its share of alpha, combined over the sources, would be valid too, but has no power: a source
-//! that ran to its end has some 0.3 of alpha left for its last look, so that one in which nothing is seen speaks
-//! *against* any effect, however many there are.
+//! One source after the other, the sum is a Brownian motion that stopped somewhere before a known time. A boundary that
+//! such a motion rarely crosses at *any* time ([`boundary`]) is valid for any reason why a source ended: a verdict, a
+//! person who had seen enough, a kill. (The actual process is less extreme than Brownian motion: scores are discrete,
+//! and their tails are no longer than normal ones.) The only condition is that sources are not chosen or added because
+//! of their results.
+//!
+//! Combining each look's p-value divided by its share of alpha would be valid too, but has no power. A source that ran
+//! to its end has about 0.3 of alpha left for its last look, so a source without a visible effect would count as
+//! evidence *against* any effect.
 
 mod boundary;
-mod game;
+mod joint_score;
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
@@ -27,34 +31,35 @@ use crate::scale::Scratch;
 use crate::sequential::Rules;
 use crate::{normal, score};
 use boundary::Boundary;
-use game::{Game, Told};
+use joint_score::{JointScore, SourceEffect};
 
-/// The pairs between one look and the next.
+/// The pairs between two consecutive looks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
-    /// The pairs, in order of time.
+    /// The pairs, in time order.
     pub pairs: Vec<Pair>,
-    /// How far the source was on its way to where it ends whatever it shows, 0 to 1; blind to signs, and never less than
-    /// in the stage before.
+    /// The share of the source's planned effort that was spent at the end of the stage, 0 to 1. It does not depend on
+    /// signs, and never decreases from one stage to the next.
     pub progress: f64,
 }
 
-/// What one comparison tells of one contender.
+/// The data of one comparison about one contender.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Source {
-    /// Its stages, in order of time.
+    /// The stages, in time order.
     pub stages: Vec<Stage>,
-    /// Whether it might have ended for what it showed: not where the number of pairs was fixed and they were all run.
+    /// Whether the source might have ended because of its result. This is false if the number of pairs was fixed and
+    /// all were run.
     pub open: bool,
 }
 
 impl Source {
-    /// A source whose pairs were counted beforehand and judged once.
+    /// Creates a source whose number of pairs was fixed in advance and evaluated once.
     pub fn fixed(pairs: Vec<Pair>) -> Source {
         Source { stages: vec![Stage { pairs, progress: 1.0 }], open: false }
     }
 
-    /// The same, less the pairs of other layouts.
+    /// Returns the source without the pairs of other layouts.
     fn only(&self, layout: Layout) -> Source {
         let chosen = |stage: &Stage| Stage {
             pairs: stage.pairs.iter().filter(|pair| pair.layout == layout).copied().collect(),
@@ -68,23 +73,23 @@ impl Source {
     }
 }
 
-/// What all sources together conclude about one contender.
+/// The joint result of all sources for one contender.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Joint {
-    /// The estimate; its time to settle is in terms of all sources together.
+    /// The estimate. Its time to settle is a multiple of the time of all sources together.
     pub estimate: Estimate,
-    /// Whether the sources agree on the size; `None` where fewer than two tell of it.
+    /// Whether the sources agree on the size; `None` if fewer than two have an estimate.
     pub agreement: Option<Agreement>,
 }
 
-/// A contender's sources, prepared.
+/// The sources of a contender, prepared for the test.
 struct Prepared {
     pairs: usize,
-    /// All pairs.
-    all: Game,
+    /// The pairs of all layouts.
+    all: JointScore,
     centre: f64,
-    /// Each layout by itself, with its estimate, where there are two and it has enough pairs.
-    layouts: Vec<(Layout, Game, f64)>,
+    /// Each layout alone with its estimate, if there are two layouts and this one has enough pairs.
+    layouts: Vec<(Layout, JointScore, f64)>,
     only: Option<Layout>,
 }
 
@@ -93,14 +98,14 @@ impl Prepared {
         let count = |layout| sources.iter().flat_map(Source::pairs).filter(|pair| pair.layout == layout).count();
         let counts = Layout::ALL.map(|layout| (layout, count(layout)));
         let present: Vec<(Layout, usize)> = counts.into_iter().filter(|(_, count)| *count > 0).collect();
-        let game = |(layout, count): &(Layout, usize)| {
+        let joint = |(layout, count): &(Layout, usize)| {
             let chosen: Vec<Source> = sources.iter().map(|source| source.only(*layout)).collect();
-            let game = Game::new(&chosen, grain);
-            let centre = game.estimate()?;
-            (*count >= MIN_PAIRS).then_some((*layout, game, centre))
+            let joint = JointScore::new(&chosen, grain);
+            let centre = joint.estimate()?;
+            (*count >= MIN_PAIRS).then_some((*layout, joint, centre))
         };
-        let layouts = if present.len() < 2 { vec![] } else { present.iter().filter_map(game).collect() };
-        let all = Game::new(sources, grain);
+        let layouts = if present.len() < 2 { vec![] } else { present.iter().filter_map(joint).collect() };
+        let all = JointScore::new(sources, grain);
         let only = if present.len() == 1 { Some(present[0].0) } else { None };
         let pairs = present.iter().map(|(_, count)| count).sum();
         Prepared { pairs, centre: all.estimate().unwrap_or(0.0), all, layouts, only }
@@ -111,16 +116,17 @@ impl Prepared {
     }
 }
 
-/// Joins the sources of each contender (`contenders[c][i]` is what source `i` tells of contender `c`) into one verdict
-/// each, with one error rate for all. The same sources give the same result to the last bit.
+/// Evaluates the sources of each contender together: one verdict for each, with one error rate for all.
+/// `contenders[c][i]` is the data of source `i` about contender `c`. The same sources give the same result to the last
+/// bit.
 pub fn join(contenders: &[Vec<Source>], rules: &Rules) -> Vec<Joint> {
     let prepared: Vec<Prepared> = contenders.iter().map(|sources| Prepared::new(sources, rules.grain)).collect();
     let level = narrowed(&prepared, rules);
     prepared.iter().map(|prepared| conclude(prepared, level, rules)).collect()
 }
 
-/// The level that each contender has after Holm's steps: those that differ leave their share to the others. A limit is
-/// a second question to each, and with limits all keep an equal share.
+/// Returns the level of each contender after Holm's procedure: contenders that differ leave their share to the others.
+/// Limits are additional questions, so with limits all contenders keep equal shares.
 fn narrowed(prepared: &[Prepared], rules: &Rules) -> f64 {
     let contenders = prepared.len();
     let mut settled = 0;
@@ -151,8 +157,8 @@ fn conclude(prepared: &Prepared, level: f64, rules: &Rules) -> Joint {
     let turns = layouts.iter().find(|seen| seen.layout == Layout::Turns);
     let sized = prepared.layouts.iter().find(|(layout, ..)| *layout == Layout::Turns);
     let agreement = match sized {
-        // What the size rests on is what the sources must agree on: how many duets each ran differs.
-        Some((_, game, _)) => agreement(game, rules.alpha),
+        // The sources must agree on what the size is estimated from: the numbers of duets differ between sources.
+        Some((_, joint, _)) => agreement(joint, rules.alpha),
         None => agreement(&prepared.all, rules.alpha),
     };
     let estimate = Estimate {
@@ -170,59 +176,60 @@ fn conclude(prepared: &Prepared, level: f64, rules: &Rules) -> Joint {
     Joint { estimate, agreement }
 }
 
-/// The effect in each layout. A single layout is all there is.
+/// Returns the effect in each layout. A single layout has the effect of all pairs.
 fn layout_effects(prepared: &Prepared, level: f64, all: Effect) -> Vec<LayoutEffect> {
     if let Some(layout) = prepared.only
         && prepared.pairs >= MIN_PAIRS
     {
         return vec![LayoutEffect { layout, effect: all }];
     }
-    let effect = |(layout, game, centre): &(Layout, Game, f64)| {
-        let interval = game.interval(*centre, &Boundary::new(level / 2.0, game.open()));
-        LayoutEffect { layout: *layout, effect: Effect::from_log(*centre, interval, game.pairs()) }
+    let effect = |(layout, joint, centre): &(Layout, JointScore, f64)| {
+        let interval = joint.interval(*centre, &Boundary::new(level / 2.0, joint.open()));
+        LayoutEffect { layout: *layout, effect: Effect::from_log(*centre, interval, joint.pairs()) }
     };
     prepared.layouts.iter().map(effect).collect()
 }
 
-/// Cochran's test that all sources have the same effect.
+/// Result of Cochran's test that all sources have the same effect.
 ///
-/// A source that ended early may have ended for what made it deviate. Its deviation is then worth no more than what a
-/// motion that may be stopped at any time seldom reaches (Robbins 1970, with the first look's time as the mixture's).
+/// A source that ended early may have ended because of its deviation. Its squared deviation is therefore replaced by
+/// the square that is as improbable as reaching the deviation at any time. The probability is a bound by Robbins
+/// (1970), with the time of the first look as the time of the mixture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Agreement {
-    /// Whether nothing beyond chance lies between them.
+    /// Whether the differences between sources are compatible with chance.
     pub agrees: bool,
-    /// The sum of the squared deviations.
+    /// Cochran's Q: the sum of the squared deviations in standard errors.
     pub q: f64,
-    /// How large it is expected to be: one less than there are sources that tell.
+    /// The expected sum: the number of sources with an estimate, minus one.
     pub degrees_of_freedom: usize,
-    /// The probability of a sum as large, had all the same effect.
+    /// The probability of a sum at least this large if all sources have the same effect.
     pub p: f64,
-    /// The share of the sum beyond what is expected (I squared, Higgins and Thompson 2002).
+    /// The share of the sum that exceeds the expected one (I², Higgins and Thompson 2002).
     pub i_squared: f64,
-    /// Where they differ: the sources that stand out, by their place; the farthest where none does by itself.
+    /// The indexes of outlying sources, if the sources differ; at least the one with the greatest deviation.
     pub outlying: Vec<usize>,
 }
 
-/// A source's deviation from all together.
+/// The deviation of a source from the joint effect.
 struct Deviation {
     index: usize,
-    /// Squared, in standard errors, as if it had been fixed when to end.
+    /// The squared deviation in standard errors, corrected for an early end.
     square: f64,
-    /// Its share of all information.
+    /// The share of the source in the total information.
     share: f64,
 }
 
-/// The agreement of the sources of a game, at an error of `alpha`; `None` where fewer than two tell.
-fn agreement(game: &Game, alpha: f64) -> Option<Agreement> {
-    let each = game.each();
+/// Tests the agreement of the sources with an error of `alpha`; `None` if fewer than two have an estimate.
+fn agreement(joint: &JointScore, alpha: f64) -> Option<Agreement> {
+    let each = joint.each();
     let degrees = each.len().checked_sub(1).filter(|degrees| *degrees > 0)?;
-    let information: f64 = each.iter().map(|told| told.error.powi(-2)).sum();
-    let centre = each.iter().map(|told| told.effect / told.error.powi(2)).sum::<f64>() / information;
-    let deviation = |told: &Told| Deviation {
-        index: told.index,
-        square: square(told, centre),
-        share: told.error.powi(-2) / information,
+    let information: f64 = each.iter().map(|source| source.error.powi(-2)).sum();
+    let centre = each.iter().map(|source| source.effect / source.error.powi(2)).sum::<f64>() / information;
+    let deviation = |source: &SourceEffect| Deviation {
+        index: source.index,
+        square: square(source, centre),
+        share: source.error.powi(-2) / information,
     };
     let deviations: Vec<Deviation> = each.iter().map(deviation).collect();
     let q: f64 = deviations.iter().map(|one| one.square).sum();
@@ -238,20 +245,20 @@ fn agreement(game: &Game, alpha: f64) -> Option<Agreement> {
     })
 }
 
-/// The squared deviation of one source.
-fn square(told: &Told, centre: f64) -> f64 {
-    let plain = ((told.effect - centre) / told.error).powi(2);
-    if told.progress >= 1.0 {
+/// Returns the squared deviation of one source in standard errors.
+fn square(source: &SourceEffect, centre: f64) -> f64 {
+    let plain = ((source.effect - centre) / source.error).powi(2);
+    if source.progress >= 1.0 {
         return plain;
     }
-    let part = told.progress / (told.progress + told.first);
-    // The logarithm of the probability to reach so far at any time, and the square that is as rare.
+    let part = source.progress / (source.progress + source.first);
+    // The logarithm of the probability of such a deviation at any time, and the square with the same probability.
     let log = 0.5 * (1.0 - part).ln().abs() - part * plain / 2.0;
     if log >= 0.0 { 0.0 } else { normal::two_sided_quantile(log.exp()).powi(2).min(plain) }
 }
 
-/// Those that deviate by more than the largest of so many would by chance. A source with a large share draws the centre
-/// towards itself, which is allowed for.
+/// Returns the sources with a larger deviation than the largest of that many would have by chance. The correction by
+/// the share accounts for the influence of a source on the centre.
 fn outlying(deviations: &[Deviation], alpha: f64) -> Vec<usize> {
     let limit = normal::two_sided_quantile(alpha / deviations.len() as f64).powi(2);
     let alone = |one: &Deviation| one.square / (1.0 - one.share).max(1e-6);
@@ -260,38 +267,39 @@ fn outlying(deviations: &[Deviation], alpha: f64) -> Vec<usize> {
     far.map(|one| one.index).collect()
 }
 
-/// The level at which an interval is one standard error on either side.
+/// The level at which an interval has one standard error on either side.
 const ONE_SIGMA: f64 = 0.3173;
-/// Progress below this is taken for as much: what is planned is what the first look tells, over its progress.
+/// Smaller progress counts as this much, because the planned information is the information of the first look divided
+/// by its progress.
 const LEAST_PROGRESS: f64 = 1e-4;
-/// A standard error smaller than this, as a log ratio, is taken for as much: costs that do not vary at all.
+/// A smaller standard error of a log ratio counts as this much, for costs that do not vary at all.
 const LEAST_ERROR: f64 = 1e-9;
 
-/// Which stages of each source count.
+/// The stages of each source to include.
 #[derive(Clone, Copy, PartialEq)]
 enum Depth {
     First,
     All,
 }
 
-/// One source's steps.
-struct Steps {
-    /// What it would tell, run to its end: one over the square of the standard error.
+/// The test scores of one source.
+struct ScoredSource {
+    /// The information that the source would have at its end: one over the squared standard error.
     weight: f64,
-    /// How far it came.
+    /// The share of its way that the source completed, 0 to 1.
     progress: f64,
-    /// How far it had come at its first look.
+    /// The share of its way at its first look, 0 to 1.
     first: f64,
-    /// Its stages, each with the root of its part of the weight.
+    /// The stages, each with the square root of its part of the weight.
     steps: Vec<(Paired, f64)>,
-    /// All of its pairs.
+    /// The pairs of all stages.
     whole: Paired,
 }
 
-impl Steps {
-    /// The weight is what the first stage tells over its progress: a plan, blind to signs, and not to be changed by what
-    /// came later, for how much came may depend on what it showed. A first stage too small to tell has no weight.
-    fn new(source: &Source, grain: f64) -> Steps {
+impl ScoredSource {
+    /// The weight is the information of the first stage divided by its progress. Later stages must not change it,
+    /// because their number may depend on their results. A first stage that is too small for an estimate has no weight.
+    fn new(source: &Source, grain: f64) -> ScoredSource {
         let stages = source.stages.iter().map(|stage| Paired::new(&stage.pairs, grain));
         let progress = |stage: &Stage| stage.progress.clamp(LEAST_PROGRESS, 1.0);
         let first = source.stages.first().map_or(0.0, |stage| information(stage, grain) / progress(stage));
@@ -305,13 +313,13 @@ impl Steps {
         let steps = steps.collect();
         let all: Vec<Pair> = source.pairs().copied().collect();
         let at_first = source.stages.first().map_or(0.0, progress);
-        Steps { weight: first, progress: before, first: at_first, steps, whole: Paired::new(&all, grain) }
+        ScoredSource { weight: first, progress: before, first: at_first, steps, whole: Paired::new(&all, grain) }
     }
 
     fn sum(&self, theta: f64, depth: Depth, scratch: &mut Scratch) -> f64 {
         let depth = if depth == Depth::First { 1 } else { self.steps.len() };
-        let told = self.steps.iter().take(depth).filter(|(paired, part)| *part > 0.0 && paired.pairs() > 0);
-        told.map(|(paired, part)| {
+        let used = self.steps.iter().take(depth).filter(|(paired, part)| *part > 0.0 && paired.pairs() > 0);
+        used.map(|(paired, part)| {
             let tested = score::test(paired, theta, scratch);
             part * normal::two_sided_quantile(tested.p).copysign(tested.z)
         })
@@ -319,7 +327,7 @@ impl Steps {
     }
 }
 
-/// One over the square of the standard error; zero where the pairs are too few to tell.
+/// Returns one over the squared standard error; zero if there are too few pairs.
 fn information(stage: &Stage, grain: f64) -> f64 {
     if stage.pairs.len() < MIN_PAIRS {
         return 0.0;

@@ -1,9 +1,10 @@
-//! Versions that a coin put into the first or the second of two slots: the house's test of pairs, with covariates.
+//! Switchbacks: a random draw puts the versions into the first and the second of two slots. Uses the test of
+//! [`Paired`], with covariates.
 //!
-//! The difference first less second is blind to the labels. If NEW costs `theta` more, then less `theta` (or plus
-//! `theta`, as the coin fell) its sign is a fair coin given all else, so anything may be taken out of it that was
-//! learned without the labels: here what differences of rulers explain. All of it is done anew at every `theta`, as
-//! [`Paired`] does with slots.
+//! The difference of first and second slot does not depend on the labels. If NEW costs `theta` more, the sign of the
+//! difference without `theta` (or plus `theta`, depending on the draw) is random and fair. Anything learned without the
+//! labels may be subtracted from it: here, what differences of rulers explain. All of it is repeated for every `theta`,
+//! as [`Paired`] does with slots.
 
 use steady_model::{Interval, Layout};
 
@@ -13,23 +14,23 @@ use crate::pair::{MIN_PAIRS, Pair, Paired, Slot};
 use crate::scale::median;
 use crate::score::Tested;
 
-/// With fewer pairs to each covariate, learning what it explains costs more than it gains.
+/// The minimum number of pairs for each covariate. With fewer, estimating its slope costs more precision than it gains.
 const PAIRS_PER_COVARIATE: usize = 10;
-/// How many deviations a pair may speak for where it is learned what covariates explain.
+/// The maximum deviation of a pair in the estimation of slopes, in standard deviations.
 const CLIP: f64 = 2.5;
-/// The largest distance of the interval's ends that is looked for, as a logarithm.
+/// The maximum distance of the interval's ends from the estimate, as a logarithm.
 const FARTHEST: f64 = 8.0;
 
-/// A pair of slots.
+/// A pair of slots, for the change of the usual request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlotPair {
-    /// Logarithm of cost: first slot less second.
+    /// The logarithm of cost: first slot minus second slot.
     pub difference: f64,
-    /// Both together: how loud it was. Only their order counts.
+    /// The load level of both slots together. Only the order of levels matters.
     pub level: f64,
     /// Whether NEW served in the first slot.
     pub new_first: bool,
-    /// What is known of the load beside it: first slot less second.
+    /// Measures of the load: first slot minus second slot.
     pub covariates: Vec<f64>,
 }
 
@@ -42,31 +43,32 @@ impl SlotPair {
 /// A pair of slots, for the change of the total.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CostPair {
-    /// Mean cost of a request over its expected cost, OLD and NEW.
+    /// The mean cost of a request divided by its expected cost, for OLD and NEW.
     pub costs: [f64; 2],
     /// The weight of the pair, such as the expected cost of its requests.
     pub weight: f64,
     /// Whether NEW served in the first slot.
     pub new_first: bool,
-    /// What is known of the load, as logarithms: first slot less second.
+    /// Measures of the load, as logarithms: first slot minus second slot.
     pub covariates: Vec<f64>,
 }
 
 /// The change of the total over pairs of slots.
 #[derive(Clone, Debug)]
 pub struct PairedTotal {
-    /// The logarithm of the ratio of the costs.
+    /// The logarithm of the ratio of the costs, NEW / OLD.
     pub estimated: Estimated,
-    /// What each pair says about it.
+    /// The contribution of each pair.
     pub shares: Vec<HostShare>,
 }
 
-/// The ratio of the costs of NEW and OLD, from pairs in which a coin gave one of two slots to NEW: the ratio at which the costs
-/// of first and second slots differ by nothing that depends on the coin. `None` with fewer than 6 pairs.
+/// Returns the ratio of the costs of NEW and OLD from pairs of slots, in which a random draw gave one slot to NEW. It
+/// is the ratio at which the difference between first and second slots does not depend on the draw. `None` with fewer
+/// than 6 pairs.
 ///
-/// If NEW costs `exp(theta)` times OLD, costs with half of `theta` moved from NEW to OLD do not depend on the coin, and
-/// neither does what covariates explain of the difference between first and second slot. The coins are independent, so load
-/// that resembles itself from pair to pair does not matter. Costs are compared in levels: expensive requests count in full.
+/// If NEW costs `exp(theta)` times OLD, costs after moving half of `theta` from NEW to OLD do not depend on the draw.
+/// Neither does the part of the difference that covariates explain. The draws are independent, so autocorrelated load
+/// does not matter. Costs are compared in levels: expensive requests count in full.
 pub fn paired_total(pairs: &[CostPair]) -> Option<PairedTotal> {
     const MOST_STEPS: usize = 50;
     const CONVERGED: f64 = 1e-12;
@@ -88,11 +90,11 @@ pub fn paired_total(pairs: &[CostPair]) -> Option<PairedTotal> {
     let n = pairs.len() as f64;
     let all: f64 = levels.iter().sum();
     let power = |power: i32| levels.iter().map(|level| level.powi(power)).sum::<f64>();
-    // As many pairs as would count alike.
+    // The effective number of pairs: that many pairs of equal weight would have the same precision.
     let counting = power(2) * power(2) / power(4);
     let freedom = (counting - 1.0 - used as f64).max(1.0);
-    // A pair that slopes were learned from lies closer to what they explain than it would otherwise (HC3 as of MacKinnon and
-    // White 1985; where there is no covariate, the usual variance of a mean).
+    // Residuals of pairs that influenced the slopes are too small, and are corrected by their leverage (HC3, MacKinnon
+    // and White 1985). Without covariates, this is the usual variance of a mean.
     let leverages = linear::leverages(&columns).into_iter().chain(std::iter::repeat(0.0));
     let squares: f64 = left.iter().zip(leverages).map(|(left, own)| (left / (1.0 - own)).powi(2)).sum();
     let variance = squares / (all * all) * n / (n - 1.0);
@@ -102,8 +104,8 @@ pub fn paired_total(pairs: &[CostPair]) -> Option<PairedTotal> {
     known.then_some(PairedTotal { estimated: Estimated { effect: theta, variance, freedom }, shares })
 }
 
-/// How much more than `theta` NEW costs in each pair, with what covariates explain taken out; the level of each pair; and the
-/// covariates as they were used.
+/// Returns for each pair how much more than `theta` NEW costs, without the part that covariates explain; the level of
+/// each pair; and the covariates as used.
 fn beyond_load(pairs: &[CostPair], theta: f64, used: usize) -> (Vec<f64>, Vec<f64>, Vec<Vec<f64>>) {
     let halves = |pair: &CostPair| [pair.costs[0] * (theta / 2.0).exp(), pair.costs[1] * (-theta / 2.0).exp()];
     let sign = |pair: &CostPair| if pair.new_first { 1.0 } else { -1.0 };
@@ -123,12 +125,12 @@ fn beyond_load(pairs: &[CostPair], theta: f64, used: usize) -> (Vec<f64>, Vec<f6
     (pairs.iter().zip(left).map(|(pair, left)| sign(pair) * left).collect(), levels, columns)
 }
 
-/// How many covariates there are pairs enough to learn from.
+/// Returns the number of covariates for which there are enough pairs.
 fn used_covariates(pairs: usize, covariates: impl Iterator<Item = usize>) -> usize {
     covariates.min().unwrap_or(0).min(pairs / PAIRS_PER_COVARIATE)
 }
 
-/// What columns explain of `plain`, robustly: far values are drawn in, twice.
+/// Regresses `plain` on the columns robustly: it clips outliers twice and repeats the regression.
 fn robust_slopes(columns: &[Vec<f64>], plain: &[f64]) -> Vec<f64> {
     let weights = vec![1.0; plain.len()];
     let none = || vec![0.0; columns.len()];
@@ -143,44 +145,44 @@ fn robust_slopes(columns: &[Vec<f64>], plain: &[f64]) -> Vec<f64> {
     slopes
 }
 
-/// Pairs of slots, in order of time.
+/// Pairs of slots, in time order.
 #[derive(Clone, Debug)]
 pub struct CoinPairs {
     pairs: Vec<SlotPair>,
-    /// The covariates that are used, each over all pairs.
+    /// The covariates in use, each with its values over all pairs.
     columns: Vec<Vec<f64>>,
 }
 
 impl CoinPairs {
-    /// Prepares pairs, all with as many covariates. As many covariates are used as there are pairs to learn from, the
-    /// first ones first.
+    /// Prepares pairs with equal numbers of covariates. If there are too few pairs for all covariates, only the first
+    /// ones are used.
     pub fn new(pairs: Vec<SlotPair>) -> CoinPairs {
         let used = used_covariates(pairs.len(), pairs.iter().map(|pair| pair.covariates.len()));
         let columns = (0..used).map(|at| pairs.iter().map(|pair| pair.covariates[at]).collect()).collect();
         CoinPairs { pairs, columns }
     }
 
-    /// How many pairs there are.
+    /// Returns the number of pairs.
     pub fn pairs(&self) -> usize {
         self.pairs.len()
     }
 
-    /// What is left of the differences if NEW costs `theta` more.
+    /// Returns the residuals of the differences if NEW costs `theta` more.
     fn left(&self, theta: f64) -> Vec<f64> {
         let plain: Vec<f64> = self.pairs.iter().map(|pair| pair.difference - pair.sign() * theta).collect();
         let slopes = robust_slopes(&self.columns, &plain);
         linear::residuals(&self.columns, &slopes, &plain)
     }
 
-    /// The two-sided test that NEW costs `exp(theta)` times OLD.
+    /// Tests, two-sided, the hypothesis that NEW costs `exp(theta)` times OLD.
     pub fn test(&self, theta: f64) -> Tested {
         let pairs: Vec<Pair> =
             self.left(theta).iter().zip(&self.pairs).map(|(left, pair)| pair_of(*left, pair)).collect();
         Paired::new(&pairs, 0.0).test(0.0)
     }
 
-    /// How far each pair lies above an effect of `theta`, as one step of a robust estimate has it: far ones are drawn
-    /// in, and the others count for that much more.
+    /// Returns how far each pair is above an effect of `theta`, as one step of a robust estimate: deviations are
+    /// clipped, and divided by the share of pairs that are not clipped.
     pub fn beyond(&self, theta: f64) -> Vec<f64> {
         let left = self.left(theta);
         let limit = CLIP * 1.4826 * median(&mut left.iter().map(|value| value.abs()).collect::<Vec<f64>>());
@@ -188,12 +190,12 @@ impl CoinPairs {
         left.iter().zip(&self.pairs).map(|(left, pair)| pair.sign() * left.clamp(-limit, limit) / inside).collect()
     }
 
-    /// Degrees of freedom that are left of the pairs.
+    /// Returns the degrees of freedom: the number of pairs minus one, minus the number of covariates.
     pub fn freedom(&self) -> f64 {
         (self.pairs.len() as f64 - 1.0 - self.columns.len() as f64).max(1.0)
     }
 
-    /// Where the test speaks neither for nor against; `None` with fewer than 6 pairs.
+    /// Returns the effect at which the test's Z is zero; `None` with fewer than 6 pairs.
     pub fn estimate(&self) -> Option<f64> {
         if self.pairs.len() < MIN_PAIRS {
             return None;
@@ -212,7 +214,8 @@ impl CoinPairs {
         })
     }
 
-    /// Every effect that the test does not reject at `alpha`; unbounded where pairs are too few for that.
+    /// Returns all effects that the test does not reject at level `alpha`. The interval is unbounded if there are too
+    /// few pairs.
     pub fn interval(&self, alpha: f64) -> Interval {
         let Some(centre) = self.estimate().filter(|_| alpha > 0.0) else { return Interval::EVERYTHING };
         let (_, step) = self.start();
@@ -233,7 +236,7 @@ impl CoinPairs {
         Interval { low: end(-1.0), high: end(1.0) }
     }
 
-    /// A first guess of the effect, and of its error.
+    /// Returns a first guess of the effect and of its error.
     fn start(&self) -> (f64, f64) {
         let left = self.left(0.0);
         let mut signed: Vec<f64> = left.iter().zip(&self.pairs).map(|(left, pair)| left * pair.sign()).collect();
@@ -244,7 +247,7 @@ impl CoinPairs {
     }
 }
 
-/// As the house's pairs are: NEW's order is the coin.
+/// Converts a residual to a pair for [`Paired`], with the random draw as the order.
 fn pair_of(left: f64, pair: &SlotPair) -> Pair {
     let (order, new) = if pair.new_first { (-1, left) } else { (1, -left) };
     let level = if pair.level.is_finite() { pair.level.clamp(-200.0, 200.0) } else { 0.0 };
@@ -258,7 +261,7 @@ mod tests {
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
-    /// Pairs under a load that differs between slots, of which two rulers tell most.
+    /// Pairs under a load that differs between slots and that two rulers mostly explain.
     fn pairs(coin: &mut ChaCha8Rng, count: usize, effect: f64) -> Vec<SlotPair> {
         let pair = |coin: &mut ChaCha8Rng| {
             let new_first: bool = coin.random();
@@ -272,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_hold_the_truth_and_rulers_narrow_them() {
+    fn intervals_cover_the_truth_and_rulers_narrow_them() {
         let mut coin = ChaCha8Rng::seed_from_u64(1);
         for effect in [0.0, 0.4] {
             let trials = 300;
@@ -292,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn exchanging_the_versions_mirrors_it() {
+    fn exchanging_the_versions_mirrors_the_result() {
         let mut coin = ChaCha8Rng::seed_from_u64(2);
         let pairs = pairs(&mut coin, 50, 0.1);
         let swapped: Vec<SlotPair> =
@@ -304,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn five_pairs_say_nothing() {
+    fn five_pairs_give_no_estimate() {
         let mut coin = ChaCha8Rng::seed_from_u64(3);
         let few = CoinPairs::new(pairs(&mut coin, 5, 0.5));
         assert_eq!((few.estimate(), few.interval(0.05)), (None, Interval::EVERYTHING));
@@ -312,7 +315,7 @@ mod tests {
         assert_eq!(none.estimate(), None);
     }
 
-    /// Slots under a load that differs between them, in which one request in ten costs 16 times as much.
+    /// Slots under different loads, in which one request in ten costs 16 times as much.
     fn cost_pairs(coin: &mut ChaCha8Rng, count: usize, usual: f64, rare: f64) -> Vec<CostPair> {
         let pair = |coin: &mut ChaCha8Rng| {
             let new_first: bool = coin.random();
@@ -330,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn totals_of_pairs_hold_the_truth() {
+    fn intervals_of_totals_cover_the_truth() {
         let mut coin = ChaCha8Rng::seed_from_u64(4);
         for (count, usual, rare) in [(6, 0.0, 0.0), (12, 0.0, 0.0), (60, 0.0, 0.0), (60, -0.04, 0.28), (60, 0.3, -0.3)]
         {

@@ -1,75 +1,75 @@
-//! One version after the other: regression of cost on the version and on what is known of the load, where what remains
-//! resembles its neighbours in time.
+//! Versions that ran one after the other: regression of cost on the version and on measures of the load, with
+//! autocorrelated residuals.
 //!
-//! Rulers do not see all of the load, and what they miss stays for seconds to minutes. It is taken for a part that is forgotten
-//! exponentially (Ornstein and Uhlenbeck's process) and a part that is new in each stretch. How large the one is and how long it
-//! stays is not known: every pair of a grid is weighed by how probable it makes the residuals (restricted maximum likelihood,
-//! Harville 1974), so that not knowing it is part of the error. Errors from clusters of seconds have too few of them to see a
-//! drift of minutes.
+//! Rulers do not measure all of the load, and the rest persists for seconds to minutes. It is modelled as an
+//! Ornstein-Uhlenbeck process, which decays exponentially, plus independent noise in each time interval. Its size and
+//! its decay time are unknown. All combinations of a grid are averaged, weighted by the likelihood of the residuals
+//! (restricted maximum likelihood, Harville 1974), so that the error includes this uncertainty. Clustered errors over
+//! seconds would have too few clusters to account for a drift of minutes.
 
 use std::collections::BTreeMap;
 
 use super::linear;
 use super::{Estimated, critical};
 
-/// One stretch of time of one version.
+/// The cost of one version in one time interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimedCost {
-    /// When it was, in seconds. The stretches of a place are in order of time.
+    /// The time in seconds. The intervals of a place are in time order.
     pub at: f64,
-    /// Where it was, such as on which host: places are each compared with themselves.
+    /// The place, such as a host. Each place is compared with itself only.
     pub place: u32,
-    /// Whether NEW served.
+    /// Whether NEW served the requests.
     pub is_new: bool,
-    /// Requests: its weight.
+    /// The number of requests, which is the weight.
     pub requests: f64,
-    /// The logarithm of cost.
+    /// The logarithm of the mean cost.
     pub cost: f64,
-    /// What is known of the load.
+    /// Measures of the load.
     pub covariates: Vec<f64>,
 }
 
-/// What the regression found.
+/// The result of the regression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InCourse {
-    /// The effect with the load taken off.
+    /// The effect of the version, adjusted for the load.
     pub estimated: Estimated,
-    /// The plain difference of the means.
+    /// The unadjusted difference of the means.
     pub plain: f64,
-    /// By how much knowing the load inflates the variance of the effect.
+    /// The factor by which the adjustment for load inflates the variance of the effect.
     pub inflation: f64,
 }
 
-/// How what rulers miss behaves in time.
+/// The autocorrelated part of the load that rulers do not measure.
 #[derive(Clone, Copy, Debug)]
 struct Drift {
-    /// The variance of what stays, over that of what is new in each stretch.
+    /// The variance of the autocorrelated part, divided by the variance of the independent noise.
     size: f64,
-    /// After so many seconds a third of it is left.
+    /// The decay time in seconds, after which 37 % (1/e) remain.
     seconds: f64,
 }
 
-/// The sizes of drifts that are tried.
+/// The sizes of drifts in the grid.
 const SIZES: [f64; 7] = [0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0];
-/// The shortest drift that is tried, in seconds; others are twice as long as the one before.
+/// The shortest decay time in the grid, in seconds; each further one is twice as long as the one before.
 const SHORTEST: f64 = 5.0;
-/// The longest, over the time from the first to the last stretch.
+/// The longest decay time, divided by the time from the first to the last interval.
 const LONGEST: f64 = 2.0;
-/// Fewer stretches than this beyond what is estimated tell no error.
+/// The minimum degrees of freedom for an error.
 const LEAST_FREEDOM: f64 = 8.0;
 
-/// The columns of the regression, the version first and the cost last.
+/// The data of the regression.
 struct Columns<'a> {
-    /// The rows of each place.
+    /// The rows of each place, in time order.
     places: Vec<Vec<&'a TimedCost>>,
-    /// How many covariates there are.
+    /// The number of covariates.
     covariates: usize,
-    /// The mean of the rows' requests.
+    /// The mean number of requests of a row.
     usual: f64,
 }
 
-/// The effect of the version on the cost, given the covariates. `None` where there are too few stretches, or the version and the
-/// load are one.
+/// Returns the effect of the version on the cost, given the covariates. `None` if there are too few time intervals, or
+/// if the covariates explain the version completely.
 pub fn in_course(rows: &[TimedCost]) -> Option<InCourse> {
     let columns = Columns::new(rows)?;
     let freedom = rows.len() as f64 - 1.0 - columns.places.len() as f64 - columns.covariates as f64;
@@ -90,7 +90,7 @@ pub fn in_course(rows: &[TimedCost]) -> Option<InCourse> {
     (variance > 0.0 && effect.is_finite() && found.inflation.is_finite()).then_some(found)
 }
 
-/// All drifts of the grid.
+/// Returns all drifts of the grid.
 fn drifts(rows: &[TimedCost]) -> impl Iterator<Item = Drift> {
     let first = rows.iter().map(|row| row.at).fold(f64::INFINITY, f64::min);
     let last = rows.iter().map(|row| row.at).fold(f64::NEG_INFINITY, f64::max);
@@ -100,7 +100,7 @@ fn drifts(rows: &[TimedCost]) -> impl Iterator<Item = Drift> {
     lengths.flat_map(|seconds| SIZES.map(|size| Drift { size, seconds }))
 }
 
-/// What the regression says under one drift.
+/// The result of the regression for one drift.
 #[derive(Clone, Copy, Debug)]
 struct Fit {
     likelihood: f64,
@@ -120,7 +120,8 @@ impl<'a> Columns<'a> {
         Some(Columns { places: places.into_values().collect(), covariates, usual })
     }
 
-    /// Generalised least squares; `freedom` is how many stretches there are beyond what is estimated.
+    /// Fits by generalised least squares. `freedom` is the number of time intervals minus the number of estimated
+    /// parameters.
     fn fit(&self, drift: &Drift, freedom: f64) -> Option<Fit> {
         let mut whitened: Vec<Vec<f64>> = vec![Vec::new(); self.covariates + 2];
         let mut spread = 0.0;
@@ -133,7 +134,8 @@ impl<'a> Columns<'a> {
         let without = |target: &[f64]| -> Option<Vec<f64>> {
             Some(linear::residuals(load, &linear::regress(load, target, &ones)?, target))
         };
-        // Frisch, Waugh and Lovell: what is left of version and cost once the load is taken out of both.
+        // By the theorem of Frisch, Waugh and Lovell: regress the residuals of cost on the residuals of version, both
+        // without the part that the load explains.
         let (version_left, cost_left) = (without(version)?, without(cost)?);
         let (own, plain_own) = (joint(&version_left, &version_left), joint(version, version));
         let effect = joint(&version_left, &cost_left) / own;
@@ -148,10 +150,10 @@ impl<'a> Columns<'a> {
         })
     }
 
-    /// Adds one place's rows to the columns, made independent of each other by Kalman's filter, and less what the place has of its
-    /// own. Returns the logarithm of the variances' product.
+    /// Appends the rows of one place to the columns, made independent of each other by a Kalman filter and without the
+    /// place's own level. Returns the logarithm of the product of the variances.
     fn whiten(&self, rows: &[&TimedCost], drift: &Drift, columns: &mut [Vec<f64>]) -> f64 {
-        // The first column is the place's own level.
+        // The first element is the place's own level.
         let mut expected = vec![0.0; columns.len() + 1];
         let mut found: Vec<Vec<f64>> = vec![Vec::new(); columns.len() + 1];
         let (mut unknown, mut spread, mut last) = (drift.size, 0.0, None);
@@ -160,7 +162,7 @@ impl<'a> Columns<'a> {
             unknown = kept * kept * unknown + (1.0 - kept * kept) * drift.size;
             let variance = unknown + self.usual / row.requests;
             let gain = unknown / variance;
-            // Half and half, so that exchanging the versions negates the column.
+            // Symmetric around zero, so that exchanging the versions negates the column.
             let version = if row.is_new { 0.5 } else { -0.5 };
             let values = [1.0, version].into_iter().chain(row.covariates.iter().copied().take(self.covariates));
             for ((value, expected), found) in values.chain([row.cost]).zip(&mut expected).zip(&mut found) {
@@ -186,7 +188,7 @@ fn joint(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(one, other)| one * other).sum()
 }
 
-/// Whether two answers about the same effect differ by more than their errors.
+/// Returns whether two estimates of the same effect differ by more than their errors explain.
 pub fn differ(one: &Estimated, other: &Estimated, alpha: f64) -> bool {
     let freedom = one.freedom.min(other.freedom);
     (one.effect - other.effect).abs() > critical(alpha, freedom) * (one.variance + other.variance).sqrt()
@@ -211,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn load_is_told_from_the_version_where_it_overlaps() {
+    fn load_and_version_are_separated_if_loads_overlap() {
         let found = in_course(&rows(0.05, true)).unwrap();
         assert!((found.estimated.effect - 0.05).abs() < 0.005 && found.inflation < 1.1, "{found:?}");
         assert!(found.estimated.interval(0.05).holds(0.05));
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn exchanging_the_versions_negates_it() {
+    fn exchanging_the_versions_negates_the_effect() {
         let one = rows(0.05, true);
         let other: Vec<TimedCost> = one.iter().map(|row| TimedCost { is_new: !row.is_new, ..row.clone() }).collect();
         let (one, other) = (in_course(&one).unwrap(), in_course(&other).unwrap());
@@ -229,9 +231,9 @@ mod tests {
         assert!(!differ(&one.estimated, &one.estimated, 0.05) && differ(&one.estimated, &other.estimated, 0.05));
     }
 
-    /// Five minutes in which a part of the cost that no ruler sees wanders and comes back.
+    /// Simulates five minutes with a drift of the cost that no ruler measures.
     #[test]
-    fn intervals_hold_the_truth_under_a_drift_of_minutes() {
+    fn intervals_cover_the_truth_under_a_drift_of_minutes() {
         let mut coin = ChaCha8Rng::seed_from_u64(1);
         for seconds in [10.0_f64, 40.0, 120.0] {
             let (kept, trials) = ((-5.0 / seconds).exp(), 300);

@@ -1,44 +1,46 @@
-//! Several hosts: what they add to the error of an effect, whether they differ in it, and which of them lie apart.
+//! Several hosts: their contribution to the error of an effect, whether the effect differs between them, and outlying
+//! hosts.
 //!
-//! NEW may be laid out otherwise in each process, or suit one kind of CPU better than another. Then the effect itself
-//! differs from host to host, which no error within hosts knows of, however many requests there were.
+//! NEW may have a different memory layout in each process, or suit one kind of CPU better than another. Then the effect
+//! itself differs between hosts. An error estimated within hosts does not include this, however many requests there
+//! are.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::{Estimated, critical};
 
-/// With fewer hosts, as many as would count alike, their spread is too badly known to be an error.
+/// The minimum effective number of hosts. With fewer, their spread is too uncertain for an error.
 const LEAST_HOSTS: f64 = 6.0;
-/// The error at which hosts are believed to differ: a warning may be rare.
+/// The error rate of the claim that hosts differ. It is small because the claim is a warning.
 const SPREAD_ALPHA: f64 = 0.001;
-/// A variance with fewer degrees of freedom has itself none that could be reckoned with.
+/// The minimum degrees of freedom of a host's variance. With fewer, the variance of its F statistic is infinite.
 const LEAST_FREEDOM: f64 = 4.0;
-/// At most one host in so many lies apart from the others; if more do, there are no others.
+/// At most one host in this many can be outlying; with more, there is no majority to compare with.
 const MOST_APART: usize = 5;
 
-/// What one host says of an effect.
+/// The contribution of one host to an effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct HostShare {
-    /// Its weight in the effect; those of all hosts add up to one.
+    /// The weight of the host; the weights of all hosts sum to one.
     pub share: f64,
-    /// Its share times how far its own effect lies above the common one.
+    /// The weight times the distance of the host's own effect above the common one.
     pub beyond: f64,
 }
 
-/// The effect with the host as the unit: an error that is robust against hosts which differ in it, as Student's t has
-/// it where they count alike. `None` with fewer hosts than six that count alike: their spread is known too badly.
+/// Returns the effect with the host as the unit. Its error is robust against hosts with different effects; for equal
+/// weights it is that of Student's t. `None` if the effective number of hosts is below six, because their spread is too
+/// uncertain.
 pub fn between_hosts(effect: f64, hosts: &[HostShare]) -> Option<Estimated> {
     let power = |power: i32| hosts.iter().map(|host| host.share.powi(power)).sum::<f64>();
     let counting = power(2) * power(2) / power(4);
-    // A host draws the common effect to itself by its share.
+    // The host itself contributes to the common effect, in proportion to its weight.
     let variance = hosts.iter().map(|host| host.beyond * host.beyond / (1.0 - host.share)).sum::<f64>();
-    let told = counting >= LEAST_HOSTS - 1e-9 && variance.is_finite();
-    told.then_some(Estimated { effect, variance, freedom: counting - 1.0 })
+    let is_known = counting >= LEAST_HOSTS - 1e-9 && variance.is_finite();
+    is_known.then_some(Estimated { effect, variance, freedom: counting - 1.0 })
 }
 
-/// How far hosts differ in an effect (the standard deviation of the true ones, by DerSimonian and Laird 1986), where
-/// that is beyond chance by Cochran's Q; `None` where it is not. That errors of hosts are estimates as well is reckoned
-/// with.
+/// Returns the standard deviation of the true effects of hosts (DerSimonian and Laird 1986), if Cochran's Q shows that
+/// they differ; otherwise `None`. The test accounts for the uncertainty of the hosts' errors.
 pub fn spread_of_hosts(hosts: &[Estimated]) -> Option<f64> {
     let known: Vec<&Estimated> = hosts
         .iter()
@@ -48,7 +50,8 @@ pub fn spread_of_hosts(hosts: &[Estimated]) -> Option<f64> {
     let (all, squares): (f64, f64) = (weights().sum(), weights().map(|weight| weight * weight).sum());
     let mean = known.iter().zip(weights()).map(|(host, weight)| weight * host.effect).sum::<f64>() / all;
     let q = known.iter().zip(weights()).map(|(host, weight)| weight * (host.effect - mean).powi(2)).sum::<f64>();
-    // If hosts do not differ, each adds what F with one and its own degrees of freedom does, less the mean's part.
+    // If hosts do not differ, each adds an F statistic with one and its own degrees of freedom, minus the part of the
+    // mean.
     let count = known.len() as f64;
     let moments = known.iter().map(|host| {
         let f = host.freedom.min(1e6);
@@ -62,18 +65,20 @@ pub fn spread_of_hosts(hosts: &[Estimated]) -> Option<f64> {
     (chance < SPREAD_ALPHA && deviation.is_finite()).then_some(deviation)
 }
 
-/// Where one host stands beside the others.
+/// The position of one host relative to the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Standing {
-    /// How far from the others' middle, in standard deviations of hosts and of its own error.
+    /// The distance from the mean of the others, in standard deviations that combine the differences between hosts and
+    /// the host's own error.
     pub distance: f64,
-    /// Whether that is more than chance explains.
+    /// Whether the distance is more than chance explains.
     pub outlying: bool,
 }
 
-/// Where hosts stand, of which each has a value and the variance of its error: the furthest is held against the rest by
-/// Student's t at its part of `alpha`, then the next one against what is left, and all down to the last that lies apart
-/// do so (generalised extreme Studentised deviates, Rosner 1983). No host is held to less than its own error.
+/// Returns the positions of hosts, each given by a value and the variance of its error. The most distant host is
+/// compared with the rest by Student's t at its part of `alpha`, then the next one with those that remain. All hosts up
+/// to the last significant one are outlying (generalised extreme Studentised deviates, Rosner 1983). The distance
+/// always includes the host's own error.
 pub fn standings(hosts: &[(f64, f64)], alpha: f64) -> Vec<Standing> {
     let mut rest: Vec<usize> = (0..hosts.len()).collect();
     let (mut removed, mut outlying) = (Vec::new(), 0);
@@ -96,7 +101,7 @@ pub fn standings(hosts: &[(f64, f64)], alpha: f64) -> Vec<Standing> {
     hosts.iter().enumerate().map(standing).collect()
 }
 
-/// Which of the rest lies furthest from the others of it, and how far.
+/// Returns which of the remaining hosts is most distant from the others among them, and its distance.
 fn furthest(hosts: &[(f64, f64)], rest: &[usize]) -> Option<(usize, f64)> {
     let all: Sums = rest.iter().map(|&at| hosts[at]).collect();
     let distance = |&at: &usize| all.without(hosts[at]).distance(hosts[at]);
@@ -104,7 +109,7 @@ fn furthest(hosts: &[(f64, f64)], rest: &[usize]) -> Option<(usize, f64)> {
     distances.max_by(|one, other| one.1.total_cmp(&other.1))
 }
 
-/// Sums over hosts: how many, their values, the squares of these, and the variances of their errors.
+/// Sums over hosts: their number, values, squared values, and variances of their errors.
 #[derive(Clone, Copy, Default)]
 struct Sums {
     count: f64,
@@ -136,8 +141,8 @@ impl Sums {
         }
     }
 
-    /// How far a host lies from the mean of these, in deviations of such a host from them: what hosts differ by, beside
-    /// the errors of these, and its own error.
+    /// Returns the distance of a host from the mean of these hosts, in standard deviations. The deviation combines the
+    /// differences between hosts beyond their errors, and the host's own error.
     fn distance(&self, host: (f64, f64)) -> f64 {
         let (value, variance) = host;
         let mean = self.value / self.count;
@@ -161,15 +166,15 @@ mod tests {
         (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos()
     }
 
-    /// Effects of hosts that differ by `spread`, each known with an error of one, from so many hosts.
+    /// Returns effects of hosts that differ by `spread`, each with an error of one.
     fn effects(coin: &mut ChaCha8Rng, hosts: usize, spread: f64) -> Vec<f64> {
         (0..hosts).map(|_| normal(coin) + spread * normal(coin)).collect()
     }
 
-    /// The wider of both errors: within hosts, and between them. Shares are alike, or rise evenly to five times the
-    /// least.
+    /// Uses the wider of the two errors: within hosts and between hosts. Weights are equal, or increase evenly to five
+    /// times the smallest.
     #[test]
-    fn the_wider_error_holds_whether_hosts_differ_or_not() {
+    fn the_wider_error_is_valid_whether_hosts_differ_or_not() {
         let mut coin = ChaCha8Rng::seed_from_u64(1);
         for (hosts, even) in [(6, true), (10, true), (10, false), (40, false)] {
             let plain: Vec<f64> =
@@ -198,14 +203,14 @@ mod tests {
         assert_eq!(between_hosts(0.1, &[HostShare { share: 0.2, beyond: 0.0 }; 5]), None);
         let lopsided = [vec![0.9], vec![0.01; 10]].concat();
         let lopsided: Vec<HostShare> = lopsided.into_iter().map(|share| HostShare { share, beyond: 0.0 }).collect();
-        assert_eq!(between_hosts(0.1, &lopsided), None, "one host is what counts");
+        assert_eq!(between_hosts(0.1, &lopsided), None, "one host has almost all of the weight");
     }
 
     #[test]
-    fn hosts_that_differ_are_told_and_others_are_not() {
+    fn different_hosts_are_detected_and_equal_ones_are_not() {
         let mut coin = ChaCha8Rng::seed_from_u64(2);
         for freedom in [9.0, 1e9] {
-            let mut told = |hosts: usize, spread: f64| {
+            let mut detected = |hosts: usize, spread: f64| {
                 let estimated = |effect: f64, coin: &mut ChaCha8Rng| {
                     let square = |coin: &mut ChaCha8Rng| normal(coin).powi(2);
                     let variance = match freedom < 100.0 {
@@ -225,17 +230,17 @@ mod tests {
                 (found.len() as f64 / f64::from(trials), found.iter().sum::<f64>() / found.len() as f64)
             };
             for hosts in [2, 8, 100] {
-                let (rate, _) = told(hosts, 0.0);
+                let (rate, _) = detected(hosts, 0.0);
                 assert!(rate < 0.012, "{hosts} hosts alike with {freedom}: {rate}");
             }
-            let (rate, deviation) = told(100, 1.0);
+            let (rate, deviation) = detected(100, 1.0);
             assert!(rate > 0.8 && (0.8..1.25).contains(&deviation), "{rate} {deviation}");
         }
         assert_eq!(spread_of_hosts(&[]), None);
     }
 
     #[test]
-    fn hosts_that_lie_apart_are_named_and_others_are_not() {
+    fn outlying_hosts_are_found_and_others_are_not() {
         let mut coin = ChaCha8Rng::seed_from_u64(3);
         for (hosts, trials) in [(2, 500), (3, 2_000), (5, 2_000), (10, 2_000), (30, 1_000), (1_000, 40)] {
             for spread in [0.0, 1.0, 10.0] {
@@ -253,10 +258,10 @@ mod tests {
         for _ in 0..200 {
             let mut hosts: Vec<(f64, f64)> = effects(&mut coin, 40, 0.3).into_iter().map(|one| (one, 1.0)).collect();
             (hosts[3].0, hosts[17].0, hosts[18].0) = (12.0, -9.0, 10.0);
-            let told = standings(&hosts, 0.05);
-            found[0] += usize::from([3, 17, 18].iter().all(|at| told[*at].outlying));
-            found[1] += usize::from(told.iter().filter(|host| host.outlying).count() == 3);
-            assert!(told[3].distance > told[0].distance);
+            let found_hosts = standings(&hosts, 0.05);
+            found[0] += usize::from([3, 17, 18].iter().all(|at| found_hosts[*at].outlying));
+            found[1] += usize::from(found_hosts.iter().filter(|host| host.outlying).count() == 3);
+            assert!(found_hosts[3].distance > found_hosts[0].distance);
         }
         assert!(found[0] >= 195 && found[1] >= 180, "{found:?}");
         assert!(standings(&[], 0.05).is_empty());

@@ -1,34 +1,35 @@
-//! What an effect on the logarithm of cost, with its error, comes to.
+//! Estimates on the logarithm of cost, and the intervals and verdicts that follow from them.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use steady_model::{Interval, Verdict};
 
 use crate::{estimate, normal};
 
-/// An effect on a logarithm, and how well it is known.
+/// An effect on a logarithm, with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimated {
-    /// NEW less OLD.
+    /// The logarithm of NEW minus the logarithm of OLD.
     pub effect: f64,
-    /// The variance of that.
+    /// The variance of the effect.
     pub variance: f64,
-    /// Degrees of freedom of the variance.
+    /// The degrees of freedom of the variance.
     pub freedom: f64,
 }
 
 impl Estimated {
-    /// The standard error.
+    /// Returns the standard error of the effect.
     pub fn error(&self) -> f64 {
         self.variance.sqrt()
     }
 
-    /// The interval that leaves out `alpha`, by Student's t.
+    /// Returns the interval with error probability `alpha`, by Student's t.
     pub fn interval(&self, alpha: f64) -> Interval {
         let reach = critical(alpha, self.freedom) * self.error();
         Interval { low: self.effect - reach, high: self.effect + reach }
     }
 
-    /// The sum of effects with weights, their errors being independent; degrees of freedom by Satterthwaite's rule.
+    /// Returns the weighted sum of independent effects, with degrees of freedom by Satterthwaite's rule. `None` without
+    /// parts, or if the result is not finite.
     pub fn weighted(parts: impl IntoIterator<Item = (f64, Estimated)>) -> Option<Estimated> {
         let (mut effect, mut variance, mut squares, mut any) = (0.0, 0.0, 0.0, false);
         for (weight, part) in parts {
@@ -43,14 +44,14 @@ impl Estimated {
     }
 }
 
-/// How far Student's t with so many degrees of freedom lies from zero with probability `alpha`, on both sides together;
-/// infinity where nothing may be risked or nothing is known.
+/// Returns the two-sided critical value of Student's t for the probability `alpha`. Infinite if `alpha` or `freedom` is
+/// not positive.
 pub fn critical(alpha: f64, freedom: f64) -> f64 {
-    const AS_GOOD_AS_NORMAL: f64 = 1e5;
+    const NEARLY_NORMAL: f64 = 1e5;
     if alpha <= 0.0 || freedom.is_nan() || freedom <= 0.0 {
         return f64::INFINITY;
     }
-    if freedom > AS_GOOD_AS_NORMAL {
+    if freedom > NEARLY_NORMAL {
         return normal::two_sided_quantile(alpha);
     }
     match StudentsT::new(0.0, 1.0, freedom) {
@@ -59,22 +60,23 @@ pub fn critical(alpha: f64, freedom: f64) -> f64 {
     }
 }
 
-/// An interval of logarithms as one of relative changes.
+/// Converts an interval of logarithms to relative changes.
 pub fn relative(log: &Interval) -> Interval {
     Interval { low: log.low.exp_m1(), high: log.high.exp_m1() }
 }
 
-/// The verdict of an interval of relative changes.
+/// Returns the verdict for an interval of relative changes.
 pub fn verdict(interval: &Interval, resolution: f64) -> Verdict {
     estimate::verdict(interval, resolution)
 }
 
-/// Whether an interval of relative changes lies inside +- resolution.
+/// Returns whether an interval of relative changes is within ± resolution.
 pub fn within_resolution(interval: &Interval, resolution: f64) -> bool {
     estimate::within(interval, resolution)
 }
 
-/// By what factor the time must grow until the interval probably excludes zero or lies inside the resolution.
+/// Returns the factor by which the time must grow until the interval probably excludes zero or is within the
+/// resolution.
 pub fn time_to_settle(change: f64, interval: &Interval, resolution: f64) -> Option<f64> {
     estimate::time_to_settle(change, interval, resolution)
 }
@@ -84,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_those_of_the_tables() {
+    fn critical_values_agree_with_published_tables() {
         for (freedom, expected) in [(1.0, 12.706), (5.0, 2.571), (30.0, 2.042), (1e9, 1.960)] {
             assert!((critical(0.05, freedom) - expected).abs() < 1e-3, "{freedom}");
         }
@@ -93,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_add_up() {
+    fn weighted_parts_are_added() {
         let part = Estimated { effect: 0.02, variance: 1e-4, freedom: 10.0 };
         let sum = Estimated::weighted([(0.5, part), (0.5, part)]).unwrap();
         assert!((sum.effect - 0.02).abs() < 1e-15 && (sum.variance - 5e-5).abs() < 1e-15);

@@ -1,12 +1,13 @@
-//! Versions drawn by a coin for each request: the change of the *total* CPU time, from sums of costs in levels.
+//! Versions drawn at random for each request: the change of the *total* CPU time, from sums of costs in levels.
 //!
-//! The estimand is the ratio of mean costs at equal load and mix. It needs no model of the costs: each version's mean is
-//! unbiased because coins assigned the versions. Two things make it more precise:
+//! The estimand is the ratio of mean costs at equal load and mix. It needs no model of the costs: the mean of each
+//! version is unbiased because the versions were drawn at random. Two measures make it more precise:
 //!
-//! - The part of each cost below a version-blind bound is compared within cells of time and place, and adjusted by
-//!   covariates from before the request, with slopes of each version (Lin 2013, Agnostic notes on regression adjustments).
-//! - The part above the bound comes from few requests and knows no load. Its plain means are compared within groups of cells,
-//!   which only keep a changing share of the versions from being mistaken for an effect.
+//! - The part of each cost below a bound that does not depend on the version is compared within cells of time and
+//!   place. It is adjusted by covariates known before the request, with separate slopes for each version (Lin 2013,
+//!   Agnostic notes on regression adjustments).
+//! - The part above the bound comes from few requests and is not related to the load. Its unadjusted means are compared
+//!   within groups of cells, so that a change in the share of the versions is not mistaken for an effect.
 //!
 //! The error is Neyman's for a stratified experiment, with the covariance of both parts.
 
@@ -16,16 +17,16 @@ use steady_model::LevelSums;
 
 use super::{Estimated, HostShare, linear};
 
-/// A cell has at least this many requests, whatever their versions.
+/// The minimum number of requests in a cell, of both versions together.
 const CELL_REQUESTS: f64 = 12.0;
-/// A cell has at least this many requests of each version: with fewer there is no variance.
+/// The minimum number of requests of each version in a cell; with fewer there is no variance.
 const CELL_REQUESTS_OF_EACH: f64 = 2.0;
-/// A group of cells, in which the parts above the bound are compared, has at least this many requests of each version.
+/// The minimum number of requests of each version in a group of cells, in which the parts above the bound are compared.
 const GROUP_REQUESTS_OF_EACH: f64 = 25.0;
-/// Slopes are not learned from fewer degrees of freedom.
+/// The minimum degrees of freedom for the estimation of slopes.
 const LEAST_FREEDOM: f64 = 60.0;
 
-/// The requests of one stratum (a route and class) in one place and stretch of time.
+/// The requests of one stratum (a route and class) in one place and time interval.
 #[derive(Clone, Copy, Debug)]
 pub struct LevelCell {
     /// The place, such as a host.
@@ -34,20 +35,20 @@ pub struct LevelCell {
     pub sides: [LevelSums; 2],
 }
 
-/// The change of the total.
+/// The estimated change of the total.
 #[derive(Clone, Debug)]
 pub struct TotalChange {
-    /// The logarithm of the ratio of the means.
+    /// The logarithm of the ratio of the means, NEW / OLD.
     pub estimated: Estimated,
-    /// Mean cost of OLD and NEW at equal load and mix.
+    /// The mean costs of OLD and NEW at equal load and mix.
     pub means: [f64; 2],
-    /// What each place says about the ratio. Requests that were too few in their place for a cell of their own are one
-    /// place together.
+    /// The contribution of each place to the ratio. Places with too few requests for a cell of their own count as one
+    /// place.
     pub places: Vec<HostShare>,
 }
 
-/// The change of the total over all strata. The cells of each stratum are in order of place and, within a place, of time.
-/// `None` if a stratum has fewer than two requests of a version, or costs do not vary.
+/// Estimates the change of the total over all strata. The cells of each stratum are in order of place and, within a
+/// place, of time. `None` if a stratum has fewer than two requests of a version, or if costs do not vary.
 pub fn total_change(strata: &[Vec<LevelCell>]) -> Option<TotalChange> {
     let strata: Vec<Stratum> = strata.iter().map(|cells| Stratum::new(cells)).collect::<Option<_>>()?;
     let all: f64 = strata.iter().flat_map(|stratum| &stratum.cells).map(Cell::requests).sum();
@@ -74,12 +75,12 @@ pub fn total_change(strata: &[Vec<LevelCell>]) -> Option<TotalChange> {
     known.then_some(TotalChange { estimated: Estimated { effect, variance, freedom }, means, places })
 }
 
-/// Cells that were merged, of one place; `None`: of several.
+/// Merged cells, of one place or, with `None`, of several places.
 #[derive(Clone, Debug)]
 struct Cell {
     place: Option<u32>,
     sides: [LevelSums; 2],
-    /// Which cells it was made of.
+    /// The indexes of the merged cells.
     parts: Vec<usize>,
 }
 
@@ -110,8 +111,8 @@ impl Cell {
     }
 }
 
-/// Neighbours within a place merged until there are enough requests. What is left of a place joins its last cell; places
-/// without any are merged with each other.
+/// Merges neighbouring cells within a place until there are enough requests. The remainder of a place joins its last
+/// cell. Places without any complete cell are merged with each other.
 fn merged(cells: &[Cell], enough: impl Fn(&Cell) -> bool) -> Vec<Cell> {
     let mut all: Vec<Cell> = Vec::new();
     let mut rest: Option<Cell> = None;
@@ -155,10 +156,10 @@ fn join(cell: &mut Cell, other: Cell) {
     cell.parts.extend(other.parts);
 }
 
-/// One route and class.
+/// One route and class, divided into cells.
 struct Stratum {
     cells: Vec<Cell>,
-    /// Groups of these cells.
+    /// Groups of these cells, for the parts of costs above the bound.
     groups: Vec<Cell>,
 }
 
@@ -173,15 +174,15 @@ impl Stratum {
     }
 }
 
-/// One version over all strata.
+/// The estimate for one version over all strata.
 #[derive(Default)]
 struct Version {
     mean: f64,
     /// The variance of the mean.
     variance: f64,
-    /// Squares of the parts of the variance over their degrees of freedom.
+    /// The sum of the squared parts of the variance, each divided by its degrees of freedom.
     squares: f64,
-    /// The part of the mean that each place has.
+    /// The contribution of each place to the mean.
     places: BTreeMap<Option<u32>, f64>,
 }
 
@@ -213,8 +214,8 @@ impl Version {
         }
         self.variance += of_excess;
         if of_excess > 0.0 {
-            // The sum of squares of `m` rare costs that are alike has a relative variance of 1 / m, as with 2 m degrees of
-            // freedom. Unequal ones count as fewer.
+            // The sum of squares of `m` rare costs of equal size has a relative variance of 1 / m, which corresponds to
+            // 2 m degrees of freedom. Costs of unequal size count as fewer.
             let counting = sums.excess * sums.excess / sums.excess_squared;
             self.squares += of_excess * of_excess / (2.0 * counting - 1.0).max(1.0);
         }
@@ -226,7 +227,7 @@ impl Version {
     }
 }
 
-/// Means, and sums of squares and products about them.
+/// Means, and sums of squares and products around them.
 struct Moments {
     n: f64,
     base: f64,
@@ -264,10 +265,10 @@ impl Moments {
     }
 }
 
-/// How the part below the bound follows the covariates, in one version.
+/// The slopes of the part below the bound on the covariates, in one version.
 struct Slopes {
     values: [f64; 2],
-    /// By how much learning them inflates the variance.
+    /// The factor by which the estimation of the slopes inflates the variance.
     inflation: f64,
 }
 
@@ -293,7 +294,7 @@ impl Slopes {
             used.iter().zip(linear::solve(&matrix, &right)?).for_each(|(at, slope)| values[*at] = slope);
             Some(Slopes { values, inflation: freedom / (freedom - used.len() as f64) })
         };
-        // A covariate that does not vary explains nothing, and would make the system singular.
+        // A covariate that does not vary explains nothing and would make the system singular.
         solve(&[0, 1]).or_else(|| solve(&[0])).or_else(|| solve(&[1])).unwrap_or(none)
     }
 
@@ -301,7 +302,7 @@ impl Slopes {
         self.values.iter().zip(covariates).map(|(slope, value)| slope * value).sum()
     }
 
-    /// The sum of squares of what the covariates leave.
+    /// Returns the residual sum of squares after the adjustment.
     fn left(&self, own: &Moments) -> f64 {
         let explained = self.times(own.covariate_squares.map(|row| self.times(row)));
         (own.base_squares - 2.0 * self.times(own.covariates_base) + explained).max(0.0)
@@ -336,8 +337,8 @@ mod tests {
         *sums += LevelSums::from_values(1, u64::from(excess > 0.0), values);
     }
 
-    /// Costs of two strata over 40 seconds on so many hosts: a load that covariates know in part, and a tail of which `tail`
-    /// is the change.
+    /// Returns costs of two strata over 40 seconds on some hosts: a load that covariates partly explain, and rare
+    /// expensive requests that change by `tail`.
     fn cells(coin: &mut ChaCha8Rng, hosts: u32, share: f64, change: f64, tail: f64) -> Vec<Vec<LevelCell>> {
         let stratum = |level: f64, coin: &mut ChaCha8Rng| {
             let mut cells = Vec::new();
@@ -368,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_hold_the_total_and_not_the_usual_request() {
+    fn intervals_cover_the_total_and_not_the_usual_request() {
         let mut coin = ChaCha8Rng::seed_from_u64(1);
         for (share, change, tail) in [(0.5, 0.0, 0.0), (0.5, -0.04, 0.28), (0.2, 0.1, -0.3)] {
             let truth: f64 = (0.9 * (1.0 + change) + 1.6 * (1.0 + tail)) / 2.5;
@@ -384,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn covariates_take_out_what_they_know() {
+    fn covariates_reduce_the_error() {
         let mut coin = ChaCha8Rng::seed_from_u64(2);
         let with = cells(&mut coin, 1, 0.5, 0.0, 0.0);
         let without: Vec<Vec<LevelCell>> = with
@@ -414,9 +415,9 @@ mod tests {
         assert!(base(&with) < 0.97 * base(&without), "{} {}", base(&with), base(&without));
     }
 
-    /// The share of NEW doubles half-way, while rare requests become more frequent.
+    /// The share of NEW grows half-way, while expensive requests become more frequent.
     #[test]
-    fn a_share_that_changes_is_no_effect() {
+    fn a_change_of_the_share_is_not_an_effect() {
         let mut coin = ChaCha8Rng::seed_from_u64(3);
         let trials = 200;
         let missed = (0..trials).filter(|_| {
@@ -437,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn exchanging_the_versions_negates_and_places_add_up() {
+    fn exchanging_the_versions_negates_the_effect_and_places_sum_up() {
         let mut coin = ChaCha8Rng::seed_from_u64(4);
         let strata = cells(&mut coin, 7, 0.3, 0.02, 0.1);
         let swapped: Vec<Vec<LevelCell>> = strata

@@ -1,9 +1,10 @@
 //! Linear regression on a few columns.
 
-/// Less of a column than this, once the others are taken out of it, is rounding.
+/// A column with a smaller remainder, relative to itself, depends on the other columns; the remainder is rounding.
 const COLLINEAR: f64 = 1e-9;
 
-/// Solves the symmetric positive system `matrix x = right` by Cholesky's way; `None` where columns cannot be told apart.
+/// Solves the symmetric positive definite system `matrix x = right` by Cholesky decomposition; `None` if it is
+/// singular.
 pub(super) fn solve(matrix: &[Vec<f64>], right: &[f64]) -> Option<Vec<f64>> {
     let factor = factor(matrix)?;
     let mut found = right.to_vec();
@@ -37,14 +38,15 @@ fn factor(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
     Some(factor)
 }
 
-/// The coefficients of `columns` that come closest to `target`, each row with its weight. `None` where columns cannot be told
-/// apart.
+/// Returns the coefficients of the weighted least-squares regression of `target` on `columns`. `None` if the columns
+/// are collinear.
 pub(super) fn regress(columns: &[Vec<f64>], target: &[f64], weights: &[f64]) -> Option<Vec<f64>> {
     let right: Vec<f64> = columns.iter().map(|column| product(column, target, weights)).collect();
     solve(&gram(columns, weights), &right)
 }
 
-/// How much each row weighs in its own fitted value; nothing without columns, or where columns cannot be told apart.
+/// Returns the leverage of each row: its weight in its own fitted value. Empty without columns, and zero if they are
+/// collinear.
 pub(super) fn leverages(columns: &[Vec<f64>]) -> Vec<f64> {
     let rows = columns.first().map_or(0, Vec::len);
     let squares = gram(columns, &vec![1.0; rows]);
@@ -56,19 +58,19 @@ pub(super) fn leverages(columns: &[Vec<f64>]) -> Vec<f64> {
     (0..rows).map(|row| leverage(row).unwrap_or(0.0)).collect()
 }
 
-/// The logarithm of the determinant of the columns' products with each other; 0 without any.
+/// Returns the logarithm of the determinant of the Gram matrix; 0 without columns.
 pub(super) fn log_determinant(columns: &[Vec<f64>]) -> Option<f64> {
     let ones = vec![1.0; columns.first().map_or(0, Vec::len)];
     let factor = factor(&gram(columns, &ones))?;
     Some((0..factor.len()).map(|row| 2.0 * factor[row][row].ln()).sum())
 }
 
-/// The products of all columns with each other.
+/// Returns the Gram matrix: the weighted products of all columns with each other.
 pub(super) fn gram(columns: &[Vec<f64>], weights: &[f64]) -> Vec<Vec<f64>> {
     columns.iter().map(|one| columns.iter().map(|other| product(one, other, weights)).collect()).collect()
 }
 
-/// What is left of `target` once the columns with these coefficients are taken out.
+/// Returns the residuals of `target` after subtracting the columns with these coefficients.
 pub(super) fn residuals(columns: &[Vec<f64>], coefficients: &[f64], target: &[f64]) -> Vec<f64> {
     let fitted = |row: usize| columns.iter().zip(coefficients).map(|(column, value)| column[row] * value).sum::<f64>();
     target.iter().enumerate().map(|(row, value)| value - fitted(row)).collect()
@@ -83,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn leverages_add_up_to_the_number_of_columns() {
+    fn leverages_sum_to_the_number_of_columns() {
         let columns = [vec![1.0; 5], vec![0.0, 1.0, 2.0, 3.0, 10.0]];
         let found = leverages(&columns);
         assert!((found.iter().sum::<f64>() - 2.0).abs() < 1e-9 && found[4] > 0.9, "{found:?}");
@@ -91,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plane_is_found_again() {
+    fn regression_recovers_the_coefficients() {
         let n: Vec<f64> = (0..30).map(f64::from).collect();
         let columns = [vec![1.0; 30], n.clone(), n.iter().map(|n| (n * 0.7).sin()).collect()];
         let target: Vec<f64> = (0..30).map(|row| 3.0 - 0.5 * columns[1][row] + 2.0 * columns[2][row]).collect();
@@ -100,6 +102,6 @@ mod tests {
             assert!((found - truth).abs() < 1e-9, "{found} {truth}");
         }
         assert!(residuals(&columns, &found, &target).iter().all(|left| left.abs() < 1e-9));
-        assert_eq!(regress(&[n.clone(), n], &target, &[1.0; 30]), None, "columns that are alike");
+        assert_eq!(regress(&[n.clone(), n], &target, &[1.0; 30]), None, "equal columns");
     }
 }

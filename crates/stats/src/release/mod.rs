@@ -1,9 +1,10 @@
-//! Estimators on sums, for two versions of a service that answers requests: pure, blind to names, and antisymmetric. With OLD
-//! and NEW exchanged, every estimate is negated to the last bit. [`Fold`] adds requests to those sums.
+//! Estimators for two versions of a service that answers requests, from sums over requests. They are pure functions, do
+//! not depend on names, and are antisymmetric: exchanging OLD and NEW negates every estimate to the last bit.
+//! [`Accumulator`] adds requests to the sums.
 
+mod accumulate;
 mod coins;
 mod course;
-mod fold;
 mod hosts;
 mod judged;
 mod levels;
@@ -11,9 +12,9 @@ mod linear;
 mod units;
 mod within;
 
+pub use accumulate::{Accumulator, RequestCost, WARMING_REQUESTS};
 pub use coins::{CoinPairs, CostPair, PairedTotal, SlotPair, paired_total};
 pub use course::{InCourse, TimedCost, differ, in_course};
-pub use fold::{Fold, RequestCost, WARMING_REQUESTS};
 pub use hosts::{HostShare, Standing, between_hosts, spread_of_hosts, standings};
 pub use judged::{Estimated, critical, relative, time_to_settle, verdict, within_resolution};
 pub use levels::{LevelCell, TotalChange, total_change};

@@ -1,27 +1,28 @@
-//! Versions that belong to processes: the process is the unit.
+//! Versions assigned to whole processes, with the process as the unit.
 
 use super::Estimated;
 
 /// Sums of one unit (a process, a host) within one cell of time and route.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UnitCell {
-    /// Which cell, numbered from 0.
+    /// The index of the cell, from 0.
     pub cell: usize,
-    /// Which unit, numbered from 0.
+    /// The index of the unit, from 0.
     pub unit: usize,
-    /// Requests.
+    /// The number of requests.
     pub n: f64,
-    /// Sum of the logarithm of cost.
+    /// The sum of the logarithms of cost, or of costs for [`unit_ratios`].
     pub y: f64,
 }
 
-/// How far each unit lies above what its cells have in common: least squares for `y = cell + unit`. Units that share no cell
-/// with others, and those without requests, have nothing that could be compared, and are left at zero.
+/// Returns the effect of each unit relative to the other units in its cells: least squares for `y = cell + unit`. Units
+/// that share no cell with others, and units without requests, cannot be compared and get zero.
 ///
-/// By turns, which is exact at once where every unit is in every cell alike.
+/// Levels of cells and effects of units are updated alternately. If every unit is equally in every cell, the first
+/// iteration is exact.
 pub fn unit_effects(cells: &[UnitCell], count: usize, units: usize) -> Vec<f64> {
-    const MOST_TURNS: usize = 200;
-    const STILL: f64 = 1e-9;
+    const MOST_ITERATIONS: usize = 200;
+    const TOLERANCE: f64 = 1e-9;
     let mut effects = vec![0.0; units];
     let mut weights = vec![0.0; units];
     let mut requests = vec![0.0; count];
@@ -29,7 +30,7 @@ pub fn unit_effects(cells: &[UnitCell], count: usize, units: usize) -> Vec<f64> 
         weights[one.unit] += one.n;
         requests[one.cell] += one.n;
     }
-    for _ in 0..MOST_TURNS {
+    for _ in 0..MOST_ITERATIONS {
         let mut levels = vec![0.0; count];
         cells.iter().for_each(|one| levels[one.cell] += one.y - one.n * effects[one.unit]);
         levels.iter_mut().zip(&requests).for_each(|(level, n)| *level /= n.max(f64::MIN_POSITIVE));
@@ -38,19 +39,20 @@ pub fn unit_effects(cells: &[UnitCell], count: usize, units: usize) -> Vec<f64> 
         next.iter_mut().zip(&weights).for_each(|(effect, n)| *effect /= n.max(f64::MIN_POSITIVE));
         let moved = next.iter().zip(&effects).map(|(new, old)| (new - old).abs()).fold(0.0, f64::max);
         effects = next;
-        if moved < STILL {
+        if moved < TOLERANCE {
             break;
         }
     }
     effects
 }
 
-/// The logarithm of each unit's cost over what the same requests cost on the units that it shares cells with: `y` are sums of
-/// costs, each cell has a level, and each unit multiplies it. Units count by what they cost, so that expensive requests count in
-/// full. Their weighted mean is 0; `None` for units without any cost.
+/// Returns the logarithm of each unit's cost divided by the cost of the same requests on the units in the same cells.
+/// Here `y` is a sum of costs, and the model is the level of the cell times the ratio of the unit. Units are weighted
+/// by their costs, so that expensive requests count in full. The weighted mean of the ratios is 1; `None` for units
+/// without any cost.
 pub fn unit_ratios(cells: &[UnitCell], count: usize, units: usize) -> Vec<Option<f64>> {
-    const MOST_TURNS: usize = 200;
-    const STILL: f64 = 1e-9;
+    const MOST_ITERATIONS: usize = 200;
+    const TOLERANCE: f64 = 1e-9;
     let mut costs = vec![0.0; units];
     let mut level_costs = vec![0.0; count];
     for one in cells {
@@ -58,7 +60,7 @@ pub fn unit_ratios(cells: &[UnitCell], count: usize, units: usize) -> Vec<Option
         level_costs[one.cell] += one.y;
     }
     let mut ratios = vec![1.0; units];
-    for _ in 0..MOST_TURNS {
+    for _ in 0..MOST_ITERATIONS {
         let mut expected = vec![0.0; count];
         cells.iter().for_each(|one| expected[one.cell] += one.n * ratios[one.unit]);
         let levels: Vec<f64> =
@@ -69,15 +71,15 @@ pub fn unit_ratios(cells: &[UnitCell], count: usize, units: usize) -> Vec<Option
             costs.iter().zip(&expected).map(|(cost, expected)| cost / expected.max(f64::MIN_POSITIVE)).collect();
         let moved = next.iter().zip(&ratios).map(|(new, old): (&f64, &f64)| (new - old).abs()).fold(0.0, f64::max);
         ratios = next;
-        if moved < STILL {
+        if moved < TOLERANCE {
             break;
         }
     }
     ratios.into_iter().map(|ratio| (ratio > 0.0 && ratio.is_finite()).then(|| ratio.ln())).collect()
 }
 
-/// NEW's units less OLD's, with Welch's error; where one side has a single unit, with the spread of the other side. `None`
-/// where neither has two.
+/// Returns the mean of NEW's units minus the mean of OLD's, with Welch's error. If one side has a single unit, the
+/// spread of the other side is used. `None` if neither side has two units.
 pub fn between_units(old: &[f64], new: &[f64]) -> Option<Estimated> {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     if old.is_empty() || new.is_empty() {
@@ -97,7 +99,7 @@ pub fn between_units(old: &[f64], new: &[f64]) -> Option<Estimated> {
     (variance > 0.0).then_some(Estimated { effect, variance, freedom })
 }
 
-/// The mean of differences that are each one unit's, such as a host's, with Student's t. `None` with fewer than two.
+/// Returns the mean of differences of units, such as hosts, with the error of Student's t. `None` with fewer than two.
 pub fn mean_of_units(differences: &[f64]) -> Option<Estimated> {
     let n = differences.len() as f64;
     let effect = differences.iter().sum::<f64>() / n;
@@ -106,8 +108,9 @@ pub fn mean_of_units(differences: &[f64]) -> Option<Estimated> {
     (variance > 0.0).then_some(Estimated { effect, variance, freedom: n - 1.0 })
 }
 
-/// The mean of differences that follow each other in time, with a t whose error counts neighbours that resemble each other
-/// (Bartlett's weights over the root of their number, never less than without). `None` with fewer than 6.
+/// Returns the mean of differences in time order, with an error that accounts for autocorrelation: Bartlett weights up
+/// to a lag of the square root of their number. The error is never smaller than without autocorrelation. `None` with
+/// fewer than 6 differences.
 pub fn mean_in_time(differences: &[f64]) -> Option<Estimated> {
     const LEAST: usize = 6;
     let count = differences.len();
@@ -121,7 +124,7 @@ pub fn mean_in_time(differences: &[f64]) -> Option<Estimated> {
     let own = shared(0);
     let lags = n.sqrt().floor() as usize;
     let joint: f64 = (1..=lags).map(|lag| 2.0 * (1.0 - lag as f64 / (lags + 1) as f64) * shared(lag)).sum();
-    // What neighbours share is known badly where there are few: it counts for more than it shows.
+    // Autocovariances from few values are biased towards zero and are scaled up.
     let variance = (own + joint * n / (n - lags as f64)).max(own) / n;
     let freedom = (n / (1.0 + lags as f64 / 2.0) - 1.0).max(1.0).min(n - 1.0) * (own / n / variance).sqrt();
     (variance > 0.0).then_some(Estimated { effect, variance, freedom: freedom.max(1.0) })
@@ -134,8 +137,8 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     #[test]
-    fn units_are_found_beside_cells_that_move() {
-        // Unit 3 comes late, when the load is twice as high.
+    fn effects_of_units_are_found_under_varying_load() {
+        // Unit 3 starts late, when the load is twice as high.
         let truth = [0.0, 0.02, -0.01, 0.05];
         let mut cells = Vec::new();
         for cell in 0..40 {
@@ -152,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios_are_found_beside_cells_that_move() {
+    fn ratios_of_units_are_found_under_varying_load() {
         let truth = [1.0, 1.02, 0.99, 1.3];
         let mut cells = Vec::new();
         for cell in 0..40 {
@@ -171,8 +174,8 @@ mod tests {
     }
 
     #[test]
-    fn welch_is_that_of_the_tables() {
-        // Worked by hand: means 2 and 5, variances 1 and 4 of three each.
+    fn welch_error_agrees_with_a_worked_example() {
+        // Means 2 and 5, variances 1 and 4, three values each.
         let found = between_units(&[1.0, 2.0, 3.0], &[3.0, 5.0, 7.0]).unwrap();
         assert!((found.effect - 3.0).abs() < 1e-12 && (found.variance - 5.0 / 3.0).abs() < 1e-12);
         assert!((found.freedom - 50.0 / 17.0).abs() < 1e-9, "{found:?}");
@@ -186,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_that_resemble_each_other_are_not_counted_twice() {
+    fn autocorrelated_differences_widen_the_interval() {
         let mut coin = ChaCha8Rng::seed_from_u64(4);
         let trials = 2_000;
         for (kept, most) in [(0.0, 0.06), (0.5, 0.09)] {

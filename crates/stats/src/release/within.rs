@@ -1,29 +1,30 @@
-//! Versions drawn by a coin for each request: the difference within cells of time and place, from sums.
+//! Versions drawn at random for each request: the change of the usual request within cells of time and place, from
+//! sums.
 //!
-//! Within a cell (a host, a stretch of time, a route) both versions had the same load, so the cell's mean is taken out
-//! and what is left is compared. A covariate that was fixed before the coin fell (what the request before in the same
-//! process took) takes more of the load out. The error is robust against unequal variances (White 1980, with the
-//! correction of MacKinnon and White 1985 known as HC3), which is exact enough where coins decide: it needs nothing of
-//! the load but that it could not see the coin.
+//! Within a cell (a host, a time interval, a route) both versions have the same load, so the cell's mean is subtracted
+//! and the rest is compared. A covariate that is known before the random draw (the cost of the previous requests in the
+//! same process) removes more of the load. The error is robust against unequal variances (White 1980, with the
+//! correction HC3 of MacKinnon and White 1985). Its only assumption about the load is that it does not depend on the
+//! random draws.
 
 use std::ops::AddAssign;
 
 use super::{Estimated, HostShare};
 
-/// Sums over requests: of a logarithm of cost `y` and of a covariate `b`.
+/// Sums over requests: of the logarithm of cost `y` and of a covariate `b`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
-    /// Requests.
+    /// The number of requests.
     pub n: f64,
-    /// Sum of `y`.
+    /// The sum of `y`.
     pub y: f64,
-    /// Sum of its squares.
+    /// The sum of squares of `y`.
     pub yy: f64,
-    /// Sum of `b`; of requests without one, nothing.
+    /// The sum of `b`; requests without a covariate add nothing.
     pub b: f64,
-    /// Sum of its squares.
+    /// The sum of squares of `b`.
     pub bb: f64,
-    /// Sum of `b y`.
+    /// The sum of the products of `b` and `y`.
     pub by: f64,
 }
 
@@ -39,7 +40,7 @@ impl AddAssign for Tally {
 }
 
 impl Tally {
-    /// The sum of squares of `y - at - slope b`.
+    /// Returns the sum of squares of `y - at - slope b`.
     fn squares_about(&self, at: f64, slope: f64) -> f64 {
         let plain = self.yy - 2.0 * at * self.y + self.n * at * at;
         let joint = self.by - at * self.b;
@@ -47,19 +48,19 @@ impl Tally {
     }
 }
 
-/// What cells with both versions say.
+/// The effect from cells with both versions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Within {
-    /// The effect on `y`.
+    /// The estimated effect on `y`.
     pub estimated: Estimated,
-    /// How much of the covariate was taken out.
+    /// The estimated slope of the covariate.
     pub slope: f64,
-    /// Requests that told of it, OLD and NEW.
+    /// The numbers of requests used, of OLD and of NEW.
     pub requests: [f64; 2],
 }
 
-/// The effect within `cells`, each with OLD and NEW. `None` where no cell has both, or too little is left to tell an
-/// error.
+/// Estimates the effect within `cells`, each with the sums of OLD and NEW. `None` if no cell has both versions, or if
+/// there are too few requests for an error.
 pub fn within(cells: &[[Tally; 2]]) -> Option<Within> {
     let both = || cells.iter().filter(|[old, new]| old.n > 0.0 && new.n > 0.0);
     let mut sums = Products::default();
@@ -84,15 +85,15 @@ pub fn within(cells: &[[Tally; 2]]) -> Option<Within> {
     })
 }
 
-/// What some of the cells, such as those of one host, say of what all of them found: their weight, and that times how
-/// far their own effect lies above the common one. Weights of cells add up.
+/// Returns the contribution of some of the cells, such as those of one host, to the effect of all: their weight, and
+/// the weight times the distance of their own effect above the common one. Weights of cells sum up.
 pub fn share(cells: &[[Tally; 2]], all: &Within) -> HostShare {
     let mut sums = Products::default();
     cells.iter().filter(|[old, new]| old.n > 0.0 && new.n > 0.0).for_each(|cell| sums.add(cell));
     HostShare { share: sums.dd, beyond: sums.dy - all.slope * sums.db - all.estimated.effect * sums.dd }
 }
 
-/// Sums of products of deviations from the cells' means: of the version `d`, the covariate `b` and the cost `y`.
+/// Sums of products of deviations from the cells' means, for the version `d`, the covariate `b` and the cost `y`.
 #[derive(Default)]
 struct Products {
     dd: f64,
@@ -118,7 +119,8 @@ impl Products {
         self.requests += n;
     }
 
-    /// The covariate's slope beside the version's effect; none where there is hardly anything to learn it from.
+    /// Returns the slope of the covariate, adjusted for the version; zero if there are too few requests or the
+    /// covariate hardly varies.
     fn slope(&self) -> f64 {
         const LEAST: f64 = 60.0;
         let left = self.bb - self.db * self.db / self.dd;
@@ -127,7 +129,7 @@ impl Products {
     }
 }
 
-/// What one side adds to the middle of the sandwich.
+/// The contribution of one side to the middle term of the sandwich estimator of the variance.
 #[derive(Clone, Copy, Default)]
 struct Spread {
     meat: f64,
@@ -137,7 +139,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// As many requests as would count alike, less one.
+    /// Returns the effective number of requests minus one.
     fn freedom(&self) -> f64 {
         (self.squares * self.squares / self.fourths - 1.0).max(1e-3)
     }
@@ -165,8 +167,8 @@ mod tests {
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
-    /// Cells under a load that moves, with the covariate telling half of what is left, and costs that vary more under
-    /// NEW.
+    /// Returns cells under a varying load. The covariate explains half of the remaining variation, and the costs of NEW
+    /// vary more.
     fn cells(coin: &mut ChaCha8Rng, effect: f64, share: f64) -> Vec<[Tally; 2]> {
         let cell = |coin: &mut ChaCha8Rng| {
             let (load, mut cell) = (coin.random_range(14.0..15.0), [Tally::default(); 2]);
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_hold_the_truth() {
+    fn intervals_cover_the_truth() {
         let mut coin = ChaCha8Rng::seed_from_u64(1);
         for (effect, share) in [(0.0, 0.5), (0.3, 0.5), (0.0, 0.1), (-0.2, 0.1)] {
             let trials = 3_000;
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_covariate_is_taken_out() {
+    fn the_covariate_reduces_the_variance() {
         let mut coin = ChaCha8Rng::seed_from_u64(2);
         let cells = cells(&mut coin, 0.1, 0.5);
         let blind: Vec<[Tally; 2]> =
@@ -210,10 +212,10 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_made_of_nothing() {
+    fn too_few_requests_give_no_estimate() {
         assert_eq!(within(&[]), None);
         let one = Tally { n: 1.0, y: 14.0, yy: 196.0, ..Tally::default() };
-        assert_eq!(within(&[[one, Tally::default()]]), None, "one version alone");
-        assert_eq!(within(&[[one, one]]), None, "no spread to tell an error from");
+        assert_eq!(within(&[[one, Tally::default()]]), None, "only one version");
+        assert_eq!(within(&[[one, one]]), None, "no spread to estimate an error from");
     }
 }

@@ -1,4 +1,4 @@
-//! Up to how many processes each has a core, or a logical CPU, to itself.
+//! The number of processes up to which each has a core, or a logical CPU, to itself.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use steady_model::{Absent, Interval, Reading};
@@ -7,16 +7,15 @@ use super::capacity::{Capacity, capacity};
 use super::shape::{Fit, Shape};
 use super::{CountRange, Fitted, ScalingPoint, WORSE, both_kinds, early_fall, fell, filled, varied};
 
-/// The relative standard error that is assumed of a point before the points have told their own, and how many points'
-/// worth that assumption counts.
+/// The prior relative standard error of a point, and the number of points that this prior counts as.
 const USUAL_ERROR: f64 = 0.01;
 const USUAL_WEIGHT: f64 = 2.0;
-/// The figures of a shape, the number of its cores included.
+/// The number of parameters of a shape, including the number of cores.
 const FIGURES: usize = 4;
-/// From this error of a point on the shapes do not describe the points.
+/// If the relative error of a point is greater, no shape describes the points.
 const STRANGE: f64 = 0.05;
 
-/// What the points tell of the knees.
+/// The numbers of cores and logical CPUs at which the throughput changes its slope.
 pub(super) struct Knees {
     pub(super) cores: Reading<CountRange>,
     pub(super) logical_cpus: Reading<CountRange>,
@@ -24,7 +23,7 @@ pub(super) struct Knees {
     pub(super) caveats: Vec<String>,
 }
 
-/// The knees of the points, which ascend.
+/// Estimates the knees. The points are in ascending order.
 pub(super) fn knees(points: &[ScalingPoint]) -> Knees {
     let capacity = capacity(points);
     let most = points.last().map_or(1, |point| point.procs);
@@ -38,20 +37,21 @@ pub(super) fn knees(points: &[ScalingPoint]) -> Knees {
     caveats.extend(gain.is_ok().then(|| filled(points, &possible, error)).flatten());
     caveats.extend(varied(points, &capacity));
     if error > STRANGE {
-        let off = 100.0 * error;
+        let percent = 100.0 * error;
         caveats.push(format!(
-            "the points scatter, or no picture of cores and threads fits them: they are {off:.0} % off it"
+            "the points scatter, or no model of cores and threads fits them: they differ from the best model by \
+             {percent:.0} %"
         ));
     }
     Knees { cores, logical_cpus, second_thread_gain: gain, caveats }
 }
 
-/// All shapes that agree with the CPUs that the processes had. Shapes with more cores than processes are all alike: one of
-/// them stands for "more".
+/// Returns all shapes that are compatible with the CPU time of the processes. All shapes with more cores than processes
+/// give the same throughput, and one of them represents all.
 fn candidates(capacity: &Capacity, most: u32) -> Vec<Shape> {
     let more = most.saturating_add(1);
     let top = capacity.high.unwrap_or(more).min(more);
-    // Of many cores a few more or fewer change nothing that the points could tell.
+    // Of many cores, only some numbers are tried, because the points cannot distinguish neighbouring numbers.
     let mut cores: Vec<u32> =
         std::iter::successors(Some(1), |cores| Some(cores + step(*cores))).take_while(|cores| *cores < top).collect();
     cores.push(top);
@@ -59,12 +59,12 @@ fn candidates(capacity: &Capacity, most: u32) -> Vec<Shape> {
     cores.into_iter().flat_map(both).filter(|shape| capacity.allows(shape.logical())).collect()
 }
 
-/// How far the next number of cores lies that is tried.
+/// Returns the distance to the next number of cores that is tried.
 fn step(cores: u32) -> u32 {
     1 + cores / 128
 }
 
-/// The shapes that are not significantly worse than the best, and the relative error of a point.
+/// Returns the shapes that are not significantly worse than the best one, and the relative error of a point.
 fn possible(points: &[ScalingPoint], shapes: &[Shape]) -> (Vec<Fit>, f64) {
     const ROUNDS: usize = 3;
     let mut error = USUAL_ERROR;
@@ -72,8 +72,8 @@ fn possible(points: &[ScalingPoint], shapes: &[Shape]) -> (Vec<Fit>, f64) {
     for _ in 0..ROUNDS {
         fits = shapes.iter().filter_map(|shape| shape.fit(points, error)).collect();
         let Some(best) = fits.iter().min_by(|one, two| one.loss.total_cmp(&two.loss)) else { break };
-        let told = points.len().saturating_sub(FIGURES) as f64;
-        let variance = (USUAL_WEIGHT * USUAL_ERROR * USUAL_ERROR + best.squares) / (USUAL_WEIGHT + told);
+        let own_weight = points.len().saturating_sub(FIGURES) as f64;
+        let variance = (USUAL_WEIGHT * USUAL_ERROR * USUAL_ERROR + best.squares) / (USUAL_WEIGHT + own_weight);
         error = variance.sqrt();
     }
     let least = fits.iter().map(|fit| fit.loss).fold(f64::INFINITY, f64::min);
@@ -81,44 +81,46 @@ fn possible(points: &[ScalingPoint], shapes: &[Shape]) -> (Vec<Fit>, f64) {
     (fits, error)
 }
 
-/// From the least to the most of what the shapes say; absent where that includes more than the points reach.
+/// Returns the range of a number over all possible shapes; not available if it exceeds the largest number of processes.
 fn range(possible: &[Fit], count: impl Fn(Shape) -> u32, most: u32, what: &str) -> Reading<CountRange> {
     let counts = || possible.iter().map(|fit| count(fit.shape));
     let (Some(low), Some(high)) = (counts().min(), counts().max()) else {
-        return Err(Absent::because("no machine that is known here would give such points"));
+        return Err(Absent::because("no known kind of machine would give such points"));
     };
-    // Those between the ones that were tried are as possible.
+    // The numbers between those that were tried are possible too.
     let (low, high) = (low - (step(low) - 1), high + (step(high) - 1));
     if high > most {
         let at_least = low.min(most);
         return Err(Absent::because(format!(
-            "there may be more {what} than processes were tried: at least {at_least}"
+            "there may be more {what} than the largest number of processes; there are at least {at_least}"
         )));
     }
     Ok(CountRange { low, high })
 }
 
-/// What a second thread adds: over one process alone, and the range that noise and the choice of what it is held against
-/// leave.
+/// Estimates the gain from a second thread on a core, relative to one process alone. Its range includes noise and the
+/// choice of the reference.
 fn gain(points: &[ScalingPoint], possible: &[Fit], error: f64, cores: &Reading<CountRange>) -> Reading<Fitted> {
-    let [first, .., last] = points else { return Err(Absent::because("there is one point only")) };
+    let [first, .., last] = points else { return Err(Absent::because("there is only one point")) };
     if !possible.iter().all(|fit| fit.shape.threads) || possible.is_empty() {
         let fell = fell(points);
         return Err(Absent::because(match fell {
-            true => "processes slow each other, but the points do not tell whether as threads of one core",
-            false => "work per CPU second does not fall as it does where processes share cores",
+            true => {
+                "processes slow each other down, but the points do not show whether they do so as threads of one core"
+            }
+            false => "work per CPU second does not fall, as it would if processes shared cores",
         }));
     }
     let most = possible.iter().map(|fit| fit.shape.logical()).max().unwrap_or(0);
     if last.procs < most {
-        return Err(Absent::because("no number of processes filled all threads of all cores"));
+        return Err(Absent::because("there were too few processes to fill all threads of all cores"));
     }
     let high = cores.as_ref().map_err(Clone::clone)?.high;
     let full: Vec<f64> =
         points.iter().filter(|point| point.procs >= most).map(|point| point.work_per_cpu_second).collect();
     let thread = full.iter().sum::<f64>() / full.len() as f64;
     let mut alone = points.iter().filter(|point| point.procs <= high).map(|point| point.work_per_cpu_second);
-    // The last with a core to itself ran at the clock of a machine that is as busy as it gets.
+    // The last point with a core for each process ran at the clock rate of a fully loaded machine.
     let (fastest, busiest) =
         (alone.clone().fold(0.0, f64::max), alone.next_back().unwrap_or(first.work_per_cpu_second));
     let off = error * student(points.len()) * (1.0 + 1.0 / full.len() as f64).sqrt();
@@ -127,7 +129,7 @@ fn gain(points: &[ScalingPoint], possible: &[Fit], error: f64, cores: &Reading<C
     Ok(Fitted { value: adds(first.work_per_cpu_second, 0.0), interval })
 }
 
-/// Standard errors on either side of 95 % of the points, where that error was told by so many.
+/// Returns the half-width of a 95 % interval, in standard errors that are estimated from this number of points.
 fn student(points: usize) -> f64 {
     let freedom = USUAL_WEIGHT + points.saturating_sub(FIGURES) as f64;
     StudentsT::new(0.0, 1.0, freedom).map_or(f64::INFINITY, |student| student.inverse_cdf(0.975))

@@ -1,10 +1,10 @@
-//! The Universal Scalability Law, fitted to throughput.
+//! Fits the Universal Scalability Law to throughput.
 //!
-//! Gunther, Guerrilla Capacity Planning, 2007: `X(N) = lambda N / (1 + sigma (N - 1) + kappa N (N - 1))`. The time that a
-//! unit of work takes one process among N, `N / X(N)`, is linear in `1/lambda`, `sigma/lambda` and `kappa/lambda`, none of
-//! which is negative. Errors are taken to be relative. An interval holds the values whose best fit is not significantly
-//! worse than the best of all (profile likelihood, with Student's t), which respects the bounds by itself; for each of
-//! the law's figures the fit with that figure held is linear again.
+//! Gunther, Guerrilla Capacity Planning, 2007: `X(N) = lambda N / (1 + sigma (N - 1) + kappa N (N - 1))`. The time that
+//! a unit of work takes one of N processes, `N / X(N)`, is linear in `1/lambda`, `sigma/lambda` and `kappa/lambda`,
+//! none of which is negative. Errors are assumed to be relative. An interval contains the values whose best fit is not
+//! significantly worse than the best of all (profile likelihood, with Student's t). Such intervals respect the bounds.
+//! With one parameter of the law fixed, the fit of the others is linear again.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use steady_model::{Absent, Interval, Reading};
@@ -12,25 +12,26 @@ use steady_model::{Absent, Interval, Reading};
 use super::least::{solve_nonnegative, sum_at};
 use super::{Fitted, ScalabilityLaw, ScalingPoint};
 
-/// The fewest points that the law is fitted to, twice its figures.
+/// The minimum number of points for a fit: twice the number of parameters.
 const FEWEST: usize = 6;
-/// Of the intervals.
+/// The confidence level of the intervals.
 const CONFIDENCE: f64 = 0.95;
-/// Steps of Gauss and Newton: the weights follow the fit.
+/// The number of Gauss-Newton steps; the weights depend on the previous fit.
 const STEPS: usize = 6;
-/// Beyond this factor of the estimate an end of an interval is taken to be infinite, and so is a peak beyond so many processes.
+/// An end of an interval is infinite if it is beyond this factor of the estimate. So is a peak beyond this number of
+/// processes.
 const FAR: f64 = 1e6;
-/// Why there is no peak where kappa is none, or nothing but what rounding left.
-const NO_PEAK: &str = "under the law throughput never falls again";
+/// Why there is no peak if kappa is zero up to rounding.
+const NO_PEAK: &str = "in the fitted law throughput never falls";
 
-/// The law of the points, whose numbers of processes are all different.
+/// Fits the law to points with distinct numbers of processes.
 pub(super) fn law(points: &[ScalingPoint]) -> Reading<ScalabilityLaw> {
     if points.len() < FEWEST {
-        return Err(Absent::because(format!("{FEWEST} numbers of processes are needed to fit it")));
+        return Err(Absent::because(format!("a fit needs at least {FEWEST} different numbers of processes")));
     }
     let data = Data::of(points);
     let best = data.fit(&data.columns(|n| vec![1.0, n - 1.0, n * (n - 1.0)]), 0.0);
-    let best = best.ok_or_else(|| Absent::because("no such law comes near the points"))?;
+    let best = best.ok_or_else(|| Absent::because("no such law fits the points"))?;
     let [first, linear, square] = best.coefficients[..] else { unreachable!("three columns") };
     let (lambda, sigma, kappa) = (1.0 / first, linear / first, square / first);
     let limit = data.limit(best.squares);
@@ -44,7 +45,7 @@ pub(super) fn law(points: &[ScalingPoint]) -> Reading<ScalabilityLaw> {
     })
 }
 
-/// Where throughput is highest: `sqrt((1 - sigma) / kappa)`.
+/// Returns the number of processes with the highest throughput: `sqrt((1 - sigma) / kappa)`.
 fn peak(data: &Data, sigma: f64, kappa: f64, limit: f64) -> Reading<Fitted> {
     if kappa <= 0.0 {
         return Err(Absent::because(NO_PEAK));
@@ -54,20 +55,20 @@ fn peak(data: &Data, sigma: f64, kappa: f64, limit: f64) -> Reading<Fitted> {
         return Err(Absent::because(NO_PEAK));
     }
     if value.is_nan() || value < 1.0 {
-        return Err(Absent::because("under the law throughput falls from the first process on"));
+        return Err(Absent::because("in the fitted law throughput falls from the first process on"));
     }
-    // With the peak held at m, the time is a (1 + N (N - 1) / m^2) + b N, where b / (a + b) is sigma.
+    // With the peak fixed at m, the time is a (1 + N (N - 1) / m^2) + b N, where b / (a + b) is sigma.
     let holding = |m: f64| data.squares(|n| vec![1.0 + n * (n - 1.0) / (m * m), n]);
     Ok(Fitted { value, interval: within(value, limit, &holding) })
 }
 
-/// What the law is fitted to: the time that a unit of work takes at N.
+/// The data of the fit: the time that a unit of work takes at N processes.
 struct Data {
     procs: Vec<f64>,
     times: Vec<f64>,
 }
 
-/// A fit, and what it leaves: the sum of squares of relative errors.
+/// A fit with its residual sum of squares, of relative errors.
 struct Fit {
     coefficients: Vec<f64>,
     squares: f64,
@@ -79,13 +80,13 @@ impl Data {
         Data { procs, times: points.iter().map(|point| point.work_per_wall_second.recip()).collect() }
     }
 
-    /// A column per entry of `terms`.
+    /// Returns a column for each entry of `terms`.
     fn columns(&self, terms: impl Fn(f64) -> Vec<f64>) -> Vec<Vec<f64>> {
         let rows: Vec<Vec<f64>> = self.procs.iter().map(|&n| terms(n)).collect();
         (0..rows[0].len()).map(|column| rows.iter().map(|row| row[column]).collect()).collect()
     }
 
-    /// The closest that the columns come to the times less `offset`, in logarithms.
+    /// Fits the columns to the times minus `offset`, by least squares of logarithms.
     fn fit(&self, columns: &[Vec<f64>], offset: f64) -> Option<Fit> {
         let mut expected = self.times.clone();
         let mut coefficients = Vec::new();
@@ -103,13 +104,13 @@ impl Data {
         Some(Fit { coefficients, squares })
     }
 
-    /// What the best fit of these terms leaves.
+    /// Returns the residual sum of squares of the best fit of these terms.
     fn squares(&self, terms: impl Fn(f64) -> Vec<f64>) -> f64 {
         self.fit(&self.columns(terms), 0.0).map_or(f64::INFINITY, |fit| fit.squares)
     }
 
-    /// What the best fit with this throughput of one process leaves. The other two may both be none, so that neither of
-    /// their columns is the one that must be there: all times are a constant then.
+    /// Returns the residual sum of squares of the best fit with a fixed throughput of one process. Each of the other
+    /// two parameters may be zero. If both are, all times are equal.
     fn holding_lambda(&self, lambda: f64) -> f64 {
         let alone = lambda.recip();
         let constant: f64 = self.times.iter().map(|time| (time / alone).ln().powi(2)).sum();
@@ -119,21 +120,21 @@ impl Data {
         left.fold(constant, f64::min)
     }
 
-    /// How much a fit may leave that is not significantly worse than one that leaves `least`.
+    /// Returns the largest residual sum of squares that is not significantly worse than `least`.
     fn limit(&self, least: f64) -> f64 {
         let freedom = (self.times.len() - 3) as f64;
         let student =
             StudentsT::new(0.0, 1.0, freedom).map_or(f64::INFINITY, |t| t.inverse_cdf((1.0 + CONFIDENCE) / 2.0));
-        // What rounding leaves of an exact fit is no reason for an interval of nothing at all.
+        // The rounding error of an exact fit must not give an interval of width zero.
         least * (1.0 + student * student / freedom) + 1e-20 * self.times.len() as f64
     }
 }
 
-/// The values whose fit leaves at most `limit`: an interval around `value`, never below zero.
+/// Returns the interval around `value`, at least zero, in which the residual sum of squares is at most `limit`.
 fn within(value: f64, limit: f64, profile: &dyn Fn(f64) -> f64) -> Interval {
     let holds = |at: f64| profile(at) <= limit;
     let low = if holds(f64::MIN_POSITIVE) { 0.0 } else { edge(f64::MIN_POSITIVE, value, &holds) };
-    // A figure that is zero has no scale of its own: any small step is one.
+    // A parameter of zero has no scale, so start with a small step.
     let mut step = if value > 0.0 { value } else { 1e-9 };
     let mut inside = value;
     while step < FAR * value.max(1e-9) {
@@ -146,7 +147,7 @@ fn within(value: f64, limit: f64, profile: &dyn Fn(f64) -> f64) -> Interval {
     Interval { low, high: f64::INFINITY }
 }
 
-/// The border between `outside` and `inside`, by halving.
+/// Returns the border between `outside` and `inside`, by bisection.
 fn edge(mut outside: f64, mut inside: f64, holds: &dyn Fn(f64) -> bool) -> f64 {
     for _ in 0..50 {
         let middle = (outside + inside) / 2.0;
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_law_is_found_again() {
+    fn the_fit_recovers_the_parameters() {
         let law = law(&points(70.0, 0.04, 0.003)).unwrap();
         close(&law.lambda, 70.0);
         close(&law.sigma, 0.04);
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn laws_without_a_peak_have_none() {
+    fn laws_without_a_peak_have_a_reason() {
         let amdahl = law(&points(70.0, 0.1, 0.0)).unwrap();
         assert!(amdahl.kappa.value < 1e-9, "{:?}", amdahl.kappa);
         let falling = law(&points(70.0, 1.5, 0.2)).unwrap();
@@ -191,7 +192,9 @@ mod tests {
     }
 
     #[test]
-    fn few_points_have_no_law() {
-        assert!(law(&points(70.0, 0.1, 0.0)[..5]).unwrap_err().0.starts_with("6 numbers"));
+    fn few_points_give_no_law() {
+        assert!(
+            law(&points(70.0, 0.1, 0.0)[..5]).unwrap_err().0.starts_with("a fit needs at least 6 different numbers")
+        );
     }
 }

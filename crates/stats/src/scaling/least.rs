@@ -1,11 +1,12 @@
-//! Small problems of least squares: a few columns, some of whose coefficients may not be negative.
+//! Small least-squares problems: a few columns, some with non-negative coefficients.
 
-/// Less of a column than this, once the others are taken out of it, is rounding.
+/// A column with a smaller remainder, relative to itself, depends on the other columns; the remainder is rounding.
 const COLLINEAR: f64 = 1e-10;
 
-/// The coefficients that bring the sum of `columns` closest to `target`; `None` where the columns cannot be told apart.
+/// Returns the coefficients with which the sum of `columns` is closest to `target`; `None` if the columns are
+/// collinear.
 ///
-/// By Gram and Schmidt's way, one column after the other, which does not square the problem's condition.
+/// It uses the Gram-Schmidt process column by column, which does not square the condition number of the problem.
 pub(super) fn solve(columns: &[Vec<f64>], target: &[f64]) -> Option<Vec<f64>> {
     let mut basis: Vec<Vec<f64>> = Vec::new();
     let mut above: Vec<Vec<f64>> = Vec::new();
@@ -40,8 +41,8 @@ pub(super) fn solve(columns: &[Vec<f64>], target: &[f64]) -> Option<Vec<f64>> {
     Some(right)
 }
 
-/// The same, where no coefficient after the first may be negative, and the first must be positive: of all ways to leave
-/// columns out, the closest that holds to that.
+/// Returns the same with a positive first coefficient and non-negative other coefficients. It tries all subsets of the
+/// columns after the first, and returns the closest fit that satisfies the bounds.
 pub(super) fn solve_nonnegative(columns: &[Vec<f64>], target: &[f64]) -> Option<Vec<f64>> {
     let optional = columns.len() - 1;
     let mut best: Option<(f64, Vec<f64>)> = None;
@@ -62,7 +63,7 @@ pub(super) fn solve_nonnegative(columns: &[Vec<f64>], target: &[f64]) -> Option<
     best.map(|(_, all)| all)
 }
 
-/// What the columns with these coefficients add up to, at one row.
+/// Returns the sum of the columns with these coefficients at one row.
 pub(super) fn sum_at(columns: &[Vec<f64>], coefficients: &[f64], row: usize) -> f64 {
     columns.iter().zip(coefficients).map(|(column, value)| column[row] * value).sum()
 }
@@ -80,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_parabola_is_found_again() {
+    fn the_solution_recovers_a_parabola() {
         let n: Vec<f64> = (1..=40).map(f64::from).collect();
         let columns = [vec![1.0; 40], n.clone(), n.iter().map(|n| n * n).collect()];
         let target: Vec<f64> = n.iter().map(|n| 5.0 - 2.0 * n + 0.25 * n * n).collect();
@@ -88,16 +89,16 @@ mod tests {
         for (found, truth) in found.iter().zip([5.0, -2.0, 0.25]) {
             assert!((found - truth).abs() < 1e-8, "{found} {truth}");
         }
-        assert_eq!(solve(&[n.clone(), n], &target), None, "columns that are alike");
+        assert_eq!(solve(&[n.clone(), n], &target), None, "equal columns");
     }
 
     #[test]
-    fn bounds_hold_and_bind() {
+    fn coefficients_respect_their_bounds() {
         let n: Vec<f64> = (1..=20).map(f64::from).collect();
         let columns = [vec![1.0; 20], n.clone(), n.iter().map(|n| n * n).collect()];
         let falling: Vec<f64> = n.iter().map(|n| 5.0 - 0.1 * n).collect();
         let found = solve_nonnegative(&columns, &falling).unwrap();
-        assert_eq!(found[1..], [0.0, 0.0], "neither may fall");
+        assert_eq!(found[1..], [0.0, 0.0], "neither may be negative");
         assert!((found[0] - (5.0 - 0.1 * 10.5)).abs() < 1e-9);
         let rising: Vec<f64> = n.iter().map(|n| 1.0 + 0.1 * n).collect();
         let found = solve_nonnegative(&columns, &rising).unwrap();

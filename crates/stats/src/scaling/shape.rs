@@ -1,49 +1,50 @@
-//! Two ways in which the speed of processes may fall with their number, and how well each describes the points.
+//! Two models of how the speed of processes falls with their number, and how well each describes the points.
 //!
-//! **Threads**: C cores of two threads. Up to C processes each has a core, and their speed may fall a little and evenly (the
-//! clock, shared caches). From C to 2C, N - C cores are shared, so that of N processes 2C - N run alone and the others at
-//! the speed of a thread. From 2C on all run at that speed. Here and there a scheduler puts two on one core though others
-//! are idle: a point may be lower than that, down to half of those that should run alone, at a price.
+//! **Threads**: C cores with two threads each. Up to C processes, each has a core, and their speed may fall slightly
+//! and linearly (because of clock rate and shared caches). From C to 2C processes, N - C cores are shared: of N
+//! processes, 2C - N run alone and the others at the speed of a thread. From 2C on, all run at the speed of a thread.
+//! Occasionally a scheduler puts two processes on one core while others are idle. A point may therefore be lower, down
+//! to half of the processes that should run alone, for a penalty.
 //!
-//! **Cores**: L cores of one thread. The speed falls smoothly, as contention and coherency have it (the law's own shape),
-//! and not at all beyond L.
+//! **Cores**: L cores with one thread each. The speed falls smoothly by contention and coherency, like the Universal
+//! Scalability Law, and is constant beyond L.
 
 use super::ScalingPoint;
 use super::least::{solve, solve_nonnegative, sum_at};
 
-/// A machine that the points may come from.
+/// A hypothetical machine with equal cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
-    /// How many cores.
+    /// The number of cores.
     pub(super) cores: u32,
-    /// Whether each has two threads.
+    /// Whether each core has two threads.
     pub(super) threads: bool,
 }
 
 /// How well a shape describes the points.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Fit {
-    /// The shape.
+    /// The shape that was fitted.
     pub(super) shape: Shape,
-    /// What it leaves: squares of standard errors, and the price of misplaced points.
+    /// The sum of squared residuals in standard errors, plus the penalty for misplaced points.
     pub(super) loss: f64,
-    /// The same in squares of relative errors, without that price.
+    /// The sum of squared relative residuals, without the penalty.
     pub(super) squares: f64,
 }
 
 impl Shape {
-    /// How many logical CPUs it has.
+    /// Returns the number of logical CPUs.
     pub(super) fn logical(self) -> u32 {
         if self.threads { self.cores.saturating_mul(2) } else { self.cores }
     }
 
-    /// The best fit to the points, whose relative standard error is `sigma`; `None` where there is none at all.
+    /// Returns the best fit to points with the relative standard error `sigma`; `None` if no fit is within the bounds.
     pub(super) fn fit(self, points: &[ScalingPoint], sigma: f64) -> Option<Fit> {
         let squares = if self.threads { return fit(self, points, sigma) } else { self.fit_cores(points)? };
         Some(Fit { shape: self, loss: squares / (sigma * sigma), squares })
     }
 
-    /// The time per unit of work is linear in its three figures.
+    /// Fits cores without threads. The time per unit of work is linear in the three parameters.
     fn fit_cores(self, points: &[ScalingPoint]) -> Option<f64> {
         let time = |point: &ScalingPoint| point.work_per_cpu_second.recip();
         let column = |term: fn(f64) -> f64| {
@@ -55,9 +56,9 @@ impl Shape {
     }
 }
 
-/// What the points are off, in squares of relative errors, if something that the processes share (the memory's bandwidth, say)
-/// is full from some number of processes on and then divided among them, on so many cores of one thread; and that
-/// number.
+/// Fits a shared resource, such as memory bandwidth, that is saturated from some number of processes on and then
+/// divided among them. The machine has this number of cores with one thread each. Returns the sum of squared relative
+/// residuals and the number of processes.
 pub(super) fn full(points: &[ScalingPoint], cores: u32) -> (f64, f64) {
     const STEPS: i32 = 100;
     let from = |step: i32| f64::from(cores).powf(f64::from(step) / f64::from(STEPS));
@@ -72,17 +73,18 @@ pub(super) fn full(points: &[ScalingPoint], cores: u32) -> (f64, f64) {
     all.min_by(|(one, _), (two, _)| one.total_cmp(two)).unwrap_or((f64::INFINITY, 1.0))
 }
 
-/// How much the speed may fall while each process has a core, of its most.
+/// The maximum relative fall of speed while each process has a core.
 const DECLINE: f64 = 0.3;
-/// The speed of a thread beside another, over that of one alone. Above, it is as good as a core of its own.
+/// The speed of a thread whose core is shared, relative to a thread that is alone. A faster thread is indistinguishable
+/// from a core.
 const THREAD: [f64; 2] = [0.4, 0.9];
-/// How many of the processes that could run alone a scheduler may put together.
+/// The share of the processes that could run alone and that a scheduler may put on shared cores.
 const TOGETHER: f64 = 0.5;
-/// What it costs to take a point for a misplaced one: as much as being two standard errors off.
+/// The penalty of a misplaced point, equal to a residual of two standard errors.
 const MISPLACED: f64 = 4.0;
 
-/// The best fit: first with every point where the scheduler should have put it, then with that one misplaced that helps
-/// most, and so on while it helps. Misplaced are few.
+/// Returns the best fit. It starts with all points placed correctly. Then it repeatedly marks the point as misplaced
+/// that reduces the loss most, as long as the loss falls. The number of misplaced points is limited.
 fn fit(shape: Shape, points: &[ScalingPoint], sigma: f64) -> Option<Fit> {
     let mut misplaced = vec![false; points.len()];
     let mut best = shape.fit_placed(points, &misplaced, sigma)?;
@@ -104,8 +106,8 @@ fn fit(shape: Shape, points: &[ScalingPoint], sigma: f64) -> Option<Fit> {
 }
 
 impl Shape {
-    /// The points of which two processes can have been on one core though they need not: those that are lowest, held against
-    /// the fit. Several, for among few points one that is low has drawn the fit to it.
+    /// Returns the points that may be misplaced: those with the largest residuals below the fit, if two of their
+    /// processes can share a core. With few points, more candidates are tried, because a low point influences the fit.
     fn suspects(self, points: &[ScalingPoint], misplaced: &[bool], fit: &Placed) -> Vec<usize> {
         let most = if points.len() > 8 { 2 } else { 6 };
         let can_share = |at: &usize| (2..self.logical()).contains(&points[*at].procs);
@@ -115,19 +117,20 @@ impl Shape {
         suspects
     }
 
-    /// Of so many processes the share that has a core alone.
+    /// Returns the share of processes that have a core alone.
     fn alone(self, procs: u32) -> f64 {
         let (procs, logical) = (f64::from(procs), f64::from(self.logical()));
         ((logical - procs) / procs).clamp(0.0, 1.0)
     }
 
-    /// The fit with these points misplaced: as far as brings them closest.
+    /// Fits with some points misplaced, each by the amount that brings it closest to the fit.
     fn fit_placed(self, points: &[ScalingPoint], misplaced: &[bool], sigma: f64) -> Option<Placed> {
         let most: Vec<f64> = points.iter().map(|point| self.alone(point.procs)).collect();
         let mut alone = most.clone();
         let mut level = self.level(points, &alone)?;
         if misplaced.contains(&true) {
-            // The others say what a misplaced point should be; where it cannot be that, it has its say at the nearest.
+            // The other points determine where a misplaced point should be; it is moved as close to that as its bounds
+            // allow.
             let placed = (0..points.len()).filter(|&at| !misplaced[at]);
             let (others, their): (Vec<_>, Vec<_>) = placed.map(|at| (points[at], alone[at])).unzip();
             level = self.level(&others, &their)?;
@@ -143,15 +146,15 @@ impl Shape {
         Some(Placed { fit: Fit { shape: self, loss: squares / (sigma * sigma) + price, squares }, errors })
     }
 
-    /// The speeds that come closest, where the share `alone` of each point's processes runs alone.
+    /// Fits the speeds, given the share `alone` of each point's processes that run alone.
     ///
-    /// Three figures, linear in the speed: that of one process, its slope up to C, and a thread's. Where the closest are
-    /// out of bounds, they lie on one of them.
+    /// The speed is linear in three parameters: the speed of one process, its slope up to C processes, and the speed of
+    /// a thread. If the unbounded solution is outside the bounds, the solution is on one of the bounds.
     fn level(self, points: &[ScalingPoint], alone: &[f64]) -> Option<Level> {
         let last = f64::from(self.cores) - 1.0;
         let [slow, fast] = THREAD;
         let steepest = if last > 0.0 { -DECLINE / last } else { 0.0 };
-        // Each way names, for each figure that is left free, what it adds to (speed, slope, thread).
+        // Each way lists, for each free parameter, its contribution to (speed, slope, thread).
         let free = vec![[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
         let flat = vec![[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]];
         let steep = vec![[1.0, steepest, 0.0], [0.0, 0.0, 1.0]];
@@ -170,7 +173,7 @@ impl Shape {
             if best.as_ref().is_none_or(|(least, _)| left < *least) {
                 best = Some((left, level));
             }
-            // Nothing on the bounds comes closer than what is free and within them.
+            // A solution on the bounds cannot be closer than the unbounded one, if that is within the bounds.
             if way.len() == 3 {
                 break;
             }
@@ -192,30 +195,30 @@ impl Shape {
     }
 }
 
-/// A fit with some points misplaced, and by how much it is above each point.
+/// A fit with some points misplaced, and its distance above each point.
 struct Placed {
     fit: Fit,
     errors: Vec<f64>,
 }
 
-/// The speeds of a machine whose cores have two threads.
+/// The speeds of a machine whose cores have two threads each, in work per CPU second.
 #[derive(Clone, Copy, Debug)]
 struct Level {
-    /// Of one process.
+    /// The speed of one process alone.
     speed: f64,
-    /// What each further process takes from that, up to one per core.
+    /// The change of that speed for each further process, up to one per core.
     slope: f64,
-    /// Of a thread beside another.
+    /// The speed of a thread whose core is shared.
     thread: f64,
 }
 
 impl Level {
-    /// The mean speed of so many processes, of which the share `alone` runs alone.
+    /// Returns the mean speed of processes of which the share `alone` runs alone.
     fn speed(&self, procs: u32, cores: u32, alone: f64) -> f64 {
         self.alone(procs, cores) * alone + self.thread * (1.0 - alone)
     }
 
-    /// By how much it is above each point, relative to that.
+    /// Returns the distance of the fit above each point, relative to the point.
     fn errors(&self, points: &[ScalingPoint], cores: u32, alone: &[f64]) -> Vec<f64> {
         let error = |(point, alone): (&ScalingPoint, &f64)| {
             self.speed(point.procs, cores, *alone) / point.work_per_cpu_second - 1.0
@@ -227,13 +230,13 @@ impl Level {
         self.speed + self.slope * (f64::from(procs.min(cores)) - 1.0)
     }
 
-    /// The share that would have to run alone for the point's speed.
+    /// Returns the share of processes that would have to run alone for the speed of the point.
     fn share_alone(&self, point: &ScalingPoint, cores: u32) -> f64 {
         let both = self.alone(point.procs, cores) - self.thread;
         if both > 0.0 { (point.work_per_cpu_second - self.thread) / both } else { 1.0 }
     }
 
-    /// With a little room: bounds that bind are met but for rounding.
+    /// Returns whether the speeds are within the bounds, with a tolerance for rounding.
     fn within_bounds(&self, last: f64) -> bool {
         const ROOM: f64 = 1e-9;
         let full = self.speed + self.slope * last;

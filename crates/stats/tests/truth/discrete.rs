@@ -1,4 +1,4 @@
-//! Costs that are counted, not timed: differences of a few steps, most of them alike or zero.
+//! Counted costs instead of times: differences of a few steps, most of them equal or zero.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -10,15 +10,15 @@ use crate::simulated::most;
 /// How counts vary from run to run.
 #[derive(Clone, Copy, Debug)]
 enum Counts {
-    /// Nine runs of ten are alike.
+    /// Nine of ten runs have the same count.
     Mostly,
-    /// One step up or not.
+    /// With probability 1/2, one more.
     Coin,
-    /// Few steps, small ones more often.
+    /// A few more, with small numbers more frequent.
     Geometric,
-    /// Alike, but one run of ten goes another way through the program.
+    /// The same count, but one of ten runs takes another path through the program.
     Paths,
-    /// The run that starts second takes some more.
+    /// The run that starts second counts some more.
     Slots,
 }
 
@@ -36,7 +36,7 @@ impl Counts {
     }
 }
 
-/// One experiment of at most `pairs` pairs, where NEW takes `more` on top of a million.
+/// Runs one experiment of at most `pairs` pairs, in which NEW costs `more` on top of a million.
 fn experiment(counts: Counts, more: u64, pairs: usize, seed: u64) -> Estimate {
     const BASE: u64 = 1_000_000;
     let mut coin = ChaCha8Rng::seed_from_u64(seed);
@@ -57,11 +57,11 @@ fn experiment(counts: Counts, more: u64, pairs: usize, seed: u64) -> Estimate {
             }
         }
     }
-    unreachable!("the last look is always the end")
+    unreachable!("the last look ends the experiment")
 }
 
 #[test]
-fn alike_commands_are_called_different_at_the_nominal_rate() {
+fn equal_commands_are_called_different_at_the_nominal_rate() {
     let experiments = 500;
     for counts in ALL {
         for pairs in [8, 100] {
@@ -74,11 +74,11 @@ fn alike_commands_are_called_different_at_the_nominal_rate() {
 }
 
 #[test]
-fn intervals_hold_the_true_shift() {
+fn intervals_cover_the_true_shift() {
     let experiments = 500;
     for counts in ALL {
         for (more, pairs) in [(1, 100), (7, 12), (20_000, 12)] {
-            // The shift of the log is not quite the same for every count.
+            // The shift of the logarithm depends slightly on the count.
             let change = more as f64 / 1e6;
             let slack = 1e-7 + 1e-2 * change;
             let missed = (0..experiments).filter(|&seed| {
@@ -93,14 +93,14 @@ fn intervals_hold_the_true_shift() {
 }
 
 #[test]
-fn what_never_varies_is_known_at_the_first_look() {
+fn constant_costs_are_decided_at_the_first_look() {
     for (more, verdict) in [(0, Verdict::Same), (1, Verdict::Slower), (30_000, Verdict::Slower)] {
         let found = without_noise(more);
         assert_eq!((found.verdict, found.pairs), (verdict, 12), "{more}: {found:?}");
     }
 }
 
-/// An experiment without any noise.
+/// Evaluates an experiment without any noise.
 fn without_noise(more: u64) -> Estimate {
     let rules = Rules { alpha: 0.05, resolution: 0.01, limits: vec![], grain: 1.0 };
     let pair = |order| Pair {

@@ -1,4 +1,4 @@
-//! Exchanging OLD and NEW mirrors everything, to the last bit; scaling the costs changes nothing.
+//! Exchanging OLD and NEW mirrors all results to the last bit, and scaling the costs changes nothing.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -21,7 +21,9 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, rng_seed: RngSeed::Fixed(7), ..ProptestConfig::with_cases(200) })]
 
     #[test]
-    fn labels_mirror(seed: u64, kind in 0..5_usize, count in 0..130_usize, theta in -0.5..0.5_f64, at in -0.6..0.6_f64) {
+    fn exchanging_the_labels_mirrors_results(
+        seed: u64, kind in 0..5_usize, count in 0..130_usize, theta in -0.5..0.5_f64, at in -0.6..0.6_f64
+    ) {
         let pairs = mixed(NOISES[kind], seed, count, theta);
         let (one, other) = (Paired::new(&pairs, 1e-6), Paired::new(&swapped(&pairs), 1e-6));
         let (a, b) = (one.test(at), other.test(-at));
@@ -33,20 +35,22 @@ proptest! {
     }
 
     #[test]
-    fn unit_of_cost_is_immaterial(seed: u64, kind in 0..5_usize, count in 16..130_usize, theta in -0.5..0.5_f64) {
+    fn the_unit_of_cost_does_not_matter(seed: u64, kind in 0..5_usize, count in 16..130_usize, theta in -0.5..0.5_f64) {
         let pairs = mixed(NOISES[kind], seed, count, theta);
         let scaled: Vec<Pair> = pairs.iter().map(|p| Pair { old: 1e9 * p.old, new: 1e9 * p.new, ..*p }).collect();
         let (one, other) = (Paired::new(&pairs, 1e-6), Paired::new(&scaled, 1e3));
         let (a, b) = (one.interval(0.05), other.interval(0.05));
         prop_assume!(a.half_width().is_finite());
-        // The searches end within a thousandth; rounding may put them on another step of the test.
+        // Searches have a tolerance of a thousandth, and rounding may end them at another step of the test.
         let near = |x: f64, y: f64| (x - y).abs() < 0.1 * a.half_width();
         prop_assert!(near(a.low, b.low) && near(a.high, b.high), "{:?} {:?}", a, b);
         prop_assert!(near(one.estimate(), other.estimate()), "{} {}", one.estimate(), other.estimate());
     }
 
     #[test]
-    fn nothing_makes_it_stumble(costs in prop::collection::vec((0..4_u8, 0..4_u8, any::<bool>(), any::<bool>()), 0..21)) {
+    fn arbitrary_costs_give_finite_results(
+        costs in prop::collection::vec((0..4_u8, 0..4_u8, any::<bool>(), any::<bool>()), 0..21),
+    ) {
         let cost = |c: u8| [0.0, 0.001, 0.002, 1e9][c as usize];
         let pairs: Vec<Pair> = costs.iter().map(|&(old, new, order, duet)| {
             let sign = if order { 1 } else { -1 };
@@ -73,15 +77,15 @@ proptest! {
         let interval = paired.interval(0.05);
         let at = |share: f64| paired.test(interval.low + share * (interval.high - interval.low)).z;
         let steps: Vec<f64> = (-2..=6).map(|step| at(f64::from(step) / 4.0)).collect();
-        // From 12 pairs on, slots and scales are learned anew at every effect, so that Z may tremble.
-        let tremble = if count < 12 { 1e-9 } else { 0.3 };
-        prop_assert!(steps.windows(2).all(|z| z[1] <= z[0] + tremble), "{:?}", steps);
+        // From 12 pairs on, slots and scales are estimated for every effect, so Z may rise slightly.
+        let tolerance = if count < 12 { 1e-9 } else { 0.3 };
+        prop_assert!(steps.windows(2).all(|z| z[1] <= z[0] + tolerance), "{:?}", steps);
     }
 }
 
-/// The slot adjustment must not turn the effect into noise: the width is the same at any effect.
+/// The slot adjustment must not turn the effect into noise: the width does not depend on the effect.
 #[test]
-fn width_is_the_same_at_every_effect() {
+fn the_width_does_not_depend_on_the_effect() {
     for noise in NOISES {
         for layout in Layout::ALL {
             let width = |effect: f64| {
@@ -109,7 +113,7 @@ fn width_is_the_same_at_every_effect() {
 }
 
 #[test]
-fn judging_again_repeats_to_the_last_bit() {
+fn evaluating_again_gives_the_same_result_to_the_last_bit() {
     let pairs = mixed(Noise::Bursts, 3, 120, 0.01);
     let judge = || {
         let mut sequence = Sequence::new(Rules { alpha: 0.05, resolution: 0.005, limits: vec![0.02], grain: 1e-6 }, 1);

@@ -1,4 +1,4 @@
-//! What looks spend, when they end, and what they say in special cases.
+//! Looks: how they spend alpha, when they end a comparison, and special cases.
 
 use steady_model::{Layout, Verdict};
 use steady_stats::{Pair, Paired, Reason, Rules, Sequence, Slot, single_look};
@@ -15,23 +15,23 @@ fn pairs(noise: Noise, seed: u64, count: usize, theta: f64) -> Vec<Pair> {
 }
 
 #[test]
-fn looks_together_spend_alpha_and_no_more() {
+fn looks_together_spend_exactly_alpha() {
     let pairs = pairs(Noise::Heavy, 1, 200, 0.0);
     let mut sequence = Sequence::new(rules(), 1);
     let mut spent = 0.0;
     for count in [12, 20, 50, 120, 200] {
         let look = sequence.look(&[pairs[..count].to_vec()], count as f64 / 200.0, count == 200);
         assert!(look.alpha_spent >= spent && look.alpha_spent <= 0.05 + 1e-15, "{}", look.alpha_spent);
-        assert!(count == 200 || look.alpha_spent < 0.05, "something is left for the end");
+        assert!(count == 200 || look.alpha_spent < 0.05, "some error must be left for the final look");
         spent = look.alpha_spent;
     }
     assert!((spent - 0.05).abs() < 1e-15);
 }
 
-/// Each look's part of alpha is what was not yet spent: with looks that learn nothing new the interval must not be the
-/// one of a single look at all of alpha.
+/// Each look spends a part of the remaining alpha. After several looks without new data, the interval must be wider
+/// than that of a single look with all of alpha.
 #[test]
-fn looking_often_costs_width() {
+fn repeated_looks_widen_the_interval() {
     let pairs = pairs(Noise::Heavy, 2, 60, 0.0);
     let once = single_look(&pairs, &rules());
     let mut sequence = Sequence::new(rules(), 1);
@@ -57,9 +57,9 @@ fn intervals_never_widen_from_look_to_look() {
     }
 }
 
-/// A clear effect ends early; nothing ends early between nothing and something.
+/// A clear effect ends a comparison early, unless a limit is undecided.
 #[test]
-fn ends_when_the_verdict_has_fallen() {
+fn a_comparison_ends_when_the_verdict_is_decided() {
     let look = |theta: f64, limits: Vec<f64>| {
         let pairs = pairs(Noise::Skewed, 4, 60, theta);
         Sequence::new(Rules { limits, ..rules() }, 1).look(&[pairs], 0.5, false)
@@ -68,21 +68,21 @@ fn ends_when_the_verdict_has_fallen() {
     assert!(clear.done);
     assert_eq!(clear.contenders[0].verdict, Verdict::Slower);
     assert_eq!(look(-0.3, vec![]).contenders[0].verdict, Verdict::Faster);
-    assert!(!look(0.3_f64.ln_1p(), vec![0.3]).done, "a limit inside the interval keeps it open");
+    assert!(!look(0.3_f64.ln_1p(), vec![0.3]).done, "a limit within the interval is undecided");
     assert!(look(0.3_f64.ln_1p(), vec![0.1]).done);
 }
 
 #[test]
-fn the_same_command_is_called_the_same() {
+fn equal_commands_are_called_the_same() {
     let pairs = pairs(Noise::Heavy, 5, 4000, 0.0);
     let look = Sequence::new(rules(), 1).look(&[pairs], 0.1, false);
-    assert!(look.done && look.alpha_spent == 0.05, "half the resolution: all is spent");
+    assert!(look.done && look.alpha_spent == 0.05, "at half the resolution, all of alpha is spent");
     assert_eq!(look.contenders[0].verdict, Verdict::Same);
     assert!(look.contenders[0].within_resolution);
 }
 
 #[test]
-fn too_few_pairs_say_nothing() {
+fn too_few_pairs_give_no_verdict() {
     for count in 0..6 {
         let estimate = single_look(&pairs(Noise::Heavy, 6, count, 3.0), &rules());
         assert_eq!((estimate.verdict, estimate.reason), (Verdict::Undecided, Some(Reason::TooFewPairs)));
@@ -92,7 +92,7 @@ fn too_few_pairs_say_nothing() {
 }
 
 #[test]
-fn equal_costs_claim_no_more_than_the_grain() {
+fn equal_costs_are_decided_only_up_to_the_grain() {
     let slot = |i: usize| Slot { order: if i.is_multiple_of(3) { 1 } else { -1 }, cpu: 0 };
     let at = |cost: f64| (0..40).map(|i| Pair { layout: Layout::Turns, slot: slot(i), old: cost, new: cost }).collect();
     let judge = |pairs: Vec<Pair>, grain: f64| single_look(&pairs, &Rules { grain, ..rules() });
@@ -103,7 +103,7 @@ fn equal_costs_claim_no_more_than_the_grain() {
     assert_eq!((fine.verdict, fine.reason), (Verdict::Same, None));
 }
 
-/// Duets shrink effects: the size comes from the turns, the verdict from all pairs.
+/// Duets underestimate effects: the size comes from the turns, and the verdict from all pairs.
 #[test]
 fn size_comes_from_the_turns() {
     let mut machine = Machine::new(Noise::Heavy, 8);
@@ -120,7 +120,7 @@ fn size_comes_from_the_turns() {
     assert_eq!(single_look(&few, &rules()).size.pairs, 105, "five turns are too few");
 }
 
-/// Holm: what clearly differs leaves its share of the error to the others, unless limits ask more of everyone.
+/// Holm's procedure: contenders that clearly differ leave their share of the error to the others, except with limits.
 #[test]
 fn clear_contenders_leave_their_share_to_the_others() {
     let clear = pairs(Noise::Skewed, 9, 100, 0.5);
@@ -137,7 +137,7 @@ fn clear_contenders_leave_their_share_to_the_others() {
 }
 
 #[test]
-fn undecided_says_what_time_would_settle_it() {
+fn undecided_verdicts_have_a_time_to_settle() {
     let estimate = single_look(&pairs(Noise::Heavy, 11, 14, 0.0), &rules());
     assert_eq!(estimate.verdict, Verdict::Undecided);
     assert!(estimate.time_to_settle.unwrap() > 1.0);
@@ -146,7 +146,7 @@ fn undecided_says_what_time_would_settle_it() {
 }
 
 #[test]
-fn small_alphas_hold() {
+fn small_error_rates_are_correct() {
     let alphas = [0.001, 0.01, 0.05];
     let mut table = String::new();
     let mut worst = vec![];

@@ -1,5 +1,5 @@
-//! Estimators against known truth: simulated machines, and published tables. One program, so that long simulations run beside each
-//! other.
+//! Estimators compared with known truth: simulated machines and published tables. They are one test binary, so that
+//! long simulations run in parallel.
 
 mod calibration;
 mod discrete;
@@ -12,3 +12,4 @@ mod published;
 mod scaling;
 mod shift;
 mod simulated;
+mod table;

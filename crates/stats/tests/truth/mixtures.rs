@@ -1,5 +1,5 @@
-//! Commands with two modes, such as a cache hit and a miss: how often the verdict on the total is wrong, and the
-//! interval of the ratio of means.
+//! Commands with two modes, such as a cache hit and a miss: error rates of the verdict on the total, and coverage of
+//! the interval of the ratio of means.
 
 use rand::Rng;
 use steady_model::{Layout, Verdict};
@@ -11,7 +11,7 @@ const PAIRS: usize = 150;
 const RESOLUTION: f64 = 0.005;
 const ALPHA: f64 = 0.05;
 
-/// A command: what its usual run costs, how many of its runs are expensive, and by what factor.
+/// A command with two modes: the cost of its usual run, the share of its expensive runs, and the factor of their cost.
 #[derive(Clone, Copy, Debug)]
 struct Mode {
     usual: f64,
@@ -36,7 +36,7 @@ fn pair(machine: &mut Machine, old: Mode, new: Mode) -> Pair {
     pair
 }
 
-/// One experiment as `compare` runs it: it ends early only where the mean is not open.
+/// Runs one experiment like `compare`: it ends early only if the mean is not open.
 fn experiment(machine: &mut Machine, mut next: impl FnMut(&mut Machine) -> Pair) -> (Weighed, usize) {
     let rules = Rules { alpha: ALPHA * (1.0 - MEAN_ALPHA_SHARE), resolution: RESOLUTION, limits: vec![], grain: 1e-6 };
     let (mut schedule, mut sequence) = (Schedule::new(), Sequence::new(rules, 1));
@@ -67,8 +67,8 @@ fn covers(weighed: &Weighed, change: f64) -> bool {
 }
 
 #[test]
-fn equal_commands_with_two_modes_seldom_differ() {
-    let experiments = repeated(40);
+fn equal_commands_with_two_modes_rarely_differ() {
+    let experiments = repeated(20);
     let (mut table, mut total, mut wrong, mut by_mean) = (String::new(), 0, 0, 0);
     for noise in [Noise::Heavy, Noise::Bursts] {
         for share in [0.01, 0.05, 0.2, 0.5] {
@@ -117,10 +117,10 @@ fn opposite_changes_are_decided_by_the_total() {
     }
 }
 
-/// Shares, factors and usual runs that differ between the commands: the interval of the mean covers the ratio of means.
-/// The number of pairs is fixed: a mode that no run entered before an early end is in no interval.
+/// Both commands have different shares, factors and usual runs. The number of pairs is fixed, because no interval
+/// includes a mode that did not occur before an early end.
 #[test]
-fn the_interval_of_the_mean_covers_it() {
+fn the_interval_of_the_mean_covers_the_ratio_of_means() {
     let experiments = 150;
     for (old, new) in [((0.01, 50.0), (0.05, 50.0)), ((0.05, 10.0), (0.01, 10.0)), ((0.5, 2.0), (0.3, 3.0))] {
         let old = Mode { usual: 1.0, share: old.0, factor: old.1 };
@@ -138,9 +138,9 @@ fn the_interval_of_the_mean_covers_it() {
     }
 }
 
-/// Both runs of a pair meet the same mode, and the change is the other way round in the expensive one.
+/// Both runs of a pair have the same mode, and the expensive mode changes in the opposite direction.
 #[test]
-fn modes_that_both_runs_share_are_seen_too() {
+fn modes_shared_by_both_runs_are_detected() {
     let experiments = 60;
     let mut by_mean = 0;
     for seed in 0..experiments {
@@ -157,9 +157,9 @@ fn modes_that_both_runs_share_are_seen_too() {
     assert!(by_mean > 50, "{by_mean} of {experiments}");
 }
 
-/// Load alone does not make a run of a command with one mode last longer.
+/// Load alone does not prolong a comparison of commands with one mode.
 #[test]
-fn one_mode_ends_as_early_under_load() {
+fn comparisons_with_one_mode_end_early_under_load() {
     for noise in [Noise::Heavy, Noise::Bursts, Noise::Drift] {
         let (mut early, experiments) = (0, 60);
         for seed in 0..experiments {

@@ -1,4 +1,4 @@
-//! How often one group is taken for two, and two are found, in simulated samples.
+//! How often one group is mistaken for two, and how often two groups are found, in simulated samples.
 
 use rand::Rng;
 use steady_stats::modes::two;
@@ -7,7 +7,7 @@ use crate::simulated::{Machine, Noise};
 
 const SAMPLES: usize = 1_500;
 const COUNTS: [usize; 6] = [30, 40, 49, 50, 70, 100];
-/// The rates that hold are not seen exactly: three standard errors of a share of 5 %, and of one of 90 %.
+/// The rates are estimated: the limits are three standard errors above 5 % and below 90 %.
 const MOST: f64 = 0.05 + 3.0 * 0.0056;
 const LEAST: f64 = 0.9 - 3.0 * 0.0077;
 
@@ -21,13 +21,13 @@ fn exponential(machine: &mut Machine) -> f64 {
     -uniform(machine).ln()
 }
 
-/// Student's t with so many degrees of freedom.
+/// Draws from Student's t distribution.
 fn student(machine: &mut Machine, degrees: u32) -> f64 {
     let squares: f64 = (0..degrees).map(|_| machine.normal().powi(2)).sum();
     machine.normal() / (squares / f64::from(degrees)).sqrt()
 }
 
-/// Distributions with one mode.
+/// Distributions with a single mode.
 const SHAPES: [(&str, Draw); 13] = [
     ("normal", |machine| machine.normal()),
     ("uniform", uniform),
@@ -54,7 +54,7 @@ fn share_called_two(count: usize, seed: u64, draw: &mut dyn FnMut(&mut Machine, 
 }
 
 #[test]
-fn one_group_is_seldom_taken_for_two() {
+fn one_group_is_rarely_mistaken_for_two() {
     for (name, draw) in SHAPES {
         for count in COUNTS {
             let share = share_called_two(count, 7, &mut |machine, _| draw(machine));

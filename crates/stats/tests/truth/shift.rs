@@ -1,4 +1,4 @@
-//! Differences in seconds: how often the interval misses the truth, on simulated machines.
+//! Differences in seconds: how often the interval misses the truth on simulated machines.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -9,7 +9,7 @@ use crate::simulated::{Machine, NOISES, Noise, most};
 
 const ALPHA: f64 = 0.05;
 
-/// Pairs of costs around a second, NEW with `more` on top.
+/// Returns pairs of costs around one second; NEW costs `more` in addition.
 fn pairs(noise: Noise, count: usize, more: f64, seed: u64) -> Vec<(f64, f64)> {
     let mut machine = Machine::new(noise, seed);
     let pair = |_| {
@@ -24,7 +24,7 @@ fn differences(pairs: &[(f64, f64)]) -> Vec<f64> {
 }
 
 #[test]
-fn errors_and_coverage_hold_on_every_machine() {
+fn error_rates_and_coverage_are_correct_on_every_machine() {
     let experiments = 600;
     let (mut total, mut all) = (0, 0);
     for noise in NOISES {
@@ -46,16 +46,16 @@ fn errors_and_coverage_hold_on_every_machine() {
     assert!(total <= most(all, ALPHA), "{total} of {all}");
 }
 
-/// A part of the cost that has noise of its own, and weights that come from the whole.
+/// A part of the cost has noise of its own, and the weights come from the whole.
 #[test]
-fn parts_with_the_weights_of_the_whole_hold_too() {
+fn intervals_of_parts_cover_the_truth_with_the_weights_of_the_whole() {
     let experiments = 600;
     for noise in NOISES {
         for count in [12, 60] {
             let missed = (0..experiments).filter(|seed| {
                 let whole = pairs(noise, count, 0.1, *seed as u64 + 7_000);
                 let mut coin = ChaCha8Rng::seed_from_u64(*seed as u64);
-                // Sampled by ticks: a part of the cost, in whole steps.
+                // A part of the cost that is sampled by ticks, in whole steps.
                 let mut ticks = |cost: f64| (cost * coin.random_range(0.2..0.4) / 0.004).floor() * 0.004;
                 let part: Vec<f64> = whole.iter().map(|(old, new)| ticks(new - 0.1) + 0.03 - ticks(*old)).collect();
                 !shift(&part, &weights(&whole), ALPHA).interval.holds(0.03)
@@ -66,9 +66,9 @@ fn parts_with_the_weights_of_the_whole_hold_too() {
     }
 }
 
-/// Counts that hardly vary, as page faults do.
+/// Counts that hardly vary, such as page faults.
 #[test]
-fn counts_hold_too() {
+fn intervals_of_counts_cover_the_truth() {
     let experiments = 1000;
     for (rare, size) in [(2, 1.0), (10, 1.0), (10, 5000.0)] {
         let missed = (0..experiments).filter(|seed| {
@@ -83,7 +83,7 @@ fn counts_hold_too() {
 }
 
 #[test]
-fn weights_make_it_narrower_under_bursts() {
+fn weights_reduce_the_error_under_bursts() {
     let (mut weighted, mut even, experiments) = (0.0, 0.0, 200);
     for seed in 0..experiments {
         let pairs = pairs(Noise::Bursts, 100, 0.01, seed);

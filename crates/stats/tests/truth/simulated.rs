@@ -1,4 +1,4 @@
-//! Simulated experiments: noise of known kinds, effects of known size, coins that are fair or not.
+//! Simulated experiments: noise of known kinds, effects of known size, fair and unfair draws.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -6,24 +6,24 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 use steady_model::Layout;
 use steady_stats::{Pair, Slot};
 
-/// A kind of noise.
+/// A kind of noise of a simulated machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Noise {
-    /// Student's t with two degrees of freedom: no variance.
+    /// Student's t with two degrees of freedom, which has infinite variance.
     Heavy,
-    /// Log-normal, skewed.
+    /// Noise that is skewed: log-normal.
     Skewed,
     /// The machine slows down by half over the experiment.
     Drift,
-    /// A load that comes and goes, and makes runs slower and noisier while it is there.
+    /// A load that comes and goes; runs are slower and noisier during it.
     Bursts,
-    /// The second run of a pair, or the second CPU, pays up to 10 %, changing slowly.
+    /// The second run of a pair, or the second CPU, costs up to 10 % more, slowly varying.
     Slots,
 }
 
 pub(crate) const NOISES: [Noise; 5] = [Noise::Heavy, Noise::Skewed, Noise::Drift, Noise::Bursts, Noise::Slots];
 
-/// A machine that runs pairs.
+/// A simulated machine that runs pairs.
 pub(crate) struct Machine {
     pub(crate) coin: ChaCha8Rng,
     noise: Noise,
@@ -46,18 +46,18 @@ impl Machine {
         if self.coin.random::<bool>() { 1 } else { -1 }
     }
 
-    /// A pair whose NEW costs `exp(theta)` times what it would have cost as OLD, with coins from the machine.
+    /// Runs a pair in a slot drawn by the machine. NEW costs `exp(theta)` times what it would cost as OLD.
     pub(crate) fn pair(&mut self, layout: Layout, theta: f64) -> Pair {
         let order = self.fair();
         let cpu = if layout == Layout::Duet { self.fair() } else { 0 };
         self.pair_in(layout, Slot { order, cpu }, theta)
     }
 
-    /// A pair in a given slot.
+    /// Runs a pair in a given slot.
     pub(crate) fn pair_in(&mut self, layout: Layout, slot: Slot, theta: f64) -> Pair {
         self.step();
         let common = self.common();
-        // What the runs cost by slot: in turns the first and the second, in duets CPU 0 and CPU 1.
+        // The costs by slot: in turns the first and the second run, in duets the runs on CPU 0 and CPU 1.
         let (first, second) = (self.run(), self.run());
         let second = second + if self.noise == Noise::Slots { self.bias } else { 0.0 };
         let upper = if layout == Layout::Duet { slot.cpu } else { slot.order };
@@ -93,13 +93,14 @@ impl Machine {
     }
 }
 
-/// The most misses that chance explains: the 99.9 % quantile of the binomial.
+/// Returns the largest number of misses that chance explains: the 99.9 % quantile of the binomial distribution.
 pub(crate) fn most(experiments: usize, rate: f64) -> usize {
     Binomial::new(rate, experiments as u64).unwrap().inverse_cdf(0.999) as usize
 }
 
-/// How many experiments are simulated: 25 times as many in `./test --all`, which finds rates that are a little too high.
+/// Returns the number of experiments to simulate: 50 times as many in `./test --all`, which detects slightly too high
+/// error rates.
 pub(crate) fn repeated(experiments: usize) -> usize {
     let all = std::env::var_os("STEADY_TESTS").is_some_and(|value| value == "all");
-    if all { 25 * experiments } else { experiments }
+    if all { 50 * experiments } else { experiments }
 }

@@ -1,4 +1,4 @@
-//! The side of `steady`: a stage, and what it is asked.
+//! The client of a stage, in the process of `steady`: starts it and requests sessions.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,7 +15,7 @@ use super::protocol::{Order, Reply, Setup};
 use super::{STAGE, session};
 use steady_process::channel::{Channel, Woken};
 
-/// Sessions on a stage. Dropping it ends it, and everything that it started.
+/// A client that runs sessions on a stage. Dropping it ends the stage and all processes that the stage started.
 pub struct StageLauncher {
     channel: Channel,
     interrupt: Option<OwnedFd>,
@@ -23,8 +23,8 @@ pub struct StageLauncher {
 }
 
 impl StageLauncher {
-    /// Starts a stage in `folder`, which is empty, its own, and removed by it. `interrupt` becomes readable where the user
-    /// asks to stop.
+    /// Starts a stage in `folder`, an empty directory that the stage removes at its end. `interrupt` becomes readable
+    /// when the user interrupts the bench.
     ///
     /// # Errors
     /// [`BenchError::Lost`].
@@ -48,14 +48,14 @@ impl StageLauncher {
         launcher.say(&setup)?;
         match launcher.answer()? {
             Reply::Ready => Ok(launcher),
-            _ => Err(BenchError::Lost("it speaks out of turn".to_owned())),
+            _ => Err(BenchError::Lost("it sent an unexpected reply".to_owned())),
         }
     }
 
-    /// Whether the page cache can be dropped here, or why not.
+    /// Checks whether the page cache can be dropped here.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why not.
     pub fn can_drop_caches() -> Reading<()> {
         session::can_drop_caches()
     }
@@ -88,7 +88,7 @@ impl SessionLauncher for StageLauncher {
         self.say(&Order { program, mode, count, padding, counted })?;
         match self.answer()? {
             Reply::Session(session, refusal) => Ok(session.map(|session| (session, refusal))),
-            _ => Err(BenchError::Lost("it speaks out of turn".to_owned())),
+            _ => Err(BenchError::Lost("it sent an unexpected reply".to_owned())),
         }
     }
 

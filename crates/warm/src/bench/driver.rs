@@ -1,4 +1,4 @@
-//! The driver's side: it launches one program again and again, as a shell or make would, and notes what that takes.
+//! The driver: a process that launches one program repeatedly, as a shell or make would, and records the cost.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,7 +13,7 @@ use steady_model::{Nanos, Outcome};
 
 use super::protocol::{Account, Task};
 
-/// The whole life of a driver; whether it did all that it was to do. Its streams are those of the programs.
+/// The main function of a driver. Returns whether it has written its account. The programs inherit its streams.
 pub fn drive(words: &mut dyn Iterator<Item = OsString>) -> bool {
     let begun = clock::monotonic();
     let used = cpu();
@@ -21,12 +21,12 @@ pub fn drive(words: &mut dyn Iterator<Item = OsString>) -> bool {
         return false;
     };
     let account = launches(&task, begun, used).map_err(|error| error.to_string());
-    // Written whole or not at all is no matter: nobody reads it before the driver has ended.
+    // The file need not be written atomically, because it is read after the driver has ended.
     serde_json::to_vec(&account).is_ok_and(|text| fs::write(&task.account, text).is_ok())
 }
 
-/// CPU time of this process and of those that it has waited for. The former is exact; what children used is told in
-/// microseconds, cut once for all of them.
+/// Returns the CPU time of this process and of the children that it has waited for. For this process it is exact; for
+/// the children it is in microseconds, truncated once for their sum.
 fn cpu() -> Nanos {
     let children = process::children_usage().map_or(Nanos::ZERO, |usage| usage.user + usage.system);
     clock::process_cpu() + children
@@ -35,7 +35,7 @@ fn cpu() -> Nanos {
 fn launches(task: &Task, begun: Nanos, used: Nanos) -> io::Result<Account> {
     let name = task.words.first().map_or("", String::as_str);
     let mut command = Command::new(&task.program);
-    // Without anything else to arrange the library launches by posix_spawn(3), which the hook sees.
+    // With no other options set, the standard library launches by posix_spawn(3), which the hook replaces.
     command.arg0(name).args(task.words.iter().skip(1));
     let mut spent = Vec::with_capacity(task.count as usize);
     let (own, children) = (process::own_usage()?, process::children_usage()?);

@@ -1,5 +1,5 @@
-//! The experiment: every program launched once, to see that it ends; then runs in which each has a session of every mode,
-//! in random order; then sessions that are counted.
+//! The experiment. First, each program is launched once to see that it ends. Then there are runs, in which each program
+//! has a session of every mode, in random order. Then there are counted sessions.
 
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -11,47 +11,47 @@ use thiserror::Error;
 use crate::plan::Bench;
 use crate::record::{BenchKind, BenchProgram, BenchRecord, BenchSession, BenchTrial, LaunchMode, confidence};
 
-/// So many sessions of each mode are counted, and one more for so many that are timed.
+/// Counted sessions of each mode: at least this many, and at least one for each `COUNTED_OF` timed sessions.
 const COUNTED: u32 = 3;
 const COUNTED_OF: u32 = 20;
 
-/// What an experiment is told of the machine.
+/// The environment of the experiment, for its record.
 #[derive(Clone, Debug)]
-pub struct Setting {
-    /// The machine.
+pub struct Context {
+    /// The host it runs on.
     pub host: Host,
-    /// The time of day.
+    /// The time of day at the start.
     pub started: Timestamp,
-    /// The git revision of the directory that it is started in.
+    /// The git revision of the working directory.
     pub revision: Reading<String>,
-    /// Whose instructions and cycles can be counted, or why none.
+    /// The scope in which instructions and cycles can be counted, or why they cannot.
     pub counters: Reading<CounterScope>,
 }
 
-/// What happens while an experiment runs.
+/// Progress: a session has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// How many sessions are over.
+    /// Number of sessions that have ended.
     pub done: u32,
-    /// How many there are to be.
+    /// Number of sessions in the plan.
     pub of: u32,
-    /// Which program was launched last.
+    /// The index of the program that was launched last.
     pub program: usize,
 }
 
-/// What came of an experiment.
+/// The result of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Done {
-    /// What was measured.
+    /// The measurements; complete sessions only.
     pub record: BenchRecord,
-    /// What ended it early.
+    /// Why the experiment ended early, if it did.
     pub stopped: Option<BenchError>,
 }
 
-/// Runs the experiment that `bench` describes. Whatever ends it, what was measured is in the record.
+/// Runs the experiment that `bench` describes. If it ends early, the record has what was measured so far.
 pub fn measure<L: SessionLauncher>(
     bench: &Bench,
-    setting: Setting,
+    context: Context,
     launcher: &mut L,
     events: &mut dyn FnMut(Event),
 ) -> Done {
@@ -61,7 +61,7 @@ pub fn measure<L: SessionLauncher>(
         bench,
         launcher,
         coins: ChaCha12Rng::seed_from_u64(bench.seed.0),
-        trials: vec![Err(Absent::because("it was interrupted before")); bench.programs.len()],
+        trials: vec![Err(Absent::because("the bench was interrupted before it was launched")); bench.programs.len()],
         done: 0,
         of,
         events,
@@ -73,11 +73,11 @@ pub fn measure<L: SessionLauncher>(
     let record = BenchRecord {
         kind: BenchKind::Bench,
         seed: bench.seed,
-        started: setting.started,
+        started: context.started,
         elapsed_seconds: elapsed,
-        host: setting.host,
-        revision: setting.revision,
-        counters: setting.counters,
+        host: context.host,
+        revision: context.revision,
+        counters: context.counters,
         programs: programs.map(|(command, trial)| BenchProgram::new(command, trial)).collect(),
         confidence: confidence(),
         plan: bench.plan.clone(),
@@ -99,7 +99,7 @@ struct Experiment<'a, L> {
 impl<L: SessionLauncher> Experiment<'_, L> {
     fn all(&mut self, counted: u32) -> Result<(), BenchError> {
         for program in 0..self.bench.programs.len() {
-            // Its cost is that of pages read for the first time: it is not kept.
+            // This session is discarded, because its cost includes pages that are read for the first time.
             let tried = self.session(program, LaunchMode::Normal, 1, false)?;
             self.trials[program] = tried.map(|_| BenchTrial::default());
         }
@@ -123,7 +123,7 @@ impl<L: SessionLauncher> Experiment<'_, L> {
         Ok(())
     }
 
-    /// A session of each mode; kept only where all were made.
+    /// Runs a session of each mode, in random order.
     fn run(&mut self, program: usize) -> Result<(), BenchError> {
         let mut sessions = Vec::with_capacity(LaunchMode::ALL.len());
         for mode in self.modes() {
@@ -151,7 +151,7 @@ impl<L: SessionLauncher> Experiment<'_, L> {
                 trial.refusal = trial.refusal.take().or(refusal);
                 put(trial, session);
             }
-            // A program that ended before and does not now is not one to be told of by the others' means.
+            // After a failed session the program has no result. Means of its other sessions could mislead.
             (Err(absent), trial) => *trial = Err(absent),
             (Ok(_), Err(_)) => {}
         }
@@ -184,41 +184,41 @@ impl<L: SessionLauncher> Experiment<'_, L> {
     }
 }
 
-/// A session to be made.
+/// The parameters of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionOrder {
-    /// Which program of the plan.
+    /// The index of the program in the plan.
     pub program: usize,
-    /// How it is launched.
+    /// How the program is launched.
     pub mode: LaunchMode,
-    /// How often.
+    /// How often the program is launched.
     pub count: u32,
-    /// How much the environment is padded, in bytes.
+    /// Padding of the environment, in bytes.
     pub padding: u32,
-    /// Whether events are counted, and nothing timed.
+    /// Whether events are counted. If so, times are not used.
     pub counted: bool,
 }
 
-/// Why there are no more sessions.
+/// Why an experiment ends early.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BenchError {
-    /// The user asked to stop.
+    /// The user interrupted it.
     #[error("interrupted")]
     Interrupted,
-    /// The process that makes them ended, or could not be set up.
+    /// The stage ended, or could not be set up.
     #[error("the process that launches programs was lost: {0}")]
     Lost(String),
 }
 
-/// Something that makes sessions.
+/// A launcher of sessions.
 pub trait SessionLauncher {
-    /// Makes one; absent where the program cannot be launched, or does not end. Beside it why there is no snapshot, where
-    /// there was none and a reason is told.
+    /// Runs a session. There is no result, but a reason, if the program cannot be launched or does not end. The second
+    /// value says why there was no snapshot, if a reason is known.
     ///
     /// # Errors
     /// See [`BenchError`].
     fn session(&mut self, order: SessionOrder) -> Result<Reading<(BenchSession, Option<String>)>, BenchError>;
 
-    /// The experiment's clock.
+    /// Time since the start of the experiment.
     fn now(&self) -> Nanos;
 }

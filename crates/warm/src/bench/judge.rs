@@ -1,4 +1,4 @@
-//! From the record to figures: pure, so that a record gives the same report whenever it is read.
+//! Evaluates the record of a bench. The functions are pure, so a stored record gives the same report again.
 
 mod break_even;
 
@@ -10,18 +10,18 @@ use crate::record::{
     BenchRecord, BenchSession, BenchTrial, Effect, LaunchMode, Mean, Means, Measure, ModeFigures, Spent, of_mode,
 };
 
-/// The error of the verdicts of one measure, for both modes together.
+/// The error rate of the verdicts of one measure, for both modes together.
 const ALPHA: f64 = 0.05;
-/// A change that does not matter.
+/// The smallest relative change that matters.
 const RESOLUTION: f64 = 0.01;
 
-/// The record with its figures, which follow from its sessions.
+/// Returns the record with its figures, verdicts and notes, which it derives from the sessions.
 pub fn judged(mut record: BenchRecord) -> BenchRecord {
     let counters = record.counters.clone();
     for program in &mut record.programs {
         let judged = program.samples.as_ref().map_err(Clone::clone).and_then(|trial| {
             if trial.run_count() == 0 {
-                return Err(Absent::because("it was interrupted before there was a session of each mode"));
+                return Err(Absent::because("the bench was interrupted before it had a session of each mode"));
             }
             let effects = effects(trial);
             let modes = LaunchMode::ALL.map(|mode| figures(&counters, trial, mode, &effects)).to_vec();
@@ -56,7 +56,7 @@ fn figures(
         means: Means(Measure::ALL.into_iter().map(|measure| (measure, mean_of(measure))).collect()),
         effects: effects.iter().filter(|(of, _)| *of == mode).map(|(_, effect)| effect.clone()).collect(),
         break_even: match mode {
-            LaunchMode::Normal => Err(Absent::because("normal launches take no snapshot")),
+            LaunchMode::Normal => Err(Absent::because("normal launches use no snapshot")),
             _ if sessions.iter().all(|session| session.warm == Ok(0)) => {
                 Err(Absent::because("no launch was from a snapshot"))
             }
@@ -67,17 +67,18 @@ fn figures(
     }
 }
 
-/// Whether it is read in sessions of their own.
+/// Whether the measure comes from the counted sessions.
 fn is_counted(measure: Measure) -> bool {
     matches!(measure, Measure::Migrations | Measure::Instructions | Measure::Cycles)
 }
 
-/// A session's mean over its launches.
+/// Returns the mean of a measure over the launches of a session.
 fn per_launch(counters: &Reading<CounterScope>, session: &BenchSession, measure: Measure) -> Reading<f64> {
     let launches = session.launches_seconds.len().max(1) as f64;
     let counts = session.counts.unwrap_or_default();
     let counted = |count: Option<u64>, why: &dyn Fn() -> Absent| count.map(|count| count as f64).ok_or_else(why);
-    let of_hardware = || counters.as_ref().err().cloned().unwrap_or_else(|| Absent::because("not all were counted"));
+    let of_hardware =
+        || counters.as_ref().err().cloned().unwrap_or_else(|| Absent::because("not all events were counted"));
     let all = session.all();
     let whole = match measure {
         Measure::Wall => all.wall.seconds(),
@@ -104,7 +105,7 @@ fn mean(values: &[f64]) -> Reading<Mean> {
     Ok(Mean { mean, deviation, sessions: values.len() })
 }
 
-/// The modes against normal launches: pairs of sessions out of one run, all looked at once.
+/// Compares both modes with normal launches, by pairs of sessions of the same run. There is one look, at the end.
 fn effects(trial: &BenchTrial) -> Vec<(LaunchMode, Effect)> {
     let modes = &LaunchMode::ALL[1..];
     let judged = |measure: Measure| {
@@ -112,9 +113,9 @@ fn effects(trial: &BenchTrial) -> Vec<(LaunchMode, Effect)> {
         let grain = if matches!(measure, Measure::Wall | Measure::AllWall) { 1e-9 } else { 1e-6 };
         let rules = Rules { alpha: ALPHA, resolution: RESOLUTION, limits: vec![], grain };
         let look = Sequence::new(rules, modes.len()).look(&pairs, 1.0, true);
-        let told = modes.iter().zip(look.contenders).map(move |(mode, estimate)| {
-            let runs = if estimate.pairs == 1 { "is 1 run".to_owned() } else { format!("are {} runs", estimate.pairs) };
-            let few = || Absent(format!("there {runs}, too few for an interval with two ends"));
+        let comparisons = modes.iter().zip(look.contenders).map(move |(mode, estimate)| {
+            let runs = if estimate.pairs == 1 { "1 run is".to_owned() } else { format!("{} runs are", estimate.pairs) };
+            let few = || Absent(format!("{runs} too few for an interval with two ends"));
             let ends = estimate.verdict_low.zip(estimate.verdict_high).ok_or_else(few);
             let effect = Effect {
                 measure,
@@ -125,7 +126,7 @@ fn effects(trial: &BenchTrial) -> Vec<(LaunchMode, Effect)> {
             };
             (*mode, effect)
         });
-        told.collect::<Vec<_>>()
+        comparisons.collect::<Vec<_>>()
     };
     Measure::JUDGED.into_iter().flat_map(judged).collect()
 }
@@ -148,12 +149,12 @@ fn pairs(trial: &BenchTrial, mode: LaunchMode, measure: Measure) -> Vec<Pair> {
     trial.runs().filter_map(pair).collect()
 }
 
-/// An end of an interval, unless it has none there.
+/// Returns an end of an interval; a reason if the interval is unbounded there.
 fn end(value: f64, otherwise: &str) -> Reading<f64> {
     Some(value).filter(|value| value.is_finite()).ok_or_else(|| Absent::because(otherwise))
 }
 
-/// What each launch of a session takes, by its place: means over the sessions.
+/// Returns mean wall and CPU time in seconds of each launch of a session, by its position, over the sessions.
 fn course(sessions: &[&BenchSession]) -> Vec<[f64; 2]> {
     let longest = sessions.iter().map(|session| session.launches_seconds.len()).max().unwrap_or(0);
     let at = |place: usize| {
@@ -165,10 +166,10 @@ fn course(sessions: &[&BenchSession]) -> Vec<[f64; 2]> {
     (0..longest).map(at).collect()
 }
 
-/// Below this share of launches from a snapshot a prewarmed session is not what its name says.
+/// If a smaller share of prewarmed launches is from a snapshot, a note says so.
 const NEARLY_ALL: f64 = 0.99;
 
-/// Sentences.
+/// Returns the remarks that readers should know, as sentences.
 fn notes(trial: &BenchTrial, modes: &[ModeFigures]) -> Vec<String> {
     let mut notes = Vec::new();
     let ratio = |mode| {
@@ -178,26 +179,26 @@ fn notes(trial: &BenchTrial, modes: &[ModeFigures]) -> Vec<String> {
     match (&trial.refusal, ratio(LaunchMode::Prewarm)) {
         (Some(why), _) => notes.push(format!("it was launched as usual in all modes: {why}")),
         (None, Some(ratio)) if ratio < NEARLY_ALL => {
-            notes.push(format!("prewarmed, only {:.0} of 100 launches were from a snapshot", (ratio * 100.0).floor()))
+            notes.push(format!("prewarmed, only {:.0} % of the launches were from a snapshot", (ratio * 100.0).floor()))
         }
         _ => {}
     }
     if trial.refusal.is_none() && ratio(LaunchMode::OnDemand) == Some(0.0) && ratio(LaunchMode::Prewarm) != Some(0.0) {
-        let more = "more launches (--count) or time between them (--pause) tell more";
-        notes.push(format!("on demand, all launches were over before the snapshot was there: {more}"));
+        let advice = "use more launches (--count) or a pause between them (--pause)";
+        notes.push(format!("on demand, all launches were over before the snapshot existed: {advice}"));
     }
     notes.extend(ends(trial));
     notes
 }
 
-/// How the program ended, where that is not always with success, or not the same in all modes.
+/// States how the program ended, unless all launches exited with status 0.
 fn ends(trial: &BenchTrial) -> Option<String> {
     let sessions = || trial.sessions().iter();
     let first = sessions().next()?;
     let other = sessions().find(|session: &&BenchSession| !session.alike || session.ended != first.ended);
     match other {
         Some(other) => Some(format!(
-            "not all launches ended alike: {} it {}, {} it {}",
+            "not all launches ended in the same way: {} it {}, {} it {}",
             words(first.mode),
             how(&first.ended),
             words(other.mode),

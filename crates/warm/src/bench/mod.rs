@@ -1,12 +1,14 @@
-//! What keeping programs warm gains: each program launched as usual, from a snapshot that was taken before, and from one
-//! that is taken meanwhile.
+//! `steady warm bench`: launches each program as usual, from a snapshot that was captured before, and from a snapshot
+//! that is captured while the program is launched.
 //!
-//! A **session** is one driver that launches one program so many times, by posix_spawn(3), which does not copy the driver:
-//! of all ways to launch a program that leaves most to be gained, for a shell's own fork is the same in all modes. The driver
-//! is this same program, called with [`DRIVER`], and started by `steady warm` as any command is; it keeps no program's
-//! output and reads two clocks between launches. A **stage** ([`STAGE`]) runs the sessions. It is a subreaper, so that
-//! what takes snapshots beside the driver comes to it in the end, and its CPU time is seen. Each session has a store of
-//! its own, empty at its start, or the taking would be missing from all but the first.
+//! A **session** is one driver process that launches one program repeatedly by posix_spawn(3). This call does not copy
+//! the driver, so snapshots gain most with it: the fork of a shell would cost the same in all modes. The driver is this
+//! binary, called with [`DRIVER`]. `steady warm` starts it as it starts any command. It discards the programs' output,
+//! and reads two clocks between launches.
+//!
+//! A **stage** ([`STAGE`]) runs the sessions. It is a subreaper, so the kernel makes it the parent of the keeper, and
+//! it can read the keeper's CPU time. Each session has a store of its own that is empty at the start. With a shared
+//! store, only the first session would pay for a capture.
 
 mod client;
 mod command;
@@ -21,7 +23,7 @@ mod stage;
 pub use client::StageLauncher;
 pub(crate) use command::run;
 pub use driver::drive;
-pub use experiment::{BenchError, Done, Event, SessionLauncher, SessionOrder, Setting, measure};
+pub use experiment::{BenchError, Context, Done, Event, SessionLauncher, SessionOrder, measure};
 pub use judge::judged;
 pub use simulated::SimulatedLauncher;
 pub use stage::serve;

@@ -1,4 +1,4 @@
-//! What `steady`, its stage and the stage's drivers say to each other, in JSON.
+//! The messages between `steady`, its stage and the stage's drivers, in JSON.
 
 use std::path::PathBuf;
 
@@ -6,24 +6,24 @@ use crate::record::{BenchSession, LaunchMode, Spent};
 use serde::{Deserialize, Serialize};
 use steady_model::{CounterScope, Nanos, Outcome, Reading};
 
-/// The first line to a stage.
+/// The first message to a stage.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Setup {
-    /// An empty folder of its own, removed at its end.
+    /// An empty directory, which the stage removes at its end.
     pub(super) folder: PathBuf,
-    /// The programs: file, and words, the first of which is the name.
+    /// The programs: the file, and the arguments including argument 0.
     pub(super) programs: Vec<(PathBuf, Vec<String>)>,
-    /// Rests between launches.
+    /// The pause between launches.
     pub(super) pause: Nanos,
     /// Whether the page cache is dropped before each session.
     pub(super) cold: bool,
-    /// How long a launch may take.
+    /// The longest time that a launch may take.
     pub(super) timeout: Nanos,
-    /// Whose events are counted where they are.
+    /// The scope in which counted sessions count events.
     pub(super) scope: Option<CounterScope>,
 }
 
-/// A session to be made.
+/// A request for a session.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Order {
     pub(super) program: usize,
@@ -33,21 +33,21 @@ pub(super) struct Order {
     pub(super) counted: bool,
 }
 
-/// What a stage answers.
+/// A reply of a stage.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Reply {
-    /// It has its folder.
+    /// The stage is set up.
     Ready,
-    /// The session, or why there is none; why there was no snapshot.
+    /// The session, or why there is none; and why there was no snapshot.
     Session(Reading<BenchSession>, Option<String>),
-    /// It cannot go on.
+    /// The stage failed and ends.
     Failed(String),
 }
 
-/// What a driver is to do: the argument behind its word.
+/// The task of a driver: its second argument.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Task {
-    /// Where its account goes.
+    /// The file into which the driver writes its account.
     pub(super) account: PathBuf,
     pub(super) program: PathBuf,
     pub(super) words: Vec<String>,
@@ -55,12 +55,12 @@ pub(super) struct Task {
     pub(super) pause: Nanos,
 }
 
-/// What a driver tells.
+/// The result of a driver.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Account {
-    /// When its first line ran, on the monotonic clock.
+    /// When the driver's main function began, on the monotonic clock.
     pub(super) begun: Nanos,
-    /// CPU time of its process by then, what it was before included.
+    /// CPU time of the driver's process at that moment, including what ran in it before.
     pub(super) used: Nanos,
     pub(super) launches: Vec<Spent>,
     pub(super) voluntary_switches: u64,

@@ -1,4 +1,4 @@
-//! One session on a stage: the driver from its start to its end, and whatever takes snapshots beside it.
+//! One session on a stage: the driver from its start to its end, and the captures that run during and after it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -25,25 +25,26 @@ use super::protocol::{Account, Order, Setup, Task};
 use steady_process::channel::{OWN_PROGRAM, timespec};
 use steady_process::launcher::PADDING_MAX;
 
-/// What is counted in sessions that are counted, in the order of a meter.
+/// The events of a counted session, in the order of the meter.
 const EVENTS: [Event; counters::EVENTS] =
     [Event::INSTRUCTIONS, Event::CYCLES, Event::CPU_MIGRATIONS, Event::CONTEXT_SWITCHES];
-/// Beside the time of the launches: the driver's start, and that of `steady warm` with what it takes beforehand.
+/// Time allowed for starting the driver, in addition to its launches: without `steady warm`, and with it and its
+/// captures.
 const START: Nanos = Nanos(3_000_000_000);
 const WARM_START: Nanos = Nanos(60_000_000_000);
-/// How long takes may go on when the driver has ended: they leave the CPUs to all others.
-const TAKES: Nanos = Nanos(120_000_000_000);
+/// Time allowed for captures after the driver has ended. They have the lowest priority then.
+const CAPTURES: Nanos = Nanos(120_000_000_000);
 const STEP: Duration = Duration::from_millis(1);
-/// The page cache, and what the kernel keeps of files' names.
+/// The value that drops the page cache, dentries and inodes (proc(5), `drop_caches`).
 const ALL_CACHES: &str = "3";
 
-/// Why a stage does not go on, or why this session is none.
+/// Why a session has no result.
 pub(super) enum Stop {
-    /// `steady` is gone.
+    /// `steady` has closed its end of the control socket.
     Abandoned,
-    /// The stage itself cannot go on.
+    /// The stage itself failed and must end.
     Failed(String),
-    /// The program cannot be launched, or does not end.
+    /// The program cannot be launched, or does not end. Other sessions can follow.
     None(Absent),
 }
 
@@ -53,7 +54,7 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// Makes a session; why it had no snapshot, where it had none.
+/// Runs a session. Also returns why there was no snapshot, if `steady warm why` gives a reason.
 pub(super) fn session(
     setup: &Setup,
     order: &Order,
@@ -63,7 +64,7 @@ pub(super) fn session(
     let folder = setup.folder.join("session");
     fs::DirBuilder::new().mode(0o700).create(&folder)?;
     let done = in_folder(setup, order, environment, &folder, control);
-    // Whatever became of it, the next one begins with an empty store.
+    // Remove the store even after an error, because the next session must begin with an empty one.
     remove_own_tree(&folder)?;
     done
 }
@@ -76,7 +77,7 @@ fn in_folder(
     control: &UnixStream,
 ) -> Result<(BenchSession, Option<String>), Stop> {
     let (program, words) =
-        setup.programs.get(order.program).ok_or_else(|| Stop::Failed("there is no such program".to_owned()))?;
+        setup.programs.get(order.program).ok_or_else(|| Stop::Failed("the setup has no such program".to_owned()))?;
     let account = folder.join("account");
     let task = Task {
         account: account.clone(),
@@ -107,18 +108,18 @@ fn in_folder(
         let why = format!("it had not ended after {} s", setup.timeout.seconds());
         return Err(Stop::None(Absent(why)));
     }
-    let beside = rest(control)?;
+    let capture_cpu = wait_for_captures(control)?;
     let account = read(&account, whole.status)?;
-    let used = whole.usage.user + whole.usage.system + beside;
+    let used = whole.usage.user + whole.usage.system + capture_cpu;
     let warm = warm(order.mode, folder);
-    // On demand the last launch may be over before the snapshot is there; prewarmed there is a reason.
+    // On demand, the last launch may end before the snapshot exists. Prewarmed, there must be a reason.
     let refused = warm == Ok(0) && order.mode == LaunchMode::Prewarm;
     let refusal = if refused { why(program, environment, folder) } else { None };
     let session = BenchSession {
         mode: order.mode,
         before_seconds: Spent { wall: account.begun - started, cpu: account.used },
         launches_seconds: account.launches,
-        beside_seconds: beside,
+        beside_seconds: capture_cpu,
         voluntary_switches: account.voluntary_switches,
         involuntary_switches: account.involuntary_switches,
         minor_faults: account.minor_faults,
@@ -131,7 +132,7 @@ fn in_folder(
     Ok((session, refusal))
 }
 
-/// The driver as it is started in a mode.
+/// Returns the command that starts the driver in a mode.
 fn command(
     mode: LaunchMode,
     program: &Path,
@@ -159,7 +160,7 @@ fn command(
     start(&words, environment, folder)
 }
 
-/// This very program with these words, and a cache of its own in `folder`.
+/// Returns this binary with these arguments, and with `folder` as the directory for caches.
 fn start(words: &[OsString], environment: &[(OsString, OsString)], folder: &Path) -> Result<Program, Stop> {
     const CACHE: &str = "XDG_CACHE_HOME";
     let inherited = environment.iter().filter(|(name, _)| name != CACHE);
@@ -170,7 +171,7 @@ fn start(words: &[OsString], environment: &[(OsString, OsString)], folder: &Path
         .map_err(|error| Stop::Failed(error.to_string()))
 }
 
-/// Waits for the driver's end; kills it at the limit. Whether it ended in time.
+/// Waits until the driver ends, and kills it at the limit. Returns whether it ended in time.
 fn wait(child: &Child, limit: Nanos, control: &UnixStream) -> Result<bool, Stop> {
     let mut in_time = true;
     loop {
@@ -189,17 +190,16 @@ fn wait(child: &Child, limit: Nanos, control: &UnixStream) -> Result<bool, Stop>
     }
 }
 
-/// Waits for everything that the driver has left: what takes snapshots goes on until there is nothing left to take. Its
-/// CPU time.
-fn rest(control: &UnixStream) -> Result<Nanos, Stop> {
-    let until = clock::monotonic() + TAKES;
+/// Waits for the descendants that the driver left: the keeper runs until no request is left. Returns their CPU time.
+fn wait_for_captures(control: &UnixStream) -> Result<Nanos, Stop> {
+    let until = clock::monotonic() + CAPTURES;
     let mut used = Nanos::ZERO;
     loop {
         match process::wait_any() {
             Ok(Some(reaped)) => used += reaped.usage.user + reaped.usage.system,
             Ok(None) if clock::monotonic() > until => {
                 process::end_descendants()?;
-                return Err(Stop::None(Absent::because("what takes snapshots went on for more than 120 s")));
+                return Err(Stop::None(Absent::because("capturing its snapshots did not end within 120 s")));
             }
             Ok(None) => {
                 let mut watched = [PollFd::new(control, PollFlags::empty())];
@@ -214,15 +214,15 @@ fn rest(control: &UnixStream) -> Result<Nanos, Stop> {
     }
 }
 
-/// What the driver told, if it came to its end.
+/// Reads the account that the driver has written, if it succeeded.
 fn read(account: &Path, status: Status) -> Result<Account, Stop> {
     let ended = match status {
         Status::Exited(0) => fs::read(account),
         Status::Exited(status) => {
-            return Err(Stop::None(Absent(format!("what launches it exited with status {status}"))));
+            return Err(Stop::None(Absent(format!("the driver that launches it exited with status {status}"))));
         }
         Status::Signalled(signal) => {
-            return Err(Stop::None(Absent(format!("what launches it was ended by signal {signal}"))));
+            return Err(Stop::None(Absent(format!("the driver that launches it was killed by signal {signal}"))));
         }
     };
     let account: Result<Account, String> =
@@ -230,7 +230,7 @@ fn read(account: &Path, status: Status) -> Result<Account, Stop> {
     account.map_err(|error| Stop::None(Absent(format!("it cannot be launched: {error}"))))
 }
 
-/// How many launches were from snapshots, by the store's own count.
+/// Reads from the session's store how many launches were from snapshots.
 fn warm(mode: LaunchMode, folder: &Path) -> Reading<u64> {
     if mode == LaunchMode::Normal {
         return Ok(0);
@@ -243,29 +243,29 @@ fn warm(mode: LaunchMode, folder: &Path) -> Reading<u64> {
     counts.ok_or_else(|| Absent::because("its store has no counts"))
 }
 
-/// What `steady warm why` says of the program.
+/// Returns the answer of `steady warm why` about the program.
 fn why(program: &Path, environment: &[(OsString, OsString)], folder: &Path) -> Option<String> {
-    let said: PathBuf = folder.join("why");
-    let file = File::create(&said).ok()?;
+    let answer: PathBuf = folder.join("why");
+    let file = File::create(&answer).ok()?;
     let null = File::open("/dev/null").ok()?;
     let words = ["steady", "warm", "why"].map(OsString::from).into_iter().chain([program.into()]).collect::<Vec<_>>();
-    let mut asked = start(&words, environment, folder).ok()?;
+    let mut command = start(&words, environment, folder).ok()?;
     let streams = Stdio { input: null.as_fd(), output: file.as_fd(), error: null.as_fd() };
-    let child = asked.spawn("why", 0, streams).ok()?;
+    let child = command.spawn("why", 0, streams).ok()?;
     process::wait_for(child.pid).ok()?;
-    let text = fs::read_to_string(said).ok()?;
+    let text = fs::read_to_string(answer).ok()?;
     Some(text.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
 }
 
 fn counts(meter: Reading<Meter>, used: Nanos) -> SessionCounts {
     let Ok(mut meter) = meter else { return SessionCounts::default() };
     let [instructions, cycles, migrations, _] = meter.end_each(used);
-    // No session ends without an instruction or a cycle.
+    // A count of 0 means that the counter did not run: every session executes instructions.
     let some = |count: Option<u64>| count.filter(|count| *count > 0);
     SessionCounts { migrations, instructions: some(instructions), cycles: some(cycles) }
 }
 
-/// Whether the page cache can be dropped here.
+/// Checks whether the page cache can be dropped here.
 pub(super) fn can_drop_caches() -> Reading<()> {
     let opened = File::options().write(true).open(Root::default().path("/proc/sys/vm/drop_caches"));
     opened.map(drop).map_err(|error| Absent(format!("/proc/sys/vm/drop_caches: {error}")))

@@ -1,4 +1,4 @@
-//! A machine that launches nothing: known costs, so that the experiment and its report can be held to them.
+//! A simulated launcher with known costs, to test the experiment and its report.
 
 use crate::record::{BenchSession, LaunchMode, SessionCounts, Spent};
 use rand::{Rng, SeedableRng};
@@ -7,33 +7,33 @@ use steady_model::{Absent, Nanos, Outcome, Reading};
 
 use super::experiment::{BenchError, SessionLauncher, SessionOrder};
 
-/// What launches cost, in microseconds.
+/// A launcher that simulates sessions. Costs are in microseconds.
 #[derive(Clone, Debug)]
 pub struct SimulatedLauncher {
-    /// A normal launch: wall and CPU time.
+    /// Wall and CPU time of a normal launch.
     pub normal: (f64, f64),
-    /// One from a snapshot.
+    /// Wall and CPU time of a launch from a snapshot.
     pub warm: (f64, f64),
-    /// What the hook adds to a launch without one.
+    /// What the hook adds to a launch as usual.
     pub hook: f64,
-    /// CPU time that a snapshot takes.
+    /// CPU time of capturing a snapshot.
     pub taking: f64,
-    /// How many launches are over when it has been taken beside them.
+    /// On demand, the number of launches before the snapshot exists.
     pub late: usize,
-    /// How much a session's launches are dearer or cheaper than others', as a share.
+    /// The range of the relative cost of sessions: 0.05 is ± 2.5 %.
     pub noise: f64,
-    /// Programs that are refused a snapshot.
+    /// Indices of programs that are refused.
     pub refused: Vec<usize>,
-    /// Programs that do not end.
+    /// Indices of programs that do not end.
     pub endless: Vec<usize>,
-    /// After how many sessions the user asks to stop.
+    /// The number of sessions after which the user interrupts.
     pub interrupted_after: Option<u64>,
     coins: ChaCha12Rng,
     sessions: u64,
 }
 
 impl SimulatedLauncher {
-    /// One with costs as they are usual, and none of the rest.
+    /// Creates a launcher with typical costs, where no program is refused or endless.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         SimulatedLauncher {
@@ -51,7 +51,7 @@ impl SimulatedLauncher {
         }
     }
 
-    /// A launch, by its place in the session.
+    /// Simulates a launch, by its position in the session. Returns whether it was from a snapshot, and its cost.
     fn launch(&mut self, order: &SessionOrder, place: usize, factor: f64) -> (bool, Spent) {
         let refused = self.refused.contains(&order.program);
         let warm = match order.mode {
@@ -88,19 +88,19 @@ impl SessionLauncher for SimulatedLauncher {
         }
         let refusal = (order.mode == LaunchMode::Prewarm && self.refused.contains(&order.program))
             .then(|| "it is a static program".to_owned());
-        let taken = if self.refused.contains(&order.program) { 500.0 } else { self.taking };
+        let captured = if self.refused.contains(&order.program) { 500.0 } else { self.taking };
         let before = match order.mode {
             LaunchMode::Normal => 1_500.0,
-            LaunchMode::Prewarm => 4_000.0 + taken,
+            LaunchMode::Prewarm => 4_000.0 + captured,
             LaunchMode::OnDemand => 4_000.0,
         };
-        let beside = if order.mode == LaunchMode::OnDemand { taken + 600.0 } else { 0.0 };
+        let captures = if order.mode == LaunchMode::OnDemand { captured + 600.0 } else { 0.0 };
         let count = u64::from(order.count);
         let session = BenchSession {
             mode: order.mode,
             before_seconds: Spent { wall: micros(before * factor), cpu: micros(before * 0.9 * factor) },
             launches_seconds: launches,
-            beside_seconds: micros(beside * factor),
+            beside_seconds: micros(captures * factor),
             voluntary_switches: count,
             involuntary_switches: 1,
             minor_faults: 80 * count - 30 * warm,

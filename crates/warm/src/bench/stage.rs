@@ -1,5 +1,5 @@
-//! The stage's side: a process of its own that makes the sessions, so that nothing of them is left when `steady` ends, in
-//! whatever way.
+//! The stage: a process that runs the sessions. It ends all processes and removes all files of the sessions, however
+//! `steady` ends.
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -17,23 +17,23 @@ use steady_linux::process;
 use super::protocol::{Reply, Setup};
 use super::session::{Stop, session};
 
-/// The whole life of a stage; its drivers get `environment`. Returns when `steady` hangs up or something is wrong; by then
-/// no descendant and no file is left.
+/// The main function of a stage; its drivers get `environment`. Returns when `steady` closes the control socket, or
+/// after an error. By then all descendants have ended and all files are removed.
 pub fn serve(environment: &[(OsString, OsString)]) {
     let Ok(control) = io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from) else { return };
     let mut lines = BufReader::new(&control).lines();
     let Some(Ok(line)) = lines.next() else { return };
     let Ok(setup) = serde_json::from_str::<Setup>(&line) else { return };
-    if let Err(reason) = attend(&setup, &mut lines, environment, &control) {
-        // If nobody listens any more, nobody needs to know.
-        let _ = say(&control, &Reply::Failed(reason));
+    if let Err(reason) = run_sessions(&setup, &mut lines, environment, &control) {
+        // Sending fails if `steady` has ended; then the reason is not needed.
+        let _ = send(&control, &Reply::Failed(reason));
     }
-    // Errors leave nothing to be done: there is nobody to tell.
+    // These errors cannot be reported, because `steady` may have ended.
     let _ = process::end_descendants();
     let _ = remove_own_tree(&setup.folder);
 }
 
-fn attend(
+fn run_sessions(
     setup: &Setup,
     lines: &mut dyn Iterator<Item = io::Result<String>>,
     environment: &[(OsString, OsString)],
@@ -41,7 +41,7 @@ fn attend(
 ) -> Result<(), String> {
     let failed = |error: &dyn ToString| error.to_string();
     process::leave_session().and_then(|()| process::become_subreaper()).map_err(|error| failed(&error))?;
-    say(control, &Reply::Ready).map_err(|error| failed(&error))?;
+    send(control, &Reply::Ready).map_err(|error| failed(&error))?;
     while let Some(Ok(line)) = lines.next() {
         let order = serde_json::from_str(&line).map_err(|error| failed(&error))?;
         let reply = match session(setup, &order, environment, control) {
@@ -50,24 +50,24 @@ fn attend(
             Err(Stop::Failed(reason)) => return Err(reason),
             Err(Stop::Abandoned) => return Ok(()),
         };
-        say(control, &reply).map_err(|error| failed(&error))?;
+        send(control, &reply).map_err(|error| failed(&error))?;
     }
     Ok(())
 }
 
-fn say(mut control: &UnixStream, reply: &Reply) -> io::Result<()> {
+fn send(mut control: &UnixStream, reply: &Reply) -> io::Result<()> {
     let mut line = serde_json::to_vec(reply)?;
     line.push(b'\n');
     control.write_all(&line)
 }
 
-/// A new folder; removed when dropped.
+/// A new directory that is removed when this value is dropped.
 pub(super) struct Folder(PathBuf);
 
 impl Folder {
-    /// Makes a folder in that of the user's caches, which is made if it is missing.
+    /// Creates a directory in the user's directory for caches, which is created if it does not exist.
     pub(super) fn make(cache: &Path) -> Result<Self, String> {
-        let number = OsRng.try_next_u64().map_err(|error| format!("no random name to be had: {error}"))?;
+        let number = OsRng.try_next_u64().map_err(|error| format!("there are no random numbers: {error}"))?;
         let path = cache.join(format!("steady-warm-bench-{number:016x}"));
         let mut private = DirBuilder::new();
         private.mode(0o700);
@@ -83,7 +83,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // The stage has removed it, unless it was killed.
+        // The stage removes the directory itself, unless it was killed.
         let _ = remove_own_tree(&self.0);
     }
 }

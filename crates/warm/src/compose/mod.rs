@@ -1,8 +1,8 @@
-//! From two takes of a program to its snapshots: what differs between them, and why.
+//! Creates snapshots from two captures of a program: finds the words that differ, and the reason for each difference.
 //!
-//! The takes had everything different that a launch can make different: where things lie, how many arguments there are, how
-//! long name and environment are, the random bytes. A word that is equal in both is a constant. One that differs must have
-//! the same reason in both; if it has none, the program is not kept warm.
+//! Everything that a launch can make different is different in the two captures: addresses, number of arguments,
+//! lengths of name and environment, random bytes. A word that is equal in both is a constant. A word that differs must
+//! have the same reason in both; otherwise the program is refused.
 
 mod layout;
 mod program;
@@ -17,57 +17,61 @@ pub use program::{constants_of_loader, shows_binding};
 
 use self::layout::Layout;
 use self::words::Words;
-use super::taken::{Refusal, Region, Taken};
-use crate::taken::Snapshot;
-use layout::Launch;
+use super::captured::{Captured, Refusal, Region};
+use crate::captured::Snapshot;
+use layout::LaunchValues;
 
 const PAGE: usize = 4096;
 
-/// The snapshots of two takes. If functions were bound at once in them (`LD_BIND_NOW`), `unbound` is a take in which they
-/// were not, of which what [`constants_of_loader`] tells is enough: it shows what has to be put back, so that libraries that
-/// the program loads later are bound as usual.
+/// Creates the snapshots of two captures. If functions were bound immediately in them (`LD_BIND_NOW`), `unbound` is a
+/// capture with late binding, of which the regions of [`constants_of_loader`] suffice. It shows the word to restore, so
+/// that libraries that the program loads later are bound as usual.
 ///
 /// # Errors
-/// What differs without a reason, or cannot be made anew.
-pub fn compose(first: &Taken, second: &Taken, unbound: Option<&Taken>) -> Result<(Snapshot, Snapshot), Refusal> {
-    let mut takes = [first.clone(), second.clone()];
-    let patches = differences(&takes[0], &takes[1])?;
+/// A difference without a known reason, or one that a launch cannot create again.
+pub fn compose(
+    first: &Captured,
+    second: &Captured,
+    unbound: Option<&Captured>,
+) -> Result<(Snapshot, Snapshot), Refusal> {
+    let mut captures = [first.clone(), second.clone()];
+    let patches = differences(&captures[0], &captures[1])?;
     if let Some(unbound) = unbound {
-        let flag = program::Flag::find(&takes[0], &takes[1], unbound)?;
-        takes.iter_mut().for_each(|taken| flag.put_back(taken));
+        let flag = program::Flag::find(&captures[0], &captures[1], unbound)?;
+        captures.iter_mut().for_each(|captured| flag.restore(captured));
     }
-    let [one, two] = takes;
+    let [one, two] = captures;
     let [for_one, for_two] = patches;
     Ok((snapshot(one, for_one)?, snapshot(two, for_two)?))
 }
 
-fn snapshot(taken: Taken, patches: Vec<Patch>) -> Result<Snapshot, Refusal> {
-    let program = program::path(&taken)?;
-    let dynamic = program::dynamic(&taken)?;
-    Ok(Snapshot { taken, program, dynamic, patches })
+fn snapshot(captured: Captured, patches: Vec<Patch>) -> Result<Snapshot, Refusal> {
+    let program = program::path(&captured)?;
+    let dynamic = program::dynamic(&captured)?;
+    Ok(Snapshot { captured, program, dynamic, patches })
 }
 
-/// The patches of both takes.
-fn differences(one: &Taken, two: &Taken) -> Result<[Vec<Patch>; 2], Refusal> {
+/// Returns the patches of both captures.
+fn differences(one: &Captured, two: &Captured) -> Result<[Vec<Patch>; 2], Refusal> {
     if one.thread.floating_point != two.thread.floating_point {
-        return Err(Refusal("its floating-point units are set otherwise at each launch".into()));
+        return Err(Refusal("its floating-point state differs between captures".into()));
     }
     let layout = Layout::new(one, two)?;
-    let launches = [Launch::new(one)?, Launch::new(two)?];
+    let launches = [LaunchValues::new(one)?, LaunchValues::new(two)?];
     let words = Words::new(&layout, &launches)?;
     let mut patches = [vec![], vec![]];
     for pair in one.regions.iter().zip(&two.regions) {
         compare(&words, pair, &mut patches)?;
     }
-    // The heap's end is also the end of what was allocated last; which of two words means which cannot be seen.
+    // The end of the heap may also be the end of the last allocation. With two such words, their meanings are unknown.
     let ends = patches[0].iter().filter(|patch: &&Patch| patch.kind == kind::BREAK).count();
     if ends > 1 && one.regions.iter().any(|region| region.heap) {
-        return Err(Refusal("it keeps the end of its heap in several places".into()));
+        return Err(Refusal("it stores the end of its heap in several places".into()));
     }
     Ok(patches)
 }
 
-/// Adds the patches of one region to those of both takes.
+/// Compares one region of both captures and adds its patches.
 fn compare(words: &Words, pair: (&Region, &Region), patches: &mut [Vec<Patch>; 2]) -> Result<(), Refusal> {
     let (one, two) = pair;
     let pages = one.bytes.chunks(PAGE).zip(two.bytes.chunks(PAGE)).enumerate();

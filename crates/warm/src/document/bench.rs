@@ -1,4 +1,4 @@
-//! What keeping programs warm gains, as a document.
+//! The report of `steady warm bench`.
 
 use steady_feature::{Record, Report};
 use steady_model::{Ending, Facts, Interval, Metric, Reading, RunKind, Verdict};
@@ -17,7 +17,7 @@ use steady_render::units::{
 use crate::csv::bench_csv;
 use crate::record::{BenchProgram, BenchRecord, BreakEven, Effect, LaunchMode, Mean, Measure, ModeFigures, PaidBack};
 
-/// The measures of a launch, and how they are called at the head of a row.
+/// The measures of a launch, with their row labels.
 const ROWS: [(Measure, &str); 9] = [
     (Measure::Wall, "wall time"),
     (Measure::Cpu, "CPU time"),
@@ -29,9 +29,9 @@ const ROWS: [(Measure, &str); 9] = [
     (Measure::Cycles, "cycles"),
     (Measure::Instructions, "instructions"),
 ];
-/// With more programs than this, text has no tables of each.
+/// With more programs than this, the text report has no tables per program.
 const TABLES: usize = 8;
-/// The columns of a mode's launches in small.
+/// The number of characters in the small chart of a mode's launches.
 const SMALL: usize = 16;
 
 impl Report for BenchRecord {
@@ -43,7 +43,7 @@ impl Report for BenchRecord {
         bench_csv(self)
     }
 
-    /// Every session stands on a line of its own.
+    /// The JSON; each session is on a line of its own.
     fn json(&self, samples: bool) -> String {
         pretty::indented_but(&self.value(samples), "sessions")
     }
@@ -55,24 +55,24 @@ impl Record for BenchRecord {
             seed: Ok(self.seed),
             commands: self.programs.iter().map(|program| program.command.name.clone()).collect(),
             complete: self.ending != Ending::Interrupted,
-            ..Facts::without_pairs(RunKind::Warm, (self.started, &self.host, &self.revision), summary(self))
+            ..Facts::new(RunKind::Warm, self.started, &self.host, &self.revision, summary(self))
         }
     }
 }
 
-/// The report: what is claimed of each program, then its figures.
+/// Builds the report: one paragraph of conclusions for each program, then the figures.
 fn document(record: &BenchRecord) -> Document {
     let mut answer: Vec<Sentence> = record.programs.iter().map(claims).collect();
     if record.ending == Ending::Interrupted {
-        let early = "It was interrupted: what is whole is shown.";
+        let early = "The bench was interrupted: this report has the sessions that were complete.";
         answer.insert(1.min(answer.len()), vec![(Emphasis::Open, early.to_owned())]);
     }
     let has_tables = record.programs.len() <= TABLES;
     let mut sections: Vec<Section> =
         record.programs.iter().flat_map(|program| of_program(program, has_tables)).collect();
     sections.push(Section::new("How it was measured", vec![Block::Facts(facts(record, has_tables))]).folded());
-    sections.push(origin(record.started, &record.host, &record.revision));
-    Document { subject: "Steadyhand: what keeping programs warm gains".to_owned(), answer, sections, is_brief: false }
+    sections.extend(origin(record.started, &record.host, &record.revision));
+    Document { subject: "Steadyhand: gains from snapshots".to_owned(), answer, sections, is_brief: false }
 }
 
 fn plain(text: impl Into<String>) -> Span {
@@ -83,11 +83,11 @@ fn name(program: &BenchProgram) -> String {
     one_line(&program.command.name)
 }
 
-/// What is claimed of a program: its wall time, and when its snapshot is paid back.
+/// The conclusions about a program: its wall time, and when its snapshot pays for itself.
 fn claims(program: &BenchProgram) -> Sentence {
     let mut claims = vec![(Emphasis::Code, name(program)), plain(": ")];
     match &program.modes {
-        Err(absent) => claims.push(plain(format!("absent: {}.", one_line(&absent.0)))),
+        Err(absent) => claims.push(plain(format!("not measured: {}.", one_line(&absent.0)))),
         Ok(_) => {
             let of = |mode, what| program.figures(mode).map_or_else(Vec::new, |figures| claim(figures, what));
             claims.extend(of(LaunchMode::OnDemand, "on demand, a launch"));
@@ -105,17 +105,17 @@ fn claim(figures: &ModeFigures, what: &str) -> Sentence {
     let (change, interval) = match (&effect.change, &effect.interval()) {
         (Ok(change), Ok(interval)) => (*change, *interval),
         (Err(absent), _) | (_, Err(absent)) => {
-            let why = format!("undecided: {}.", one_line(&absent.0));
-            return vec![plain(format!("{what}: ")), (Emphasis::Open, why)];
+            let why = format!("cannot be compared with a normal launch: {}.", one_line(&absent.0));
+            return vec![plain(format!("{what} ")), (Emphasis::Open, why)];
         }
     };
-    let size = Size::beside_first(change, interval);
+    let size = Size::relative_to_first(change, interval);
     let takes = || format!("takes {} wall time", size.relative());
     let (emphasis, claim) = match effect.verdict {
         Verdict::Faster => (Emphasis::Less, takes()),
         Verdict::Slower => (Emphasis::More, takes()),
-        Verdict::Same => (Emphasis::Same, "takes as long as usual".to_owned()),
-        Verdict::Undecided => (Emphasis::Open, "cannot be told from a normal one".to_owned()),
+        Verdict::Same => (Emphasis::Same, "takes as long as a normal launch".to_owned()),
+        Verdict::Undecided => (Emphasis::Open, "does not differ detectably from a normal launch".to_owned()),
     };
     let range = match effect.verdict {
         Verdict::Faster | Verdict::Slower => size.range,
@@ -124,7 +124,7 @@ fn claim(figures: &ModeFigures, what: &str) -> Sentence {
     vec![plain(format!("{what} ")), (emphasis, claim), plain(format!(" ({range})."))]
 }
 
-/// The figures of a program; nothing if it was not measured.
+/// The sections with the figures of a program; empty if it was not measured.
 fn of_program(program: &BenchProgram, has_tables: bool) -> Vec<Section> {
     let Ok(modes) = &program.modes else { return vec![] };
     let name = name(program);
@@ -144,7 +144,7 @@ fn of_program(program: &BenchProgram, has_tables: bool) -> Vec<Section> {
     });
     let drawn = [
         (format!("{name}: wall time of each launch, from the first to the last"), course_chart(modes)),
-        (format!("{name}: CPU time so far compared with normal launches, with the snapshot's"), behind(modes)),
+        (format!("{name}: CPU time so far compared with normal launches, including the snapshot"), behind(modes)),
     ];
     sections.extend(
         drawn.into_iter().filter_map(|(heading, chart)| Some(Section::new(&heading, vec![Block::Chart(chart?)]))),
@@ -152,7 +152,7 @@ fn of_program(program: &BenchProgram, has_tables: bool) -> Vec<Section> {
     sections
 }
 
-/// When the snapshot of a mode is paid back; nothing if no launch was from one.
+/// States when the snapshot of a mode pays for itself; `None` if no launch was from a snapshot.
 fn repaid(figures: &ModeFigures) -> Option<String> {
     if figures.warm_ratio == Ok(0.0) {
         return None;
@@ -160,29 +160,35 @@ fn repaid(figures: &ModeFigures) -> Option<String> {
     let BreakEven { wall, cpu } = figures.break_even.as_ref().ok()?;
     let after = |one: &PaidBack, of: &str| match (&one.launches, one.extrapolated) {
         (Ok(launches), true) => format!("after about {} launches in {of}", round(*launches)),
-        (Ok(launches), false) => format!("after {} in {of}", count(*launches as usize, "launch", "launches")),
+        (Ok(launches), false) => {
+            let doubt = if one.certain_launches.is_ok() { "" } else { ", which is not certain" };
+            format!("after {} in {of}{doubt}", count(*launches as usize, "launch", "launches"))
+        }
         (Err(_), _) => format!("never in {of}"),
     };
     let costs = match &cpu.taking_seconds {
-        Ok(seconds) => format!("Its snapshot costs {} of CPU time, next to the launches", time(seconds.max(0.0))),
-        Err(absent) => format!("The cost of its snapshot is absent: {}", one_line(&absent.0)),
+        Ok(seconds) => {
+            let costs = time(seconds.max(0.0));
+            format!("Captured on demand, its snapshot costs {costs} of CPU time while the launches run")
+        }
+        Err(absent) => format!("The cost of its snapshot is not measured: {}", one_line(&absent.0)),
     };
     Some(if wall.launches.is_err() && cpu.launches.is_err() {
-        format!("{costs}, and is never paid back.")
+        format!("{costs}. It never pays for itself.")
     } else {
         let [wall, cpu] = [after(wall, "wall time"), after(cpu, "CPU time")];
-        format!("{costs}. It is paid back {wall}, and {cpu}.")
+        format!("{costs}. It pays for itself {wall}, and {cpu}.")
     })
 }
 
-/// Two digits of what is an extrapolation.
+/// Rounds an extrapolated number of launches to two digits.
 fn round(launches: u64) -> String {
     let value = launches as f64;
     let scale = 10f64.powf((value.max(1.0).log10().floor() - 1.0).max(0.0));
     fixed((value / scale).round() * scale, 0)
 }
 
-/// The means, a column for each mode.
+/// The table of means, with a column for each mode.
 fn means(modes: &[ModeFigures]) -> Table {
     let rows: Vec<(Option<Measure>, &str)> =
         ROWS.iter().map(|(measure, label)| (Some(*measure), *label)).chain([(None, "from a snapshot")]).collect();
@@ -220,20 +226,20 @@ fn mean_of(measure: Measure, mean: &Mean) -> String {
     format!("{}{TIE}±{}", fixed(mean.mean, digits), fixed(off, digits))
 }
 
-/// A row of the differences.
+/// A row of the table of differences.
 enum Row {
     Effect(Measure),
     PaidBack(fn(&BreakEven) -> &PaidBack),
     Taking,
 }
 
-/// The differences, a column for each mode but the normal one.
+/// The table of differences, with a column for each mode except the normal one.
 fn against(modes: &[ModeFigures]) -> Table {
     let of_times = ROWS.iter().filter(|(measure, _)| measure.is_time());
     let mut rows: Vec<(Row, &str)> = of_times.map(|(measure, label)| (Row::Effect(*measure), *label)).collect();
     rows.extend([
-        (Row::PaidBack(|both| &both.wall), "paid back, wall"),
-        (Row::PaidBack(|both| &both.cpu), "paid back, CPU"),
+        (Row::PaidBack(|both| &both.wall), "pays for itself, wall time"),
+        (Row::PaidBack(|both| &both.cpu), "pays for itself, CPU time"),
         (Row::Taking, "CPU time of the snapshot"),
     ]);
     let cell = |figures: &ModeFigures, row: &Row| match (row, &figures.break_even) {
@@ -262,24 +268,24 @@ fn effect(effect: &Effect) -> Cell {
     Cell::reading(&with_interval, String::clone)
 }
 
-/// From which launch on a snapshot is paid back.
+/// Formats from which launch on a snapshot has paid for itself, and whether that is certain.
 fn paid(one: &PaidBack) -> String {
     match (&one.launches, one.extrapolated, &one.certain_launches) {
         (Err(_), ..) => "never".to_owned(),
         (Ok(launch), true, _) => format!("about launch{TIE}{}", round(*launch)),
         (Ok(launch), false, Ok(certain)) if certain > launch => {
-            format!("launch{TIE}{launch} (surely{TIE}{certain})")
+            format!("launch{TIE}{launch} (certain from{TIE}{certain})")
         }
-        (Ok(launch), false, Ok(_)) => format!("launch{TIE}{launch} (surely)"),
-        (Ok(launch), false, Err(_)) => format!("launch{TIE}{launch} (not{TIE}sure)"),
+        (Ok(launch), false, Ok(_)) => format!("launch{TIE}{launch} (certain)"),
+        (Ok(launch), false, Err(_)) => format!("launch{TIE}{launch} (not{TIE}certain)"),
     }
 }
 
-/// The launches one by one, a row for each mode, all of one scale.
+/// A table with a small chart of the launches of each mode; all charts have the same scale.
 fn course(modes: &[ModeFigures]) -> Table {
     let heights: Vec<Vec<f64>> = modes.iter().map(gathered).collect();
     let most = heights.iter().flatten().copied().fold(0.0, f64::max);
-    // The highest of all sets the scale of each, and is cut off again.
+    // The maximum of all modes, appended here and cut off below, gives all charts the same scale.
     let drawn = |heights: &Vec<f64>| {
         let cells = small(&[heights.as_slice(), &[most]].concat());
         cells.chars().take(heights.len()).collect::<String>().replace(' ', TIE)
@@ -295,46 +301,45 @@ fn course(modes: &[ModeFigures]) -> Table {
     Table { label: "Launches one by one".to_owned(), rows: ("mode", "modes"), columns }
 }
 
-/// The wall time of each launch; of many, the mean of several together.
+/// The wall times of the launches in seconds; if there are many, the means of groups of launches.
 fn gathered(figures: &ModeFigures) -> Vec<f64> {
     let launches = &figures.launch_wall_seconds;
     let together = launches.len().div_ceil(SMALL).max(1);
     launches.chunks(together).map(|launches| launches.iter().sum::<f64>() / launches.len() as f64).collect()
 }
 
-/// How it was measured.
+/// The facts about how the bench was run.
 fn facts(record: &BenchRecord, has_tables: bool) -> Vec<Fact> {
     let plan = &record.plan;
     let runs = record.programs.iter().flat_map(|program| &program.samples).map(|trial| trial.run_count()).max();
     let sessions = format!(
-        "{} of each mode, in an order drawn by coin, of {} each, in {}",
+        "{} of each mode, in random order, with {} each, in {}",
         runs.unwrap_or(0),
         count(plan.count as usize, "launch", "launches"),
         duration(record.elapsed_seconds)
     );
-    let driver =
-        "one process that launches by posix_spawn and waits: a shell's own fork would be the same in all modes";
+    let driver = "one process that launches by posix_spawn and waits; a shell's fork would cost the same in all modes";
     let mut facts = vec![
         Fact::new("sessions", sessions),
         Fact::new("driver", driver),
-        Fact::new("store", "a new one for each session, so each creates its snapshots again"),
-        Fact::new("all", "from the start of steady, with the creation of snapshots, divided by the number of launches"),
+        Fact::new("store", "an empty one for each session, so each session creates its snapshots again"),
+        Fact::new("all", "from the start of steady, including the captures, divided by the number of launches"),
     ];
     if plan.pause_seconds.0 > 0 {
-        let rests = format!("{} between launches, counted nowhere", time_setting(plan.pause_seconds));
-        facts.push(Fact::new("rests", rests));
+        let pause = format!("{} between launches, not counted", time_setting(plan.pause_seconds));
+        facts.push(Fact::new("pause", pause));
     }
     if plan.cold {
         facts.push(Fact::new("cold", "the page cache was dropped before each session"));
     }
     if !has_tables {
-        facts.push(Fact::new("tables", "of so many programs are in Markdown and on pages"));
+        facts.push(Fact::new("tables", "in Markdown and HTML only, because there are many programs"));
     }
     facts.push(Fact::new("seed", record.seed.to_string()));
     facts
 }
 
-/// The gains in a few words, for a list: `true -62.9 %, cat -60.1 % wall on demand`.
+/// A summary for the list of the history: `true -62.9 %, cat -60.1 % wall time on demand`.
 fn summary(record: &BenchRecord) -> String {
     let one = |program: &BenchProgram| {
         let effect = program.figures(LaunchMode::OnDemand)?.effect(Measure::Wall)?;
@@ -343,21 +348,22 @@ fn summary(record: &BenchRecord) -> String {
     };
     let all: Vec<String> = record.programs.iter().filter_map(one).collect();
     let text = match all.len() {
-        0 => "nothing was measured whole".to_owned(),
-        1..=3 => format!("{} wall on demand", all.join(", ")),
-        many => format!("{}, ... ({many} programs) wall on demand", all[..2].join(", ")),
+        0 => "nothing was measured completely".to_owned(),
+        1..=3 => format!("{} wall time on demand", all.join(", ")),
+        many => format!("{}, ... ({many} programs) wall time on demand", all[..2].join(", ")),
     };
     text.replace(TIE, " ")
 }
 
-/// The wall time of each launch, a line for each mode; nothing without launches.
+/// A chart of the wall time of each launch, with a line for each mode; `None` without launches.
 fn course_chart(modes: &[ModeFigures]) -> Option<Chart> {
     let lines = modes.iter().map(|figures| (figures.mode, figures.launch_wall_seconds.clone())).collect();
     let label = modes.iter().filter_map(in_words).collect::<Vec<_>>().join("; ");
     chart(format!("Wall time of each launch. {label}"), lines)
 }
 
-/// CPU time of the launches so far and of the snapshot, less that of as many normal launches; nothing without launches.
+/// A chart of the CPU time of the launches so far and of the snapshot, minus the CPU time of as many normal launches.
+/// `None` without launches.
 fn behind(modes: &[ModeFigures]) -> Option<Chart> {
     let normal = modes.iter().find(|figures| figures.mode == LaunchMode::Normal)?;
     let line = |figures: &ModeFigures| {
@@ -369,13 +375,13 @@ fn behind(modes: &[ModeFigures]) -> Option<Chart> {
         });
         Some((figures.mode, so_far.collect()))
     };
-    let label = "CPU time of the launches so far and of the snapshot, less that of as many normal launches";
+    let label = "CPU time of the launches so far and of the snapshot, minus the CPU time of as many normal launches";
     let mut chart = chart(label.to_owned(), modes.iter().filter_map(line).collect())?;
     chart.series.insert(0, Series { name: None, look: Look::Rest, marks: Marks::Across(0.0) });
     Some(chart)
 }
 
-/// A line for each mode over the launches of a session, on an axis that includes zero.
+/// A chart with a line for each mode over the launches of a session. The y axis includes zero.
 fn chart(label: String, lines: Vec<(LaunchMode, Vec<f64>)>) -> Option<Chart> {
     let launches = lines.iter().map(|(_, line)| line.len()).max().filter(|launches| *launches > 0)?;
     let values = || lines.iter().flat_map(|(_, line)| line).copied();
@@ -397,11 +403,11 @@ fn chart(label: String, lines: Vec<(LaunchMode, Vec<f64>)>) -> Option<Chart> {
         x: Axis::Scale(Scale::new(Kind::Number, 1.0, launches as f64)),
         y: Axis::Scale(y),
         series: series.collect(),
-        note: Some("From left to right: launches of a session.".to_owned()),
+        note: Some("x axis: launches of a session".to_owned()),
     })
 }
 
-/// The course of a mode, for those who do not see the chart.
+/// Describes the course of a mode for the chart's text alternative.
 fn in_words(figures: &ModeFigures) -> Option<String> {
     let (first, last) = (figures.launch_wall_seconds.first()?, figures.launch_wall_seconds.last()?);
     let range = Interval { low: first.min(*last) * 1e6, high: first.max(*last) * 1e6 };

@@ -1,4 +1,4 @@
-//! What is kept of programs, and what keeping them warm gains, as documents.
+//! The reports of `steady warm`: of its store, and of its bench.
 
 mod bench;
 mod status;

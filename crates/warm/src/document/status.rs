@@ -1,4 +1,4 @@
-//! What is kept of programs, as a document.
+//! The report of `steady warm status`, `why` and `snapshot`.
 
 use steady_feature::Report;
 use steady_model::{Nanos, Reading, Timestamp};
@@ -20,13 +20,13 @@ impl Report for StatusRecord {
         status_csv(self)
     }
 
-    /// It has no samples. Every program stands on a line of its own.
+    /// The JSON. There are no samples; each program is on a line of its own.
     fn json(&self, _samples: bool) -> String {
         json::text_by_lines(&SCHEMA, self, "programs")
     }
 }
 
-/// The report: what is kept of all programs, or what was asked about each.
+/// Builds the report: the table of all programs for `status`, one sentence for each program otherwise.
 fn document(record: &StatusRecord) -> Document {
     let is_status = record.question == Question::Status;
     let answer = match is_status {
@@ -34,14 +34,14 @@ fn document(record: &StatusRecord) -> Document {
         false => record.programs.iter().map(|program| of_program(record.question, program)).collect(),
     };
     let sections = if is_status { sections(record) } else { vec![] };
-    Document { subject: "Steadyhand: programs kept warm".to_owned(), answer, sections, is_brief: false }
+    Document { subject: "Steadyhand: programs with snapshots".to_owned(), answer, sections, is_brief: false }
 }
 
-/// What is kept, in one sentence.
+/// Summarises the store in one sentence: numbers of programs by state, and disk space.
 fn sentence(record: &StatusRecord) -> String {
     let store = match &record.store {
         Ok(store) => store,
-        Err(absent) => return format!("No program is kept warm: {}.", one_line(&absent.0)),
+        Err(absent) => return format!("There are no snapshots: {}.", one_line(&absent.0)),
     };
     let of = |name: &str| record.programs.iter().filter(|program| program.state.name() == name).count();
     let mut parts = vec![count(of("warm"), "program is warm", "programs are warm")];
@@ -57,7 +57,7 @@ fn sentence(record: &StatusRecord) -> String {
     format!("{}; {size} of {limit} in use.", parts.join(", "))
 }
 
-/// What is said of one program that was asked about: first what claims something, then what explains it.
+/// Returns the sentence about one program: the emphasised answer, then the details.
 fn of_program(question: Question, program: &KeptProgram) -> Sentence {
     let is_warm =
         program.answer.as_ref().map_or(program.state == ProgramState::Warm, |answer| answer.against.is_empty());
@@ -66,7 +66,7 @@ fn of_program(question: Question, program: &KeptProgram) -> Sentence {
     vec![(emphasis, format!("{} {claim}", one_line(&program.program))), (Emphasis::Plain, rest)]
 }
 
-/// How a program would be started.
+/// How the program would be started, and why.
 fn why(program: &KeptProgram) -> (&'static str, String) {
     const AS_USUAL: &str = "would be started as usual";
     match &program.answer {
@@ -78,24 +78,24 @@ fn why(program: &KeptProgram) -> (&'static str, String) {
     }
 }
 
-/// What a program is to the store.
+/// The state of the program in the store, and the reason.
 fn state(program: &KeptProgram) -> (&'static str, String) {
     match &program.state {
         ProgramState::Warm => ("is warm", details(program)),
         ProgramState::Stale { reason } => ("needs a new snapshot", format!(": {}.", one_line(reason))),
         ProgramState::Refused { reason } => ("is refused", format!(": {}.", one_line(reason))),
         ProgramState::Script { .. } => ("is a script", details(program)),
-        ProgramState::Unknown => ("is not known", ": it has not been started, or has no snapshot yet.".to_owned()),
+        ProgramState::Unknown => ("has no snapshot", ": it was not started yet, or not captured yet.".to_owned()),
     }
 }
 
 fn details(program: &KeptProgram) -> String {
     if let ProgramState::Script { interpreter, argument } = &program.state {
         let argument = argument.as_ref().map_or_else(String::new, |argument| format!(" {}", one_line(argument)));
-        return format!(" of {}{argument}.", one_line(interpreter));
+        return format!(" for {}{argument}.", one_line(interpreter));
     }
     let copies = count(program.copies as usize, "snapshot", "snapshots");
-    let hook = if program.hook_inside { ", with the hook in it" } else { "" };
+    let hook = if program.hook_inside { ", with the hook preloaded" } else { "" };
     format!(": {copies} of {} together{hook}.", memory(program.size_bytes.0 as f64))
 }
 
@@ -123,20 +123,20 @@ fn programs(record: &StatusRecord) -> Table {
     let columns = vec![
         Column::words("program", all, |program| one_line(&program.program)),
         Column::words("state", all, |program| program.state.name()),
-        Column::numbers("warm", all, |program| number(&program.warm_launches)),
-        Column::numbers("as usual", all, |program| number(&program.usual_launches)),
+        Column::numbers("warm launches", all, |program| number(&program.warm_launches)),
+        Column::numbers("usual launches", all, |program| number(&program.usual_launches)),
         Column::numbers("snapshots", all, |program| unless_none(program.copies == 0, program.copies.to_string())),
         Column::numbers("size", all, |program| {
             unless_none(program.size_bytes.0 == 0, memory(program.size_bytes.0 as f64))
         }),
-        Column::numbers("taken", all, |program| {
-            program.taken.as_ref().map_or(Cell::Nothing, |taken| ago(record.now, *taken).into())
+        Column::numbers("created", all, |program| {
+            program.taken.as_ref().map_or(Cell::Nothing, |created| ago(record.now, *created).into())
         }),
     ];
     Table { label: "Programs".to_owned(), rows: ("program", "programs"), columns }
 }
 
-/// How long before another moment one was.
+/// Formats the time from `then` to `now`.
 fn ago(now: Timestamp, then: Timestamp) -> String {
     match now.0.saturating_sub(then.0) {
         0 => "now".to_owned(),
@@ -147,18 +147,18 @@ fn ago(now: Timestamp, then: Timestamp) -> String {
     }
 }
 
-/// Why a program is not warm, if there is a reason.
+/// Returns why a program is stale or refused; `None` in other states.
 fn not_warm(program: &KeptProgram) -> Option<Fact> {
     let path = (Emphasis::Code, one_line(&program.program));
     let why = (Emphasis::Plain, format!(": {}", one_line(program.state.reason()?)));
     Some(Fact { text: vec![path, why], ..Fact::new(program.state.name(), "") })
 }
 
-/// How launches went: a number each, without those that never happened.
+/// Returns the number of launches by outcome, without outcomes that never happened.
 fn launches(store: &StoreFacts) -> Vec<Fact> {
     let launches = match &store.launches {
         Ok(launches) => launches,
-        Err(absent) => return vec![Fact::new("launches", format!("absent: {}", one_line(&absent.0)))],
+        Err(absent) => return vec![Fact::new("launches", format!("not available: {}", one_line(&absent.0)))],
     };
     let Launches { warm, no_card, refused, changed, environment, limits, not_executed, broken, other_way, other_name } =
         launches;
@@ -166,33 +166,31 @@ fn launches(store: &StoreFacts) -> Vec<Fact> {
         ("from a snapshot", warm),
         ("as usual, no snapshot yet", no_card),
         ("as usual, refused", refused),
-        ("as usual, changed", changed),
-        ("as usual, for a variable", environment),
-        ("as usual, for limits", limits),
-        ("as usual, not executed", not_executed),
+        ("as usual, file changed", changed),
+        ("as usual, variable differs", environment),
+        ("as usual, limit differs", limits),
+        ("as usual, exec failed", not_executed),
         ("as usual, unreadable", broken),
-        ("as usual, another way", other_way),
-        ("as usual, another name", other_name),
+        ("as usual, unsupported call", other_way),
+        ("as usual, other name", other_name),
     ];
     let happened = all.into_iter().filter(|(_, number)| **number > 0);
     let facts: Vec<Fact> = happened.map(|(label, number)| Fact::new(label, thousands(*number as usize))).collect();
     if facts.is_empty() { vec![Fact::new("launches", "none yet")] } else { facts }
 }
 
-/// What else there is to say of a store.
+/// Returns the other facts about a store.
 fn facts(store: &StoreFacts) -> Vec<Fact> {
-    let wanted = match store.wanted {
-        0 => "nothing".to_owned(),
+    let requested = match store.wanted {
+        0 => "none".to_owned(),
         number => count(number, "program without a snapshot", "programs without a snapshot"),
     };
-    let keeper = if store.keeper { "works now" } else { "none now; one comes with each command" };
+    let keeper = if store.keeper { "running" } else { "not running; each command starts one" };
     let mut facts = vec![
-        Fact::reading("snapshots took", &store.taking_cpu_seconds, |cpu| {
-            format!("{} of CPU time", time(cpu.seconds()))
-        }),
-        Fact::new("wanted", wanted),
+        Fact::reading("CPU time of captures", &store.taking_cpu_seconds, |cpu| time(cpu.seconds())),
+        Fact::new("requested", requested),
         Fact::new("keeper", keeper),
-        Fact::new("folder", one_line(&store.folder)),
+        Fact::new("directory", one_line(&store.folder)),
     ];
     facts.extend(store.trouble.as_ref().map(|trouble| Fact::new("last failure", one_line(trouble))));
     facts

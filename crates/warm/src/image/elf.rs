@@ -1,4 +1,4 @@
-//! The bytes of an executable's headers and of the stub's table.
+//! Writes the headers of an executable, and the stub's table.
 
 use steady_preload::table::{Ahead, Patch, Protection, Table};
 
@@ -14,19 +14,19 @@ pub(super) const AT_PHNUM: u64 = 5;
 pub(super) const AT_BASE: u64 = 7;
 pub(super) const AT_ENTRY: u64 = 9;
 
-/// What a program header is of.
+/// The type of a program header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum Kind {
     Load = 1,
     Dynamic = 2,
     Headers = 6,
-    /// How the stack is protected.
+    /// The protection of the stack.
     #[default]
     Stack = 0x6474_e551,
 }
 
-/// A program header.
+/// The fields of a program header.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Header {
     pub(super) kind: Kind,
@@ -37,7 +37,7 @@ pub(super) struct Header {
     pub(super) memory_bytes: u64,
 }
 
-/// Writes the headers of an executable that is not moved (ET_EXEC) over the beginning of `file`.
+/// Writes the headers of an executable at a fixed address (`ET_EXEC`) to the start of `file`.
 pub(super) fn write(file: &mut [u8], entry: u64, headers: &[Header]) {
     let mut bytes = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
     bytes.extend([2_u16, 62].map(u16::to_le_bytes).concat());
@@ -56,7 +56,7 @@ pub(super) fn write(file: &mut [u8], entry: u64, headers: &[Header]) {
     file[..bytes.len()].copy_from_slice(&bytes);
 }
 
-/// Appends the table, field by field as it lies in memory.
+/// Appends the table, with its fields as they are in memory.
 pub(super) fn put_table(bytes: &mut Vec<u8>, table: &Table) {
     let first = [table.magic, table.entry, table.at_exit, table.thread, table.tid_address];
     let second = [table.robust_list, table.robust_list_bytes, table.rseq];

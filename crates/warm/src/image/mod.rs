@@ -1,5 +1,5 @@
-//! The file that a snapshot becomes: a program that needs no loader, whose segments are the memory of the program that was
-//! taken. The kernel maps it; the stub, its first code, does the rest.
+//! Builds the executable of a snapshot. It has no loader, and its segments are the memory of the captured program. The
+//! kernel maps it, and the stub, its first code, does the rest.
 
 mod elf;
 mod segments;
@@ -14,17 +14,17 @@ use steady_preload::{STUB, STUB_ENTRY};
 
 use self::elf::{HEADER_BYTES, Header, Kind, PROGRAM_HEADER_BYTES};
 use self::segments::{PAGE, Segment, segments};
-use super::taken::{Bytes, FloatingPoint, Protection, Refusal, Region};
-use crate::taken::Snapshot;
+use super::captured::{Bytes, FloatingPoint, Protection, Refusal, Region};
+use crate::captured::Snapshot;
 
-/// Below this address nothing is mapped: processes may be forbidden to.
+/// The lowest address of a mapping, because `vm.mmap_min_addr` may forbid lower ones.
 const LOWEST: u64 = 1 << 16;
 
-/// A file, part by part: most of it is the memory of a snapshot, which need not be copied for it.
+/// The content of an executable, in parts. Most parts are the memory of a snapshot, which is not copied.
 #[derive(Clone, Debug, Default)]
 pub struct Image(Vec<Part>);
 
-/// A part of memory.
+/// A range of captured memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Part {
     bytes: Bytes,
@@ -40,12 +40,12 @@ impl Deref for Part {
 }
 
 impl Image {
-    /// What it consists of, one behind the other.
+    /// Returns the parts, in the order of the file.
     pub fn parts(&self) -> impl Iterator<Item = &[u8]> {
         self.0.iter().map(|part| &**part)
     }
 
-    /// How many bytes it has.
+    /// Returns the length in bytes.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.parts().map(|part| part.len() as u64).sum()
@@ -58,10 +58,10 @@ impl From<Vec<u8>> for Image {
     }
 }
 
-/// The whole file.
+/// Builds the executable of a snapshot.
 ///
 /// # Errors
-/// Where the program's memory is such that no file can stand for it.
+/// The program's memory cannot be mapped from an executable.
 pub fn image(snapshot: &Snapshot) -> Result<Image, Refusal> {
     let (segments, protections) = segments(snapshot)?;
     let ahead = segments::ahead(snapshot, &segments);
@@ -111,7 +111,7 @@ pub fn image(snapshot: &Snapshot) -> Result<Image, Refusal> {
     Ok(image)
 }
 
-/// Where a segment lies in the file, and where in memory.
+/// Returns the program header of a segment at an offset of the file.
 fn header(segment: &Segment, offset: u64) -> Header {
     let held = segment.held();
     Header {
@@ -125,45 +125,45 @@ fn header(segment: &Segment, offset: u64) -> Header {
 }
 
 fn table(snapshot: &Snapshot, protections: &[Reprotected], ahead: &[Ahead]) -> Result<Table, Refusal> {
-    let taken = &snapshot.taken;
-    let told = |kind: u64| taken.stack.auxiliary.1.iter().find(|pair| pair.0 == kind).map_or(0, |pair| pair.1);
-    let (robust_list, robust_list_bytes) = taken.thread.robust_list.unwrap_or_default();
-    let (rseq, rseq_bytes, rseq_signature) = taken.thread.rseq.unwrap_or_default();
-    if taken.drawn.len() > MOST_DRAWN {
-        return Err(Refusal("it draws many random numbers before its entry".into()));
+    let captured = &snapshot.captured;
+    let auxiliary = |kind: u64| captured.stack.auxiliary.1.iter().find(|pair| pair.0 == kind).map_or(0, |pair| pair.1);
+    let (robust_list, robust_list_bytes) = captured.thread.robust_list.unwrap_or_default();
+    let (rseq, rseq_bytes, rseq_signature) = captured.thread.rseq.unwrap_or_default();
+    if captured.drawn.len() > MOST_DRAWN {
+        return Err(Refusal("it draws many random numbers before its entry point".into()));
     }
     Ok(Table {
         magic: MAGIC,
-        entry: taken.entry,
-        at_exit: taken.at_exit,
-        thread: taken.thread.pointer,
-        tid_address: taken.thread.tid_address,
+        entry: captured.entry,
+        at_exit: captured.at_exit,
+        thread: captured.thread.pointer,
+        tid_address: captured.thread.tid_address,
         robust_list,
         robust_list_bytes,
         rseq,
         rseq_bytes,
         rseq_signature,
-        program_headers: told(elf::AT_PHDR),
-        program_header_count: told(elf::AT_PHNUM),
-        program_entry: told(elf::AT_ENTRY),
-        interpreter: told(elf::AT_BASE),
+        program_headers: auxiliary(elf::AT_PHDR),
+        program_header_count: auxiliary(elf::AT_PHNUM),
+        program_entry: auxiliary(elf::AT_ENTRY),
+        interpreter: auxiliary(elf::AT_BASE),
         program_path: 0,
         code: extent(snapshot, |region| region.protection.execute),
         data: extent(snapshot, |region| region.protection.write),
         headers: headers(snapshot),
         file: file(&snapshot.program),
-        x87: x87(taken.thread.floating_point),
-        mxcsr: taken.thread.floating_point.mxcsr,
-        drawn: taken.drawn.len() as u64,
+        x87: x87(captured.thread.floating_point),
+        mxcsr: captured.thread.floating_point.mxcsr,
+        drawn: captured.drawn.len() as u64,
         patches: snapshot.patches.len() as u64,
         protections: protections.len() as u64,
         ahead: ahead.len() as u64,
     })
 }
 
-/// Where the parts of the program's file begin and end that are such.
+/// Returns the lowest and the highest address of the program's own regions that satisfy a condition.
 fn extent(snapshot: &Snapshot, is_such: impl Fn(&Region) -> bool) -> [u64; 2] {
-    let parts = || snapshot.taken.regions.iter().filter(|region| is_of_program(snapshot, region) && is_such(region));
+    let parts = || snapshot.captured.regions.iter().filter(|region| is_of_program(snapshot, region) && is_such(region));
     let end = |region: &Region| region.address + region.bytes.len() as u64;
     [parts().map(|region| region.address).min().unwrap_or(0), parts().map(end).max().unwrap_or(0)]
 }
@@ -172,15 +172,16 @@ fn is_of_program(snapshot: &Snapshot, region: &Region) -> bool {
     region.file.as_ref().is_some_and(|(path, _)| *path == snapshot.program)
 }
 
-/// The part of the program's file that holds its headers, if it is as it is in the file: address, length and offset.
+/// Returns address, length and offset of the region with the program's headers, if its content is that of the file.
 fn headers(snapshot: &Snapshot) -> [u64; 3] {
-    let headers = snapshot.taken.stack.auxiliary.1.iter().find(|pair| pair.0 == elf::AT_PHDR).map_or(0, |pair| pair.1);
+    let headers =
+        snapshot.captured.stack.auxiliary.1.iter().find(|pair| pair.0 == elf::AT_PHDR).map_or(0, |pair| pair.1);
     let end = |region: &Region| region.address + region.bytes.len() as u64;
     let holds = |region: &&Region| (region.address..end(region)).contains(&headers);
     let patched =
         |region: &Region| snapshot.patches.iter().any(|it| (region.address..end(region)).contains(&it.address));
     let only_read = Protection { read: true, write: false, execute: false };
-    match snapshot.taken.regions.iter().find(holds) {
+    match snapshot.captured.regions.iter().find(holds) {
         Some(region) if is_of_program(snapshot, region) && region.protection == only_read && !patched(region) => {
             let offset = region.file.as_ref().map_or(0, |(_, offset)| *offset);
             [region.address, region.bytes.len() as u64, offset]
@@ -189,7 +190,7 @@ fn headers(snapshot: &Snapshot) -> [u64; 3] {
     }
 }
 
-/// By what the stub knows the program's file. One that cannot be looked at has no such numbers.
+/// Returns the numbers by which the stub identifies the program's file; zeros if they cannot be read.
 fn file(program: &Path) -> [u64; 5] {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata(program).map_or([0; 5], |file| {
@@ -198,13 +199,13 @@ fn file(program: &Path) -> [u64; 5] {
     })
 }
 
-/// The environment of the x87 as FLDENV loads it. All of its registers are empty.
+/// The x87 environment in the format of FLDENV, with all registers empty.
 fn x87(state: FloatingPoint) -> [u32; 7] {
     const EMPTY: u32 = 0xffff;
     [state.x87_control.into(), state.x87_status.into(), EMPTY, 0, 0, 0, 0]
 }
 
-/// The first segment: headers, stub, table and the program's path.
+/// The first segment: headers, stub, table and the path of the program.
 struct Start {
     bytes: Vec<u8>,
     address: u64,
@@ -226,9 +227,9 @@ impl Start {
         let path_at = at + (size_of::<Table>() + lists) as u64;
         let path = snapshot.program.as_os_str().as_encoded_bytes();
         let length = path_at + path.len() as u64 + 1;
-        let lowest = snapshot.taken.regions.first().map_or(0, |region| region.address);
+        let lowest = snapshot.captured.regions.first().map_or(0, |region| region.address);
         let address = lowest.checked_sub(length.next_multiple_of(PAGE)).filter(|address| *address >= LOWEST);
-        let address = address.ok_or_else(|| Refusal("there is no room below its memory".into()))?;
+        let address = address.ok_or_else(|| Refusal("no addresses are free below its memory".into()))?;
         let mut bytes = vec![0; stub as usize];
         bytes.extend_from_slice(STUB);
         bytes.resize(at as usize, 0);

@@ -1,31 +1,31 @@
-//! Which memory becomes which segment, and which memory every launch is going to write to.
+//! Divides the memory of a snapshot into segments, and finds the pages that every launch writes to.
 
 use std::ops::Range;
 
 use steady_preload::table::{Ahead, Protection as Reprotected};
 
 use super::elf::{EXECUTE, READ, WRITE};
+use crate::captured::{Protection, Refusal, Region, Snapshot};
 use crate::image::Part;
-use crate::taken::{Protection, Refusal, Region, Snapshot};
 
-/// The kernel maps whole ones.
+/// The size of a page, in bytes. The kernel maps whole pages.
 pub(super) const PAGE: u64 = 4096;
-/// So many pages of zeros in a row are not stored: the kernel gives them, as one more mapping.
+/// Runs of at least this many zero pages are not stored. The kernel provides them, at the cost of one more mapping.
 const ZEROS: usize = 16;
 
-/// Memory of the same rights, in one piece.
+/// Contiguous memory with the same protection.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Segment {
     pub(super) address: u64,
     pub(super) flags: u32,
-    /// What it holds, up to zeros.
+    /// Its content, up to the final zeros.
     pub(super) bytes: Vec<Part>,
-    /// How many bytes of zeros follow.
+    /// The number of zero bytes that follow.
     pub(super) zeros: u64,
 }
 
 impl Segment {
-    /// How many bytes stand in the file.
+    /// Returns the number of bytes in the file.
     pub(super) fn held(&self) -> u64 {
         self.bytes.iter().map(|part| part.len() as u64).sum()
     }
@@ -35,11 +35,11 @@ impl Segment {
     }
 }
 
-/// The segments in the order of addresses, and what is to be protected again once it is patched.
+/// Returns the segments in the order of addresses, and the ranges that the stub must protect again after patching.
 pub(super) fn segments(snapshot: &Snapshot) -> Result<(Vec<Segment>, Vec<Reprotected>), Refusal> {
     let mut segments: Vec<Segment> = vec![];
     let mut protections = vec![];
-    for region in &snapshot.taken.regions {
+    for region in &snapshot.captured.regions {
         if !region.address.is_multiple_of(PAGE) || !(region.bytes.len() as u64).is_multiple_of(PAGE) {
             return Err(Refusal(format!("its memory at {:#x} is not made of whole pages", region.address)));
         }
@@ -61,24 +61,24 @@ pub(super) fn segments(snapshot: &Snapshot) -> Result<(Vec<Segment>, Vec<Reprote
     Ok((segments, protections))
 }
 
-/// The rights as a program header has them; none where the memory need not be there.
+/// Returns the protection as a program header has it; `None` if the memory need not be mapped.
 fn flags(region: &Region) -> Result<Option<u32>, Refusal> {
     let Protection { read, write, execute } = region.protection;
     if !read && !write && !execute {
-        // A hole between the segments of a library: nothing can be done with it. What has no file was reserved by
-        // someone who is going to use it.
+        // Without any access, a file mapping is a hole between the segments of a library. An anonymous mapping is a
+        // reservation that the program will use later.
         let hole = region.file.is_some();
-        return if hole { Ok(None) } else { Err(Refusal(format!("it reserved memory at {:#x}", region.address))) };
+        return if hole { Ok(None) } else { Err(Refusal(format!("it reserves memory at {:#x}", region.address))) };
     }
     Ok(Some(if read { READ } else { 0 } | if write { WRITE } else { 0 } | if execute { EXECUTE } else { 0 }))
 }
 
-/// As mprotect(2) has it: the same rights in another order.
+/// Returns the protection as mprotect(2) has it, with other bits than a program header.
 fn for_mprotect(protection: Protection) -> u64 {
     u64::from(protection.read) | u64::from(protection.write) << 1 | u64::from(protection.execute) << 2
 }
 
-/// The pages of a region from the first that carries a patch to the last, in bytes from its start.
+/// Returns the range of pages from the first patch in a region to the last, in bytes from its start.
 fn patched(snapshot: &Snapshot, region: &Region) -> Option<(usize, usize)> {
     let end = region.address + region.bytes.len() as u64;
     let mut within = snapshot.patches.iter().map(|patch| patch.address).filter(|at| (region.address..end).contains(at));
@@ -88,7 +88,7 @@ fn patched(snapshot: &Snapshot, region: &Region) -> Option<(usize, usize)> {
     Some(((page(first) * PAGE) as usize, ((page(last) + 1) * PAGE) as usize))
 }
 
-/// Memory that can be written: long stretches of zeros are left to the kernel, who gives them with these very rights.
+/// Appends writable memory. Long runs of zero pages are not stored, because the kernel can provide them.
 fn written(segments: &mut Vec<Segment>, region: &Region, flags: u32) {
     let page = PAGE as usize;
     let pages: Vec<bool> = region.bytes.chunks(page).map(|page| page.iter().all(|byte| *byte == 0)).collect();
@@ -112,7 +112,7 @@ fn push(segments: &mut Vec<Segment>, region: &Region, flags: u32, range: Range<u
     }
 }
 
-/// Appends to the last segment what goes on with it, or begins another.
+/// Extends the last segment if the new part continues it, or begins another segment.
 fn append(segments: &mut Vec<Segment>, address: u64, flags: u32, part: Option<Part>, zeros: u64) {
     let goes_on = segments
         .last()
@@ -126,11 +126,11 @@ fn append(segments: &mut Vec<Segment>, address: u64, flags: u32, part: Option<Pa
     }
 }
 
-/// Longer stretches of pages are left to be touched: not all of them may be.
+/// The maximum number of pages to populate together. Of longer runs, a launch may not write to all pages.
 const MOST: usize = 8;
 
-/// The pages that the stub writes to, together with those beside them that hold something: the variables of the C library and
-/// of the loader, which the first steps of every program write to.
+/// Returns the pages that the stub writes to, with adjacent non-zero pages. These have the variables of the C library
+/// and of the loader, which every program writes to when it starts.
 pub(super) fn ahead(snapshot: &Snapshot, segments: &[Segment]) -> Vec<Ahead> {
     let written = segments.iter().filter(|segment| segment.flags & WRITE != 0);
     written.flat_map(|segment| stretches(snapshot, segment)).collect()

@@ -1,4 +1,4 @@
-//! A made-up snapshot, its image read back.
+//! Builds images of made-up snapshots and reads them back.
 
 use std::path::PathBuf;
 
@@ -9,16 +9,16 @@ use steady_preload::STUB;
 use steady_preload::table::{ALIGNMENT, MAGIC, Patch, Table, kind};
 
 use super::image;
-use crate::taken::{Bytes, Protection, Region, Snapshot, Stack, Taken, Thread};
+use crate::captured::{Bytes, Captured, Protection, Region, Snapshot, Stack, Thread};
 
 const PAGE: u64 = 4096;
 const LOWEST: u64 = 0x5500_0000_0000;
 const PATH: &str = "/bin/made";
 
-/// A region: how it is protected, what the first byte of each page is, and whether a gap follows.
+/// A region: its protection (2: write, 4: execute), the first byte of each page, and whether a gap follows.
 type Run = (u8, Vec<u8>, bool);
 
-/// The snapshot of a program of these regions; in each of those that are named, the first word of this page is patched.
+/// A snapshot with these regions. `patched` has pairs of a region and a page whose first word is patched.
 fn snapshot(runs: &[Run], patched: &[(usize, usize)]) -> Snapshot {
     let mut address = LOWEST;
     let mut regions = vec![];
@@ -36,7 +36,7 @@ fn snapshot(runs: &[Run], patched: &[(usize, usize)]) -> Snapshot {
     };
     let patches = patched.iter().map(patch).collect();
     let thread = Thread { pointer: LOWEST + 8, rseq: Some((LOWEST + 64, 32, 7)), ..Thread::default() };
-    let taken = Taken {
+    let captured = Captured {
         regions,
         entry: LOWEST + 0x40,
         at_exit: 5,
@@ -48,17 +48,17 @@ fn snapshot(runs: &[Run], patched: &[(usize, usize)]) -> Snapshot {
         files: vec![],
         variables: vec![],
     };
-    Snapshot { taken, program: PathBuf::from(PATH), dynamic: Some((LOWEST + 32, 48)), patches }
+    Snapshot { captured, program: PathBuf::from(PATH), dynamic: Some((LOWEST + 32, 48)), patches }
 }
 
-/// What the kernel would make of it: each page's rights and bytes by its address.
+/// Returns the pages that the kernel would map: address, protection and content.
 fn mapped(file: &[u8]) -> Vec<(u64, u32, Vec<u8>)> {
-    let elf = ElfFile64::<Endianness>::parse(file).expect("it is an executable");
+    let elf = ElfFile64::<Endianness>::parse(file).expect("an ELF file");
     let mut pages = vec![];
     for segment in elf.segments() {
-        let SegmentFlags::Elf { p_flags: flags } = segment.flags() else { panic!("it has no flags") };
+        let SegmentFlags::Elf { p_flags: flags } = segment.flags() else { panic!("no ELF flags") };
         assert_eq!(segment.address() % PAGE, segment.file_range().0 % PAGE);
-        let mut bytes = segment.data().expect("it is in the file").to_vec();
+        let mut bytes = segment.data().expect("the segment's data").to_vec();
         assert!(
             (bytes.len() as u64).is_multiple_of(PAGE) || bytes.len() as u64 == segment.size(),
             "zeros begin within a page"
@@ -71,9 +71,9 @@ fn mapped(file: &[u8]) -> Vec<(u64, u32, Vec<u8>)> {
     pages
 }
 
-/// The file that is made of a snapshot.
+/// Returns the file of a snapshot.
 fn whole(snapshot: &Snapshot) -> Vec<u8> {
-    let image = image(snapshot).expect("it can be written");
+    let image = image(snapshot).expect("an image");
     let file = image.parts().collect::<Vec<_>>().concat();
     assert_eq!(file.len() as u64, image.length());
     file
@@ -84,7 +84,7 @@ fn rights(region: &Region) -> u32 {
 }
 
 fn runs() -> impl Strategy<Value = Vec<Run>> {
-    // Short and long stretches of zeros and of others.
+    // Short and long runs of zero pages and of other pages.
     let stretch = (prop::sample::select(vec![0_u8, 7]), 1_usize..30);
     let firsts = prop::collection::vec(stretch, 1..4)
         .prop_map(|all| all.into_iter().flat_map(|(first, count)| vec![first; count]).collect());
@@ -93,7 +93,7 @@ fn runs() -> impl Strategy<Value = Vec<Run>> {
 
 proptest! {
     #[test]
-    fn each_page_is_mapped_as_it_was_but_for_what_is_patched(
+    fn pages_are_mapped_with_their_content_except_patched_ones(
         runs in runs(),
         patched in prop::collection::btree_set((0_usize..8, 0_usize..90), 0..6),
     ) {
@@ -105,7 +105,7 @@ proptest! {
         let (stub, mut program) = mapped.split_at(mapped.iter().filter(|page| page.0 < LOWEST).count());
         prop_assert!(stub.iter().all(|page| page.1 == 5));
         let mut expected = vec![];
-        for (index, region) in snapshot.taken.regions.iter().enumerate() {
+        for (index, region) in snapshot.captured.regions.iter().enumerate() {
             let own: Vec<usize> = patched.iter().filter(|place| place.0 == index).map(|place| place.1).collect();
             let span = own.iter().min().copied().unwrap_or(1)..=own.iter().max().copied().unwrap_or(0);
             if !region.protection.write && !span.is_empty() {
@@ -114,7 +114,7 @@ proptest! {
             }
             for (number, bytes) in region.bytes.chunks(PAGE as usize).enumerate() {
                 let flags = rights(region) | if span.contains(&number) { 2 } else { 0 };
-                let Some(((address, found, held), rest)) = program.split_first() else { panic!("a page lacks") };
+                let Some(((address, found, held), rest)) = program.split_first() else { panic!("a page is missing") };
                 prop_assert_eq!((*address, *found), (region.address + number as u64 * PAGE, flags));
                 prop_assert_eq!(held, bytes);
                 program = rest;
@@ -126,14 +126,14 @@ proptest! {
     }
 }
 
-/// The words of the table, and what follows it.
+/// Returns the words of the table, and of the lists after it.
 fn table(segment: &[u8]) -> &[[u8; 8]] {
     let magic = MAGIC.to_le_bytes();
-    let at = segment.chunks(ALIGNMENT as usize).position(|line| line.starts_with(&magic)).expect("it has a table");
+    let at = segment.chunks(ALIGNMENT as usize).position(|line| line.starts_with(&magic)).expect("a table");
     segment[at * ALIGNMENT as usize..].as_chunks().0
 }
 
-/// How many words a table has before the lists that follow it, and where it says how long they are.
+/// The size of a table in words, and the index of the first word with the length of a list.
 const TABLE_WORDS: usize = size_of::<Table>() / 8;
 const COUNTS: usize = std::mem::offset_of!(Table, patches) / 8;
 
@@ -145,20 +145,20 @@ fn protections(segment: &[u8]) -> Vec<[u64; 3]> {
 }
 
 #[test]
-fn the_stub_stands_at_the_entry_and_is_followed_by_its_table() {
+fn the_stub_is_at_the_entry_and_its_table_follows() {
     let snapshot = snapshot(&[(4, vec![1], false), (2, vec![2], true), (0, vec![3], false)], &[(1, 0)]);
     let file = whole(&snapshot);
-    let elf = ElfFile64::<Endianness>::parse(&*file).expect("it is an executable");
+    let elf = ElfFile64::<Endianness>::parse(&*file).expect("an ELF file");
     let stub = elf.entry() - steady_preload::STUB_ENTRY;
-    let first = elf.segments().next().expect("it has segments");
+    let first = elf.segments().next().expect("a segment");
     let code =
-        first.data_range(stub, STUB.len() as u64).expect("it is in the file").expect("it is in the first segment");
+        first.data_range(stub, STUB.len() as u64).expect("the segment's data").expect("an address in the segment");
     assert_eq!(code, STUB);
     let after = (stub + STUB.len() as u64).next_multiple_of(ALIGNMENT);
     let words = first
         .data_range(after, size_of::<Table>() as u64)
-        .expect("it is in the file")
-        .expect("it is in the first segment");
+        .expect("the segment's data")
+        .expect("an address in the segment");
     let words: Vec<u64> = words.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
     assert_eq!(words[..4], [MAGIC, LOWEST + 0x40, 5, LOWEST + 8]);
     assert_eq!(words[7..9], [LOWEST + 64, 32 | 7 << 32]);
@@ -167,49 +167,49 @@ fn the_stub_stands_at_the_entry_and_is_followed_by_its_table() {
     let place = |offset: usize| words[offset / 8];
     assert_eq!(place(std::mem::offset_of!(Table, x87)), 0x37f);
     assert_eq!(place(std::mem::offset_of!(Table, mxcsr)) >> 32, 0x1f80);
-    let path = first.data_range(words[13], PATH.len() as u64 + 1).expect("it is in the file");
-    assert_eq!(path.expect("it is in the first segment"), b"/bin/made\0");
+    let path = first.data_range(words[13], PATH.len() as u64 + 1).expect("the segment's data");
+    assert_eq!(path.expect("an address in the segment"), b"/bin/made\0");
 }
 
 #[test]
-fn long_zeros_are_not_in_the_file_and_debuggers_find_the_libraries() {
+fn long_runs_of_zeros_are_not_stored_and_debuggers_find_the_libraries() {
     let zeros = vec![0; 1000];
     let runs = [(2, [&zeros[..], &[1]].concat(), false), (2, [&[1], &zeros[..]].concat(), false)];
     let file = whole(&snapshot(&runs, &[]));
     assert!(file.len() < 5 * PAGE as usize, "{} bytes", file.len());
-    let elf = ElfFile64::<Endianness>::parse(&*file).expect("it is an executable");
+    let elf = ElfFile64::<Endianness>::parse(&*file).expect("an ELF file");
     let little = Endianness::Little;
     let of = |kind: u32| elf.elf_program_headers().iter().find(|header| header.p_type(little) == kind);
-    let dynamic = of(object::elf::PT_DYNAMIC).expect("it has a dynamic section");
+    let dynamic = of(object::elf::PT_DYNAMIC).expect("a dynamic section");
     assert_eq!((dynamic.p_vaddr(little), dynamic.p_memsz(little)), (LOWEST + 32, 48));
     assert_eq!(of(object::elf::PT_GNU_STACK).map(|header| header.p_flags(little)), Some(6));
     assert!(of(object::elf::PT_INTERP).is_none());
 }
 
 #[test]
-fn what_every_launch_writes_to_is_got_ready_at_once() {
+fn pages_that_every_launch_writes_to_are_populated_together() {
     let few = |rights| (rights, vec![1, 1, 1, 0, 1], true);
     let runs = [few(2), few(2), few(4), (2, vec![1; 20], true)];
     let file = whole(&snapshot(&runs, &[(0, 1), (2, 0), (3, 5)]));
-    let elf = ElfFile64::<Endianness>::parse(&*file).expect("it is an executable");
-    let segment = elf.segments().next().expect("it has segments").data().expect("it is in the file").to_vec();
+    let elf = ElfFile64::<Endianness>::parse(&*file).expect("an ELF file");
+    let segment = elf.segments().next().expect("a segment").data().expect("the segment's data").to_vec();
     let words: Vec<u64> = table(&segment).iter().map(|word| u64::from_le_bytes(*word)).collect();
-    // Three patches, one protection; the second run has no patch, the third has its one page made to be written, the last is
-    // long.
+    // Three patches, and one protection. Of the regions, the first is populated. The second has no patch, the third one
+    // page that is writable only for its patch, and the last is too long.
     assert_eq!(words[COUNTS..][..3], [3, 1, 1]);
     assert_eq!(words[TABLE_WORDS + 9 + 3..][..2], [LOWEST, 3 * PAGE]);
 }
 
 #[test]
-fn what_cannot_be_mapped_is_refused() {
+fn memory_that_cannot_be_mapped_is_refused() {
     let mut low = snapshot(&[(0, vec![1], false)], &[]);
-    low.taken.regions[0].address = 0x1_0000;
+    low.captured.regions[0].address = 0x1_0000;
     let mut torn = snapshot(&[(0, vec![1], false)], &[]);
-    torn.taken.regions[0].bytes.pop();
+    torn.captured.regions[0].bytes.pop();
     let mut reserved = snapshot(&[(0, vec![1], false)], &[]);
-    reserved.taken.regions[0].protection.read = false;
+    reserved.captured.regions[0].protection.read = false;
     let mut drawn = snapshot(&[(0, vec![1], false)], &[]);
-    drawn.taken.drawn = vec![0; 9];
+    drawn.captured.drawn = vec![0; 9];
     for snapshot in [low, torn, reserved, drawn] {
         assert!(image(&snapshot).is_err());
     }

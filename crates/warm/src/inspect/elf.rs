@@ -1,4 +1,4 @@
-//! Programs and libraries as ELF files: whether one can be taken, and what it imports.
+//! Inspects programs and libraries as ELF files: whether one can be captured, and what it imports.
 
 use std::fs::File;
 
@@ -10,16 +10,18 @@ use object::{Endianness, ReadCache, ReadRef};
 
 use super::{Refusal, refusal};
 
-/// What a program or library asks of others.
+/// Imports of a program or library that matter for a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Imports {
-    /// A function that starts a program and that the hook can stand before.
+    /// Whether it imports a function that starts programs and that the hook replaces.
     pub starts_programs: bool,
-    /// setlocale(3).
+    /// Whether it imports a function that reads links and that the hook replaces.
+    pub reads_links: bool,
+    /// Whether it imports setlocale(3).
     pub sets_locale: bool,
 }
 
-/// The functions that the hook stands before.
+/// The functions that start programs and that the hook replaces.
 const STARTING: [&[u8]; 11] = [
     b"execve",
     b"execv",
@@ -34,14 +36,25 @@ const STARTING: [&[u8]; 11] = [
     b"posix_spawnp",
 ];
 
-/// What the GNU C library's loader tells its libraries by: nobody else's has it.
+/// The functions that read links and that the hook replaces.
+const READING_LINKS: [&[u8]; 7] = [
+    b"readlink",
+    b"readlinkat",
+    b"__readlink_chk",
+    b"__readlinkat_chk",
+    b"realpath",
+    b"__realpath_chk",
+    b"canonicalize_file_name",
+];
+
+/// A symbol that only the loader of the GNU C library defines.
 const OF_GNU_LOADER: &[u8] = b"_rtld_global_ro";
-/// `DF_1_NODEFLIB`, `DF_1_NOOPEN` and the like change nothing here; a program that wants to be audited does.
+/// The flag in `DT_FLAGS_1` of a program that requests audit libraries.
 const AUDITED: u64 = object::elf::DF_1_GLOBAUDIT as u64;
 
 type Header = FileHeader64<Endianness>;
 
-/// What a library imports; nothing where it makes no sense.
+/// Returns the imports of a library; none if its file is malformed.
 #[must_use]
 pub fn imports(file: &File) -> Imports {
     let cache = ReadCache::new(file);
@@ -49,7 +62,7 @@ pub fn imports(file: &File) -> Imports {
     imported(&cache, header, endian).unwrap_or_default()
 }
 
-/// What a program imports, if it is one that can be taken.
+/// Returns the imports of a program if it can be captured.
 pub(super) fn program(file: &File) -> Result<Imports, Refusal> {
     let cache = ReadCache::new(file);
     let (header, endian) = header(&cache)?;
@@ -57,41 +70,41 @@ pub(super) fn program(file: &File) -> Result<Imports, Refusal> {
     let Some(interpreter) = headers.iter().find(|part| part.p_type(endian) == PT_INTERP) else {
         return Err(refusal("it is static: it is not started by a loader"));
     };
-    let path = interpreter.data(endian, &cache).map_err(|()| refusal("its ELF file makes no sense"))?;
+    let path = interpreter.data(endian, &cache).map_err(|()| refusal("its ELF file is malformed"))?;
     let path = String::from_utf8_lossy(path.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned();
     if !is_gnu_loader(&path) {
-        return Err(Refusal(format!("its loader '{path}' is not the GNU C library's")));
+        return Err(Refusal(format!("its loader '{path}' does not belong to the GNU C library")));
     }
     let executable = |part: &&object::elf::ProgramHeader64<Endianness>| {
         part.p_type(endian) == PT_GNU_STACK && part.p_flags(endian) & PF_X == 0
     };
     if headers.iter().find(executable).is_none() {
-        return Err(refusal("it wants a stack that can be executed"));
+        return Err(refusal("it requires an executable stack"));
     }
     for part in headers.iter().filter(|part| part.p_type(endian) == PT_DYNAMIC) {
         let entries = part.dynamic(endian, &cache).map_err(broken)?.unwrap_or_default();
         let flags = entries.iter().find(|entry| entry.d_tag(endian) == u64::from(DT_FLAGS_1));
         if flags.is_some_and(|flags| flags.d_val(endian) & AUDITED != 0) {
-            return Err(refusal("it asks for audit libraries"));
+            return Err(refusal("it requests audit libraries"));
         }
     }
     imported(&cache, header, endian)
 }
 
-/// The header of a 64-bit ELF file for this kind of machine.
+/// Returns the header of a 64-bit ELF file for x86-64.
 fn header<'data>(data: impl ReadRef<'data>) -> Result<(&'data Header, Endianness), Refusal> {
     let header = Header::parse(data).map_err(|_| refusal("it is not a 64-bit ELF file"))?;
     let endian = header.endian().map_err(broken)?;
     if header.e_machine(endian) != EM_X86_64 || !header.is_little_endian() {
-        return Err(refusal("it is for another kind of machine"));
+        return Err(refusal("it is for another CPU architecture"));
     }
     match header.e_type(endian) {
         ET_EXEC | ET_DYN => Ok((header, endian)),
-        _ => Err(refusal("its ELF file is no program")),
+        _ => Err(refusal("its ELF file is not a program")),
     }
 }
 
-/// Whether the file at `path` is the GNU C library's loader.
+/// Returns whether the file at `path` is the loader of the GNU C library.
 fn is_gnu_loader(path: &str) -> bool {
     let Ok(file) = File::open(path) else { return false };
     let cache = ReadCache::new(&file);
@@ -103,14 +116,15 @@ fn imported<'data>(data: impl ReadRef<'data>, header: &Header, endian: Endiannes
     let mut found = Imports::default();
     names(data, header, endian, false, |name| {
         found.starts_programs |= STARTING.contains(&name);
+        found.reads_links |= READING_LINKS.contains(&name);
         found.sets_locale |= name == b"setlocale";
         false
     })?;
     Ok(found)
 }
 
-/// Whether `wanted` says so of one of the names that the loader sees, of those that are `defined` here or of the others. A
-/// library may define thousands, each of which would have to be read by itself.
+/// Returns whether `wanted` accepts one of the dynamic symbols: the `defined` ones or the imported ones. Names of the
+/// other kind are not read, because a library may define thousands.
 fn names<'data>(
     data: impl ReadRef<'data>,
     header: &Header,
@@ -121,7 +135,7 @@ fn names<'data>(
     let sections = header.sections(endian, data).map_err(broken)?;
     let symbols = sections.symbols(endian, data, object::elf::SHT_DYNSYM).map_err(broken)?;
     if symbols.is_empty() {
-        return Err(refusal("its ELF file has no table of symbols to be linked by"));
+        return Err(refusal("its ELF file has no dynamic symbol table"));
     }
     for symbol in symbols.iter().filter(|symbol| (symbol.st_shndx(endian) != SHN_UNDEF) == defined) {
         if wanted(symbol.name(endian, symbols.strings()).map_err(broken)?) {
@@ -132,7 +146,7 @@ fn names<'data>(
 }
 
 fn broken(error: object::Error) -> Refusal {
-    Refusal(format!("its ELF file makes no sense: {error}"))
+    Refusal(format!("its ELF file is malformed: {error}"))
 }
 
 #[cfg(test)]
@@ -144,11 +158,12 @@ mod tests {
         let of = |path: &str| imports(&File::open(path).unwrap());
         assert!(!of("/bin/true").starts_programs);
         assert!(of("/usr/bin/env").starts_programs);
+        assert!(!of("/bin/true").reads_links && of("/usr/bin/readlink").reads_links);
         assert_eq!(imports(&File::open("/etc/passwd").unwrap()), Imports::default());
     }
 
     #[test]
-    fn the_loader_is_told_by_what_it_has() {
+    fn the_loader_is_recognised_by_its_symbols() {
         assert!(is_gnu_loader("/lib64/ld-linux-x86-64.so.2"));
         assert!(!is_gnu_loader("/bin/true") && !is_gnu_loader("/nonexistent"));
     }

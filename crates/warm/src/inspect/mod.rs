@@ -1,4 +1,4 @@
-//! What can be said of a program's file before it runs: whether it may be kept warm, and how it has to be taken.
+//! Inspects a program's file before it is captured: whether it can have snapshots, and how to capture it.
 
 mod elf;
 mod script;
@@ -15,39 +15,40 @@ use rustix::io::Errno;
 pub use elf::{Imports, imports};
 pub use script::Script;
 
-use super::taken::Refusal;
+use super::captured::Refusal;
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Inspected {
-    /// A program that may be taken.
+    /// A program that can be captured.
     Program(Needs),
-    /// A script: its interpreter is what may be warm.
+    /// A script; its interpreter can be captured.
     Script(Script),
 }
 
-/// How a program has to be taken.
+/// How a program must be captured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// With the hook in it, for it starts other programs, or asks for its own path or that of other processes' programs.
+    /// With the hook, because it starts other programs, reads links, or names `/proc/PID/exe` of its own or another
+    /// process.
     pub hook: bool,
-    /// It asks for its own path.
+    /// It reads its own `/proc/self/exe`.
     pub own_path: bool,
-    /// With the locale's data loaded.
+    /// With the data of the locale loaded.
     pub locale: bool,
 }
 
-/// Longer programs are not taken: a snapshot holds all of a program, twice.
+/// The maximum size of a program, in bytes. Its two snapshots contain the whole program.
 const LONGEST: u64 = 96 << 20;
-/// How a program asks for its own path; what it finds in a snapshot's process is the snapshot.
+/// The path by which a program finds its own file. In a process from a snapshot it leads to the snapshot.
 const OWN_PATH: &[u8] = b"/proc/self/exe";
-/// How the path ends by which a program asks for that of any process's program, which may be relative to the process's folder.
+/// Ends of paths by which a program finds the file of another process. They may be relative to the process's directory.
 const ANY_PATHS: [&[u8]; 2] = [b"/exe\0", b"\0exe\0"];
 
-/// Looks at a file.
+/// Inspects a file.
 ///
 /// # Errors
-/// Why it is started as usual, always.
+/// Why the program is refused.
 pub fn inspect(path: &Path) -> Result<Inspected, Refusal> {
     let said = |error: io::Error| Refusal(format!("it cannot be read: {error}"));
     let mut file = File::open(path).map_err(said)?;
@@ -66,20 +67,22 @@ pub fn inspect(path: &Path) -> Result<Inspected, Refusal> {
     }
     let imports = elf::program(&file)?;
     let own_path = holds(&mut file, OWN_PATH).map_err(said)?;
-    let mut hook = imports.starts_programs || own_path;
+    // Programs such as readlink(1) get the path of a link `/proc/PID/exe` from their user.
+    let mut hook = imports.starts_programs || imports.reads_links || own_path;
     for path in ANY_PATHS {
         hook = hook || holds(&mut file, path).map_err(said)?;
     }
     Ok(Inspected::Program(Needs { hook, own_path, locale: imports.sets_locale }))
 }
 
-/// Whether its rights are those of an ordinary program, so that it runs with those of whoever starts it.
+/// Checks that the file is executable and has the rights of an ordinary program, without setuid, setgid or
+/// capabilities.
 fn permitted(path: &Path, file: &File, metadata: &Metadata) -> Result<(), Refusal> {
     const SET_USER: u32 = 0o4000;
     const SET_GROUP: u32 = 0o2000;
     let mode = metadata.permissions().mode();
     if !metadata.is_file() {
-        return Err(refusal("it is not an ordinary file"));
+        return Err(refusal("it is not a regular file"));
     }
     if mode & SET_USER != 0 {
         return Err(refusal("it runs with its owner's rights (setuid)"));
@@ -89,15 +92,15 @@ fn permitted(path: &Path, file: &File, metadata: &Metadata) -> Result<(), Refusa
     }
     match fgetxattr(file, c"security.capability", &mut [0_u8; 64][..]) {
         Err(Errno::NODATA | Errno::OPNOTSUPP) => {}
-        _ => return Err(refusal("it has capabilities of its own")),
+        _ => return Err(refusal("it has file capabilities")),
     }
     if access(path, Access::EXEC_OK).is_err() {
         return Err(refusal("it may not be executed"));
     }
     match fstatvfs(file) {
         Ok(system) if !system.f_flag.contains(StatVfsMountFlags::NOEXEC) => {}
-        Ok(_) => return Err(refusal("nothing may be executed from its file system")),
-        Err(error) => return Err(Refusal(format!("its file system cannot be told: {error}"))),
+        Ok(_) => return Err(refusal("its file system is mounted with noexec")),
+        Err(error) => return Err(Refusal(format!("its file system cannot be examined: {error}"))),
     }
     match metadata.nlink() {
         0 => Err(refusal("it has been deleted")),
@@ -105,15 +108,15 @@ fn permitted(path: &Path, file: &File, metadata: &Metadata) -> Result<(), Refusa
     }
 }
 
-/// Whether some bytes stand anywhere in a file.
+/// Returns whether a file contains these bytes.
 fn holds(file: &mut File, sought: &[u8]) -> io::Result<bool> {
-    /// Read at once.
+    /// The number of bytes that are read together.
     const PIECE: usize = 1 << 20;
     let finder = Finder::new(sought);
     let mut piece = Vec::with_capacity(PIECE + sought.len());
     file.seek(SeekFrom::Start(0))?;
     loop {
-        // The end of the piece before it, for what is sought may lie across.
+        // Keep the end of the previous piece, because the bytes may span two pieces.
         let kept = piece.len().min(sought.len() - 1);
         piece.drain(..piece.len() - kept);
         if Read::by_ref(file).take(PIECE as u64).read_to_end(&mut piece)? == 0 {
@@ -150,14 +153,14 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_told_by_what_they_need() {
+    fn programs_have_the_expected_needs() {
         let found = |path| inspect(Path::new(path)).unwrap();
         assert_eq!(found("/bin/cat"), Inspected::Program(Needs { locale: true, ..Needs::default() }));
         assert!(matches!(found("/bin/bash"), Inspected::Program(Needs { hook: true, locale: true, .. })));
     }
 
     #[test]
-    fn what_is_no_ordinary_program_is_refused() {
+    fn files_that_are_not_ordinary_programs_are_refused() {
         let program = fs::read("/bin/true").unwrap();
         assert!(why("setuid", &program, 0o4755).contains("setuid"));
         assert!(why("setgid", &program, 0o2755).contains("setgid"));

@@ -1,4 +1,4 @@
-//! The first line of a script, as the kernel reads it (execve(2), "Interpreter scripts").
+//! Parses the first line of a script as the kernel does (execve(2), "Interpreter scripts").
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -6,24 +6,24 @@ use std::path::PathBuf;
 
 use super::{Refusal, refusal};
 
-/// As much of a file as the kernel looks at.
+/// The number of bytes of a file that the kernel reads.
 pub(super) const LINE: usize = 256;
 
-/// Who runs a script.
+/// The interpreter of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
-    /// The program: an absolute path.
+    /// The absolute path of the interpreter.
     pub interpreter: PathBuf,
-    /// The one argument that it gets before the script's path.
+    /// The optional argument before the script's path.
     pub argument: Option<OsString>,
 }
 
-/// The interpreter and its argument in the first bytes of a script.
+/// Parses the first bytes of a script.
 pub(super) fn parse(start: &[u8]) -> Result<Script, Refusal> {
     let line = &start[..start.len().min(LINE)];
     let end = line.iter().position(|byte| *byte == b'\n');
     let Some(line) = end.and_then(|end| line.get(2..end)).filter(|line| !line.contains(&0)) else {
-        return Err(refusal("its first line is not one that the kernel reads whole"));
+        return Err(refusal("its first line does not end within 256 bytes, or has a NUL byte"));
     };
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let trimmed = match (line.iter().position(|byte| !blank(byte)), line.iter().rposition(|byte| !blank(byte))) {
@@ -33,7 +33,7 @@ pub(super) fn parse(start: &[u8]) -> Result<Script, Refusal> {
     let (name, rest) = trimmed.split_at(trimmed.iter().position(blank).unwrap_or(trimmed.len()));
     let argument = rest.iter().position(|byte| !blank(byte)).map(|first| OsString::from_vec(rest[first..].to_vec()));
     if !name.starts_with(b"/") {
-        return Err(refusal("its interpreter is not named by an absolute path"));
+        return Err(refusal("its first line names its interpreter by a relative path"));
     }
     Ok(Script { interpreter: PathBuf::from(std::ffi::OsStr::from_bytes(name)), argument })
 }
@@ -54,11 +54,11 @@ mod tests {
         assert_eq!(parsed(b"#!/bin/sh\n"), sh(None));
         assert_eq!(parsed(b"#! \t/bin/sh \t\nrest\n"), sh(None));
         assert_eq!(parsed(b"#!/bin/sh -e  -u x \nrest"), sh(Some("-e  -u x")));
-        assert_eq!(parsed(b"#!/bin/sh\r\n"), Some(("/bin/sh\r".to_owned(), None)), "as the kernel has it");
+        assert_eq!(parsed(b"#!/bin/sh\r\n"), Some(("/bin/sh\r".to_owned(), None)), "the kernel keeps the CR");
     }
 
     #[test]
-    fn lines_that_the_kernel_cuts_are_refused() {
+    fn lines_that_the_kernel_truncates_are_refused() {
         for broken in [&b"#!"[..], b"#!\n", b"#! \t \n", b"#!/bin/sh", b"#!sh\n", b"#!/bin/sh\0\n"] {
             assert_eq!(parsed(broken), None, "{broken:?}");
         }

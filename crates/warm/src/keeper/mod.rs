@@ -1,9 +1,9 @@
-//! The keeper: makes programs warm in the background, while a command runs that wants them.
+//! The keeper: a background process that captures programs while a command starts them.
 //!
-//! It belongs to nobody: it has a session of its own and no streams. It runs at the priority of the command, captures what is
-//! launched most often first, and spends no more CPU time that others want than launches from snapshots have saved. One works at a
-//! time in a store; keepers of other commands wait until that one ends, however it ends. What it does is whole after each step,
-//! so that it can be killed at any moment.
+//! It has a session of its own and no streams. It runs at the priority of the command and captures the most often
+//! launched programs first. CPU time that other processes wait for is limited to what launches from snapshots have
+//! saved, plus a small share. One keeper works in a store at a time; keepers of other commands wait until it ends. The
+//! store is consistent after each step, so a keeper can be killed at any moment.
 
 mod budget;
 mod queue;
@@ -22,52 +22,52 @@ use steady_preload::card::{Card, Outcome, Warm, excepts};
 
 use super::identity;
 use super::launch::{is_done, os};
-use super::make::{Camera, Made, Maker, Unmade, failed, speaks_to_loader};
-use super::store::{Store, StoredCard, Wish};
+use super::make::{Capturer, Made, Maker, NotMade, configures_loader, failed};
+use super::store::{SnapshotRequest, Store, StoredCard};
 use budget::Budget;
 use queue::Queue;
-use watch::{Seen, Watch};
+use watch::{Event, Watch};
 
-/// The hidden word that makes this binary a keeper; the place of its store follows.
+/// The first argument that makes this binary a keeper; the store's directory follows.
 pub const ARGUMENT: &str = "warm-keeper";
 
-/// How long it goes on once its command has ended: what is wanted then is taken for the next one.
+/// How long it continues after its command has ended, to capture requested programs for the next command.
 const AFTERWARDS: Nanos = Nanos(3_000_000_000);
-/// A program's snapshots are made anew after so many launches, or so long, for each draws its addresses at random once.
+/// A program's snapshots are replaced after so many launches or seconds of use, because each has fixed addresses.
 const LAUNCHES: u64 = 4096;
 const AGE_SECONDS: u64 = 600;
-/// How often it is looked whether that is so.
+/// How often it checks whether snapshots must be replaced.
 const LOOK: Nanos = Nanos(30_000_000_000);
-/// How often it is looked whether enough was saved for the next program.
+/// How often it checks whether launches have saved enough for the next capture.
 const CREDIT_LOOK: Nanos = Nanos(20_000_000);
 
-/// Keeps programs warm until the process behind `command` has ended, but for those that `except` lists.
+/// Captures requested programs until the process of the pidfd `command` has ended, except those that `except` lists.
 ///
 /// # Errors
-/// What the file system says of the store.
-pub fn keep(maker: &mut Maker<'_, impl Camera>, command: OwnedFd, except: &OsStr) -> io::Result<()> {
+/// An error of the file system.
+pub fn keep(maker: &mut Maker<'_, impl Capturer>, command: OwnedFd, except: &OsStr) -> io::Result<()> {
     let store = maker.store();
     let watch = Watch::new(store, command)?;
-    let Some(_lock) = watch.turn(store)? else { return Ok(()) };
+    let Some(_lock) = watch.lock(store)? else { return Ok(()) };
     store.tidy()?;
     let budget = Budget::new(store.counts()?.outcome(Outcome::Warm)?, clock::monotonic());
     let mut keeper =
         Keeper { maker, except, queue: Queue::default(), looked: Nanos::ZERO, budget, waits_for_credit: false };
     let mut last: Option<Nanos> = None;
-    // Now it is only noted how often each was started.
+    // The first call only records the numbers of launches.
     keeper.renew(last)?;
     loop {
-        keeper.fulfil(last)?;
+        keeper.capture_requested(last)?;
         keeper.renew(last)?;
         let now = clock::monotonic();
-        // Once the command has ended nothing is saved any more.
+        // After the command has ended, no launch adds to the budget.
         let is_done = keeper.waits_for_credit || keeper.queue.next().is_none();
         if last.is_some_and(|last| now >= last || is_done) {
             return Ok(());
         }
         let patience = if keeper.waits_for_credit { CREDIT_LOOK } else { LOOK };
         let until = keeper.queue.next().unwrap_or(now + LOOK).min(last.unwrap_or(now + LOOK)).min(now + patience);
-        if watch.wait(until - now)? == Seen::Ended && last.is_none() {
+        if watch.wait(until - now)? == Event::Ended && last.is_none() {
             last = Some(clock::monotonic() + AFTERWARDS);
             process::give_way();
         }
@@ -80,18 +80,18 @@ struct Keeper<'a, 'b, C> {
     queue: Queue,
     looked: Nanos,
     budget: Budget,
-    /// Whether something is wanted that the budget does not allow.
+    /// Whether a requested program waits because the budget is spent.
     waits_for_credit: bool,
 }
 
-impl<C: Camera> Keeper<'_, '_, C> {
-    /// Whether something is left to be spent.
+impl<C: Capturer> Keeper<'_, '_, C> {
+    /// Returns whether the budget allows another capture.
     fn has_credit(&self) -> io::Result<bool> {
         Ok(self.budget.allows(self.maker.store().counts()?.outcome(Outcome::Warm)?, clock::monotonic()))
     }
 
-    /// Makes what is wanted, one by one, until nothing is, nothing more is allowed, or the time has come.
-    fn fulfil(&mut self, last: Option<Nanos>) -> io::Result<()> {
+    /// Captures requested programs one by one, until there are no more, the budget is spent, or the time is over.
+    fn capture_requested(&mut self, last: Option<Nanos>) -> io::Result<()> {
         loop {
             let has_credit = self.has_credit()?;
             if self.waits_for_credit && !has_credit {
@@ -102,10 +102,12 @@ impl<C: Camera> Keeper<'_, '_, C> {
             if last.is_some_and(|last| now >= last) {
                 return Ok(());
             }
-            let wishes = self.maker.store().wishes()?;
-            let Some(wish) = wishes.into_iter().find(|wish| self.queue.is_due(&wish.key, now)) else { return Ok(()) };
-            if excepts(self.except.as_bytes(), wish.program.as_os_str().as_bytes()) {
-                self.maker.store().fulfilled(&wish);
+            let requests = self.maker.store().requests()?;
+            let Some(request) = requests.into_iter().find(|request| self.queue.is_due(&request.key, now)) else {
+                return Ok(());
+            };
+            if excepts(self.except.as_bytes(), request.program.as_os_str().as_bytes()) {
+                self.maker.store().fulfilled(&request);
                 continue;
             }
             if !has_credit {
@@ -113,52 +115,52 @@ impl<C: Camera> Keeper<'_, '_, C> {
                 return Ok(());
             }
             let before = self.maker.used();
-            let made = self.made(&wish);
+            let made = self.fulfil(&request);
             self.budget.spend(&before, &self.maker.used());
             match made {
                 Ok(()) => {
                     self.maker.store().note_trouble(None);
-                    self.queue.forget(&wish.key);
-                    self.maker.store().fulfilled(&wish);
+                    self.queue.forget(&request.key);
+                    self.maker.store().fulfilled(&request);
                 }
-                // The wish stays where it is, so that the hook need not make it again.
-                Err(Unmade::NoRoom(_)) => self.queue.give_up(&wish.key),
-                Err(Unmade::Failed(why)) => {
-                    self.maker.store().note_trouble(Some(&format!("'{}': {why}", wish.program.display())));
-                    self.queue.put_off(&wish.key, clock::monotonic());
+                // The request stays, so the hook need not make it again.
+                Err(NotMade::NoRoom(_)) => self.queue.give_up(&request.key),
+                Err(NotMade::Failed(why)) => {
+                    self.maker.store().note_trouble(Some(&format!("'{}': {why}", request.program.display())));
+                    self.queue.put_off(&request.key, clock::monotonic());
                 }
-                Err(_) => self.queue.put_off(&wish.key, clock::monotonic()),
+                Err(_) => self.queue.put_off(&request.key, clock::monotonic()),
             }
         }
     }
 
-    /// Fulfils a wish, as far as it is not fulfilled already.
-    fn made(&mut self, wish: &Wish) -> Result<(), Unmade> {
+    /// Does what a request still needs: a capture, or another name for existing snapshots.
+    fn fulfil(&mut self, request: &SnapshotRequest) -> Result<(), NotMade> {
         let store = self.maker.store();
-        if let Some(known) = store.card(&wish.key).ok().flatten()
+        if let Some(known) = store.card(&request.key).ok().flatten()
             && let Some(card) = Card::parse(&known.bytes)
-            && is_done(store, &card, &wish.program)
+            && is_done(store, &card, &request.program)
         {
             return match card {
-                Card::Warm(warm) => self.name_too(&wish.key, &warm, wish.program.file_name()),
-                Card::Script { interpreter, .. } => self.interpreter(Path::new(os(interpreter)), &wish.program),
+                Card::Warm(warm) => self.add_name(&request.key, &warm, request.program.file_name()),
+                Card::Script { interpreter, .. } => self.interpreter(Path::new(os(interpreter)), &request.program),
                 Card::Refused { .. } => Ok(()),
             };
         }
-        match self.make(&wish.program)? {
-            // It is its interpreter that is started from a snapshot.
-            Made::Script(script) => self.interpreter(&script.interpreter, &wish.program),
+        match self.make(&request.program)? {
+            // The snapshot is that of the interpreter.
+            Made::Script(script) => self.interpreter(&script.interpreter, &request.program),
             Made::Warm | Made::Refused(_) => Ok(()),
         }
     }
 
-    /// Gives a program's snapshots the name that it was called by.
-    fn name_too(&mut self, key: &str, warm: &Warm<'_>, name: Option<&OsStr>) -> Result<(), Unmade> {
-        name.map_or(Ok(()), |name| self.maker.store().name_too(key, warm.copies, os(warm.name), name)).map_err(failed)
+    /// Links a program's snapshots under the name that it was started by.
+    fn add_name(&mut self, key: &str, warm: &Warm<'_>, name: Option<&OsStr>) -> Result<(), NotMade> {
+        name.map_or(Ok(()), |name| self.maker.store().add_name(key, warm.copies, os(warm.name), name)).map_err(failed)
     }
 
-    /// The interpreter of a script is called by the script's name.
-    fn interpreter(&mut self, interpreter: &Path, script: &Path) -> Result<(), Unmade> {
+    /// Captures the interpreter of a script if necessary, and links its snapshots under the script's name.
+    fn interpreter(&mut self, interpreter: &Path, script: &Path) -> Result<(), NotMade> {
         let store = self.maker.store();
         let known = || {
             let key = identity::key(interpreter).ok()?;
@@ -170,19 +172,19 @@ impl<C: Camera> Keeper<'_, '_, C> {
             self.make(interpreter)?;
         }
         match known().as_ref().map(|known| (&known.key, Card::parse(&known.bytes))) {
-            Some((key, Some(Card::Warm(warm)))) => self.name_too(key, &warm, script.file_name()),
+            Some((key, Some(Card::Warm(warm)))) => self.add_name(key, &warm, script.file_name()),
             _ => Ok(()),
         }
     }
 
-    /// Makes a program warm. What makes this program itself fail is refused, for it would the next time too.
-    fn make(&mut self, program: &Path) -> Result<Made, Unmade> {
+    /// Captures a program. If that panics, the program is refused, because it would panic again.
+    fn make(&mut self, program: &Path) -> Result<Made, NotMade> {
         let maker = AssertUnwindSafe(&mut *self.maker);
         let made = catch_unwind(move || { maker }.make(program));
-        made.unwrap_or_else(|_| self.maker.refuse_after_panic(program, "it could not be understood"))
+        made.unwrap_or_else(|_| self.maker.refuse_after_panic(program, "an internal error occurred during the capture"))
     }
 
-    /// Makes snapshots anew whose time has come, one program at a time.
+    /// Replaces snapshots that are due, one program at a time.
     fn renew(&mut self, last: Option<Nanos>) -> io::Result<()> {
         let now = clock::monotonic();
         if last.is_none() && self.looked > Nanos::ZERO && now < self.looked + LOOK {
@@ -202,7 +204,7 @@ impl<C: Camera> Keeper<'_, '_, C> {
             if (since >= LAUNCHES || (old && since > 0)) && self.has_credit()? {
                 self.queue.launched(&known.key, launches);
                 let before = self.maker.used();
-                // Where it fails, those that are there stay.
+                // If this fails, the old snapshots stay.
                 let _ = self.make(Path::new(os(warm.program)));
                 self.budget.spend(&before, &self.maker.used());
             }
@@ -211,17 +213,17 @@ impl<C: Camera> Keeper<'_, '_, C> {
     }
 }
 
-/// Starts a keeper for this very process, which is about to become a command: a process that nobody waits for.
+/// Starts a keeper for this process, which is about to execute a command. The keeper is not a child of this process.
 ///
 /// # Errors
-/// What the system calls say.
+/// An error of a system call.
 pub fn start(store: &Store, environment: &[(OsString, OsString)]) -> io::Result<()> {
     use rustix::process::{PidfdFlags, getpid, pidfd_open};
     let own = pidfd_open(getpid(), PidfdFlags::empty())?;
     let program = std::env::current_exe()?;
     let words = [program.as_os_str(), ARGUMENT.as_ref(), store.folder().as_os_str()];
-    // What others are to load, it is not.
-    let environment = environment.iter().filter(|(name, _)| !speaks_to_loader(name));
+    // The keeper itself must not load the hook or other preloaded libraries.
+    let environment = environment.iter().filter(|(name, _)| !configures_loader(name));
     let environment = environment.map(|(name, value)| (name.as_os_str(), value.as_os_str()));
     process::start_detached(&program, words, environment, std::os::fd::AsFd::as_fd(&own))
 }

@@ -1,15 +1,15 @@
-//! What is put off: programs that could not be made warm when they were wanted.
+//! Programs whose capture failed, with the time of the next attempt.
 
 use std::collections::HashMap;
 
 use steady_model::Nanos;
 
-/// How long the first time; twice as long each time after.
+/// The delay after the first failure. It doubles with each failure.
 const FIRST: Nanos = Nanos(200_000_000);
-/// How often.
+/// The number of further attempts.
 const TIMES: u32 = 4;
 
-/// Programs by their keys, and what is remembered of them.
+/// Failed programs, and launch counts of programs with snapshots, by key.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     put_off: HashMap<String, Delay>,
@@ -19,29 +19,29 @@ pub(super) struct Queue {
 #[derive(Clone, Copy, Debug)]
 struct Delay {
     times: u32,
-    /// Not before then; never where there is none.
+    /// The time of the next attempt; `None` for never.
     until: Option<Nanos>,
 }
 
 impl Queue {
-    /// Whether a program's time has come.
+    /// Returns whether a program may be captured now.
     pub(super) fn is_due(&self, key: &str, now: Nanos) -> bool {
         self.put_off.get(key).is_none_or(|delay| delay.until.is_some_and(|until| now >= until))
     }
 
-    /// When the next time comes.
+    /// Returns the time of the next attempt of any program.
     pub(super) fn next(&self) -> Option<Nanos> {
         self.put_off.values().filter_map(|delay| delay.until).min()
     }
 
-    /// Tries a program again a while from now; after some times not any more.
+    /// Delays a program after a failure. After the last attempt it is not tried again.
     pub(super) fn put_off(&mut self, key: &str, now: Nanos) {
         let delay = self.put_off.entry(key.to_owned()).or_insert(Delay { times: 0, until: None });
         delay.until = (delay.times < TIMES).then(|| now + Nanos(FIRST.0 << delay.times));
         delay.times += 1;
     }
 
-    /// Does not try a program again.
+    /// Never tries a program again.
     pub(super) fn give_up(&mut self, key: &str) {
         self.put_off.insert(key.to_owned(), Delay { times: TIMES, until: None });
     }
@@ -50,7 +50,7 @@ impl Queue {
         self.put_off.remove(key);
     }
 
-    /// How many launches a program had when its snapshots were made; `now` where this was not seen.
+    /// Returns the number of launches of a program when its snapshots were created, or `now` if that is not known.
     pub(super) fn launches(&mut self, key: &str, now: u64) -> &u64 {
         self.launches.entry(key.to_owned()).or_insert(now)
     }
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fails_is_tried_again_more_and_more_rarely() {
+    fn failed_captures_are_retried_with_growing_delays() {
         let mut queue = Queue::default();
         let mut now = Nanos(1_000);
         let mut before = Nanos::ZERO;

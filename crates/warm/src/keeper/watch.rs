@@ -1,4 +1,4 @@
-//! What a keeper waits for: wishes, its turn, and the end of its command.
+//! Waits for the events of a keeper: requests, the lock of the store, and the end of the command.
 
 use std::fs::File;
 use std::io;
@@ -14,34 +14,34 @@ use steady_model::Nanos;
 
 use crate::store::Store;
 
-/// What was seen first.
+/// Why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
-    /// A wish, or the time that was given.
+pub(super) enum Event {
+    /// A request came, or the time is over.
     Something,
-    /// The end of the command.
+    /// The command has ended.
     Ended,
 }
 
 pub(super) struct Watch {
-    wishes: OwnedFd,
+    requests: OwnedFd,
     command: OwnedFd,
 }
 
-/// How long a keeper waits at most before it tries again to get its turn.
+/// How long a keeper waits before it tries again to get the lock.
 const PATIENCE: Nanos = Nanos(2_000_000_000);
-/// How often it tries when another one has just ended: its file is closed a moment before the lock is given back.
+/// How often it tries after another keeper has closed the file: the kernel releases the lock shortly after that.
 const TRIES: u32 = 20;
 
 impl Watch {
     pub(super) fn new(store: &Store, command: OwnedFd) -> io::Result<Self> {
-        let wishes = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-        inotify::add_watch(&wishes, store.wanted(), WatchFlags::CREATE | WatchFlags::MOVED_TO)?;
-        Ok(Watch { wishes, command })
+        let requests = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+        inotify::add_watch(&requests, store.wanted(), WatchFlags::CREATE | WatchFlags::MOVED_TO)?;
+        Ok(Watch { requests, command })
     }
 
-    /// The lock of the keeper that works, once it is free; none where the command ended before that.
-    pub(super) fn turn(&self, store: &Store) -> io::Result<Option<File>> {
+    /// Waits for the lock of the working keeper and returns it; `None` if the command ended before that.
+    pub(super) fn lock(&self, store: &Store) -> io::Result<Option<File>> {
         let ends = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         let lock = store.keeper_lock()?;
         inotify::add_watch(&ends, store.keeper_path(), WatchFlags::CLOSE_WRITE | WatchFlags::DELETE_SELF)?;
@@ -52,23 +52,23 @@ impl Watch {
                     Err(Errno::WOULDBLOCK | Errno::INTR) => {}
                     Err(error) => return Err(error.into()),
                 }
-                if self.wait_for(&ends, Nanos::ZERO)? != Seen::Something {
+                if self.wait_for(&ends, Nanos::ZERO)? != Event::Something {
                     return Ok(None);
                 }
                 std::thread::sleep(Duration::from_millis(1));
             }
-            if self.wait_for(&ends, PATIENCE)? == Seen::Ended {
+            if self.wait_for(&ends, PATIENCE)? == Event::Ended {
                 return Ok(None);
             }
         }
     }
 
-    /// Waits for a wish, the end of the command, or so long.
-    pub(super) fn wait(&self, time: Nanos) -> io::Result<Seen> {
-        self.wait_for(&self.wishes, time)
+    /// Waits for a request, the end of the command, or the given time.
+    pub(super) fn wait(&self, time: Nanos) -> io::Result<Event> {
+        self.wait_for(&self.requests, time)
     }
 
-    fn wait_for(&self, events: &OwnedFd, time: Nanos) -> io::Result<Seen> {
+    fn wait_for(&self, events: &OwnedFd, time: Nanos) -> io::Result<Event> {
         let mut both = [PollFd::new(events, PollFlags::IN), PollFd::new(&self.command, PollFlags::IN)];
         let time = Timespec {
             tv_sec: i64::try_from(time.0 / 1_000_000_000).unwrap_or(i64::MAX),
@@ -80,11 +80,11 @@ impl Watch {
         }
         let ended = !both[1].revents().is_empty();
         drain(events)?;
-        Ok(if ended { Seen::Ended } else { Seen::Something })
+        Ok(if ended { Event::Ended } else { Event::Something })
     }
 }
 
-/// Reads all that was told, for what there is to do is looked up afterwards.
+/// Reads and discards all events; the caller then looks up what there is to do.
 fn drain(events: &OwnedFd) -> io::Result<()> {
     let mut buffer = [MaybeUninit::uninit(); 4096];
     let mut reader = inotify::Reader::new(events.as_fd(), &mut buffer);

@@ -1,7 +1,7 @@
-//! Making a program warm: look at its file, take it twice, compose, and put snapshots and card into the store.
+//! Creates the snapshots of a program: inspects its file, captures it twice, compares, and writes snapshots and card.
 
-mod camera;
-mod evidence;
+mod capturer;
+mod conditions;
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, OsStr, OsString};
@@ -16,141 +16,142 @@ use steady_preload::identity::Identity;
 use steady_preload::{CardDraft, WarmDraft};
 use thiserror::Error;
 
-pub use camera::{Camera, Traced, Used};
+pub use capturer::{Capturer, Traced, Used};
 
+use super::captured::{Captured, NotCaptured, Refusal, Request, UsedFile};
 use super::compose::{constants_of_loader, shows_binding};
 use super::identity;
 use super::image::Image;
 use super::inspect::{Inspected, Needs, Script, inspect};
-use super::store::{Shelf, Store, Work};
-use super::taken::{AskedFile, NotTaken, Refusal, Request, Taken};
-use evidence::Evidence;
+use super::store::{ProgramLock, Store, Work};
+use conditions::Conditions;
 
-/// How many snapshots a program has: what is taken twice in order to be understood becomes two.
+/// The number of snapshots of a program. Two captures are needed for the comparison, and each becomes a snapshot.
 pub const COPIES: u32 = 2;
 
-/// What became of a program.
+/// The result of [`Maker::make`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Made {
-    /// It has snapshots.
+    /// The program has snapshots.
     Warm,
-    /// It is a script: its interpreter may have.
+    /// The program is a script. Its interpreter can have snapshots.
     Script(Script),
-    /// It is started as usual, always.
+    /// The program is refused: it is always started as usual.
     Refused(Refusal),
 }
 
-/// Why nothing became of it now.
+/// Why a program has no new card.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Unmade {
-    /// Somebody else is at it.
-    #[error("another process makes its snapshots now")]
+pub enum NotMade {
+    /// Another process holds the lock of this program.
+    #[error("another process is creating its snapshots")]
     Busy,
-    /// Something changed meanwhile, or just before.
-    #[error("{0}; it is tried again later")]
+    /// Something changed during or just before the capture.
+    #[error("{0}; try again in a moment")]
     Unsettled(String),
-    /// The disk, or what a store may take of it, is full.
+    /// The disk, or the space that a store may use, is full.
     #[error("there is no room for its snapshots: {0} bytes")]
     NoRoom(u64),
-    /// The system or the store said no.
+    /// The system or the store reported an error.
     #[error("{0}")]
     Failed(String),
 }
 
-/// Makes programs warm.
+/// Creates snapshots of programs in a store.
 pub struct Maker<'a, C> {
     store: &'a Store,
-    camera: C,
+    capturer: C,
     environment: Vec<(OsString, OsString)>,
-    /// Loaders, and takes that show how they note that functions are bound late.
-    loaders: HashMap<PathBuf, (Identity, Rc<Taken>)>,
-    /// Whether what its programs start is to be started as usual.
-    alone: bool,
-    /// What the program that is being made warm has asked for so far: what a refusal is based on.
-    asked: Vec<AskedFile>,
+    /// By the path of a loader: captures that show the word by which it remembers late binding.
+    loaders: HashMap<PathBuf, (Identity, Rc<Captured>)>,
+    /// Whether programs that a captured program starts must start as usual.
+    without_hook: bool,
+    /// The files that the current program has used so far. A refusal depends on them.
+    used_files: Vec<UsedFile>,
 }
 
-/// Which take it is.
+/// The captures of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pass {
     First,
     Second,
-    /// As the first, but functions are bound when they are called first.
+    /// Like the first, but functions are bound at their first call.
     Unbound,
 }
 
-/// A program that is to be made warm.
+/// A program to create snapshots of.
 struct Subject {
     /// Its path without symbolic links.
     path: PathBuf,
-    /// The names that it is called by: that of the path, and of the path that was asked for.
+    /// The names it is started by: the last components of `path`, and of the path that was requested.
     names: [OsString; 2],
     identity: Identity,
 }
 
-impl<'a, C: Camera> Maker<'a, C> {
-    /// Who makes programs warm in `store`, taken by `camera` with `environment`, but for what the loader and the C library
-    /// are told by it.
-    pub fn new(store: &'a Store, camera: C, environment: Vec<(OsString, OsString)>) -> Self {
-        let environment = environment.into_iter().filter(|(name, _)| !speaks_to_loader(name)).collect();
-        Maker { store, camera, environment, loaders: HashMap::new(), alone: false, asked: vec![] }
+impl<'a, C: Capturer> Maker<'a, C> {
+    /// Creates a maker for `store`. It captures programs by `capturer` with `environment`, without variables of the
+    /// loader and the C library.
+    pub fn new(store: &'a Store, capturer: C, environment: Vec<(OsString, OsString)>) -> Self {
+        let environment = environment.into_iter().filter(|(name, _)| !configures_loader(name)).collect();
+        Maker { store, capturer, environment, loaders: HashMap::new(), without_hook: false, used_files: vec![] }
     }
 
-    /// The same for programs that are to start others as usual: these get no hook for that.
+    /// Captures programs without the hook, so that programs they start are started as usual.
     #[must_use]
-    pub fn alone(self) -> Self {
-        Maker { alone: true, ..self }
+    pub fn without_hook(self) -> Self {
+        Maker { without_hook: true, ..self }
     }
 
-    /// What all that was done so far has used.
+    /// Returns the time that all captures so far have used.
     pub fn used(&self) -> Used {
-        self.camera.used()
+        self.capturer.used()
     }
 
-    /// The store.
+    /// Returns the store that snapshots are written to.
     pub fn store(&self) -> &'a Store {
         self.store
     }
 
-    /// Makes the program at an absolute path warm, whatever is there of it.
+    /// Creates snapshots of the program at an absolute path, even if it has some.
     ///
     /// # Errors
-    /// Why nothing became of it: what was there before is there still.
-    pub fn make(&mut self, program: &Path) -> Result<Made, Unmade> {
+    /// Why there is no new card. An earlier card stays.
+    pub fn make(&mut self, program: &Path) -> Result<Made, NotMade> {
         let (before, started) = (clock::process_cpu(), clock::real_time());
-        self.asked.clear();
+        self.used_files.clear();
         let subject = Subject::at(program)?;
-        let shelf = self.store.shelf(subject.identity.key().as_str()).map_err(failed)?.ok_or(Unmade::Busy)?;
+        let program_lock =
+            self.store.lock_program(subject.identity.key().as_str()).map_err(failed)?.ok_or(NotMade::Busy)?;
         let made = match inspect(&subject.path) {
-            Ok(Inspected::Script(script)) => self.script(&shelf, &subject, script),
-            Ok(Inspected::Program(needs)) => self.program(&shelf, &subject, needs, started),
+            Ok(Inspected::Script(script)) => self.script(&program_lock, &subject, script),
+            Ok(Inspected::Program(needs)) => self.program(&program_lock, &subject, needs, started),
             Err(refusal) => Err(Stop::Refused(refusal, None)),
         };
         let made = match made {
-            Err(Stop::Refused(refusal, asked)) => {
-                self.asked.extend(asked.unwrap_or_default());
-                self.refuse(&shelf, &subject, refusal, started)
+            Err(Stop::Refused(refusal, used_files)) => {
+                self.used_files.extend(used_files.unwrap_or_default());
+                self.refuse(&program_lock, &subject, refusal, started)
             }
-            Err(Stop::Unmade(unmade)) => Err(unmade),
+            Err(Stop::NotMade(not_made)) => Err(not_made),
             Ok(made) => Ok(made),
         };
         self.count(&made, (clock::process_cpu() - before).0);
         made
     }
 
-    /// As [`Maker::make`], for a caller who waits for the result: what changed a moment ago is tried again, and a process that
-    /// is making snapshots of the same program is given ten seconds to finish.
+    /// Like [`Maker::make`], for callers that wait for the result. If something has just changed, it tries again. If
+    /// another process is creating snapshots of the program, it waits up to ten seconds.
     ///
     /// # Errors
     /// As [`Maker::make`].
-    pub fn make_patiently(&mut self, program: &Path) -> Result<Made, Unmade> {
+    pub fn make_patiently(&mut self, program: &Path) -> Result<Made, NotMade> {
         const PAUSE: Duration = Duration::from_millis(100);
         let (mut unsettled, mut busy) = (3, 100);
         loop {
             let made = self.make(program);
             let left = match made {
-                Err(Unmade::Unsettled(_)) => &mut unsettled,
-                Err(Unmade::Busy) => &mut busy,
+                Err(NotMade::Unsettled(_)) => &mut unsettled,
+                Err(NotMade::Busy) => &mut busy,
                 made => return made,
             };
             if *left == 0 {
@@ -161,44 +162,52 @@ impl<'a, C: Camera> Maker<'a, C> {
         }
     }
 
-    /// Makes the interpreter of a script warm, by the name of the script too, for so is its process called. Whether it is.
+    /// Creates snapshots of the interpreter of a script, also under the name of the script, because the kernel names
+    /// the process after the script. Returns whether the interpreter has snapshots.
     ///
     /// # Errors
-    /// Why nothing became of it.
-    pub fn make_for(&mut self, script: &Script, path: &Path) -> Result<bool, Unmade> {
+    /// Why there is no new card.
+    pub fn make_for(&mut self, script: &Script, path: &Path) -> Result<bool, NotMade> {
         if self.make_patiently(&script.interpreter)? != Made::Warm {
             return Ok(false);
         }
         let interpreter = Subject::at(&script.interpreter)?;
         let (key, name) = (interpreter.identity.key(), path.file_name().unwrap_or_default());
-        self.store.name_too(key.as_str(), COPIES, &interpreter.names[0], name).map_err(failed)?;
+        self.store.add_name(key.as_str(), COPIES, &interpreter.names[0], name).map_err(failed)?;
         Ok(true)
     }
 
     /// Refuses a program that made [`Maker::make`] panic.
-    pub(super) fn refuse_after_panic(&mut self, program: &Path, why: &str) -> Result<Made, Unmade> {
+    pub(super) fn refuse_after_panic(&mut self, program: &Path, why: &str) -> Result<Made, NotMade> {
         let subject = Subject::at(program)?;
-        let shelf = self.store.shelf(subject.identity.key().as_str()).map_err(failed)?.ok_or(Unmade::Busy)?;
-        self.refuse(&shelf, &subject, Refusal(why.to_owned()), clock::real_time())
+        let program_lock =
+            self.store.lock_program(subject.identity.key().as_str()).map_err(failed)?.ok_or(NotMade::Busy)?;
+        self.refuse(&program_lock, &subject, Refusal(why.to_owned()), clock::real_time())
     }
 
-    fn script(&self, shelf: &Shelf<'_>, subject: &Subject, script: Script) -> Result<Made, Stop> {
+    fn script(&self, program_lock: &ProgramLock<'_>, subject: &Subject, script: Script) -> Result<Made, Stop> {
         let interpreter = text(script.interpreter.as_os_str())?;
         let argument = script.argument.as_deref().map(text).transpose()?;
         subject.unchanged()?;
         let (identity, program) = (subject.identity, text(subject.path.as_os_str())?);
         let card = CardDraft::Script { identity, program, interpreter, argument };
-        shelf.write_card_alone(&card).map_err(Stop::failed)?;
+        program_lock.write_card_alone(&card).map_err(Stop::failed)?;
         Ok(Made::Script(script))
     }
 
-    fn program(&mut self, shelf: &Shelf<'_>, subject: &Subject, needs: Needs, started: Nanos) -> Result<Made, Stop> {
-        let needs = Needs { hook: if self.alone { needs.own_path } else { needs.hook }, ..needs };
+    fn program(
+        &mut self,
+        program_lock: &ProgramLock<'_>,
+        subject: &Subject,
+        needs: Needs,
+        started: Nanos,
+    ) -> Result<Made, Stop> {
+        let needs = Needs { hook: if self.without_hook { needs.own_path } else { needs.hook }, ..needs };
         let (needs, first) = self.first(subject, needs)?;
-        let evidence = Evidence::of(&first, subject, &self.environment, started)?;
+        let conditions = Conditions::of(&first, subject, &self.environment, started)?;
         let unbound = self.unbound(subject, needs, &first)?;
-        let images = self.images([&first, &unbound], subject, needs, started, &evidence)?;
-        let images = self.put(shelf, subject, &images)?;
+        let images = self.images([&first, &unbound], subject, needs, started, &conditions)?;
+        let images = self.put(program_lock, subject, &images)?;
         subject.unchanged()?;
         let draft = WarmDraft {
             identity: subject.identity,
@@ -206,86 +215,87 @@ impl<'a, C: Camera> Maker<'a, C> {
             images,
             slot: 0,
             hook_inside: needs.hook,
-            stack_limits: camera::stack_limits(),
+            stack_limits: capturer::stack_limits(),
             name: text(&subject.names[0])?,
             program: text(subject.path.as_os_str())?,
-            dependencies: evidence.files,
-            conditions: evidence.variables,
+            dependencies: conditions.files,
+            conditions: conditions.variables,
         };
-        shelf.write_card(|slot| CardDraft::Warm(WarmDraft { slot, ..draft })).map_err(Stop::failed)?;
+        program_lock.write_card(|slot| CardDraft::Warm(WarmDraft { slot, ..draft })).map_err(Stop::failed)?;
         Ok(Made::Warm)
     }
 
-    /// The images of the first take and of a second one. How memory is laid out is a matter of chance, and not all that chance
-    /// brings can be compared.
+    /// Returns the images of the first capture and of a second one. Memory layout is random, and sometimes two captures
+    /// cannot be compared, so there is a second try.
     fn images(
         &mut self,
-        [first, unbound]: [&Taken; 2],
+        [first, unbound]: [&Captured; 2],
         subject: &Subject,
         needs: Needs,
         started: Nanos,
-        evidence: &Evidence,
+        conditions: &Conditions,
     ) -> Result<[Image; 2], Stop> {
         const TRIES: u32 = 2;
         let mut tries = 1;
         loop {
-            let second = self.take(&self.request(subject, needs, Pass::Second))?;
-            // What stands before and after the second take was there while it was taken; the first is compared with it.
-            if *evidence != Evidence::of(&second, subject, &self.environment, started)? {
+            let second = self.capture(&self.request(subject, needs, Pass::Second))?;
+            // Files that are the same before and after the second capture did not change in between. The first capture
+            // is then compared with the second.
+            if *conditions != Conditions::of(&second, subject, &self.environment, started)? {
                 return Err(Stop::unsettled("it loads other files each time"));
             }
-            match self.camera.images([first, &second], unbound) {
+            match self.capturer.images([first, &second], unbound) {
                 Err(_) if tries < TRIES => tries += 1,
                 images => return Ok(images?),
             }
         }
     }
 
-    /// The first take; again with what the libraries turn out to need.
-    fn first(&mut self, subject: &Subject, needs: Needs) -> Result<(Needs, Taken), Stop> {
-        let taken = self.take(&self.request(subject, needs, Pass::First))?;
-        let of_libraries = evidence::needs(&taken, subject);
-        let hook = needs.hook || (of_libraries.hook && !self.alone);
+    /// Makes the first capture, and repeats it if the libraries need the hook or the locale.
+    fn first(&mut self, subject: &Subject, needs: Needs) -> Result<(Needs, Captured), Stop> {
+        let captured = self.capture(&self.request(subject, needs, Pass::First))?;
+        let of_libraries = conditions::needs(&captured, subject);
+        let hook = needs.hook || (of_libraries.hook && !self.without_hook);
         let all = Needs { hook, locale: needs.locale || of_libraries.locale, ..needs };
         match all == needs {
-            true => Ok((needs, taken)),
-            false => Ok((all, self.take(&self.request(subject, all, Pass::First))?)),
+            true => Ok((needs, captured)),
+            false => Ok((all, self.capture(&self.request(subject, all, Pass::First))?)),
         }
     }
 
-    /// Takes it, and notes what it asked for.
-    fn take(&mut self, request: &Request) -> Result<Taken, NotTaken> {
-        let taken = self.camera.take(request)?;
-        self.asked.clone_from(&taken.files);
-        Ok(taken)
+    /// Captures the program, and records which files it used.
+    fn capture(&mut self, request: &Request) -> Result<Captured, NotCaptured> {
+        let captured = self.capturer.capture(request)?;
+        self.used_files.clone_from(&captured.files);
+        Ok(captured)
     }
 
-    /// A take in which functions were not bound at once: what an earlier one of a program with the same loader has shown, for that
-    /// is the loader's own.
-    fn unbound(&mut self, subject: &Subject, needs: Needs, first: &Taken) -> Result<Rc<Taken>, Stop> {
+    /// Returns a capture with late binding. One of another program with the same loader will do, because only the
+    /// loader's own memory is used.
+    fn unbound(&mut self, subject: &Subject, needs: Needs, first: &Captured) -> Result<Rc<Captured>, Stop> {
         let loader = constants_of_loader(first).find_map(|region| Some(region.file.as_ref()?.0.clone()));
         let loader = loader.map(|path| (identity::at(&path), path));
         let Some((Ok(Some(identity)), path)) = loader else {
-            return Ok(Rc::new(self.camera.unbound(&self.request(subject, needs, Pass::Unbound), first)?));
+            return Ok(Rc::new(self.capturer.unbound(&self.request(subject, needs, Pass::Unbound), first)?));
         };
         let known = self.loaders.get(&path).filter(|(of, known)| *of == identity && shows_binding(first, known));
         if let Some((_, known)) = known {
             return Ok(Rc::clone(known));
         }
-        let unbound = Rc::new(self.camera.unbound(&self.request(subject, needs, Pass::Unbound), first)?);
+        let unbound = Rc::new(self.capturer.unbound(&self.request(subject, needs, Pass::Unbound), first)?);
         self.loaders.insert(path, (identity, Rc::clone(&unbound)));
         Ok(unbound)
     }
 
-    /// How the program is started. The second take differs from the first in everything that its memory must not depend on:
-    /// its name, the number of its arguments, the size and order of its environment, the kernel's answers.
+    /// Returns the request for a capture. The second capture differs from the first in everything that memory must not
+    /// depend on: name, number of arguments, size and order of the environment, alternative answers of the kernel.
     fn request(&self, subject: &Subject, needs: Needs, pass: Pass) -> Request {
-        // Many constructors ask whether there is more than one argument.
+        // Many constructors test whether there is more than one argument.
         const ARGUMENTS: [u32; 2] = [23, 1];
         const PADDING: usize = 100;
-        // So long that its beginning can be watched: no other text lies within the same 64 bytes.
+        // The name is long enough to watch its first byte: no other text is within the same 64 bytes.
         const NAME: &str =
-            "steady-warm-takes-a-program-twice-and-calls-it-by-a-name-that-none-has-and-that-is-very-long";
+            "steady-warm-captures-a-program-twice-and-calls-it-by-a-name-that-none-has-and-that-is-very-long";
         let mut environment = self.environment.clone();
         let mut add = |name: &str, value: String| environment.push((name.into(), value.into()));
         if needs.hook {
@@ -294,7 +304,7 @@ impl<'a, C: Camera> Maker<'a, C> {
         let mut name = subject.path.clone().into_os_string();
         let again = pass == Pass::Second;
         if again {
-            add(evidence::PADDING, "x".repeat(PADDING));
+            add(conditions::PADDING, "x".repeat(PADDING));
             name = NAME.into();
             environment = reversed(environment);
         }
@@ -304,54 +314,65 @@ impl<'a, C: Camera> Maker<'a, C> {
             arguments: ARGUMENTS[usize::from(again)],
             environment,
             preloaded: needs.hook.then(|| self.store.hook()),
-            stack_limit: if again { camera::other_stack_limit() } else { None },
+            stack_limit: if again { capturer::other_stack_limit() } else { None },
             bind_now: pass != Pass::Unbound,
             locale: needs.locale,
             alternative: again,
         }
     }
 
-    fn put(&self, shelf: &Shelf<'_>, subject: &Subject, images: &[Image; 2]) -> Result<Vec<Identity>, Stop> {
+    fn put(
+        &self,
+        program_lock: &ProgramLock<'_>,
+        subject: &Subject,
+        images: &[Image; 2],
+    ) -> Result<Vec<Identity>, Stop> {
         let size = images.iter().map(Image::length).sum();
-        if !self.store.make_room(size, shelf.key()).map_err(Stop::failed)? {
-            return Err(Stop::Unmade(Unmade::NoRoom(size)));
+        if !self.store.make_room(size, program_lock.key()).map_err(Stop::failed)? {
+            return Err(Stop::NotMade(NotMade::NoRoom(size)));
         }
         let [name, other] = &subject.names;
         let mut written = Vec::new();
         for (copy, image) in (0..).zip(images) {
-            let put = shelf.put(copy, name, image);
+            let put = program_lock.put(copy, name, image);
             written.push(put.map_err(|error| match error.raw_os_error() {
-                Some(ENOSPC | EDQUOT) => Stop::Unmade(Unmade::NoRoom(size)),
+                Some(ENOSPC | EDQUOT) => Stop::NotMade(NotMade::NoRoom(size)),
                 _ => Stop::failed(error),
             })?);
         }
         if name != other {
-            self.store.name_too(shelf.key(), COPIES, name, other).map_err(Stop::failed)?;
+            self.store.add_name(program_lock.key(), COPIES, name, other).map_err(Stop::failed)?;
         }
         Ok(written)
     }
 
-    /// Refuses a program, as long as it and all that it had asked for stay what they are. If one of these files came, went or
-    /// changed since `started`, that may be why, and the program is tried again later.
-    fn refuse(&self, shelf: &Shelf<'_>, subject: &Subject, refusal: Refusal, started: Nanos) -> Result<Made, Unmade> {
+    /// Refuses a program, until it or a file that it used changes. If one of these has changed since `started`, that
+    /// may be the cause, so the program is not refused but tried again later.
+    fn refuse(
+        &self,
+        program_lock: &ProgramLock<'_>,
+        subject: &Subject,
+        refusal: Refusal,
+        started: Nanos,
+    ) -> Result<Made, NotMade> {
         let reason = CString::new(refusal.0.replace('\0', " ")).unwrap_or_default();
         let program = CString::new(subject.path.as_os_str().as_bytes()).unwrap_or_default();
-        let dependencies = match evidence::files(&self.asked, subject, started) {
-            Err(Stop::Unmade(unmade)) => return Err(unmade),
+        let dependencies = match conditions::files(&self.used_files, subject, started) {
+            Err(Stop::NotMade(not_made)) => return Err(not_made),
             files => files.unwrap_or_default(),
         };
         let card = CardDraft::Refused { identity: subject.identity, program, reason, dependencies };
-        subject.unchanged().map_err(|_| Unmade::Unsettled("its file changed meanwhile".to_owned()))?;
-        shelf.write_card_alone(&card).map_err(failed)?;
+        subject.unchanged().map_err(|_| NotMade::Unsettled("its file changed during the capture".to_owned()))?;
+        program_lock.write_card_alone(&card).map_err(failed)?;
         Ok(Made::Refused(refusal))
     }
 
-    /// Notes what it took; a store that cannot be written to has said so already.
-    fn count(&self, made: &Result<Made, Unmade>, nanos: u64) {
+    /// Adds to the counters of the store. Errors are ignored, because writing to the store has reported them before.
+    fn count(&self, made: &Result<Made, NotMade>, nanos: u64) {
         let Ok(counts) = self.store.counts() else { return };
         let _ = counts.add(Work::CpuNanos, nanos);
         let _ = match made {
-            Ok(Made::Warm) => counts.add(Work::Taken, 1),
+            Ok(Made::Warm) => counts.add(Work::Captured, 1),
             Ok(Made::Refused(_)) => counts.add(Work::Refused, 1),
             _ => Ok(()),
         };
@@ -361,39 +382,39 @@ impl<'a, C: Camera> Maker<'a, C> {
 const ENOSPC: i32 = 28;
 const EDQUOT: i32 = 122;
 
-/// Why no card came of it.
+/// Why there is no card with snapshots.
 enum Stop {
-    /// And what the program had asked for, if that is known.
-    Refused(Refusal, Option<Vec<AskedFile>>),
-    Unmade(Unmade),
+    /// The program is refused. The files that it had used are given if they are known.
+    Refused(Refusal, Option<Vec<UsedFile>>),
+    NotMade(NotMade),
 }
 
 impl Stop {
     fn failed(error: std::io::Error) -> Self {
-        Stop::Unmade(failed(error))
+        Stop::NotMade(failed(error))
     }
 
     fn unsettled(text: &str) -> Self {
-        Stop::Unmade(Unmade::Unsettled(text.to_owned()))
+        Stop::NotMade(NotMade::Unsettled(text.to_owned()))
     }
 }
 
-impl From<NotTaken> for Stop {
-    fn from(why: NotTaken) -> Self {
+impl From<NotCaptured> for Stop {
+    fn from(why: NotCaptured) -> Self {
         match why {
-            NotTaken::Refused(refusal, files) => Stop::Refused(refusal, Some(files)),
-            NotTaken::Failed(why) => Stop::Unmade(Unmade::Failed(why)),
+            NotCaptured::Refused(refusal, files) => Stop::Refused(refusal, Some(files)),
+            NotCaptured::Failed(why) => Stop::NotMade(NotMade::Failed(why)),
         }
     }
 }
 
-/// What the store or the system said.
-pub(super) fn failed(error: std::io::Error) -> Unmade {
-    Unmade::Failed(error.to_string())
+/// Converts an error of the store or the system.
+pub(super) fn failed(error: std::io::Error) -> NotMade {
+    NotMade::Failed(error.to_string())
 }
 
 impl Subject {
-    fn at(program: &Path) -> Result<Self, Unmade> {
+    fn at(program: &Path) -> Result<Self, NotMade> {
         let path = program.canonicalize().map_err(failed)?;
         let identity = identity::existing(&path).map_err(failed)?;
         let name = |path: &Path| path.file_name().map(OsStr::to_owned);
@@ -401,24 +422,25 @@ impl Subject {
         Ok(Subject { names: [name(&path).unwrap_or_default(), called], path, identity })
     }
 
-    /// Whether it still is what it was when it was looked at first.
+    /// Checks that the file has not changed since its identity was read.
     fn unchanged(&self) -> Result<(), Stop> {
         match identity::at(&self.path) {
             Ok(Some(now)) if now == self.identity => Ok(()),
-            _ => Err(Stop::unsettled("its file changed meanwhile")),
+            _ => Err(Stop::unsettled("its file changed during the capture")),
         }
     }
 }
 
-/// Whether a variable tells the loader or the C library how to begin. With any of them programs are started as usual.
+/// Returns whether a variable configures the loader or the C library. Programs start as usual with any of them.
 #[must_use]
-pub fn speaks_to_loader(name: &OsStr) -> bool {
+pub fn configures_loader(name: &OsStr) -> bool {
     let name = name.as_bytes();
     let other: [&[u8]; 3] = [b"GLIBC_TUNABLES", b"LOCPATH", b"GCONV_PATH"];
     name.starts_with(b"LD_") || name.starts_with(b"MALLOC_") || other.contains(&name)
 }
 
-/// An environment in the opposite order. Of variables with the same name, the first counts, and is the only one kept.
+/// Returns the environment in reverse order. Of variables with the same name it keeps the first, which getenv(3)
+/// returns.
 fn reversed(environment: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
     let mut names = HashSet::new();
     let mut kept: Vec<_> = environment.into_iter().filter(|(name, _)| names.insert(name.clone())).collect();
@@ -427,5 +449,5 @@ fn reversed(environment: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)>
 }
 
 fn text(text: &OsStr) -> Result<CString, Stop> {
-    CString::new(text.as_bytes()).map_err(|_| Stop::Unmade(Unmade::Failed("a name has a NUL byte".to_owned())))
+    CString::new(text.as_bytes()).map_err(|_| Stop::NotMade(NotMade::Failed("a name has a NUL byte".to_owned())))
 }

@@ -1,4 +1,4 @@
-//! What keeping programs warm gains: each program launched many times, as usual and from snapshots.
+//! The record of `steady warm bench`: each program launched many times, as usual and from snapshots.
 
 use std::borrow::Cow;
 
@@ -13,40 +13,40 @@ use steady_render::json::{self, ReadError};
 use super::SCHEMA;
 use crate::bench::judged;
 
-/// The field of a program that is written only where raw samples are wanted.
+/// The field of a program with the raw samples, which is written only if requested.
 const SAMPLES: &str = "samples";
-/// No session lasts longer: 97 days. Sums of such times do not overflow.
+/// The upper limit of a session's duration, 97 days. Sums of such times do not overflow.
 const LONGEST: Nanos = Nanos((1 << 23) * 1_000_000_000);
-/// Nothing happens more often: a double, and so any reader of JSON, counts it exactly.
+/// The upper limit of a count. A double, and thus any reader of JSON, represents it exactly.
 const MOST: u64 = 1 << 53;
 
-/// Everything that `steady warm bench` measured, and what follows from it. Its fields are those of its JSON. What is derived
-/// (figures, verdicts, notes) is written and never read: [`judged`] derives it again.
+/// Everything that `steady warm bench` measured, and its evaluation. The fields are those of the JSON. Derived values
+/// (figures, verdicts, notes) are written but not read: [`judged`] derives them again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BenchRecord {
-    /// What it is a record of.
+    /// Which record of the schema this is.
     pub kind: BenchKind,
-    /// The seed of the order.
+    /// The seed of the random order of sessions.
     #[schemars(with = "String")]
     pub seed: Seed,
-    /// When it was begun: a label.
+    /// The time of day at the start; for information only.
     #[serde(with = "steady_render::timestamp")]
     #[schemars(with = "String")]
     pub started: Timestamp,
-    /// From the start to the end.
+    /// Wall time from the start to the end of the bench.
     pub elapsed_seconds: Nanos,
-    /// Where.
+    /// The host it ran on.
     pub host: Host,
-    /// The git revision of the directory that it was done in.
+    /// The git revision of the working directory.
     pub revision: Reading<String>,
-    /// Whose instructions and cycles are counted.
+    /// The scope in which instructions and cycles are counted.
     pub counters: Reading<CounterScope>,
-    /// The programs.
+    /// The programs and their measurements.
     pub programs: Vec<BenchProgram>,
     /// The confidence of verdicts and intervals.
     #[serde(skip_deserializing, default = "confidence")]
     pub confidence: f64,
-    /// Why it ended.
+    /// Why the bench ended.
     pub ending: Ending,
     /// How programs were launched.
     pub plan: BenchPlan,
@@ -56,7 +56,7 @@ pub struct BenchRecord {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BenchKind {
-    /// Of a bench.
+    /// The record of a bench.
     #[default]
     Bench,
 }
@@ -64,31 +64,32 @@ pub enum BenchKind {
 /// How programs are launched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BenchPlan {
-    /// How often a session launches its program.
+    /// Launches in each session.
     pub count: u32,
-    /// How often there is a session of each mode.
+    /// Sessions of each mode.
     pub runs: u32,
-    /// How long a session rests after each launch but the last; that counts nowhere.
+    /// The pause after each launch of a session except the last. It is not counted.
     pub pause_seconds: Nanos,
     /// Whether the page cache is dropped before each session.
     pub cold: bool,
-    /// How long a launch may take.
+    /// The longest time that a launch may take.
     pub timeout_seconds: Nanos,
 }
 
-/// A program: what was measured of it, and the figures.
+/// A program with its measurements and figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BenchProgram {
     /// The program with its arguments.
     #[serde(flatten)]
     pub command: AttendedCommand,
-    /// The figures of each mode, in the order of [`LaunchMode::ALL`]. Absent if it could not be launched or did not end.
+    /// The figures of each mode, in the order of [`LaunchMode::ALL`]. Absent if the program could not be launched or
+    /// did not end.
     #[serde(skip_deserializing, default = "not_judged")]
     pub modes: Reading<Vec<ModeFigures>>,
-    /// What a reader must know, as sentences; none without figures.
+    /// Remarks on the measurements that readers should know, as sentences; left out without figures.
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     pub notes: Option<Vec<String>>,
-    /// The sessions; left out unless raw samples are wanted.
+    /// The sessions; only written if raw samples are requested.
     #[schemars(skip_serializing_if = "Result::is_err")]
     pub samples: Reading<BenchTrial>,
 }
@@ -97,11 +98,11 @@ pub struct BenchProgram {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LaunchMode {
-    /// As without `steady`.
+    /// As usual, without `steady`.
     Normal,
-    /// The snapshot is created before the first launch.
+    /// From a snapshot that is captured before the first launch.
     Prewarm,
-    /// The snapshot is created next to the launches, after the first.
+    /// From a snapshot that is captured while the launches run, after the first launch.
     OnDemand,
 }
 
@@ -109,7 +110,7 @@ impl LaunchMode {
     /// All modes, in the order of reports. The others are compared with the first.
     pub const ALL: [LaunchMode; 3] = [LaunchMode::Normal, LaunchMode::Prewarm, LaunchMode::OnDemand];
 
-    /// Its name in options, tables and JSON.
+    /// The mode's name in options, tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
             LaunchMode::Normal => "normal",
@@ -119,58 +120,58 @@ impl LaunchMode {
     }
 }
 
-/// A mode in figures.
+/// The figures of a mode.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ModeFigures {
-    /// Which.
+    /// The mode that the figures belong to.
     pub mode: LaunchMode,
-    /// The share of launches that were from a snapshot.
+    /// The share of launches that were from a snapshot, 0 to 1.
     pub warm_ratio: Reading<f64>,
-    /// Means over sessions, of a launch.
+    /// The mean of each measure per launch, over the sessions.
     #[serde(flatten)]
     pub means: Means,
-    /// Compared with normal launches; empty for those.
+    /// The comparisons with normal launches; empty for normal launches.
     #[serde(rename = "verdicts")]
     pub effects: Vec<Effect>,
-    /// When the snapshot is paid back; absent for normal launches.
+    /// When the snapshot pays for itself; not available for normal launches.
     pub break_even: Reading<BreakEven>,
-    /// The mean wall time of each launch in its session, from the first on.
+    /// Mean wall time of each launch over the sessions, by its position in the session, from the first on.
     pub launch_wall_seconds: Vec<f64>,
-    /// The same of CPU time.
+    /// Mean CPU time of each launch, likewise.
     pub launch_cpu_seconds: Vec<f64>,
 }
 
-/// Means by their measures, in the order of [`Measure::ALL`]. In JSON each has three fields: `wall_seconds`,
-/// `wall_deviation_seconds` (null with one session) and `wall_sessions`.
+/// Means by measure, in the order of [`Measure::ALL`]. In JSON each mean has three fields: `wall_seconds`,
+/// `wall_deviation_seconds` (null if there is only one session) and `wall_sessions`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Means(pub Vec<(Measure, Reading<Mean>)>);
 
-/// What is known of a mode.
+/// What is measured of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
     /// Wall time of a launch: the mean over a session.
     Wall,
-    /// CPU time of a launch: the driver's part and the program's.
+    /// CPU time of a launch: of the driver and the program.
     Cpu,
-    /// The same with what the snapshots took, and `steady warm` itself, divided by the number of launches.
+    /// CPU time of the whole session, including captures and `steady warm` itself, divided by the number of launches.
     AllCpu,
-    /// Wall time from the start of all, divided likewise.
+    /// Wall time of the whole session, including its start, divided by the number of launches.
     AllWall,
-    /// Context switches of a launch.
+    /// Context switches per launch.
     Switches,
-    /// Page faults of a launch.
+    /// Page faults per launch.
     Faults,
-    /// Moves between CPUs of a launch.
+    /// Migrations between CPUs per launch.
     Migrations,
-    /// Instructions of a launch.
+    /// Instructions retired per launch.
     Instructions,
-    /// Cycles of a launch.
+    /// CPU cycles per launch.
     Cycles,
 }
 
 impl Measure {
-    /// All of them, in the order of reports.
+    /// All measures, in the order of reports.
     pub const ALL: [Measure; 9] = [
         Measure::Wall,
         Measure::Cpu,
@@ -182,10 +183,10 @@ impl Measure {
         Measure::Cycles,
         Measure::Instructions,
     ];
-    /// Those that modes are compared by.
+    /// The measures by which modes are compared.
     pub const JUDGED: [Measure; 4] = [Measure::Wall, Measure::Cpu, Measure::AllWall, Measure::AllCpu];
 
-    /// Its name in JSON and CSV, with its unit.
+    /// The measure's name in JSON and CSV, with its unit.
     pub fn name(self) -> &'static str {
         match self {
             Measure::Wall => "wall_seconds",
@@ -200,95 +201,96 @@ impl Measure {
         }
     }
 
-    /// Its name without its unit.
+    /// The measure's name without its unit.
     pub(crate) fn base(self) -> &'static str {
         self.name().trim_end_matches("_seconds")
     }
 
-    /// Whether it is a time.
+    /// Whether the measure is a time.
     pub fn is_time(self) -> bool {
         Measure::JUDGED.contains(&self)
     }
 
-    /// The names of the three fields of its mean.
+    /// The names of the three JSON fields of its mean.
     fn fields(self) -> [String; 3] {
         let unit = if self.is_time() { "_seconds" } else { "" };
         [self.name().to_owned(), format!("{}_deviation{unit}", self.base()), format!("{}_sessions", self.base())]
     }
 }
 
-/// A mean over sessions.
+/// The mean of a measure over sessions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mean {
-    /// The mean.
+    /// The mean; for times in seconds.
     pub mean: f64,
-    /// The standard deviation of the sessions; none with one.
+    /// The standard deviation of the sessions; `None` if there is only one.
     pub deviation: Option<f64>,
-    /// How many sessions.
+    /// The number of sessions.
     pub sessions: usize,
 }
 
-/// A mode compared with normal launches.
+/// The comparison of a mode with normal launches by one measure.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Effect {
-    /// By what.
+    /// The measure that is compared.
     #[serde(rename = "metric")]
     pub measure: Measure,
-    /// The verdict.
+    /// The result of the test.
     pub verdict: Verdict,
-    /// The relative change.
+    /// The relative change: -0.1 is 10 % less than normal launches.
     pub change: Reading<f64>,
-    /// The lower end of its interval.
+    /// The lower end of the interval of the change.
     pub low: Reading<f64>,
-    /// The upper end.
+    /// The upper end of the interval of the change.
     pub high: Reading<f64>,
 }
 
 impl Effect {
-    /// The interval of the change.
+    /// Returns the interval of the change.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason if there is no interval.
     pub fn interval(&self) -> Reading<Interval> {
         Ok(Interval { low: self.low.clone()?, high: self.high.clone()? })
     }
 }
 
-/// When a snapshot is paid back.
+/// When a snapshot pays for itself.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BreakEven {
-    /// By the wall time that launches wait.
+    /// In wall time that launches wait.
     pub wall: PaidBack,
-    /// By CPU time, with that of creating the snapshot.
+    /// In CPU time, including the capture.
     pub cpu: PaidBack,
 }
 
-/// After how many launches a mode has cost no more than as many normal ones.
+/// The number of launches after which a mode has cost no more than as many normal launches.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PaidBack {
-    /// What creating the snapshot costs: the mean. Of wall time only what launches wait for.
+    /// Mean cost of the capture, in seconds. In wall time, only the part that launches wait for.
     pub taking_seconds: Reading<f64>,
-    /// From which launch on it is paid back, by the means of the runs; absent if later launches are no cheaper.
+    /// The launch from which on the means of the runs show no loss; not available if later launches are no cheaper.
     pub launches: Reading<u64>,
-    /// Whether those are more than were measured: about so many if further launches are as the later ones were.
+    /// Whether `launches` is more than the measured launches. It then assumes that further launches cost as much as the
+    /// last measured ones.
     pub extrapolated: bool,
-    /// From which launch on that is certain, at 95 %.
+    /// The launch from which on there is certainly no loss, at 95 % confidence.
     pub certain_launches: Reading<u64>,
 }
 
-/// One program's sessions.
+/// The sessions of one program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BenchTrial {
-    /// How many sessions each run has: one of each mode, in the order that was drawn.
+    /// The number of sessions of each run: one of each mode, in random order.
     runs: Vec<usize>,
-    /// The sessions of the runs, which were timed, then those that were counted.
+    /// The timed sessions of all runs, then the counted sessions.
     sessions: Vec<BenchSession>,
-    /// Why it has no snapshot, if `steady warm why` gave a reason.
+    /// Why the program has no snapshot, if `steady warm why` gave a reason.
     pub refusal: Option<String>,
 }
 
 impl BenchTrial {
-    /// The runs: the sessions of each, in the order that was drawn.
+    /// Returns the sessions of each run, in the order in which they ran.
     pub fn runs(&self) -> impl Iterator<Item = &[BenchSession]> {
         let mut rest = self.sessions.as_slice();
         self.runs.iter().map(move |sessions| {
@@ -298,83 +300,87 @@ impl BenchTrial {
         })
     }
 
-    /// How many runs there are.
+    /// Returns the number of runs.
     pub fn run_count(&self) -> usize {
         self.runs.len()
     }
 
-    /// The sessions that were counted.
+    /// Returns the counted sessions.
     pub fn counted(&self) -> &[BenchSession] {
         self.sessions.get(self.runs.iter().sum()..).unwrap_or_default()
     }
 
-    /// All sessions.
+    /// Returns all sessions, timed and counted.
     pub fn sessions(&self) -> &[BenchSession] {
         &self.sessions
     }
 
-    /// Adds a run. Called before any session is counted.
+    /// Adds a run. All runs must be added before the first counted session.
     pub fn push_run(&mut self, sessions: Vec<BenchSession>) {
         self.runs.push(sessions.len());
         self.sessions.extend(sessions);
     }
 
-    /// Adds a session that was counted.
+    /// Adds a counted session.
     pub fn push_counted(&mut self, session: BenchSession) {
         self.sessions.push(session);
     }
 }
 
-/// The session of a mode in a run, and its place in the order.
+/// Returns the session of a mode in a run, and its position in the run.
 pub(crate) fn of_mode(run: &[BenchSession], mode: LaunchMode) -> Option<(usize, &BenchSession)> {
     run.iter().enumerate().find(|(_, session)| session.mode == mode)
 }
 
-/// One driver that launches one program many times, in a store of its own that is empty at its start.
+/// A session: one driver process that launches one program many times, with a store of its own that is empty at the
+/// start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BenchSession {
-    /// How.
+    /// How the program is launched.
     pub mode: LaunchMode,
-    /// From the start of all to the driver's first line: `steady warm` itself, and the snapshots that it creates first.
+    /// Cost from the start of the session to the driver's first statement: `steady warm` itself, and the captures of
+    /// prewarm.
     pub before_seconds: Spent,
-    /// Each launch, from before it to after its end: the driver's part and the program's. Rests are not in it.
+    /// Cost of each launch, from before it starts to after its end: of the driver and the program. Pauses are not
+    /// included.
     pub launches_seconds: Vec<Spent>,
-    /// CPU time of what ran next to them, or after them, to create snapshots.
+    /// CPU time of the processes that capture programs while the launches run, or after them.
     pub beside_seconds: Nanos,
-    /// Times that the driver, or a program, gave its CPU up to wait.
+    /// Voluntary context switches of the driver and the programs.
     pub voluntary_switches: u64,
-    /// Times that the CPU was taken from one of them.
+    /// Involuntary context switches of the driver and the programs.
     pub involuntary_switches: u64,
-    /// Their page faults served without reading from storage.
+    /// Page faults of the driver and the programs that need no I/O.
     pub minor_faults: u64,
-    /// Those that read from storage.
+    /// Page faults of the driver and the programs that need I/O.
     pub major_faults: u64,
-    /// How many launches were from a snapshot, as the hook counted.
+    /// Number of launches from a snapshot, as the hook counts them.
     pub warm: Reading<u64>,
-    /// How the launches ended: all in the same way, or this is the first that differs from the first of all.
+    /// How the launches ended. If they ended differently: how the first one ended that differs from the first launch.
     pub ended: Outcome,
-    /// Whether all ended in the same way.
+    /// Whether all launches ended in the same way.
     pub alike: bool,
-    /// What was counted, in sessions that are counted and not timed: counters make launches more expensive.
+    /// Counter readings. Only counted sessions have them, and these are not timed, because counters make launches more
+    /// expensive.
     pub counts: Option<SessionCounts>,
 }
 
 impl BenchSession {
-    /// All launches together.
+    /// Returns the sum of all launches.
     pub fn all(&self) -> Spent {
         let sum = |of: fn(&Spent) -> Nanos| self.launches_seconds.iter().map(of).sum();
         Spent { wall: sum(|spent| spent.wall), cpu: sum(|spent| spent.cpu) }
     }
 }
 
-/// Time that was spent; in JSON wall time, then CPU time.
+/// Wall time and CPU time; in JSON a pair of both, in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "(Nanos, Nanos)", into = "(Nanos, Nanos)")]
 #[schemars(with = "(Nanos, Nanos)")]
 pub struct Spent {
-    /// Wall time.
+    /// Wall time from start to end.
     pub wall: Nanos,
-    /// CPU time, of all processes that took part.
+    /// CPU time of all processes that took part.
     pub cpu: Nanos,
 }
 
@@ -390,40 +396,40 @@ impl From<Spent> for (Nanos, Nanos) {
     }
 }
 
-/// What the kernel and the CPU counted over the launches and all next to them.
+/// Events that the kernel and the CPU counted during the launches, in all processes of the session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionCounts {
-    /// Moves from one CPU to another.
+    /// Migrations from one CPU to another.
     pub migrations: Option<u64>,
-    /// Instructions retired.
+    /// Number of instructions retired.
     pub instructions: Option<u64>,
-    /// CPU cycles.
+    /// Number of CPU cycles.
     pub cycles: Option<u64>,
 }
 
 impl BenchProgram {
-    /// A program and its sessions, not judged.
+    /// Creates a program with its sessions, before they are evaluated.
     pub fn new(command: AttendedCommand, samples: Reading<BenchTrial>) -> Self {
         BenchProgram { command, modes: not_judged(), notes: None, samples }
     }
 
-    /// The figures of a mode, if there are any.
+    /// Returns the figures of a mode, if there are any.
     pub fn figures(&self, mode: LaunchMode) -> Option<&ModeFigures> {
         self.modes.as_ref().ok()?.iter().find(|figures| figures.mode == mode)
     }
 }
 
 impl ModeFigures {
-    /// A mean by its measure.
+    /// Returns the mean of a measure.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason if there is no mean.
     pub fn mean(&self, measure: Measure) -> Reading<Mean> {
         let found = self.means.0.iter().find(|(of, _)| *of == measure);
         found.map_or_else(|| Err(Absent::because("not measured")), |(_, mean)| mean.clone())
     }
 
-    /// An effect by its measure.
+    /// Returns the comparison by a measure.
     pub fn effect(&self, measure: Measure) -> Option<&Effect> {
         self.effects.iter().find(|effect| effect.measure == measure)
     }
@@ -458,7 +464,7 @@ impl JsonSchema for Means {
             let [value, deviation, sessions] = measure.fields();
             properties.insert(value.clone(), literal!({ "type": ["number", "null"], "description": "The mean." }));
             properties.insert(format!("{value}_absent"), literal!({ "type": "string" }));
-            let of_sessions = "The standard deviation of the sessions; null with one.";
+            let of_sessions = "The standard deviation of the sessions; null if there is only one.";
             properties.insert(deviation.clone(), literal!({ "type": ["number", "null"], "description": of_sessions }));
             properties.insert(sessions.clone(), literal!({ "type": "integer", "minimum": 0 }));
             required.extend([value, deviation, sessions]);
@@ -468,10 +474,10 @@ impl JsonSchema for Means {
 }
 
 impl BenchRecord {
-    /// The record in a JSON text that was written with its samples, exactly as it was measured, and judged again.
+    /// Reads the record from a JSON text that includes the samples, and evaluates it again.
     ///
     /// # Errors
-    /// What is wrong with it, and where; no input makes it panic, and no sum of its times or counts overflows.
+    /// What is wrong with the text, and where. No input causes a panic or an overflow.
     pub fn read(text: &str) -> Result<Self, ReadError> {
         let read: Result<Self, ReadError> = json::record(&SCHEMA, text);
         if read.is_err() {
@@ -486,7 +492,7 @@ impl BenchRecord {
         Ok(judged(record))
     }
 
-    /// The JSON, each program with its sessions if `samples`: only then can it be judged again.
+    /// The record as JSON. Each program has its sessions if `samples`; only then can the record be read again.
     pub fn value(&self, samples: bool) -> Value {
         let mut value = json::value(&SCHEMA, self);
         if !samples {
@@ -499,9 +505,9 @@ impl BenchRecord {
         value
     }
 
-    /// Whether its numbers can be, and their sums too.
+    /// Checks that numbers are possible, and that their sums do not overflow.
     fn check(&self) -> Result<(), ReadError> {
-        holds(self.elapsed_seconds < LONGEST, "elapsed_seconds", "longer than any measuring")?;
+        holds(self.elapsed_seconds < LONGEST, "elapsed_seconds", "longer than 97 days")?;
         for (at, program) in self.programs.iter().enumerate() {
             let Ok(trial) = &program.samples else { continue };
             let path = format!("programs[{at}].{SAMPLES}");
@@ -522,18 +528,18 @@ impl BenchSession {
         holds(!self.launches_seconds.is_empty(), "launches_seconds", "there is none")?;
         let is_short = |spent: &Spent| spent.wall < LONGEST && spent.cpu < LONGEST;
         let are_short = self.launches_seconds.iter().all(is_short) && is_short(&self.all());
-        holds(are_short, "launches_seconds", "longer than any measuring")?;
-        holds(is_short(&self.before_seconds), "before_seconds", "longer than any measuring")?;
-        holds(self.beside_seconds < LONGEST, "beside_seconds", "longer than any measuring")?;
+        holds(are_short, "launches_seconds", "longer than 97 days")?;
+        holds(is_short(&self.before_seconds), "before_seconds", "longer than 97 days")?;
+        holds(self.beside_seconds < LONGEST, "beside_seconds", "longer than 97 days")?;
         let counts = [
             ("voluntary_switches", self.voluntary_switches),
             ("involuntary_switches", self.involuntary_switches),
             ("minor_faults", self.minor_faults),
             ("major_faults", self.major_faults),
         ];
-        counts.iter().try_for_each(|(name, count)| holds(*count <= MOST, name, "more than there can be"))?;
+        counts.iter().try_for_each(|(name, count)| holds(*count <= MOST, name, "more than 2^53"))?;
         let warm = self.warm.as_ref().map_or(0, |warm| *warm);
-        holds(warm <= self.launches_seconds.len() as u64, "warm", "more than there were launches")
+        holds(warm <= self.launches_seconds.len() as u64, "warm", "more than the number of launches")
     }
 }
 
@@ -541,12 +547,12 @@ fn holds(condition: bool, path: &str, problem: &str) -> Result<(), ReadError> {
     if condition { Ok(()) } else { Err(ReadError::inconsistent(path, problem)) }
 }
 
-/// A number, unless it is infinite or none: JSON has neither.
+/// Returns a finite number; JSON cannot represent others.
 pub(crate) fn finite(value: f64) -> Reading<f64> {
     Some(value).filter(|value| value.is_finite()).ok_or_else(|| Absent::because("not a number"))
 }
 
-/// The confidence of all verdicts.
+/// The confidence level of all verdicts.
 pub(crate) fn confidence() -> f64 {
     0.95
 }

@@ -1,4 +1,5 @@
-//! What is known of programs that are kept warm, and what that gains: the records and their JSON. The `kind` says which it is.
+//! The records of `steady warm` and their JSON: the state of the store, and the bench. The field `kind` says which it
+//! is.
 
 mod bench;
 mod status;
@@ -14,14 +15,14 @@ pub(crate) use bench::{confidence, finite, of_mode};
 pub use status::{Answer, KeptProgram, Launches, ProgramState, Question, StatusRecord, StoreFacts};
 
 /// The schema of [`StatusRecord`] and of [`BenchRecord`] in JSON.
-pub const SCHEMA: Schema = Schema { name: "steady.warm/1", what: "programs kept warm" };
+pub const SCHEMA: Schema = Schema { name: "steady.warm/1", what: "programs started from snapshots" };
 
-/// Everything that has this schema.
+/// All records with this schema.
 #[derive(JsonSchema)]
 #[serde(untagged)]
 pub enum Export {
-    /// What is kept.
+    /// The programs in the store, and whether they would be started from a snapshot.
     Status(StatusRecord),
-    /// What that gains.
+    /// What launches from snapshots gain.
     Bench(BenchRecord),
 }

@@ -1,63 +1,63 @@
-//! What is known of programs that are kept warm.
+//! The record of the store: its programs and their snapshots.
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use steady_model::{Bytes, Nanos, Reading, Timestamp};
 use steady_render::timestamp;
 
-/// What a store says of programs. Its fields are those of its JSON.
+/// The state of a store and of its programs. The fields are those of the JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct StatusRecord {
-    /// What was asked.
+    /// Which subcommand was run.
     #[serde(rename = "kind")]
     pub question: Question,
-    /// When.
+    /// When the store was read.
     #[serde(with = "steady_render::timestamp")]
     #[schemars(with = "String")]
     pub now: Timestamp,
-    /// The store of this user since the last boot.
+    /// The store of this user, as used since the last boot.
     pub store: Reading<StoreFacts>,
-    /// The programs that were asked about, or all.
+    /// The programs that the user named, or all.
     pub programs: Vec<KeptProgram>,
 }
 
-/// What was asked of a store.
+/// The subcommand that was run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Question {
-    /// What is in it.
+    /// `status`: list what is in the store.
     Status,
-    /// To create snapshots of programs now.
+    /// `snapshot`: create snapshots of programs now.
     Snapshot,
-    /// Why programs are or are not started from a snapshot.
+    /// `why`: explain why programs are or are not started from a snapshot.
     Why,
 }
 
-/// A store.
+/// A store and its counters.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct StoreFacts {
-    /// Its folder.
+    /// The path of its directory.
     pub folder: String,
-    /// What its snapshots take on disk.
+    /// Disk space that its snapshots use.
     pub size_bytes: Bytes,
-    /// What they may take.
+    /// Disk space that its snapshots may use.
     pub limit_bytes: Bytes,
     /// Whether a keeper works in it now.
     pub keeper: bool,
-    /// How many programs are wanted that have no snapshot yet.
+    /// Number of programs that were requested and have no snapshot yet.
     pub wanted: usize,
-    /// How launches went.
+    /// Numbers of launches, by outcome.
     pub launches: Reading<Launches>,
     /// CPU time that creating snapshots used.
     pub taking_cpu_seconds: Reading<Nanos>,
-    /// Why a snapshot could not be created last, if none has been created since.
+    /// Why the last capture failed, if none has succeeded since.
     pub trouble: Option<String>,
 }
 
-/// How launches went, as the hook counts them.
+/// Numbers of launches by outcome, as the hook counts them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Launches {
-    /// From a snapshot.
+    /// Started from a snapshot.
     pub warm: u64,
     /// As usual: the program had no snapshot yet.
     pub no_card: u64,
@@ -65,76 +65,76 @@ pub struct Launches {
     pub refused: u64,
     /// As usual: the program or a file that it loads has changed.
     pub changed: u64,
-    /// As usual: a variable of the environment speaks against it.
+    /// As usual: a variable of the environment differs from the capture.
     pub environment: u64,
-    /// As usual: a limit, the personality or the users of the process speak against it.
+    /// As usual: a limit, the personality or the users of the process do not fit.
     pub limits: u64,
-    /// As usual: the snapshot could not be executed.
+    /// As usual: executing the snapshot failed.
     pub not_executed: u64,
-    /// As usual: what is known of the program could not be read.
+    /// As usual: the card or the snapshot of the program could not be read.
     pub broken: u64,
-    /// As usual: it was started in a way that snapshots are not made for.
+    /// As usual: it was started by a call that the hook leaves to the real function.
     pub other_way: u64,
-    /// As usual: the program was called by a name or a path that its snapshots do not have.
+    /// As usual: the program was started by a name or a path for which it has no snapshot.
     pub other_name: u64,
 }
 
-/// A program as a store knows it.
+/// A program in a store.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct KeptProgram {
-    /// Its path; as it was asked for if nothing is known of it.
+    /// Its path; the path that the user gave if the store has no such program.
     pub program: String,
-    /// What it is.
+    /// Its state in the store.
     #[serde(flatten)]
     pub state: ProgramState,
-    /// How many snapshots it has.
+    /// Number of its snapshots.
     pub copies: u32,
-    /// What they take on disk.
+    /// Disk space that they use.
     pub size_bytes: Bytes,
-    /// How often it was started from one.
+    /// Number of launches from a snapshot.
     pub warm_launches: Reading<u64>,
-    /// How often it was started as usual, though it has snapshots.
+    /// Number of launches as usual although it has snapshots.
     pub usual_launches: Reading<u64>,
     /// When its snapshots were created, or it was refused.
     #[serde(serialize_with = "moment")]
     #[schemars(with = "Reading<String>")]
     pub taken: Reading<Timestamp>,
-    /// Whether it has the hook in it, so that what it starts is warm too.
+    /// Whether its snapshots contain the hook, so that programs it starts can start from snapshots too.
     pub hook_inside: bool,
     /// How it would be started here and now, for [`Question::Why`] only.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,
 }
 
-/// What a program is to a store.
+/// The state of a program in a store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "lowercase")]
 pub enum ProgramState {
-    /// It has snapshots that can be used.
+    /// It has snapshots that are current.
     Warm,
-    /// It has snapshots, but something has changed since.
+    /// It has a card, but the program or a file that it loads has changed since.
     Stale {
-        /// What has changed.
+        /// What has changed since the capture.
         reason: String,
     },
-    /// It is started as usual, always.
+    /// It is always started as usual.
     Refused {
-        /// Why.
+        /// Why it is refused.
         reason: String,
     },
-    /// It is a script.
+    /// It is a script; its interpreter can have snapshots.
     Script {
-        /// The interpreter.
+        /// The interpreter that its first line names.
         interpreter: String,
         /// The argument that its first line gives the interpreter.
         argument: Option<String>,
     },
-    /// Nothing is known of it yet.
+    /// The store has no information about it.
     Unknown,
 }
 
 impl ProgramState {
-    /// Its name in reports: `warm`, `stale`, `refused`, `script`, `unknown`.
+    /// The state's name in reports: `warm`, `stale`, `refused`, `script`, `unknown`.
     pub fn name(&self) -> &'static str {
         match self {
             ProgramState::Warm => "warm",
@@ -145,7 +145,7 @@ impl ProgramState {
         }
     }
 
-    /// Why it is not warm, if there is a reason.
+    /// Why the program is stale or refused; `None` in other states.
     pub fn reason(&self) -> Option<&str> {
         match self {
             ProgramState::Stale { reason } | ProgramState::Refused { reason } => Some(reason),
@@ -159,12 +159,12 @@ impl ProgramState {
 pub struct Answer {
     /// Whether it would be started from a snapshot.
     pub would_be_warm: bool,
-    /// What speaks against that.
+    /// All reasons against a snapshot; empty if there are none.
     pub against: Vec<String>,
 }
 
 impl Answer {
-    /// The answer if these reasons speak against a snapshot.
+    /// Creates the answer from the reasons against a snapshot.
     pub fn new(against: Vec<String>) -> Self {
         Answer { would_be_warm: against.is_empty(), against }
     }

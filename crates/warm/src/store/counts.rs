@@ -1,4 +1,4 @@
-//! How often what happened: numbers that the hook adds to in memory that it shares.
+//! Counters in a file that the hook maps shared and increments.
 
 use std::fs::File;
 use std::io;
@@ -10,40 +10,41 @@ use rustix::io::Errno;
 use steady_preload::card::{COUNTERS, FIRST_PROGRAM, Outcome, PROGRAM_COUNTERS, demand};
 use steady_preload::identity::Identity;
 
-use super::beside;
+use super::temporary_name;
 
 const BYTES: u64 = 8;
 const LENGTH: u64 = COUNTERS as u64 * BYTES;
 
-/// What the keeper adds to: words between those of the outcomes and those of programs.
+/// The counters of keepers, between the counters of outcomes and those of programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Work {
-    /// CPU time that taking programs took, in nanoseconds.
+    /// CPU time that captures used, in nanoseconds.
     CpuNanos = 32,
-    /// Programs taken.
-    Taken = 33,
-    /// Programs refused.
+    /// Number of captured programs.
+    Captured = 33,
+    /// Number of refused programs.
     Refused = 34,
 }
 
-/// The numbers.
+/// The file of counters.
 #[derive(Debug)]
 pub struct Counts(File);
 
 impl Counts {
-    /// Makes the file where it is missing: all zero, with its blocks, so that nobody who maps it can be short of them.
+    /// Creates the file if it does not exist, with zeros. Its blocks are allocated, because a process that maps a
+    /// sparse file would get SIGBUS if the disk is full.
     pub(super) fn make(path: &Path) -> io::Result<()> {
         if std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() == LENGTH) {
             return Ok(());
         }
-        let temporary = beside(path);
+        let temporary = temporary_name(path);
         let made = File::options().write(true).create_new(true).mode(0o600).open(&temporary);
         let made = made.and_then(|file| match fallocate(&file, FallocateFlags::empty(), 0, LENGTH) {
             Err(Errno::OPNOTSUPP) => file.write_all_at(&vec![0; LENGTH as usize], 0),
             allocated => Ok(allocated?),
         });
-        // A short one that stood there may be mapped: it stays what it is for those.
+        // A file of another length may be mapped by a process, so it is replaced and not extended.
         let made = made.and_then(|()| std::fs::rename(&temporary, path));
         if made.is_err() {
             let _ = std::fs::remove_file(&temporary);
@@ -56,68 +57,68 @@ impl Counts {
         let file = File::options().read(true).write(true).custom_flags(flags as i32).open(path)?;
         match file.metadata()?.size() {
             LENGTH => Ok(Counts(file)),
-            _ => Err(io::Error::other("the file of counts has another length")),
+            _ => Err(io::Error::other("the file of counters has a wrong length")),
         }
     }
 
-    /// How many launches went that way.
+    /// Returns the number of launches with this outcome.
     ///
     /// # Errors
-    /// What the file system says.
+    /// An error of the file system.
     pub fn outcome(&self, outcome: Outcome) -> io::Result<u64> {
         self.word(outcome as usize)
     }
 
-    /// How many launches of the program with this place were from a snapshot, and how many as usual though it has a card.
+    /// Returns the numbers of launches of a program: from a snapshot, and as usual although it has a card.
     ///
     /// # Errors
-    /// What the file system says; a place that is none.
+    /// An error of the file system, or `slot` is not a valid index.
     pub fn launches(&self, slot: u32) -> io::Result<[u64; PROGRAM_COUNTERS]> {
         let first = place(slot)?;
         Ok([self.word(first)?, self.word(first + 1)?])
     }
 
-    /// How often a program was launched that has no snapshots yet.
+    /// Returns how often a program without snapshots was launched.
     ///
     /// # Errors
-    /// What the file system says.
+    /// An error of the file system.
     pub fn demand(&self, program: &Identity) -> io::Result<u64> {
         self.word(demand(program) as usize)
     }
 
-    /// Begins again to count launches of a program that has no snapshots.
+    /// Resets the number of launches of a program without snapshots.
     ///
     /// # Errors
-    /// What the file system says.
+    /// An error of the file system.
     pub fn forget_demand(&self, program: &Identity) -> io::Result<()> {
         self.set(demand(program) as usize, 0)
     }
 
-    /// What the keeper did.
+    /// Returns a counter of the keepers.
     ///
     /// # Errors
-    /// What the file system says.
+    /// An error of the file system.
     pub fn work(&self, work: Work) -> io::Result<u64> {
         self.word(work as usize)
     }
 
-    /// Adds to what the keeper did.
+    /// Adds to a counter of the keepers.
     ///
     /// # Errors
-    /// What the file system says.
+    /// An error of the file system.
     pub fn add(&self, work: Work, amount: u64) -> io::Result<()> {
-        // Given back when the file is closed.
+        // Closing the file releases the lock.
         flock(&self.0, FlockOperation::LockExclusive)?;
         self.set(work as usize, self.word(work as usize)?.wrapping_add(amount))
     }
 
-    /// Lets a place begin at nothing.
+    /// Resets the counters of a program.
     pub(super) fn clear(&self, slot: u32) -> io::Result<()> {
         let first = place(slot)?;
         (first..first + PROGRAM_COUNTERS).try_for_each(|at| self.set(at, 0))
     }
 
-    /// Lets everything begin at nothing.
+    /// Resets all counters of the store.
     pub(super) fn clear_all(&self) -> io::Result<()> {
         self.0.write_all_at(&vec![0; LENGTH as usize], 0)
     }
@@ -133,7 +134,7 @@ impl Counts {
     }
 }
 
-/// The place of a program, as a number of a word.
+/// Checks the index of a program's counters.
 fn place(slot: u32) -> io::Result<usize> {
     let at = slot as usize;
     if (FIRST_PROGRAM..=COUNTERS - PROGRAM_COUNTERS).contains(&at) {

@@ -1,12 +1,12 @@
-//! A store: the folder in which the hook, cards, snapshots, wishes and counts lie, for one user, one boot and one build.
+//! A store: the directory with the hook, cards, snapshots, requests and counters of one user, one boot and one build.
 //!
-//! Who can write to it runs code as its user, so it is that user's alone, and this is looked at whenever it is opened.
-//! Nothing in it is changed while somebody may read it: files are written under another name and renamed.
+//! A user who can write to it can run code as its owner. So only its owner may access it, which is checked whenever it
+//! is opened. Readers never see incomplete files: a file is written under another name and renamed.
 
 mod counts;
 mod place;
-mod shelf;
-mod wishes;
+mod program;
+mod requests;
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, IoSlice, Read, Write};
@@ -19,21 +19,21 @@ use thiserror::Error;
 
 pub use counts::{Counts, Work};
 pub use place::{LIMIT, Place};
-pub use shelf::{Shelf, StoredCard};
-pub use wishes::Wish;
+pub use program::{ProgramLock, StoredCard};
+pub use requests::SnapshotRequest;
 
-/// Why there is no store to be used: commands run as usual then.
+/// Why no store can be used. Commands then run as usual.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct NoStore(pub String);
 
-/// The mode of folders that are one user's alone, and that of files.
+/// The modes of directories and of files.
 const FOLDER: u32 = 0o700;
 const READABLE: u32 = 0o400;
-/// Snapshots and the hook are executed and mapped.
+/// The mode of snapshots and the hook, which are executed or mapped.
 const EXECUTABLE: u32 = 0o500;
 
-/// The folders within it.
+/// The directories within a store.
 const FOLDERS: [&str; 3] = [CARDS, SNAPSHOTS, WANTED];
 const CARDS: &str = "cards";
 const SNAPSHOTS: &str = "snapshots";
@@ -41,37 +41,50 @@ const WANTED: &str = "wanted";
 const HOOK: &str = "hook.so";
 const COUNTS: &str = "counts";
 const LOCK: &str = "lock";
-/// Locked by the keeper that works, and by it alone.
+/// The file that the working keeper holds locked.
 const KEEPER: &str = "keeper";
-/// What went wrong last, for whoever asks.
+/// The file with the last error of a capture.
 const TROUBLE: &str = "trouble";
-/// What the names of files begin with that are not whole yet, or are about to be removed.
+/// The prefix of the names of files that are incomplete or about to be removed.
 const TEMPORARY: &str = ".new-";
 
-/// A store that can be trusted.
+/// A store whose directory has been checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Store {
     folder: PathBuf,
 }
 
-/// The store's lock: held while cards and places are given or taken away; given back when dropped.
+/// The store's lock, held while cards are written or removed. Dropping it releases the lock.
 #[derive(Debug)]
-pub struct Locked(#[expect(dead_code, reason = "closing it gives the lock back")] File);
+pub struct Locked(File);
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        unlock(&self.0);
+    }
+}
+
+/// Releases a lock. Closing the file would not, while a process that another thread has just forked still has a copy.
+fn unlock(file: &File) {
+    // Closing the file releases the lock if this fails.
+    let _ = flock(file, FlockOperation::Unlock);
+}
 
 impl Store {
-    /// The store at a place, made where it is missing: folders, hook and counts. Those of earlier boots are removed.
+    /// Opens the store at a place. Creates what does not exist: directories, hook and counters. Removes stores of
+    /// earlier boots.
     ///
     /// # Errors
-    /// Why it cannot be made, or not be trusted.
+    /// Why it cannot be created or trusted.
     pub fn make(place: &Place) -> Result<Self, NoStore> {
-        let folder = place::made(place)?;
+        let folder = place::create(place)?;
         let store = Store { folder };
         store.complete().map_err(|error| NoStore(format!("'{}': {error}", store.folder.display())))?;
         place.remove_earlier_boots();
         Ok(store)
     }
 
-    /// The store at a place, where there is one.
+    /// Opens the store at a place, if it exists.
     ///
     /// # Errors
     /// Why it cannot be trusted.
@@ -80,7 +93,7 @@ impl Store {
         Self::at(place::FOLDERS.iter().fold(cache, |path, name| path.join(name)).join(&place.name))
     }
 
-    /// The store in a folder, where there is one.
+    /// Opens the store in a directory, if it exists.
     ///
     /// # Errors
     /// Why it cannot be trusted.
@@ -88,29 +101,29 @@ impl Store {
         Ok(place::check(&folder)?.map(|()| Store { folder }))
     }
 
-    /// Its folder.
+    /// Returns the directory of the store.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The library to preload.
+    /// The path of the library to preload.
     #[must_use]
     pub fn hook(&self) -> PathBuf {
         self.folder.join(HOOK)
     }
 
-    /// What is missing within it.
+    /// Creates what does not exist in the store.
     fn complete(&self) -> io::Result<()> {
         for name in FOLDERS {
-            make_folder(&self.folder.join(name))?;
+            make_folder(&self.folder.join(name)).map_err(|error| io::Error::other(format!("{name}: {error}")))?;
         }
         let _locked = self.lock()?;
         let hook = self.hook();
         let whole = fs::symlink_metadata(&hook).is_ok_and(|found| is_ours(&found, EXECUTABLE))
             && read(&hook).is_ok_and(|bytes| bytes == steady_preload::HOOK);
         if !whole {
-            write_whole(&hook, [steady_preload::HOOK], EXECUTABLE)?;
+            write_atomically(&hook, [steady_preload::HOOK], EXECUTABLE)?;
         }
         Counts::make(&self.folder.join(COUNTS))
     }
@@ -118,61 +131,61 @@ impl Store {
     /// Waits for the store's lock.
     ///
     /// # Errors
-    /// What the file system says.
+    /// An error of the file system.
     pub fn lock(&self) -> io::Result<Locked> {
         let file = open_lock(&self.folder.join(LOCK))?;
         flock(&file, FlockOperation::LockExclusive)?;
         Ok(Locked(file))
     }
 
-    /// The file that the keeper that works holds locked.
+    /// Opens the file that the working keeper holds locked.
     ///
     /// # Errors
-    /// What the file system says.
+    /// An error of the file system.
     pub fn keeper_lock(&self) -> io::Result<File> {
         open_lock(&self.keeper_path())
     }
 
-    /// Where that file is.
+    /// The path of that file.
     #[must_use]
     pub fn keeper_path(&self) -> PathBuf {
         self.folder.join(KEEPER)
     }
 
-    /// Whether a keeper works now.
+    /// Returns whether a keeper works now.
     #[must_use]
     pub fn has_keeper(&self) -> bool {
         let Ok(file) = open_file(&self.keeper_path()) else { return false };
         flock(&file, FlockOperation::NonBlockingLockShared).is_err()
     }
 
-    /// Notes what keeps programs from being taken, or that nothing does.
+    /// Stores why a capture failed, or removes the reason after a success.
     pub fn note_trouble(&self, trouble: Option<&str>) {
         let path = self.folder.join(TROUBLE);
-        // It is told where it can be.
+        // An error here is less important than the one to store.
         let _ = match trouble {
-            Some(text) => write_whole(&path, [text.as_bytes()], 0o600),
+            Some(text) => write_atomically(&path, [text.as_bytes()], 0o600),
             None if path.exists() => fs::remove_file(path),
             None => Ok(()),
         };
     }
 
-    /// What kept a program from being taken last, if nothing has been taken since.
+    /// Returns why the last capture failed, if none has succeeded since.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         read(&self.folder.join(TROUBLE)).ok().map(|text| String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// How often what happened.
+    /// Opens the counters.
     ///
     /// # Errors
-    /// What the file system says.
+    /// An error of the file system.
     pub fn counts(&self) -> io::Result<Counts> {
         Counts::open(&self.folder.join(COUNTS))
     }
 }
 
-/// A folder of the user's own, which may be there already.
+/// Creates a directory that only this user can access. It may exist already.
 fn make_folder(path: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(FOLDER).create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -181,24 +194,24 @@ fn make_folder(path: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(path)?;
     match found.is_dir() && is_ours(&found, FOLDER) {
         true => Ok(()),
-        false => Err(io::Error::other(format!("'{}' is not a folder of this user's alone", path.display()))),
+        false => Err(io::Error::other("not a directory that only this user can access")),
     }
 }
 
-/// Whether something belongs to this user, with no more rights for anybody than `mode` has.
+/// Returns whether a file belongs to this user and has no rights beyond `mode`.
 fn is_ours(found: &fs::Metadata, mode: u32) -> bool {
     found.uid() == rustix::process::geteuid().as_raw() && found.permissions().mode() & 0o7777 & !mode == 0
 }
 
-/// Opens a regular file to be read. One that would block, a FIFO, is an error.
+/// Opens a regular file for reading. A FIFO is an error and does not block.
 fn open_file(path: &Path) -> io::Result<File> {
     use rustix::fs::OFlags;
     let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = File::options().read(true).custom_flags(flags.bits() as i32).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
 }
 
-/// The content of a regular file.
+/// Reads a regular file.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_file(path)?.read_to_end(&mut bytes)?;
@@ -217,21 +230,21 @@ fn open_lock(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// A name beside `path` that nobody else uses.
-fn beside(path: &Path) -> PathBuf {
+/// Returns an unused name in the directory of `path`.
+fn temporary_name(path: &Path) -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     path.with_file_name(format!("{TEMPORARY}{}-{number}-{name}", std::process::id()))
 }
 
-/// Writes a file whole or not at all, in one go: the page cache then keeps it in large pieces.
-fn write_whole<'a>(path: &Path, parts: impl IntoIterator<Item = &'a [u8]>, mode: u32) -> io::Result<()> {
-    let temporary = beside(path);
+/// Writes a file atomically. The content is written in one call, so the page cache stores it in large folios.
+fn write_atomically<'a>(path: &Path, parts: impl IntoIterator<Item = &'a [u8]>, mode: u32) -> io::Result<()> {
+    let temporary = temporary_name(path);
     let written = File::options().write(true).create_new(true).mode(mode).open(&temporary);
     let written = written.and_then(|file| write_parts(file, parts)).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
-        // What cannot be removed could not be made either.
+        // If the file cannot be removed, it could not be created either.
         let _ = fs::remove_file(&temporary);
     }
     written
@@ -240,7 +253,7 @@ fn write_whole<'a>(path: &Path, parts: impl IntoIterator<Item = &'a [u8]>, mode:
 fn write_parts<'a>(mut file: File, parts: impl IntoIterator<Item = &'a [u8]>) -> io::Result<()> {
     let mut slices: Vec<IoSlice> = parts.into_iter().map(IoSlice::new).collect();
     let mut left = &mut slices[..];
-    // Of empty ones there is nothing to write, which would look like a full disk.
+    // Skip empty slices: writing them returns 0, which would look like a full disk.
     IoSlice::advance_slices(&mut left, 0);
     while !left.is_empty() {
         match file.write_vectored(left) {

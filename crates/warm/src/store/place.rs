@@ -1,4 +1,4 @@
-//! Where stores lie, what their names say, how much of a disk they take, and whether nobody else can put anything into them.
+//! The directory of a store: its name, who may access it, and how much disk space it may use.
 
 use std::fs::{self, DirBuilder, Metadata};
 use std::io;
@@ -12,33 +12,34 @@ use steady_preload::card::VERSION;
 
 use super::{FOLDER, NoStore, Store, is_ours, make_folder};
 
-/// Where the store of this user, boot and build lies.
+/// The directory of the store of this user, boot and build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The user's folder for what can be made again (the XDG Base Directory Specification).
+    /// The user's directory for caches (XDG Base Directory Specification).
     pub(super) cache: PathBuf,
-    /// The name of the store's folder.
+    /// The name of the store's directory.
     pub(super) name: String,
-    /// What it begins with in all stores of this boot.
+    /// The boot ID, with which the names of all stores of this boot begin.
     boot: String,
-    /// What tells the host from others that may share the folder over a network.
+    /// A hash that identifies the host, because hosts may share the directory over a network.
     host: String,
 }
 
-/// The folders from the cache down to the stores.
+/// The path from the directory for caches to the stores.
 pub(super) const FOLDERS: [&str; 2] = ["steady", "warm"];
 
 impl Place {
-    /// The place below `cache`, for this build of the program.
+    /// Returns the place below `cache` for this build of the program.
     ///
     /// # Errors
-    /// Where the boot cannot be told from others.
+    /// The boot ID cannot be read.
     pub fn of(cache: &Path, root: &Root, build: &str) -> Result<Self, NoStore> {
-        let boot = host::boot_id(root).map_err(|absent| NoStore(format!("this boot cannot be told: {absent}")))?;
+        let boot = host::boot_id(root)
+            .map_err(|absent| NoStore(format!("the current boot cannot be identified: {absent}")))?;
         let machine = root.read_line("/etc/machine-id").unwrap_or_default();
         let name = procfs::hostname(root).unwrap_or_default();
         let host = format!("{:08x}", hash(&[machine.as_bytes(), name.as_bytes()]) as u32);
-        // Programs choose their functions by what the CPU can do.
+        // Libraries choose functions by the features of the CPU, so a snapshot is for one kind of CPU.
         let cpu = root.read("/proc/cpuinfo").unwrap_or_default();
         let cpu: String = cpu.lines().filter(|line| ["model", "flags"].iter().any(|of| line.starts_with(of))).collect();
         let parts = [steady_preload::HOOK, steady_preload::STUB, build.as_bytes(), cpu.as_bytes()];
@@ -47,7 +48,7 @@ impl Place {
         Ok(Place { cache: cache.to_owned(), name, boot, host })
     }
 
-    /// The folder, by the name that it was asked for.
+    /// Returns the store's directory; it may have symbolic links above it.
     #[must_use]
     pub fn folder(&self) -> PathBuf {
         self.stores().join(&self.name)
@@ -57,8 +58,7 @@ impl Place {
         FOLDERS.iter().fold(self.cache.clone(), |path, name| path.join(name))
     }
 
-    /// Removes the stores of this host's earlier boots: nothing of those runs any more. What cannot be removed is left for the
-    /// next time.
+    /// Removes the stores of this host's earlier boots. What cannot be removed stays until the next attempt.
     pub(super) fn remove_earlier_boots(&self) {
         let entries = fs::read_dir(self.stores()).into_iter().flatten().filter_map(Result::ok);
         for entry in entries {
@@ -69,7 +69,8 @@ impl Place {
         }
     }
 
-    /// Returns whether a name is that of a store of this user and host from another boot: `BOOT-HOST-uUSER-vVERSION-BUILD`.
+    /// Returns whether a name is that of a store of this user and host from another boot:
+    /// `BOOT-HOST-uUSER-vVERSION-BUILD`.
     fn is_earlier(&self, name: &str) -> bool {
         let user = format!("-{}-u{}-v", self.host, rustix::process::geteuid().as_raw());
         let Some((boot, version_and_build)) = name.split_once(user.as_str()) else { return false };
@@ -82,7 +83,7 @@ impl Place {
     }
 }
 
-/// FNV-1a, of parts that are told apart: for names only, what is used is compared byte by byte.
+/// FNV-1a over parts and their lengths. It is used for names only, so collisions with hostile input do not matter.
 fn hash(parts: &[&[u8]]) -> u64 {
     const START: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;
@@ -93,16 +94,17 @@ fn hash(parts: &[&[u8]]) -> u64 {
     })
 }
 
-/// The most that snapshots may take, in bytes.
+/// The maximum size of all snapshots, in bytes.
 pub const LIMIT: u64 = 2 << 30;
-/// The share of a file system that is left to others: a fiftieth.
+/// One part in this many of a file system is left free.
 const LEFT: u64 = 50;
 
 impl Store {
-    /// Makes room for `bytes` more: the programs whose cards are oldest are forgotten, but for `key`. Whether there is room.
+    /// Makes room for `bytes` more: removes the programs with the oldest cards, except `key`. Returns whether there is
+    /// room.
     ///
     /// # Errors
-    /// What the file system says.
+    /// An error of the file system.
     pub fn make_room(&self, bytes: u64, key: &str) -> io::Result<bool> {
         self.make_room_within(bytes, key, LIMIT)
     }
@@ -125,15 +127,15 @@ impl Store {
         Ok(used.saturating_add(bytes) <= limit && self.fits(bytes)?)
     }
 
-    /// What all snapshots take, in bytes.
+    /// Returns the disk space that all snapshots use, in bytes.
     ///
     /// # Errors
-    /// What the file system says.
+    /// An error of the file system.
     pub fn used(&self) -> io::Result<u64> {
         Ok(self.cards()?.iter().map(|card| self.size(&card.key)).sum())
     }
 
-    /// Whether the disk has room for as much, and some is left then.
+    /// Returns whether the disk has room for this many bytes and its reserve.
     fn fits(&self, bytes: u64) -> io::Result<bool> {
         let system = rustix::fs::statvfs(self.folder())?;
         let free = system.f_bavail.saturating_mul(system.f_frsize);
@@ -145,74 +147,76 @@ impl Store {
 const OTHERS_WRITE: u32 = 0o022;
 const STICKY: u32 = 0o1000;
 
-/// The folder of the store at a place, made where it is missing: its real path.
-pub(super) fn made(place: &Place) -> Result<PathBuf, NoStore> {
-    // The cache itself is everybody's to make, as the specification has it.
+/// Creates the directory of a store if it does not exist, and returns its path without symbolic links.
+pub(super) fn create(place: &Place) -> Result<PathBuf, NoStore> {
+    // Any program may create the directory for caches, by the specification.
     let cache = DirBuilder::new().recursive(true).mode(FOLDER).create(&place.cache);
     cache.map_err(|error| no_store(&place.cache, &error))?;
     let cache = place.cache.canonicalize().map_err(|error| no_store(&place.cache, &error))?;
-    trusted(&cache)?;
+    check_trusted(&cache)?;
     let mut path = cache;
     for name in FOLDERS.into_iter().chain([place.name.as_str()]) {
         path.push(name);
         make_folder(&path).map_err(|error| no_store(&path, &error))?;
     }
-    usable(&path)?;
+    check_usable(&path)?;
     Ok(path)
 }
 
-/// Whether the folder of a store that was made can be trusted; nothing where there is none.
+/// Checks that the directory of a store can be trusted. Returns `None` if it does not exist.
 pub(super) fn check(folder: &Path) -> Result<Option<()>, NoStore> {
     match fs::symlink_metadata(folder) {
         Ok(found) if found.is_dir() && is_ours(&found, FOLDER) => {}
-        Ok(_) => return Err(NoStore(format!("'{}' is not a folder of this user's alone", folder.display()))),
+        Ok(_) => return Err(not_private(folder)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(no_store(folder, &error)),
     }
-    trusted(folder)?;
-    usable(folder)?;
+    check_trusted(folder)?;
+    check_usable(folder)?;
     Ok(Some(()))
 }
 
-/// Whether nobody but this user and root can replace a folder or one above it.
-fn trusted(path: &Path) -> Result<(), NoStore> {
+/// Checks that only this user and root can replace a directory or one above it.
+fn check_trusted(path: &Path) -> Result<(), NoStore> {
     let user = rustix::process::geteuid().as_raw();
     for folder in path.ancestors() {
         let found = fs::symlink_metadata(folder).map_err(|error| no_store(folder, &error))?;
-        if let Some(why) = mistrust(&found, user) {
+        if let Some(why) = reason_against(&found, user) {
             return Err(NoStore(format!("'{}' {why}, who could put programs there", folder.display())));
         }
     }
     Ok(())
 }
 
-/// Why a folder above a store is not to be trusted.
-fn mistrust(found: &Metadata, user: u32) -> Option<&'static str> {
+/// Returns why a directory above a store cannot be trusted.
+fn reason_against(found: &Metadata, user: u32) -> Option<&'static str> {
     let mode = found.permissions().mode();
     if found.uid() != user && found.uid() != 0 {
         Some("belongs to another user")
     } else if mode & OTHERS_WRITE != 0 && mode & STICKY == 0 {
-        // In a sticky folder everybody may make things, but replace one's own only.
+        // In a sticky directory every user may create files, but replace only own ones.
         Some("can be written by other users")
     } else {
         None
     }
 }
 
-/// Whether a hook and snapshots can be used from there.
-fn usable(path: &Path) -> Result<(), NoStore> {
+/// Checks that the hook and snapshots can be executed from a directory.
+fn check_usable(path: &Path) -> Result<(), NoStore> {
     let text = path.display();
     let system = rustix::fs::statvfs(path).map_err(|error| no_store(path, &error.into()))?;
     if system.f_flag.contains(StatVfsMountFlags::NOEXEC) {
-        return Err(NoStore(format!("nothing may be executed from the file system of '{text}'")));
+        return Err(NoStore(format!("the file system of '{text}' is mounted with noexec")));
     }
-    // As ld.so takes LD_PRELOAD apart; and its `$ORIGIN` and the like would be taken for something else.
+    // ld.so splits LD_PRELOAD at blanks and colons, and expands names such as `$ORIGIN`.
     if path.as_os_str().as_encoded_bytes().iter().any(|byte| matches!(byte, b' ' | b':' | b'$' | b'\n' | b'\t')) {
-        return Err(NoStore(format!(
-            "the loader cannot be told of '{text}': it has a blank, a colon or a dollar sign"
-        )));
+        return Err(NoStore(format!("'{text}' cannot be in LD_PRELOAD: it has a blank, a colon or a dollar sign")));
     }
     Ok(())
+}
+
+fn not_private(folder: &Path) -> NoStore {
+    NoStore(format!("'{}' is not a directory that only this user can access", folder.display()))
 }
 
 fn no_store(path: &Path, error: &io::Error) -> NoStore {
@@ -224,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stores_of_other_boots_are_told_from_those_of_others() {
+    fn stores_of_other_boots_are_recognised() {
         let place = Place::of(Path::new("/c"), &Root::default(), "1").unwrap();
         assert!(!place.is_earlier(&place.name));
         let other: String = place.boot.chars().map(|digit| if digit == '-' { digit } else { '0' }).collect();
@@ -249,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_told_apart() {
+    fn the_hash_depends_on_where_parts_end() {
         assert_ne!(hash(&[b"ab", b"c"]), hash(&[b"a", b"bc"]));
     }
 }

@@ -1,11 +1,11 @@
-//! What keeping programs warm gains, on simulated launches: what is measured, in which order, what is told of it.
+//! The bench on simulated launches: the measurements, their order, and the figures derived from them.
 
 use std::collections::HashSet;
 
 use steady_feature::attended::AttendedCommand;
 use steady_linux::{Root, host};
 use steady_model::{Absent, Ending, Nanos, Seed, Timestamp, Verdict};
-use steady_warm::bench::{BenchError, Done, Event, Setting, SimulatedLauncher, judged, measure};
+use steady_warm::bench::{BenchError, Context, Done, Event, SimulatedLauncher, judged, measure};
 use steady_warm::{Bench, BenchPlan, BenchRecord, BenchSession, LaunchMode, Measure, ModeFigures};
 
 fn plan(programs: usize, count: u32, runs: u32) -> Bench {
@@ -20,13 +20,13 @@ fn plan(programs: usize, count: u32, runs: u32) -> Bench {
 }
 
 fn done(plan: &Bench, launcher: &mut SimulatedLauncher, events: &mut dyn FnMut(Event)) -> Done {
-    let setting = Setting {
+    let context = Context {
         host: host::probe(&Root::default()),
         started: Timestamp(0),
         revision: Err(Absent::because("it is simulated")),
         counters: Err(Absent::because("there is no PMU")),
     };
-    measure(plan, setting, launcher, events)
+    measure(plan, context, launcher, events)
 }
 
 fn shown(plan: &Bench, launcher: &mut SimulatedLauncher) -> BenchRecord {
@@ -42,12 +42,12 @@ fn near(found: f64, expected: f64, off: f64) {
 }
 
 #[test]
-fn what_is_simulated_is_found_again() {
+fn simulated_costs_are_estimated_correctly() {
     let report = shown(&plan(1, 50, 40), &mut SimulatedLauncher::new(1));
     let (normal, prewarm) = (figures(&report, 0, LaunchMode::Normal), figures(&report, 0, LaunchMode::Prewarm));
     near(normal.mean(Measure::Wall).unwrap().mean, 505e-6, 0.01);
     near(prewarm.mean(Measure::Cpu).unwrap().mean, 151.5e-6, 0.01);
-    // The start and the taking are shared out over 50 launches.
+    // The start and the capture are divided by 50 launches.
     near(prewarm.mean(Measure::AllCpu).unwrap().mean, 151.5e-6 + 12_000e-6 * 0.9 / 50.0, 0.01);
     near(prewarm.mean(Measure::AllWall).unwrap().mean, 181.8e-6 + 12_000e-6 / 50.0, 0.01);
     assert_eq!((normal.warm_ratio.clone(), prewarm.warm_ratio.clone()), (Ok(0.0), Ok(1.0)));
@@ -60,23 +60,23 @@ fn what_is_simulated_is_found_again() {
 }
 
 #[test]
-fn the_taking_is_paid_back_when_the_savings_reach_it() {
+fn a_capture_pays_for_itself_when_the_savings_reach_its_cost() {
     let report = shown(&plan(1, 50, 40), &mut SimulatedLauncher::new(2));
-    // Two launches with the hook alone, 40 dearer each, then 320 cheaper each.
+    // Two launches with the hook alone cost 40 more each, the later ones 320 less each.
     let on_demand = figures(&report, 0, LaunchMode::OnDemand).break_even.clone().unwrap();
     assert_eq!((&on_demand.wall.launches, &on_demand.wall.certain_launches), (&Ok(3), &Ok(3)));
     assert!(!on_demand.wall.extrapolated);
-    // 8,600 and 80 of CPU time at 310 each: 28 launches more.
+    // CPU time of 8,600 and 80, at 310 saved each time: 28 more launches.
     near(on_demand.cpu.taking_seconds.clone().unwrap(), 8_600e-6, 0.01);
     assert!(matches!(on_demand.cpu.launches, Ok(29..=31)) && !on_demand.cpu.extrapolated, "{on_demand:?}");
-    // Taken before: 8,000 waited for, at 320 each.
+    // Prewarmed, the first launch waits 8,000, and each launch saves 320.
     let wall = figures(&report, 0, LaunchMode::Prewarm).break_even.clone().unwrap().wall;
     near(wall.taking_seconds.clone().unwrap(), 8_000e-6, 0.05);
     assert!(matches!(wall.launches, Ok(24..=27)) && !wall.extrapolated, "{wall:?}");
 }
 
 #[test]
-fn beyond_what_was_measured_it_is_an_extrapolation() {
+fn a_break_even_beyond_the_measured_launches_is_an_extrapolation() {
     let report = shown(&plan(1, 10, 40), &mut SimulatedLauncher::new(3));
     let cpu = figures(&report, 0, LaunchMode::OnDemand).break_even.clone().unwrap().cpu;
     let is_far = matches!(cpu.launches, Ok(27..=33)) && cpu.extrapolated;
@@ -84,7 +84,7 @@ fn beyond_what_was_measured_it_is_an_extrapolation() {
 }
 
 #[test]
-fn a_program_without_a_snapshot_is_told_with_its_reason() {
+fn a_program_without_a_snapshot_is_reported_with_the_reason() {
     let mut launcher = SimulatedLauncher::new(4);
     launcher.refused = vec![1];
     let report = shown(&plan(2, 20, 20), &mut launcher);
@@ -98,16 +98,16 @@ fn a_program_without_a_snapshot_is_told_with_its_reason() {
 }
 
 #[test]
-fn a_snapshot_that_comes_too_late_is_told() {
+fn a_snapshot_that_comes_too_late_is_reported() {
     let mut launcher = SimulatedLauncher::new(9);
     launcher.late = 20;
     let report = shown(&plan(1, 20, 8), &mut launcher);
     let notes = report.programs[0].notes.clone().unwrap();
-    assert!(notes.len() == 1 && notes[0].contains("before the snapshot was there"), "{notes:?}");
+    assert!(notes.len() == 1 && notes[0].contains("before the snapshot existed"), "{notes:?}");
 }
 
 #[test]
-fn a_program_that_does_not_end_is_left_out_and_the_others_are_not() {
+fn a_program_that_does_not_end_is_left_out_and_others_are_measured() {
     let mut launcher = SimulatedLauncher::new(5);
     launcher.endless = vec![0];
     let report = shown(&plan(2, 5, 8), &mut launcher);
@@ -117,7 +117,7 @@ fn a_program_that_does_not_end_is_left_out_and_the_others_are_not() {
 }
 
 #[test]
-fn modes_come_in_every_order_and_a_seed_gives_the_same_again() {
+fn modes_come_in_every_order_and_the_same_seed_gives_the_same_order() {
     let plan = plan(1, 2, 60);
     let record = done(&plan, &mut SimulatedLauncher::new(6), &mut |_| ()).record;
     let order = |run: &[BenchSession]| run.iter().map(|session| session.mode).collect::<Vec<_>>();
@@ -128,7 +128,7 @@ fn modes_come_in_every_order_and_a_seed_gives_the_same_again() {
 }
 
 #[test]
-fn a_machine_without_a_pmu_says_so_and_counts_the_rest() {
+fn a_machine_without_a_pmu_reports_that_and_counts_other_events() {
     let report = shown(&plan(1, 20, 8), &mut SimulatedLauncher::new(7));
     let normal = figures(&report, 0, LaunchMode::Normal);
     assert_eq!(normal.mean(Measure::Cycles), Err(Absent::because("there is no PMU")));
@@ -138,7 +138,7 @@ fn a_machine_without_a_pmu_says_so_and_counts_the_rest() {
 }
 
 #[test]
-fn an_interruption_keeps_what_is_whole() {
+fn an_interrupted_bench_keeps_complete_sessions() {
     let mut last = 0;
     let mut launcher = SimulatedLauncher::new(8);
     launcher.interrupted_after = Some(24);

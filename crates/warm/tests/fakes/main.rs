@@ -1,4 +1,4 @@
-//! Programs kept warm without programs: takes that are made up, and simulated launches.
+//! Tests without real programs: made-up captures, and simulated launches.
 
 mod bench;
-mod kept;
+mod maker;

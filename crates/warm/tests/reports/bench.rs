@@ -1,5 +1,5 @@
-//! What keeping programs warm gains in every form, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test`
-//! rewrites them. And the way back from JSON: exact for what was measured, an error for everything else.
+//! Compares the reports of `steady warm bench` with files in `testdata/reports`, which `STEADY_BLESS=1 cargo test`
+//! rewrites. Reads records back from JSON: measurements are restored exactly, and invalid input is an error.
 
 use serde_json::{Value, json};
 use steady_feature::flags::Form;
@@ -24,7 +24,7 @@ fn shown(record: &BenchRecord, form: Form) -> String {
 
 #[test]
 fn reports_look_as_recorded() {
-    goldens::hold(all().into_iter().flat_map(|(name, record)| {
+    goldens::check(all().into_iter().flat_map(|(name, record)| {
         let exports = [
             ("json", record.json(name == "warm-bench-interrupted")),
             ("csv", record.csv()),
@@ -45,14 +45,14 @@ fn no_line_is_too_long_at_any_width() {
 }
 
 #[test]
-fn what_was_measured_comes_back_exactly() {
+fn a_record_read_back_has_the_same_measurements() {
     for (name, record) in all() {
         assert_eq!(BenchRecord::read(&record.json(true)), Ok(judged(record)), "{name}");
     }
 }
 
 #[test]
-fn nulls_have_reasons_and_names_their_units() {
+fn nulls_have_reasons_and_names_have_units() {
     for (name, record) in all() {
         let value = record.value(true);
         assert_eq!((&value["schema"], &value["kind"]), (&json!("steady.warm/1"), &json!("bench")), "{name}");
@@ -68,7 +68,7 @@ fn nulls_have_reasons_and_names_their_units() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_its_place() {
+fn impossible_values_are_rejected_with_their_place() {
     let whole = usual().value(true);
     let changed = |pointer: &str, value: Value| {
         let mut changed = whole.clone();
@@ -106,17 +106,17 @@ fn csv_has_a_line_for_each_mode_and_a_field_for_each_column() {
 }
 
 #[test]
-fn reports_are_summed_up() {
+fn reports_have_a_summary() {
     let facts: Vec<Facts> = all().iter().map(|(_, record)| record.facts()).collect();
-    assert_eq!(facts[0].verdict, "true -59.5 %, cat /dev/null -59.5 % wall on demand");
-    assert_eq!(facts[2].verdict, "nothing was measured whole");
-    assert_eq!(facts[3].verdict, "a -59.5 %, b -59.5 %, ... (10 programs) wall on demand");
+    assert_eq!(facts[0].verdict, "true -59.5 %, cat /dev/null -59.5 % wall time on demand");
+    assert_eq!(facts[2].verdict, "nothing was measured completely");
+    assert_eq!(facts[3].verdict, "a -59.5 %, b -59.5 %, ... (10 programs) wall time on demand");
     let facts = interrupted().facts();
     assert_eq!((facts.kind, facts.complete), (RunKind::Warm, false));
 }
 
 #[test]
-fn texts_of_others_break_nothing() {
+fn hostile_texts_break_no_form() {
     let mut record = refused();
     record.host.hostname = Ok(HOSTILE.to_owned());
     for program in &mut record.programs {

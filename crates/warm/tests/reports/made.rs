@@ -1,5 +1,5 @@
-//! What keeping programs warm gains, made by hand: a usual bench, one with programs that gain nothing or cannot be
-//! measured, and one that was interrupted.
+//! Records of benches, made by hand: a normal one, one with programs that gain nothing or cannot be measured, an
+//! interrupted one, and one of many programs.
 
 use steady_feature::attended::AttendedCommand;
 use steady_model::*;
@@ -7,7 +7,7 @@ use steady_warm::*;
 
 use crate::shared;
 
-/// A session: launches of so many microseconds, of which the first so many are not from a snapshot.
+/// A session with 12 launches. The first `cold` launches are as usual and take `micros.0`, the others `micros.1`.
 fn session(mode: LaunchMode, run: usize, cold: usize, micros: (u64, u64)) -> BenchSession {
     let wobble = |launch: usize| ((run * 7 + launch * 3) % 11) as u64;
     let spent = |launch: usize| {
@@ -49,7 +49,7 @@ fn mean(mean: f64, deviation: f64) -> Reading<Mean> {
     Ok(Mean { mean, deviation: Some(deviation), sessions: 100 })
 }
 
-/// A mode by its times per launch, in microseconds.
+/// The figures of a mode, from its times per launch in microseconds.
 fn figures(mode: LaunchMode, wall: f64, cpu: f64) -> ModeFigures {
     let no_pmu = || Err(Absent::because("this machine has no counters: its processor hides them (a virtual machine?)"));
     let means = [
@@ -90,7 +90,7 @@ fn figures(mode: LaunchMode, wall: f64, cpu: f64) -> ModeFigures {
         }),
         effects: if normal { vec![] } else { effects.to_vec() },
         break_even: match mode {
-            LaunchMode::Normal => Err(Absent::because("normal launches take no snapshot")),
+            LaunchMode::Normal => Err(Absent::because("normal launches use no snapshot")),
             LaunchMode::Prewarm => Ok(BreakEven {
                 wall: even(7.9e-3, Some(26), Some(28)),
                 cpu: PaidBack { extrapolated: true, ..even(8.1e-3, Some(61), None) },
@@ -109,7 +109,7 @@ fn even(taking: f64, launches: Option<u64>, certain: Option<u64>) -> PaidBack {
         taking_seconds: Ok(taking),
         launches: launches.ok_or_else(|| Absent::because("later launches are no cheaper")),
         extrapolated: false,
-        certain_launches: certain.ok_or_else(|| Absent::because("not within the launches that were measured")),
+        certain_launches: certain.ok_or_else(|| Absent::because("not within the measured launches")),
     }
 }
 
@@ -161,7 +161,7 @@ pub(crate) fn usual() -> BenchRecord {
     record(vec![program("true", gains(), &[]), program("cat /dev/null", gains(), &[])])
 }
 
-/// A program that gains nothing, for it is refused, and one that does not end; cold, with rests.
+/// A program that gains nothing because it is refused, and one that does not end; with a cold page cache and pauses.
 pub(crate) fn refused() -> BenchRecord {
     let mut modes = vec![
         figures(LaunchMode::Normal, 493.0, 461.0),
@@ -192,9 +192,9 @@ pub(crate) fn refused() -> BenchRecord {
     record
 }
 
-/// One that was interrupted when there were few runs.
+/// A bench that was interrupted after few runs.
 pub(crate) fn interrupted() -> BenchRecord {
-    let few = || shared::absent("there are 3 runs, too few for an interval with two ends");
+    let few = || shared::absent("3 runs are too few for an interval with two ends");
     let mut modes = gains();
     for effect in modes.iter_mut().flat_map(|figures| &mut figures.effects) {
         (effect.verdict, effect.change, effect.low, effect.high) = (Verdict::Undecided, few(), few(), few());
@@ -207,13 +207,13 @@ pub(crate) fn interrupted() -> BenchRecord {
     BenchRecord { ending: Ending::Interrupted, ..record(vec![program("true", modes, &[])]) }
 }
 
-/// More programs than have tables in text.
+/// More programs than the text report shows tables of.
 pub(crate) fn many() -> BenchRecord {
     let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
     record(names.into_iter().map(|name| program(name, gains(), &[])).collect())
 }
 
-/// All of them, by name.
+/// All records, by name.
 pub(crate) fn all() -> Vec<(&'static str, BenchRecord)> {
     vec![
         ("warm-bench", usual()),

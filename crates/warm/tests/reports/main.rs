@@ -1,5 +1,5 @@
-//! What is kept of programs, and what keeping them warm gains: in every form, against files in `testdata/reports`, and the way
-//! back from JSON. `STEADY_BLESS=1 cargo test` rewrites the files.
+//! Compares the reports of `steady warm` in every form with files in `testdata/reports`, and reads records back from
+//! JSON. `STEADY_BLESS=1 cargo test` rewrites the files.
 
 mod bench;
 mod made;
@@ -11,5 +11,5 @@ use steady_warm::{Export, SCHEMA};
 
 #[test]
 fn the_schema_is_as_recorded() {
-    goldens::hold_schema(&SCHEMA, description::<Export>(&SCHEMA));
+    goldens::check_schema(&SCHEMA, description::<Export>(&SCHEMA));
 }

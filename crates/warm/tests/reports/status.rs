@@ -1,4 +1,5 @@
-//! What is kept of programs, in every form, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test` rewrites them.
+//! Compares the reports of `steady warm status`, `why` and `snapshot` in every form with files in `testdata/reports`.
+//! `STEADY_BLESS=1 cargo test` rewrites the files.
 
 use steady_feature::Report;
 use steady_feature::flags::Form;
@@ -8,7 +9,7 @@ use steady_warm::*;
 
 use crate::goldens;
 
-/// A name that would end whatever it stands in.
+/// A name with characters that have a meaning in HTML, Markdown, CSV or a terminal.
 const HOSTILE: &str = "/x</title><script>alert(1)</script>\" onload='y' | `z` &amp; \n,\"\u{202e}\u{1b}[31m<!-- ]]>";
 
 fn program(path: &str, state: ProgramState) -> KeptProgram {
@@ -56,14 +57,14 @@ pub(crate) fn all() -> Vec<(&'static str, StatusRecord)> {
     let report = |question, store, programs| StatusRecord { question, now: Timestamp(1_795_171_242), store, programs };
     let script = ProgramState::Script { interpreter: "/bin/sh".to_owned(), argument: Some("-e".to_owned()) };
     let refused = ProgramState::Refused { reason: "it runs with its owner's rights (setuid)".to_owned() };
-    let reason = "'/lib/x86_64-linux-gnu/libc.so.6', which it loads, has changed since".to_owned();
+    let reason = "'/lib/x86_64-linux-gnu/libc.so.6', which it loads, has changed since the capture".to_owned();
     let stale = ProgramState::Stale { reason };
     let answer = |program: KeptProgram, against: &[&str]| KeptProgram {
         answer: Some(Answer::new(against.iter().map(|why| (*why).to_owned()).collect())),
         ..program
     };
     let unknown = KeptProgram {
-        taken: Err(Absent::because("it has not been taken")),
+        taken: Err(Absent::because("it has not been captured")),
         ..program("/bin/new", ProgramState::Unknown)
     };
     let some = vec![
@@ -79,16 +80,16 @@ pub(crate) fn all() -> Vec<(&'static str, StatusRecord)> {
         wanted: 0,
         launches: Err(Absent::because("the counts cannot be read: No such file or directory")),
         taking_cpu_seconds: Err(Absent::because("the counts cannot be read: No such file or directory")),
-        trouble: Some("'/usr/bin/cat': no process could be started and held: Operation not permitted".to_owned()),
+        trouble: Some("'/usr/bin/cat': no process could be started and traced: Operation not permitted".to_owned()),
         ..store()
     };
     let why = vec![
         answer(warm("/usr/bin/cat", 10, false), &[]),
         answer(
             warm("/usr/bin/sort", 10, false),
-            &["LD_BIND_NOW tells the loader how to begin", "the data (ulimit -d) is limited"],
+            &["LD_BIND_NOW configures the loader or the C library", "the data (ulimit -d) is limited"],
         ),
-        answer(unknown.clone(), &["it has not been taken yet"]),
+        answer(unknown.clone(), &["it has not been captured yet"]),
     ];
     let snapshot = vec![
         warm("/usr/bin/cat", 0, false),
@@ -96,7 +97,7 @@ pub(crate) fn all() -> Vec<(&'static str, StatusRecord)> {
         program("/tmp/script", script),
         unknown,
     ];
-    let none = Absent::because("nothing has been kept since the last boot");
+    let none = Absent::because("nothing has been stored since the last boot");
     vec![
         ("warm-status", report(Question::Status, Ok(store()), some)),
         ("warm-status-trouble", report(Question::Status, Ok(troubled), vec![])),
@@ -115,8 +116,8 @@ fn shown(record: &StatusRecord, form: Form) -> String {
 }
 
 #[test]
-fn what_is_kept_looks_as_recorded() {
-    goldens::hold(all().into_iter().flat_map(|(name, record)| {
+fn reports_of_the_store_look_as_recorded() {
+    goldens::check(all().into_iter().flat_map(|(name, record)| {
         let exports = [
             ("json", record.json(false)),
             ("csv", record.csv()),
@@ -139,7 +140,7 @@ fn no_line_is_too_long_at_any_width() {
 }
 
 #[test]
-fn names_end_nothing() {
+fn hostile_names_break_no_form() {
     for (name, record) in all() {
         assert!(!shown(&record, Form::Html).contains("<script>"), "{name}");
         let lines = record.csv();
@@ -150,7 +151,7 @@ fn names_end_nothing() {
 }
 
 #[test]
-fn json_names_its_kind_and_every_absence_its_reason() {
+fn json_has_its_kind_and_a_reason_for_each_null() {
     for (name, record) in all() {
         let json: serde_json::Value = serde_json::from_str(&record.json(false)).unwrap();
         assert_eq!(json["schema"], "steady.warm/1");

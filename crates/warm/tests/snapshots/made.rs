@@ -1,4 +1,4 @@
-//! A program made to show what it finds.
+//! Runs a program compiled for these tests, which prints its state.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,10 +9,10 @@ use super::{Snapshots, skip, text};
 
 const SOURCE: &str = include_str!("program.c");
 
-/// A library that lacks a function which is never called.
+/// A library with an undefined function that is never called.
 const LIBRARY: &str = "int lacking(void); int answer(void) { return 42; } int other(void) { return lacking(); }\n";
 
-/// The program's folder, removed in the end.
+/// The program's directory, removed at the end.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Drop for Folder {
@@ -21,12 +21,12 @@ impl Drop for Folder {
     }
 }
 
-/// The program, compiled so, and its snapshots; none where there is no compiler, aloud.
+/// Compiles the program with these options and captures it. Returns `None` and prints a line if there is no compiler.
 pub(crate) fn made(test: &str, how: &[&str]) -> Option<(Folder, Snapshots)> {
     let folder = Folder(std::env::temp_dir().join(format!("steady-made-{}-{test}", std::process::id())));
-    fs::create_dir_all(&folder.0).expect("a folder can be made");
-    fs::write(folder.0.join("made.c"), SOURCE).expect("there is room");
-    fs::write(folder.0.join("library.c"), LIBRARY).expect("there is room");
+    fs::create_dir_all(&folder.0).expect("a directory can be created");
+    fs::write(folder.0.join("made.c"), SOURCE).expect("the source can be written");
+    fs::write(folder.0.join("library.c"), LIBRARY).expect("the source can be written");
     let compile = |words: &[&str]| {
         let output = Command::new("cc").args(words).arg("-w").current_dir(&folder.0).output().ok()?;
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -40,12 +40,12 @@ pub(crate) fn made(test: &str, how: &[&str]) -> Option<(Folder, Snapshots)> {
     compiled.map(|()| Snapshots::of(&folder.0.join("made"))).map(|snapshots| (folder, snapshots))
 }
 
-/// What the program finds is what it finds as usual, compiled so.
+/// Compiles the program with these options, and checks that it prints the same from snapshots as usual.
 fn finds_the_same(test: &str, how: &[&str]) {
     let Some((folder, snapshots)) = made(test, how) else { return };
-    let told = snapshots.same(&[("A", "value")], &["any", "words", "of", "number"], "");
-    assert!(text(&told.stdout).starts_with("5 ") && text(&told.stdout).contains("\nvalue 1\n"), "{told:?}");
-    assert!(text(&told.stdout).contains("errno 0, C\n"), "{told:?}");
+    let found = snapshots.same(&[("A", "value")], &["any", "words", "of", "number"], "");
+    assert!(text(&found.stdout).starts_with("5 ") && text(&found.stdout).contains("\nvalue 1\n"), "{found:?}");
+    assert!(text(&found.stdout).contains("errno 0, C\n"), "{found:?}");
     snapshots.same(&[], &[], "");
     assert_eq!(snapshots.same(&[], &["memory"], "").stdout, b"1 0\nbye\n");
     assert!(text(&snapshots.same(&[], &["threads"], "").stdout).starts_with("8 8 8 8 8 8 8 8 5 "));
@@ -55,13 +55,13 @@ fn finds_the_same(test: &str, how: &[&str]) {
 }
 
 #[test]
-fn a_program_finds_what_it_finds_as_usual() {
-    finds_the_same("a_program_finds_what_it_finds_as_usual", &[]);
+fn a_program_has_the_same_state_as_usual() {
+    finds_the_same("a_program_has_the_same_state_as_usual", &[]);
 }
 
 #[test]
-fn a_program_at_a_fixed_address_does_too() {
-    finds_the_same("a_program_at_a_fixed_address_does_too", &["-no-pie", "-fno-pie"]);
+fn a_program_at_a_fixed_address_has_the_same_state_as_usual() {
+    finds_the_same("a_program_at_a_fixed_address_has_the_same_state_as_usual", &["-no-pie", "-fno-pie"]);
 }
 
 #[test]
@@ -82,14 +82,14 @@ fn stacks_of_threads_follow_the_limit_of_the_launch() {
 }
 
 #[test]
-fn what_guards_a_process_is_another_at_each_launch() {
-    let Some((_folder, snapshots)) = made("what_guards_a_process_is_another_at_each_launch", &[]) else { return };
+fn random_values_differ_between_launches() {
+    let Some((_folder, snapshots)) = made("random_values_differ_between_launches", &[]) else { return };
     let mut seen = vec![BTreeSet::new(); 5];
     for _ in 0..8 {
         for output in &snapshots.outputs(&[], &["secrets"], "")[1..] {
-            let line = text(&output.stdout).lines().next().expect("it says what it finds");
+            let line = text(&output.stdout).lines().next().expect("a line of values");
             let canary = line.split(' ').next().expect("the canary comes first");
-            assert!(canary.ends_with("00"), "{canary}: the lowest byte of a canary ends a string");
+            assert!(canary.ends_with("00"), "{canary}: the lowest byte of a canary must be zero");
             for (seen, word) in seen.iter_mut().zip(line.split(' ')) {
                 seen.insert(word.to_owned());
             }

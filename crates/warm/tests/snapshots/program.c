@@ -1,4 +1,4 @@
-/* Shows what it finds; what of that, its first argument says. */
+/* Prints its state. The first argument selects a part of it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
@@ -79,7 +79,7 @@ static int secure(void) {
     return 0;
 }
 
-static int told(int count, char **words) {
+static int report(int count, char **words) {
     int modules = 0;
     dl_iterate_phdr(module, &modules);
     extern void _start(void);
@@ -102,6 +102,6 @@ int main(int count, char **words) {
     case 'm': return memory();
     case 't': return threads();
     case 'l': return late(words[2]);
-    default: return told(count, words);
+    default: return report(count, words);
     }
 }

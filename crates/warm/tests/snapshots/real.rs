@@ -1,20 +1,20 @@
-//! Programs of this machine.
+//! Runs programs that are installed on this machine.
 
 use super::{Snapshots, found, skip, text};
 
 const C: &[(&str, &str)] = &[("PATH", "/usr/bin:/bin"), ("LC_ALL", "C")];
 const UTF_8: &[(&str, &str)] = &[("PATH", "/usr/bin:/bin"), ("LC_ALL", "C.UTF-8"), ("TZ", "Asia/Tokyo")];
 
-/// What programs do: a name, arguments, input.
-type Doing = (&'static str, &'static [&'static str], &'static str);
+/// A program, its arguments and its input.
+type Case = (&'static str, &'static [&'static str], &'static str);
 
-/// Runs each of these from snapshots and as usual.
-fn same(test: &str, all: &[Doing]) {
+/// Runs each of these from snapshots and as usual, and compares the outputs.
+fn same(test: &str, all: &[Case]) {
     let mut last: Option<(&str, Snapshots)> = None;
     for (name, arguments, input) in all {
-        if last.as_ref().is_none_or(|(former, _)| former != name) {
+        if last.as_ref().is_none_or(|(previous, _)| previous != name) {
             let Some(program) = found(name) else {
-                skip(test, format!("{name} is not there"));
+                skip(test, format!("{name} is not installed"));
                 continue;
             };
             last = Some((name, Snapshots::of(&program)));
@@ -26,9 +26,9 @@ fn same(test: &str, all: &[Doing]) {
 }
 
 #[test]
-fn small_programs_do_what_they_do() {
+fn small_programs_do_the_same_from_snapshots() {
     same(
-        "small_programs_do_what_they_do",
+        "small_programs_do_the_same_from_snapshots",
         &[
             ("true", &[], ""),
             ("false", &[], ""),
@@ -47,9 +47,9 @@ fn small_programs_do_what_they_do() {
 }
 
 #[test]
-fn interpreters_do_what_they_do() {
+fn interpreters_do_the_same_from_snapshots() {
     same(
-        "interpreters_do_what_they_do",
+        "interpreters_do_the_same_from_snapshots",
         &[
             (
                 "bash",
@@ -78,8 +78,8 @@ fn interpreters_do_what_they_do() {
 }
 
 #[test]
-fn not_one_of_many_launches_fails() {
-    let Some(program) = found("cat") else { return skip("not_one_of_many_launches_fails", "cat is not there") };
+fn none_of_many_launches_fails() {
+    let Some(program) = found("cat") else { return skip("none_of_many_launches_fails", "cat is not installed") };
     let snapshots = Snapshots::of(&program);
     for launch in 0..1000 {
         let file = &snapshots.files()[launch % 2];

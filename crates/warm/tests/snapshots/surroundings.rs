@@ -1,4 +1,4 @@
-//! What is around a launch: limits, personality, streams, arguments and environment of any size.
+//! Launches under unusual conditions: limits, personality, closed streams, huge or empty arguments and environments.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use super::made::made;
 use super::{Snapshots, found, skip, text};
 
-/// Runs a shell's command in which `$0` is the program as usual, and a snapshot of it: the same comes of both.
+/// Runs a shell command in which `$0` is the program, then its snapshots, and checks that the results are the same.
 fn same_in_shell(program: &str, script: &str) -> Option<Output> {
     let program = found(program)?;
     let snapshots = Snapshots::of(&program);
@@ -25,7 +25,7 @@ fn same_in_shell(program: &str, script: &str) -> Option<Output> {
 }
 
 #[test]
-fn limits_on_the_stack_and_a_fixed_layout_are_no_matter() {
+fn snapshots_work_with_any_stack_limit_and_a_fixed_layout() {
     for script in [
         "ulimit -s 256; $0 /etc/passwd",
         "ulimit -S -s unlimited; $0 /etc/passwd",
@@ -34,14 +34,14 @@ fn limits_on_the_stack_and_a_fixed_layout_are_no_matter() {
         "(ulimit -S -s unlimited; setarch -R $0 /etc/passwd)",
     ] {
         let Some(usual) = same_in_shell("sort", script) else {
-            return skip("limits_on_the_stack_and_a_fixed_layout_are_no_matter", "sort is not there");
+            return skip("snapshots_work_with_any_stack_limit_and_a_fixed_layout", "sort is not installed");
         };
         assert!(usual.status.success(), "{script}: {}", text(&usual.stderr));
     }
 }
 
 #[test]
-fn closed_streams_are_no_matter() {
+fn snapshots_work_with_closed_streams() {
     for streams in ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"] {
         for arguments in ["/etc/hostname", "- </dev/null", "/nonexistent"] {
             same_in_shell("cat", &format!("$0 {arguments} {streams}"));
@@ -51,54 +51,58 @@ fn closed_streams_are_no_matter() {
 
 #[test]
 fn arguments_and_environment_may_be_huge_or_empty() {
-    let Some(program) = found("echo") else { return skip("arguments_and_environment", "echo is not there") };
+    let Some(program) = found("echo") else {
+        return skip("arguments_and_environment_may_be_huge_or_empty", "echo is not installed");
+    };
     let snapshots = Snapshots::of(&program);
     let words = vec!["x".repeat(100_000); 18];
     let environment = [("FILLER", "y".repeat(100_000))];
     for file in snapshots.files() {
-        let output = Command::new(file).args(&words).envs(environment.clone()).output().expect("it can be executed");
+        let output =
+            Command::new(file).args(&words).envs(environment.clone()).output().expect("the program can be executed");
         assert_eq!(output.stdout.len(), 18 * 100_001);
-        let output = Command::new(file).args(vec![""; 50_000]).env_clear().output().expect("it can be executed");
+        let output =
+            Command::new(file).args(vec![""; 50_000]).env_clear().output().expect("the program can be executed");
         assert_eq!(output.stdout, [vec![b' '; 49_999], vec![b'\n']].concat());
-        // Called by nothing at all; Linux makes an empty name of that.
-        let output = Command::new(file).arg0("").env_clear().output().expect("it can be executed");
+        // With an empty argument 0.
+        let output = Command::new(file).arg0("").env_clear().output().expect("the program can be executed");
         assert_eq!(output.stdout, b"\n");
     }
 }
 
 #[test]
-fn a_process_that_must_not_trust_its_environment_is_the_program_itself() {
-    const TEST: &str = "a_process_that_must_not_trust_its_environment_is_the_program_itself";
+fn a_process_that_must_not_trust_its_environment_executes_the_program() {
+    const TEST: &str = "a_process_that_must_not_trust_its_environment_executes_the_program";
     let Some((folder, snapshots)) = made(TEST, &[]) else { return };
     let run = |words: &[&str]| {
         let mut command = Command::new("setpriv");
         let output = command.args(words).arg(&snapshots.files()[0]).arg("x").output();
         output.ok().filter(|output| output.status.success()).map(|output| text(&output.stdout).to_owned())
     };
-    let Some(usual) = run(&["--no-new-privs"]) else { return skip(TEST, "setpriv is not there") };
+    let Some(usual) = run(&["--no-new-privs"]) else { return skip(TEST, "setpriv is not installed") };
     assert!(usual.starts_with(&format!("0 {}\n", snapshots.files()[0].display())), "{usual}");
-    // Its real user is another than its effective one.
+    // The real user differs from the effective one, so the kernel sets AT_SECURE.
     let Some(secure) = run(&["--ruid=1", "--keep-groups"]) else { return skip(TEST, "this needs root") };
     assert!(secure.starts_with(&format!("1 {}\n", folder.0.join("made").display())), "{secure}");
 }
 
 #[test]
-fn a_debugger_finds_the_libraries_and_lets_go() {
-    const TEST: &str = "a_debugger_finds_the_libraries_and_lets_go";
+fn a_debugger_finds_the_libraries_and_detaches() {
+    const TEST: &str = "a_debugger_finds_the_libraries_and_detaches";
     let Some((_folder, snapshots)) = made(TEST, &[]) else { return };
-    let mut program = Command::new(&snapshots.files()[0]).arg("wait").spawn().expect("it can be executed");
+    let mut program = Command::new(&snapshots.files()[0]).arg("wait").spawn().expect("the program can be executed");
     let words = ["-q", "-batch", "-nx", "-ex", "bt", "-ex", "info sharedlibrary", "-ex", "detach", "-p"];
-    // It may not have come to where it waits.
+    // Give the program time to reach its call of pause.
     std::thread::sleep(std::time::Duration::from_millis(200));
     let output = Command::new("gdb").args(words).arg(program.id().to_string()).env_remove("DEBUGINFOD_URLS").output();
-    let alive = program.try_wait().expect("it can be asked for").is_none();
-    program.kill().expect("it is there");
-    program.wait().expect("it has ended");
-    let Ok(output) = output else { return skip(TEST, "gdb is not there") };
-    let told = String::from_utf8_lossy(&output.stdout);
-    if !told.contains("#0") {
+    let alive = program.try_wait().expect("its state can be read").is_none();
+    program.kill().expect("it can be killed");
+    program.wait().expect("it can be waited for");
+    let Ok(output) = output else { return skip(TEST, "gdb is not installed") };
+    let output_text = String::from_utf8_lossy(&output.stdout);
+    if !output_text.contains("#0") {
         return skip(TEST, format!("gdb cannot attach here: {}", String::from_utf8_lossy(&output.stderr).trim()));
     }
-    assert!(told.contains("libc.so.6") && told.contains("pause"), "{told}");
-    assert!(alive && told.contains("detached"), "{told}");
+    assert!(output_text.contains("libc.so.6") && output_text.contains("pause"), "{output_text}");
+    assert!(alive && output_text.contains("detached"), "{output_text}");
 }

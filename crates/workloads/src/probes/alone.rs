@@ -1,4 +1,4 @@
-//! Probes that one thread runs by itself.
+//! Probes that a single thread runs.
 
 use std::hint::black_box;
 use std::io;
@@ -9,28 +9,29 @@ use super::Primitive;
 use super::meter::{Meter, Who};
 use crate::raw::opaque;
 
-/// What is known of a probe's loop.
+/// The properties of a probe's loop.
 pub(super) struct Facts {
-    /// Whose work counts.
+    /// The threads and processes whose work counts.
     pub(super) who: Who,
-    /// The system calls of a round.
+    /// The number of system calls of a repetition.
     pub(super) calls: Reading<f64>,
-    /// The events of a round.
+    /// The number of events of a repetition.
     pub(super) events: f64,
-    /// What the empty loop does as well.
+    /// The work that the empty loop does too, and that is therefore not part of the cost.
     pub(super) subtracted: &'static str,
-    /// How often the event happened, from what the loop says and what was counted meanwhile.
+    /// Returns how often the event happened, from the loop's own count and from the counts of the kernel.
     pub(super) counted: fn(u64, &Timed) -> u64,
 }
 
 impl Facts {
-    /// One event a round, as the loop says, by the calling thread with so many system calls, and nothing else.
+    /// Properties of a loop with one event per repetition, counted by the loop itself, with `calls` system calls by the
+    /// calling thread.
     pub(super) fn of_calls(calls: f64) -> Self {
-        Facts { who: Who::Thread, calls: Ok(calls), events: 1.0, subtracted: "", counted: |told, _| told }
+        Facts { who: Who::Thread, calls: Ok(calls), events: 1.0, subtracted: "", counted: |own, _| own }
     }
 }
 
-/// A loop with the event in it and one without, over the same state.
+/// A loop with the event and one without it, over the same state.
 struct Alone<S, P, E> {
     facts: Facts,
     state: S,
@@ -38,10 +39,10 @@ struct Alone<S, P, E> {
     empty: E,
 }
 
-/// A probe of `probe`, which goes round as often as it is told and returns how often its event happened, and of `empty`,
-/// which goes round as often without it.
+/// Opens a probe. `probe` runs the requested number of repetitions and returns how often its event happened. `empty`
+/// runs the same number without the event.
 ///
-/// It is tried once; absent with the reason where `what` does not work.
+/// The probe runs once as a test. If `what` does not work, the result is not available, with the reason.
 pub(super) fn open<S, P, E>(what: &str, facts: Facts, state: S, probe: P, empty: E) -> Reading<Box<dyn Primitive>>
 where
     S: 'static,
@@ -50,7 +51,7 @@ where
 {
     let mut alone = Alone { facts, state, probe, empty };
     match (alone.probe)(&mut alone.state, 1) {
-        Ok(0) => Err(Absent::because(format!("{what} does not do here what it should"))),
+        Ok(0) => Err(Absent::because(format!("{what} does not work as expected on this system"))),
         Ok(_) => Ok(Box::new(alone)),
         Err(error) => Err(super::refused(what, &error)),
     }
@@ -75,9 +76,9 @@ where
 
     fn run(&mut self, loops: u64) -> io::Result<Timed> {
         let meter = Meter::start(self.facts.who)?;
-        let told = (self.probe)(&mut self.state, loops)?;
+        let own_count = (self.probe)(&mut self.state, loops)?;
         let timed = meter.stop()?;
-        Ok(Timed { loops, events: (self.facts.counted)(told, &timed), ..timed })
+        Ok(Timed { loops, events: (self.facts.counted)(own_count, &timed), ..timed })
     }
 
     fn empty(&mut self, loops: u64) -> io::Result<Timed> {
@@ -88,7 +89,7 @@ where
     }
 }
 
-/// Does it `loops` times, with the number of the round; how often it said that it worked.
+/// Calls `each` `loops` times with the number of the repetition. Returns how often it returned true.
 #[inline(always)]
 pub(super) fn rounds(loops: u64, mut each: impl FnMut(u64) -> bool) -> u64 {
     let mut worked = 0;
@@ -98,7 +99,7 @@ pub(super) fn rounds(loops: u64, mut each: impl FnMut(u64) -> bool) -> u64 {
     worked
 }
 
-/// The same where each may fail, which ends it.
+/// Like [`rounds`], for calls that may fail. The first error ends the loop.
 #[inline(always)]
 pub(super) fn rounds_or_error(loops: u64, mut each: impl FnMut(u64) -> io::Result<bool>) -> io::Result<u64> {
     let mut worked = 0;
@@ -108,14 +109,14 @@ pub(super) fn rounds_or_error(loops: u64, mut each: impl FnMut(u64) -> io::Resul
     Ok(worked)
 }
 
-/// What the calling thread takes for `work`, in which no event happens.
+/// Measures `work`, in which no event happens, on the calling thread.
 pub(super) fn timed(loops: u64, work: impl FnOnce()) -> io::Result<Timed> {
     let meter = Meter::start(Who::Thread)?;
     work();
     Ok(Timed { loops, ..meter.stop()? })
 }
 
-/// A call that counts where `call` says so, `calls` of them a round.
+/// Opens a probe of `call`, which makes `calls` system calls and returns whether the result was correct.
 pub(super) fn counted<S: 'static>(
     what: &str,
     calls: f64,
@@ -127,7 +128,7 @@ pub(super) fn counted<S: 'static>(
         Facts::of_calls(calls),
         state,
         move |state, loops| match rounds(loops, |round| call(state, round)) {
-            // Not one that was right: the last one's reason is still there.
+            // No result was correct: errno still has the reason of the last call.
             0 if loops > 0 => Err(io::Error::last_os_error()),
             right => Ok(right),
         },

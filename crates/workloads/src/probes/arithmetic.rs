@@ -1,4 +1,4 @@
-//! Calls of functions and atomic additions: what needs no kernel.
+//! Function calls and atomic additions, which need no kernel.
 
 use std::hint::black_box;
 use std::io;
@@ -12,15 +12,15 @@ use super::partner::{Line, Partner, wait_until};
 use super::{Place, Primitive};
 use crate::raw::{Function, opaque, opaque_function};
 
-/// Adds one: the function that does next to nothing.
+/// Adds one: a function with almost no work.
 extern "C" fn add_one(value: u64) -> u64 {
     opaque(value) + 1
 }
 
-/// Calls of a function that the compiler cannot know; how often, by what it has added up. Each call begins with what the
-/// one before it returned.
+/// Calls a function that the compiler does not know. The number of calls is the sum that the function computes. Each
+/// call depends on the result of the previous one.
 pub(super) fn function_call() -> Reading<Box<dyn Primitive>> {
-    let facts = Facts { subtracted: "the addition that the function makes", ..Facts::of_calls(0.0) };
+    let facts = Facts { subtracted: "the addition in the function", ..Facts::of_calls(0.0) };
     let function: Function = opaque_function(add_one);
     alone::open(
         "a function call",
@@ -46,7 +46,8 @@ pub(super) fn function_call() -> Reading<Box<dyn Primitive>> {
     )
 }
 
-/// Atomic additions to a word whose cache line nobody else uses; how many, by its value.
+/// Atomic additions to a word in a cache line that no other thread uses. The value of the word is the number of
+/// additions.
 pub(super) fn atomic_alone() -> Reading<Box<dyn Primitive>> {
     alone::open(
         "an atomic addition",
@@ -58,7 +59,7 @@ pub(super) fn atomic_alone() -> Reading<Box<dyn Primitive>> {
             Ok(word.0.load(Ordering::Relaxed) - before)
         },
         |_, loops| {
-            go_round(loops);
+            empty_loop(loops);
             Ok(())
         },
     )
@@ -72,17 +73,17 @@ fn add(word: &AtomicU64, loops: u64) {
 }
 
 #[inline(always)]
-fn go_round(loops: u64) {
+fn empty_loop(loops: u64) {
     for round in 0..loops {
         opaque(round);
     }
 }
 
-/// A word that two threads add to, each on a line of its own but for the word itself.
+/// A word to which two threads add. Each field has a cache line of its own.
 #[derive(Default)]
 struct Contended {
     word: Line<AtomicU64>,
-    /// How many of the additions are the partner's, once it has stopped.
+    /// The number of additions by the partner, set when it stops.
     partner: Line<AtomicU64>,
     stop: Line<AtomicBool>,
 }
@@ -92,8 +93,8 @@ struct AtomicContended {
     partner: Partner,
 }
 
-/// Atomic additions to a word that a thread on another CPU adds to all the while, without a pause. The cost is that of
-/// one of this thread's additions; how many there were is the word's value less what the other has added.
+/// Atomic additions to a word to which a thread on another CPU adds continuously. The cost is that of one addition by
+/// this thread. Their number is the value of the word minus the additions of the other thread.
 pub(super) fn atomic_contended(place: &Place) -> Reading<Box<dyn Primitive>> {
     let shared = Arc::new(Contended::default());
     let theirs = Arc::clone(&shared);
@@ -111,7 +112,7 @@ pub(super) fn atomic_contended(place: &Place) -> Reading<Box<dyn Primitive>> {
 
 impl Primitive for AtomicContended {
     fn calls_per_loop(&self) -> Reading<f64> {
-        Err(Absent::because("waiting for the other CPU makes some now and then"))
+        Err(Absent::because("waiting for the other CPU makes a varying number of system calls"))
     }
 
     fn run(&mut self, loops: u64) -> io::Result<Timed> {
@@ -129,6 +130,6 @@ impl Primitive for AtomicContended {
     }
 
     fn empty(&mut self, loops: u64) -> io::Result<Timed> {
-        alone::timed(loops, || go_round(loops))
+        alone::timed(loops, || empty_loop(loops))
     }
 }

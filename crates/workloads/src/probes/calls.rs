@@ -1,4 +1,4 @@
-//! System calls, by number, each as cheap as it can be; signals that a thread sends to itself; readings of the clocks.
+//! System calls by number, each in its cheapest form; signals that a thread sends to itself; readings of clocks.
 
 use std::ffi::c_long;
 use std::hint::black_box;
@@ -11,12 +11,12 @@ use super::{Primitive, files, refused};
 use crate::raw::calls::{self, Saved};
 use crate::raw::{Clock, Guarded, Handled, Moment, opaque};
 
-/// The cheapest call: getppid(2), which no C library answers from a cache, and which has to return the same process.
+/// The cheapest call: getppid(2), which no C library answers from a cache. It must always return the same process.
 pub(super) fn cheapest() -> Reading<Box<dyn Primitive>> {
     returning("getppid(2)", calls::getppid(), calls::getppid)
 }
 
-/// One of the calls that have a price of their own.
+/// Opens the probe of one of the calls with a price of their own.
 pub(super) fn by_name(call: KernelCall) -> Reading<Box<dyn Primitive>> {
     match call {
         KernelCall::Read => files::read(),
@@ -37,24 +37,24 @@ pub(super) fn by_name(call: KernelCall) -> Reading<Box<dyn Primitive>> {
     }
 }
 
-/// A call that changes nothing and always returns `right`.
+/// Opens a probe of a call that changes nothing and always returns `right`.
 fn returning(what: &str, right: c_long, call: impl Fn() -> c_long + 'static) -> Reading<Box<dyn Primitive>> {
     counted(what, 1.0, (), move |(), _| call() == right)
 }
 
-/// mmap(2) of a page of anonymous memory that is never touched, and munmap(2) of it; counted where both worked.
+/// mmap(2) of an untouched page of anonymous memory, and munmap(2) of it. Counted if both succeed.
 fn mmap_munmap() -> Reading<Box<dyn Primitive>> {
     let page = rustix::param::page_size();
     counted("mmap(2)", 2.0, (), move |(), _| calls::map_and_unmap(page) == 0)
 }
 
-/// mprotect(2) of a page that was never touched: to be written to, then only to be read, by turns.
+/// mprotect(2) of an untouched page, alternately to writable and to read-only.
 fn mprotect() -> Reading<Box<dyn Primitive>> {
     let page = Guarded::new(rustix::param::page_size()).map_err(|error| refused("mprotect(2)", &error))?;
     counted("mprotect(2)", 1.0, page, |page, _| page.protect() == 0)
 }
 
-/// brk(2) to be told where the heap ends; counted where that is where the run's first round was told.
+/// brk(2) that only returns the end of the heap. Counted if the result is the same as in the first repetition.
 fn brk() -> Reading<Box<dyn Primitive>> {
     counted("brk(2)", 1.0, 0, |end, round| {
         let now = calls::brk();
@@ -65,7 +65,7 @@ fn brk() -> Reading<Box<dyn Primitive>> {
     })
 }
 
-/// rt_sigaction(2): what happens at SIGURG set to what it is; counted where it was that before.
+/// rt_sigaction(2) that sets the action of SIGURG to its current value. Counted if the previous action was the same.
 fn rt_sigaction() -> Reading<Box<dyn Primitive>> {
     let mut now = Saved::default();
     calls::rt_sigaction(None, &mut now);
@@ -74,7 +74,8 @@ fn rt_sigaction() -> Reading<Box<dyn Primitive>> {
     })
 }
 
-/// rt_sigprocmask(2): the signals that this thread holds back set to what they are; counted where they were that before.
+/// rt_sigprocmask(2) that sets the signal mask of the thread to its current value. Counted if the previous mask was the
+/// same.
 fn rt_sigprocmask() -> Reading<Box<dyn Primitive>> {
     let mut now = Saved::default();
     calls::rt_sigprocmask(None, &mut now);
@@ -83,13 +84,13 @@ fn rt_sigprocmask() -> Reading<Box<dyn Primitive>> {
     })
 }
 
-/// futex(2) to wake who waits for a word that nobody waits for; counted where it says so.
+/// futex(2) that wakes the waiters of a word without waiters. Counted if it returns zero.
 fn futex() -> Reading<Box<dyn Primitive>> {
     counted("futex(2)", 1.0, Box::new(AtomicU32::new(0)), |word, _| calls::futex_wake(word) == 0)
 }
 
-/// tgkill(2) of a real-time signal to the thread itself, and its handler, which has run when the call returns; counted by
-/// the handler. The second call of a round is the handler's return.
+/// tgkill(2) of a real-time signal to the calling thread, and the handler, which has run when the call returns. The
+/// handler counts. The second system call of a repetition is the return from the handler.
 pub(super) fn signal() -> Reading<Box<dyn Primitive>> {
     let handled = Handled::install().map_err(|error| refused("a handler for a signal", &error))?;
     alone::open(
@@ -109,9 +110,9 @@ pub(super) fn signal() -> Reading<Box<dyn Primitive>> {
     )
 }
 
-/// A clock read into a place that held what no clock says, so that only a true reading counts.
+/// Reads a clock into memory that held an invalid value before, so that only a real reading counts.
 pub(super) fn clock(probe: Probe) -> Reading<Box<dyn Primitive>> {
-    // The first two are answered from a page that the kernel shares, where its clock source can be read there.
+    // The first two clocks need no system call if the vDSO can read the clock source.
     let (clock, calls) = match probe {
         Probe::ClockRealtime => (libc::CLOCK_REALTIME, 0.0),
         Probe::ClockMonotonic => (libc::CLOCK_MONOTONIC, 0.0),

@@ -1,6 +1,6 @@
-//! Programs as the kernel loads them: elf(5), 64 bits, little-endian.
+//! Minimal ELF files for the kernel's loader: elf(5), 64 bits, little-endian.
 
-/// What it costs a program to end: `exit_group(0)` and nothing else.
+/// The machine type of ELF and the code of a program that only calls `exit_group(0)`.
 #[cfg(target_arch = "x86_64")]
 const EXIT: Option<(u16, &[u8])> = Some((
     62, // EM_X86_64
@@ -11,7 +11,7 @@ const EXIT: Option<(u16, &[u8])> = Some((
     ],
 ));
 
-/// What it costs a program to end: `exit_group(0)` and nothing else.
+/// The machine type of ELF and the code of a program that only calls `exit_group(0)`.
 #[cfg(target_arch = "aarch64")]
 const EXIT: Option<(u16, &[u8])> = Some((
     183, // EM_AARCH64
@@ -27,31 +27,31 @@ const EXIT: Option<(u16, &[u8])> = None;
 
 const HEADER: u16 = 64;
 const PROGRAM_HEADER: u16 = 56;
-/// Where the program is put: a multiple of the largest pages that kernels have.
+/// The load address of the program: a multiple of the largest page size of any kernel.
 const ADDRESS: u64 = 0x40_0000;
 const ALIGNMENT: u64 = 0x1_0000;
 const MAGIC: [u8; 4] = *b"\x7fELF";
 const PT_LOAD: u32 = 1;
 const PT_INTERP: u32 = 3;
 
-/// A program that ends at once and successfully: headers and code in one piece, without a library. `None` on kinds of CPUs
-/// that no code was written for.
-pub(super) fn exits_at_once() -> Option<Vec<u8>> {
+/// Returns a static program that exits immediately with status 0: headers and code in one segment. `None` on CPU
+/// architectures for which there is no code.
+pub(super) fn minimal_program() -> Option<Vec<u8>> {
     let (machine, code) = EXIT?;
     let start = u64::from(HEADER + PROGRAM_HEADER);
     let length = start + code.len() as u64;
     let mut image = Vec::new();
     image.extend(MAGIC);
-    // 64 bits, little-endian, version 1, the usual system.
+    // 64 bits, little-endian, version 1, ABI System V.
     image.extend([2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     // ET_EXEC.
     put16(&mut image, [2, machine]);
     put32(&mut image, [1]);
-    // Where it begins to run, where the program headers are, and that there are no section headers.
+    // The entry point, the offset of the program headers, and no section headers.
     put64(&mut image, [ADDRESS + start, HEADER.into(), 0]);
     put32(&mut image, [0]);
     put16(&mut image, [HEADER, PROGRAM_HEADER, 1, 0, 0, 0]);
-    // All of it is loaded, to be read and executed.
+    // The whole file is loaded as readable and executable.
     put32(&mut image, [PT_LOAD, 5]);
     put64(&mut image, [0, ADDRESS, ADDRESS, length, length, ALIGNMENT]);
     image.extend(code);
@@ -70,8 +70,9 @@ fn put64<const N: usize>(image: &mut Vec<u8>, values: [u64; N]) {
     values.iter().for_each(|value| image.extend(value.to_le_bytes()));
 }
 
-/// Whether a program whose file begins so has itself loaded by another: whether it is dynamically linked.
-pub(super) fn names_a_loader(head: &[u8]) -> bool {
+/// Returns whether the program with these first bytes names an interpreter (a dynamic loader): whether it is
+/// dynamically linked.
+pub(super) fn has_interpreter(head: &[u8]) -> bool {
     let sixteen = |at: usize| Some(u16::from_le_bytes(*head.get(at..)?.first_chunk()?));
     let thirty_two = |at: usize| Some(u32::from_le_bytes(*head.get(at..)?.first_chunk()?));
     let sixty_four = |at: usize| Some(u64::from_le_bytes(*head.get(at..)?.first_chunk()?));
@@ -89,28 +90,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_s_loader_is_seen() {
+    fn the_loader_of_a_program_is_detected() {
         let own = std::fs::read("/proc/self/exe").unwrap();
         let names_one =
             own.windows(16).any(|bytes| bytes.starts_with(b"/lib") && bytes.windows(3).any(|b| b == b"ld-"));
-        assert_eq!(names_a_loader(&own[..4096]), names_one);
-        let Some(tiny) = exits_at_once() else { return };
-        assert!(!names_a_loader(&tiny));
+        assert_eq!(has_interpreter(&own[..4096]), names_one);
+        let Some(tiny) = minimal_program() else { return };
+        assert!(!has_interpreter(&tiny));
         let mut linked = tiny;
         linked[usize::from(HEADER)] = PT_INTERP as u8;
-        assert!(names_a_loader(&linked));
+        assert!(has_interpreter(&linked));
     }
 
     #[test]
-    fn what_is_no_program_has_no_loader() {
-        let tiny = exits_at_once().unwrap_or_default();
+    fn files_that_are_not_programs_have_no_loader() {
+        let tiny = minimal_program().unwrap_or_default();
         for head in [&b""[..], b"#!/bin/sh\n", b"\x7fELF", &tiny[..tiny.len() / 2]] {
-            assert!(!names_a_loader(head));
+            assert!(!has_interpreter(head));
         }
         let mut far = tiny;
         if !far.is_empty() {
             far[32..40].fill(0xff);
-            assert!(!names_a_loader(&far));
+            assert!(!has_interpreter(&far));
         }
     }
 }

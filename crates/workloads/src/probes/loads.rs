@@ -1,4 +1,4 @@
-//! Dependent loads from each level of cache and from memory: the rulers' kernels.
+//! Dependent loads from each level of cache and from memory, with the kernels of the rulers.
 
 use std::io;
 
@@ -8,14 +8,14 @@ use super::meter::{Meter, Who};
 use super::{Place, Primitive};
 use crate::rulers::{Chase, Flushed, Kernel, Pages};
 
-/// The order of the loads: any will do.
+/// The seed of the order of the loads; any order is suitable.
 const SEED: u64 = 1;
 const WORD: usize = size_of::<usize>();
-/// Apart from the first, the kernels load one word of each such piece.
+/// The kernels other than `Chase` load one word of each page of 4096 bytes.
 const WORDS_PER_PAGE: usize = 4096 / WORD;
 
-/// Loads of the level that the probe names, each from the place that the one before it has read; how many, by the place
-/// in their cycle that they have come to.
+/// Opens a probe of loads from the level that `probe` names. Each load depends on the previous one. The number of loads
+/// is the distance in the kernel's cycle.
 pub(super) fn open(probe: Probe, place: &Place) -> Reading<Box<dyn Primitive>> {
     let bytes = |size: &Reading<Bytes>| size.clone().map(|size| size.0 as usize);
     Ok(match probe {
@@ -23,9 +23,8 @@ pub(super) fn open(probe: Probe, place: &Place) -> Reading<Box<dyn Primitive>> {
         Probe::LoadL2 => Box::new(Loads::new(Chase::new(bytes(&place.l2)?, SEED), 1)),
         Probe::LoadShared => Box::new(Loads::new(Pages::new(bytes(&place.shared)?, SEED), WORDS_PER_PAGE)),
         _ => {
-            let flushed = Flushed::new(SEED).ok_or_else(|| {
-                Absent::because("how to put something out of all caches is not known for this kind of CPU")
-            })?;
+            let flushed = Flushed::new(SEED)
+                .ok_or_else(|| Absent::because("flushing the caches is not implemented for this CPU architecture"))?;
             Box::new(Loads::new(flushed, WORDS_PER_PAGE))
         }
     })
@@ -33,7 +32,7 @@ pub(super) fn open(probe: Probe, place: &Place) -> Reading<Box<dyn Primitive>> {
 
 struct Loads<K> {
     kernel: K,
-    /// Which of the cycle's places each is, by the piece of memory that it is in.
+    /// The position in the cycle for each piece of memory.
     ranks: Vec<u32>,
     words_per_piece: usize,
     length: u64,
@@ -59,8 +58,8 @@ impl<K: Kernel> Loads<K> {
         Loads { kernel, ranks, words_per_piece, length: places.len() as u64, rank: 0 }
     }
 
-    /// Makes so many loads; how many places further the last one has led. At once it makes fewer than a round of the cycle
-    /// has, so that no number of rounds can be missed.
+    /// Makes `loads` loads. Returns the distance in the cycle from the previous position to the last load. It makes
+    /// them in parts shorter than the cycle, so that the distance is unambiguous.
     fn follow(&mut self, loads: u64) -> u64 {
         let most = (self.length - 1).max(1);
         let (mut left, mut led) = (loads, 0);
@@ -75,10 +74,10 @@ impl<K: Kernel> Loads<K> {
         led
     }
 
-    /// Times `work` in as many pieces as the kernel wants so many loads to be made in.
+    /// Measures `work` in as many parts as the kernel requires for this number of loads.
     fn timed(&mut self, loops: u64, mut work: impl FnMut(&mut Self, u64) -> u64) -> io::Result<Timed> {
         self.kernel.warm(&mut || true);
-        // Warming may have gone on from where the last loads had led.
+        // Warming may have changed the position in the cycle.
         let place = self.kernel.run(1) as usize;
         self.rank = u64::from(self.ranks[place / self.words_per_piece]);
         let mut all = Timed { loops, ..Timed::default() };
@@ -95,20 +94,20 @@ impl<K: Kernel> Loads<K> {
     }
 }
 
-/// One after the other.
+/// Adds two consecutive measurements.
 fn sum(one: Timed, next: Timed) -> Timed {
     Timed { wall: one.wall + next.wall, events: one.events + next.events, ..super::meter::together(one, next) }
 }
 
 impl<K: Kernel> Primitive for Loads<K> {
     fn subtracted(&self) -> &'static str {
-        "the timing alone: what a round does besides happens while the load is waited for"
+        "only the timing: the rest of a repetition runs while the CPU waits for the load"
     }
 
     fn calls_per_loop(&self) -> Reading<f64> {
         match self.kernel.most() {
             u64::MAX => Ok(0.0),
-            _ => Err(Absent::because("the loads are timed in pieces, which takes calls")),
+            _ => Err(Absent::because("the loads are timed in parts, and timing makes system calls")),
         }
     }
 

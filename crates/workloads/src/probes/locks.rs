@@ -1,4 +1,4 @@
-//! The C library's mutex: taken where nobody wants it, and handed over to a thread on another CPU.
+//! The C library's mutex: without contention, and passed to a thread on another CPU.
 
 use std::io;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use crate::alu;
 use crate::raw::{Monitor, opaque};
 
 fn refused() -> io::Error {
-    io::Error::other("the C library refuses the mutex")
+    io::Error::other("the C library returned an error for the mutex")
 }
 
-/// Locks and unlocks of a mutex; how many, by the number that is counted up while it is held.
+/// Locks and unlocks a mutex. The number of times is a counter protected by the mutex.
 ///
-/// Another thread is there all the while, asleep: a C library may leave out the atomic operations of a lock as long as a
-/// process has one thread only, but what has one thread needs no lock.
+/// Another thread exists and sleeps during the measurement. A C library may omit the atomic operations of a lock while
+/// a process has only one thread, but such a process needs no lock.
 pub(super) fn uncontended() -> Reading<Box<dyn Primitive>> {
     let asleep = Partner::start(None, |_| Ok(()))?;
-    let facts = Facts { subtracted: "counting one up", ..Facts::of_calls(0.0) };
+    let facts = Facts { subtracted: "incrementing the counter", ..Facts::of_calls(0.0) };
     alone::open(
         "a mutex",
         facts,
@@ -43,17 +43,17 @@ pub(super) fn uncontended() -> Reading<Box<dyn Primitive>> {
     )
 }
 
-/// What both threads see.
+/// The memory that both threads use.
 struct Shared {
-    /// Held by one of them; the number is [`Owner`]'s.
+    /// The mutex that is passed between the threads. Its value is the [`Owner`] as a number.
     mutex: Monitor,
-    /// How many rounds have been taken.
+    /// The number of rounds in which a thread has acquired the mutex.
     taken: Line<AtomicU64>,
-    /// How many rounds somebody has come to the mutex for.
+    /// The number of rounds for which a thread has announced that it wants the mutex.
     come: Line<AtomicU64>,
 }
 
-/// Who held the mutex last, and how often that has changed.
+/// The last owner of the mutex, and the number of changes of the owner.
 struct Owner {
     who: u64,
     changes: u64,
@@ -69,7 +69,8 @@ impl Owner {
     }
 }
 
-/// How long the mutex is kept once somebody wants it: some microseconds, a few times what going to sleep takes.
+/// Steps of work by the owner after the other thread announced itself: some microseconds, a few times the duration of
+/// going to sleep.
 const KEPT_STEPS: u64 = 2048;
 
 const OURS: u64 = 0;
@@ -80,14 +81,14 @@ struct Handovers {
     partner: Partner,
 }
 
-/// A mutex handed over between two threads on two CPUs. A handover is counted where a thread takes the mutex that the
-/// other one held last, by a count that the mutex itself protects.
+/// Passes a mutex between two threads on two CPUs. A handover is counted if a thread acquires the mutex and the other
+/// thread was the last owner. The mutex itself protects this count.
 ///
-/// The rounds are taken by turns. Whoever's turn is next comes to the mutex as soon as the other one has it: it says so
-/// in a word of memory and calls pthread_mutex_lock(3). The other one reads that, keeps the mutex for as long as it takes
-/// to go to sleep, and then gives it back: so somebody waits whenever it becomes free, and is asleep, which the voluntary
-/// switches show, unless the C library has its own threads spin. The cost is from there until the other one has it. The empty
-/// loop has the same words and the same time of keeping, without the mutex.
+/// The threads alternate. As soon as one has the mutex, the other one announces itself in a word of memory and calls
+/// pthread_mutex_lock(3). The owner reads the word, keeps the mutex long enough for the other thread to fall asleep,
+/// and then unlocks it. A thread therefore always waits when the mutex is unlocked, and it is asleep, unless the C
+/// library spins; the voluntary context switches show this. The cost is the time from the unlock until the other thread
+/// has the mutex. The empty loop uses the same words and the same delay, without the mutex.
 pub(super) fn contended(place: &Place) -> Reading<Box<dyn Primitive>> {
     let lines = (Line::default(), Line::default());
     let shared = Arc::new(Shared { mutex: Monitor::new(0), taken: lines.0, come: lines.1 });
@@ -100,7 +101,7 @@ pub(super) fn contended(place: &Place) -> Reading<Box<dyn Primitive>> {
 }
 
 impl Shared {
-    /// Does this thread's part of rounds 0 to `last`: those that leave `own` when halved.
+    /// Runs this thread's part of the rounds 0 to `last`: the even ones or, if `own` is 1, the odd ones.
     fn take_turns(&self, own: u64, last: u64, with_mutex: bool) -> io::Result<()> {
         for round in (own..=last).step_by(2) {
             wait_until(|| self.taken.0.load(Ordering::Acquire) >= round);
@@ -116,7 +117,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Has it, and keeps it until the other one comes for it.
+    /// Announces that this thread has the mutex, and keeps it until the other thread waits for it.
     #[inline(always)]
     fn keep(&self, round: u64, last: u64) {
         self.taken.0.store(round + 1, Ordering::Release);
@@ -135,10 +136,10 @@ fn note_owner(number: &mut u64, own: u64) {
 }
 
 impl Handovers {
-    fn go(&mut self, loops: u64, with_mutex: bool) -> io::Result<Timed> {
+    fn run_rounds(&mut self, loops: u64, with_mutex: bool) -> io::Result<Timed> {
         let shared = Arc::clone(&self.shared);
         let changes = || Ok::<_, io::Error>(Owner::from(*shared.mutex.lock().ok_or_else(refused)?.value()).changes);
-        // The first round is this thread's and takes the mutex from nobody.
+        // Round 0 belongs to this thread. Making it the owner avoids counting that round as a handover.
         *shared.mutex.lock().ok_or_else(refused)?.value() &= !1;
         let before = changes()?;
         shared.taken.0.store(0, Ordering::Release);
@@ -151,20 +152,18 @@ impl Handovers {
 
 impl Primitive for Handovers {
     fn subtracted(&self) -> &'static str {
-        "keeping the mutex until the other thread sleeps, and two words in memory by which they tell of it"
+        "keeping the mutex until the other thread sleeps, and the two words of memory that coordinate the threads"
     }
 
     fn calls_per_loop(&self) -> Reading<f64> {
-        Err(Absent::because(
-            "how often somebody who waits looks for the mutex before and after sleeping is not always the same",
-        ))
+        Err(Absent::because("the number of attempts of a waiting thread before and after sleeping varies"))
     }
 
     fn run(&mut self, loops: u64) -> io::Result<Timed> {
-        self.go(loops, true)
+        self.run_rounds(loops, true)
     }
 
     fn empty(&mut self, loops: u64) -> io::Result<Timed> {
-        self.go(loops, false)
+        self.run_rounds(loops, false)
     }
 }

@@ -1,4 +1,5 @@
-//! What a stretch of work took, of all who took part.
+//! Measures a section of work: wall time, CPU time, page faults and context switches of all threads and processes
+//! involved.
 
 use std::io;
 
@@ -6,19 +7,19 @@ use steady_linux::clock;
 use steady_linux::process::{ChildUsage, children_usage, own_usage, thread_usage};
 use steady_model::{Nanos, Timed};
 
-/// Whose work counts.
+/// The threads and processes whose work counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Who {
-    /// That of the thread which asks.
+    /// The calling thread only.
     Thread,
-    /// That and what the children used which are reaped meanwhile.
+    /// The calling thread, and the children that it reaps during the measurement.
     ThreadAndChildren,
-    /// That of all threads of the process, those included that end meanwhile. Of one that runs on another CPU at the moment
-    /// the kernel only knows what it had used at the last tick.
+    /// All threads of the process, including those that end during the measurement. For a thread that is running on
+    /// another CPU, the kernel knows its use only up to the last tick.
     Process,
 }
 
-/// A stretch of work that has begun.
+/// A measurement in progress.
 #[derive(Debug)]
 pub(super) struct Meter {
     who: Who,
@@ -29,13 +30,14 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// Begins here. The CPU clock is read last, and first at the end, so that it has the least of the other readings in it.
+    /// Starts a measurement. The CPU clock is read last here and first at the end, so that its interval excludes the
+    /// other readings.
     pub(super) fn start(who: Who) -> io::Result<Self> {
         let (usage, children) = usage_of(who)?;
         Ok(Meter { who, usage, children, wall: clock::monotonic(), cpu: cpu_of(who) })
     }
 
-    /// Ends here; rounds and events are for others to fill in.
+    /// Ends the measurement. The caller fills in repetitions and events.
     pub(super) fn stop(self) -> io::Result<Timed> {
         let cpu = cpu_of(self.who) - self.cpu;
         let wall = clock::monotonic() - self.wall;
@@ -64,7 +66,7 @@ fn cpu_of(who: Who) -> Nanos {
     }
 }
 
-/// What was used between two readings; its CPU time only as exactly as a rusage has it.
+/// Returns the use between two readings. Its CPU time has only the precision of `struct rusage`.
 fn used(before: &ChildUsage, after: &ChildUsage) -> Timed {
     Timed {
         cpu: (after.user + after.system) - (before.user + before.system),
@@ -75,7 +77,7 @@ fn used(before: &ChildUsage, after: &ChildUsage) -> Timed {
     }
 }
 
-/// What two used who worked at the same time, of whom the first is the one whose time from start to end counts.
+/// Adds the use of two concurrent measurements. The wall time is that of `one`.
 pub(super) fn together(one: Timed, other: Timed) -> Timed {
     Timed {
         cpu: one.cpu + other.cpu,
@@ -86,7 +88,7 @@ pub(super) fn together(one: Timed, other: Timed) -> Timed {
     }
 }
 
-/// How often the CPU went from somebody who took part to somebody else.
+/// Returns the number of context switches, voluntary and involuntary.
 pub(super) fn switches(timed: &Timed) -> u64 {
     timed.voluntary_switches + timed.involuntary_switches
 }
@@ -96,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_works_is_charged() {
+    fn the_calling_thread_is_measured() {
         let meter = Meter::start(Who::Thread).unwrap();
         crate::alu(1_000_000);
         let timed = meter.stop().unwrap();
@@ -104,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_of_the_process_and_not_of_the_thread() {
+    fn other_threads_count_for_the_process_only() {
         let meters = [Who::Thread, Who::Process].map(|who| Meter::start(who).unwrap());
         std::thread::spawn(|| crate::alu(3_000_000)).join().unwrap();
         let [thread, process] = meters.map(|meter| meter.stop().unwrap());
@@ -112,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_of_all_but_the_wall_time() {
+    fn all_but_the_wall_time_is_added() {
         let one = Timed { wall: Nanos(5), cpu: Nanos(2), voluntary_switches: 1, loops: 3, ..Timed::default() };
         let other = Timed { wall: Nanos(7), cpu: Nanos(4), involuntary_switches: 2, ..one };
         let both = together(one, other);

@@ -1,8 +1,9 @@
-//! The primitives whose cost is measured: for each a loop in which its event happens, and one in which it does not.
+//! The primitives whose cost is measured: for each, a loop with its event and an empty loop without it.
 //!
-//! The published mistakes of such loops are calls that a library answers from a cache, loops that a compiler removes, and
-//! events that are not what they are taken for. So each probe counts its event by what the event brings about: what the
-//! called function adds up, what a system call returns, the switches and faults that the kernel has counted.
+//! Published loops of this kind contain known mistakes: calls that a library answers from a cache, loops that a
+//! compiler removes, and events that differ from the intended ones. Each probe therefore counts its events by their
+//! effect: the sum that a called function computes, the results of system calls, or the switches and faults that the
+//! kernel counts.
 
 mod alone;
 mod arithmetic;
@@ -24,51 +25,51 @@ use std::io;
 
 use steady_model::{Absent, Bytes, Probe, Reading, Timed};
 
-/// Where probes run, and what they have to know of it.
+/// The CPUs and working sets for probes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The CPU that the thread which opens and runs them is pinned to.
+    /// The CPU to which the thread that opens and runs the probes is pinned.
     pub cpu: usize,
-    /// Another one, for those that need two.
+    /// Another CPU, for probes that need two.
     pub other: Reading<usize>,
-    /// A working set that the first level of data cache holds.
+    /// A working set that fits in the first-level data cache.
     pub l1: Reading<Bytes>,
-    /// One that the last level holds which no other core shares, and the first does not.
+    /// A working set that fits in the largest cache of a single core, and not in the first level.
     pub l2: Reading<Bytes>,
-    /// One whose pages, a line of each, only the first shared level holds.
+    /// A working set whose pages, with one line each, fit only in the first shared cache level.
     pub shared: Reading<Bytes>,
 }
 
-/// A probe that is ready to run, on the thread that opened it. What it started ends when it is dropped.
+/// A probe that is ready to run on the thread that opened it. Dropping it ends everything that it started.
 pub trait Primitive {
-    /// How often its event should happen in a round of the loop, by construction.
+    /// Returns the expected number of events per repetition.
     fn events_per_loop(&self) -> f64 {
         1.0
     }
 
-    /// What the empty loop still does, in words, and so is no part of the cost; of most nothing.
+    /// Returns what the empty loop does too, and what is therefore not part of the cost; usually nothing.
     fn subtracted(&self) -> &'static str {
         ""
     }
 
-    /// How many system calls a round should make, those of all who take part together; absent where that is for the C
-    /// library or the scheduler to decide.
+    /// Returns the expected number of system calls per repetition, of all threads and processes together. Not available
+    /// if it depends on the C library or the scheduler.
     fn calls_per_loop(&self) -> Reading<f64>;
 
-    /// Goes round `loops` times.
+    /// Runs `loops` repetitions with the event.
     ///
     /// # Errors
-    /// What made it impossible to go on.
+    /// The operation that failed.
     fn run(&mut self, loops: u64) -> io::Result<Timed>;
 
-    /// Goes round as often without the event.
+    /// Runs `loops` repetitions without the event.
     ///
     /// # Errors
-    /// What made it impossible to go on.
+    /// The operation that failed.
     fn empty(&mut self, loops: u64) -> io::Result<Timed>;
 }
 
-/// Makes a probe ready, on this thread, which is pinned to `place.cpu`; absent where it cannot be had here.
+/// Opens a probe on this thread, which must be pinned to `place.cpu`. Not available if the system does not support it.
 pub fn open(probe: Probe, place: &Place) -> Reading<Box<dyn Primitive>> {
     match probe {
         Probe::ClockRealtime | Probe::ClockMonotonic | Probe::ClockProcessCpu | Probe::ClockThreadCpu => {
@@ -98,7 +99,7 @@ pub fn open(probe: Probe, place: &Place) -> Reading<Box<dyn Primitive>> {
     }
 }
 
-/// The reason why an operation of the system did not work.
+/// Returns the reason for a failed operation of the system.
 fn refused(what: &str, error: &io::Error) -> Absent {
     Absent::because(format!("{what}: {error}"))
 }

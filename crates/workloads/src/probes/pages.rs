@@ -1,8 +1,9 @@
-//! First touches of pages of memory: of those that were given back a moment ago, and of those that no cache holds.
+//! First touches of pages of memory: pages that were released recently, and pages that are in no cache.
 //!
-//! The kernel hands out what was given back last. A program that is started gets pages that others used some time ago, and to
-//! clear them takes longer than to clear those of a loop, which come back to it out of a cache. So what the loop of cold pages
-//! gives back, to get it again at once, was used some rounds before and is put out of all caches first, untimed.
+//! The kernel hands out the most recently released pages first. A program that starts gets pages that others used some
+//! time ago. Clearing them takes longer than clearing the pages of a loop, which are still in a cache. The loop of cold
+//! pages therefore uses pages from some repetitions before, flushes them from all caches outside of the timing,
+//! releases them, and maps them again immediately.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -15,35 +16,35 @@ use super::meter::{Meter, Who, together};
 use super::{Primitive, refused};
 use crate::raw::{CAN_FLUSH, Map, opaque};
 
-/// So many pages are mapped at a time, so that mapping them is little beside touching them, and that they need one table
-/// of the kernel's, as pages of a program that lie together do.
+/// Pages per mapping: enough that the cost of mapping is small compared with touching them, and as many as one page
+/// table has, like pages of a program that are contiguous.
 pub const FEW_PAGES: u64 = 512;
-/// So many that they come to more than a core's own caches.
+/// Pages per mapping that exceed a core's own caches.
 pub const MANY_PAGES: u64 = 8192;
 
-/// Anonymous memory is mapped, each of its pages is touched once, and all are given back; how many faults that took, as
-/// the kernel has counted them. The empty loop maps and gives back as much and touches nothing.
+/// Maps anonymous memory, touches each page once and unmaps it. The events are the page faults that the kernel counts.
+/// The empty loop maps and unmaps the same amount without touching it.
 pub(super) fn few() -> Reading<Box<dyn Primitive>> {
     open(1, FEW_PAGES)
 }
 
-/// The same with so many pages in each round of the loop.
+/// Like [`few`], with more pages in each repetition.
 pub(super) fn many() -> Reading<Box<dyn Primitive>> {
     open(MANY_PAGES, MANY_PAGES)
 }
 
-/// With so many pages to a round, of which `at_a_time` at most are mapped at a time.
+/// Opens a probe with `pages` pages per repetition, of which at most `at_a_time` are mapped concurrently.
 fn open(pages: u64, at_a_time: u64) -> Reading<Box<dyn Primitive>> {
     let page = rustix::param::page_size();
     let facts = Facts {
         who: Who::Thread,
-        calls: Err(Absent::because("the calls are made for many pages at a time, and by none of them")),
+        calls: Err(Absent::because("each system call is for many pages")),
         events: pages as f64,
-        subtracted: "mapping the pages and giving them back untouched",
+        subtracted: "mapping and unmapping the pages without touching them",
         counted: |_, timed| timed.minor_faults,
     };
     alone::open(
-        "memory of its own",
+        "anonymous memory",
         facts,
         (),
         move |(), loops| {
@@ -59,7 +60,8 @@ fn open(pages: u64, at_a_time: u64) -> Reading<Box<dyn Primitive>> {
     )
 }
 
-/// So many pages in maps of at most `at_a_time`, each page treated alike; how many of them `each` says it was done to.
+/// Maps `pages` pages in mappings of at most `at_a_time` and calls `each` for every page. Returns how often `each`
+/// returned true.
 fn in_maps(page: usize, pages: u64, at_a_time: u64, mut each: impl FnMut(&mut Map, u64) -> bool) -> io::Result<u64> {
     let (mut left, mut done) = (pages, 0);
     while left > 0 {
@@ -71,25 +73,25 @@ fn in_maps(page: usize, pages: u64, at_a_time: u64, mut each: impl FnMut(&mut Ma
     Ok(done)
 }
 
-/// So many maps are kept, of which the oldest is given back. Of pages that lie together in few places the CPU has the
-/// translations at hand, which made a fault a tenth cheaper than it is to a program of 400 MB; with so many, by measurement, no
-/// more than a few hundredths.
+/// The number of mappings kept, of which the oldest is released. If the pages are in few places, the CPU has their
+/// address translations cached. In measurements, that made a fault 10 % cheaper than in a program of 400 MB; with this
+/// number of mappings, the difference is a few percent.
 const KEPT: usize = 32;
 
-/// Gives back the pages of a map that no cache holds, maps as many and touches each.
+/// Releases the pages of a mapping that no cache holds, maps the same number and touches each.
 struct Cold {
     page: usize,
     kept: VecDeque<Map>,
 }
 
-/// The probe; absent on kinds of CPUs of which it is not known how to put something out of their caches.
+/// Opens the probe. Not available on CPU architectures for which flushing is not implemented.
 pub(super) fn cold() -> Reading<Box<dyn Primitive>> {
     if !CAN_FLUSH {
-        return Err(Absent::because("of this kind of CPU it is not known here how to put something out of its caches"));
+        return Err(Absent::because("flushing the caches is not implemented for this CPU architecture"));
     }
     match Cold::new() {
         Ok(cold) => Ok(Box::new(cold)),
-        Err(error) => Err(refused("memory of its own", &error)),
+        Err(error) => Err(refused("anonymous memory", &error)),
     }
 }
 
@@ -99,11 +101,11 @@ impl Primitive for Cold {
     }
 
     fn subtracted(&self) -> &'static str {
-        "mapping the pages and giving them back untouched"
+        "mapping and unmapping the pages without touching them"
     }
 
     fn calls_per_loop(&self) -> Reading<f64> {
-        Err(Absent::because("the calls are made for many pages at a time, and by none of them"))
+        Err(Absent::because("each system call is for many pages"))
     }
 
     fn run(&mut self, loops: u64) -> io::Result<Timed> {
@@ -111,7 +113,7 @@ impl Primitive for Cold {
         for _ in 0..loops {
             let Some(oldest) = self.kept.pop_front() else { break };
             oldest.flush();
-            let (map, timed) = in_place_of(oldest, self.page, touch)?;
+            let (map, timed) = replace(oldest, self.page, touch)?;
             self.kept.push_back(map);
             sum = with(sum, timed);
         }
@@ -122,7 +124,7 @@ impl Primitive for Cold {
         let mut sum = Timed::default();
         let mut untouched = Map::new(FEW_PAGES as usize, self.page)?;
         for _ in 0..loops {
-            let (map, timed) = in_place_of(untouched, self.page, |_| ())?;
+            let (map, timed) = replace(untouched, self.page, |_| ())?;
             untouched = map;
             sum = with(sum, timed);
         }
@@ -142,8 +144,8 @@ impl Cold {
     }
 }
 
-/// Gives a map back, makes another and does `each` to it; that, and what it took.
-fn in_place_of(old: Map, page: usize, each: fn(&mut Map)) -> io::Result<(Map, Timed)> {
+/// Unmaps `old`, creates a new mapping and applies `each` to it. Returns the mapping and the measurement.
+fn replace(old: Map, page: usize, each: fn(&mut Map)) -> io::Result<(Map, Timed)> {
     let meter = Meter::start(Who::Thread)?;
     drop(old);
     let mut map = Map::new(FEW_PAGES as usize, page)?;

@@ -1,4 +1,4 @@
-//! The other thread of those probes that take two.
+//! The second thread of probes that need two.
 
 use std::hint::spin_loop;
 use std::io;
@@ -13,22 +13,22 @@ use steady_model::{Absent, Reading, Timed};
 
 use super::meter::{Meter, Who, together};
 
-/// Something with no neighbour in its cache line, nor in the one that is fetched along with it.
+/// A value with a cache line of its own, and without neighbours in the adjacent line, which CPUs prefetch.
 #[repr(align(256))]
 #[derive(Debug, Default)]
 pub(super) struct Line<T>(pub(super) T);
 
-/// A thread that does its part whenever it is told how many rounds, and sleeps in between. It ends when this is dropped.
+/// A thread that runs its part for each order, and sleeps between orders. It ends when this is dropped.
 pub(super) struct Partner {
     orders: Option<Sender<u64>>,
     replies: Receiver<io::Result<Reply>>,
-    /// Where both have a CPU of their own, they begin together.
+    /// If both threads have a CPU of their own, they start at the same time.
     start: Option<Arc<Start>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// How two threads on two CPUs begin at the same time: a thread that is woken may wait for its CPU, and the other one must
-/// not be charged for what it does until then.
+/// Starts two threads on two CPUs at the same time. A thread that is woken may wait for its CPU, and the time of the
+/// other thread until then must not count.
 #[derive(Debug, Default)]
 struct Start(Line<AtomicU32>);
 
@@ -37,12 +37,12 @@ impl Start {
     const CALLED: u32 = 1;
     const BEGUN: u32 = 2;
 
-    /// Nobody has begun.
+    /// Sets the state before the start.
     fn reset(&self) {
         self.0.0.store(Self::WAITED_FOR, Ordering::Release);
     }
 
-    /// Calls the other one, and waits until it has begun.
+    /// Signals the other thread, and waits until it has started.
     fn call(&self) {
         self.0.0.store(Self::CALLED, Ordering::Release);
         self.wait_for(Self::BEGUN);
@@ -53,11 +53,12 @@ impl Start {
     }
 }
 
-/// Waits for what a thread on another CPU is about to do. Where that is not done soon, its CPU is busy with somebody else,
-/// and maybe this one too: then it is asked for now and then, for who sleeps is given the CPU sooner than who spins.
+/// Waits for a thread on another CPU. If that takes long, another program uses its CPU, and possibly this one too. The
+/// thread then checks only occasionally and sleeps in between, because the scheduler prefers threads that slept to
+/// threads that spin.
 #[inline(always)]
 pub(super) fn wait_until(done: impl Fn() -> bool) {
-    /// Some times what it takes to wake a thread on an idle CPU.
+    /// A few times the duration of waking a thread on an idle CPU.
     const SPINS: u32 = 4096;
     const PAUSE: Duration = Duration::from_micros(50);
     loop {
@@ -72,27 +73,27 @@ pub(super) fn wait_until(done: impl Fn() -> bool) {
 }
 
 enum Reply {
-    /// It begins.
+    /// The thread is ready to start.
     Ready,
-    /// It has done its part, and this is what it took.
+    /// The thread has done its part, with these measurements.
     Done(Timed),
 }
 
 impl Partner {
-    /// Starts it on `cpu`, which is not the caller's, or on that.
+    /// Starts the thread on `cpu`, which must differ from the caller's. With `None`, it shares the caller's CPU.
     pub(super) fn start<W>(cpu: Option<usize>, work: W) -> Reading<Self>
     where
         W: FnMut(u64) -> io::Result<()> + Send + 'static,
     {
         let (orders, received) = channel();
-        let (told, replies) = channel();
+        let (sender, replies) = channel();
         let start = cpu.map(|_| Arc::new(Start::default()));
         let called = start.clone();
         let body = move || {
             let pinned = cpu.map_or(Ok(()), |cpu| keep_to(&[cpu])).map(|()| Reply::Ready);
             let goes_on = pinned.is_ok();
-            if told.send(pinned).is_ok() && goes_on {
-                serve(&received, &told, called.as_deref(), work);
+            if sender.send(pinned).is_ok() && goes_on {
+                serve(&received, &sender, called.as_deref(), work);
             }
         };
         let thread = Builder::new().name("partner".into()).spawn(body);
@@ -101,15 +102,15 @@ impl Partner {
         match partner.reply() {
             Ok(_) => Ok(partner),
             Err(error) => Err(Absent::because(match cpu {
-                Some(cpu) => format!("a second thread cannot be kept to CPU {cpu}: {error}"),
+                Some(cpu) => format!("a second thread cannot be pinned to CPU {cpu}: {error}"),
                 None => format!("a second thread: {error}"),
             })),
         }
     }
 
-    /// Both do their parts of what `order` says at the same time: the partner begins first, then `begun` waits for whatever
-    /// else has to be there, then the clock runs while the caller does its `own` part, and `after` lets the partner come to
-    /// an end. What both took; the wall time is the caller's.
+    /// Runs both parts of `order` concurrently. The partner starts first, then `begun` waits for further conditions.
+    /// The caller's `own` part is timed, and `after` lets the partner finish. Returns the use of both threads, with the
+    /// caller's wall time.
     pub(super) fn together(
         &mut self,
         order: u64,
@@ -117,7 +118,7 @@ impl Partner {
         own: impl FnOnce() -> io::Result<()>,
         after: impl FnOnce(),
     ) -> io::Result<Timed> {
-        self.orders.as_ref().ok_or_else(gone)?.send(order).map_err(|_| gone())?;
+        self.orders.as_ref().ok_or_else(partner_ended)?.send(order).map_err(|_| partner_ended())?;
         self.reply()?;
         self.start.iter().for_each(|start| start.call());
         begun();
@@ -127,16 +128,16 @@ impl Partner {
         after();
         match self.reply()? {
             Reply::Done(theirs) => Ok(together(timed, theirs)),
-            Reply::Ready => Err(gone()),
+            Reply::Ready => Err(partner_ended()),
         }
     }
 
     fn reply(&self) -> io::Result<Reply> {
-        self.replies.recv().unwrap_or_else(|_| Err(gone()))
+        self.replies.recv().unwrap_or_else(|_| Err(partner_ended()))
     }
 }
 
-fn gone() -> io::Error {
+fn partner_ended() -> io::Error {
     io::Error::other("the other thread of the probe has ended")
 }
 
@@ -167,7 +168,7 @@ impl Drop for Partner {
     fn drop(&mut self) {
         self.orders = None;
         if let Some(thread) = self.thread.take() {
-            // It has nothing to say that was not said by its replies.
+            // An error of the thread was already reported by its replies.
             let _ = thread.join();
         }
     }

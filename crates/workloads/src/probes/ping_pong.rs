@@ -1,4 +1,5 @@
-//! The CPU passed between two processes by two pipes; how often, by the switches that the kernel has counted of both.
+//! Two processes that pass the CPU to each other through two pipes. The events are the context switches that the kernel
+//! counts for both.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -13,26 +14,26 @@ use super::meter::{Meter, Who, switches, together};
 use super::{Primitive, refused};
 use crate::raw::fork_and_run;
 
-/// A pipe: the end to read from, and the one to write to.
+/// The read end and the write end of a pipe.
 type Pipe = (OwnedFd, OwnedFd);
 
-/// Two processes that answer each other's bytes over two pipes. A byte counts where it arrives.
+/// Two processes that answer each other's bytes through two pipes.
 struct PingPong {
     partner: Pid,
-    /// From this process to the other.
+    /// From this process to the partner.
     there: Pipe,
-    /// From the other to this one.
+    /// From the partner to this process.
     back: Pipe,
-    /// How many rounds the other one is to answer.
+    /// The numbers of repetitions that the partner must answer.
     orders: Pipe,
-    /// What that took.
+    /// The measurements of the partner.
     replies: Pipe,
-    /// For the calls without a switch.
+    /// The pipe of the empty loop, without a partner.
     own: Pipe,
 }
 
-/// A round is a byte there and a byte back: two switches, two write(2) and two read(2). The empty loop writes and reads two
-/// bytes by a pipe that nobody waits at.
+/// Opens the probe. A repetition is a byte in each direction: two switches, two write(2) and two read(2) calls. The
+/// empty loop writes and reads two bytes through a pipe that only this process uses.
 pub(super) fn open() -> Reading<Box<dyn Primitive>> {
     let ping_pong = PingPong::new().map_err(|error| refused("a second process", &error))?;
     Ok(Box::new(ping_pong))
@@ -50,12 +51,12 @@ impl PingPong {
         };
         let mut kept = [ends.bytes, ends.answers, ends.orders, ends.replies].map(|end| end.as_raw_fd());
         let partner = fork_and_run(&mut kept, || ends.serve())?;
-        // The other process's ends stay open here as well: it is ended by a signal, and never by their closing.
+        // The partner's ends stay open here too, because a signal ends the partner, and not the closing of its pipes.
         Ok(PingPong { partner, there, back, orders, replies, own })
     }
 }
 
-/// What the other process has.
+/// The pipe ends of the partner.
 struct Ends<'a> {
     bytes: BorrowedFd<'a>,
     answers: BorrowedFd<'a>,
@@ -64,7 +65,7 @@ struct Ends<'a> {
 }
 
 impl Ends<'_> {
-    /// Does what it is told until there is nobody left to tell it. System calls only.
+    /// Answers orders until the pipe of orders is closed. It makes system calls only.
     fn serve(&self) -> u8 {
         let mut order = [0; 8];
         while take(self.orders, &mut order).is_ok() {
@@ -88,7 +89,7 @@ impl Ends<'_> {
     }
 }
 
-/// What the partner used, as it goes through a pipe.
+/// The partner's measurements in the form in which a pipe transfers them.
 type Packed = [u8; 32];
 
 fn packed(used: &Timed) -> Packed {
@@ -112,7 +113,7 @@ fn unpacked(packed: &Packed) -> Timed {
     }
 }
 
-/// Reads all of `bytes`, which a writer has written at once.
+/// Reads all of `bytes`, which were written by a single call.
 #[inline(always)]
 fn take(from: impl AsFd + Copy, bytes: &mut [u8]) -> io::Result<()> {
     match retry_on_intr(|| read(from, &mut *bytes)) {
@@ -122,7 +123,7 @@ fn take(from: impl AsFd + Copy, bytes: &mut [u8]) -> io::Result<()> {
     }
 }
 
-/// Writes all of `bytes`, fewer than any pipe splits.
+/// Writes all of `bytes`, which are few enough for an atomic write (`PIPE_BUF`).
 #[inline(always)]
 fn give(to: impl AsFd + Copy, bytes: &[u8]) -> io::Result<()> {
     match retry_on_intr(|| write(to, bytes)) {
@@ -138,7 +139,7 @@ impl Primitive for PingPong {
     }
 
     fn subtracted(&self) -> &'static str {
-        "two writes and two reads of a byte by a pipe"
+        "two writes and two reads of a byte through a pipe"
     }
 
     fn calls_per_loop(&self) -> Reading<f64> {
@@ -179,7 +180,7 @@ impl Primitive for PingPong {
 
 impl Drop for PingPong {
     fn drop(&mut self) {
-        // It cannot be gone: nobody else waits for it.
+        // The process exists until it is reaped here.
         let _ = kill_process(self.partner, Signal::KILL);
         let _ = wait_for(self.partner);
     }

@@ -1,4 +1,4 @@
-//! Processes, programs and threads that end at once; what counts is the end that waiting for them reports.
+//! Processes, programs and threads that exit immediately. The events are the exit statuses that waiting reports.
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
@@ -18,39 +18,39 @@ use super::meter::Who;
 use super::{Primitive, elf, refused};
 use crate::raw::{Image, Stack, fork_and_exit, opaque, start_and_join, vfork_and_exit};
 
-/// How the processes end that run no program: as no other would by accident.
+/// The exit status of children that run no program; unusual, so that no other child has it by accident.
 const STATUS: u8 = 23;
 
-/// fork(2) without what a C library does besides, the end of the child, and the wait for it. What it costs depends on how
-/// much memory the process has that it copies.
+/// fork(2) without the work that a C library adds, the exit of the child, and the wait for it. The cost depends on the
+/// amount of memory of the process, whose page tables are copied.
 pub(super) fn fork() -> Reading<Box<dyn Primitive>> {
     children("fork(2)", Ok(3.0), (), STATUS, |()| fork_and_exit(STATUS))
 }
 
-/// The same by vfork(2): without a copy, while the parent stands still.
+/// The same with vfork(2): nothing is copied, and the parent is suspended.
 pub(super) fn vfork() -> Reading<Box<dyn Primitive>> {
     children("vfork(2)", Ok(3.0), Stack::new(), STATUS, |stack| vfork_and_exit(stack, STATUS))
 }
 
-/// A program of a single system call, which ends it, started as by vfork(2) and execve(2).
+/// A program of a single system call, which ends it, started as with vfork(2) and execve(2).
 pub(super) fn spawn_static() -> Reading<Box<dyn Primitive>> {
     let image = Image::Open(tiny_program()?.into());
     let state = (Stack::new(), image);
     children("starting a program from memory", Ok(4.0), state, 0, |(stack, image)| image.start(stack))
 }
 
-/// The program that succeeds and does nothing else, where it is dynamically linked.
+/// The paths of the program that only succeeds, if it is dynamically linked.
 const TRUE: [&CStr; 2] = [c"/bin/true", c"/usr/bin/true"];
 
-/// `true`, started in the same way, without an environment.
+/// The program `true`, started in the same way, without an environment.
 pub(super) fn spawn_dynamic() -> Reading<Box<dyn Primitive>> {
     let path = dynamic_program()?;
-    let calls = Err(Absent::because("what a program calls to be loaded is for its loader to decide"));
+    let calls = Err(Absent::because("the dynamic loader decides which system calls load a program"));
     let state = (Stack::new(), Image::At(path));
     children("starting a program", calls, state, 0, |(stack, image)| image.start(stack))
 }
 
-/// Children, one after the other; those that end with `status` count.
+/// Opens a probe of children, one after the other. Those that exit with `status` count.
 fn children<S: 'static>(
     what: &str,
     calls: Reading<f64>,
@@ -76,12 +76,12 @@ fn children<S: 'static>(
     )
 }
 
-/// A file in memory with a program in it.
+/// Creates a file in memory that contains the minimal program.
 fn tiny_program() -> Reading<File> {
-    let image = elf::exits_at_once()
-        .ok_or_else(|| Absent::because("no program was made for this kind of CPU that does nothing but end"))?;
+    let image = elf::minimal_program()
+        .ok_or_else(|| Absent::because("there is no minimal program for this CPU architecture"))?;
     let made = || -> io::Result<File> {
-        // Kernels since 6.3 want to be told that it is to be executed; those before do not know the word.
+        // Since Linux 6.3, a file to be executed needs `MFD_EXEC`. Older kernels reject that flag.
         let flags = MemfdFlags::CLOEXEC;
         let file = match memfd_create("steady-exit", flags | MemfdFlags::EXEC) {
             Err(Errno::INVAL) => memfd_create("steady-exit", flags),
@@ -94,13 +94,13 @@ fn tiny_program() -> Reading<File> {
     made().map_err(|error| refused("a program in memory", &error))
 }
 
-/// Where there is a dynamically linked program that does nothing.
+/// Returns the path of a dynamically linked program that does nothing.
 fn dynamic_program() -> Reading<CString> {
-    let mut reason = Absent::because("there is no program \"true\" here");
+    let mut reason = Absent::because("this system has no program \"true\"");
     for path in TRUE {
         let bytes = Path::new(std::ffi::OsStr::from_bytes(path.to_bytes()));
         match File::open(bytes).and_then(|file| head(&file)) {
-            Ok(head) if elf::names_a_loader(&head) => return Ok(path.into()),
+            Ok(head) if elf::has_interpreter(&head) => return Ok(path.into()),
             Ok(_) => reason = Absent::because(format!("{} is not dynamically linked", bytes.display())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => reason = refused(&bytes.display().to_string(), &error),
@@ -109,19 +109,19 @@ fn dynamic_program() -> Reading<CString> {
     Err(reason)
 }
 
-/// The first bytes of a file: its program headers are there.
+/// Returns the first bytes of a file, which include its program headers.
 fn head(file: &File) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     file.take(4096).read_to_end(&mut head)?;
     Ok(head)
 }
 
-/// pthread_create(3) of a thread that returns at once, and pthread_join(3) of it; counted where it returned what it
-/// should. The C library keeps the stack of a thread that has ended for the next one.
+/// pthread_create(3) of a thread that returns immediately, and pthread_join(3). Counted if it returned the expected
+/// value. The C library reuses the stack of a finished thread for the next one.
 pub(super) fn thread() -> Reading<Box<dyn Primitive>> {
     let facts = Facts {
         who: Who::Process,
-        calls: Err(Absent::because("what is called to start a thread is for the C library to decide")),
+        calls: Err(Absent::because("the C library decides which system calls start a thread")),
         ..Facts::of_calls(0.0)
     };
     alone::open(

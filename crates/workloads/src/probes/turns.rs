@@ -1,4 +1,4 @@
-//! The CPU passed between two threads; how often, by the switches that the kernel has counted of both.
+//! The CPU passed between two threads. The events are the context switches that the kernel counts for both.
 
 use std::io;
 use std::sync::Arc;
@@ -13,35 +13,35 @@ use super::partner::Partner;
 use super::{Primitive, alone};
 use crate::raw::{Condition, Monitor, opaque};
 
-/// Whose turn it is.
+/// The value of the turn: the caller's or the partner's.
 const OURS: u32 = 0;
 const THEIRS: u32 = 1;
 
-/// Two threads, of which the partner does its part of the same rounds.
+/// Two threads that alternate; the partner runs its part of the same rounds.
 struct Turns<W> {
     partner: Partner,
     own: W,
 }
 
-/// Each round the turn goes there and back: whoever's it is not waits at a condition variable of its own. Mutex and
-/// condition variables are the C library's.
+/// Opens a probe with a condition variable for each thread. In each round, the turn passes to the partner and back, and
+/// the thread without the turn waits. Mutex and condition variables are the C library's.
 pub(super) fn by_condvar() -> Reading<Box<dyn Primitive>> {
     struct Shared {
         turn: Monitor,
         conditions: [Condition; 2],
     }
-    /// Waits for the turn and hands it over; `first` already has it.
+    /// Waits for the turn and passes it on. A thread that is `first` has the turn already, and waits afterwards.
     fn pass(shared: &Shared, own: u32, first: bool) -> io::Result<()> {
         let other = THEIRS - own;
         if !first {
             wait(shared, own)?;
         }
-        *shared.turn.lock().ok_or_else(refused_lock)?.value() = u64::from(other);
+        *shared.turn.lock().ok_or_else(lock_error)?.value() = u64::from(other);
         shared.conditions[other as usize].signal();
         if first { wait(shared, own) } else { Ok(()) }
     }
     fn wait(shared: &Shared, own: u32) -> io::Result<()> {
-        let mut held = shared.turn.lock().ok_or_else(refused_lock)?;
+        let mut held = shared.turn.lock().ok_or_else(lock_error)?;
         while *held.value() != u64::from(own) {
             shared.conditions[own as usize].wait(&mut held);
         }
@@ -53,23 +53,24 @@ pub(super) fn by_condvar() -> Reading<Box<dyn Primitive>> {
     Ok(Box::new(Turns { partner, own: move || pass(&shared, OURS, true) }))
 }
 
-fn refused_lock() -> io::Error {
-    io::Error::other("the C library refuses the mutex")
+fn lock_error() -> io::Error {
+    io::Error::other("the C library returned an error for the mutex")
 }
 
-/// Each round the turn, a word in memory, goes there and back: whoever's it is not sleeps in futex(2) until it is woken.
+/// Opens a probe with futex(2). In each round, the turn, a word of memory, passes to the partner and back. The thread
+/// without the turn sleeps until it is woken.
 pub(super) fn by_futex() -> Reading<Box<dyn Primitive>> {
     fn wait(turn: &AtomicU32, own: u32) -> io::Result<()> {
         while turn.load(Ordering::Acquire) != own {
             match futex::wait(turn, futex::Flags::PRIVATE, THEIRS - own, None) {
-                // It was changed, or a signal came, before it slept.
+                // The word changed, or a signal arrived, before the thread slept.
                 Ok(()) | Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
         }
         Ok(())
     }
-    fn hand_over(turn: &AtomicU32, to: u32) -> io::Result<()> {
+    fn pass(turn: &AtomicU32, to: u32) -> io::Result<()> {
         turn.store(to, Ordering::Release);
         futex::wake(turn, futex::Flags::PRIVATE, 1)?;
         Ok(())
@@ -77,9 +78,9 @@ pub(super) fn by_futex() -> Reading<Box<dyn Primitive>> {
     let turn = Arc::new(AtomicU32::new(OURS));
     let theirs = Arc::clone(&turn);
     let partner = Partner::start(None, move |loops| {
-        (0..loops).try_for_each(|_| wait(&theirs, THEIRS).and_then(|()| hand_over(&theirs, OURS)))
+        (0..loops).try_for_each(|_| wait(&theirs, THEIRS).and_then(|()| pass(&theirs, OURS)))
     })?;
-    Ok(Box::new(Turns { partner, own: move || hand_over(&turn, THEIRS).and_then(|()| wait(&turn, OURS)) }))
+    Ok(Box::new(Turns { partner, own: move || pass(&turn, THEIRS).and_then(|()| wait(&turn, OURS)) }))
 }
 
 impl<W: Fn() -> io::Result<()>> Primitive for Turns<W> {
@@ -88,7 +89,7 @@ impl<W: Fn() -> io::Result<()>> Primitive for Turns<W> {
     }
 
     fn calls_per_loop(&self) -> Reading<f64> {
-        Err(Absent::because("who finds that it is its turn already does not call to wait for it"))
+        Err(Absent::because("a thread that already has the turn does not call futex(2) to wait"))
     }
 
     fn run(&mut self, loops: u64) -> io::Result<Timed> {

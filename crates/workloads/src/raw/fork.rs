@@ -1,5 +1,5 @@
-//! Processes made from this one, programs started at the least cost, and threads as the C library makes them, without what a
-//! language puts on top.
+//! Processes and programs created with the least overhead, and threads created through the C library, without the
+//! additional work of Rust's standard library.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
@@ -8,14 +8,13 @@ use std::{io, ptr};
 
 use rustix::process::Pid;
 
-/// The stack that a child runs on which shares this memory and does no more than end.
+/// The size of the stack of a child that shares this memory and makes only a few system calls.
 const STACK_BYTES: usize = 16 * 1024;
 
-/// What makes the new process: fork(2) as the kernel has it, without what a C library would do besides. It ends at once
-/// with `status`.
+/// Creates a process that exits immediately with `status`: the kernel's fork(2) without the work that a C library adds.
 #[inline(always)]
 pub(crate) fn fork_and_exit(status: u8) -> io::Result<Pid> {
-    // SAFETY: no flag but the signal that tells of its end; in the child nothing runs but the call that ends it.
+    // SAFETY: without flags, the child gets a copy of the memory. In the child, only the call that ends it runs.
     let made = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0_usize, 0_usize, 0_usize, 0_usize) };
     if made == 0 {
         end(status);
@@ -23,7 +22,7 @@ pub(crate) fn fork_and_exit(status: u8) -> io::Result<Pid> {
     pid(made as c_int)
 }
 
-/// The same by vfork(2): the child runs in this memory, and the caller stands still until it has ended.
+/// The same with vfork(2): the child runs in this memory, and the caller is suspended until it has ended.
 #[inline(always)]
 pub(crate) fn vfork_and_exit(stack: &mut Stack, status: u8) -> io::Result<Pid> {
     extern "C" fn run(status: *mut c_void) -> c_int {
@@ -32,22 +31,24 @@ pub(crate) fn vfork_and_exit(stack: &mut Stack, status: u8) -> io::Result<Pid> {
     stack.clone_sharing(run, ptr::without_provenance_mut(usize::from(status)))
 }
 
-/// Runs `body` in a new process that has a copy of this one's memory, of which only the calling thread goes on. It ends
-/// with what that returns, and is killed when the thread that made it ends. Of what is open here, it keeps what `kept` names.
+/// Runs `body` in a new process with a copy of this process's memory, in which only the calling thread exists. The
+/// process exits with the status that `body` returns. The kernel kills it if the thread that created it ends. It keeps
+/// only the open descriptors in `kept`.
 ///
-/// `body` must not panic, and should make system calls only: whatever another thread was doing at the moment stays half
-/// done in the copy.
+/// `body` must not panic, and should make system calls only, because other threads may have left data such as locks in
+/// an intermediate state in the copy.
 pub(crate) fn fork_and_run(kept: &mut [RawFd], body: impl FnOnce() -> u8) -> io::Result<Pid> {
     let parent = std::process::id();
     kept.sort_unstable();
-    // SAFETY: the child runs `body` and ends without returning to the caller, whatever happens: `Ending` sees to it.
+    // SAFETY: the child runs `body` and never returns to the caller, even after a panic, because dropping `Ending` ends
+    // it.
     match unsafe { libc::fork() } {
         0 => {
             let _ending = Ending;
-            // SAFETY: a plain system call on the child itself.
-            let told = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } == 0;
-            // A parent that had ended before would not be told of.
-            if told && std::os::unix::process::parent_id() == parent {
+            // SAFETY: the call concerns only the child itself, and its arguments are numbers.
+            let is_set = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } == 0;
+            // There is no signal if the parent ended before the call.
+            if is_set && std::os::unix::process::parent_id() == parent {
                 close_all_but(kept);
                 end(body());
             }
@@ -57,19 +58,19 @@ pub(crate) fn fork_and_run(kept: &mut [RawFd], body: impl FnOnce() -> u8) -> io:
     }
 }
 
-/// Closes every descriptor but these, which are in order (close_range(2)): whoever reads at the other end of a pipe is to
-/// see it end when this process's parent does.
+/// Closes every descriptor except those in `kept`, which is sorted, with close_range(2). Without this, a pipe of the
+/// parent would stay open in this process after the parent has closed it or ended.
 fn close_all_but(kept: &[RawFd]) {
     let firsts = std::iter::once(0).chain(kept.iter().map(|fd| i64::from(*fd) + 1));
     let lasts = kept.iter().map(|fd| i64::from(*fd) - 1).chain([i64::from(u32::MAX)]);
     for (first, last) in firsts.zip(lasts).filter(|(first, last)| first <= last) {
-        // SAFETY: nothing in this process uses those descriptors: its only thread runs on with the others. Kernels without the
-        // call leave them open, until the process is killed.
+        // SAFETY: no code in this process uses these descriptors, because its only thread continues with those in
+        // `kept`. Kernels without the call leave them open until the process ends.
         unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     }
 }
 
-/// Ends the process rather than have it run on in its parent's code.
+/// Ends the process when dropped, so that it never continues in the code of its parent.
 struct Ending;
 
 impl Drop for Ending {
@@ -78,26 +79,26 @@ impl Drop for Ending {
     }
 }
 
-/// exit_group(2).
+/// Ends the process with exit_group(2).
 pub(super) fn end(status: u8) -> ! {
     loop {
-        // SAFETY: it ends this process and does nothing else.
+        // SAFETY: the call ends this process and has no other effect.
         unsafe { libc::syscall(libc::SYS_exit_group, c_int::from(status)) };
     }
 }
 
-/// A stack for children that share this memory, one at a time.
+/// A stack for children that share this memory, for one child at a time.
 pub(crate) struct Stack(Box<[u128]>);
 
 impl Stack {
-    /// One for a handful of system calls.
+    /// Allocates a stack that is large enough for a few system calls.
     pub(crate) fn new() -> Self {
         Stack(vec![0; STACK_BYTES / size_of::<u128>()].into_boxed_slice())
     }
 
-    /// Starts a process that runs `body` in this memory, while the caller stands still until it has ended or become another
-    /// program (clone(2) with `CLONE_VM | CLONE_VFORK`). `body` must make system calls only, and use what `argument`
-    /// points to for nothing but what its owner gave it for.
+    /// Starts a process that runs `body` in this memory. The caller is suspended until the process has exited or
+    /// executed a program (clone(2) with `CLONE_VM | CLONE_VFORK`). `body` must make system calls only, and access only
+    /// what `argument` points to.
     #[inline(always)]
     pub(super) fn clone_sharing(
         &mut self,
@@ -106,8 +107,8 @@ impl Stack {
     ) -> io::Result<Pid> {
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
         let top = self.0.as_mut_ptr_range().end;
-        // SAFETY: the stack is ours alone, aligned to 16 bytes by its type and large enough for some system calls; the
-        // caller is suspended as long as the child uses it.
+        // SAFETY: no other code uses the stack, its type aligns it to 16 bytes, and it is large enough for a few system
+        // calls. The caller is suspended while the child uses it.
         pid(unsafe { libc::clone(body, top.cast(), flags, argument) })
     }
 }
@@ -116,13 +117,14 @@ fn pid(made: c_int) -> io::Result<Pid> {
     Pid::from_raw(made.max(0)).ok_or_else(io::Error::last_os_error)
 }
 
-/// pthread_create(3) of a thread that returns `value` plus one, and pthread_join(3); what it returned.
+/// Starts a thread with pthread_create(3) that returns `value` plus one, and joins it with pthread_join(3). Returns its
+/// result.
 #[inline(always)]
 pub(crate) fn start_and_join(value: usize) -> io::Result<usize> {
     let mut thread = MaybeUninit::<libc::pthread_t>::uninit();
     let mut result: *mut c_void = ptr::null_mut();
-    // SAFETY: `thread` and `result` are valid for writing; the argument is a number and points to nothing; the thread that
-    // is joined was just made, and by nobody else.
+    // SAFETY: `thread` and `result` are valid for writing. The argument is a number and not dereferenced. The joined
+    // thread was just created, and no other code joins it.
     unsafe {
         let argument = ptr::without_provenance_mut(value);
         checked(libc::pthread_create(thread.as_mut_ptr(), ptr::null(), add_one, argument))?;
@@ -139,26 +141,26 @@ fn checked(error: libc::c_int) -> io::Result<()> {
     if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
 }
 
-/// What a child's end tells of a program that could not be executed.
+/// The exit status of a child that could not execute its program.
 const NOT_EXECUTED: u8 = 127;
 
-/// Where a program is.
+/// The location of a program.
 #[derive(Debug)]
 pub(crate) enum Image {
-    /// In a file that is open.
+    /// A program in an open file.
     Open(OwnedFd),
-    /// In the file of that path.
+    /// A program in the file with this path.
     At(CString),
 }
 
-/// What a child has to know, and where it leaves the reason why it did not become the program.
+/// The data of a child, and the place for the reason if it cannot execute its program.
 struct Start<'a> {
     image: &'a Image,
     error: c_int,
 }
 
 impl Image {
-    /// Starts it as vfork(2) and execve(2) do: the caller stands still until it runs.
+    /// Starts the program like vfork(2) and execve(2): the caller is suspended until it runs.
     #[inline(always)]
     pub(crate) fn start(&self, stack: &mut Stack) -> io::Result<Pid> {
         let mut start = Start { image: self, error: 0 };
@@ -166,7 +168,7 @@ impl Image {
         if start.error == 0 {
             return Ok(pid);
         }
-        // It has left already, and only waits to be reaped.
+        // The child has already exited, and only needs to be reaped.
         steady_linux::process::wait_for(pid)?;
         Err(io::Error::from_raw_os_error(start.error))
     }
@@ -175,10 +177,10 @@ impl Image {
 const EMPTY: &CStr = c"";
 const NAME: &CStr = c"true";
 
-/// Runs in the child, on its own stack but in the parent's memory: system calls only.
+/// Runs in the child, on its own stack but in the parent's memory. It makes system calls only.
 extern "C" fn become_program(argument: *mut c_void) -> c_int {
-    // SAFETY: `argument` is the `Start` that `Image::start` passed, alive while the parent is suspended and used by nobody
-    // else meanwhile; strings end with NUL, arrays with null.
+    // SAFETY: `argument` is the `Start` that `Image::start` passed. It is alive, and no other code uses it, because the
+    // parent is suspended. The strings end with NUL bytes, and the arrays with null pointers.
     unsafe {
         let start = &mut *argument.cast::<Start<'_>>();
         let arguments: [*const c_char; 2] = [NAME.as_ptr(), ptr::null()];

@@ -1,4 +1,4 @@
-//! What only a CPU's own instructions and the system's bare calls can do: the only `unsafe` code of this crate.
+//! The only `unsafe` code of this crate: CPU instructions and system calls without safe wrappers.
 #![allow(unsafe_code)]
 
 pub(crate) mod calls;

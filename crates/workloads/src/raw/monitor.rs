@@ -1,11 +1,11 @@
-//! Mutexes and condition variables as the C library has them, for locks of other kinds cost otherwise.
+//! Mutexes and condition variables of the C library, because the standard library's locks have a different cost.
 
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 
-/// A number behind a mutex: pthread_mutex_lock(3).
+/// A number protected by a mutex: pthread_mutex_lock(3).
 ///
-/// It stands in a box, since the C library wants its mutexes to stay where they are.
+/// It is boxed, because the C library requires that a mutex does not move.
 pub(crate) struct Monitor(Box<Inside>);
 
 struct Inside {
@@ -13,46 +13,48 @@ struct Inside {
     value: UnsafeCell<u64>,
 }
 
-// SAFETY: the mutex is made for being used by many threads, and the value is only reached by who holds it.
+// SAFETY: a mutex may be used by many threads, and the value is accessible only while the mutex is locked.
 unsafe impl Sync for Monitor {}
-// SAFETY: the box can change hands while nobody holds the mutex, which a borrow would show.
+// SAFETY: the box may move to another thread while the mutex is not locked. A locked mutex is borrowed and cannot move.
 unsafe impl Send for Monitor {}
 
-/// The mutex, held by this thread until this is dropped.
+/// The locked mutex, unlocked when dropped.
 pub(crate) struct Held<'a> {
     monitor: &'a Monitor,
-    /// The thread that took a mutex has to give it back.
+    /// Makes the type `!Send`, because the thread that locked a mutex must unlock it.
     stays: PhantomData<*mut ()>,
 }
 
 impl Monitor {
-    /// A free one.
+    /// Creates an unlocked mutex.
     pub(crate) fn new(value: u64) -> Self {
         let mutex = UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER);
         Monitor(Box::new(Inside { mutex, value: UnsafeCell::new(value) }))
     }
 
-    /// Takes it; `None` where the C library refuses. This thread must not hold it already: it would wait for itself.
+    /// Locks the mutex; `None` if the C library returns an error. This thread must not hold the lock already, because
+    /// it would deadlock.
     #[inline(always)]
     pub(crate) fn lock(&self) -> Option<Held<'_>> {
-        // SAFETY: the mutex is initialised and stays in its place as long as it is borrowed.
-        let taken = unsafe { libc::pthread_mutex_lock(self.0.mutex.get()) } == 0;
-        taken.then_some(Held { monitor: self, stays: PhantomData })
+        // SAFETY: the mutex is initialised and does not move while `self` is borrowed.
+        let is_locked = unsafe { libc::pthread_mutex_lock(self.0.mutex.get()) } == 0;
+        // Built only if the mutex is locked: dropping it unlocks.
+        is_locked.then(|| Held { monitor: self, stays: PhantomData })
     }
 }
 
 impl Drop for Monitor {
     fn drop(&mut self) {
-        // SAFETY: nobody can reach it any more, and a borrow would show that somebody holds it.
+        // SAFETY: no other reference to the mutex exists, and it is not locked, because a lock would borrow it.
         unsafe { libc::pthread_mutex_destroy(self.0.mutex.get()) };
     }
 }
 
 impl Held<'_> {
-    /// The number.
+    /// Returns the protected number.
     #[inline(always)]
     pub(crate) fn value(&mut self) -> &mut u64 {
-        // SAFETY: this thread holds the mutex, and the borrow of `self` keeps it from making a second reference.
+        // SAFETY: this thread holds the mutex, and the borrow of `self` prevents a second reference.
         unsafe { &mut *self.monitor.0.value.get() }
     }
 }
@@ -60,44 +62,45 @@ impl Held<'_> {
 impl Drop for Held<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: this thread holds the mutex: what stands for it cannot go to another.
+        // SAFETY: this thread holds the mutex, because `Held` cannot move to another thread.
         unsafe { libc::pthread_mutex_unlock(self.monitor.0.mutex.get()) };
     }
 }
 
-/// Something to wait for: pthread_cond_wait(3).
+/// A condition variable: pthread_cond_wait(3).
 pub(crate) struct Condition(Box<UnsafeCell<libc::pthread_cond_t>>);
 
-// SAFETY: condition variables are made for being used by many threads.
+// SAFETY: a condition variable may be used by many threads.
 unsafe impl Sync for Condition {}
-// SAFETY: the box can change hands while nobody waits, which a borrow would show.
+// SAFETY: the box may move to another thread while no thread waits. A waiting thread borrows it.
 unsafe impl Send for Condition {}
 
 impl Condition {
-    /// One that nobody waits for.
+    /// Creates a condition variable without waiters.
     pub(crate) fn new() -> Self {
         Condition(Box::new(UnsafeCell::new(libc::PTHREAD_COND_INITIALIZER)))
     }
 
-    /// Wakes one who waits for it.
+    /// Wakes one of the waiters.
     #[inline(always)]
     pub(crate) fn signal(&self) {
-        // SAFETY: it is initialised and stays in its place as long as it is borrowed.
+        // SAFETY: the condition variable is initialised and does not move while `self` is borrowed.
         unsafe { libc::pthread_cond_signal(self.0.get()) };
     }
 
-    /// Gives the mutex back, waits, and takes it again; it may return without having been woken. All who wait for this at a
-    /// time must have come with the same mutex.
+    /// Unlocks the mutex, waits, and locks it again. It may return spuriously. All concurrent waiters must use the same
+    /// mutex.
     #[inline(always)]
     pub(crate) fn wait(&self, held: &mut Held<'_>) {
-        // SAFETY: both are initialised and stay in their places; this thread holds the mutex, before and after.
+        // SAFETY: both objects are initialised and do not move while borrowed. This thread holds the mutex before and
+        // after.
         unsafe { libc::pthread_cond_wait(self.0.get(), held.monitor.0.mutex.get()) };
     }
 }
 
 impl Drop for Condition {
     fn drop(&mut self) {
-        // SAFETY: nobody can reach it any more.
+        // SAFETY: no other reference to the condition variable exists.
         unsafe { libc::pthread_cond_destroy(self.0.get()) };
     }
 }
@@ -107,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_holds_it_at_a_time() {
+    fn only_one_thread_holds_the_lock() {
         let monitor = Monitor::new(0);
         std::thread::scope(|scope| {
             for _ in 0..4 {
@@ -118,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_is_woken() {
+    fn a_waiting_thread_is_woken() {
         let (monitor, condition) = (Monitor::new(0), Condition::new());
         std::thread::scope(|scope| {
             scope.spawn(|| {

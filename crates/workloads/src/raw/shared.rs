@@ -1,4 +1,4 @@
-//! Memory that processes share, with locks in it.
+//! Memory shared between processes, with locks in it.
 
 use std::io;
 use std::marker::PhantomData;
@@ -7,14 +7,14 @@ use std::ptr;
 use std::slice;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// The bytes that each lock and each row of counters has to itself: a cache line, so that neighbours do not slow each other.
+/// The bytes of each lock and of each row of counters: a cache line, to avoid false sharing.
 const LINE: usize = 64;
-/// The counters in a row.
+/// The number of counters in a row.
 pub(crate) const ROW: usize = LINE / size_of::<AtomicU64>();
 const _: () = assert!(size_of::<libc::pthread_mutex_t>() <= LINE && align_of::<libc::pthread_mutex_t>() <= LINE);
 
-/// Anonymous memory that this process shares with those that it forks: locks, rows of counters and words, all of them zero
-/// at first. Counters and words are seen as atomics, so that nobody who writes to them can harm anybody.
+/// Anonymous memory shared with forked processes: locks, rows of counters, and words, initially zero. Counters and
+/// words are atomics, so writes by other processes cannot cause undefined behaviour.
 pub(crate) struct Shared {
     map: SharedMap,
     locks: usize,
@@ -22,26 +22,26 @@ pub(crate) struct Shared {
     words: usize,
 }
 
-/// A mapping: mmap(2) with `MAP_SHARED`; given back when dropped.
+/// A mapping of mmap(2) with `MAP_SHARED`, unmapped when dropped.
 struct SharedMap {
     start: *mut u8,
     bytes: usize,
 }
 
-// SAFETY: the memory is reached through atomics, and through mutexes that are made for many threads.
+// SAFETY: the memory is accessed only through atomics, and through mutexes that many threads may use.
 unsafe impl Sync for Shared {}
-// SAFETY: nothing in it belongs to one thread, and a lock that is held borrows it.
+// SAFETY: no part of it belongs to one thread, and a held lock borrows it.
 unsafe impl Send for Shared {}
 
-/// A lock, held by this thread until this is dropped.
+/// A held lock, unlocked when dropped.
 pub(crate) struct Taken<'a> {
     mutex: *mut libc::pthread_mutex_t,
-    /// The thread that took a mutex has to give it back.
+    /// Makes the type `!Send`, because the thread that locked a mutex must unlock it.
     stays: PhantomData<(&'a Shared, *mut ())>,
 }
 
 impl Shared {
-    /// So many locks, rows of counters and words.
+    /// Maps memory for these numbers of locks, rows of counters and words.
     pub(crate) fn new(locks: usize, rows: usize, words: usize) -> io::Result<Self> {
         let bytes = (locks + rows) * LINE + words * size_of::<AtomicU32>();
         let shared = Shared { map: SharedMap::new(bytes.max(LINE))?, locks, rows, words };
@@ -49,11 +49,11 @@ impl Shared {
         Ok(shared)
     }
 
-    /// pthread_mutex_init(3) of a lock that processes share (pthread_mutexattr_setpshared(3)).
+    /// Initialises a lock that processes share: pthread_mutex_init(3), pthread_mutexattr_setpshared(3).
     fn prepare(&self, lock: usize) -> io::Result<()> {
         let mut kind = MaybeUninit::<libc::pthread_mutexattr_t>::uninit();
-        // SAFETY: the attributes are set up before they are used and given back after; the mutex is in its place, which is
-        // the map's own, and nobody has used it yet.
+        // SAFETY: the attributes are initialised before their use and destroyed after it. The mutex is at its final
+        // address within the mapping, and nothing has used it yet.
         unsafe {
             checked(libc::pthread_mutexattr_init(kind.as_mut_ptr()))?;
             let set = checked(libc::pthread_mutexattr_setpshared(kind.as_mut_ptr(), libc::PTHREAD_PROCESS_SHARED));
@@ -65,44 +65,45 @@ impl Shared {
 
     #[inline(always)]
     fn mutex(&self, lock: usize) -> *mut libc::pthread_mutex_t {
-        assert!(lock < self.locks, "no such lock");
-        // SAFETY: it is within the map, whose first lines are the locks.
+        assert!(lock < self.locks, "there is no such lock");
+        // SAFETY: the address is within the mapping, whose first lines are the locks.
         unsafe { self.map.start.add(lock * LINE).cast() }
     }
 
-    /// Takes a lock if nobody holds it: pthread_mutex_trylock(3).
+    /// Acquires a lock if it is free: pthread_mutex_trylock(3).
     #[inline(always)]
     pub(crate) fn try_lock(&self, lock: usize) -> Option<Taken<'_>> {
         let mutex = self.mutex(lock);
-        // SAFETY: it was initialised when this was made, and stays in its place as long as this is borrowed.
-        let taken = unsafe { libc::pthread_mutex_trylock(mutex) } == 0;
-        // Made only where it is taken: what stands for a lock gives it back when dropped.
-        taken.then(|| Taken { mutex, stays: PhantomData })
+        // SAFETY: `new` initialised the mutex, and it does not move while `self` is borrowed.
+        let is_locked = unsafe { libc::pthread_mutex_trylock(mutex) } == 0;
+        // Created only if the lock was acquired, because dropping it unlocks the mutex.
+        is_locked.then(|| Taken { mutex, stays: PhantomData })
     }
 
-    /// Takes a lock: pthread_mutex_lock(3); `None` where the C library refuses. This thread must not hold it already: it would
-    /// wait for itself.
+    /// Acquires a lock: pthread_mutex_lock(3); `None` if the C library returns an error. This thread must not hold the
+    /// lock already, because it would deadlock.
     #[inline(always)]
     pub(crate) fn lock(&self, lock: usize) -> Option<Taken<'_>> {
         let mutex = self.mutex(lock);
-        // SAFETY: as in `try_lock`.
-        let taken = unsafe { libc::pthread_mutex_lock(mutex) } == 0;
-        taken.then(|| Taken { mutex, stays: PhantomData })
+        // SAFETY: `new` initialised the mutex, and it does not move while `self` is borrowed.
+        let is_locked = unsafe { libc::pthread_mutex_lock(mutex) } == 0;
+        is_locked.then(|| Taken { mutex, stays: PhantomData })
     }
 
-    /// A row of counters.
+    /// Returns a row of counters.
     #[inline(always)]
     pub(crate) fn row(&self, row: usize) -> &[AtomicU64; ROW] {
-        assert!(row < self.rows, "no such row");
-        // SAFETY: it is within the map, behind the locks, aligned to a line; zeros are atomics; nobody has a reference to it
-        // that is not to atomics.
+        assert!(row < self.rows, "there is no such row");
+        // SAFETY: the row is within the mapping, behind the locks, and aligned to a line. Zero bytes are valid atomics.
+        // All references to this part of the mapping are to atomics.
         unsafe { &*self.map.start.add((self.locks + row) * LINE).cast() }
     }
 
-    /// The words.
+    /// Returns the words of the mapping.
     #[inline(always)]
     pub(crate) fn words(&self) -> &[AtomicU32] {
-        // SAFETY: as for rows, behind which they are.
+        // SAFETY: the words are within the mapping, behind the rows, and aligned. All references to them are to
+        // atomics.
         unsafe { slice::from_raw_parts(self.map.start.add((self.locks + self.rows) * LINE).cast(), self.words) }
     }
 }
@@ -110,7 +111,7 @@ impl Shared {
 impl SharedMap {
     fn new(bytes: usize) -> io::Result<Self> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: the kernel picks a place where nothing is.
+        // SAFETY: the kernel chooses an unused address range.
         let start =
             unsafe { libc::mmap(ptr::null_mut(), bytes, access, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, 0) };
         if start == libc::MAP_FAILED {
@@ -122,8 +123,8 @@ impl SharedMap {
 
 impl Drop for SharedMap {
     fn drop(&mut self) {
-        // SAFETY: the range is the mapping's own, and a borrow would show that somebody uses it. Mutexes of the C library need
-        // nothing besides their memory, which other processes may still use.
+        // SAFETY: the range is exactly that of the mapping, and every use of it borrows the owner. Mutexes of the C
+        // library need no cleanup besides their memory, which other processes may still use.
         unsafe { libc::munmap(self.start.cast(), self.bytes) };
     }
 }
@@ -131,7 +132,7 @@ impl Drop for SharedMap {
 impl Drop for Taken<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: this thread holds it: what stands for it cannot go to another.
+        // SAFETY: this thread holds the lock, because `Taken` cannot move to another thread.
         unsafe { libc::pthread_mutex_unlock(self.mutex) };
     }
 }
@@ -148,7 +149,7 @@ mod tests {
     use crate::raw::fork_and_run;
 
     #[test]
-    fn processes_take_turns() {
+    fn processes_exclude_each_other() {
         let shared = Shared::new(2, 1, 3).unwrap();
         let add = || {
             for _ in 0..20_000 {
@@ -169,12 +170,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_not_had() {
+    fn a_held_lock_cannot_be_acquired() {
         let shared = Shared::new(1, 0, 0).unwrap();
         let held = shared.lock(0);
         assert!(held.is_some());
         for _ in 0..3 {
-            assert!(shared.try_lock(0).is_none(), "who does not get it does not give it back");
+            assert!(shared.try_lock(0).is_none(), "a failed attempt must not unlock the mutex");
         }
         drop(held);
         assert!(shared.try_lock(0).is_some());

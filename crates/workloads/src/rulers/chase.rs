@@ -1,4 +1,4 @@
-//! Dependent loads: over a working set, the ruler of a level of cache; of what no cache holds, the ruler of memory.
+//! Dependent loads: over a working set, the ruler of a cache level; over flushed memory, the ruler of memory.
 
 use std::hint::black_box;
 
@@ -7,17 +7,17 @@ use crate::Random;
 use crate::raw::{CAN_FLUSH, flush};
 
 const WORD: usize = size_of::<usize>();
-/// One word in each cache line; where lines are longer, two.
+/// One word in each cache line of 64 bytes; lines of 128 bytes are read twice.
 const WORDS_PER_LINE: usize = 64 / WORD;
-/// How many bytes are read between two questions whether there is time for more: some microseconds.
+/// The bytes read between two checks whether there is time for more: some microseconds.
 const PIECE_BYTES: usize = 1 << 16;
 
-/// Loads from one word after the other of a working set, in random order: each word holds the place of the next, and all
-/// of them are one cycle. A unit is a load.
+/// Loads the words of a working set in random order. Each word contains the position of the next one, and all words
+/// form one cycle. A unit is a load.
 ///
-/// Random order leaves prefetchers nothing to guess. Each cache line is come back to several times a round, at random
-/// distances, as programs do; one visit each would be the one order in which a cache that drops what was not used for
-/// the longest time never has what is wanted.
+/// The random order is unpredictable for prefetchers. Each cache line is visited several times in a round at random
+/// distances, as in real programs. With one visit per round, a least-recently-used cache that is slightly too small
+/// would never contain the next line.
 #[derive(Clone, Debug)]
 pub struct Chase {
     memory: Vec<usize>,
@@ -25,14 +25,14 @@ pub struct Chase {
 }
 
 impl Chase {
-    /// A cycle through `bytes` of memory, at least one word.
+    /// Creates a cycle through `bytes` of memory, at least one word.
     pub fn new(bytes: usize, seed: u64) -> Self {
         let words = (bytes / WORD).max(1);
         Chase { memory: cycle(words, (0..words).collect(), seed), place: 0 }
     }
 }
 
-/// Memory in which each of `places` holds another of them, all in one cycle of random order.
+/// Returns memory in which each of `places` contains another of them. They form one cycle in random order.
 pub(super) fn cycle(words: usize, mut places: Vec<usize>, seed: u64) -> Vec<usize> {
     let mut random = Random::new(seed);
     for last in (1..places.len()).rev() {
@@ -45,7 +45,7 @@ pub(super) fn cycle(words: usize, mut places: Vec<usize>, seed: u64) -> Vec<usiz
     memory
 }
 
-/// The place that so many loads lead to.
+/// Follows the cycle for a number of loads and returns the position.
 pub(super) fn follow(memory: &[usize], mut place: usize, loads: u64) -> usize {
     for _ in 0..loads {
         place = memory[place];
@@ -58,7 +58,7 @@ impl Kernel for Chase {
         Some(self.memory.len() * WORD)
     }
 
-    /// Reads every line in the order of their addresses, which takes a fraction of the time that chasing them does.
+    /// Reads every line in address order, which takes a fraction of the time of dependent loads.
     fn warm(&mut self, more: &mut dyn FnMut() -> bool) {
         for piece in self.memory.chunks(PIECE_BYTES / WORD) {
             black_box(piece.iter().step_by(WORDS_PER_LINE).fold(0_usize, |sum, word| sum.wrapping_add(*word)));
@@ -74,17 +74,17 @@ impl Kernel for Chase {
     }
 }
 
-/// One place in each page of this size: prefetchers do not look beyond a page, and find nothing to guess within one.
+/// The distance of the places: prefetchers do not cross page boundaries, and there is only one place in each page.
 const PAGE_BYTES: usize = 4096;
-/// How far apart the places in their pages are drawn.
+/// The granularity of the random positions within their pages.
 const LINE_BYTES: usize = 64;
-/// Enough loads to be timed, and few enough to be flushed again for each repetition.
+/// The number of places: enough loads to be timed, and few enough to be flushed before each repetition.
 const PLACES: usize = 256;
 
-/// Loads from one place after the other, in random order, that were put out of all caches before. A unit is a load.
+/// Loads in random order from places that were flushed from all caches before. A unit is a load.
 ///
-/// A working set beyond a last level of hundreds of megabytes could neither be held for a reading nor walked within
-/// one; the same loads from places that were flushed go to memory just as well.
+/// A working set larger than a last-level cache of hundreds of megabytes would take too much memory and too much time
+/// for a reading. Loads from flushed places also go to memory.
 #[derive(Clone, Debug)]
 pub struct Flushed {
     memory: Vec<usize>,
@@ -93,7 +93,7 @@ pub struct Flushed {
 }
 
 impl Flushed {
-    /// The ruler; `None` on kinds of CPUs of which it is not known here how to put something out of their caches.
+    /// Creates the ruler; `None` on CPU architectures for which flushing is not implemented.
     pub fn new(seed: u64) -> Option<Self> {
         let mut random = Random::new(seed);
         let mut within = || random.between(0, (PAGE_BYTES / LINE_BYTES - 1) as u64) as usize * (LINE_BYTES / WORD);
@@ -108,7 +108,7 @@ impl Kernel for Flushed {
         None
     }
 
-    /// The pages' translations are to be at hand, though the data is not.
+    /// Loads the address translations of the pages into the TLB. The data itself is flushed afterwards.
     fn warm(&mut self, _: &mut dyn FnMut() -> bool) {
         self.place = follow(&self.memory, self.place, PLACES as u64);
     }
@@ -132,18 +132,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_is_loaded_once_a_round() {
+    fn every_word_is_loaded_once_in_a_round() {
         for words in [1, 2, 3, 3072] {
             let mut chase = Chase::new(words * WORD, 7);
             let seen: std::collections::BTreeSet<u64> = (0..words).map(|_| chase.run(1)).collect();
             assert_eq!(seen.len(), words);
-            assert_eq!(chase.place, 0, "the round ends where it began");
+            assert_eq!(chase.place, 0, "the round ends at its beginning");
             assert_eq!(chase.working_set(), Some(words * WORD));
         }
     }
 
     #[test]
-    fn the_order_is_that_of_the_seed() {
+    fn the_seed_determines_the_order() {
         let places = |seed| {
             let mut chase = Chase::new(1 << 16, seed);
             (0..50).map(|_| chase.run(1)).collect::<Vec<_>>()
@@ -153,21 +153,21 @@ mod tests {
     }
 
     #[test]
-    fn warming_ends_when_told() {
-        let mut asked = 0;
+    fn warming_ends_when_there_is_no_time_for_more() {
+        let mut calls = 0;
         let mut more = |most| {
-            asked = 0;
+            calls = 0;
             Chase::new(4 * PIECE_BYTES, 1).warm(&mut || {
-                asked += 1;
-                asked < most
+                calls += 1;
+                calls < most
             });
-            asked
+            calls
         };
         assert_eq!((more(2), more(100)), (2, 4));
     }
 
     #[test]
-    fn every_page_is_loaded_from_once_a_round() {
+    fn every_page_is_loaded_from_once_in_a_round() {
         let Some(mut flushed) = Flushed::new(3) else { return };
         flushed.ready();
         let begin = flushed.place as u64;
@@ -175,7 +175,7 @@ mod tests {
             (0..PLACES).map(|_| flushed.run(1) / (PAGE_BYTES / WORD) as u64).collect();
         assert_eq!(pages.len(), PLACES);
         flushed.warm(&mut || true);
-        assert_eq!(flushed.place as u64, begin, "warming goes round once");
+        assert_eq!(flushed.place as u64, begin, "warming completes one round");
         assert_eq!(flushed.most(), PLACES as u64);
     }
 }

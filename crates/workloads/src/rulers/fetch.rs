@@ -1,4 +1,4 @@
-//! Calls of many small functions in random order: the ruler of fetching instructions.
+//! Calls of many small functions in random order: the ruler of instruction fetch.
 
 use std::hint::black_box;
 
@@ -6,11 +6,11 @@ use super::Kernel;
 use crate::Random;
 use crate::random::mix;
 
-/// Longer functions than this do not stand next to each other; their length is not known.
+/// The maximum length of a function, in bytes. A larger distance between two starts contains other code.
 const LONGEST_BYTES: usize = 256;
 
-/// Calls distinct functions one after the other in random order, each with what the one before returned. Together they
-/// are larger than a first level of instruction cache. A unit is a call.
+/// Calls distinct functions in random order, each with the result of the previous one. Together they are larger than a
+/// first-level instruction cache. A unit is a call.
 #[derive(Clone, Debug)]
 pub struct Fetch {
     order: Vec<Function>,
@@ -19,7 +19,7 @@ pub struct Fetch {
 }
 
 impl Fetch {
-    /// All functions in the order of the seed.
+    /// Creates the ruler with all functions in the order of the seed.
     pub fn new(seed: u64) -> Self {
         let mut order = FUNCTIONS.as_flattened().as_flattened().to_vec();
         let mut random = Random::new(seed);
@@ -30,7 +30,7 @@ impl Fetch {
     }
 }
 
-/// How many bytes of code the functions are: from each one's start to that of the next behind it.
+/// Returns the total size of the functions' code in bytes: the distances from each start to the next one.
 fn code_bytes(functions: &[Function]) -> usize {
     let mut starts: Vec<usize> = functions.iter().map(|function| *function as usize).collect();
     starts.sort_unstable();
@@ -59,18 +59,18 @@ impl Kernel for Fetch {
     }
 }
 
-/// A function of some tens of bytes.
+/// A function with some tens of bytes of code.
 pub(super) type Function = fn(u64) -> u64;
 
-/// The function with number `N`: its constants are its own, and stand in its code, so that it is of some length but
-/// takes only a few cycles.
+/// The function with number `N`. Its constants are unique and part of its code, which is therefore long but takes only
+/// a few cycles.
 #[inline(never)]
 fn function<const N: u64>(value: u64) -> u64 {
     let value = (value ^ const { mix(4 * N + 1) }).rotate_left(19).wrapping_add(const { mix(4 * N + 2) });
     (value ^ const { mix(4 * N + 3) }).rotate_left(29).wrapping_add(const { mix(4 * N + 4) })
 }
 
-/// What `$each` makes of sixteen numbers from 16 x `$base` on.
+/// Applies `$each` to sixteen numbers from 16 x `$base` on.
 macro_rules! sixteen {
     ($each:ident, $base:expr) => {
         [
@@ -94,28 +94,28 @@ macro_rules! sixteen {
     };
 }
 
-/// The function with a number.
+/// The function with the given number.
 macro_rules! one {
     ($number:expr) => {
         function::<{ $number }> as Function
     };
 }
 
-/// Sixteen functions.
+/// An array of sixteen functions.
 macro_rules! sixteen_functions {
     ($base:expr) => {
         sixteen!(one, $base)
     };
 }
 
-/// Sixteen times sixteen functions.
+/// Sixteen arrays of sixteen functions.
 macro_rules! sixteen_rows {
     ($base:expr) => {
         sixteen!(sixteen_functions, $base)
     };
 }
 
-/// The functions, in the order of their numbers.
+/// All functions, in the order of their numbers.
 pub(super) static FUNCTIONS: [[[Function; 16]; 16]; 4] =
     [sixteen_rows!(0), sixteen_rows!(1), sixteen_rows!(2), sixteen_rows!(3)];
 
@@ -124,10 +124,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_functions_are_distinct_and_larger_than_a_first_level_of_cache() {
+    fn the_functions_are_distinct_and_larger_than_a_first_level_cache() {
         let fetch = Fetch::new(1);
         let starts: std::collections::BTreeSet<usize> = fetch.order.iter().map(|function| *function as usize).collect();
-        assert_eq!(starts.len(), fetch.order.len(), "none was merged with another");
+        assert_eq!(starts.len(), fetch.order.len(), "the compiler must not merge functions");
         let bytes = fetch.working_set().unwrap();
         assert!(bytes > 48 << 10, "{bytes}");
         let results: std::collections::BTreeSet<u64> = fetch.order.iter().map(|function| function(1)).collect();
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_go_round_in_one_order() {
+    fn calls_repeat_in_one_order() {
         let mut whole = Fetch::new(9);
         let mut parts = Fetch::new(9);
         let calls = whole.order.len() as u64 + 10;

@@ -1,8 +1,9 @@
-//! Rulers: short fixed kernels, one per resource of a machine, whose CPU time per unit tells how that resource fares.
+//! Rulers: short fixed kernels, one for each resource of a machine. The CPU time per unit shows how slow the resource
+//! is now.
 //!
-//! Each is a chain: no operation, load or call can begin before the one before it has ended, so that its latency counts
-//! and a CPU's width does not. [`VERSION`] changes whenever what a unit does changes: readings of different versions are
-//! not to be compared.
+//! Each kernel is a dependency chain: every operation, load or call depends on the previous one. Its latency therefore
+//! counts, and the width of the CPU does not. [`VERSION`] changes whenever the content of a unit changes, because
+//! readings of different versions are not comparable.
 
 mod chase;
 mod fetch;
@@ -14,33 +15,34 @@ pub use chase::{Chase, Flushed};
 pub use fetch::Fetch;
 pub use pages::Pages;
 
-/// What a unit of each kernel is; builds that compile differently are told apart as well.
+/// The version of the kernels' units. Debug builds have a version of their own, because they compile differently.
 pub const VERSION: &str = if cfg!(debug_assertions) { "2-debug" } else { "2" };
 
-/// A kernel that does its work in units of the same kind.
+/// A kernel that works in equal units.
 pub trait Kernel: Send {
-    /// How many bytes it goes over, where its cost depends on that.
+    /// Returns the size of its working set in bytes, if its cost depends on it.
     fn working_set(&self) -> Option<usize>;
 
-    /// Brings what it goes over to where it belongs, piece by piece until all of it is done or `more` says no.
+    /// Loads the working set into its cache level, piece by piece until all of it is done or `more` returns false.
     fn warm(&mut self, more: &mut dyn FnMut() -> bool);
 
-    /// Has to be called before each [`Kernel::run`], and is no part of what is measured.
+    /// Prepares a run. It must be called before each [`Kernel::run`], and is not part of the measurement.
     fn ready(&mut self) {}
 
-    /// The most units that one run may be asked for.
+    /// Returns the maximum number of units for one run.
     fn most(&self) -> u64 {
         u64::MAX
     }
 
-    /// Does so many units of work; a digest of them.
+    /// Runs a number of units and returns a digest of them.
     fn run(&mut self, units: u64) -> u64;
 }
 
-/// Warming such a kernel is running it a little: the code and the way through the kernel are in the caches then.
+/// The units that warm a kernel without a working set: its code, and the kernel's code for system calls, are then
+/// cached.
 const WARMING_UNITS: u64 = 64;
 
-/// A chain of dependent integer operations, in registers alone. A unit is a step of some operations.
+/// A chain of dependent integer operations in registers. A unit is a step of some operations.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Alu;
 
@@ -58,7 +60,7 @@ impl Kernel for Alu {
     }
 }
 
-/// The cheapest system call, again and again. A unit is a call.
+/// Repeats the cheapest system call. A unit is a call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemCall;
 
@@ -81,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_units_are_those_of_the_workloads() {
+    fn the_units_are_those_of_the_fixed_workloads() {
         assert_eq!(Alu.run(100), alu(100));
         assert_eq!(SystemCall.run(3), syscalls(3));
         assert_eq!((Alu.working_set(), SystemCall.working_set()), (None, None));

@@ -1,4 +1,4 @@
-//! The workers: this thread, threads, or processes.
+//! Runs the workers: the calling thread, threads, or processes.
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
@@ -11,75 +11,76 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
 
-use super::board::Board;
 use super::error::SignError;
 use super::job::Crew;
+use super::shared_state::SharedState;
 use super::source::Source;
 use super::work::{Task, work};
 use crate::raw::fork_and_run;
 
-/// How often progress is told, and processes are looked after.
+/// The interval of progress reports and of checks for ended processes.
 const TICK: Duration = Duration::from_millis(100);
-/// A worker reads into memory of its own and calls few functions deep.
+/// The stack size of a worker thread. It is small, because a worker's buffers are on the heap and its calls are not
+/// deep.
 const STACK: usize = 512 * 1024;
 
-/// Has all workers do the task; returns when none is left.
-pub(super) fn put_to_work(
+/// Runs the task on all workers. Returns after the last one has ended.
+pub(super) fn run_workers(
     task: &Task<'_>,
-    board: &Board,
+    state: &SharedState,
     crew: Crew,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), SignError> {
     match crew {
         Crew::Single => {
-            work(task, board, 0, progress);
+            work(task, state, 0, progress);
             Ok(())
         }
-        Crew::Threads(count) => threads(task, board, count as usize, progress).map_err(SignError::NotStarted),
-        Crew::Processes(count) => processes(task, board, count as usize, progress),
+        Crew::Threads(count) => threads(task, state, count as usize, progress).map_err(SignError::NotStarted),
+        Crew::Processes(count) => processes(task, state, count as usize, progress),
     }
 }
 
-fn threads(task: &Task<'_>, board: &Board, count: usize, progress: &mut dyn FnMut(u64)) -> io::Result<()> {
+fn threads(task: &Task<'_>, state: &SharedState, count: usize, progress: &mut dyn FnMut(u64)) -> io::Result<()> {
     let left = AtomicUsize::new(count);
     let left = &left;
     let here = thread::current();
     thread::scope(|scope| {
         for worker in 0..count {
-            let counted = Counted { left, waits: here.clone() };
+            let running = RunningThread { left, waiting: here.clone() };
             let started = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, move || {
-                let _counted = counted;
-                work(task, board, worker, &mut |_| {});
+                let _running = running;
+                work(task, state, worker, &mut |_| {});
             });
             if let Err(error) = started {
-                // Those that were started end, and the scope waits for them.
-                board.stop();
+                // The started threads end, and the scope waits for them.
+                state.stop();
                 return Err(error);
             }
         }
         while left.load(SeqCst) > 0 {
             thread::park_timeout(TICK);
-            progress(board.bytes());
+            progress(state.bytes());
         }
         Ok(())
     })
 }
 
-/// A thread that has not ended: the last one to end, even by a panic, wakes who waits for them.
-struct Counted<'a> {
+/// A thread that has not ended. When the last one ends, even by a panic, it wakes the waiting thread.
+struct RunningThread<'a> {
     left: &'a AtomicUsize,
-    waits: Thread,
+    waiting: Thread,
 }
 
-impl Drop for Counted<'_> {
+impl Drop for RunningThread<'_> {
     fn drop(&mut self) {
         if self.left.fetch_sub(1, SeqCst) == 1 {
-            self.waits.unpark();
+            self.waiting.unpark();
         }
     }
 }
 
-/// Processes that were forked and are not reaped yet; killed and reaped when dropped.
+/// Forked processes that are not reaped yet; killed and reaped when dropped.
 struct Forked(Vec<Pid>);
 
 impl Drop for Forked {
@@ -93,10 +94,15 @@ impl Drop for Forked {
     }
 }
 
-fn processes(task: &Task<'_>, board: &Board, count: usize, progress: &mut dyn FnMut(u64)) -> Result<(), SignError> {
-    // The kernel closes the writing ends when the workers end, in whatever way: then the reading end wakes.
+fn processes(
+    task: &Task<'_>,
+    state: &SharedState,
+    count: usize,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), SignError> {
+    // When the last worker ends, however it ends, the kernel closes its write end, and the read end becomes readable.
     let not_started = |error: Errno| SignError::NotStarted(error.into());
-    let (gone, alive) = pipe_with(PipeFlags::CLOEXEC).map_err(not_started)?;
+    let (all_ended, alive) = pipe_with(PipeFlags::CLOEXEC).map_err(not_started)?;
     let mut forked = Forked(Vec::with_capacity(count));
     for worker in 0..count {
         let mut kept: Vec<RawFd> = vec![alive.as_raw_fd()];
@@ -104,13 +110,13 @@ fn processes(task: &Task<'_>, board: &Board, count: usize, progress: &mut dyn Fn
             kept.push(file.as_raw_fd());
         }
         let started = fork_and_run(&mut kept, || {
-            work(task, board, worker, &mut |_| {});
+            work(task, state, worker, &mut |_| {});
             0
         });
         match started {
             Ok(pid) => forked.0.push(pid),
             Err(error) => {
-                board.stop();
+                state.stop();
                 return Err(SignError::NotStarted(error));
             }
         }
@@ -118,19 +124,20 @@ fn processes(task: &Task<'_>, board: &Board, count: usize, progress: &mut dyn Fn
     drop(alive);
     let tick = Timespec::try_from(TICK).ok();
     while !forked.0.is_empty() {
-        let mut ends = [PollFd::new(&gone, PollFlags::IN)];
+        let mut ends = [PollFd::new(&all_ended, PollFlags::IN)];
         match poll(&mut ends, tick.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(not_started(error)),
         }
         let over = !ends[0].revents().is_empty();
         reap(&mut forked, if over { WaitOptions::empty() } else { WaitOptions::NOHANG })?;
-        progress(board.bytes());
+        progress(state.bytes());
     }
     Ok(())
 }
 
-/// Reaps those that have ended; an error where one did not end by itself, for it may have held what others wait for.
+/// Reaps the processes that have ended. It is an error if one did not exit with status 0, because it may have held a
+/// lock.
 fn reap(forked: &mut Forked, options: WaitOptions) -> Result<(), SignError> {
     let mut at = 0;
     while let Some(pid) = forked.0.get(at) {

@@ -1,61 +1,62 @@
-//! Why there is no signature.
+//! Errors of computing a signature.
 
 use std::io;
 
 use thiserror::Error;
 
-/// What came between. Each says how far the file was read, where that is known: part of a file has no signature.
+/// Why a signature cannot be computed. Errors name the offset in the file if it is known, because a part of a file has
+/// no signature.
 #[derive(Debug, Error)]
 pub enum SignError {
-    /// It has no bytes of its own.
+    /// The path is a directory, which has no content.
     #[error("it is a directory")]
     Directory,
-    /// It could not be read.
+    /// The file cannot be read.
     #[error("it cannot be read from byte {offset} on: {error}")]
     Unreadable {
-        /// Where.
+        /// The first byte that could not be read.
         offset: u64,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
-    /// It ended before its time.
+    /// The file became shorter while it was read.
     #[error("it shrank while it was read: it ended at byte {offset} of {size}")]
     Shrunk {
-        /// Where it ended.
+        /// The offset of the new end.
         offset: u64,
-        /// How long it was.
+        /// The size at the beginning, in bytes.
         size: u64,
     },
-    /// There was more in the end.
+    /// The file became longer while it was read.
     #[error("it grew while it was read: from byte {offset} to {size}")]
     Grew {
-        /// Where it had ended.
+        /// The size at the beginning, in bytes.
         offset: u64,
-        /// Where it ended after.
+        /// The size after reading, in bytes.
         size: u64,
     },
-    /// Its time of modification or of change moved.
+    /// The time of modification or of status change of the file changed while it was read.
     #[error("it was written to, or its attributes changed, while it was read, somewhere in bytes 0 to {size}")]
     Written {
-        /// How long it is.
+        /// The size of the file in bytes.
         size: u64,
     },
-    /// A worker had no memory.
-    #[error("there was no memory for a node at byte {offset}")]
+    /// A worker could not allocate a node.
+    #[error("there is not enough memory for a node at byte {offset}")]
     Exhausted {
-        /// Which part the worker was at.
+        /// The offset of the worker's part.
         offset: u64,
     },
-    /// The workers could not be had.
-    #[error("its workers could not be started: {0}")]
+    /// The workers could not be started.
+    #[error("its workers cannot be started: {0}")]
     NotStarted(io::Error),
-    /// A worker is gone.
+    /// A worker ended unexpectedly.
     #[error("one of its workers {0}")]
     Lost(String),
 }
 
 impl SignError {
-    /// Whether it is the file that it comes from, and not this program or the system.
+    /// Returns whether the cause is the file, and not this program or the system.
     pub fn is_of_the_file(&self) -> bool {
         !matches!(self, SignError::Exhausted { .. } | SignError::NotStarted(_) | SignError::Lost(_))
     }

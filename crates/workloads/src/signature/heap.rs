@@ -1,21 +1,21 @@
-//! What the shape of a tree is found with: how often each value occurs in a block, keys that have a frequency and a node's
-//! number, and the binary min-heap of them, whose form decides ties.
+//! The parts that determine the shape of a tree: the counts of byte values in a block, keys of a frequency and a node
+//! number, and a binary min-heap of keys, whose form decides ties.
 
 use super::{BLOCK_BYTES, P};
 
-/// Positions are counted from one, so that the children of `i` are at `2 * i` and `2 * i + 1`; twice what a heap ever holds,
-/// so that there always are some. Where it holds nothing, there is [`NOTHING`].
+/// A heap. Positions count from one, so that the children of `i` are at `2 * i` and `2 * i + 1`. The array is twice as
+/// long as a heap can become, so that children always exist. Unused positions contain [`NOTHING`].
 pub(super) type Heap = [u32; 512];
 
-/// A heap that holds nothing.
+/// A heap without keys.
 pub(super) const EMPTY: Heap = [NOTHING; 512];
 
-/// Takes the least from a heap that holds `held`: the last takes its place and sinks.
+/// Removes the least key from a heap with `held` keys. The last key takes its place and sinks.
 #[inline(always)]
 pub(super) fn pop(heap: &mut Heap, held: usize) -> u32 {
     let (least, last) = (heap[1], heap[held & 511]);
     heap[held & 511] = NOTHING;
-    // Of a loop with a known end the compiler knows which positions it comes to.
+    // With a constant number of levels, the compiler can unroll the loop.
     match held.ilog2() {
         0 => {}
         1 => sink::<1>(heap, last),
@@ -29,8 +29,8 @@ pub(super) fn pop(heap: &mut Heap, held: usize) -> u32 {
     least
 }
 
-/// From the top down: where a child is less than what sinks, the least child takes its place, the left one if they are equal. Once it
-/// lies somewhere, what lay there is carried on to where it was already, so that nothing has to be decided.
+/// Lets a key sink from the top. While a child is less, the smaller child moves up, the left one if they are equal.
+/// Below its final position, keys are rewritten to where they were already, which avoids branches.
 #[inline(always)]
 fn sink<const LEVELS: usize>(heap: &mut Heap, sinking: u32) {
     let frequency = sinking & FREQUENCY;
@@ -47,7 +47,7 @@ fn sink<const LEVELS: usize>(heap: &mut Heap, sinking: u32) {
     heap[at & 511] = carried;
 }
 
-/// Puts a key at the end of a heap that holds `at` with it.
+/// Appends a key to a heap, which then contains `at` keys, and lets it rise.
 #[inline(always)]
 pub(super) fn push(heap: &mut Heap, at: usize, key: u32) {
     match at.ilog2() {
@@ -63,7 +63,7 @@ pub(super) fn push(heap: &mut Heap, at: usize, key: u32) {
     }
 }
 
-/// From the top down: what is pushed comes to lie above all that are not less, which are carried on.
+/// Inserts a key on its path from the top down: above all keys that are not less, which are carried down.
 #[inline(always)]
 fn rise<const LEVELS: usize>(heap: &mut Heap, at: usize, rising: u32) {
     let frequency = rising & FREQUENCY;
@@ -77,38 +77,38 @@ fn rise<const LEVELS: usize>(heap: &mut Heap, at: usize, rising: u32) {
     heap[at & 511] = carried;
 }
 
-/// Beyond every frequency: what stands where a heap has nothing.
+/// The key at unused positions, greater than every frequency.
 pub(super) const NOTHING: u32 = 0x7FFF_FFFF;
 
-/// The half that is the frequency.
+/// The bits of a key that contain the frequency.
 pub(super) const FREQUENCY: u32 = 0xFFFF_0000;
 
-/// Inner nodes are numbered below this; the leaf of a value is numbered so much more than it.
+/// Inner nodes have numbers below this. The number of a leaf is this plus its byte value.
 pub(super) const LEAVES: u32 = 256;
 
-/// The bits that numbers of nodes have.
+/// The bits of a key that contain the node number.
 pub(super) const NODE: u32 = 2 * LEAVES - 1;
 
-/// A multiple of P less: below 2^31 for every number below 2^62, though P itself may be left where zero is meant.
+/// Subtracts a multiple of P. The result is below 2^31 for every number below 2^62, and P itself may represent zero.
 #[inline(always)]
 pub(super) fn reduced(number: u64) -> u64 {
     let once = (number & P) + (number >> 31);
     (once & P) + (once >> 31)
 }
 
-/// A frequency and the number of its node.
+/// Combines a frequency and a node number into a key.
 #[inline(always)]
 pub(super) fn key(frequency: u32, node: u32) -> u32 {
     frequency << 16 | node
 }
 
-/// So many tables that a byte is never counted in one that the byte before was just written to; and none of them can overflow,
-/// for of 1,024 bytes 128 belong to each.
+/// The number of tables for counting. Consecutive bytes are counted in different tables, which avoids waiting for the
+/// previous store. No table can overflow, because it counts 128 of the 1,024 bytes.
 const TABLES: usize = 8;
 
 const _: () = assert!(BLOCK_BYTES / TABLES <= u8::MAX as usize);
 
-/// How often each of the 256 values occurs.
+/// The number of occurrences of each of the 256 byte values.
 pub(super) type Counts = [u16; 256];
 
 /// Counts the bytes of a block of at most [`BLOCK_BYTES`].

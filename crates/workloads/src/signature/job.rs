@@ -1,37 +1,37 @@
-//! What workers are asked to do: who they are, and where the nodes of their trees come from.
+//! The configuration of workers: their kind and number, and the allocator of their nodes.
 
-/// How a signature is made.
+/// How to compute a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Where nodes come from.
+    /// The allocator of nodes.
     pub allocator: Allocator,
-    /// Who works.
+    /// The kind and number of workers.
     pub crew: Crew,
-    /// The size of each worker's pool.
+    /// The size of each worker's pool, in bytes.
     pub pool: usize,
 }
 
-/// Where the nodes of the trees come from.
+/// The allocator of the trees' nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Allocator {
-    /// There are none: the same number without building them.
+    /// No nodes: the same result is computed without building trees.
     None,
-    /// An arena of each worker's own, which starts over with each block.
+    /// An arena for each worker, which is reset after each block.
     Pool,
-    /// One free list behind one lock.
+    /// One free list protected by one lock.
     Global,
     /// The C library's malloc.
     System,
-    /// The free list of `Global`, but one of each worker's own and without the lock.
+    /// The free list of `Global`, but one for each worker and without a lock.
     OwnList,
-    /// A pool whose nodes lie far apart.
+    /// A pool whose nodes are far apart.
     Scattered,
-    /// A pool that starts over only when it is full.
+    /// A pool that is reset only when it is full.
     WalkedPool,
 }
 
 impl Allocator {
-    /// Its name, in options and JSON.
+    /// Returns the name in options and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Allocator::None => "none",
@@ -45,19 +45,19 @@ impl Allocator {
     }
 }
 
-/// Who works on a file.
+/// The workers for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crew {
-    /// The process itself, without a further thread.
+    /// The calling thread only.
     Single,
-    /// So many threads.
+    /// This number of threads.
     Threads(u32),
-    /// So many processes.
+    /// This number of processes.
     Processes(u32),
 }
 
 impl Crew {
-    /// How many they are.
+    /// Returns the number of workers.
     pub fn workers(self) -> u32 {
         match self {
             Crew::Single => 1,
@@ -65,7 +65,7 @@ impl Crew {
         }
     }
 
-    /// Its name in JSON.
+    /// Returns the name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Crew::Single => "single",

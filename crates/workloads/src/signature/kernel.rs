@@ -1,4 +1,4 @@
-//! What a worker sums blocks with.
+//! The implementations with which a worker sums blocks.
 
 use std::io;
 
@@ -9,12 +9,12 @@ use super::job::Allocator;
 use super::list::{Area, FreeList, Waits};
 use super::{Builder, Exhausted, Malloc, Nodes, Pool, Scattered};
 
-/// A way to sum blocks.
+/// An implementation of the sum of blocks.
 pub(super) trait Kernel {
-    /// The sum of the hashes of these blocks.
+    /// Returns the sum of the hashes of these blocks.
     fn sum(&mut self, bytes: &[u8]) -> Result<u64, Exhausted>;
 
-    /// The nodes allocated so far, and what the lock came to.
+    /// Returns the number of allocated nodes, and the use of the lock.
     fn counts(&self) -> (u64, Waits);
 }
 
@@ -28,7 +28,7 @@ impl Kernel for Blocks {
     }
 }
 
-/// A builder whose nodes come from where there is no lock of ours.
+/// A builder with an allocator that has no lock of this crate.
 struct Unlocked<N: Nodes>(Builder<N>);
 
 impl<N: Nodes> Kernel for Unlocked<N> {
@@ -51,7 +51,8 @@ impl Kernel for Builder<FreeList<'_>> {
     }
 }
 
-/// Has `work` done with a kernel for nodes from `allocator`: those of `Global` from `area`, which all workers share.
+/// Calls `work` with the implementation for nodes from `allocator`. For `Global`, the nodes are in `area`, which all
+/// workers share.
 pub(super) fn with<T>(
     allocator: Allocator,
     pool: usize,
@@ -72,7 +73,7 @@ pub(super) fn with<T>(
     })
 }
 
-/// Adds what two workers' locks came to.
+/// Adds the use of two workers' locks.
 pub(super) fn together(one: Waits, other: Waits) -> Waits {
     Waits {
         acquisitions: one.acquisitions + other.acquisitions,

@@ -1,9 +1,9 @@
-//! The published allocator: one list of free pieces in the order of their addresses, the first that is large enough is taken,
-//! pieces that touch are joined when one is given back, and a lock around it all.
+//! The published allocator: a free list in address order, first fit, with coalescing of adjacent pieces, protected by a
+//! lock.
 //!
-//! A piece begins with a header of two words: its size in words, header included, and, while it is free, where the next free
-//! piece begins. Places are numbers of words from the start of the area, so that processes that have it at different
-//! addresses share it.
+//! A piece begins with a header of two words: its size in words with the header and, while it is free, the position of
+//! the next free piece. Positions are numbers of words from the start of the area, so that processes can share it at
+//! different addresses.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -15,34 +15,34 @@ use super::MOST_NODES;
 use super::tree::{Exhausted, Nodes};
 use crate::raw::{Shared, Taken};
 
-/// The words of a header.
+/// The size of a header, in words.
 const HEADER: u32 = 2;
-/// The words of a node: symbol, frequency, and the places of its children.
+/// The size of a node, in words: symbol, frequency, and the positions of its children.
 const NODE: u32 = 4;
-/// Where the list's head is: it looks like the header of a piece before all others.
+/// The position of the list's head, which looks like the header of a piece before all others.
 const HEAD: u32 = 0;
-/// No place: nobody is given the head.
+/// The position that means "none": it is the head's, which is never allocated.
 const NONE: u32 = 0;
 
-/// What taking the lock came to.
+/// The use of a lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// How often it was taken.
+    /// The number of acquisitions.
     pub acquisitions: u64,
-    /// How often somebody else had it.
+    /// The number of acquisitions that had to wait for another holder.
     pub contended: u64,
-    /// How long it was waited for.
+    /// The total time of waiting.
     pub waited: Nanos,
 }
 
-/// An area that nodes are allocated in, and the lock before it.
+/// An area for nodes, with its lock.
 pub struct Area(Shared);
 
 impl Area {
-    /// One with room for the trees of so many workers at a time, in memory that processes share.
+    /// Creates an area with room for one tree of each worker, in memory that processes share.
     ///
     /// # Errors
-    /// Where there is no memory.
+    /// There is not enough memory.
     pub fn new(workers: usize) -> io::Result<Self> {
         let pieces = (workers * MOST_NODES) as u32;
         let words = HEADER + pieces * (HEADER + NODE);
@@ -58,7 +58,7 @@ impl Area {
     }
 }
 
-/// The list as its words say it. Whoever uses it holds the lock, or has it to himself.
+/// The free list in the words of an area. Its user must hold the lock or own the area.
 #[derive(Clone, Copy)]
 struct List<'a> {
     words: &'a [AtomicU32],
@@ -95,16 +95,16 @@ impl List<'_> {
         self.set(piece + 1, next);
     }
 
-    /// Takes `words` out of the first free piece that has them; the place behind the header.
+    /// Allocates `words` from the first free piece that is large enough. Returns the position after the header.
     #[inline(always)]
-    fn take(&self, words: u32) -> Result<u32, Exhausted> {
+    fn allocate(&self, words: u32) -> Result<u32, Exhausted> {
         let need = HEADER + words;
         let (mut before, mut piece) = (HEAD, self.next(HEAD));
         while piece != NONE {
             let size = self.size(piece);
             if size >= need {
                 let rest = size - need;
-                // A rest without room for a header and a word stays with the piece.
+                // A remainder without room for a header and a word stays with the piece.
                 if rest > HEADER {
                     let behind = piece + need;
                     self.set_size(behind, rest);
@@ -121,9 +121,9 @@ impl List<'_> {
         Err(Exhausted)
     }
 
-    /// Puts a piece back where its address belongs, and joins it with those that it touches.
+    /// Inserts a piece into the list in address order, and merges it with adjacent free pieces.
     #[inline(always)]
-    fn give_back(&self, place: u32) {
+    fn free(&self, place: u32) {
         let piece = place - HEADER;
         let (mut before, mut behind) = (HEAD, self.next(HEAD));
         while behind != NONE && behind < piece {
@@ -145,7 +145,7 @@ impl List<'_> {
     }
 }
 
-/// One worker's way to an [`Area`].
+/// Access of one worker to an [`Area`].
 pub struct FreeList<'a> {
     area: &'a Area,
     locked: bool,
@@ -153,22 +153,22 @@ pub struct FreeList<'a> {
 }
 
 impl<'a> FreeList<'a> {
-    /// To an area that others use at the same time.
+    /// Creates access to an area that other workers use concurrently.
     pub fn behind_the_lock(area: &'a Area) -> Self {
         FreeList { area, locked: true, waits: Waits::default() }
     }
 
-    /// To an area that nobody else uses: the lock is not taken.
+    /// Creates access to an area that no other worker uses; it does not use the lock.
     pub fn alone(area: &'a mut Area) -> Self {
         FreeList { area, locked: false, waits: Waits::default() }
     }
 
-    /// What the lock came to so far.
+    /// Returns the use of the lock so far.
     pub fn waits(&self) -> Waits {
         self.waits
     }
 
-    /// The lock, and how long it was waited for. Clocks are read only where somebody else has it.
+    /// Acquires the lock, if there is one. It reads clocks only if another worker holds the lock.
     #[inline(always)]
     fn enter(&mut self) -> Result<Option<Taken<'a>>, Exhausted> {
         if !self.locked {
@@ -185,9 +185,9 @@ impl<'a> FreeList<'a> {
         Ok(Some(taken))
     }
 
-    fn give_back(&mut self, place: u32) {
+    fn free(&mut self, place: u32) {
         if let Ok(_taken) = self.enter() {
-            self.area.list().give_back(place);
+            self.area.list().free(place);
         }
     }
 }
@@ -203,7 +203,7 @@ impl Nodes for FreeList<'_> {
     fn make(&mut self, symbol: u32, frequency: u32, children: Option<[u32; 2]>) -> Result<u32, Exhausted> {
         let taken = self.enter()?;
         let list = self.area.list();
-        let place = list.take(NODE)?;
+        let place = list.allocate(NODE)?;
         drop(taken);
         let [left, right] = children.unwrap_or([NONE; 2]);
         [symbol, frequency, left, right].into_iter().zip(place..).for_each(|(word, at)| list.set(at, word));
@@ -228,7 +228,7 @@ impl Nodes for FreeList<'_> {
             self.release(left);
             self.release(right);
         }
-        self.give_back(root);
+        self.free(root);
     }
 }
 
@@ -236,59 +236,61 @@ impl Nodes for FreeList<'_> {
 mod tests {
     use super::*;
 
-    /// The free pieces, from the first to the last.
-    fn free(list: List<'_>) -> Vec<(u32, u32)> {
+    /// Returns the positions and sizes of the free pieces, in list order.
+    fn free_pieces(list: List<'_>) -> Vec<(u32, u32)> {
         let places = std::iter::successors(Some(list.next(HEAD)), |piece| Some(list.next(*piece)));
         places.take_while(|piece| *piece != NONE).map(|piece| (piece, list.size(piece))).collect()
     }
 
     #[test]
-    fn the_first_that_fits_is_taken_and_neighbours_join() {
+    fn allocation_is_first_fit_and_adjacent_pieces_are_merged() {
         let area = Area::new(1).unwrap();
         let list = area.list();
-        let whole = free(list);
-        let all: Vec<u32> = (0..4).map(|_| list.take(NODE).unwrap()).collect();
+        let whole = free_pieces(list);
+        let all: Vec<u32> = (0..4).map(|_| list.allocate(NODE).unwrap()).collect();
         assert_eq!(all, [4, 10, 16, 22]);
-        list.give_back(all[2]);
-        list.give_back(all[0]);
-        assert_eq!(free(list)[..2], [(2, 6), (14, 6)]);
-        assert_eq!(list.take(NODE), Ok(all[0]), "the first that fits");
-        assert_eq!(list.take(10), Ok(28), "the first that fits, not the first");
-        list.give_back(28);
+        list.free(all[2]);
+        list.free(all[0]);
+        assert_eq!(free_pieces(list)[..2], [(2, 6), (14, 6)]);
+        assert_eq!(list.allocate(NODE), Ok(all[0]), "the first piece fits");
+        assert_eq!(list.allocate(10), Ok(28), "the first piece is too small");
+        list.free(28);
         for place in [all[1], all[3], all[0]] {
-            list.give_back(place);
+            list.free(place);
         }
-        assert_eq!(free(list), whole, "all is one piece again");
+        assert_eq!(free_pieces(list), whole, "all pieces are merged into one");
     }
 
     proptest::proptest! {
         #[test]
-        fn pieces_are_apart_in_order_and_joined(steps in proptest::collection::vec((1_u32..40, proptest::bool::weighted(0.6), 0_usize..64), 0..300)) {
+        fn pieces_are_disjoint_sorted_and_merged(
+            steps in proptest::collection::vec((1_u32..40, proptest::bool::weighted(0.6), 0_usize..64), 0..300),
+        ) {
             let area = Area::new(1).unwrap();
             let list = area.list();
-            let whole = free(list);
+            let whole = free_pieces(list);
             let mut held: Vec<(u32, u32)> = Vec::new();
-            for (words, takes, which) in steps {
-                if takes {
-                    let smaller = free(list).iter().all(|(_, size)| *size < words + HEADER);
-                    match list.take(words) {
+            for (words, allocates, which) in steps {
+                if allocates {
+                    let all_are_smaller = free_pieces(list).iter().all(|(_, size)| *size < words + HEADER);
+                    match list.allocate(words) {
                         Ok(place) => held.push((place, words)),
-                        Err(Exhausted) => proptest::prop_assert!(smaller, "there was room"),
+                        Err(Exhausted) => proptest::prop_assert!(all_are_smaller, "a free piece was large enough"),
                     }
                 } else if !held.is_empty() {
                     let (place, _) = held.swap_remove(which % held.len());
-                    list.give_back(place);
+                    list.free(place);
                 }
-                let free = free(list);
-                // In order, and never touching: those that touch are one.
+                let free = free_pieces(list);
+                // Sorted and never adjacent, because adjacent pieces are merged.
                 proptest::prop_assert!(free.windows(2).all(|two| two[0].0 + two[0].1 < two[1].0));
                 let mut all: Vec<(u32, u32)> = held.iter().map(|(place, words)| (*place, *words)).collect();
                 all.extend(&free);
                 all.sort_unstable();
                 proptest::prop_assert!(all.windows(2).all(|two| two[0].0 + two[0].1 <= two[1].0), "{all:?}");
             }
-            held.into_iter().for_each(|(place, _)| list.give_back(place));
-            proptest::prop_assert_eq!(free(list), whole);
+            held.into_iter().for_each(|(place, _)| list.free(place));
+            proptest::prop_assert_eq!(free_pieces(list), whole);
         }
     }
 }

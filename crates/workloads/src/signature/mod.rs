@@ -1,14 +1,15 @@
-//! The block-Huffman signature of files, from beginning to end, and the ways to have the nodes of its trees.
+//! The block-Huffman signature of files, with several allocators for the nodes of its trees.
 //!
-//! Bytes are cut into blocks of [`BLOCK_BYTES`]; the last may be shorter. Of each block a Huffman tree is made: the values
-//! that occur are pushed, in ascending order, on a binary heap by how often they occur; while more than one node is left, the
-//! two least are joined. The hash of a block is the tree in pre-order, taken as a number to the base 31 modulo [`P`] whose
-//! digits are frequency plus symbol (an inner node has no symbol). The signature is the sum of the blocks' hashes modulo `P`.
+//! Bytes are divided into blocks of [`BLOCK_BYTES`]; the last one may be shorter. A Huffman tree is built for each
+//! block. The values that occur are pushed, in ascending order, on a binary heap ordered by frequency. While more than
+//! one node remains, the two least are joined. The hash of a block is a number to the base 31, modulo [`P`]. Its digits
+//! are the nodes of the tree in pre-order: frequency plus symbol, where an inner node has no symbol. The signature is
+//! the sum of the blocks' hashes modulo `P`.
 //!
-//! Among equal frequencies the heap's own steps decide, so all ways to the number have to take the very same ones. [`fast`] gets
-//! there without a node; [`Builder`] really builds the trees, of nodes from any of several allocators ([`Nodes`]).
+//! The operations of the heap decide ties between equal frequencies, so all implementations must use exactly the same
+//! operations. [`fast`] computes the result without nodes. [`Builder`] builds the trees, with nodes from any of several
+//! allocators ([`Nodes`]).
 
-mod board;
 mod crew;
 mod error;
 pub mod fast;
@@ -17,23 +18,24 @@ mod job;
 mod kernel;
 mod list;
 mod pool;
-mod source;
 #[cfg(test)]
-mod transcribed;
+mod reference;
+mod shared_state;
+mod source;
 mod tree;
 mod work;
 
 use std::os::fd::BorrowedFd;
 
-use board::Board;
-use source::{Look, Source, announce, stand_at, stands_at_start};
+use shared_state::SharedState;
+use source::{FileState, Source, advise_sequential, is_at_start, set_offset};
 use work::{Task, part};
 
-pub use board::Sum;
 pub use error::SignError;
 pub use job::{Allocator, Crew, Job};
 pub use list::{Area, FreeList, Waits};
 pub use pool::{Malloc, POOL_NODE_BYTES, Pool, Scattered};
+pub use shared_state::Sum;
 pub use source::made;
 pub use tree::{Builder, Exhausted, Nodes};
 
@@ -46,32 +48,33 @@ pub const P: u64 = (1 << 31) - 1;
 /// The size of a block in bytes; the last of a file may be smaller.
 pub const BLOCK_BYTES: usize = 1024;
 
-/// The most nodes of a tree: a leaf for each value of a byte, and one less that joins two.
+/// The maximum number of nodes in a tree: a leaf for each byte value, and one less to join them.
 pub const MOST_NODES: usize = 511;
 
-/// The most workers there may be: what each needs is their part of what all may have.
+/// The maximum number of workers.
 pub const MOST_WORKERS: u32 = 256;
-/// A worker more is worth its start from so many bytes on.
+/// The number of bytes for which starting a further worker is worthwhile.
 const WORTH_A_WORKER: u64 = 256 * 1024;
 
-/// The signature of an open file, from where it stands on. `progress` hears
-/// now and then how much was read.
+/// Computes the signature of an open file from its current offset. `progress` is called regularly with the number of
+/// bytes read.
 ///
 /// # Errors
-/// See [`SignError`]: whatever happens to the file meanwhile, no signature is made of what was never in it together.
+/// See [`SignError`]. If the file changes while it is read, the result is an error and never the signature of a mixture
+/// of its contents.
 pub fn sign_file(file: BorrowedFd<'_>, job: Job, progress: &mut dyn FnMut(u64)) -> Result<Sum, SignError> {
-    let before = Look::at(file)?;
-    let summed = if before.has_places() && stands_at_start(file) {
-        announce(file);
+    let before = FileState::of(file)?;
+    let summed = if before.is_seekable() && is_at_start(file) {
+        advise_sequential(file);
         let summed = sum(Source::File { file, size: before.size }, job, progress);
-        stand_at(file, if summed.is_ok() { before.size } else { 0 });
+        set_offset(file, if summed.is_ok() { before.size } else { 0 });
         summed
     } else {
         sum(Source::Stream(file), job, progress)
     };
-    let now = Look::at(file)?;
+    let now = FileState::of(file)?;
     let summed = match summed {
-        // Some files of the kernel's have less in them than their sizes say, and did not change.
+        // Some files of the kernel contain less than their size says, and have not changed.
         Err(SignError::Shrunk { .. }) if now == before => sum(Source::Stream(file), job, progress)?,
         other => {
             let sum = other?;
@@ -82,15 +85,16 @@ pub fn sign_file(file: BorrowedFd<'_>, job: Job, progress: &mut dyn FnMut(u64)) 
     Ok(summed)
 }
 
-/// The signature of bytes in memory.
+/// Computes the signature of bytes in memory.
 ///
 /// # Errors
-/// Where workers cannot be had, or have no memory.
+/// Workers cannot be started, or there is not enough memory.
 pub fn sign_bytes(bytes: &[u8], job: Job) -> Result<Sum, SignError> {
     sum(Source::Memory(bytes), job, &mut |_| {})
 }
 
-/// How many workers a file of so many bytes is worth, of those that there could be; a stream is worth them all.
+/// Returns the number of workers that are worthwhile for a file of this size, at most `cpus`. For a stream of unknown
+/// size, it is the maximum.
 pub fn worth(bytes: Option<u64>, cpus: u32) -> u32 {
     let most = cpus.clamp(1, MOST_WORKERS);
     bytes.map_or(most, |bytes| u32::try_from(bytes / WORTH_A_WORKER).unwrap_or(most).clamp(1, most))
@@ -98,11 +102,11 @@ pub fn worth(bytes: Option<u64>, cpus: u32) -> u32 {
 
 fn sum(source: Source<'_>, job: Job, progress: &mut dyn FnMut(u64)) -> Result<Sum, SignError> {
     let workers = job.crew.workers().clamp(1, MOST_WORKERS) as usize;
-    let board = Board::new(workers).map_err(SignError::NotStarted)?;
+    let state = SharedState::new(workers).map_err(SignError::NotStarted)?;
     let shares = job.allocator == Allocator::Global;
     let area = shares.then(|| Area::new(workers)).transpose().map_err(SignError::NotStarted)?;
     let part = part(source, workers, job.allocator);
     let task = Task { source, allocator: job.allocator, pool: job.pool, area: area.as_ref(), part };
-    crew::put_to_work(&task, &board, job.crew, progress)?;
-    board.sum(if let Source::File { size, .. } = source { size } else { 0 })
+    crew::run_workers(&task, &state, job.crew, progress)?;
+    state.sum(if let Source::File { size, .. } = source { size } else { 0 })
 }

@@ -1,21 +1,20 @@
-//! Where the nodes of trees lie: in a bump arena, whose next node is the next place and which is given back as a whole; each in
-//! a box of the C library's malloc(3); or in a pool whose nodes lie far apart, which shows what it is worth that an arena's do
-//! not.
+//! Memory for the nodes of trees: a bump arena, which is released as a whole; a box of malloc(3) for each node; or a
+//! pool whose nodes are far apart, which shows the benefit of nodes that are close together.
 
 use super::tree::{Exhausted, Nodes};
 use super::{MOST_NODES, P};
 
-/// No child.
+/// The position that means "no child".
 const NONE: u32 = u32::MAX;
 
-/// The bytes of a node in a pool.
+/// The size of a node in a pool, in bytes.
 pub const POOL_NODE_BYTES: usize = size_of::<Node>();
 
-/// Symbol, frequency, and where the children are. Arrays of zeros are had from the kernel without being written to, so that what
-/// is never used of a pool takes no memory.
+/// Symbol, frequency, and the positions of the children. The kernel provides zeroed arrays without writing to them, so
+/// unused parts of a pool take no memory.
 type Node = [u32; 4];
 
-/// A pool of its own for each worker. Nodes are known by their places, which take half of what addresses would.
+/// A pool for one worker. Nodes are identified by their positions, which are half as long as addresses.
 pub struct Pool {
     nodes: Vec<Node>,
     used: usize,
@@ -23,13 +22,13 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool of so many bytes that starts over with each tree.
+    /// Creates a pool of this size in bytes, which is reset after each tree.
     pub fn new(bytes: usize) -> Self {
         Pool { nodes: vec![[0; 4]; bytes / POOL_NODE_BYTES], used: 0, walked: false }
     }
 
-    /// The same, but it starts over only when the next tree might not fit behind the last: all of it is used in turn, so that
-    /// its size is how much memory its nodes are spread over.
+    /// Creates a pool that is reset only when the next tree might not fit behind the last one. All of it is used in
+    /// turn, so its size is the amount of memory over which its nodes are spread.
     pub fn walked(bytes: usize) -> Self {
         Pool { walked: true, ..Pool::new(bytes) }
     }
@@ -66,14 +65,14 @@ impl Nodes for Pool {
     }
 }
 
-/// A node in a place of its own. Boxes are made by the C library's allocator as long as a program does not name another.
+/// A node in an allocation of its own. Boxes use the C library's allocator unless a program declares another one.
 pub struct Boxed {
     symbol: u32,
     frequency: u32,
     children: Option<[Box<Boxed>; 2]>,
 }
 
-/// The C library's allocator: it knows no more of us than of anybody.
+/// The C library's allocator, without any state of its own here.
 #[derive(Default)]
 pub struct Malloc;
 
@@ -112,12 +111,12 @@ impl Nodes for Malloc {
     }
 }
 
-/// A line of a cache, on the CPUs that there are.
+/// The size of a cache line on common CPUs, in bytes.
 const LINE: usize = 64;
-/// A multiplier of the minimal standard generator (Park and Miller 1988), whose modulus is [`P`].
+/// The multiplier of the minimal standard generator (Park and Miller 1988), whose modulus is [`P`].
 const MULTIPLIER: u64 = 48_271;
 
-/// A node alone on a cache line.
+/// A node on a cache line of its own.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct FarNode {
@@ -126,8 +125,8 @@ struct FarNode {
     children: [u32; 2],
 }
 
-/// A pool that starts over with each tree as [`super::Pool`] does, but gives its places out in an order drawn once, each on a
-/// cache line of its own, out of an area of a given size.
+/// A pool that is reset after each tree like [`super::Pool`]. It allocates positions in an order that is drawn once,
+/// each on a cache line of its own, in an area of a given size.
 pub struct Scattered {
     nodes: Vec<FarNode>,
     order: Vec<u32>,
@@ -135,7 +134,7 @@ pub struct Scattered {
 }
 
 impl Scattered {
-    /// One over so many bytes, or over as many as a tree needs.
+    /// Creates a pool of this size in bytes, or of the size that a tree needs if that is larger.
     pub fn new(bytes: usize) -> Self {
         let places = (bytes / LINE).max(MOST_NODES);
         let mut order: Vec<u32> = (0..places as u32).collect();

@@ -1,4 +1,5 @@
-//! What is signed: a file whose workers read their own parts, a stream that they take turns to read, or bytes in memory.
+//! The sources of a signature: a file whose workers read their own parts, a stream that workers read in turns, or bytes
+//! in memory.
 
 use std::os::fd::BorrowedFd;
 
@@ -7,29 +8,29 @@ use rustix::io::{Errno, pread, read};
 
 use super::error::SignError;
 
-/// Bytes to be cut into blocks.
+/// The bytes to divide into blocks.
 #[derive(Clone, Copy)]
 pub(super) enum Source<'a> {
-    /// A file of a known size.
+    /// A regular file of a known size.
     File { file: BorrowedFd<'a>, size: u64 },
-    /// What ends when it ends.
+    /// A stream whose end is not known in advance.
     Stream(BorrowedFd<'a>),
-    /// What is there already.
+    /// Bytes that are already in memory.
     Memory(&'a [u8]),
 }
 
-/// A file as it was when it was looked at.
+/// The type, size and times of a file at one point in time.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Look {
+pub(super) struct FileState {
     kind: FileType,
     pub(super) size: u64,
     modified: (i64, i64),
-    /// When contents or attributes changed. Unlike the time above, no program can set it.
+    /// The time of the last status change. Unlike the time of modification, no program can set it.
     changed: (i64, i64),
 }
 
-impl Look {
-    pub(super) fn at(file: BorrowedFd<'_>) -> Result<Self, SignError> {
+impl FileState {
+    pub(super) fn of(file: BorrowedFd<'_>) -> Result<Self, SignError> {
         let stat: Stat = fstat(file).map_err(|error| SignError::Unreadable { offset: 0, error: error.into() })?;
         let kind = FileType::from_raw_mode(stat.st_mode);
         if kind == FileType::Directory {
@@ -37,16 +38,17 @@ impl Look {
         }
         let size = if kind == FileType::RegularFile { u64::try_from(stat.st_size).unwrap_or(0) } else { 0 };
         let modified = (stat.st_mtime as i64, stat.st_mtime_nsec as i64);
-        Ok(Look { kind, size, modified, changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64) })
+        Ok(FileState { kind, size, modified, changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64) })
     }
 
-    /// Whether workers may read parts of it by their places. Files of the kernel's say that they are empty and are not.
-    pub(super) fn has_places(&self) -> bool {
+    /// Returns whether workers may read parts of it by offset. Many files of the kernel report a size of zero and are
+    /// not empty.
+    pub(super) fn is_seekable(&self) -> bool {
         self.kind == FileType::RegularFile && self.size > 0
     }
 
-    /// What has happened to the file meanwhile, of which `read` bytes were read.
-    pub(super) fn compare(&self, now: &Look, read: u64) -> Result<(), SignError> {
+    /// Checks whether the file changed while `read` bytes of it were read.
+    pub(super) fn compare(&self, now: &FileState, read: u64) -> Result<(), SignError> {
         if self.kind != FileType::RegularFile || (self.size == 0 && now.size == 0) {
             return Ok(());
         }
@@ -63,28 +65,30 @@ impl Look {
     }
 }
 
-/// Tells the kernel that all of it will be read, from the start to the end. Where it does not care, nothing is lost.
-pub(super) fn announce(file: BorrowedFd<'_>) {
+/// Advises the kernel that the whole file will be read sequentially. An error has no consequences.
+pub(super) fn advise_sequential(file: BorrowedFd<'_>) {
     let _ = fadvise(file, 0, None, Advice::Sequential);
 }
 
-/// Whether nothing of the file was read through this descriptor, or one that shares its place.
-pub(super) fn stands_at_start(file: BorrowedFd<'_>) -> bool {
+/// Returns whether the offset of the open file description is at the start of the file.
+pub(super) fn is_at_start(file: BorrowedFd<'_>) -> bool {
     seek(file, SeekFrom::Current(0)) == Ok(0)
 }
 
-/// Leaves the file where its reader would have left it who reads it in order: others may share the place.
-pub(super) fn stand_at(file: BorrowedFd<'_>, place: u64) {
-    // It could be moved before.
+/// Sets the offset of the file to where a sequential reader would leave it, because other processes may share the
+/// offset.
+pub(super) fn set_offset(file: BorrowedFd<'_>, place: u64) {
+    // Cannot fail, because the file is seekable.
     let _ = seek(file, SeekFrom::Start(place));
 }
 
-/// Reads at `offset` until `buffer` is full or there is no more; how much there was. Where reading fails, how far it went.
+/// Reads at `offset` until `buffer` is full or the file ends. Returns the number of bytes read. An error has the offset
+/// at which it occurred.
 pub(super) fn read_at(file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> Result<usize, (u64, Errno)> {
     fill(buffer, offset, |rest, at| pread(file, rest, at))
 }
 
-/// The same of what comes next in a stream, `offset` bytes of which came before.
+/// Like [`read_at`], but for the next bytes of a stream, after `offset` bytes were read from it.
 pub(super) fn read_next(file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> Result<usize, (u64, Errno)> {
     fill(buffer, offset, |rest, _| read(file, rest))
 }
@@ -107,21 +111,21 @@ fn fill(
     Ok(had)
 }
 
-/// Whether the `length` bytes from `offset` on are a hole in the file: all zero, and nowhere stored. Where the file system does
-/// not tell, they are not.
+/// Returns whether the `length` bytes from `offset` on are a hole in the file: zeros that are not stored. Returns false
+/// if the file system does not report holes.
 pub(super) fn is_hole(file: BorrowedFd<'_>, offset: u64, length: u64) -> bool {
     match seek(file, SeekFrom::Data(offset)) {
         Ok(data) => data >= offset + length,
-        // Nothing is stored behind: the file goes on, or has been cut meanwhile, which its size tells in the end.
+        // No data follows: the file ends with a hole, or became shorter, which the final check of its size detects.
         Err(error) => error == Errno::NXIO,
     }
 }
 
-/// The state that the generator begins with.
+/// The initial state of the generator.
 const SEED: u64 = 88_172_645_463_325_252;
 
-/// The first `length` bytes of a generator (xorshift with 13, 7 and 17: Marsaglia, Xorshift RNGs, 2003), each of its numbers
-/// from the least byte to the greatest.
+/// Returns the first `length` bytes of a generator (xorshift with 13, 7 and 17: Marsaglia, Xorshift RNGs, 2003). Its
+/// numbers are in little-endian byte order.
 pub fn made(length: usize) -> Vec<u8> {
     let mut state = SEED;
     let mut bytes = Vec::with_capacity(length + size_of::<u64>());

@@ -1,17 +1,17 @@
-//! The trees, really built: every node is allocated, linked, walked and given back.
+//! Real trees: every node is allocated, linked, visited and freed.
 
 use super::heap::{EMPTY, Heap, NODE, count, key, pop, push};
 use super::{BLOCK_BYTES, P};
 
-/// There was no memory for a node.
+/// The error of an allocator without memory for a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exhausted;
 
-/// Where nodes come from. A node is a value (symbol and frequency) and two children or none.
+/// An allocator of nodes. A node is a value (symbol and frequency) with two children or none.
 pub trait Nodes {
-    /// What a node is known by to who has it.
+    /// The handle of a node for its owner.
     type Node: Default;
-    /// A node as it is looked at.
+    /// A reference to a node for reading.
     type At<'a>: Copy
     where
         Self: 'a;
@@ -19,49 +19,50 @@ pub trait Nodes {
     /// Allocates a node.
     ///
     /// # Errors
-    /// Where there is no memory for it.
+    /// There is not enough memory.
     fn make(&mut self, symbol: u32, frequency: u32, children: Option<[Self::Node; 2]>)
     -> Result<Self::Node, Exhausted>;
 
-    /// The node, to be looked at.
+    /// Returns a reference to a node for reading.
     fn at<'a>(&'a self, node: &'a Self::Node) -> Self::At<'a>;
 
-    /// What is in a node: symbol and frequency together, and its children.
+    /// Returns the content of a node: the sum of symbol and frequency, and its children.
     fn look<'a>(&'a self, at: Self::At<'a>) -> (u32, Option<[Self::At<'a>; 2]>);
 
-    /// Gives a tree back, children before their parents.
+    /// Frees a tree, children before their parents.
     fn release(&mut self, root: Self::Node);
 }
 
-/// Builds trees of nodes from `N`.
+/// Builds trees with nodes from the allocator `N`.
 pub struct Builder<N: Nodes> {
     nodes: N,
     heap: Heap,
-    /// The roots of the trees that numbers in the heap stand for.
+    /// The roots of the trees to which the node numbers in the heap refer.
     slots: Vec<N::Node>,
     made: u64,
 }
 
 impl<N: Nodes> Builder<N> {
-    /// One that takes its nodes from `nodes`.
+    /// Creates a builder that allocates its nodes from `nodes`.
     pub fn new(nodes: N) -> Self {
         Builder { nodes, heap: EMPTY, slots: (0..256).map(|_| N::Node::default()).collect(), made: 0 }
     }
 
-    /// The allocator.
+    /// Returns the allocator of nodes.
     pub fn nodes(&self) -> &N {
         &self.nodes
     }
 
-    /// How many nodes were allocated so far.
+    /// Returns the number of nodes allocated so far.
     pub fn made(&self) -> u64 {
         self.made
     }
 
-    /// The sum mod [`P`] of the hashes of the blocks of `bytes`: cut every 1,024 bytes, the last may be shorter.
+    /// Returns the sum modulo [`P`] of the hashes of the blocks of `bytes`. Blocks have 1,024 bytes; the last one may
+    /// be shorter.
     ///
     /// # Errors
-    /// Where there was no memory for a node.
+    /// There was not enough memory for a node.
     pub fn sum(&mut self, bytes: &[u8]) -> Result<u64, Exhausted> {
         bytes.chunks(BLOCK_BYTES).try_fold(0, |sum, block| Ok((sum + self.block(block)?) % P))
     }
@@ -84,11 +85,11 @@ impl<N: Nodes> Builder<N> {
         Ok(hash)
     }
 
-    /// Pushes a leaf for each value that occurs, by value; how many they are.
+    /// Pushes a leaf for each value that occurs, in ascending order of values. Returns the number of leaves.
     fn leaves(&mut self, bytes: &[u8]) -> Result<usize, Exhausted> {
         let (mut occurring, mut leaves) = ([0; 257], 0);
         for (symbol, frequency) in (0..).zip(count(bytes)) {
-            // Written where it occurs or not, so that there is nothing to guess; one that does not is written over.
+            // Stored unconditionally to avoid a branch; a value that does not occur is overwritten by the next one.
             occurring[leaves] = key(u32::from(frequency), symbol);
             leaves += usize::from(frequency != 0);
         }
@@ -106,14 +107,14 @@ impl<N: Nodes> Builder<N> {
         self.nodes.make(symbol, frequency, children)
     }
 
-    /// The hash in pre-order. Of each inner node the right child waits until all that is left of it is done.
+    /// Returns the hash in pre-order. The right child of each inner node is on a stack until the left subtree is done.
     fn walk(&self, root: &N::Node) -> u64 {
         let mut at = self.nodes.at(root);
         let mut waiting = [at; 256];
         let (mut waits, mut hash) = (0_usize, 0);
         loop {
             let (value, children) = self.nodes.look(at);
-            // As much as keeps it below 2^32: what is over is taken off in the end.
+            // A partial reduction keeps the hash below 2^32; the end of the walk completes it.
             let next = hash * 31 + u64::from(value);
             hash = (next & P) + (next >> 31);
             if let Some([left, right]) = children {
@@ -130,7 +131,7 @@ impl<N: Nodes> Builder<N> {
     }
 }
 
-/// Which slot a key of the heap is of.
+/// Returns the slot of a key of the heap.
 #[inline(always)]
 fn slot(key: u32) -> usize {
     (key & NODE) as usize

@@ -1,25 +1,27 @@
-//! What a worker does: it takes part after part, and sums the blocks of each.
+//! The work of one worker: it repeatedly gets the next part and sums its blocks.
 
 use rustix::io::Errno;
 
-use super::board::{Board, Stop};
 use super::job::Allocator;
 use super::kernel::{self, Kernel};
 use super::list::{Area, Waits};
+use super::shared_state::{SharedState, Stop};
 use super::source::{Source, is_hole, read_at, read_next};
 use super::{BLOCK_BYTES, Exhausted, P};
 
-/// Parts are small enough for the caches that a CPU has to itself, and large enough for a system call each to be nothing.
+/// The maximum size of a part: small enough for a core's own caches, and large enough that the cost of a system call
+/// for each part is negligible.
 const LARGEST: usize = 256 * 1024;
-/// With many workers, parts are smaller: all buffers together have this much, and each at least [`LEAST_BUFFER`].
+/// The size of all buffers together, which limits parts if there are many workers. Each buffer has at least
+/// [`LEAST_BUFFER`].
 const BUFFERS: usize = 4 * 1024 * 1024;
 const LEAST_BUFFER: usize = TOGETHER;
-/// Without nodes several blocks are summed at a time.
+/// Without nodes, several blocks are summed together.
 const TOGETHER: usize = 16 * BLOCK_BYTES;
-/// Parts for each worker, so that all have done at about the same time.
+/// The minimum number of parts for each worker, so that all workers end at about the same time.
 const PARTS: u64 = 4;
 
-/// What is to be done, the same for all workers.
+/// The task, which is the same for all workers.
 pub(super) struct Task<'a> {
     pub(super) source: Source<'a>,
     pub(super) allocator: Allocator,
@@ -28,7 +30,7 @@ pub(super) struct Task<'a> {
     pub(super) part: usize,
 }
 
-/// The size of parts: a number of whole blocks.
+/// Returns the size of parts in bytes: a multiple of the block size.
 pub(super) fn part(source: Source<'_>, workers: usize, allocator: Allocator) -> usize {
     let most = (BUFFERS / workers.max(1)).clamp(LEAST_BUFFER, LARGEST);
     let least = if allocator == Allocator::None { TOGETHER } else { BLOCK_BYTES };
@@ -41,27 +43,32 @@ pub(super) fn part(source: Source<'_>, workers: usize, allocator: Allocator) -> 
     share.clamp(least, most) / BLOCK_BYTES * BLOCK_BYTES
 }
 
-/// A worker's whole life; `progress` hears how much it has read.
-pub(super) fn work(task: &Task<'_>, board: &Board, worker: usize, progress: &mut dyn FnMut(u64)) {
-    let mut told = |bytes: u64| {
-        board.progress(worker, bytes);
+/// Runs a worker from its start to its end. `progress` is called with the number of bytes read.
+pub(super) fn work(task: &Task<'_>, state: &SharedState, worker: usize, progress: &mut dyn FnMut(u64)) {
+    let mut report = |bytes: u64| {
+        state.progress(worker, bytes);
         progress(bytes);
     };
     let done = kernel::with(task.allocator, task.pool, task.area, |kernel| {
-        let came_to = parts(task, board, kernel, &mut told);
-        let (made, lock) = kernel.counts();
-        board.conclude(worker, came_to, made, lock);
+        let result = parts(task, state, kernel, &mut report);
+        let (nodes, lock) = kernel.counts();
+        state.conclude(worker, result, nodes, lock);
     });
     if done.is_err() {
-        board.conclude(worker, Err(Stop::Exhausted(0)), 0, Waits::default());
+        state.conclude(worker, Err(Stop::Exhausted(0)), 0, Waits::default());
     }
 }
 
-fn parts(task: &Task<'_>, board: &Board, kernel: &mut dyn Kernel, told: &mut dyn FnMut(u64)) -> Result<u64, Stop> {
+fn parts(
+    task: &Task<'_>,
+    state: &SharedState,
+    kernel: &mut dyn Kernel,
+    report: &mut dyn FnMut(u64),
+) -> Result<u64, Stop> {
     let mut buffer = if let Source::Memory(_) = task.source { vec![] } else { vec![0; task.part] };
     let (mut sum, mut bytes) = (0, 0);
-    while !board.is_stopped() {
-        let Some(part) = next(task, board, &mut buffer)? else { break };
+    while !state.is_stopped() {
+        let Some(part) = next(task, state, &mut buffer)? else { break };
         let blocks = match part.whole {
             Some(whole) => kernel.sum(whole),
             None if part.hole => Ok(part.length as u64 % P),
@@ -69,25 +76,26 @@ fn parts(task: &Task<'_>, board: &Board, kernel: &mut dyn Kernel, told: &mut dyn
         };
         sum = (sum + blocks.map_err(|Exhausted| Stop::Exhausted(part.offset))?) % P;
         bytes += part.length as u64;
-        told(bytes);
+        report(bytes);
     }
     Ok(sum)
 }
 
-/// A part that was read.
+/// A part of the source that was read.
 struct Part<'a> {
     offset: u64,
     length: usize,
-    /// Its bytes, where they are not in the buffer.
+    /// The bytes, if they are not in the buffer.
     whole: Option<&'a [u8]>,
-    /// Whether it is a hole: a block of zeros is a lone leaf, whose hash is its frequency, so that of all is their length.
+    /// Whether it is a hole. A block of zeros is a single leaf whose hash is its frequency, so the sum for a hole is
+    /// its length.
     hole: bool,
 }
 
-/// The next part that nobody has had; nothing where there is none.
-fn next<'a>(task: &Task<'a>, board: &Board, buffer: &mut [u8]) -> Result<Option<Part<'a>>, Stop> {
+/// Reads the next part that no worker has had; none if there is no further part.
+fn next<'a>(task: &Task<'a>, state: &SharedState, buffer: &mut [u8]) -> Result<Option<Part<'a>>, Stop> {
     let placed = |size: u64| {
-        let offset = board.next_part().saturating_mul(task.part as u64);
+        let offset = state.next_part().saturating_mul(task.part as u64);
         (offset < size).then(|| (offset, (size - offset).min(task.part as u64) as usize))
     };
     match task.source {
@@ -108,7 +116,7 @@ fn next<'a>(task: &Task<'a>, board: &Board, buffer: &mut [u8]) -> Result<Option<
             Ok(Some(Part { offset, length, whole: None, hole: false }))
         }
         Source::Stream(file) => {
-            let Some(turn) = board.turn() else { return Err(Stop::Unreadable(0, Errno::DEADLK)) };
+            let Some(turn) = state.turn() else { return Err(Stop::Unreadable(0, Errno::DEADLK)) };
             let Some(offset) = turn.position() else { return Ok(None) };
             let had = read_next(file, buffer, offset);
             let length = *had.as_ref().unwrap_or(&0);

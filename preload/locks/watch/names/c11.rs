@@ -1,5 +1,5 @@
-//! Mutexes, conditions and threads of threads.h: those of POSIX threads under other names and with other results. The C library
-//! implements them by internal calls, which cannot be interposed.
+//! Mutexes, conditions and threads of threads.h: those of POSIX threads under other names and with other results. The C
+//! library implements them by internal calls, which cannot be interposed.
 
 use core::ffi::{c_int, c_void};
 

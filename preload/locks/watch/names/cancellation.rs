@@ -1,8 +1,9 @@
-//! Functions that are cancellation points. A cancelled thread never returns from the real one, and its callers are unwound.
+//! Functions that are cancellation points. A cancelled thread never returns from the real one, and its callers are
+//! unwound.
 //!
-//! Rust code of a library that aborts on panic cannot be unwound. An assembly function therefore calls, one after the other, `before`,
-//! which returns the function to call, that function, and `after`, which gets its result. Only the assembly is unwound; it has CFI
-//! and nothing to clean up.
+//! Rust code of a library that aborts on panic cannot be unwound. An assembly function therefore calls, one after the
+//! other, `before`, which returns the function to call, that function, and `after`, which gets its result. Only the
+//! assembly is unwound; it has CFI and nothing to clean up.
 
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
@@ -25,12 +26,12 @@ pub(crate) struct Call {
 pub(crate) const CALL_BYTES: usize = size_of::<Call>();
 
 impl Call {
-    /// An argument that is a pointer.
+    /// Returns an argument as a pointer.
     pub(crate) fn pointer<T>(&self, number: usize) -> *const T {
         core::ptr::with_exposed_provenance(self.address(number) as usize)
     }
 
-    /// An argument as a number.
+    /// Returns an argument as a number.
     pub(crate) fn address(&self, number: usize) -> u64 {
         self.arguments.get(number).map_or(0, |argument| *argument)
     }
@@ -43,14 +44,14 @@ impl Call {
         }
     }
 
-    /// The wait that began with this call, if any.
+    /// Returns the wait that began with this call, if any.
     pub(crate) fn wait(&self) -> Option<Wait> {
         // SAFETY: `set_wait` initialised it.
         (self.has_wait != 0).then(|| unsafe { self.wait.assume_init() })
     }
 }
 
-/// The real function to call, or [`missing`] if it does not exist.
+/// Returns the real function to call, or [`missing`] if it does not exist.
 pub(crate) fn real_or_missing(function: *mut c_void) -> *const c_void {
     if function.is_null() { missing as *const c_void } else { function.cast_const() }
 }
@@ -59,9 +60,9 @@ extern "C" fn missing() -> c_int {
     real::ENOSYS
 }
 
-/// Defines cancellation points: `before` gets the call and returns the function to call, `after` gets that function's result and returns
-/// the final one. In the second form, `first` is a function of the C library that may be unwound too. It is called before `before` if
-/// `condition` returns non-zero.
+/// Defines cancellation points: `before` gets the call and returns the function to call, `after` gets that function's
+/// result and returns the final one. In the second form, `first` is a function of the C library that may be unwound
+/// too. It is called before `before` if `condition` returns non-zero.
 macro_rules! cancellable {
     ($($name:ident -> $before:ident, $after:ident;)*) => {
         $($crate::names::cancellation::cancellable!(@ $name, $before, $after, "",);)*

@@ -1,7 +1,7 @@
 //! The interposed functions.
 //!
-//! Each exported name is a jump that passes the return address of its caller on, which is the recorded call site. Functions that are
-//! cancellation points need more than a jump ([`cancellation`]).
+//! Each exported name is a jump that passes the return address of its caller on, which is the recorded call site.
+//! Functions that are cancellation points need more than a jump ([`cancellation`]).
 
 mod c11;
 pub(crate) mod cancellation;
@@ -24,7 +24,7 @@ const ETIMEDOUT: c_int = 110;
 const EOWNERDEAD: c_int = 130;
 const ENOTRECOVERABLE: c_int = 131;
 
-/// Defines entry points: each loads the return address into the register of the argument behind the function's own.
+/// Defines entry points: each loads the return address into the register of the argument after the function's own.
 macro_rules! entry_points {
     ($($name:ident -> $inner:ident, $register:literal;)*) => {
         $(
@@ -47,7 +47,7 @@ use entry_points;
 /// What to do first when a lock is requested.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Approach {
-    /// Try the lock.
+    /// Try the lock without waiting, and wait only if it is held.
     Try,
     /// Call the real function and count it as a wait: the lock is held by another thread.
     Wait,
@@ -63,8 +63,8 @@ impl Approach {
     }
 }
 
-/// Defines a lock function that tries the lock first, and waits with the real function if it is held by another thread. For any other
-/// result of the try, the real function is called.
+/// Defines a lock function that tries the lock first, and waits with the real function if it is held by another thread.
+/// For any other result of the try, the real function is called.
 macro_rules! lock_function {
     ($inner:ident, $kind:expr, $real:ident, $try:ident, ($lock:ident $(, $argument:ident: $type:ty)*), $first:expr) => {
         pub(super) unsafe extern "C" fn $inner($lock: *mut c_void, $($argument: $type,)* site: u64) -> c_int {

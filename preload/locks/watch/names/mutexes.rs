@@ -1,5 +1,6 @@
-//! Mutexes. For nearly every type a trylock followed by a lock does the same as the lock alone: both acquire a free mutex, a recursive
-//! one again, and one whose owner died. For any other result of the trylock, the real lock function is called.
+//! Mutexes. For nearly every type a trylock followed by a lock does the same as the lock alone: both acquire a free
+//! mutex, a recursive one again, and one whose owner died. For any other result of the trylock, the real lock function
+//! is called.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicI32;
@@ -43,9 +44,9 @@ pub(super) unsafe extern "C" fn destroy(mutex: *mut c_void, _: u64) -> c_int {
 
 /// Returns what to do first.
 ///
-/// A free mutex of a single-threaded process is not tried, because the C library's trylock is slower than its lock there. A
-/// PTHREAD_PRIO_PROTECT mutex is not tried either: if a trylock may not raise the priority, the C library believes afterwards that it
-/// did. Whether such a mutex is held is read from its owner field.
+/// A free mutex of a single-threaded process is not tried, because the C library's trylock is slower than its lock
+/// there. A PTHREAD_PRIO_PROTECT mutex is not tried either: if a trylock may not raise the priority, the C library
+/// believes afterwards that it did. Whether such a mutex is held is read from its owner field.
 #[inline(always)]
 fn first(mutex: *mut c_void) -> Approach {
     const PRIO_PROTECT: i32 = 64;

@@ -1,5 +1,5 @@
-//! Detects that a program restricts its system calls (seccomp(2)) by prctl(3) or syscall(3). A program that makes the system call by its
-//! own instruction is not detected.
+//! Detects that a program restricts its system calls (seccomp(2)) by prctl(3) or syscall(3). A program that makes the
+//! system call by its own instruction is not detected.
 
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_long, c_void};

@@ -1,5 +1,5 @@
-//! Semaphores. A wait is a cancellation point even if it does not block, and reports errors by errno, which is left as the real
-//! function sets it.
+//! Semaphores. A wait is a cancellation point even if it does not block, and reports errors by errno, which is left as
+//! the real function sets it.
 
 use core::ffi::{c_int, c_uint, c_void};
 
@@ -59,7 +59,8 @@ unsafe extern "C" fn trywait(semaphore: *mut c_void, site: u64) -> c_int {
     result
 }
 
-/// Returns whether the arguments of the wait are valid. If they are, cancellation must be checked before the semaphore is decremented.
+/// Returns whether the arguments of the wait are valid. If they are, cancellation must be checked before the semaphore
+/// is decremented.
 extern "C" fn is_valid(_: &Call) -> c_int {
     1
 }

@@ -1,4 +1,4 @@
-//! Spinlocks.
+//! Spinlocks (pthread_spin_lock(3) and related functions).
 
 use core::ffi::{c_int, c_void};
 

@@ -1,5 +1,5 @@
-//! Functions that take the path of a file: if that is `/proc/PID/exe` of a process that runs from a snapshot, they use the program's file
-//! instead of the snapshot. Programs find services by these links.
+//! Functions that take the path of a file: if that is `/proc/PID/exe` of a process that runs from a snapshot, they use
+//! the program's file instead of the snapshot. Programs find services by these links.
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::ptr;
@@ -11,7 +11,12 @@ use crate::real::{self, real};
 
 type Path = *const c_char;
 
-/// The program's file, if the path is a link in `/proc` to a snapshot.
+/// The flag of open(2) for the link itself, on x86-64.
+const O_NOFOLLOW: c_int = 0o400_000;
+/// The flag of fstatat(2) and statx(2) for the link itself.
+const AT_SYMLINK_NOFOLLOW: c_int = 0x100;
+
+/// Returns the program's file, if the path is a link in `/proc` to a snapshot.
 ///
 /// # Safety
 ///
@@ -21,13 +26,14 @@ unsafe fn program_file(directory: c_int, path: Path) -> Option<ProgramFile> {
     proc_exe::program_of_link(directory, unsafe { CStr::from_ptr(path) })
 }
 
-/// Implements readlink(2): writes the program's path if the link leads to a snapshot, otherwise calls `real` with the size of the buffer.
+/// Implements readlink(2): writes the program's path if the link leads to a snapshot, otherwise calls `real` with the
+/// size of the buffer.
 fn read_link(directory: c_int, path: Path, into: *mut c_char, bytes: usize, real: impl Fn(usize) -> isize) -> isize {
     let mut file = Prober::new().text(path).and_then(|path| proc_exe::program_of_link(directory, path));
     let Some(program) = file.as_mut().and_then(ProgramFile::path).map(CStr::to_bytes) else {
         return real(bytes);
     };
-    // The real function checks the buffer. It changes no more bytes of it than the result has.
+    // The real function checks the buffer. It writes at most as many bytes as the result has.
     let length = program.len().min(bytes);
     let written = real(length);
     if written < 0 {
@@ -65,7 +71,7 @@ unsafe extern "C" fn __readlink_chk(path: Path, into: *mut c_char, bytes: usize,
         // SAFETY: the buffer has that many bytes.
         return unsafe { readlink(path, into, bytes) };
     }
-    // The real function aborts the program.
+    // The buffer is too small: the real function aborts the program.
     real!(
         __readlink_chk(path, into, bytes, room) as fn(Path, *mut c_char, usize, usize) -> isize,
         else real::missing() as isize
@@ -84,7 +90,7 @@ unsafe extern "C" fn __readlinkat_chk(
         // SAFETY: the buffer has that many bytes.
         return unsafe { readlinkat(directory, path, into, bytes) };
     }
-    // The real function aborts the program.
+    // The buffer is too small: the real function aborts the program.
     real!(
         __readlinkat_chk(directory, path, into, bytes, room) as fn(c_int, Path, *mut c_char, usize, usize) -> isize,
         else real::missing() as isize
@@ -101,10 +107,12 @@ macro_rules! directory_of {
     };
 }
 
-/// Defines functions that are called again with the program's own path if they succeed with the snapshot's. The path is known to be
-/// readable then. `mode` is always passed on, even where it is optional: it is in a register, which the real function ignores then.
+/// Defines functions that are called again with the program's own path if they succeed with the path of the snapshot.
+/// Their success shows that the path is readable. With the flag after `unless`, they look at the link itself, and their
+/// result stays. An optional `mode` is always passed on: it is in a register, which the real function ignores if there
+/// is no mode.
 macro_rules! path_functions {
-    ($($name:ident([$($before:ident: $before_type:ty)?] $(, $after:ident: $after_type:ty)*) -> $result:ty, by $kind:ident;)*) => {$(
+    ($($name:ident([$($before:ident: $before_type:ty)?] $(, $after:ident: $after_type:ty)*) -> $result:ty, by $kind:ident $(, unless $flags:ident has $flag:ident)?;)*) => {$(
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name($($before: $before_type,)? path: Path $(, $after: $after_type)*) -> $result {
             let call = |path: Path| -> $result {
@@ -114,7 +122,7 @@ macro_rules! path_functions {
                 )
             };
             let result = call(path);
-            if $kind::failed(result) {
+            if $kind::failed(result) $(|| $flags & $flag != 0)? {
                 return result;
             }
             // SAFETY: the kernel has read the path.
@@ -172,7 +180,8 @@ mod stream {
     }
 }
 
-/// Defines realpath(3) and similar functions, which read the path themselves: they are called with the program's path instead.
+/// Defines realpath(3) and similar functions, which read the path themselves: they are called with the program's path
+/// instead.
 macro_rules! realpath_functions {
     ($($name:ident([] $(, $after:ident: $after_type:ty)*);)*) => {$(
         #[unsafe(no_mangle)]
@@ -192,19 +201,19 @@ realpath_functions! {
 }
 
 path_functions! {
-    open([], flags: c_int, mode: c_uint) -> c_int, by descriptor;
-    open64([], flags: c_int, mode: c_uint) -> c_int, by descriptor;
-    __open_2([], flags: c_int) -> c_int, by descriptor;
-    __open64_2([], flags: c_int) -> c_int, by descriptor;
-    openat([directory: c_int], flags: c_int, mode: c_uint) -> c_int, by descriptor;
-    openat64([directory: c_int], flags: c_int, mode: c_uint) -> c_int, by descriptor;
-    __openat_2([directory: c_int], flags: c_int) -> c_int, by descriptor;
-    __openat64_2([directory: c_int], flags: c_int) -> c_int, by descriptor;
+    open([], flags: c_int, mode: c_uint) -> c_int, by descriptor, unless flags has O_NOFOLLOW;
+    open64([], flags: c_int, mode: c_uint) -> c_int, by descriptor, unless flags has O_NOFOLLOW;
+    __open_2([], flags: c_int) -> c_int, by descriptor, unless flags has O_NOFOLLOW;
+    __open64_2([], flags: c_int) -> c_int, by descriptor, unless flags has O_NOFOLLOW;
+    openat([directory: c_int], flags: c_int, mode: c_uint) -> c_int, by descriptor, unless flags has O_NOFOLLOW;
+    openat64([directory: c_int], flags: c_int, mode: c_uint) -> c_int, by descriptor, unless flags has O_NOFOLLOW;
+    __openat_2([directory: c_int], flags: c_int) -> c_int, by descriptor, unless flags has O_NOFOLLOW;
+    __openat64_2([directory: c_int], flags: c_int) -> c_int, by descriptor, unless flags has O_NOFOLLOW;
     stat([], into: *mut c_void) -> c_int, by status;
     stat64([], into: *mut c_void) -> c_int, by status;
-    fstatat([directory: c_int], into: *mut c_void, flags: c_int) -> c_int, by status;
-    fstatat64([directory: c_int], into: *mut c_void, flags: c_int) -> c_int, by status;
-    statx([directory: c_int], flags: c_int, mask: c_uint, into: *mut c_void) -> c_int, by status;
+    fstatat([directory: c_int], into: *mut c_void, flags: c_int) -> c_int, by status, unless flags has AT_SYMLINK_NOFOLLOW;
+    fstatat64([directory: c_int], into: *mut c_void, flags: c_int) -> c_int, by status, unless flags has AT_SYMLINK_NOFOLLOW;
+    statx([directory: c_int], flags: c_int, mask: c_uint, into: *mut c_void) -> c_int, by status, unless flags has AT_SYMLINK_NOFOLLOW;
     fopen([], mode: Path) -> *mut c_void, by stream;
     fopen64([], mode: Path) -> *mut c_void, by stream;
 }

@@ -1,7 +1,7 @@
 //! execl(3) and similar functions with variadic arguments.
 //!
-//! The arguments in registers are pushed below those on the stack, so that together they are a vector as for execv(3). If no snapshot is
-//! executed, each function jumps to the real one with registers and stack restored.
+//! The arguments in registers are pushed below those on the stack, so that together they are a vector as for execv(3).
+//! If no snapshot is executed, each function jumps to the real one with registers and stack restored.
 
 use core::arch::naked_asm;
 use core::ffi::{c_char, c_void};
@@ -11,7 +11,8 @@ use crate::pointers::is_vector;
 use crate::real;
 use crate::target::Strings;
 
-/// The stack of a variadic function, from the stack pointer up: saved registers, the return address, and the vector of arguments.
+/// The stack of a variadic function, from the stack pointer up: saved registers, the return address, and the vector of
+/// arguments.
 #[repr(C)]
 struct Pushed {
     vector_registers: usize,
@@ -62,7 +63,7 @@ unsafe extern "C" fn attempt_execle(pushed: &Pushed) -> *mut c_void {
     let arguments = pushed.arguments.as_ptr();
     if is_vector(arguments) {
         let mut last = arguments;
-        // SAFETY: the vector is readable up to its null pointer, and the caller passed the environment behind that.
+        // SAFETY: the vector is readable up to its null pointer, and the caller passed the environment after that.
         let environment: Strings = unsafe {
             while !(*last).is_null() {
                 last = last.add(1);

@@ -1,4 +1,4 @@
-//! How the differences, or the costs, are distributed, by layout on one axis.
+//! Histograms of the differences or the costs, one per layout, on a common axis.
 
 use steady_model::{Judgement, Layout};
 use steady_render::document::Block;
@@ -10,12 +10,12 @@ use super::points::{Point, Points};
 use super::{look, series};
 use crate::document::pairs;
 
-/// How many columns a histogram of so many points has.
+/// The number of columns of a histogram with this number of points.
 fn columns(points: usize) -> usize {
     (2.0 * (points as f64).sqrt()).clamp(12.0, 48.0) as usize
 }
 
-/// A histogram for each layout.
+/// The histograms, one for each layout.
 pub(super) fn blocks(points: &Points, values: &Scale, judgement: Option<&Judgement>) -> Vec<Block> {
     let chart = |(layout, list): &(Layout, Vec<Point>)| Block::Chart(chart(*layout, list, values, judgement));
     points.by_layout.iter().map(chart).collect()
@@ -43,7 +43,7 @@ fn chart(layout: Layout, list: &[Point], values: &Scale, judgement: Option<&Judg
         }
     }
     Chart {
-        label: format!("Histogram of {} {what}", thousands(list.len())),
+        label: format!("Histogram of {what}: {}", thousands(list.len())),
         height: Height::Middle,
         x: Axis::Scale(*values),
         y: Axis::Scale(Scale::new(Kind::Share, 0.0, tallest)),
@@ -52,7 +52,7 @@ fn chart(layout: Layout, list: &[Point], values: &Scale, judgement: Option<&Judg
     }
 }
 
-/// The share of the points that each column holds.
+/// The columns, each with its share of the points.
 fn bins(points: &[Point], values: &Scale) -> Vec<Bin> {
     let columns = columns(points.len());
     let mut counts = vec![0_usize; columns];
@@ -70,14 +70,14 @@ fn bins(points: &[Point], values: &Scale) -> Vec<Bin> {
     counts.into_iter().enumerate().map(bin).collect()
 }
 
-/// How many are not in the picture, on either side.
+/// The number of points outside the axis, on each side.
 fn beyond(points: &[Point], values: &Scale) -> String {
     let count = |side: Place| points.iter().filter(|point| values.place(point.value) == side).count();
     let all = thousands(points.len());
     match (count(Place::Below), count(Place::Above)) {
-        (0, 0) => format!("All {all} lie within the axis."),
+        (0, 0) => "All are within the axis.".to_owned(),
         (below, above) => {
-            format!("Of {all}, {} lie below the axis and {} above it.", thousands(below), thousands(above))
+            format!("Outside the axis: {} below and {} above, of {all}.", thousands(below), thousands(above))
         }
     }
 }

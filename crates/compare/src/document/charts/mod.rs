@@ -14,16 +14,16 @@ use steady_render::units::thousands;
 use steady_render::{Look, Marks, Series};
 
 use super::plain;
-use crate::words::{capital, name, noun};
+use crate::words::{capital, name, noun, subject};
 use points::Points;
 
 pub(super) use split::split;
 
-/// At most about so many points are drawn for one command, and so many on the whole page.
+/// The approximate maximum number of points for one command, and for the whole page.
 const MOST: usize = 4_000;
 const MOST_OF_ALL: usize = 24_000;
 
-/// The charts of every contender, or of the one command.
+/// The charts of every contender, or of a single command.
 pub(super) fn sections(report: &Report) -> Vec<Section> {
     let commands = report.record.plan.commands.len();
     let sections: Vec<Section> = match commands {
@@ -33,7 +33,7 @@ pub(super) fn sections(report: &Report) -> Vec<Section> {
     sections.into_iter().map(|section| section.shown(Shown::OnPages)).collect()
 }
 
-/// The charts of one command beside the first.
+/// The charts of one command compared with the first.
 fn contender(report: &Report, command: usize, most: usize) -> Section {
     let record = &report.record;
     let points = Points::of_pairs(record, command);
@@ -44,7 +44,7 @@ fn contender(report: &Report, command: usize, most: usize) -> Section {
     }
     blocks.push(course::block(report, command));
     if points.len() == 0 {
-        blocks.push(Block::Paragraph(plain("There is no pair to draw.".to_owned())));
+        blocks.push(Block::Paragraph(plain("There are no pairs to show.".to_owned())));
     } else {
         let values = points.scale(Kind::Change);
         blocks.push(timeline::block(record, &points, &values, most));
@@ -53,16 +53,17 @@ fn contender(report: &Report, command: usize, most: usize) -> Section {
     }
     blocks.extend(missing(&points, "pairs"));
     let what = capital(noun(record.primary));
-    Section::new(&format!("{what} of command {} beside the first", command + 1), blocks)
+    let (who, first) = (subject(&record.plan, command), subject(&record.plan, 0));
+    Section::new(&format!("{what} of {who} relative to {first}"), blocks)
 }
 
-/// The charts of a command alone.
+/// The charts of a single command.
 fn alone(report: &Report) -> Section {
     let record = &report.record;
     let points = Points::of_runs(record);
     let mut blocks = Vec::new();
     if points.len() == 0 {
-        blocks.push(Block::Paragraph(plain("There is no run to draw.".to_owned())));
+        blocks.push(Block::Paragraph(plain("There are no runs to show.".to_owned())));
     } else {
         let values = points.scale(Kind::Cost(record.primary));
         blocks.push(timeline::block(record, &points, &values, MOST));
@@ -70,27 +71,26 @@ fn alone(report: &Report) -> Section {
         blocks.extend(distribution::blocks(&points, &values, None));
     }
     blocks.extend(missing(&points, "runs"));
-    Section::new(&format!("{} of its runs", capital(noun(record.primary))), blocks)
+    Section::new(&format!("{} of the runs", capital(noun(record.primary))), blocks)
 }
 
-/// What the charts leave out.
+/// Sentences about the pairs or runs that the charts leave out. `what` is their plural.
 fn missing(points: &Points, what: &str) -> Vec<Block> {
     let line = |number: usize, why: &str| {
-        let text = format!("Not drawn: {} {what} with {why}.", thousands(number));
+        let text = format!("Not shown: {what} with {why}: {}.", thousands(number));
         (number > 0).then(|| Block::Paragraph(plain(text)))
     };
-    [line(points.failed, "a run that failed"), line(points.absent, "a cost that is absent or zero")]
+    [line(points.failed, "a run that failed"), line(points.absent, "a cost that is zero or was not measured")]
         .into_iter()
         .flatten()
         .collect()
 }
 
-/// A series of a chart.
 fn series(name: Option<&str>, look: Look, marks: Marks) -> Series {
     Series { name: name.map(str::to_owned), look, marks }
 }
 
-/// The look of what was measured in a layout.
+/// The style of the points of a layout.
 fn look(layout: Layout) -> Look {
     match layout {
         Layout::Turns => Look::First,

@@ -1,27 +1,27 @@
-//! What is drawn: differences of pairs, or costs of runs, and which of them where there are many.
+//! The points of the charts: differences of pairs or costs of runs, and a selection of them if there are many.
 
 use steady_model::{Block, FailureRule, Layout, Metric, Record};
 use steady_render::scale::{Kind, Scale};
 
-/// A pair or a run: when it ended, in seconds, and its difference or cost.
+/// A pair or a run: the time of its end in seconds, and its difference or cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Point {
     pub(super) at: f64,
     pub(super) value: f64,
 }
 
-/// All points of a chart, by layout in the order of time; and how many there are none for.
+/// All points of a chart by layout, in the order of time, and the number of pairs or runs that have no point.
 #[derive(Default)]
 pub(super) struct Points {
     pub(super) by_layout: Vec<(Layout, Vec<Point>)>,
-    /// Those with a failed run.
+    /// Pairs or runs that have no point because a run failed.
     pub(super) failed: usize,
-    /// Those without a reading, or with one of zero, which has no ratio.
+    /// Pairs or runs that have no point because a cost was not measured, or is zero and has no logarithm.
     pub(super) absent: usize,
 }
 
 impl Points {
-    /// The differences between a contender's runs and the first command's: logarithms of the ratios.
+    /// The differences between a contender's runs and the first command's runs: logarithms of the ratios.
     pub(super) fn of_pairs(record: &Record, contender: usize) -> Self {
         Points::collect(record, |block| {
             let (Some((_, old)), Some((_, new))) = (block.run_of(0), block.run_of(contender)) else { return None };
@@ -32,7 +32,7 @@ impl Points {
         })
     }
 
-    /// The costs of a command's runs.
+    /// The costs of the runs of the first command.
     pub(super) fn of_runs(record: &Record) -> Self {
         let value = |block: &Block| {
             let (_, run) = block.run_of(0)?;
@@ -41,7 +41,7 @@ impl Points {
         Points::collect(record, value)
     }
 
-    /// One point per block that `value` has something for.
+    /// One point per block for which `value` returns a number.
     fn collect(record: &Record, value: impl Fn(&Block) -> Option<Result<Option<f64>, Missing>>) -> Self {
         let mut points = Points::default();
         let mut lists: [Vec<Point>; 2] = Default::default();
@@ -58,19 +58,19 @@ impl Points {
         points
     }
 
-    /// How many points there are.
+    /// The number of points in all layouts.
     pub(super) fn len(&self) -> usize {
         self.by_layout.iter().map(|(_, points)| points.len()).sum()
     }
 
-    /// An axis that shows the bulk of every layout: what lies further than three interquartile ranges from the middle
-    /// half is left outside.
+    /// An axis that contains the bulk of every layout. Points further than three interquartile ranges from the middle
+    /// half are outside.
     pub(super) fn scale(&self, kind: Kind) -> Scale {
         let ranges = self.by_layout.iter().map(|(_, points)| bulk(points));
         let (low, high) =
             ranges.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), bulk| (low.min(bulk.0), high.max(bulk.1)));
         let mut scale = Scale::new(kind, low, high);
-        // Zero is what all is held against: it is shown where that leaves half of the room to the points.
+        // The axis contains zero, which is no difference, if the points still fill half of it.
         if kind == Kind::Change && (high.max(0.0) - low.min(0.0)) <= 2.0 * (high - low) {
             scale = Scale::new(kind, low.min(0.0), high.max(0.0));
         }
@@ -78,7 +78,7 @@ impl Points {
     }
 }
 
-/// Why a run has no cost to draw.
+/// Why a run has no point.
 enum Missing {
     Failed,
     Absent,
@@ -91,7 +91,7 @@ fn cost(run: &steady_model::Run, metric: Metric, rule: &FailureRule) -> Result<f
     run.cost(metric).ok().filter(|cost| *cost > 0.0).ok_or(Missing::Absent)
 }
 
-/// The ends of the bulk.
+/// The ends of the range that contains the bulk of the points.
 fn bulk(points: &[Point]) -> (f64, f64) {
     let mut values: Vec<f64> = points.iter().map(|point| point.value).collect();
     values.sort_by(f64::total_cmp);
@@ -99,19 +99,20 @@ fn bulk(points: &[Point]) -> (f64, f64) {
     let (least, most) = (values[0], values[values.len() - 1]);
     let range = at(0.75) - at(0.25);
     if range <= 0.0 {
-        // More than half are one and the same: the clock's grain.
+        // At least half of the values are equal, because the clock is coarse.
         return (at(0.02), at(0.98));
     }
     (least.max(at(0.25) - 3.0 * range), most.min(at(0.75) + 3.0 * range))
 }
 
-/// How many points are kept of each stretch of them: its two extremes, and as many between.
+/// The number of points that are kept of each stretch: its two extremes, and six between them.
 const KEPT: usize = 8;
 
-/// At most about `most` of the points, and of how many in a row [`KEPT`] are kept, where not all are.
+/// Selects about `most` points, [`KEPT`] from each stretch. Returns them and the length of a stretch, which is `None`
+/// if all points are selected.
 ///
-/// Every stretch of as many points in a row keeps its lowest, its highest and those at even ranks between: nothing in the
-/// choice looks at anything but the values, and no extreme is lost.
+/// Each stretch of consecutive points keeps its lowest, its highest and points at even ranks between them. The choice
+/// depends on the values only, and keeps all extremes.
 pub(super) fn thin(points: &[Point], most: usize) -> (Vec<Point>, Option<usize>) {
     if points.len() <= most {
         return (points.to_vec(), None);
@@ -126,9 +127,9 @@ pub(super) fn thin(points: &[Point], most: usize) -> (Vec<Point>, Option<usize>)
     (kept.collect(), Some(stretch))
 }
 
-/// What [`thin`] keeps of each stretch, in words.
+/// The rule of [`thin`] in words.
 pub(super) fn kept_in_words(stretch: usize) -> String {
-    format!("of every {stretch} in a row the lowest, the highest and {} at even ranks between", KEPT - 2)
+    format!("of every {stretch} in a row, the lowest, the highest and {} at even ranks between them", KEPT - 2)
 }
 
 #[cfg(test)]
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bulk_leaves_out_what_is_far_away() {
+    fn the_bulk_excludes_outliers() {
         let mut all = points(1000);
         all[500].value = 1e9;
         assert!(bulk(&all).1 < 1e5);

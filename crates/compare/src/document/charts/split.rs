@@ -1,4 +1,4 @@
-//! Where the time of each command's runs went, as stacked bars on one axis.
+//! The parts of the time of each command's runs, as stacked bars on one axis.
 
 use steady_model::{Breakdown, Metric, Report};
 use steady_render::document::Block;
@@ -9,10 +9,10 @@ use steady_render::{Axis, Bar, Chart, Height, Look, Marks, Series};
 use super::{plain, series};
 use crate::words::{cut, name};
 
-/// The letters of a command's name next to its bar.
+/// The maximum width of a command's name next to its bar, in columns.
 const NAME: usize = 18;
 
-/// The parts of a run's time, in their order from left to right.
+/// The parts of a run's time from left to right.
 const PARTS: [(&str, Look); 5] = [
     ("user", Look::Rest),
     ("system", Look::Second),
@@ -21,7 +21,7 @@ const PARTS: [(&str, Look); 5] = [
     ("waiting for a CPU or blocked", Look::Third),
 ];
 
-/// A bar for each command.
+/// The chart with a bar for each command.
 pub(in crate::document) fn split(report: &Report) -> Block {
     let plan = &report.record.plan;
     let of = |command: usize| report.breakdowns.iter().find(|one| one.command == command && one.runs > 0);
@@ -29,7 +29,7 @@ pub(in crate::document) fn split(report: &Report) -> Block {
     let sums = found.iter().flatten().map(|parts| parts.iter().sum::<f64>());
     let longest = sums.filter(|sum| sum.is_finite()).fold(0.0, f64::max);
     if longest <= 0.0 {
-        return Block::Paragraph(plain("No time of any run is known.".to_owned()));
+        return Block::Paragraph(plain("No run has a time to show.".to_owned()));
     }
     let bar = |row: usize, part: usize| {
         let parts = found[row].filter(|parts| parts[part] > 0.0)?;
@@ -53,7 +53,7 @@ pub(in crate::document) fn split(report: &Report) -> Block {
     })
 }
 
-/// How long each of [`PARTS`] takes; nothing for what is not known by itself.
+/// The mean time of each of [`PARTS`] in seconds. It is 0 for a part that was not measured separately.
 fn parts(one: &Breakdown) -> [f64; 5] {
     let (waiting, blocked, both) = match (&one.run_delay, &one.blocked) {
         (Ok(delay), Ok(blocked)) => (delay.mean, blocked.mean, 0.0),
@@ -64,18 +64,20 @@ fn parts(one: &Breakdown) -> [f64; 5] {
         .map(|mean| if mean.is_finite() { mean.max(0.0) } else { 0.0 })
 }
 
-/// What the bar cannot show, and why.
+/// Sentences about what the bar cannot show, and why.
 fn notes(command: usize, one: &Breakdown) -> Vec<String> {
     let mut notes = Vec::new();
     let which = command + 1;
     if let Err(absent) = &one.run_delay {
-        notes.push(format!("Command {which}: waiting for a CPU cannot be told from being blocked: {absent}."));
+        let what = "waiting for a CPU and being blocked were not measured separately";
+        notes.push(format!("Command {which}: {what}: {absent}."));
     } else if let Err(absent) = &one.blocked {
-        notes.push(format!("Command {which}: the time spent blocked is absent: {absent}."));
+        notes.push(format!("Command {which}: the time spent blocked was not measured: {absent}."));
     }
     if one.cpu.mean > one.wall.mean {
         let wall = time(one.wall.mean);
-        notes.push(format!("Command {which}: CPU time exceeds the wall time of {wall}: several CPUs worked at once."));
+        let why = "several CPUs worked concurrently";
+        notes.push(format!("Command {which}: CPU time exceeds the wall time of {wall}, because {why}."));
     }
     notes
 }

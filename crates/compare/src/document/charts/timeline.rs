@@ -1,4 +1,4 @@
-//! Differences of pairs, or costs of a command's runs, over time.
+//! The chart of the differences of pairs, or of the costs of a command's runs, over time.
 
 use steady_model::{Layout, Record};
 use steady_render::document::Block;
@@ -11,14 +11,14 @@ use super::{look, series};
 use crate::document::pairs;
 use crate::words::capital;
 
-/// The chart: a dot for each pair or run. About `most` of them are drawn at most.
+/// The chart: a dot for each pair or run, or for a selection of about `most` of them.
 pub(super) fn block(record: &Record, points: &Points, values: &Scale, most: usize) -> Block {
     let is_change = values.kind == Kind::Change;
     let mut all = Vec::new();
     if is_change {
         let looks = record.looks.iter().map(|look| look_at(record, look.blocks)).filter(|at| at.is_finite());
         for (index, at) in looks.enumerate() {
-            let name = (index == 0).then_some("a look at the evidence");
+            let name = (index == 0).then_some("a look");
             all.push(series(name, Look::Rest, Marks::Down(at)));
         }
         if let Place::At(_) = values.place(0.0) {
@@ -33,8 +33,8 @@ pub(super) fn block(record: &Record, points: &Points, values: &Scale, most: usiz
         notes.push(drawn(is_change, *layout, list, &kept, stretch) + &outside(list, values));
     }
     match values.place(0.0) {
-        Place::Below if is_change => notes.push("Zero, no difference, lies below the axis.".to_owned()),
-        Place::Above if is_change => notes.push("Zero, no difference, lies above the axis.".to_owned()),
+        Place::Below if is_change => notes.push("Zero (no difference) is below the axis.".to_owned()),
+        Place::Above if is_change => notes.push("Zero (no difference) is above the axis.".to_owned()),
         _ => {}
     }
     Block::Chart(Chart {
@@ -47,7 +47,7 @@ pub(super) fn block(record: &Record, points: &Points, values: &Scale, most: usiz
     })
 }
 
-/// The axis of the time that the points and the moments of load take.
+/// The time axis: from 0 to the last point or reading of the load.
 pub(super) fn time(record: &Record, points: &Points) -> Scale {
     let moments = record.moments.iter().map(|moment| moment.at.seconds());
     let all = points.by_layout.iter().flat_map(|(_, points)| points).map(|point| point.at);
@@ -55,24 +55,30 @@ pub(super) fn time(record: &Record, points: &Points) -> Scale {
     Scale::new(Kind::Clock, 0.0, high)
 }
 
-/// When the last block before a look had ended.
+/// The end of the last block before a look, in seconds. NaN if there is none.
 fn look_at(record: &Record, blocks: usize) -> f64 {
     blocks.checked_sub(1).and_then(|last| record.blocks.get(last)).map_or(f64::NAN, |block| block.ended.seconds())
 }
 
-/// How many there are, and which of them are drawn.
+/// The number of points, and which of them are shown.
 fn drawn(is_change: bool, layout: Layout, list: &[Point], kept: &[Point], stretch: Option<usize>) -> String {
     let number = thousands(list.len());
-    let all = if is_change { format!("{number} pairs {}", pairs::label(layout)) } else { format!("{number} runs") };
+    let is_one = list.len() == 1;
+    let all = match (is_change, is_one) {
+        (true, true) => format!("{number} pair {}", pairs::label(layout)),
+        (true, false) => format!("{number} pairs {}", pairs::label(layout)),
+        (false, true) => format!("{number} run"),
+        (false, false) => format!("{number} runs"),
+    };
     match stretch {
         Some(stretch) => {
-            format!("Drawn: {} of {all}, extremes kept ({}).", thousands(kept.len()), kept_in_words(stretch))
+            format!("Shown: {} of {all}, extremes kept ({}).", thousands(kept.len()), kept_in_words(stretch))
         }
         None => format!("{}.", capital(&all)),
     }
 }
 
-/// How many lie outside of the axis, and how far.
+/// The number of points outside the axis, and the range of their values.
 fn outside(list: &[Point], values: &Scale) -> String {
     let out: Vec<f64> =
         list.iter().map(|point| point.value).filter(|value| !matches!(values.place(*value), Place::At(_))).collect();
@@ -82,12 +88,12 @@ fn outside(list: &[Point], values: &Scale) -> String {
     let (low, high) =
         out.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)));
     let ends = match (low < values.low, high > values.high) {
-        (true, true) => format!("from {} to {}", values.told(low), values.told(high)),
-        (true, false) => format!("down to {}", values.told(low)),
-        _ => format!("up to {}", values.told(high)),
+        (true, true) => format!("from {} to {}", values.label(low), values.label(high)),
+        (true, false) => format!("down to {}", values.label(low)),
+        _ => format!("up to {}", values.label(high)),
     };
     match out.len() {
-        1 => format!(" 1 lies outside of the axis, {ends}, and is drawn at its edge."),
-        more => format!(" {} lie outside of the axis, {ends}, and are drawn at its edge.", thousands(more)),
+        1 => format!(" 1 is outside the axis ({ends}) and is shown at its edge."),
+        more => format!(" {} are outside the axis ({ends}) and are shown at its edge.", thousands(more)),
     }
 }

@@ -1,4 +1,4 @@
-//! The sources one by one.
+//! The verdicts of the single sources.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use crate::document::verdicts::emphasis;
 use crate::document::warning;
 use crate::words::{cut, message, one_line, signed, subject};
 
-/// What each source says of one command, a row for each.
+/// The verdict of each source on one command, as a table.
 pub(super) fn section(joined: &Joined, command: usize) -> Section {
     let plan = joined.plan();
-    let of = plan.filter(|plan| plan.commands.len() > 2).map(|plan| format!(" of {}", subject(plan, command)));
+    let of = plan.filter(|plan| plan.commands.len() > 2).map(|plan| format!(" on {}", subject(plan, command)));
     let of = of.unwrap_or_default();
     let folder = common_folder(joined);
     let sources: Vec<(&Source, Option<&Judgement>)> = joined
@@ -36,17 +36,17 @@ pub(super) fn section(joined: &Joined, command: usize) -> Section {
         Column::numbers("", &numbers, usize::to_string),
         Column::words("file", &sources, |one| one_line(one.0.name.get(folder..).unwrap_or(&one.0.name))),
         Column::words("verdict", &sources, |one| verdict(one.1)),
-        Column::numbers("change", &sources, |one| one.1.map_or("not judged".to_owned(), change)),
+        Column::numbers("change", &sources, |one| one.1.map_or("no verdict".to_owned(), change)),
         Column::numbers("pairs", &sources, |one| pairs(one.0, one.1)),
         Column::words("host", &sources, |one| host(one.0)),
-        Column::words("begun, UTC", &sources, |one| begun(one.0.report.record.started)),
+        Column::words("started, UTC", &sources, |one| started(one.0.report.record.started)),
     ];
-    let heading = format!("What each source says by itself{of}, with the interval of its verdict");
+    let heading = format!("Verdict of each source by itself{of}, with its interval");
     let table = Table { label: "Sources".to_owned(), rows: ("source", "sources"), columns };
     Section::new(&heading, vec![Block::Table(table)]).whole()
 }
 
-/// How many letters of the files' names are the folder that all have in common.
+/// The length, in bytes, of the folder that all file names have in common.
 fn common_folder(joined: &Joined) -> usize {
     let mut names = joined.sources.iter().map(|source| source.name.as_str());
     let first = names.next().unwrap_or_default();
@@ -56,8 +56,8 @@ fn common_folder(joined: &Joined) -> usize {
     first.as_bytes()[..common].iter().rposition(|letter| *letter == b'/').map_or(0, |slash| slash + 1)
 }
 
-/// What a source says: the change, and the interval that its verdict stands on. The change comes from the turns and may
-/// lie outside of what all pairs say: then the interval stands alone.
+/// The change that a source measured, and the interval of its verdict. The change comes from turns only and may lie
+/// outside the interval over all pairs. In that case the text has the interval alone.
 fn change(judgement: &Judgement) -> String {
     match (&judgement.change, &judgement.verdict_interval) {
         _ if judgement.undecided == Some(Undecided::UnequalFailures) => "unequal failures".to_owned(),
@@ -69,12 +69,12 @@ fn change(judgement: &Judgement) -> String {
     }
 }
 
-/// The minute in which it was begun, in UTC, less the year: `11-20 14:02`.
-fn begun(at: Timestamp) -> String {
+/// A time in UTC to the minute, without the year: `11-20 14:02`.
+fn started(at: Timestamp) -> String {
     timestamp::text(at).chars().skip(5).take(11).collect::<String>().replace('T', TIE)
 }
 
-/// What the reader should know of each source, and of all together.
+/// The warnings of each source, and those on all sources together.
 pub(super) fn warnings(joined: &Joined) -> Vec<Sentence> {
     let mut texts = Vec::new();
     for (source, number) in joined.sources.iter().zip(1..) {
@@ -85,7 +85,7 @@ pub(super) fn warnings(joined: &Joined) -> Vec<Sentence> {
         joined.sources.iter().filter_map(|source| source.report.record.revision.as_deref().ok()).collect();
     if revisions.len() > 1 {
         let all = revisions.iter().map(|revision| one_line(&cut(revision, 20))).collect::<Vec<String>>().join(", ");
-        texts.push(format!("the sources were measured at different revisions of a repository: {all}."));
+        texts.push(format!("the sources were measured in different revisions of a repository: {all}."));
     }
     texts.iter().map(|text| warning(text)).collect()
 }

@@ -1,4 +1,4 @@
-//! Whether records may be joined: of one comparison, and each there once.
+//! Checks whether records may be joined: they must be of the same comparison, and each must be another run.
 
 use steady_model::{FailIf, Plan, Record};
 use thiserror::Error;
@@ -6,36 +6,38 @@ use thiserror::Error;
 /// Why records cannot be joined.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum JoinError {
-    /// They are not of the same comparison.
+    /// The records are of different comparisons.
     #[error("not the same comparison: {what} is {first} in '{first_source}' and {other} in '{other_source}'")]
     Differs {
-        /// What differs.
+        /// The property that differs.
         what: String,
-        /// What it is in the first source.
+        /// The property in the first source.
         first: String,
-        /// What it is in the other.
+        /// The property in the other source.
         other: String,
-        /// The first source's name.
+        /// The name of the first source.
         first_source: String,
-        /// The other's.
+        /// The name of the other source.
         other_source: String,
     },
-    /// The same run is there twice.
-    #[error("'{first}' and '{other}' are the same run (seed {seed}); evidence must not be counted twice")]
+    /// Two records are of the same run.
+    #[error(
+        "'{first}' and '{other}' are the same run (seed {seed}), whose pairs must not count twice: give one of them"
+    )]
     Twice {
-        /// A source's name.
+        /// The name of one source.
         first: String,
-        /// The name of the one that is the same.
+        /// The name of the other source.
         other: String,
-        /// The seed of both.
+        /// The seed of both runs.
         seed: String,
     },
-    /// A command alone is compared with nothing.
-    #[error("'{0}' measured one command alone, and there is nothing to join")]
+    /// A record has only one command.
+    #[error("'{0}' measured a single command, so there is no verdict to join")]
     Alone(String),
 }
 
-/// Whether all are of one comparison, and none is there twice.
+/// Refuses records of different comparisons, and records of the same run.
 pub(super) fn check(records: &[(String, Record)]) -> Result<(), JoinError> {
     let Some(((first_source, first), others)) = records.split_first() else { return Ok(()) };
     for (other_source, other) in others {
@@ -57,34 +59,34 @@ pub(super) fn check(records: &[(String, Record)]) -> Result<(), JoinError> {
     Ok(())
 }
 
-/// Two comparisons by the same coins, begun in the same second on hosts of the same name, are one.
+/// Returns whether two records are of one run: the same seed, started in the same second on hosts of the same name.
 fn same_run(one: &Record, other: &Record) -> bool {
     let label = |record: &Record| (record.plan.seed.0, record.started, record.host.hostname.clone());
     label(one) == label(other)
 }
 
-/// The first thing in which two comparisons differ that they must have in common, and what it is in each.
+/// The first property that differs although joined comparisons must share it, and its two values.
 fn difference(one: &Record, other: &Record) -> Option<(String, String, String)> {
-    let told = |what: &str, one: String, other: String| (one != other).then(|| (what.to_owned(), one, other));
+    let compare = |what: &str, one: String, other: String| (one != other).then(|| (what.to_owned(), one, other));
     let share = |ratio: f64| format!("{}%", (ratio * 1e8).round() / 1e6);
     let condition = |plan: &Plan| plan.fail_if.as_ref().map_or("not given".to_owned(), FailIf::to_string);
     let (a, b) = (&one.plan, &other.plan);
-    told("the number of commands", a.commands.len().to_string(), b.commands.len().to_string())
+    compare("the number of commands", a.commands.len().to_string(), b.commands.len().to_string())
         .or_else(|| command(a, b))
-        .or_else(|| told("the primary metric", one.primary.name().to_owned(), other.primary.name().to_owned()))
-        .or_else(|| told("how runs were started", started(one), started(other)))
-        .or_else(|| told("--resolution", share(a.resolution), share(b.resolution)))
-        .or_else(|| told("--confidence", share(a.confidence), share(b.confidence)))
-        .or_else(|| told("--fail-if", condition(a), condition(b)))
-        .or_else(|| told("--require-verdict", a.require_verdict.to_string(), b.require_verdict.to_string()))
+        .or_else(|| compare("the primary metric", one.primary.name().to_owned(), other.primary.name().to_owned()))
+        .or_else(|| compare("how runs were started", started(one), started(other)))
+        .or_else(|| compare("--resolution", share(a.resolution), share(b.resolution)))
+        .or_else(|| compare("--confidence", share(a.confidence), share(b.confidence)))
+        .or_else(|| compare("--fail-if", condition(a), condition(b)))
+        .or_else(|| compare("--require-verdict", a.require_verdict.to_string(), b.require_verdict.to_string()))
 }
 
-/// Without start-up another thing is compared.
+/// How runs were started. Comparisons with and without start-up cannot be joined.
 fn started(record: &Record) -> String {
     if record.is_warm() { "from snapshots" } else { "as usual" }.to_owned()
 }
 
-/// The first command that is another: by its name and its words, or by its revision.
+/// The first command that differs: in both its name and its words, or in its revision.
 fn command(a: &Plan, b: &Plan) -> Option<(String, String, String)> {
     a.commands.iter().zip(&b.commands).zip(1..).find_map(|((one, other), number)| {
         if one.name != other.name && one.argv != other.argv {

@@ -1,4 +1,4 @@
-//! Several records of the same comparison as one: each is judged by itself, and all together.
+//! Joins several records of the same comparison. There are verdicts on each record, and joint verdicts on all.
 
 mod check;
 
@@ -11,7 +11,7 @@ use super::evidence::{Evidence, Failures};
 use super::judge;
 use super::verdicts::{self, serves};
 
-/// Joins records, each with the name of where it came from. At least two make sense; one is as good as [`judge()`].
+/// Joins records, each with the name of its source. With one record, the verdicts are those of [`judge()`].
 ///
 /// # Errors
 /// See [`JoinError`].
@@ -27,7 +27,7 @@ pub fn join(records: Vec<(String, Record)>) -> Result<Joined, JoinError> {
     Ok(Joined { judgements, agreements, sources })
 }
 
-/// The verdicts by all metrics, and whether the sources agree by the primary one.
+/// The joint verdicts by all metrics, and whether the sources agree by the primary metric.
 fn judgements(first: &Record, records: &[&Record]) -> (Vec<Judgement>, Vec<Agreement>) {
     let contenders = first.plan.commands.len() - 1;
     let primary = {
@@ -35,18 +35,18 @@ fn judgements(first: &Record, records: &[&Record]) -> (Vec<Judgement>, Vec<Agree
         steady_stats::join(&each, &Evidence::new(&first.plan, first.primary).rules())
     };
     let primary_weighed = weighed(&primary, records, first.primary);
-    let told = |metric: &Metric| {
+    let is_secondary = |metric: &Metric| {
         let counted = records.iter().all(|record| record.counters.is_ok());
         *metric != first.primary && (*metric != Metric::Instructions || counted)
     };
     let at_the_end = |metric| {
         let each = by_contender(contenders, records.iter().map(|record| whole(record, metric)));
         let rules = Rules { limits: vec![], ..Evidence::new(&first.plan, metric).rules() };
-        // Each by itself: secondary metrics share no error.
+        // Each contender has the whole error rate, because secondary metrics do not share it.
         let joints: Vec<Joint> = each.into_iter().flat_map(|sources| steady_stats::join(&[sources], &rules)).collect();
         (metric, weighed(&joints, records, metric))
     };
-    let secondary: Vec<(Metric, Vec<Weighed>)> = Metric::ALL.into_iter().filter(told).map(at_the_end).collect();
+    let secondary: Vec<(Metric, Vec<Weighed>)> = Metric::ALL.into_iter().filter(is_secondary).map(at_the_end).collect();
     let mut judgements = Vec::new();
     for command in 1..=contenders {
         let invalid = unequal(records, command);
@@ -78,14 +78,14 @@ fn weighed(joints: &[Joint], records: &[&Record], metric: Metric) -> Vec<Weighed
     each.collect()
 }
 
-/// What each source tells of each contender, from what it tells of all.
+/// Regroups values by contender. Each source has one value per contender.
 fn by_contender<T>(contenders: usize, sources: impl Iterator<Item = Vec<T>>) -> Vec<Vec<T>> {
     let mut each: Vec<Vec<T>> = (0..contenders).map(|_| Vec::new()).collect();
     sources.for_each(|source| each.iter_mut().zip(source).for_each(|(each, source)| each.push(source)));
     each
 }
 
-/// The looks of one record replayed: per contender the pairs between them, and how far it was at each.
+/// Replays the looks of one record. Returns, for each contender, the pairs between looks and the progress at each look.
 fn replayed(record: &Record) -> Vec<steady_stats::Source> {
     let mut evidence = Evidence::new(&record.plan, record.primary);
     let contenders = record.plan.commands.len() - 1;
@@ -93,25 +93,25 @@ fn replayed(record: &Record) -> Vec<steady_stats::Source> {
     let interrupted = record.ending == Ending::Interrupted;
     let open = interrupted || matches!(record.plan.effort, Effort::Budget(_));
     let mut sources = vec![steady_stats::Source { stages: vec![], open }; contenders];
-    let mut taken = vec![0; contenders];
+    let mut done = vec![0; contenders];
     let (mut blocks, mut seen, mut before) = (record.blocks.iter(), 0, 0.0f64);
     for look in &record.looks {
         let fresh = look.blocks.saturating_sub(seen);
         evidence.extend(blocks.by_ref().take(fresh));
         seen += fresh;
         let looked = sequence.look(evidence.contenders(), look.fraction, look.last).progress;
-        // The last look of a comparison that was broken off is made there, wherever that is.
+        // The last look of an interrupted comparison is at its interruption, not at the end of its effort.
         let now = if look.last && interrupted { spent(record) } else { looked };
         before = before.max(now);
-        for ((source, taken), pairs) in sources.iter_mut().zip(&mut taken).zip(evidence.contenders()) {
-            source.stages.push(Stage { pairs: pairs[*taken..].to_vec(), progress: before });
-            *taken = pairs.len();
+        for ((source, done), pairs) in sources.iter_mut().zip(&mut done).zip(evidence.contenders()) {
+            source.stages.push(Stage { pairs: pairs[*done..].to_vec(), progress: before });
+            *done = pairs.len();
         }
     }
     if record.looks.is_empty() { whole(record, record.primary) } else { sources }
 }
 
-/// How much of its effort a record spent, 0 to 1.
+/// The share of its effort that a record spent, from 0 to 1.
 fn spent(record: &Record) -> f64 {
     let share = match record.plan.effort {
         Effort::Budget(budget) => record.elapsed.seconds() / budget.seconds(),
@@ -120,21 +120,21 @@ fn spent(record: &Record) -> f64 {
     if share.is_finite() { share.clamp(0.0, 1.0) } else { 1.0 }
 }
 
-/// All pairs of one record by `metric`, looked at once.
+/// All pairs of one record by `metric`, with a single look.
 fn whole(record: &Record, metric: Metric) -> Vec<steady_stats::Source> {
     let mut evidence = Evidence::new(&record.plan, metric);
     evidence.extend(record.blocks.iter().filter(|block| serves(metric, block.layout)));
     evidence.contenders().iter().map(|pairs| steady_stats::Source::fixed(pairs.clone())).collect()
 }
 
-/// Whether `command` and the first one fail at rates that are hardly the same: in all sources together, or in any one.
+/// Returns whether `command` and the first command fail at different rates, in all sources together or in one of them.
 fn unequal(records: &[&Record], command: usize) -> bool {
     let each: Vec<Failures> = records.iter().map(|record| Failures::of(record)).collect();
     Failures::sum(&each).unequal(command, 1) || each.iter().any(|one| one.unequal(command, each.len()))
 }
 
 fn agreement(joint: &Joint, command: usize) -> Agreement {
-    let why = || Absent::because("fewer than two sources have pairs enough to tell");
+    let why = || Absent::because("fewer than two sources have enough pairs for the test");
     let homogeneity = joint.agreement.as_ref().ok_or_else(why).map(|found| Homogeneity {
         agrees: found.agrees,
         q: found.q,

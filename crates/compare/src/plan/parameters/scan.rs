@@ -1,7 +1,7 @@
-//! Numbers at equal steps, in decimal: 0.1 + 0.2 is 0.3 here.
+//! Numbers at equal steps, in exact decimal arithmetic: 0.1 + 0.2 is 0.3.
 
-/// The longest fraction that is read.
-const FRACTION_MAX: usize = 18;
+/// The maximum number of digits before the point, and after it.
+const DIGITS_MAX: usize = 18;
 
 /// A decimal number: `units / 10^places`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,8 +10,8 @@ struct Decimal {
     places: usize,
 }
 
-/// The numbers from `low` to `high`, `step` apart, as text; all with as many decimals as the finest of the three. At
-/// most `limit`.
+/// The numbers from `low` to `high` at distances of `step`, as text. All have as many decimals as the most precise of
+/// the three. An error if there are more than `limit`.
 pub(super) fn values(low: &str, high: &str, step: &str, limit: usize) -> Result<Vec<String>, String> {
     let [low, high, step] = [read(low)?, read(high)?, read(step)?];
     let places = low.places.max(step.places).max(high.places);
@@ -24,20 +24,20 @@ pub(super) fn values(low: &str, high: &str, step: &str, limit: usize) -> Result<
     }
     let steps = (high - low) / step;
     if steps >= limit as i128 {
-        return Err(format!("it makes {} commands, and {limit} is the most", steps.saturating_add(1)));
+        return Err(format!("it makes {} commands; the maximum is {limit}", steps.saturating_add(1)));
     }
     Ok((0..=steps).map(|index| written(low + index * step, places)).collect())
 }
 
 fn read(text: &str) -> Result<Decimal, String> {
-    let wrong = || format!("'{text}' is no number; write 12, -3 or 0.25");
+    let wrong = || format!("'{text}' is not a number; write 12, -3 or 0.25");
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, text),
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let sound = |part: &str| part.len() <= FRACTION_MAX && part.bytes().all(|byte| byte.is_ascii_digit());
-    if !sound(whole) || !sound(fraction) || whole.is_empty() || digits.ends_with('.') {
+    let is_valid = |part: &str| part.len() <= DIGITS_MAX && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_valid(whole) || !is_valid(fraction) || whole.is_empty() || digits.ends_with('.') {
         return Err(wrong());
     }
     let units: i128 = format!("{whole}{fraction}").parse().map_err(|_| wrong())?;
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_go_up_by_their_step() {
+    fn numbers_increase_by_the_step() {
         assert_eq!(scan("1", "4", "1"), ["1", "2", "3", "4"]);
         assert_eq!(scan("0", "5", "2"), ["0", "2", "4"]);
         assert_eq!(scan("-1", "1", "0.5"), ["-1.0", "-0.5", "0.0", "0.5", "1.0"]);
@@ -72,21 +72,21 @@ mod tests {
     }
 
     #[test]
-    fn nothing_drifts() {
+    fn a_thousand_steps_have_no_rounding_error() {
         let tenths = scan("0", "100", "0.1");
         assert_eq!((tenths.len(), tenths[3].as_str(), tenths[1000].as_str()), (1001, "0.3", "100.0"));
     }
 
     #[test]
-    fn what_makes_no_scan_says_why() {
+    fn invalid_scans_are_refused_with_the_reason() {
         for (low, high, step, why) in [
             ("2", "1", "1", "above MAX"),
             ("1", "2", "0", "above zero"),
             ("1", "2", "-1", "above zero"),
-            ("a", "2", "1", "no number"),
-            ("1", "2.", "1", "no number"),
-            ("1e3", "2", "1", "no number"),
-            ("0", "999999999999999999", "0.000000000000000001", "is the most"),
+            ("a", "2", "1", "not a number"),
+            ("1", "2.", "1", "not a number"),
+            ("1e3", "2", "1", "not a number"),
+            ("0", "999999999999999999", "0.000000000000000001", "the maximum is"),
         ] {
             let error = values(low, high, step, 1000).unwrap_err();
             assert!(error.contains(why), "{low} {high} {step}: {error}");
@@ -95,7 +95,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn scans_are_what_integers_say(low in -5_000i64..5_000, steps in 0i64..200, step in 1i64..500, places in 0usize..5) {
+        fn scans_agree_with_integers(low in -5_000i64..5_000, steps in 0i64..200, step in 1i64..500, places in 0usize..5) {
             let text = |units: i64| written(i128::from(units), places);
             let all = scan(&text(low), &text(low + steps * step), &text(step));
             let expected: Vec<String> = (0..=steps).map(|index| text(low + index * step)).collect();
@@ -103,11 +103,11 @@ mod tests {
         }
 
         #[test]
-        fn numbers_come_back_as_written(units in proptest::num::i64::ANY, places in 0usize..18) {
+        fn written_numbers_are_read_back(units in proptest::num::i64::ANY, places in 0usize..18) {
             let text = written(i128::from(units), places);
             let read = read(&text);
-            // Beyond the digits that are read it is refused, and not cut off.
-            if text.trim_start_matches('-').split('.').next().unwrap().len() <= FRACTION_MAX {
+            // A number with too many digits is refused, not truncated.
+            if text.trim_start_matches('-').split('.').next().unwrap().len() <= DIGITS_MAX {
                 proptest::prop_assert_eq!(read, Ok(Decimal { units: i128::from(units), places }));
             } else {
                 proptest::prop_assert!(read.is_err());
@@ -115,7 +115,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_a_number_or_refused(text in ".*|[-0-9.]{0,40}") {
+        fn any_text_is_read_as_a_number_or_refused(text in ".*|[-0-9.]{0,40}") {
             let _ = values(&text, "10", "1", 100);
             let _ = values("0", "10", &text, 100);
         }

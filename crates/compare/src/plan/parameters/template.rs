@@ -1,10 +1,10 @@
-//! Text with places for parameters: `{NAME}`.
+//! Text with placeholders for parameters: `{NAME}`.
 
 use super::Values;
 
-/// A text, taken apart at its placeholders.
+/// A text split at its placeholders.
 ///
-/// `{{NAME}}` is the text `{NAME}`; `${NAME}` is the shell's own; what else stands in braces is text.
+/// `{{NAME}}` is the text `{NAME}`, `${NAME}` is left to the shell, and other text in braces is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Template(Vec<Piece>);
 
@@ -15,7 +15,7 @@ enum Piece {
 }
 
 impl Template {
-    /// Takes a text apart.
+    /// Splits a text at its placeholders.
     pub(crate) fn new(text: &str) -> Self {
         let mut pieces = Vec::new();
         let mut literal = String::new();
@@ -41,7 +41,7 @@ impl Template {
         Template(pieces)
     }
 
-    /// The names of the parameters that it has places for.
+    /// The names of the parameters that have a placeholder.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|piece| match piece {
             Piece::Text(_) => None,
@@ -49,7 +49,7 @@ impl Template {
         })
     }
 
-    /// The text with the values in their places; the name of a parameter that has none.
+    /// The text with the values in place of the placeholders. The error is the name of a parameter without a value.
     pub(crate) fn fill(&self, values: &Values) -> Result<String, String> {
         let mut text = String::new();
         for piece in &self.0 {
@@ -64,7 +64,7 @@ impl Template {
     }
 }
 
-/// Whether a word can be a parameter's name.
+/// Returns whether a word is a valid name of a parameter.
 pub(super) fn is_name(word: &str) -> bool {
     let letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
     word.bytes().next().is_some_and(letter)
@@ -93,9 +93,9 @@ mod tests {
     }
 
     #[test]
-    fn places_are_filled() {
+    fn values_replace_placeholders() {
         assert_eq!(filled("a{n}b{n}").unwrap(), "a1b1");
-        assert_eq!(filled("{m-x}").unwrap(), "{n}", "what stands in a value is text");
+        assert_eq!(filled("{m-x}").unwrap(), "{n}", "braces in a value are text");
         assert_eq!(filled("{other}"), Err("other".to_owned()));
     }
 
@@ -111,8 +111,8 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn filling_with_the_names_themselves_gives_the_text_back(text in "([a-z {}$']|\\{[a-z]\\}){0,30}") {
-            // Doubled braces are the one thing that is written otherwise than it is meant.
+        fn a_template_filled_with_its_names_is_unchanged(text in "([a-z {}$']|\\{[a-z]\\}){0,30}") {
+            // Doubled braces are an escape, so they do not stay as they are.
             proptest::prop_assume!(!text.contains("{{") && !text.contains("}}"));
             let template = Template::new(&text);
             let values: Values = template.names().map(|name| (name.to_owned(), format!("{{{name}}}"))).collect();
@@ -120,7 +120,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_can_be_taken_apart(text in ".*|[{}a$]{0,30}") {
+        fn any_text_can_be_split(text in ".*|[{}a$]{0,30}") {
             let template = Template::new(&text);
             let values: Values = template.names().map(|name| (name.to_owned(), String::new())).collect();
             proptest::prop_assert!(template.fill(&values).unwrap().len() <= text.len());

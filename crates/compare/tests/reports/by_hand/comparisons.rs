@@ -1,10 +1,10 @@
-//! Reports built by hand, one for each way in which a comparison may end.
+//! Comparisons built by hand, one for each kind of result.
 
 use steady_model::*;
 
 use crate::made::{self, seconds};
 
-/// A comparison of `names` with nothing judged yet.
+/// A comparison of `names` without verdicts.
 fn base(names: &[&str], blocks: usize) -> Report {
     let commands = names.iter().map(|name| {
         let argv: Vec<String> = name.split(' ').map(str::to_owned).collect();
@@ -140,7 +140,7 @@ fn layouts(judgement: &mut Judgement, turns: (f64, f64, f64), duet: (f64, f64, f
     judgement.layouts = vec![effect(Layout::Turns, turns, 43), effect(Layout::Duet, duet, 21)];
 }
 
-/// The secondary metrics beside an effect of that size.
+/// Verdicts on secondary metrics with about this change.
 fn secondary(command: usize, change: f64) -> Vec<Judgement> {
     let near = |off: f64| Interval { low: change - off, high: change + off };
     let verdict = |off: f64| match change {
@@ -158,7 +158,7 @@ fn secondary(command: usize, change: f64) -> Vec<Judgement> {
 
 const TWO: [&str; 2] = ["sha256sum input.bin", "sha256sum --check --strict --ignore-missing list-of-sums.txt"];
 
-/// What the machine did every quarter of a second, and what a few looks saw on the way to the verdict.
+/// Adds readings of the load every quarter of a second, and the estimates of a few looks.
 fn watched(mut report: Report) -> Report {
     let end = report.record.blocks.last().map_or(Nanos::ZERO, |block| block.ended);
     let quarters = (1..).map(|index| Nanos(250_000_000 * index)).take_while(|at| *at <= end);
@@ -201,7 +201,7 @@ pub(crate) fn slower() -> Report {
     report
 }
 
-/// The usual run costs less, and all runs together more.
+/// The usual run costs less, and the mean is higher.
 pub(crate) fn mean_decides() -> Report {
     let mut report = base(&TWO, 64);
     let size = |change, low, high| Size { change: Ok(change), interval: Ok(Interval { low, high }) };
@@ -213,7 +213,7 @@ pub(crate) fn mean_decides() -> Report {
     report
 }
 
-/// The usual run costs less, and whether all runs together do is not known.
+/// The usual run costs less, and the mean is uncertain.
 pub(crate) fn mean_uncertain() -> Report {
     let mut report = base(&TWO, 64);
     let mut primary = judgement(Metric::Cpu, 1, Verdict::Faster, -0.05, Interval { low: -0.051, high: -0.049 });
@@ -224,7 +224,7 @@ pub(crate) fn mean_uncertain() -> Report {
     report
 }
 
-/// The usual run costs less, and the estimate of the mean is more.
+/// The usual run costs less, and the estimate of the mean is higher.
 pub(crate) fn mean_other_way() -> Report {
     let mut report = mean_uncertain();
     report.warnings = vec![Warning::MeanOtherWay { command: 1, metric: Metric::Cpu }];
@@ -277,11 +277,14 @@ pub(crate) fn three() -> Report {
     report.judgements.push(judgement(Metric::Cpu, 2, Verdict::Same, 0.002, Interval { low: -0.003, high: 0.007 }));
     report.judgements.extend(secondary(2, 0.003));
     report.judgements.iter_mut().for_each(|judgement| judgement.pairs = 40);
-    report.record.left_out.push(LeftOut { layout: Layout::Duet, reason: "it has places for two commands only".into() });
+    report
+        .record
+        .left_out
+        .push(LeftOut { layout: Layout::Duet, reason: "the budget is too small to try both layouts".into() });
     report
 }
 
-/// Runs that started from snapshots, eight draws of them.
+/// Runs that started from snapshots, in eight draws.
 pub(crate) fn from_snapshots() -> Report {
     let mut report = base(&["sort -n list", "sort -g list"], 64);
     report.record.plan.warm = true;
@@ -301,8 +304,8 @@ pub(crate) fn from_snapshots() -> Report {
     report.startups = vec![
         start_up(0, 592e-6),
         StartUp {
-            mean: Err(Absent::because("it ran both ways in one draw only")),
-            interval: Err(Absent::because("it ran both ways in one draw only")),
+            mean: Err(Absent::because("it ran both ways in 1 draw, and an interval needs 6")),
+            interval: Err(Absent::because("it ran both ways in 1 draw, and an interval needs 6")),
             draws: 1,
             ..start_up(1, 0.0)
         },
@@ -310,7 +313,7 @@ pub(crate) fn from_snapshots() -> Report {
     report
 }
 
-/// Snapshots were asked for, and one program has none.
+/// Snapshots were requested, and one program has none.
 pub(crate) fn cold() -> Report {
     let mut report = same();
     let reason = "'/usr/bin/sha256sum' makes a thread before its first instruction".to_owned();
@@ -331,7 +334,7 @@ pub(crate) fn one() -> Report {
 pub(crate) fn absent() -> Report {
     let mut report = slower();
     let why =
-        || Absent::because("the kernel tells it of the main thread only, and other threads or processes did work");
+        || Absent::because("the kernel reports it for the main thread only, and other threads or processes did work");
     for breakdown in &mut report.breakdowns {
         breakdown.run_delay = Err(why());
         breakdown.blocked = Err(why());
@@ -352,7 +355,7 @@ pub(crate) fn absent() -> Report {
     }
     report.record.activity.pressure =
         Err(Absent::because("the kernel offers no pressure stall information (CONFIG_PSI, psi=1)"));
-    report.record.activity.steal_ratio = Err(Absent::because("the hypervisor has told of no stolen time since boot"));
+    report.record.activity.steal_ratio = Err(Absent::because("the hypervisor has reported no stolen time since boot"));
     report.record.activity.throttled_ratio =
         Err(Absent::because("the control groups that govern CPU time are not mounted here"));
     report.load.run_delay_ratio = Err(why());
@@ -447,7 +450,7 @@ pub(crate) fn layouts_disagree() -> Report {
     report
 }
 
-/// Instructions as the metric: user mode alone is counted, and the first look told all.
+/// Instructions as the metric: only user mode is counted, and the first look gave the verdict.
 pub(crate) fn instructions() -> Report {
     let mut report = base(&TWO, 12);
     report.record.plan.metric = Some(Metric::Instructions);
@@ -455,7 +458,7 @@ pub(crate) fn instructions() -> Report {
     report.record.counters = Ok(CounterScope::User);
     report.record.blocks.iter_mut().for_each(|block| block.layout = Layout::Turns);
     report.record.looks = vec![Look { blocks: 12, fraction: 0.06, last: false }];
-    let reason = "load hardly moves instructions, and duets are for load".to_owned();
+    let reason = "load hardly changes instructions, so duets have no advantage".to_owned();
     report.record.left_out = vec![LeftOut { layout: Layout::Duet, reason }];
     let mut primary =
         judgement(Metric::Instructions, 1, Verdict::Slower, 0.003_204, Interval { low: 0.003_201, high: 0.003_208 });
@@ -468,7 +471,7 @@ pub(crate) fn instructions() -> Report {
     report
 }
 
-/// Counters beside CPU time, of which this CPU has not all.
+/// Counters next to CPU time. The CPU has only some of them.
 pub(crate) fn counted() -> Report {
     let mut report = slower();
     report.record.counters = Ok(CounterScope::UserAndKernel);
@@ -480,7 +483,7 @@ pub(crate) fn counted() -> Report {
     report
 }
 
-/// Fills in what the CPU counted: for the second command a third more.
+/// Fills in the counters. The second command has a third more of each.
 fn count(report: &mut Report, cycles: Option<f64>) {
     let more = |command: usize| 1.0 + command as f64 / 3.0;
     for breakdown in &mut report.breakdowns {
@@ -496,7 +499,7 @@ fn count(report: &mut Report, cycles: Option<f64>) {
     }
 }
 
-/// Every report and the name of its golden files.
+/// All reports, each with the name of its golden files.
 pub(crate) fn all() -> Vec<(&'static str, Report)> {
     vec![
         ("slower", watched(slower())),

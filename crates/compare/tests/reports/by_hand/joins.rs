@@ -4,7 +4,7 @@ use steady_model::*;
 
 use crate::by_hand::comparisons::{slower, three, too_few, undecided};
 
-/// The reports as sources of a join on hosts of their own, with these verdicts of all together.
+/// A join of these reports, each from another host, with these joint verdicts.
 fn join(reports: Vec<Report>, judgements: Vec<Judgement>, homogeneity: Vec<Reading<Homogeneity>>) -> Joined {
     let source = |(mut report, number): (Report, u64)| {
         report.record.host.hostname = Ok(format!("runner-{number}"));
@@ -25,7 +25,7 @@ fn found(agrees: bool, q: f64, p_value: f64, outlying: Vec<usize>) -> Reading<Ho
     Ok(Homogeneity { agrees, q, degrees_of_freedom: 2, p_value, i_squared, outlying })
 }
 
-/// A report of that size, and the verdict that goes with it.
+/// An undecided report with this change, and an interval of this half-width.
 fn sized(change: f64, off: f64) -> Report {
     let mut report = undecided();
     let interval = Interval { low: change - off, high: change + off };
@@ -53,12 +53,12 @@ fn differing() -> Joined {
 }
 
 fn several() -> Joined {
-    let absent = || Err(Absent::because("fewer than two sources have pairs enough to tell"));
+    let absent = || Err(Absent::because("fewer than two sources have enough pairs for the test"));
     join(vec![three(), three()], three().judgements, vec![found(false, 11.2, 0.0037, vec![0, 1]), absent()])
 }
 
 fn nothing() -> Joined {
-    let absent = || Err(Absent::because("fewer than two sources have pairs enough to tell"));
+    let absent = || Err(Absent::because("fewer than two sources have enough pairs for the test"));
     join(vec![too_few(), too_few()], too_few().judgements, vec![absent()])
 }
 

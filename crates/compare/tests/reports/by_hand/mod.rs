@@ -1,4 +1,4 @@
-//! Reports made by hand, one for each way in which something may end or be told.
+//! Reports built by hand, one for each kind of result.
 
 pub(crate) mod comparisons;
 pub(crate) mod joins;

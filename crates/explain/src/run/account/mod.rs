@@ -1,4 +1,5 @@
-//! From the readings of the instruments to a command's account: which of them is believed, and what remains unknown.
+//! Combines the readings of all instruments into the account of a command. It selects the best source of each figure,
+//! or gives the reason why there is none.
 
 mod tasks;
 #[cfg(test)]
@@ -15,41 +16,45 @@ use super::usage::Usage;
 use crate::record::{Counts, ProcessUse};
 use tasks::{Tasks, lived, processes, sum};
 
-/// Exit records that tell so much more CPU time than wait4(2) hold processes that nobody waited for.
+/// Exit records include processes that no parent waited for if their CPU time exceeds that of wait4(2) by this share...
 const MORE_RATIO: f64 = 0.01;
+/// ... and by this time.
 const MORE_GRAIN: Nanos = Nanos(1_000_000);
 
-/// What was seen of a command that has ended, and of its tree.
+/// Readings of all instruments for a command that has ended, and for its process tree.
 pub(super) struct Seen {
     pub(super) command: i32,
     pub(super) outcome: Outcome,
     pub(super) left_behind: u32,
-    /// Without the stops, as are the lifetimes of threads once theirs are taken off.
+    /// Wall time without stops.
     pub(super) wall: Nanos,
     pub(super) stopped: Nanos,
+    /// Total time in which threads were stopped. It is part of the lifetimes in exit records.
     pub(super) threads_stopped: Nanos,
-    /// From when it was made to its exec, and what it had used and waited by then.
+    /// Time from the fork to the exec.
     pub(super) to_exec: Nanos,
+    /// CPU time, faults and switches before the exec.
     pub(super) before: Usage,
+    /// Scheduler statistics at the exec.
     pub(super) delayed_before: Reading<Schedstat>,
-    /// What the tree used, by wait4(2), without what was before.
+    /// Use of the tree since the exec, from wait4(2).
     pub(super) usage: Usage,
-    /// Statistics of the first thread at its end.
+    /// Scheduler statistics of the first thread at its end.
     pub(super) main: Reading<Schedstat>,
-    /// Whether no look saw another thread.
+    /// Whether no sample showed a second thread.
     pub(super) alone: bool,
-    /// Records of all of its tasks.
+    /// Exit records of all tasks of the tree.
     pub(super) tasks: Reading<Vec<TaskExit>>,
     pub(super) counted: Counted,
     pub(super) traced: bool,
-    /// Processes as looks saw them.
+    /// Processes as samples of /proc showed them.
     pub(super) seen: Reading<Vec<ProcessUse>>,
 }
 
-/// The account of what was seen.
+/// Computes the account of a command.
 pub(super) fn account(seen: Seen) -> ExplainRun {
-    // The guardian takes off what it waited for a CPU itself before it saw the end. Where it began to wait before that, as on a
-    // crowded machine, this is too much.
+    // The guardian subtracts the time that it waited for a CPU before it noticed the end. On a busy machine this is too
+    // much, because it may have begun to wait before the end. The exit record of the first thread gives a lower bound.
     let seen = Seen { wall: lived(&seen).map_or(seen.wall, |lived| seen.wall.max(lived)), ..seen };
     let tasks = seen.tasks.as_ref().map(|tasks| sum(tasks, &seen)).map_err(Clone::clone);
     let mut sources = Vec::new();
@@ -62,7 +67,9 @@ pub(super) fn account(seen: Seen) -> ExplainRun {
         Err(why) => seen.seen.clone().map_err(|_| why.clone()),
     };
     if seen.tasks.is_err() && processes.is_ok() {
-        sources.push("processes: looks at /proc, which miss those that end between two of them".to_owned());
+        sources.push(
+            "processes: samples of /proc, which miss processes that start and end between two samples".to_owned(),
+        );
     }
     ExplainRun {
         ended: seen.outcome,
@@ -82,7 +89,7 @@ pub(super) fn account(seen: Seen) -> ExplainRun {
     }
 }
 
-/// What the tree used. wait4(2) knows the CPU time to the last, but not of children that nobody waited for.
+/// Use of the tree. wait4(2) includes all CPU time up to the end, but not of children that no parent waited for.
 fn usage(seen: &Seen, tasks: &Reading<Tasks>, sources: &mut Vec<String>) -> Usage {
     let waited = seen.usage;
     match tasks {
@@ -102,7 +109,7 @@ fn is_more(one: Nanos, other: Nanos) -> bool {
     more > MORE_GRAIN && more.seconds() > MORE_RATIO * other.seconds()
 }
 
-/// The counts, each from the best source.
+/// Selects the best source for each count.
 fn counts(seen: &Seen, tasks: &Reading<Tasks>, usage: Usage, sources: &mut Vec<String>) -> Counts {
     let counted = &seen.counted;
     if counted.calls.is_ok() {
@@ -111,8 +118,8 @@ fn counts(seen: &Seen, tasks: &Reading<Tasks>, usage: Usage, sources: &mut Vec<S
     let recorded = tasks.as_ref().ok().and_then(|tasks| Some((tasks.number as u64, tasks.processes?)));
     let execs = match (recorded, &counted.execs) {
         (Some(_), Err(_)) => {
-            sources.push("execs: exit records (taskstats), which tell of one in each process at most".to_owned());
-            // The command's own is not counted.
+            sources.push("execs: exit records (taskstats), which show at most one exec for each process".to_owned());
+            // The command's own exec is not counted.
             Ok(tasks.as_ref().map_or(0, |tasks| tasks.executed.saturating_sub(1)))
         }
         (_, Ok(_)) => {
@@ -147,8 +154,8 @@ fn counts(seen: &Seen, tasks: &Reading<Tasks>, usage: Usage, sources: &mut Vec<S
     }
 }
 
-/// What the counting cost the tree: its calls, the tasks that were made in it, and its switches. What cannot be told from
-/// nothing is left away.
+/// CPU time that counting added to the tree, for its system calls, new tasks and context switches. Costs that cannot be
+/// distinguished from zero are left out.
 fn counting_cost(counted: &Counted, counts: &Counts) -> Reading<Nanos> {
     let cost = counted.cost.clone()?;
     let made = counts.forks.clone()?.saturating_add(counts.threads.clone()?);
@@ -158,12 +165,12 @@ fn counting_cost(counted: &Counted, counts: &Counts) -> Reading<Nanos> {
     Ok(calls + times(cost.per_task, made) + times(cost.per_switch, switches))
 }
 
-/// The main thread's CPU time counts as the tree's where they differ by no more than this share, or by two ticks of
-/// the microsecond clock that rusage has.
+/// The CPU times of the main thread and of the tree count as equal if they differ by no more than this share...
 const SAME_CPU_TIME_RATIO: f64 = 0.02;
+/// ... or by no more than this time, a few steps of the microsecond clock of getrusage(2).
 const SAME_CPU_TIME_GRAIN: Nanos = Nanos(4_000);
 
-/// How long the threads lived and waited.
+/// Total lifetime and waiting time of the threads.
 fn times(
     seen: &Seen,
     tasks: &Reading<Tasks>,
@@ -171,9 +178,9 @@ fn times(
     sources: &mut Vec<String>,
 ) -> (Reading<Nanos>, Reading<Nanos>) {
     let why = match tasks {
-        Ok(Tasks { untold: Some(why), .. }) => why.clone(),
-        // A record is written before its task gives its memory back, which takes CPU time and so lasts; what waits to be
-        // reaped knows of that too.
+        Ok(Tasks { waiting_absent: Some(why), .. }) => why.clone(),
+        // The kernel writes an exit record before the task releases its memory, which takes time. The statistics of the
+        // zombie include that time.
         Ok(Tasks { number: 1, waiting, .. }) => {
             let of_main =
                 seen.main.clone().and_then(|main| Ok(main.run_delay - seen.delayed_before.clone()?.run_delay));
@@ -201,20 +208,20 @@ fn times(
     }
 }
 
-/// How long the first thread waited, where it is known to have been the only one.
+/// Waiting time of the first thread, if it was the only one.
 fn single(seen: &Seen, usage: Usage) -> Reading<Nanos> {
     let main = seen.main.clone()?;
     let before = seen.delayed_before.clone()?;
     let made = [&seen.counted.forks, &seen.counted.threads].map(|count| count.clone().ok());
     let only = match made {
         [Some(forks), Some(threads)] => forks + threads == 0,
-        // A second one that used no CPU time may have been there between two looks.
+        // A second thread between two samples that used no CPU time goes unnoticed.
         _ => seen.alone && is_same(main.cpu - seen.before.cpu(), usage.cpu()),
     };
     if only {
         Ok(main.run_delay - before.run_delay)
     } else {
-        Err(Absent::because("the kernel tells it of the first thread only, and there were others"))
+        Err(Absent::because("the kernel reports it for the first thread only, and there were others"))
     }
 }
 
@@ -223,7 +230,7 @@ fn is_same(one: Nanos, other: Nanos) -> bool {
     apart <= SAME_CPU_TIME_GRAIN || apart.seconds() <= SAME_CPU_TIME_RATIO * other.seconds()
 }
 
-/// What was counted of a tree, besides what wait4(2) reports.
+/// Counts of a tree that wait4(2) does not report.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Counted {
     pub(super) forks: Reading<u64>,
@@ -231,14 +238,14 @@ pub(super) struct Counted {
     pub(super) execs: Reading<u64>,
     pub(super) calls: Reading<u64>,
     pub(super) by_name: Reading<Vec<CallCount>>,
-    /// What the counting costs here.
+    /// Cost of counting on this machine.
     pub(super) cost: Reading<CountingCost>,
-    /// Who counted.
+    /// Name of the instrument.
     pub(super) by: &'static str,
 }
 
 impl Counted {
-    /// Nothing, for this reason.
+    /// Counts that are all absent for the same reason.
     pub(super) fn nothing(why: &Absent) -> Self {
         Counted {
             forks: Err(why.clone()),
@@ -246,25 +253,25 @@ impl Counted {
             execs: Err(why.clone()),
             calls: Err(why.clone()),
             by_name: Err(why.clone()),
-            cost: Err(Absent::because("nothing was counted by it")),
+            cost: Err(Absent::because("no counter was in use")),
             by: "",
         }
     }
 
-    /// By the tracepoints, of which each task inherited so many counters, at what they cost here.
+    /// Counts of tracepoints. Each task inherits `inherited` counters, which determine the cost of counting.
     pub(super) fn at_points(counts: Reading<TreeCounts>, inherited: u64) -> Self {
         let remedy = |Absent(why)| Absent(format!("{why}; --trace counts them"));
         let counts = match counts.map_err(remedy) {
             Ok(counts) => counts,
             Err(why) => return Counted::nothing(&why),
         };
-        let made = counts.made.ok_or_else(|| Absent::because("exit records were to tell it, and there are none"));
+        let made = counts.made.ok_or_else(|| Absent::because("it was to come from exit records, and there are none"));
         Counted {
             forks: made.clone().map(|made| made.forks),
             threads: made.clone().map(|made| made.threads),
             execs: made.map(|made| made.execs),
             calls: Ok(counts.calls),
-            by_name: Err(Absent::because("only --trace tells them by name")),
+            by_name: Err(Absent::because("only --trace counts them by name")),
             cost: tracepoints::cost().map(|cost| CountingCost {
                 per_task: cost.per_task.map(|one| Nanos(one.0.saturating_mul(inherited))),
                 ..cost
@@ -273,7 +280,7 @@ impl Counted {
         }
     }
 
-    /// By the tracer.
+    /// Counts of a tracer.
     pub(super) fn by_tracer(counts: &CallCounts) -> Self {
         Counted {
             forks: Ok(counts.forks),
@@ -281,7 +288,7 @@ impl Counted {
             execs: Ok(counts.execs),
             calls: Ok(counts.calls()),
             by_name: Ok(counts.by_name()),
-            cost: Err(Absent::because("a tracer stops it at each of its calls: its times hold that")),
+            cost: Err(Absent::because("the tracer's stops are part of its times")),
             by: "a tracer",
         }
     }

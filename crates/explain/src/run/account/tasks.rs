@@ -1,5 +1,5 @@
-//! What the exit records of a tree's tasks add up to, without what was before the command was itself; and the processes of the
-//! tree.
+//! Sums of the exit records of a process tree, without the use before the exec of the command; and its list of
+//! processes.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,23 @@ use super::Seen;
 use crate::record::ProcessUse;
 use crate::run::usage::Usage;
 
-/// What all tasks of a tree lived, waited and used.
+/// Totals of all tasks of a tree.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tasks {
     pub(super) number: usize,
     pub(super) lived: Nanos,
     pub(super) cpu: Nanos,
     pub(super) waiting: Nanos,
-    pub(super) untold: Option<Absent>,
+    /// Why the waiting time is not known.
+    pub(super) waiting_absent: Option<Absent>,
     pub(super) usage: Usage,
-    /// Processes and threads beside the first of each; absent where records do not tell whose thread each is.
+    /// Number of processes; `None` if the records do not say which process a thread belongs to.
     pub(super) processes: Option<u64>,
-    /// Processes that executed a program since they were made.
+    /// Number of processes that executed a program after they were created.
     pub(super) executed: u64,
 }
 
-/// The sum of all records.
+/// Adds up all records.
 pub(super) fn sum(ends: &[TaskExit], seen: &Seen) -> Tasks {
     let mut tasks = Tasks { number: ends.len(), processes: Some(0), ..Tasks::default() };
     for end in ends {
@@ -34,7 +35,7 @@ pub(super) fn sum(ends: &[TaskExit], seen: &Seen) -> Tasks {
         tasks.cpu += end.cpu - before.cpu;
         match &end.run_delay {
             Ok(delay) => tasks.waiting += *delay - before.waiting,
-            Err(why) => tasks.untold = Some(why.clone()),
+            Err(why) => tasks.waiting_absent = Some(why.clone()),
         }
         tasks.usage += used(end);
         tasks.processes = tasks.processes.and_then(|sum| Some(sum + u64::from(end.pid == end.tgid?)));
@@ -45,14 +46,15 @@ pub(super) fn sum(ends: &[TaskExit], seen: &Seen) -> Tasks {
     tasks
 }
 
-/// How long the command's first thread lived by its record, which is written before its memory is given back; stops left out.
+/// Lifetime of the command's first thread according to its exit record, without stops. The kernel writes the record
+/// before the process releases its memory.
 pub(super) fn lived(seen: &Seen) -> Option<Nanos> {
     let ends = seen.tasks.as_ref().ok()?;
     let first = ends.iter().find(|end| end.pid == seen.command)?;
     Some(first.wall - Before::of(first, seen).lived - seen.stopped)
 }
 
-/// What of a task's record was before its exec; of all but the command's first thread, nothing.
+/// The part of a task's record from before the command's exec; zero for all tasks but the command's first thread.
 #[derive(Default)]
 pub(super) struct Before {
     pub(super) lived: Nanos,
@@ -79,7 +81,7 @@ impl Before {
     }
 }
 
-/// What a record has that wait4(2) reports too.
+/// The fields of a record that wait4(2) reports too.
 pub(super) fn used(end: &TaskExit) -> Usage {
     Usage {
         user: end.user,
@@ -91,14 +93,14 @@ pub(super) fn used(end: &TaskExit) -> Usage {
     }
 }
 
-/// At most so many processes are listed: those that used most CPU time.
+/// At most this many processes are listed.
 const MOST_PROCESSES: usize = 10_000;
 
-/// The processes that the tasks were the threads of, those that used most CPU time first.
+/// Groups tasks into processes, sorted by falling CPU time.
 pub(super) fn processes(ends: &[TaskExit], seen: &Seen) -> Reading<Vec<ProcessUse>> {
     let mut processes: BTreeMap<i32, ProcessUse> = BTreeMap::new();
     for end in ends {
-        let unknown = || Absent::because("before Linux 5.17 exit records do not tell the process of a thread");
+        let unknown = || Absent::because("before Linux 5.17 exit records do not name the process of a thread");
         let pid = end.tgid.ok_or_else(unknown)?;
         let before = Before::of(end, seen);
         let process = processes.entry(pid).or_insert_with(|| ProcessUse {

@@ -1,4 +1,4 @@
-//! Accounts of made-up commands: of one thread, of several threads and processes.
+//! Accounts of made-up commands with one thread, several threads and several processes.
 
 use steady_linux::exits::TaskExit;
 use steady_linux::procfs::Schedstat;
@@ -14,7 +14,7 @@ fn ms(time: u64) -> Nanos {
     Nanos(time * MS)
 }
 
-/// A thread that lived 100 ms, ran for 40 and waited for 10.
+/// The exit record of a thread that lived for 100 ms, ran for 40 ms and waited for 10 ms.
 pub(in crate::run) fn task(pid: i32, tgid: i32) -> TaskExit {
     TaskExit {
         pid,
@@ -44,7 +44,8 @@ fn schedstat(cpu: u64, run_delay: u64) -> Reading<Schedstat> {
     Ok(Schedstat { cpu: ms(cpu), run_delay: ms(run_delay), timeslices: 1 })
 }
 
-/// A command of one thread that took 3 ms to become itself, of them a wait of 2 ms, and 2 faults, and used 39 ms afterwards.
+/// A command with one thread. From fork to exec it took 3 ms, with 2 ms of waiting and 2 faults; then it used 39 ms of
+/// CPU time.
 fn seen() -> Seen {
     let before = Usage { system: ms(1), minor_faults: 2, ..Usage::default() };
     Seen {
@@ -63,44 +64,44 @@ fn seen() -> Seen {
         tasks: Ok(vec![task(20, 20)]),
         counted: Counted::nothing(&no("not allowed")),
         traced: false,
-        seen: Err(no("the kernel told of each")),
+        seen: Err(no("the kernel's exit records list the processes")),
     }
 }
 
 #[test]
-fn what_was_before_the_exec_is_not_the_commands() {
+fn use_before_the_exec_is_not_counted() {
     let run = account(seen());
     assert_eq!((run.wall, run.user + run.system), (ms(97), ms(39)));
     assert_eq!((run.thread_time, run.waiting), (Ok(ms(97)), Ok(ms(8))));
     assert_eq!((run.counts.minor_faults, run.counts.major_faults), (48, 1));
     assert_eq!((run.counts.forks, run.counts.threads), (Ok(0), Ok(0)));
     assert!(run.counts.calls.is_err());
-    assert_eq!(run.counts.execs, Ok(0), "its own is not counted");
+    assert_eq!(run.counts.execs, Ok(0), "the command's own exec is not counted");
     let process = &run.processes.unwrap()[0];
     assert_eq!((process.cpu_seconds, process.wall_seconds, process.faults), (ms(39), ms(97), 49));
     assert_eq!(process.waiting_seconds, Ok(ms(8)));
 }
 
 #[test]
-fn what_a_single_thread_waited_for_while_it_gave_its_memory_back_counts() {
+fn waiting_of_a_single_thread_while_it_releases_memory_counts() {
     let run = account(Seen { main: schedstat(41, 15), ..seen() });
     assert_eq!(run.waiting, Ok(ms(13)));
     let run = account(Seen { main: Err(no("it was gone")), ..seen() });
-    assert_eq!(run.waiting, Ok(ms(8)), "as its record says");
+    assert_eq!(run.waiting, Ok(ms(8)), "as in its exit record");
 }
 
 #[test]
-fn a_guardian_that_was_late_before_the_end_takes_nothing_off_it() {
+fn the_exit_record_bounds_the_wall_time_from_below() {
     let run = account(Seen { wall: ms(60), ..seen() });
-    assert_eq!((run.wall, run.thread_time), (ms(97), Ok(ms(97))), "its record knows better");
+    assert_eq!((run.wall, run.thread_time), (ms(97), Ok(ms(97))), "the lifetime in its exit record");
     let run = account(Seen { wall: ms(60), stopped: ms(30), threads_stopped: ms(30), ..seen() });
-    assert_eq!(run.wall, ms(67), "the record has the stops in it");
+    assert_eq!(run.wall, ms(67), "the lifetime in the exit record includes stops");
     let run = account(Seen { wall: ms(99), ..seen() });
-    assert_eq!(run.wall, ms(99), "memory was given back after the record was written");
+    assert_eq!(run.wall, ms(99), "the command released memory after the kernel wrote the record");
 }
 
 #[test]
-fn without_records_a_single_thread_is_told_by_its_own_statistics() {
+fn without_exit_records_a_single_thread_has_its_own_statistics() {
     let without = |change: fn(&mut Seen)| {
         let mut seen = Seen { tasks: Err(no("no privilege")), ..seen() };
         change(&mut seen);
@@ -123,11 +124,11 @@ fn without_records_a_single_thread_is_told_by_its_own_statistics() {
         (seen.counted.forks, seen.counted.threads) = (Ok(0), Ok(0));
         seen.alone = false;
     });
-    assert_eq!(run.waiting, Ok(ms(8)), "who counts tasks knows better than looks");
+    assert_eq!(run.waiting, Ok(ms(8)), "counts of tasks override samples");
 }
 
 #[test]
-fn under_a_tracer_switches_are_not_the_commands() {
+fn under_a_tracer_switches_are_absent() {
     let by_name = vec![CallCount { name: "read".to_owned(), count: 5 }];
     let counted = Counted {
         forks: Ok(0),
@@ -144,26 +145,26 @@ fn under_a_tracer_switches_are_not_the_commands() {
 }
 
 #[test]
-fn processes_that_executed_a_program_are_told_by_their_records() {
+fn exit_records_show_which_processes_executed_a_program() {
     let forked = TaskExit { never_executed: true, ..task(40, 40) };
     let run = account(Seen { tasks: Ok(vec![forked, task(31, 30), task(30, 30), task(20, 20)]), ..seen() });
     assert_eq!((run.counts.forks, run.counts.execs), (Ok(2), Ok(1)));
 }
 
 #[test]
-fn counting_costs_what_calls_and_tasks_cost() {
+fn the_cost_of_counting_is_the_cost_of_calls_and_tasks() {
     let cost = CountingCost { per_call: Ok(Nanos(30)), per_task: Ok(Nanos(10_000)), per_switch: Err(no("noise")) };
     let counted = Counted { calls: Ok(100), cost: Ok(cost), ..Counted::nothing(&no("not allowed")) };
     let run = account(Seen { tasks: Ok(vec![task(31, 30), task(30, 30), task(20, 20)]), counted, ..seen() });
-    assert_eq!(run.counting_cost, Ok(Nanos(23_000)), "100 calls, a process and a thread more");
+    assert_eq!(run.counting_cost, Ok(Nanos(23_000)), "100 calls, one more process and one more thread");
 }
 
 #[test]
-fn lifetimes_and_waits_of_all_tasks_add_up() {
+fn lifetimes_and_waiting_of_all_tasks_add_up() {
     let tasks = vec![task(31, 30), task(30, 30), task(20, 20)];
     let usage = Usage { user: ms(100), system: ms(19), ..Usage::default() };
     let run = account(Seen { tasks: Ok(tasks), usage, ..seen() });
-    assert_eq!(run.thread_time, Ok(ms(297)), "of the first 3 ms were before its exec");
+    assert_eq!(run.thread_time, Ok(ms(297)), "3 ms of the first thread are from before its exec");
     assert_eq!(run.waiting, Ok(ms(28)));
     assert_eq!((run.counts.forks, run.counts.threads), (Ok(1), Ok(1)));
     let processes = run.processes.unwrap();
@@ -171,22 +172,22 @@ fn lifetimes_and_waits_of_all_tasks_add_up() {
 }
 
 #[test]
-fn what_ends_of_tasks_took_is_time_that_they_lived() {
+fn cpu_time_after_the_exit_records_counts_as_lifetime() {
     let usage = Usage { user: ms(100), system: ms(25), ..Usage::default() };
     let run = account(Seen { tasks: Ok(vec![task(30, 30), task(31, 30), task(20, 20)]), usage, ..seen() });
-    assert_eq!(run.thread_time, Ok(ms(303)), "6 ms were used after the records");
+    assert_eq!(run.thread_time, Ok(ms(303)), "6 ms were used after the records were written");
 }
 
 #[test]
-fn children_that_nobody_waited_for_are_told_by_their_records() {
+fn exit_records_include_children_that_no_parent_waited_for() {
     let run = account(Seen { tasks: Ok(vec![task(30, 30), task(20, 20)]), ..seen() });
-    assert_eq!(run.user + run.system, ms(79), "wait4 knows of 39");
+    assert_eq!(run.user + run.system, ms(79), "wait4 reports 39 ms");
     assert_eq!(run.counts.minor_faults, 98);
     assert!(run.sources[0].contains("taskstats"), "{:?}", run.sources);
 }
 
 #[test]
-fn stops_are_no_lifetime() {
+fn stops_are_not_part_of_lifetimes() {
     let tasks = vec![task(30, 30), task(20, 20)];
     let usage = Usage { user: ms(60), system: ms(19), ..Usage::default() };
     let run = account(Seen { tasks: Ok(tasks), usage, threads_stopped: ms(50), ..seen() });
@@ -194,7 +195,7 @@ fn stops_are_no_lifetime() {
 }
 
 #[test]
-fn records_without_their_process_tell_times_only() {
+fn exit_records_without_process_ids_have_only_times() {
     let old = |pid| TaskExit { tgid: None, last_of_process: None, ..task(pid, pid) };
     let usage = Usage { user: ms(60), system: ms(19), ..Usage::default() };
     let run = account(Seen { tasks: Ok(vec![old(30), old(20)]), usage, ..seen() });

@@ -1,4 +1,4 @@
-//! A host that does not exist: a tree of files, and a kernel that moves some of them when others are written.
+//! A simulated host: a tree of files, and a kernel that changes some of them when others are written.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,42 +12,42 @@ use steady_linux::Root;
 use steady_model::{Knob, Timestamp};
 
 use crate::run::HostError;
-use crate::run::hand::Hand;
+use crate::run::access::HostAccess;
 use crate::run::journal::Journal;
 
 const CPUFREQ: &str = "/sys/devices/system/cpu/cpufreq";
 
-/// A host of this test's own, removed at its end.
-pub(super) struct Made {
+/// A simulated host; its files are removed when it is dropped.
+pub(super) struct SimulatedHost {
     top: PathBuf,
     root: Root,
     journal: Option<Journal>,
     boot: String,
-    /// How many steps are left to live.
+    /// Number of steps until the process is killed.
     left: Option<u32>,
-    /// How many were made.
+    /// Number of steps so far.
     pub(super) steps: u32,
-    /// Whether the disk has no room for a journal.
+    /// Whether the disk is full, so no journal can be written.
     pub(super) is_full: bool,
-    /// What policies were asked for as their lowest rate.
+    /// The lowest rate that was requested for each policy.
     lowest: BTreeMap<String, u64>,
-    /// The preferences that come back with another governor than performance.
+    /// The preferences that come back with a governor other than performance.
     preferences: BTreeMap<String, String>,
-    /// What policies of CPUs that are off have in their files.
+    /// The files of policies of offline CPUs.
     away: BTreeMap<String, String>,
-    /// The highest rates with turbo; without it they are two thirds of these.
+    /// The highest rates with turbo. Without turbo, they are two thirds of these.
     highest: BTreeMap<String, u64>,
 }
 
-/// Why a run of code ended early.
-struct Died;
+/// The panic that simulates a kill.
+struct Killed;
 
-impl Made {
-    /// A host with these files.
+impl SimulatedHost {
+    /// Creates a host with these files.
     pub(super) fn new(files: &BTreeMap<String, String>) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        // In memory where that can be had: there are thousands of them.
+        // Preferably in memory, because tests create thousands of hosts.
         let memory = Path::new("/dev/shm");
         let folder = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
         let top = folder.join(format!("steady-host-{}-{number}", std::process::id()));
@@ -56,7 +56,7 @@ impl Made {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        let mut made = Made {
+        let mut host = SimulatedHost {
             root: Root::at(&top),
             top,
             journal: None,
@@ -69,29 +69,29 @@ impl Made {
             away: BTreeMap::new(),
             highest: BTreeMap::new(),
         };
-        for policy in made.policies() {
-            let least = made.text(&format!("{policy}/scaling_min_freq")).trim().parse().unwrap_or(0);
-            let most: u64 = made.text(&format!("{policy}/scaling_max_freq")).trim().parse().unwrap_or(0);
-            let is_off = made.text("/sys/devices/system/cpu/intel_pstate/no_turbo").trim() == "1";
-            made.highest.insert(policy.clone(), if is_off { most * 3 / 2 } else { most });
-            let preference = made.text(&format!("{policy}/energy_performance_preference"));
-            made.lowest.insert(policy.clone(), least);
-            made.preferences.insert(policy, preference);
+        for policy in host.policies() {
+            let least = host.text(&format!("{policy}/scaling_min_freq")).trim().parse().unwrap_or(0);
+            let most: u64 = host.text(&format!("{policy}/scaling_max_freq")).trim().parse().unwrap_or(0);
+            let is_off = host.text("/sys/devices/system/cpu/intel_pstate/no_turbo").trim() == "1";
+            host.highest.insert(policy.clone(), if is_off { most * 3 / 2 } else { most });
+            let preference = host.text(&format!("{policy}/energy_performance_preference"));
+            host.lowest.insert(policy.clone(), least);
+            host.preferences.insert(policy, preference);
         }
-        made
+        host
     }
 
-    /// A recorded tree.
+    /// Creates a host from a recorded tree of files.
     pub(super) fn recorded(name: &str) -> Self {
         let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/trees").join(name);
-        Made::new(&texts(&top))
+        SimulatedHost::new(&texts(&top))
     }
 
-    /// All of its files that hold a value.
+    /// Returns all files that contain a value.
     pub(super) fn files(&self) -> BTreeMap<String, String> {
         let mut files = texts(&self.top);
         files.extend(self.away.clone());
-        // It holds none.
+        // This file contains no value.
         files.remove("/proc/sys/vm/drop_caches");
         files
     }
@@ -100,25 +100,25 @@ impl Made {
         fs::read_to_string(self.root.path(file)).unwrap_or_default()
     }
 
-    /// Somebody else writes a file.
+    /// Writes a file as another program would.
     pub(super) fn overwrite(&self, file: &str, text: &str) {
         fs::write(self.root.path(file), text).unwrap();
     }
 
-    /// A file that was not recorded.
-    pub(super) fn grow(&self, file: &str, text: &str) {
+    /// Adds a file that was not recorded.
+    pub(super) fn add_file(&self, file: &str, text: &str) {
         fs::create_dir_all(self.root.path(file).parent().unwrap()).unwrap();
         self.overwrite(file, text);
     }
 
-    /// Takes a file away; what was in it.
+    /// Removes a file and returns its content.
     pub(super) fn hide(&self, file: &str) -> String {
         let text = self.text(file);
         fs::remove_file(self.root.path(file)).unwrap();
         text
     }
 
-    /// Has it there again.
+    /// Brings a removed file back.
     pub(super) fn unhide(&self, file: &str, text: String) {
         self.overwrite(file, &text);
     }
@@ -127,19 +127,19 @@ impl Made {
         self.journal.as_ref()
     }
 
-    /// The kernel starts again, and so does nothing else.
+    /// Changes the ID of the boot, and nothing else.
     pub(super) fn reboot(&mut self) {
         self.boot.push('+');
     }
 
-    /// Runs some code that is killed after so many steps; whether it was.
-    pub(super) fn killed_after<T>(&mut self, steps: u32, run: impl FnOnce(&mut Made) -> T) -> bool {
+    /// Runs some code and kills it after so many steps. Returns whether it was killed.
+    pub(super) fn killed_after<T>(&mut self, steps: u32, run: impl FnOnce(&mut SimulatedHost) -> T) -> bool {
         self.left = Some(steps);
         let ran = catch_unwind(AssertUnwindSafe(|| run(self)));
         self.left = None;
         match ran {
             Ok(_) => false,
-            Err(why) if why.is::<Died>() => true,
+            Err(why) if why.is::<Killed>() => true,
             Err(why) => resume_unwind(why),
         }
     }
@@ -147,8 +147,8 @@ impl Made {
     fn step(&mut self) {
         self.steps += 1;
         match &mut self.left {
-            // Without the hook of a panic: nothing is printed.
-            Some(0) => resume_unwind(Box::new(Died)),
+            // This does not call the panic hook, so nothing is printed.
+            Some(0) => resume_unwind(Box::new(Killed)),
             Some(left) => *left -= 1,
             None => {}
         }
@@ -164,8 +164,8 @@ impl Made {
         fs::write(self.root.path(file), text).unwrap();
     }
 
-    /// What a kernel does with what is written.
-    fn obey(&mut self, file: &str, text: &str) -> io::Result<()> {
+    /// Reacts to a write as the kernel does.
+    fn react(&mut self, file: &str, text: &str) -> io::Result<()> {
         let word = text.trim().to_owned();
         let policy = file.rsplit_once('/').map_or("", |(policy, _)| policy).to_owned();
         match file.rsplit('/').next().unwrap_or_default() {
@@ -188,7 +188,7 @@ impl Made {
             }
             "scaling_min_freq" => {
                 self.lowest.insert(policy.clone(), word.parse().map_err(|_| io::Error::from(Errno::INVAL))?);
-                // A text that says what holds is left as it was written.
+                // A value that is in effect stays as it was written, byte for byte.
                 self.put(file, text);
                 self.clamp(&policy, text);
             }
@@ -210,29 +210,30 @@ impl Made {
             }
             "control" => {
                 self.put(file, text);
-                if word == "on" { self.plug() } else { self.unplug() }
+                if word == "on" { self.bring_online() } else { self.take_offline() }
             }
-            // Number 7 cannot be moved.
+            // Interrupt 7 cannot be moved.
             "smp_affinity_list" if file.contains("/irq/7/") => return Err(Errno::IO.into()),
             _ => self.put(file, text),
         }
         Ok(())
     }
 
-    /// The lowest rate is no higher than the highest.
+    /// Limits the lowest rate of a policy to its highest rate.
     fn clamp(&self, policy: &str, as_written: &str) {
         let file = format!("{policy}/scaling_min_freq");
         let most = self.text(&format!("{policy}/scaling_max_freq")).trim().parse().unwrap_or(u64::MAX);
-        let asked = self.lowest.get(policy).copied().unwrap_or(0);
-        if asked > most {
+        let requested = self.lowest.get(policy).copied().unwrap_or(0);
+        if requested > most {
             self.put(&file, &format!("{most}\n"));
-        } else if as_written.trim().parse() != Ok(asked) && self.text(&file).trim().parse() != Ok(asked) {
-            self.put(&file, &format!("{asked}\n"));
+        } else if as_written.trim().parse() != Ok(requested) && self.text(&file).trim().parse() != Ok(requested) {
+            self.put(&file, &format!("{requested}\n"));
         }
     }
 
-    /// Second threads go: their policies have no values, and interrupts that were theirs alone go elsewhere for good.
-    fn unplug(&mut self) {
+    /// Takes the second threads of cores offline. Their policies lose their files, and interrupts that only they served
+    /// move for good.
+    fn take_offline(&mut self) {
         self.put("/sys/devices/system/cpu/online", "0-3\n");
         for cpu in 4..8 {
             let policy = format!("{CPUFREQ}/policy{cpu}");
@@ -249,7 +250,7 @@ impl Made {
         }
     }
 
-    fn plug(&mut self) {
+    fn bring_online(&mut self) {
         self.put("/sys/devices/system/cpu/online", "0-7\n");
         for (file, text) in std::mem::take(&mut self.away) {
             fs::create_dir_all(self.root.path(&file).parent().unwrap()).unwrap();
@@ -258,13 +259,13 @@ impl Made {
     }
 }
 
-impl Drop for Made {
+impl Drop for SimulatedHost {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.top);
     }
 }
 
-impl Hand for Made {
+impl HostAccess for SimulatedHost {
     fn root(&self) -> &Root {
         &self.root
     }
@@ -274,7 +275,7 @@ impl Hand for Made {
         if !self.root.path(file).exists() {
             return Err(io::ErrorKind::NotFound.into());
         }
-        self.obey(file, text)?;
+        self.react(file, text)?;
         self.step();
         Ok(())
     }
@@ -297,7 +298,7 @@ impl Hand for Made {
         if self.is_full {
             return Err(Errno::NOSPC.into());
         }
-        // As the file does: what is not to be read back is not kept.
+        // A journal that cannot be parsed must fail here.
         self.journal = Some(Journal::parse(&journal.text()).unwrap());
         self.step();
         Ok(())
@@ -311,7 +312,7 @@ impl Hand for Made {
     }
 }
 
-/// All files below a folder, by their paths below it.
+/// Returns all files below a directory, by their paths relative to it.
 fn texts(top: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut folders = vec![top.to_owned()];

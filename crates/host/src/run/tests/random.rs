@@ -1,15 +1,15 @@
-//! Putting back is the inverse of making quiet, on hosts drawn at random, killed at random.
+//! Restoring is the inverse of making quiet: random hosts, with kills at random steps.
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::made::Made;
+use super::made::SimulatedHost;
 use super::{done, quiet, restore};
 
 const CPUS: &str = "/sys/devices/system/cpu";
 
-/// A number as files hold it, with white space that a kernel might have.
+/// Adds random white space around a value, as kernel files may have it.
 fn odd(value: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
     (value, "[ \t]{0,2}", "[ ]{0,1}\n?").prop_map(|(value, before, after)| format!("{before}{value}{after}"))
 }
@@ -18,10 +18,10 @@ fn one_of(words: &'static [&'static str]) -> impl Strategy<Value = String> {
     proptest::sample::select(words).prop_map(str::to_owned)
 }
 
-/// The files of one policy.
+/// Generates the files of one policy.
 fn policy(cpu: usize) -> impl Strategy<Value = BTreeMap<String, String>> {
     let governor = odd(one_of(&["powersave", "performance", "schedutil"]));
-    // What the kernel itself writes anew has no other white space than its own.
+    // The kernel rewrites this file, with its own white space.
     let preference = prop::option::of(one_of(&["performance\n", "balance_power\n", "power\n", "128\n"]));
     let boost = prop::option::of(one_of(&["0\n", "1\n"]));
     let offers = prop::option::of(one_of(&["performance powersave schedutil\n", "powersave schedutil\n"]));
@@ -30,7 +30,7 @@ fn policy(cpu: usize) -> impl Strategy<Value = BTreeMap<String, String>> {
             let file = |name: &str| format!("{CPUS}/cpufreq/policy{cpu}/{name}");
             let mut files =
                 BTreeMap::from([(file("scaling_max_freq"), "3000\n".to_owned()), (file("scaling_min_freq"), least)]);
-            // The driver shows no other preference under this governor.
+            // Under this governor, the driver shows no other preference.
             let preference =
                 preference.map(|one| if governor.trim() == "performance" { "performance\n".into() } else { one });
             files.insert(file("scaling_governor"), governor);
@@ -42,7 +42,7 @@ fn policy(cpu: usize) -> impl Strategy<Value = BTreeMap<String, String>> {
     )
 }
 
-/// A host of eight threads on four cores, with some of what hosts have.
+/// Generates the files of a host with eight threads on four cores.
 fn files() -> impl Strategy<Value = BTreeMap<String, String>> {
     let policies = prop::option::of((0..8).map(policy).collect::<Vec<_>>());
     let turbo = prop::option::of(one_of(&["0\n", "1\n"]));
@@ -76,7 +76,7 @@ fn files() -> impl Strategy<Value = BTreeMap<String, String>> {
                 policies.truncate(4);
             }
             if let Some(turbo) = turbo.filter(|_| !policies.is_empty()) {
-                // With the switch on, no policy has a rate beyond the nominal one.
+                // With `no_turbo` set, no policy has a rate above the nominal one.
                 if turbo.trim() == "1" {
                     for (file, text) in policies.iter_mut().flatten() {
                         let is_high = file.ends_with("scaling_max_freq") || text.trim() == "3000";
@@ -101,14 +101,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_host_is_killed_whenever_it_is_put_back(files in files(), first in 0..200_u32, second in 0..200_u32) {
-        let mut made = Made::new(&files);
-        let before = made.files();
-        made.killed_after(first, quiet);
-        made.killed_after(second, restore);
-        let restored = restore(&mut made);
+    fn any_host_is_restored_after_kills_at_any_steps(files in files(), first in 0..200_u32, second in 0..200_u32) {
+        let mut host = SimulatedHost::new(&files);
+        let before = host.files();
+        host.killed_after(first, quiet);
+        host.killed_after(second, restore);
+        let restored = restore(&mut host);
         prop_assert!(done(&restored), "{restored:?}");
-        prop_assert_eq!(made.files(), before);
-        prop_assert!(made.journal().is_none());
+        prop_assert_eq!(host.files(), before);
+        prop_assert!(host.journal().is_none());
     }
 }

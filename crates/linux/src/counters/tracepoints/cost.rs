@@ -1,4 +1,4 @@
-//! What it costs a program that its system calls are counted.
+//! Measures how much counting system calls slows a program down.
 
 use std::hint::black_box;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -11,49 +11,52 @@ use super::tracefs::Tracefs;
 use super::{CALLS, refused};
 use crate::{Root, clock, process, topology};
 
-/// Rounds with the counter and without.
+/// Number of rounds, each with and without the counter.
 const ROUNDS: usize = 5;
-/// Of each kind in a round: system calls; threads made; times that two threads pass a byte there and back.
+/// System calls in a round.
 const CALLS_MADE: u64 = 2_000;
+/// Threads created in a round.
 const THREADS_MADE: u64 = 30;
+/// Times in a round that two threads pass a byte there and back.
 const ROUND_TRIPS: u64 = 300;
-/// Each is a switch there and one back, by two reads and two writes.
+/// A round trip is two context switches, with two reads and two writes.
 const SWITCHES: u64 = 2 * ROUND_TRIPS;
 const CALLS_TO_SWITCH: u64 = 4 * ROUND_TRIPS;
 
-/// What a counter of system calls makes dearer, for the threads that are counted.
+/// Extra CPU time that a counter of system calls costs the threads that it counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CountingCost {
-    /// A system call.
+    /// Extra time per system call.
     pub per_call: Reading<Nanos>,
-    /// A process or thread that inherits the counter, and gives it back at its end.
+    /// Extra time per process or thread that inherits the counter and returns it when it ends.
     pub per_task: Reading<Nanos>,
-    /// Passing the CPU from one thread to another, both of which are counted.
+    /// Extra time per context switch between two threads that are both counted.
     pub per_switch: Reading<Nanos>,
 }
 
-/// What the counting costs here, by threads of this process: the medians over rounds with the counter and without, in
-/// turns. What it takes, tenths of a second, is mostly the kernel putting the counter in place and taking it away.
+/// Measures the cost of counting on this machine with threads of this process: medians over rounds that alternate
+/// between counter and no counter. It takes tenths of a second, most of which the kernel needs to install and remove
+/// the counter.
 ///
-/// Absent where system calls cannot be counted.
+/// Returns the reason if system calls cannot be counted.
 pub fn cost() -> Reading<CountingCost> {
     let event = Event::tracepoint(Tracefs::open(&Root::default())?.number(CALLS)?);
     let rounds = move || -> Reading<Vec<[i64; 3]>> {
-        // On one CPU passing it on is nothing but a switch.
+        // Pin the thread, so that passing the CPU on is only a context switch.
         topology::allowed_cpus(&Root::default()).and_then(|cpus| {
             process::keep_to(&cpus[..1]).map_err(|error| Absent::because(format!("sched_setaffinity(2): {error}")))
         })?;
         (0..ROUNDS).map(|_| extra(event)).collect()
     };
-    // A thread of its own, which may be pinned and takes its counters with it.
+    // Use a separate thread, because pinning and the counters end with it.
     let rounds = thread::Builder::new().spawn(rounds);
-    let rounds = rounds.map_err(|error| Absent::because(format!("no thread could be started: {error}")))?.join();
-    let rounds = rounds.unwrap_or_else(|_| Err(Absent::because("it could not be measured")))?;
+    let rounds = rounds.map_err(|error| Absent::because(format!("cannot start a thread: {error}")))?.join();
+    let rounds = rounds.unwrap_or_else(|_| Err(Absent::because("the measuring thread panicked")))?;
     let middle = |place: usize, events: u64| {
         let mut extra: Vec<i64> = rounds.iter().map(|round| round[place]).collect();
         extra.sort_unstable();
         match u64::try_from(extra[ROUNDS / 2]).unwrap_or(0) / events {
-            0 => Err(Absent::because("it is too little to be told from noise")),
+            0 => Err(Absent::because("the cost is too small to separate from noise")),
             extra => Ok(Nanos(extra)),
         }
     };
@@ -64,7 +67,7 @@ pub fn cost() -> Reading<CountingCost> {
     })
 }
 
-/// What is dearer in one round: calls, threads, switches, in nanoseconds of CPU time.
+/// Extra cost in one round of calls, threads and switches, in nanoseconds of CPU time.
 fn extra(event: Event) -> Reading<[i64; 3]> {
     let pieces = || Ok([calls(), threads(), switches()?]);
     let words = |error: io::Error| Absent::because(error.to_string());
@@ -82,7 +85,7 @@ fn calls() -> Nanos {
             black_box(rustix::process::getppid());
         }
     };
-    // The first few calls after a change of the way into the kernel are slow.
+    // The first calls after the kernel changes its system call entry are slow.
     make(CALLS_MADE / 20);
     let start = clock::thread_cpu();
     make(CALLS_MADE);
@@ -92,13 +95,13 @@ fn calls() -> Nanos {
 fn threads() -> Nanos {
     let start = clock::process_cpu();
     for _ in 0..THREADS_MADE {
-        // A thread that cannot be made costs nothing, and then neither does what is measured here.
+        // A thread that cannot be created costs nothing, so its cost is then not measured.
         let _ = thread::Builder::new().spawn(|| ()).map(thread::JoinHandle::join);
     }
     clock::process_cpu() - start
 }
 
-/// Passes a byte there and back between this thread and another that is pinned to the same CPU.
+/// Passes a byte there and back between this thread and another one on the same CPU.
 fn switches() -> io::Result<Nanos> {
     let (mut theirs, mut there) = io::pipe()?;
     let (mut back, mut answer) = io::pipe()?;
@@ -113,7 +116,7 @@ fn switches() -> io::Result<Nanos> {
     Ok(took)
 }
 
-/// Waits for a byte and answers with one.
+/// Waits for a byte and sends one back.
 fn pass(from: &mut PipeReader, to: &mut PipeWriter) -> io::Result<()> {
     from.read_exact(&mut [0]).and_then(|()| to.write_all(b"."))
 }
@@ -129,7 +132,7 @@ mod tests {
             Ok(CountingCost { per_call, per_task, per_switch }) => {
                 let within = |cost: &Reading<Nanos>, most: u64| cost.as_ref().map_or(0, |cost| cost.0) < most;
                 assert!((1..20_000).contains(&per_call.as_ref().unwrap().0), "{per_call:?}");
-                // On a busy machine these may be lost in what others do.
+                // On a busy machine these costs may be smaller than the noise.
                 assert!(within(&per_task, 1_000_000) && within(&per_switch, 100_000), "{per_task:?} {per_switch:?}");
             }
             Err(absent) => eprintln!("skipped: counting_costs_something_and_not_much: {absent}"),

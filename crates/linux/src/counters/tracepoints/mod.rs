@@ -1,8 +1,8 @@
-//! Counting what a process tree asks of the kernel at points in the kernel itself: system calls, tasks made, programs
-//! executed. Nothing is stopped; each passing of a point costs a little, which [`cost`] measures.
+//! Counts what a process tree does at tracepoints of the kernel: system calls, tasks created, programs executed. It
+//! stops no process. Each passed tracepoint costs a little, which [`cost`] measures.
 //!
-//! While the point at system calls is counted for anybody, every program of the machine takes the longer way into the
-//! kernel: so [`Tracepoints`] should be there for no longer than the command.
+//! While any process counts the tracepoint of system calls, every program on the machine enters the kernel on a slower
+//! path. Therefore keep [`Tracepoints`] no longer than the command runs.
 //!
 //! Source: `Documentation/trace/events.rst`, perf_event_open(2).
 
@@ -21,46 +21,49 @@ use super::meter::{Counter, RawCount, UNCOUNTED_RATIO};
 use crate::Root;
 use tracefs::Tracefs;
 
-/// The points: at each system call, before it is made; where a task has been made; where a program has been executed.
+/// The tracepoint at each system call, before the kernel executes it.
 const CALLS: &str = "raw_syscalls/sys_enter";
+/// The tracepoint after a task has been created.
 const TASKS: &str = "task/task_newtask";
+/// The tracepoint after a program has been executed.
 const EXECS: &str = "sched/sched_process_exec";
-/// Of tasks those that are threads (CLONE_THREAD).
+/// Filter for tasks that are threads (CLONE_THREAD).
 const THREADS_ONLY: &std::ffi::CStr = c"clone_flags & 0x10000";
 
-/// Counters for the children of the thread that opened them: each counts from a child's exec on, with all that descends
-/// from it. Programs that change their user, or that this user may not read, drop out at their exec.
+/// Counters for the children of the thread that opened them. Each counts from a child's exec on, including all
+/// descendants of the child. Programs that change their user, or that this user may not read, are not counted after
+/// their exec.
 ///
-/// Each process that is made inherits the counters, which makes it dearer by some microseconds a counter
-/// ([`cost`]): so there are no more of them than are wanted.
+/// Each new process inherits the counters, which costs some microseconds per counter ([`cost`]). Therefore open only
+/// the counters that are needed.
 pub struct Tracepoints {
-    /// Calls; and tasks, threads, execs where they are wanted.
+    /// The counter of calls. After [`Tracepoints::open`], also those of tasks, threads and execs.
     counters: Vec<PerfCounter>,
     before: Vec<RawCount>,
 }
 
-/// What a tree did.
+/// Counts of a process tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeCounts {
-    /// System calls; the one that executed the command is not among them.
+    /// System calls, without the one that executed the command.
     pub calls: u64,
-    /// What it made, where that was counted.
+    /// Tasks and programs that the tree created, if they were counted.
     pub made: Option<Made>,
 }
 
-/// Tasks and programs that a tree made.
+/// Tasks and programs that a tree created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Made {
-    /// Processes that were made, the command's own not counted.
+    /// Processes created, without the process of the command itself.
     pub forks: u64,
-    /// Threads that were made beside the first of each process.
+    /// Threads created in addition to the first thread of each process.
     pub threads: u64,
-    /// Programs that were executed, the command's own not counted.
+    /// Programs executed, without the command itself.
     pub execs: u64,
 }
 
 impl Tracepoints {
-    /// Opens the counters. Absent where the kernel has no such points, or does not let this user count at them.
+    /// Opens all counters. Returns the reason if the kernel lacks the tracepoints or does not let this user count them.
     pub fn open() -> Reading<Self> {
         let mut points = Tracepoints::of_calls()?;
         let (root, tracefs) = (Root::default(), Tracefs::open(&Root::default())?);
@@ -69,33 +72,33 @@ impl Tracepoints {
         Ok(points)
     }
 
-    /// Opens the one at system calls alone; as [`Tracepoints::open`].
+    /// Opens only the counter of system calls. Otherwise as [`Tracepoints::open`].
     pub fn of_calls() -> Reading<Self> {
         let root = Root::default();
         let calls = counter(&root, &Tracefs::open(&root)?, CALLS)?;
         Ok(Tracepoints { counters: vec![calls], before: Vec::new() })
     }
 
-    /// How many counters a process inherits.
+    /// Number of counters that a process inherits.
     pub fn inherited(&self) -> u64 {
         self.counters.len() as u64
     }
 
-    /// To be called before the command is started.
+    /// Reads the counters. Call this before the command starts.
     ///
     /// # Errors
-    /// What read(2) says.
+    /// The error of read(2).
     pub fn begin(&mut self) -> io::Result<()> {
         self.before = self.read()?;
         Ok(())
     }
 
-    /// What a command that has used `cpu_time` counted, once all that descends from it has been reaped. Absent where part
-    /// of it was not counted.
+    /// Returns the counts of a command that used `cpu_time`. Call this when all its descendants have been reaped.
+    /// Returns the reason if part of the tree was not counted.
     pub fn end(&mut self, cpu_time: Nanos) -> Reading<TreeCounts> {
-        let now = self.read().map_err(|error| Absent::because(format!("the counters could not be read: {error}")))?;
+        let now = self.read().map_err(|error| Absent::because(format!("cannot read the counters: {error}")))?;
         let since = |(now, before): (RawCount, &RawCount)| {
-            now.since(*before).ok_or_else(|| Absent::because("the counters have gone backwards"))
+            now.since(*before).ok_or_else(|| Absent::because("the counters have decreased"))
         };
         let counted: Vec<RawCount> = now.into_iter().zip(&self.before).map(since).collect::<Reading<_>>()?;
         tree_counts(&counted, cpu_time)
@@ -113,7 +116,7 @@ fn counter(root: &Root, tracefs: &Tracefs, point: &str) -> Reading<PerfCounter> 
 
 fn tree_counts(counted: &[RawCount], cpu_time: Nanos) -> Reading<TreeCounts> {
     let values: Vec<u64> = counted.iter().map(|counted| counted.value).collect();
-    // Each is told by itself, and they are read one after the other: with a tree that has ended they belong together.
+    // The counters are read one after the other. They fit together because the tree has ended.
     let whole = counted.iter().all(|counted| counted.enabled.saturating_mul(UNCOUNTED_RATIO) >= cpu_time.0);
     let counts = match values[..] {
         [calls] => Some(TreeCounts { calls, made: None }),
@@ -125,16 +128,16 @@ fn tree_counts(counted: &[RawCount], cpu_time: Nanos) -> Reading<TreeCounts> {
     };
     counts.filter(|_| whole).ok_or_else(|| {
         Absent::because(
-            "part of it was not counted: the kernel does not count programs that change their user at their exec",
+            "part of the process tree was not counted: the kernel stops counting programs that change their user",
         )
     })
 }
 
-/// Why nothing may be counted at a point.
+/// Converts an error of perf_event_open(2) for a tracepoint into a reason.
 fn refused(error: &io::Error) -> Absent {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::ACCESS | Errno::PERM) => Absent::because(
-            "counting in the kernel is not allowed: it takes CAP_PERFMON, or kernel.perf_event_paranoid at most 1",
+            "this user may not count kernel events; it needs CAP_PERFMON, or kernel.perf_event_paranoid at most 1",
         ),
         Some(Errno::NOSYS) => Absent::because("the kernel has no perf_event_open(2), or a sandbox hides it"),
         _ => Absent::because(format!("perf_event_open(2): {error}")),
@@ -151,22 +154,22 @@ mod tests {
     }
 
     #[test]
-    fn forks_are_the_tasks_that_are_no_threads() {
+    fn forks_are_tasks_without_threads() {
         let made = Made { forks: 3, threads: 2, execs: 4 };
         assert_eq!(counts([900, 5, 2, 5], 1_000), Ok(TreeCounts { calls: 900, made: Some(made) }));
         assert_eq!(counts([900], 1_000), Ok(TreeCounts { calls: 900, made: None }));
     }
 
     #[test]
-    fn what_was_counted_in_part_is_absent() {
+    fn a_partly_counted_tree_has_no_counts() {
         assert!(counts([900, 5, 2, 5], 249).is_err());
         assert!(counts([900, 5, 2, 5], 250).is_ok());
-        assert!(counts([0, 0, 0, 0], 1_000).is_err(), "no exec, no count");
+        assert!(counts([0, 0, 0, 0], 1_000).is_err(), "without an exec there is no count");
         assert!(counts([9, 1, 2, 1], 1_000).is_err());
     }
 
     #[test]
-    fn what_is_not_allowed_says_what_would_help() {
+    fn forbidden_counters_have_a_remedy() {
         assert!(refused(&Errno::ACCESS.into()).0.contains("CAP_PERFMON"));
         assert!(refused(&Errno::NOSYS.into()).0.contains("sandbox"));
         assert_eq!(refused(&Errno::MFILE.into()).0, "perf_event_open(2): Too many open files (os error 24)");

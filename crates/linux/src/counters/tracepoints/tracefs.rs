@@ -1,4 +1,4 @@
-//! The points' numbers, from the kernel's file system of them.
+//! Reads the ids of tracepoints from the kernel's tracefs.
 
 use std::io::Read;
 
@@ -12,33 +12,33 @@ use crate::Root;
 use crate::procfs::number;
 use crate::root::unreadable;
 
-/// Where it is mounted, on newer systems and on older ones.
+/// Mount points of tracefs, on newer and on older systems.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// The file system, where it is mounted or, with the privilege to mount it, as a mount that stands nowhere: nobody else
-/// sees it, and it is gone with its descriptor.
+/// The tracefs file system, where it is mounted. A process with the privilege to mount it can use a detached mount
+/// instead, which no other process sees and which ends with its descriptor.
 #[derive(Debug)]
 pub(super) enum Tracefs {
     Mounted(Root, &'static str),
-    Nowhere(OwnedFd),
+    Detached(OwnedFd),
 }
 
 impl Tracefs {
-    /// Absent where it can be neither read nor mounted.
+    /// Opens tracefs. Returns the reason if it can be neither read nor mounted.
     pub(super) fn open(root: &Root) -> Reading<Self> {
         let mounted = PLACES.into_iter().find(|place| root.has(&format!("{place}/events")));
         match mounted {
             Some(place) => Ok(Tracefs::Mounted(root.clone(), place)),
-            None if root.is_live() => mount().map(Tracefs::Nowhere).map_err(why_not),
+            None if root.is_live() => mount().map(Tracefs::Detached).map_err(why_not),
             None => Err(Absent::because("tracefs is not mounted")),
         }
     }
 
-    /// The number of a point, such as `sched/sched_process_exec`.
+    /// Returns the id of a tracepoint, such as `sched/sched_process_exec`.
     pub(super) fn number(&self, point: &str) -> Reading<u64> {
         let text = match self {
             Tracefs::Mounted(root, place) => root.read(&format!("{place}/events/{point}/id"))?,
-            Tracefs::Nowhere(mount) => {
+            Tracefs::Detached(mount) => {
                 let file = format!("events/{point}/id");
                 let opened = openat(mount, &file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
                 let mut text = String::new();
@@ -47,7 +47,7 @@ impl Tracefs {
                 text
             }
         };
-        number(Some(&text), &format!("the number of {point}"))
+        number(Some(&text), &format!("the id of {point}"))
     }
 }
 
@@ -63,12 +63,12 @@ fn mount() -> Result<OwnedFd, Errno> {
 
 fn why_not(error: Errno) -> Absent {
     match error {
-        Errno::NODEV => Absent::because("the kernel has no tracepoints (CONFIG_FTRACE)"),
+        Errno::NODEV => Absent::because("the kernel is built without tracepoints (CONFIG_FTRACE)"),
         Errno::PERM | Errno::ACCESS => {
-            Absent::because("the kernel's tracepoints are hidden from this user: tracefs is for root")
+            Absent::because("this user may not read the kernel's tracepoints; only root can read tracefs")
         }
-        Errno::NOSYS => Absent::because("tracefs is not mounted: `mount -t tracefs nodev /sys/kernel/tracing`"),
-        other => Absent::because(format!("tracefs could not be mounted: {}", std::io::Error::from(other))),
+        Errno::NOSYS => Absent::because("tracefs is not mounted; run `mount -t tracefs nodev /sys/kernel/tracing`"),
+        other => Absent::because(format!("cannot mount tracefs: {}", std::io::Error::from(other))),
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
     use crate::trees::{UNSOUND, tree};
 
     #[test]
-    fn points_have_numbers_where_the_file_system_is_mounted() {
+    fn tracepoints_have_ids_if_tracefs_is_mounted() {
         let points = Tracefs::open(&tree("laptop-smt")).unwrap();
         assert_eq!(points.number("raw_syscalls/sys_enter"), Ok(348));
         let old = Tracefs::open(&tree("cgroup-v1")).unwrap();
@@ -91,8 +91,8 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_had_says_why() {
-        assert!(why_not(Errno::PERM).0.contains("for root"));
+    fn mount_errors_have_a_reason() {
+        assert!(why_not(Errno::PERM).0.contains("only root"));
         assert!(why_not(Errno::NODEV).0.contains("CONFIG_FTRACE"));
         assert!(why_not(Errno::NOSYS).0.contains("mount -t tracefs"));
         assert!(why_not(Errno::NOMEM).0.contains("memory"));

@@ -1,29 +1,29 @@
-//! Knobs of the CPU's clock: `Documentation/admin-guide/pm/cpufreq.rst`, `intel_pstate.rst` and `amd-pstate.rst`.
+//! Knobs of the CPU clock rate: `Documentation/admin-guide/pm/cpufreq.rst`, `intel_pstate.rst` and `amd-pstate.rst`.
 
 use steady_model::{Absent, Knob, Reading};
 
 use super::{Found, Setting, entries, fitting, read};
 use crate::Root;
 
-/// intel_pstate's own: 1 keeps below the turbo range.
+/// File of intel_pstate: 1 keeps the clock below the turbo range.
 pub(super) const NO_TURBO: &str = "/sys/devices/system/cpu/intel_pstate/no_turbo";
-/// cpufreq's, where the driver (acpi-cpufreq, amd-pstate, cppc) has such rates: 0 keeps below them.
+/// File of cpufreq, if the driver (acpi-cpufreq, amd-pstate, cppc) supports boosts: 0 keeps the clock below them.
 pub(super) const BOOST: &str = "/sys/devices/system/cpu/cpufreq/boost";
 const POLICIES: &str = "/sys/devices/system/cpu/cpufreq";
-const NO_DRIVER: &str = "there is no cpufreq driver: the hypervisor or the firmware chooses the clock's rate";
+const NO_DRIVER: &str = "there is no cpufreq driver; the hypervisor or the firmware sets the clock rate";
 
-/// The policies: one for each group of CPUs that share a clock.
+/// Returns the directories of the policies. A policy is a group of CPUs that share a clock.
 fn policies(root: &Root) -> Vec<String> {
     entries(root, POLICIES, "policy").into_iter().map(|name| format!("{POLICIES}/{name}")).collect()
 }
 
-/// The file of this name of all policies that have it.
+/// Returns the file `name` of each policy that has it.
 fn of_policies(root: &Root, name: &str) -> Vec<String> {
     let files = policies(root).into_iter().map(|policy| format!("{policy}/{name}"));
     files.filter(|file| root.has(file)).collect()
 }
 
-/// `what` is missing though there is a driver.
+/// Returns the reason why `what` is missing: there is no driver, or the driver does not have it.
 fn missing(root: &Root, what: &str) -> String {
     let Some(policy) = policies(root).into_iter().next() else { return NO_DRIVER.to_owned() };
     let driver = root.read_line(&format!("{policy}/scaling_driver")).unwrap_or_else(|_| "cpufreq".to_owned());
@@ -33,14 +33,14 @@ fn missing(root: &Root, what: &str) -> String {
 pub(super) fn turbo(root: &Root) -> Found {
     if root.has(NO_TURBO) {
         let found = Found::of(root, Knob::Turbo, [NO_TURBO.to_owned()], |_, _| Ok("1".to_owned()), NO_DRIVER);
-        // While the driver is switched off its file is there without a value.
+        // While the driver is switched off, its file exists but has no value.
         if !found.settings.is_empty() || !root.has(BOOST) {
             return found;
         }
     }
-    // The policies first: the kernel writes to all of them whatever is written to the one for all.
+    // Write the files of the policies first, because a write to the file for all changes all of them.
     let files = of_policies(root, "boost").into_iter().chain(root.has(BOOST).then(|| BOOST.to_owned()));
-    let why = missing(root, "no switch for boosts");
+    let why = missing(root, "no boost switch");
     let mut found = Found::of(root, Knob::Turbo, files, |_, _| Ok("0".to_owned()), &why);
     let of_all = found.settings.iter().find(|setting| setting.file == BOOST).map(|setting| setting.value.clone());
     if let Some(of_all) = of_all {
@@ -62,7 +62,7 @@ pub(super) fn epp(root: &Root) -> Found {
     Found::of(root, Knob::Epp, of_policies(root, NAME), quiet, &why)
 }
 
-/// `performance`, where the list beside the file offers it.
+/// Returns `performance` as the quiet value, if the list next to the file contains it.
 fn offered(root: &Root, file: &str, name: &str, list: &str) -> Reading<String> {
     const QUIET: &str = "performance";
     let list_file = file.replace(name, list);
@@ -71,7 +71,7 @@ fn offered(root: &Root, file: &str, name: &str, list: &str) -> Reading<String> {
         Some(false) => {
             Err(Absent::because(format!("{QUIET} is not among {list} ({})", offers.as_deref().unwrap_or_default())))
         }
-        // Without a list the kernel decides.
+        // Without a list, only the kernel knows whether it accepts the value.
         Some(true) | None => Ok(QUIET.to_owned()),
     }
 }
@@ -80,7 +80,7 @@ pub(super) fn min_frequency(root: &Root) -> Found {
     let quiet = |file: &str, _: &str| {
         let most = read(root, &file.replace("scaling_min_freq", "scaling_max_freq"))?;
         let number = most.trim().parse::<u64>();
-        number.map(|khz| khz.to_string()).map_err(|_| Absent::because("scaling_max_freq is no number"))
+        number.map(|khz| khz.to_string()).map_err(|_| Absent::because("scaling_max_freq is not a number"))
     };
     Found::of(root, Knob::MinFrequency, of_policies(root, "scaling_min_freq"), quiet, NO_DRIVER)
 }

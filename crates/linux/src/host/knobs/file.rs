@@ -1,4 +1,4 @@
-//! The files of knobs: how they are read and written, and what their texts mean. Two texts of one meaning are one value.
+//! Reads and writes the files of knobs, and compares their values. Two texts with one meaning are the same value.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -12,13 +12,12 @@ use crate::Root;
 use crate::root::unreadable;
 use crate::topology::parse_cpu_list;
 
-/// Whether two texts are one value of a knob.
+/// Returns whether two texts are the same value of a knob.
 pub fn same(knob: Knob, one: &str, other: &str) -> bool {
     one == other || shown(knob, one) == shown(knob, other)
 }
 
-/// A value in the form in which it is told: of a choice the word that is chosen, numbers and lists of CPUs without what
-/// may be left out.
+/// Returns the normal form of a value: the selected word of a choice, and numbers and CPU lists without optional parts.
 pub(super) fn shown(knob: Knob, text: &str) -> String {
     let words = text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
     match knob {
@@ -30,14 +29,14 @@ pub(super) fn shown(knob: Knob, text: &str) -> String {
     }
 }
 
-/// The word in brackets, of `always [madvise] never`.
+/// Returns the word in brackets, as in `always [madvise] never`.
 fn chosen(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once('[')?;
     Some(rest.split_once(']')?.0.trim())
 }
 
-/// What is to be written so that a file says `text` again. The running kernel takes the word alone that it shows in
-/// brackets; a tree of files is to hold the very bytes.
+/// Returns what to write to a file so that it has the value `text` again. The running kernel accepts only the word that
+/// it shows in brackets. A recorded tree of files gets the exact bytes.
 pub fn to_write<'a>(root: &Root, knob: Knob, text: &'a str) -> &'a str {
     match knob {
         Knob::Thp if root.is_live() => chosen(text).unwrap_or(text),
@@ -45,12 +44,12 @@ pub fn to_write<'a>(root: &Root, knob: Knob, text: &'a str) -> &'a str {
     }
 }
 
-/// Whether a word is one of those that a list offers; `None` where there is no list.
+/// Returns whether a list contains `word`; `None` without a list.
 pub fn fitting(list: Option<&str>, word: &str) -> Option<bool> {
     list.map(|list| list.split_ascii_whitespace().any(|one| one.trim_matches(['[', ']']) == word))
 }
 
-/// A list of CPUs, ascending, as the kernel writes it.
+/// Returns a list of CPUs, ascending, in the kernel's format.
 pub(super) fn as_list(cpus: &[usize]) -> String {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for &cpu in cpus {
@@ -66,50 +65,51 @@ pub(super) fn as_list(cpus: &[usize]) -> String {
     ranges.iter().map(range).collect::<Vec<_>>().join(",")
 }
 
-/// What is in a file, to the byte.
+/// Reads the exact content of a file.
 ///
 /// # Errors
-/// Absent where it cannot be read, or is no text.
+/// The file cannot be read or is not text.
 pub fn read(root: &Root, file: &str) -> Reading<String> {
     let bytes =
         fs::read(root.path(file)).map_err(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
-            // cpufreq says so of a policy whose CPUs are all offline, intel_pstate while it is switched off.
+            // cpufreq returns this for a policy whose CPUs are all offline, and intel_pstate while it is switched off.
             Some(Errno::BUSY | Errno::AGAIN | Errno::IO) => {
                 Absent::because(format!("{file} has no value now ({error})"))
             }
             _ => unreadable(file, &error),
         })?;
-    String::from_utf8(bytes).map_err(|_| Absent::because(format!("{file} holds no text")))
+    String::from_utf8(bytes).map_err(|_| Absent::because(format!("{file} is not text")))
 }
 
-/// Whether this process may write a file. That the kernel takes a value is only known once it has.
+/// Returns whether this process may write a file. Whether the kernel accepts a value is known only after the write.
 pub(super) fn may_write(root: &Root, file: &str) -> Reading<()> {
     let path = root.path(file);
     let mode = fs::metadata(&path).map_err(|error| unreadable(file, &error))?.permissions().mode();
-    // Root is let through by access(2) where a file of /sys has nobody's right to write, and refused by its driver.
+    // For root, access(2) succeeds even on a file of /sys without any write permission, and the driver then refuses the
+    // write.
     if mode & 0o222 == 0 {
-        return Err(Absent::because("the kernel offers it for reading only"));
+        return Err(Absent::because("the kernel's file is read-only"));
     }
     match rustix::fs::access(&path, Access::WRITE_OK) {
         Ok(()) => Ok(()),
         Err(Errno::ROFS) => {
             let top = file.split('/').nth(1).unwrap_or_default();
-            Err(Absent::because(format!("/{top} is mounted read-only here, as containers have it")))
+            Err(Absent::because(format!("/{top} is mounted read-only, as in containers")))
         }
         Err(Errno::ACCESS | Errno::PERM) if !rustix::process::geteuid().is_root() => {
             Err(Absent::because("only root may set it"))
         }
-        Err(Errno::ACCESS | Errno::PERM) => Err(Absent::because("not even root may set it here")),
-        Err(error) => Err(Absent::because(format!("it cannot be written ({error})"))),
+        Err(Errno::ACCESS | Errno::PERM) => Err(Absent::because("even root may not set it on this system")),
+        Err(error) => Err(Absent::because(format!("the file is not writable ({error})"))),
     }
 }
 
-/// Writes a file, in one call, as files of the kernel's want it.
+/// Writes a file in one call, as kernel files require.
 ///
 /// # Errors
-/// What open(2) or write(2) says.
+/// The error of open(2) or write(2).
 pub fn write(root: &Root, file: &str, text: &str) -> io::Result<()> {
-    // Never made: what is not there is no knob.
+    // Do not create a missing file.
     let mut opened = File::options().write(true).truncate(true).open(root.path(file))?;
     let written = opened.write(text.as_bytes())?;
     if written == text.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_compared_by_what_they_mean() {
+    fn values_are_compared_by_meaning() {
         assert!(same(Knob::Thp, "always [madvise] never\n", "madvise"));
         assert!(!same(Knob::Thp, "always [madvise] never\n", "never"));
         assert!(same(Knob::PerfSampleRate, "  100000\n", "100000"));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_running_kernel_gets_the_word_and_a_tree_the_bytes() {
+    fn the_kernel_gets_the_word_and_a_tree_the_bytes() {
         let text = "always [madvise] never\n";
         assert_eq!(to_write(&Root::default(), Knob::Thp, text), "madvise");
         assert_eq!(to_write(&Root::at("/tree"), Knob::Thp, text), text);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_offer_words() {
+    fn words_are_found_in_lists() {
         assert_eq!(fitting(Some("performance powersave\n"), "performance"), Some(true));
         assert_eq!(fitting(Some("powersave"), "performance"), Some(false));
         assert_eq!(fitting(None, "performance"), None);
@@ -149,13 +149,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lists_read_back(set in proptest::collection::btree_set(0_usize..300, 0..40)) {
+        fn cpu_lists_round_trip(set in proptest::collection::btree_set(0_usize..300, 0..40)) {
             let cpus: Vec<usize> = set.into_iter().collect();
             prop_assert_eq!(parse_cpu_list(&as_list(&cpus)).unwrap(), cpus);
         }
 
         #[test]
-        fn no_text_makes_it_panic_and_all_mean_themselves(text in "(\\PC|[\\[\\] ,0-9-]|always|\n)*") {
+        fn any_text_equals_itself_without_panic(text in "(\\PC|[\\[\\] ,0-9-]|always|\n)*") {
             for knob in Knob::ALL {
                 prop_assert!(same(knob, &text, &text));
                 prop_assert!(same(knob, &shown(knob, &text), &format!(" {}\n", shown(knob, &text))), "{knob:?}");

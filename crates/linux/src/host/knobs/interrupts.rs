@@ -1,4 +1,4 @@
-//! Which CPUs serve interrupts: `Documentation/core-api/irq/irq-affinity.rst`.
+//! Knob of the CPUs that handle interrupts: `Documentation/core-api/irq/irq-affinity.rst`.
 
 use steady_model::{Absent, Knob, Reading};
 
@@ -7,17 +7,18 @@ use super::{Found, Setting, file, read};
 use crate::Root;
 use crate::topology::{Topology, allowed_cpus, online_cpus, parse_cpu_list};
 
-/// All interrupts to the CPUs that no duet runs on. Many cannot be moved, which the kernel only says when it is asked to.
+/// Moves all interrupts to the CPUs that no duet uses. Many interrupts cannot be moved, which the kernel reports only
+/// when their file is written.
 pub(super) fn affinity(root: &Root, smt_goes_off: bool) -> Found {
     let files = files(root);
     if files.is_empty() {
-        return Found::none(Knob::IrqAffinity, "this kernel lists no interrupts that can be moved");
+        return Found::none(Knob::IrqAffinity, "this kernel has no interrupts that can be moved");
     }
     let quiet = free_cpus(root, smt_goes_off).map(|cpus| as_list(&cpus));
     let quiet = |_: &str, value: &str| -> Reading<String> {
         let list = quiet.clone()?;
         let (Ok(now), Ok(free)) = (parse_cpu_list(value), parse_cpu_list(&list)) else { return Ok(list) };
-        // One that keeps to some of those already is left.
+        // An interrupt that already uses only free CPUs stays where it is.
         if !now.is_empty() && now.iter().all(|cpu| free.contains(cpu)) { Ok(value.trim().to_owned()) } else { Ok(list) }
     };
     Found::of(root, Knob::IrqAffinity, files, quiet, "")
@@ -25,28 +26,29 @@ pub(super) fn affinity(root: &Root, smt_goes_off: bool) -> Found {
 
 fn files(root: &Root) -> Vec<String> {
     let numbers = root.numbered("/proc/irq").unwrap_or_default();
-    // Number 0 is the timer of old; it cannot be moved.
+    // Interrupt 0 is the legacy timer, which cannot be moved.
     let files = numbers.into_iter().map(|number| format!("/proc/irq/{number}/smp_affinity_list"));
     files.filter(|file| root.has(file)).collect()
 }
 
-/// The CPUs that are left for interrupts: those whose cores have no CPU of a duet on them.
+/// Returns the CPUs for interrupts: those on cores that no duet uses.
 fn free_cpus(root: &Root, smt_goes_off: bool) -> Reading<Vec<usize>> {
     let (topology, allowed) = (Topology::probe(root)?, allowed_cpus(root)?);
     let staying = online_after_smt(root, smt_goes_off)?;
     let candidates: Vec<usize> = allowed.into_iter().filter(|cpu| staying.contains(cpu)).collect();
     let duet = topology.duet_cpus(&candidates);
-    let (one, two) = duet.map_err(|absent| Absent::because(format!("no two CPUs are to be kept free: {absent}")))?;
+    let (one, two) =
+        duet.map_err(|absent| Absent::because(format!("no two CPUs can be kept free of interrupts: {absent}")))?;
     let siblings = |cpu: usize| siblings(root, cpu).unwrap_or_else(|| vec![cpu]);
     let kept: Vec<usize> = siblings(one).into_iter().chain(siblings(two)).collect();
     let free: Vec<usize> = staying.into_iter().filter(|cpu| !kept.contains(cpu)).collect();
     if free.is_empty() {
-        return Err(Absent::because("a duet takes all CPUs, so none is left for interrupts"));
+        return Err(Absent::because("a duet uses all CPUs; none is left for interrupts"));
     }
     Ok(free)
 }
 
-/// The CPUs that will be online: without second threads of cores, where those go.
+/// Returns the CPUs that will be online, without the second threads of cores if SMT is switched off.
 pub fn online_after_smt(root: &Root, smt_goes_off: bool) -> Reading<Vec<usize>> {
     let online = online_cpus(root)?;
     if !smt_goes_off {
@@ -61,8 +63,8 @@ fn siblings(root: &Root, cpu: usize) -> Option<Vec<usize>> {
     parse_cpu_list(&list).ok().filter(|cpus| !cpus.is_empty())
 }
 
-/// Interrupts that keep to CPUs which go off with SMT: the kernel would move them, and not move them back. They are to be
-/// moved before that, so that it is known where they were.
+/// Returns the interrupts whose CPUs all go offline when SMT is switched off. The kernel would move these interrupts
+/// and not move them back. Move them before, so that their original CPUs are known.
 pub fn stranded(root: &Root) -> Vec<Setting> {
     let Ok(staying) = online_after_smt(root, true) else { return Vec::new() };
     let quiet = as_list(&staying);

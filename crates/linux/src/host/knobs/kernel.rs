@@ -1,5 +1,4 @@
-//! Knobs of the kernel's own (second threads, addresses, the watchdog, sampling by perf events) and of memory (huge pages,
-//! swap, what is kept of files).
+//! Knobs of the kernel (SMT, address randomisation, watchdog, perf sampling) and of memory (huge pages, swap, caches).
 
 use steady_model::{Absent, Knob, Reading};
 
@@ -12,34 +11,35 @@ pub(super) const NMI_WATCHDOG: &str = "/proc/sys/kernel/nmi_watchdog";
 pub(super) const SAMPLE_RATE: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
 const SAMPLE_TIME: &str = "/proc/sys/kernel/perf_cpu_time_max_percent";
 
-/// Second threads of cores: `Documentation/ABI/testing/sysfs-devices-system-cpu`.
+/// Second threads of cores (SMT): `Documentation/ABI/testing/sysfs-devices-system-cpu`.
 pub(super) fn smt(root: &Root) -> Found {
     let quiet = |_: &str, value: &str| match value.trim() {
-        "forceoff" => Err(Absent::because("it was switched off for good when the kernel was started (forceoff)")),
-        "notsupported" => Err(Absent::because("these CPUs have one thread a core (notsupported)")),
-        "notimplemented" => Err(Absent::because("this kernel cannot switch them (notimplemented)")),
-        // Where cores have more than two, the number of those that are on.
+        "forceoff" => Err(Absent::because("SMT is switched off until the next boot (forceoff)")),
+        "notsupported" => Err(Absent::because("these CPUs have one thread per core (notsupported)")),
+        "notimplemented" => Err(Absent::because("this kernel cannot switch SMT (notimplemented)")),
+        // If cores have more than two threads, the value is the number of threads that are on.
         "1" => Ok("1".to_owned()),
         _ => Ok("off".to_owned()),
     };
     Found::of(root, Knob::Smt, root.has(SMT).then(|| SMT.to_owned()), quiet, "this kernel has no switch for SMT")
 }
 
-/// Addresses: `Documentation/admin-guide/sysctl/kernel.rst`.
+/// Address space randomisation: `Documentation/admin-guide/sysctl/kernel.rst`.
 pub(super) fn aslr(root: &Root) -> Found {
     sysctl(root, Knob::Aslr, ASLR, "0")
 }
 
-/// The hard lockup detector: same place.
+/// Hard lockup detector: `Documentation/admin-guide/sysctl/kernel.rst`.
 pub(super) fn nmi_watchdog(root: &Root) -> Found {
     sysctl(root, Knob::NmiWatchdog, NMI_WATCHDOG, "0")
 }
 
-/// Sampling by perf events: same place. The kernel refuses to have the rate set where it is not to limit it at all.
+/// Sampling rate of perf events: `Documentation/admin-guide/sysctl/kernel.rst`. The kernel refuses to change the rate
+/// if `perf_cpu_time_max_percent` turns the limit off.
 pub(super) fn perf_sample_rate(root: &Root) -> Found {
     let mut found = sysctl(root, Knob::PerfSampleRate, SAMPLE_RATE, "1");
     if let Ok(percent @ ("0" | "100")) = root.read_line(SAMPLE_TIME).as_deref() {
-        let why = format!("the kernel takes no rate while kernel.perf_cpu_time_max_percent is {percent}");
+        let why = format!("the kernel does not accept a rate while kernel.perf_cpu_time_max_percent is {percent}");
         found.settings.iter_mut().for_each(|setting| setting.quiet = Err(Absent::because(why.clone())));
     }
     found
@@ -52,19 +52,19 @@ pub(super) fn sysctl(root: &Root, knob: Knob, file: &str, quiet: &str) -> Found 
     Found::of(root, knob, [file.to_owned()], |_, _| Ok(quiet.to_owned()), "")
 }
 
-/// Huge pages of the usual size: `Documentation/admin-guide/mm/transhuge.rst`.
+/// Transparent huge pages: `Documentation/admin-guide/mm/transhuge.rst`.
 pub(super) const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 const HUGE_PAGES_FOLDER: &str = "/sys/kernel/mm/transparent_hugepage";
 pub(super) const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
 const SWAPS: &str = "/proc/swaps";
 pub(super) const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
-/// The sizes of their own that newer kernels have follow the one for all where they say so, and are files of the knob
-/// where they do not.
+/// Newer kernels have a file per page size. Sizes set to `always` or `madvise` are files of the knob. Sizes set to
+/// `inherit` follow the file for all sizes.
 pub(super) fn huge_pages(root: &Root) -> Found {
     const QUIET: &str = "never";
     if !root.has(HUGE_PAGES) {
-        return Found::none(Knob::Thp, "this kernel makes no huge pages by itself");
+        return Found::none(Knob::Thp, "this kernel has no transparent huge pages");
     }
     let sizes = entries(root, HUGE_PAGES_FOLDER, "hugepages-").into_iter();
     let sizes = sizes.map(|size| format!("{HUGE_PAGES_FOLDER}/{size}/enabled")).filter(|file| {
@@ -72,7 +72,7 @@ pub(super) fn huge_pages(root: &Root) -> Found {
         text.contains("[always]") || text.contains("[madvise]")
     });
     let quiet = |_: &str, value: &str| -> Reading<String> {
-        // What says one word alone says nothing of others.
+        // A single word is the current value and no list of choices.
         match fitting(value.contains('[').then_some(value), QUIET) {
             Some(false) => Err(Absent::because(format!("{QUIET} is not among its values ({})", value.trim()))),
             Some(true) | None => Ok(QUIET.to_owned()),
@@ -81,8 +81,9 @@ pub(super) fn huge_pages(root: &Root) -> Found {
     Found::of(root, Knob::Thp, [HUGE_PAGES.to_owned()].into_iter().chain(sizes), quiet, "")
 }
 
-/// How readily memory is put on disk: `Documentation/admin-guide/sysctl/vm.rst`. Not 0, with which the kernel may end
-/// processes while there is room on disk; and no swapoff(2), which may do so at once and cannot be put back exactly.
+/// Swappiness: `Documentation/admin-guide/sysctl/vm.rst`. The quiet value is not 0, with which the kernel may kill
+/// processes while there is swap space. swapoff(2) is not used either: it may cause the same, and cannot be undone
+/// exactly.
 pub(super) fn swap(root: &Root) -> Found {
     let swaps = root.read(SWAPS).unwrap_or_default();
     if swaps.lines().skip(1).all(|line| line.trim().is_empty()) {
@@ -91,7 +92,7 @@ pub(super) fn swap(root: &Root) -> Found {
     sysctl(root, Knob::Swap, SWAPPINESS, "1")
 }
 
-/// Files, names and inodes that can be read again: same place. It holds no value to put back.
+/// Page cache, dentries and inodes: `Documentation/admin-guide/sysctl/vm.rst`. The file has no value to restore.
 pub(super) fn caches(root: &Root) -> Found {
     if !root.has(DROP_CACHES) {
         return Found::none(Knob::Caches, format!("{DROP_CACHES} does not exist in this kernel"));

@@ -1,5 +1,5 @@
-//! Knobs: files of the kernel's that can be set so that the host is steadier. What is in them, what would steady, and
-//! whether it may be written there.
+//! Knobs: kernel files that can be set to make measurements on the host less noisy. Reads their values, knows their
+//! quiet values, and checks whether this process may write them.
 
 mod clock_rate;
 mod file;
@@ -16,44 +16,44 @@ pub use interrupts::{online_after_smt, stranded};
 /// One file of a knob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// The knob.
+    /// The knob that the file belongs to.
     pub knob: Knob,
-    /// The file, from the root on.
+    /// Path of the file, starting at `/`.
     pub file: String,
-    /// What is in it, to the byte.
+    /// Exact content of the file.
     pub value: String,
-    /// What would steady, as it is written; absent where the file does not take such a value.
+    /// Value for low noise, as it is written. An error means that the file does not accept such a value.
     pub quiet: Reading<String>,
-    /// What else the kernel may make of it when other files of the knob are written.
+    /// Other values that the kernel may set when other files of this knob are written.
     pub may_become: Vec<String>,
-    /// Whether this process may write it.
+    /// Whether this process may write the file.
     pub may_write: Reading<()>,
 }
 
 impl Setting {
-    /// Whether it has the value that steadies.
+    /// Returns whether the file has its quiet value.
     pub fn is_quiet(&self) -> bool {
         self.quiet.as_ref().is_ok_and(|quiet| same(self.knob, &self.value, quiet))
     }
 
-    /// What would be written, or why nothing can be.
+    /// Returns the value to write.
     ///
     /// # Errors
-    /// Why it cannot be set.
+    /// The reason why the file cannot be set.
     pub fn settable(&self) -> Reading<&str> {
         self.may_write.clone()?;
         self.quiet.as_deref().map_err(Clone::clone)
     }
 }
 
-/// A knob with all of its files that can be read.
+/// A knob with all of its readable files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The knob.
+    /// Name of the knob.
     pub knob: Knob,
-    /// Its files, in the order in which they are to be written.
+    /// Files of the knob, in the order in which they must be written.
     pub settings: Vec<Setting>,
-    /// Why there are none.
+    /// Reason why there are no files.
     pub absent: Option<Absent>,
 }
 
@@ -62,7 +62,8 @@ impl Found {
         Found { knob, settings: Vec::new(), absent: Some(Absent::because(why)) }
     }
 
-    /// Those of `files` that can be read, each with what would steady it; where there is none, `why`.
+    /// Makes a knob from the readable ones of `files`, each with its quiet value. If none is readable, the reason is
+    /// the first error, or `why` if there are no files.
     fn of(
         root: &Root,
         knob: Knob,
@@ -89,39 +90,42 @@ impl Found {
         Found { knob, settings, absent }
     }
 
-    /// Whether all of its files have the value that steadies, or there is nothing that it could be set to.
+    /// Returns whether each file has its quiet value or has no other value that could be set.
     pub fn is_quiet(&self) -> bool {
         !self.settings.is_empty() && self.settings.iter().all(|setting| setting.is_quiet() || is_moot(setting))
     }
 
-    /// Whether any of its files can be set, or why none can.
+    /// Returns whether at least one file can be set.
     ///
     /// # Errors
-    /// Why it cannot be set.
+    /// The reason why no file can be set.
     pub fn settable(&self) -> Reading<()> {
         if let Some(absent) = &self.absent {
             return Err(absent.clone());
         }
         let open = || self.settings.iter().filter(|setting| !setting.is_quiet());
         let all = || self.settings.iter();
-        let asked: Vec<Reading<&str>> = if open().next().is_some() {
+        let settable: Vec<Reading<&str>> = if open().next().is_some() {
             open().map(Setting::settable).collect()
         } else {
             all().map(Setting::settable).collect()
         };
-        match asked.iter().find(|one| one.is_ok()) {
+        match settable.iter().find(|one| one.is_ok()) {
             Some(_) => Ok(()),
-            None => Err(asked.into_iter().find_map(Result::err).unwrap_or_else(|| Absent::because("it has no file"))),
+            None => Err(settable
+                .into_iter()
+                .find_map(Result::err)
+                .unwrap_or_else(|| Absent::because("the knob has no file"))),
         }
     }
 
-    /// It in short.
+    /// Returns a summary of the knob.
     pub fn state(&self) -> KnobState {
         let values = |text: &dyn Fn(&Setting) -> Option<String>| {
             let mut all: Vec<String> = self.settings.iter().filter_map(text).collect();
             all.sort_unstable();
             all.dedup();
-            /// More different values are not listed.
+            /// Maximum number of different values to list.
             const MOST: usize = 4;
             let more = all.len().saturating_sub(MOST);
             all.truncate(MOST);
@@ -130,7 +134,7 @@ impl Found {
             }
             all.join(", ")
         };
-        let why = || self.absent.clone().unwrap_or_else(|| Absent::because("it has no file"));
+        let why = || self.absent.clone().unwrap_or_else(|| Absent::because("the knob has no file"));
         let quiet = values(&|setting| setting.quiet.as_ref().ok().map(|quiet| file::shown(self.knob, quiet)));
         let no_quiet = || self.settings.iter().find_map(|setting| setting.quiet.clone().err()).unwrap_or_else(why);
         KnobState {
@@ -148,12 +152,12 @@ impl Found {
     }
 }
 
-/// Whether a file says that there is nothing to set: the CPU has no second threads, or they cannot be had again.
+/// Returns whether the file says that there is nothing to set: the CPU has no SMT, or SMT cannot be switched on again.
 fn is_moot(setting: &Setting) -> bool {
     setting.knob == Knob::Smt && !matches!(setting.value.trim(), "on" | "off") && setting.quiet.is_err()
 }
 
-/// A knob as it is now. Interrupts have to keep off second threads where SMT is about to go off.
+/// Reads a knob. If SMT will be switched off, interrupts must also avoid the second threads of cores.
 pub fn find(root: &Root, knob: Knob, smt_goes_off: bool) -> Found {
     match knob {
         Knob::Turbo => clock_rate::turbo(root),
@@ -171,9 +175,9 @@ pub fn find(root: &Root, knob: Knob, smt_goes_off: bool) -> Found {
     }
 }
 
-/// Whether a file is one that a knob may stand for: a journal is no way to have other files written.
+/// Returns whether a knob may have this file. It prevents a modified journal from causing writes to other files.
 pub fn is_of(knob: Knob, file: &str) -> bool {
-    /// What stands between the two parts is one name.
+    /// Files with a variable name between two fixed parts.
     const PLACES: [(Knob, &str, &str); 6] = [
         (Knob::Turbo, "/sys/devices/system/cpu/cpufreq/", "/boost"),
         (Knob::Governor, "/sys/devices/system/cpu/cpufreq/", "/scaling_governor"),
@@ -182,6 +186,7 @@ pub fn is_of(knob: Knob, file: &str) -> bool {
         (Knob::IrqAffinity, "/proc/irq/", "/smp_affinity_list"),
         (Knob::Thp, "/sys/kernel/mm/transparent_hugepage/", "/enabled"),
     ];
+    /// Files with fixed names.
     const WHOLE: [(Knob, &str); 9] = [
         (Knob::Turbo, clock_rate::NO_TURBO),
         (Knob::Turbo, clock_rate::BOOST),
@@ -201,7 +206,7 @@ pub fn is_of(knob: Knob, file: &str) -> bool {
         || PLACES.iter().any(|(of, start, end)| *of == knob && between(start, end))
 }
 
-/// The names in a directory that begin so, by their numbers.
+/// Returns the names in a directory that begin with `start`, sorted by their numbers.
 fn entries(root: &Root, directory: &str, start: &str) -> Vec<String> {
     let read = std::fs::read_dir(root.path(directory));
     let names = read.into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok());

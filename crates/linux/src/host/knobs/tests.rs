@@ -20,13 +20,13 @@ fn state(name: &str, knob: Knob) -> KnobState {
     find(&tree(name), knob, false).state()
 }
 
-/// Value, quiet value, whether it is quiet, whether it can be set.
-fn told(name: &str, knob: Knob) -> (String, String, bool, bool) {
+/// Value, quiet value, whether it is quiet, and whether it can be set.
+fn summary(name: &str, knob: Knob) -> (String, String, bool, bool) {
     let state = state(name, knob);
     (state.value.unwrap_or_default(), state.quiet_value.unwrap_or_default(), state.is_quiet, state.settable.is_ok())
 }
 
-fn told_as(value: &str, quiet: &str, is_quiet: bool, settable: bool) -> (String, String, bool, bool) {
+fn expected(value: &str, quiet: &str, is_quiet: bool, settable: bool) -> (String, String, bool, bool) {
     (value.to_owned(), quiet.to_owned(), is_quiet, settable)
 }
 
@@ -35,79 +35,79 @@ fn why(name: &str, knob: Knob) -> String {
 }
 
 #[test]
-fn turbo_has_the_switch_of_its_driver() {
-    assert_eq!(told("host-intel-active", Knob::Turbo), told_as("0", "1", false, true));
-    assert_eq!(told("host-intel-passive", Knob::Turbo), told_as("1", "1", true, true));
-    assert_eq!(told("host-amd-pstate", Knob::Turbo), told_as("0, 1", "0", false, true));
-    assert_eq!(told("host-acpi-cpufreq", Knob::Turbo), told_as("1", "0", false, true));
+fn turbo_uses_the_file_of_its_driver() {
+    assert_eq!(summary("host-intel-active", Knob::Turbo), expected("0", "1", false, true));
+    assert_eq!(summary("host-intel-passive", Knob::Turbo), expected("1", "1", true, true));
+    assert_eq!(summary("host-amd-pstate", Knob::Turbo), expected("0, 1", "0", false, true));
+    assert_eq!(summary("host-acpi-cpufreq", Knob::Turbo), expected("1", "0", false, true));
     assert!(why("host-no-cpufreq", Knob::Turbo).contains("no cpufreq driver"));
     let amd = find(&tree("host-amd-pstate"), Knob::Turbo, false);
     let files: Vec<&str> = amd.settings.iter().map(|setting| setting.file.rsplit('/').nth(1).unwrap()).collect();
-    assert_eq!(files, ["policy0", "policy1", "policy2", "policy3", "cpufreq"], "the one for all is written last");
+    assert_eq!(files, ["policy0", "policy1", "policy2", "policy3", "cpufreq"], "the file for all is written last");
 }
 
 #[test]
-fn governors_are_those_that_the_driver_offers() {
-    assert_eq!(told("host-intel-active", Knob::Governor), told_as("powersave", "performance", false, true));
-    assert_eq!(told("host-intel-passive", Knob::Governor), told_as("schedutil", "performance", false, true));
+fn governors_are_those_that_the_driver_has() {
+    assert_eq!(summary("host-intel-active", Knob::Governor), expected("powersave", "performance", false, true));
+    assert_eq!(summary("host-intel-passive", Knob::Governor), expected("schedutil", "performance", false, true));
     let acpi = state("host-acpi-cpufreq", Knob::Governor);
     assert_eq!((acpi.value, acpi.is_quiet), (Ok("ondemand".to_owned()), false));
     assert!(acpi.settable.unwrap_err().0.contains("not among scaling_available_governors (conservative ondemand"));
 }
 
 #[test]
-fn preferences_and_rates_are_told_of_all_policies() {
+fn preferences_and_rates_include_all_policies() {
     let epp = state("host-intel-active", Knob::Epp);
     assert_eq!(epp.value.as_deref(), Ok("balance_performance, balance_power"));
     assert_eq!((epp.files.len(), epp.settable), (8, Ok(())));
     assert!(
         why("host-intel-passive", Knob::Epp).contains("the driver intel_cpufreq has no energy performance preference")
     );
-    assert_eq!(told("host-intel-active", Knob::MinFrequency), told_as("400000", "4800000", false, true));
-    assert!(why("host-unreadable", Knob::MinFrequency).contains("scaling_max_freq is no number"));
+    assert_eq!(summary("host-intel-active", Knob::MinFrequency), expected("400000", "4800000", false, true));
+    assert!(why("host-unreadable", Knob::MinFrequency).contains("scaling_max_freq is not a number"));
 }
 
 #[test]
-fn second_threads_are_on_off_or_not_to_be_had() {
-    assert_eq!(told("host-intel-active", Knob::Smt), told_as("on", "off", false, true));
-    assert_eq!(told("host-intel-passive", Knob::Smt), told_as("off", "off", true, true));
+fn smt_is_on_off_or_not_available() {
+    assert_eq!(summary("host-intel-active", Knob::Smt), expected("on", "off", false, true));
+    assert_eq!(summary("host-intel-passive", Knob::Smt), expected("off", "off", true, true));
     for (name, value) in
         [("host-amd-pstate", "notsupported"), ("host-acpi-cpufreq", "forceoff"), ("host-no-cpufreq", "notimplemented")]
     {
-        assert_eq!(told(name, Knob::Smt), told_as(value, "", true, false), "{name}");
+        assert_eq!(summary(name, Knob::Smt), expected(value, "", true, false), "{name}");
         assert!(why(name, Knob::Smt).contains(value), "{name}");
     }
     assert!(why("missing", Knob::Smt).contains("no switch"));
 }
 
 #[test]
-fn white_space_is_no_part_of_a_value() {
-    assert_eq!(told("host-acpi-cpufreq", Knob::Thp), told_as("madvise", "never", false, true));
-    assert_eq!(told("host-acpi-cpufreq", Knob::PerfSampleRate), told_as("63000", "1", false, true));
-    assert_eq!(told("host-acpi-cpufreq", Knob::Swap), told_as("60", "1", false, true));
+fn white_space_is_not_part_of_a_value() {
+    assert_eq!(summary("host-acpi-cpufreq", Knob::Thp), expected("madvise", "never", false, true));
+    assert_eq!(summary("host-acpi-cpufreq", Knob::PerfSampleRate), expected("63000", "1", false, true));
+    assert_eq!(summary("host-acpi-cpufreq", Knob::Swap), expected("60", "1", false, true));
     let found = find(&tree("host-acpi-cpufreq"), Knob::Thp, false);
-    assert_eq!(found.settings[0].value, "  always   [madvise]\tnever  \n", "but it is kept");
+    assert_eq!(found.settings[0].value, "  always   [madvise]\tnever  \n", "the exact text is kept");
 }
 
 #[test]
-fn huge_pages_of_other_sizes_count_where_they_do_not_follow() {
+fn huge_page_sizes_that_do_not_inherit_are_files_of_the_knob() {
     let found = find(&tree("host-intel-active"), Knob::Thp, false);
     let files: Vec<&str> = found.settings.iter().map(|setting| setting.file.as_str()).collect();
     assert_eq!(files, [kernel::HUGE_PAGES, "/sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled"]);
     assert!(state("host-amd-pstate", Knob::Thp).is_quiet);
-    assert!(why("host-no-cpufreq", Knob::Thp).contains("no huge pages"));
+    assert!(why("host-no-cpufreq", Knob::Thp).contains("no transparent huge pages"));
 }
 
 #[test]
-fn a_rate_that_limits_nothing_cannot_be_set() {
+fn a_rate_without_a_limit_cannot_be_set() {
     assert!(why("host-intel-passive", Knob::PerfSampleRate).contains("perf_cpu_time_max_percent is 0"));
     assert!(why("host-no-cpufreq", Knob::PerfSampleRate).contains("does not exist"));
-    assert!(why("host-unreadable", Knob::PerfSampleRate).contains("holds no text"));
+    assert!(why("host-unreadable", Knob::PerfSampleRate).contains("is not text"));
     assert!(why("host-amd-pstate", Knob::Swap).contains("no swap is in use"));
 }
 
 #[test]
-fn interrupts_keep_off_the_cores_of_duets() {
+fn interrupts_avoid_the_cores_of_duets() {
     let root = tree("host-intel-active");
     for (smt_goes_off, free) in [(true, "0,3"), (false, "0,3-4,7")] {
         let found = find(&root, Knob::IrqAffinity, smt_goes_off);
@@ -115,16 +115,16 @@ fn interrupts_keep_off_the_cores_of_duets() {
             let file = format!("/proc/irq/{number}/smp_affinity_list");
             found.settings.iter().find(|setting| setting.file == file)
         };
-        assert!(of(0).is_none(), "it cannot be moved");
+        assert!(of(0).is_none(), "interrupt 0 cannot be moved");
         assert_eq!(of(9).unwrap().quiet.as_deref(), Ok(free));
-        assert_eq!(of(126).unwrap().is_quiet(), !smt_goes_off, "CPU 7 is free as long as it is on");
+        assert_eq!(of(126).unwrap().is_quiet(), !smt_goes_off, "CPU 7 is free while it is online");
     }
     assert_eq!(stranded(&root).iter().map(|one| one.value.as_str()).collect::<Vec<_>>(), ["4\n", "7\n"]);
-    assert!(why("host-acpi-cpufreq", Knob::IrqAffinity).contains("a duet takes all CPUs"));
+    assert!(why("host-acpi-cpufreq", Knob::IrqAffinity).contains("a duet uses all CPUs"));
 }
 
 #[test]
-fn what_cannot_be_read_is_never_set() {
+fn unreadable_knobs_are_never_settable() {
     for name in ["missing", "host-unreadable"] {
         for knob in Knob::ALL {
             let found = find(&tree(name), knob, true);
@@ -138,7 +138,7 @@ fn what_cannot_be_read_is_never_set() {
 }
 
 #[test]
-fn files_for_reading_only_say_so() {
+fn read_only_files_have_a_reason() {
     let top = std::env::temp_dir().join(format!("steady-knobs-{}", std::process::id()));
     let root = Root::at(&top);
     let file = "/proc/sys/kernel/nmi_watchdog";
@@ -150,11 +150,11 @@ fn files_for_reading_only_say_so() {
     let state = find(&root, Knob::NmiWatchdog, false).state();
     fs::remove_dir_all(&top).unwrap();
     assert_eq!((state.value, state.quiet_value), (Ok("1".to_owned()), Ok("0".to_owned())));
-    assert!(state.settable.unwrap_err().0.contains("for reading only"));
+    assert!(state.settable.unwrap_err().0.contains("read-only"));
 }
 
 #[test]
-fn every_file_of_a_knob_is_one_of_its_own() {
+fn every_file_of_a_knob_is_allowed_for_it() {
     for name in HOSTS {
         for knob in Knob::ALL {
             let found = find(&tree(name), knob, false);
@@ -171,10 +171,12 @@ fn every_file_of_a_knob_is_one_of_its_own() {
 
 proptest! {
     #[test]
-    fn no_text_in_a_file_makes_it_panic(text in "(\\PC|[\\[\\]a-z0-9,\n -]){0,40}") {
+    fn no_file_content_makes_it_panic(text in "(\\PC|[\\[\\]a-z0-9,\n -]){0,40}") {
         let top = std::env::temp_dir().join(format!("steady-knobs-any-{}", std::process::id()));
         let root = Root::at(&top);
-        for file in [kernel::HUGE_PAGES, clock_rate::BOOST, "/sys/devices/system/cpu/smt/control", "/proc/irq/1/smp_affinity_list"] {
+        let files =
+            [kernel::HUGE_PAGES, clock_rate::BOOST, kernel::SMT, "/proc/irq/1/smp_affinity_list"];
+        for file in files {
             fs::create_dir_all(root.path(file).parent().unwrap()).unwrap();
             fs::write(root.path(file), &text).unwrap();
         }

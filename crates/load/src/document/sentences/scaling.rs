@@ -1,56 +1,63 @@
-//! Up to how many processes each has a core to itself, by the points and by what the system says of its CPUs; and the Universal
-//! Scalability Law.
+//! Sentences about scaling: up to how many processes each has its own core, by the measurements and by the system's
+//! report; and the Universal Scalability Law.
 
 use steady_model::{Machine, Reading};
-use steady_render::letters::{capital, count};
-use steady_render::units::{self, TIE, decimals_of, fixed, percent, short};
+use steady_render::letters::count;
+use steady_render::units::{self, TIE, decimals_of, fixed, percent};
 use steady_stats::{CountRange, Fitted, ScalabilityLaw, Scaling};
 
-use super::at;
-use crate::LoadRecord;
+use super::{Cpus, Scope, at, count_of};
 
-/// From this inflation on processes slow each other as threads of one core may.
+/// From this inflation of CPU time on, processes slow each other down as threads of one core may.
 const SLOWED: f64 = 1.1;
-/// What the law may leave unexplained and still describe the points.
+/// Maximum share of throughput that the law may leave unexplained if it describes the points.
 const DESCRIBED: f64 = 0.03;
 
-/// What the points say, what the system says, and whether they agree.
-pub(super) fn knees(record: &LoadRecord, scaling: &Scaling) -> Vec<String> {
-    let machine = &record.machine;
-    let mut said = vec![
-        by_points("a core", &scaling.cores),
-        by_points("a logical CPU", &scaling.logical_cpus),
-        by_system(machine),
-    ];
-    said.extend(agreement(machine, scaling));
-    said.extend(quota(machine));
-    said.push(second_thread(record, scaling));
-    said
+/// Compares the number of cores by the measurements with the one that the system reports.
+pub(super) fn limits(scope: &Scope<'_>, scaling: &Scaling) -> Vec<String> {
+    let mut sentences =
+        vec![by_points("its own core", &scaling.cores), by_points("its own logical CPU", &scaling.logical_cpus)];
+    match scope.cpus {
+        Cpus::Reported(machine) => {
+            sentences.push(by_system(machine));
+            sentences.extend(agreement(machine, scaling));
+            sentences.extend(quota(machine));
+        }
+        Cpus::Stated { logical, cores } => {
+            sentences.push(by_table(logical, cores));
+            sentences.extend(agreement_with_table(cores, scaling));
+        }
+    }
+    sentences.push(second_thread(scope, scaling));
+    sentences
 }
 
 fn by_points(what: &str, range: &Reading<CountRange>) -> String {
     match range {
         Ok(range) if range.low == range.high => {
-            format!("By the points alone, each process has {what} to itself up to {}.", at(range.low))
+            format!("By the measurements alone, each process has {what} up to {}.", at(range.low))
         }
         Ok(range) => format!(
-            "By the points alone, each process has {what} to itself up to some N from {} to {}.",
+            "By the measurements alone, each process has {what} up to some N from {} to {}.",
             range.low, range.high
         ),
-        Err(absent) => format!("Up to which N each process has {what} to itself, the points do not tell: {absent}."),
+        Err(absent) => format!("The measurements do not show up to which N each process has {what}: {absent}."),
     }
 }
 
-/// What the system says of the CPUs that may be used.
+/// Says what the system reports about the CPUs that may be used.
 fn by_system(machine: &Machine) -> String {
     let logical = count(machine.allowed.len(), "logical CPU", "logical CPUs");
     let cores = match (machine.core_count(), machine.threads_per_core()) {
         (Ok(cores), Ok(1)) => format!(" on {}, one thread each", count(cores, "core", "cores")),
         (Ok(cores), Ok(threads)) => format!(" on {}, up to {threads} threads each", count(cores, "core", "cores")),
-        (Err(absent), _) | (_, Err(absent)) => format!("; on which cores is absent: {absent}"),
+        (Err(absent), _) | (_, Err(absent)) => format!("; the number of cores is not known: {absent}"),
     };
-    let beside = machine.online.len().saturating_sub(machine.allowed.len());
-    let kept_from = if beside > 0 { format!(" ({beside} more are online but not to be used)") } else { String::new() };
+    let not_allowed = match machine.online.len().saturating_sub(machine.allowed.len()) {
+        0 => String::new(),
+        1 => " (1 more CPU is online, but may not be used)".to_owned(),
+        more => format!(" ({more} more CPUs are online, but may not be used)"),
+    };
     let packages = match &machine.packages {
         Ok(packages) if *packages > 1 => format!(", in {packages} packages"),
         _ => String::new(),
@@ -58,94 +65,120 @@ fn by_system(machine: &Machine) -> String {
     let kinds: Vec<String> =
         machine.kinds.iter().map(|(kind, cpus)| format!("{} of kind \u{201c}{kind}\u{201d}", cpus.len())).collect();
     let kinds = if kinds.is_empty() { String::new() } else { format!("; {}", kinds.join(", ")) };
-    format!("The system says: {logical}{cores}{packages}{kept_from}{kinds}.")
+    format!("The system reports {logical}{cores}{packages}{not_allowed}{kinds}.")
 }
 
-/// Whether points and system agree on cores. A virtual machine's CPUs may be threads of one core without saying so.
+/// Says what a table states about the CPUs of its machine.
+fn by_table(logical: &Reading<u32>, cores: &Reading<u32>) -> String {
+    let logical = logical.as_ref().map(|number| count(*number as usize, "logical CPU", "logical CPUs"));
+    let cores = cores.as_ref().map(|number| count(*number as usize, "core", "cores"));
+    match (logical, cores) {
+        (Ok(logical), Ok(cores)) => format!("The table states {logical} on {cores}."),
+        (Ok(one), Err(_)) | (Err(_), Ok(one)) => format!("The table states {one}."),
+        (Err(_), Err(_)) => "The table does not state the CPUs of its machine.".to_owned(),
+    }
+}
+
+/// Says whether measurements and table agree on the number of cores.
+fn agreement_with_table(cores: &Reading<u32>, scaling: &Scaling) -> Option<String> {
+    let (stated, found) = (*cores.as_ref().ok()?, scaling.cores.as_ref().ok()?);
+    Some(match (found.low..=found.high).contains(&stated) {
+        true if found.low == found.high => "Measurements and table agree on the number of cores.".to_owned(),
+        true => format!("This is consistent with the measurements ({} to {} cores).", found.low, found.high),
+        false if found.high < stated => "The measurements show fewer cores than the table: something slowed the \
+             processes down before they shared cores."
+            .to_owned(),
+        false => "The measurements show more cores than the table: for this work, a second thread on a core is nearly \
+             as good as a core."
+            .to_owned(),
+    })
+}
+
+/// Says whether measurements and system agree on the number of cores. A virtual machine may hide that its CPUs are
+/// threads of one core.
 fn agreement(machine: &Machine, scaling: &Scaling) -> Option<String> {
     let cores = u32::try_from(machine.core_count().ok()?).ok()?;
     let threads = machine.threads_per_core().ok()?;
     let found = scaling.cores.as_ref().ok()?;
     if machine.usable_cpus() < machine.allowed.len() as f64 {
-        // What the quota held back the points cannot tell from CPUs that are not there.
+        // The measurements cannot distinguish a quota from missing CPUs.
         return None;
     }
     if !machine.kinds.is_empty() {
-        let mixed = "The points were read as if all cores were alike, which they are not here: where they fall, it may be that \
-                     the fast cores were taken.";
+        let mixed = "The analysis assumes that all cores are alike, which is not the case here: where the speed falls, \
+                     the fast cores may all have been in use.";
         return Some(mixed.to_owned());
     }
     let agree = (found.low..=found.high).contains(&cores);
     Some(match (agree, threads) {
-        (true, _) if found.low == found.high => "Points and system agree on the cores.".to_owned(),
+        (true, _) if found.low == found.high => "Measurements and system agree on the number of cores.".to_owned(),
         (true, 1) if found.low < cores && scaling.full_load_inflation > SLOWED => format!(
-            "The points leave that: {cores} of {} to {} cores. Were two of these CPUs threads of one core, which a virtual \
-             machine may hide, the points would look alike.",
+            "This is consistent with the measurements ({} to {} cores). They would look the same if some of these CPUs \
+             were threads of one core, which a virtual machine may hide.",
             found.low, found.high
         ),
-        (true, _) => format!("The points agree with that: {cores} is among the {} to {} that they leave.", found.low, found.high),
-        (false, 1) if found.high < cores => "The points say fewer cores than the system: CPUs that are shown as cores may be \
-             threads of one, which a virtual machine may hide, or share something else."
-            .to_owned(),
-        (false, _) if found.high < cores => {
-            "The points say fewer cores than the system: something slowed the processes before they shared cores.".to_owned()
+        (true, _) => {
+            format!("This is consistent with the measurements ({} to {} cores).", found.low, found.high)
         }
-        (false, _) => {
-            "The points say more cores than the system: a second thread on a core is nearly as good as a core for this work."
+        (false, 1) if found.high < cores => {
+            "The measurements show fewer cores than the system: CPUs that it reports as \
+             cores may be threads of one core, which a virtual machine may hide, or share another resource."
                 .to_owned()
         }
+        (false, _) if found.high < cores => "The measurements show fewer cores than the system: something slowed the \
+             processes down before they shared cores."
+            .to_owned(),
+        (false, _) => "The measurements show more cores than the system: for this work, a second thread on a core is \
+             nearly as good as a core."
+            .to_owned(),
     })
 }
 
-/// A control group's limit that is less than the CPUs.
+/// Reports the quota of the control group, if it is less than the CPUs.
 fn quota(machine: &Machine) -> Option<String> {
     let quota = machine.quota.as_ref().ok()?.as_ref()?.cpus();
     let allowed = machine.allowed.len() as f64;
     let from = (quota.floor() + 1.0).max(1.0);
     (quota < allowed).then(|| {
         format!(
-            "The control group's quota is worth {}: from {} on the processes share that, however many CPUs there are.",
+            "The quota of the control group is {}: from {} on, the processes share that, however many CPUs there are.",
             count_of(quota),
             at(from as u32)
         )
     })
 }
 
-fn count_of(cpus: f64) -> String {
-    format!("{}{TIE}{}", short(cpus), if cpus == 1.0 { "CPU" } else { "CPUs" })
-}
-
-/// What a second thread on a core adds.
-fn second_thread(record: &LoadRecord, scaling: &Scaling) -> String {
-    let alone = at(record.points().first().map_or(1, |point| point.procs));
+/// Reports the gain from a second thread on a core.
+fn second_thread(scope: &Scope<'_>, scaling: &Scaling) -> String {
+    let alone = at(scope.first);
     match &scaling.second_thread_gain {
         Ok(gain) => {
             let (verb, size) = if gain.value < 0.0 { ("takes", -gain.value) } else { ("adds", gain.value) };
             let from = if gain.value < 0.0 { "from" } else { "to" };
             format!(
-                "A second thread on a core {verb} {}{TIE}% {from} what a core gets done at {alone}; the points leave {}, for a \
-                 core may be slower when all are busy.",
+                "A second thread on a core {verb} {}{TIE}% {from} the work of the core at {alone}. The measurements \
+                 allow a gain of {}, because a core may be slower when all are busy.",
                 fixed(size * 100.0, 0),
                 percents(gain)
             )
         }
-        Err(absent) => capital(&format!("what a second thread on a core adds is absent: {absent}.")),
+        Err(absent) => format!("The gain from a second thread on a core is not known: {absent}."),
     }
 }
 
-/// An interval in percent: `18 to 27 %`.
+/// Formats an interval in per cent: `18 to 27 %`.
 fn percents(fitted: &Fitted) -> String {
     let whole = |value: f64| fixed(value * 100.0, 0);
     format!("{} to {}{TIE}%", whole(fitted.interval.low), whole(fitted.interval.high))
 }
 
-/// The Universal Scalability Law, and whether it describes the points at all.
-pub(super) fn law(record: &LoadRecord, scaling: &Scaling) -> Vec<String> {
+/// Reports the fit of the Universal Scalability Law, and whether it describes the measurements.
+pub(super) fn law(scope: &Scope<'_>, scaling: &Scaling) -> Vec<String> {
     let law = match &scaling.law {
         Ok(law) => law,
-        Err(absent) => return vec![format!("Universal Scalability Law: absent, for {absent}.")],
+        Err(absent) => return vec![format!("The Universal Scalability Law was not fitted: {absent}.")],
     };
-    let unit = record.unit;
+    let unit = scope.unit;
     let figures = format!(
         "Universal Scalability Law, by least squares: lambda {} {unit} per second for one process, sigma {} \
          (contention), kappa {} (coherency); 95{TIE}% intervals in brackets.",
@@ -158,7 +191,7 @@ pub(super) fn law(record: &LoadRecord, scaling: &Scaling) -> Vec<String> {
         format!("It leaves {left} of throughput unexplained.")
     } else {
         format!(
-            "It leaves {left} of throughput unexplained: these points have corners, or scatter, and the law has neither."
+            "It leaves {left} of throughput unexplained: the measurements have corners or scatter, the law has neither."
         )
     };
     vec![figures, peak(law), described]
@@ -166,8 +199,10 @@ pub(super) fn law(record: &LoadRecord, scaling: &Scaling) -> Vec<String> {
 
 fn peak(law: &ScalabilityLaw) -> String {
     match &law.peak {
-        Ok(peak) => format!("By the law most gets done at N{TIE}={TIE}{} ({}).", fixed(peak.value, 0), whole(peak)),
-        Err(absent) => format!("By the law there is no number of processes at which most gets done: {absent}."),
+        Ok(peak) => {
+            format!("By the law, throughput is highest at N{TIE}={TIE}{} ({}).", fixed(peak.value, 0), whole(peak))
+        }
+        Err(absent) => format!("By the law, no number of processes has the highest throughput: {absent}."),
     }
 }
 
@@ -183,7 +218,7 @@ fn rate(fitted: &Fitted) -> String {
 }
 
 fn ratio(fitted: &Fitted) -> String {
-    // Kappa may be of the order of 1e-5: it has digits of its own.
+    // Kappa may be as small as 1e-5, so it is shown in exponential notation.
     let shown = |value: f64| match value {
         _ if !value.is_finite() => "any size".to_owned(),
         0.0 => "0".to_owned(),

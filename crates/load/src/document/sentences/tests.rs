@@ -3,11 +3,11 @@ use steady_rulers::RulerReading;
 use steady_stats::{CountRange, Fitted, ScalabilityLaw};
 
 use super::*;
-use crate::run::Setting;
+use crate::run::LoadContext;
 use crate::{CpuUse, Figures, LoadPlan, LoadRow};
 
 fn absent<T>() -> Reading<T> {
-    Err(Absent::because("not looked at"))
+    Err(Absent::because("this is a test"))
 }
 
 fn cpu(cpu: usize, busy: f64, ours: f64) -> CpuUse {
@@ -37,6 +37,7 @@ fn row(procs: u32, cpus: Vec<CpuUse>, rulers: Vec<RulerReading>) -> LoadRow {
         overshoot_median_seconds: Ok(20e-6),
         overshoot_max_seconds: Ok(f64::from(procs) * 1e-3),
         user_seconds: 5.0,
+        system_seconds: 0.0,
         throughput_per_second: 1.0,
         waiting_ratio: absent(),
         others_cpus: Ok(0.1 * f64::from(procs)),
@@ -81,7 +82,7 @@ fn report() -> LoadRecord {
     let alone = vec![cpu(0, 0.5, 0.5), cpu(1, 0.5, 0.49), cpu(2, 0.02, 0.01), cpu(3, 0.0, 0.0)];
     let full = vec![cpu(0, 0.99, 1.0), cpu(1, 0.98, 1.0), cpu(2, 1.0, 1.0), cpu(3, 0.97, 1.0)];
     let plan = LoadPlan { work, procs: vec![1, 8], cpus: None };
-    let setting = Setting { host, machine: machine(), started: Timestamp(0), revision: absent() };
+    let context = LoadContext { host, machine: machine(), started: Timestamp(0), revision: absent() };
     let rulers = vec![ruler(Resource::Alu, 1.8), ruler(Resource::Shared, 2.0), ruler(Resource::Shared, 3.0)];
     let rows = vec![row(1, alone, vec![ruler(Resource::Alu, 1.0), ruler(Resource::Shared, 1.0)]), row(8, full, rulers)];
     let scaling = Scaling {
@@ -100,110 +101,110 @@ fn report() -> LoadRecord {
             residual_ratio: 0.062,
         }),
     };
-    let begun = LoadRecord::begun(plan, Seed(1), setting, Ok(0.00001));
+    let begun = LoadRecord::begun(plan, Seed(1), context, Ok(0.00001));
     LoadRecord { rows, elapsed: Nanos(1), ending: Ending::Spent, scaling: Ok(scaling), ..begun }
 }
 
-fn said(report: &LoadRecord) -> Vec<String> {
+fn sentences_of(report: &LoadRecord) -> Vec<String> {
     sentences(report).into_iter().chain(ended_early(report)).map(|sentence| sentence.replace(TIE, " ")).collect()
 }
 
-fn holds(said: &[String], sentence: &str) {
-    assert!(said.iter().any(|one| one == sentence), "not said: {sentence}\nsaid:\n{}", said.join("\n"));
+fn assert_says(all: &[String], sentence: &str) {
+    assert!(all.iter().any(|one| one == sentence), "missing: {sentence}\nfound:\n{}", all.join("\n"));
 }
 
 #[test]
-fn everything_is_told_a_sentence_each() {
-    let said = said(&report());
+fn every_result_has_a_sentence() {
+    let all = sentences_of(&report());
     for sentence in [
-        "From N = 1 to 8 processes, work per CPU second ranges by a factor of 1.69 and work per wall second by 3.46: CPU \
-         time is the better metric here, but load moves it too, 2.04 times less than wall time.",
-        "By the points alone, each process has a core to itself up to N = 2.",
-        "By the points alone, each process has a logical CPU to itself up to some N from 3 to 4.",
-        "The system says: 4 logical CPUs on 2 cores, up to 2 threads each.",
-        "Points and system agree on the cores.",
-        "A second thread on a core adds 20 % to what a core gets done at N = 1; the points leave 18 to 27 %, for a core may \
-         be slower when all are busy.",
-        "At N = 8 the same work takes 1.66 times the CPU time of N = 1.",
-        "The rulers took, at N = 8, so many times the CPU time of N = 1: ALU 1.80, shared cache 2.50.",
+        "From N = 1 to 8 concurrent processes, work per CPU second varies by a factor of 1.69 and work per wall second \
+         by a factor of 3.46: CPU time is the better metric here; load affects it too, 2.04 times less than wall time.",
+        "By the measurements alone, each process has its own core up to N = 2.",
+        "By the measurements alone, each process has its own logical CPU up to some N from 3 to 4.",
+        "The system reports 4 logical CPUs on 2 cores, up to 2 threads each.",
+        "Measurements and system agree on the number of cores.",
+        "A second thread on a core adds 20 % to the work of the core at N = 1. The measurements allow a gain of 18 to 27 %, \
+         because a core may be slower when all are busy.",
+        "At N = 8, the same work takes 1.66 times as much CPU time as at N = 1.",
+        "CPU time of the rulers at N = 8, relative to N = 1: ALU 1.80, shared cache 2.50.",
         "Universal Scalability Law, by least squares: lambda 74.1 thousand (73 thousand to 75 thousand) hashes per second \
          for one process, sigma 0.041 (0.030 to 0.050) (contention), kappa 1.2e-4 (0 to 3.0e-4) (coherency); 95 % \
          intervals in brackets.",
-        "By the law most gets done at N = 24 (20 or more).",
-        "It leaves 6.2 % of throughput unexplained: these points have corners, or scatter, and the law has neither.",
-        "Processes used more CPU time than their budget by 20.0 µs in the median of the worst row, by 8.00 ms at most \
-         (N = 8).",
-        "The thread that sleeps for 1 s and looks costs under 0.01 % of a CPU.",
-        "At N = 1 the process ran on CPUs 0 (50 % of the looks), 1 (49 % of the looks).",
-        "A system monitor would show none of 4 CPUs busy all of the time at N = 1: the busiest was busy 50 %.",
-        "A system monitor would show all of 4 CPUs busy at N = 8, the least of them 97 %.",
-        "Everything else on the machine kept 0.45 CPUs busy on average and 0.8 at most (N = 8); steady itself at most \
-         0.10 % of the machine.",
+        "By the law, throughput is highest at N = 24 (20 or more).",
+        "It leaves 6.2 % of throughput unexplained: the measurements have corners or scatter, the law has neither.",
+        "Processes exceeded their CPU time limit by 20.0 µs (median of the worst row), and by 8.00 ms at most (N = 8).",
+        "The thread that checks the CPU time every 1 s uses under 0.01 % of a CPU.",
+        "At N = 1, the process ran on CPUs 0 (50 % of the samples), 1 (49 % of the samples).",
+        "At N = 1, a system monitor would show none of 4 CPUs as busy; the busiest was busy 50 % of the time.",
+        "At N = 8, a system monitor would show 4 of 4 CPUs as busy, each for at least 97 % of the time.",
+        "Everything else on the machine used 0.45 CPUs on average and 0.8 CPUs at most (N = 8); steady itself used at \
+         most 0.10 % of the machine.",
         "At N = 4 it is slower.",
     ] {
-        holds(&said, sentence);
+        assert_says(&all, sentence);
     }
 }
 
 #[test]
-fn a_machine_that_hides_its_threads_is_suspected() {
+fn fewer_cores_than_reported_may_be_hidden_threads() {
     let mut report = report();
     report.machine.cores = Ok((0..4).map(|cpu| vec![cpu]).collect());
-    holds(
-        &said(&report),
-        "The points say fewer cores than the system: CPUs that are shown as cores may be threads of one, which a virtual \
-         machine may hide, or share something else.",
+    assert_says(
+        &sentences_of(&report),
+        "The measurements show fewer cores than the system: CPUs that it reports as cores may be threads of one core, \
+         which a virtual machine may hide, or share another resource.",
     );
 }
 
 #[test]
-fn a_range_of_cores_is_held_against_the_system() {
+fn a_range_of_cores_is_compared_with_the_system() {
     let mut report = report();
     report.machine.cores = Ok((0..4).map(|cpu| vec![cpu]).collect());
     let scaling = report.scaling.as_mut().unwrap();
     (scaling.cores, scaling.full_load_inflation) = (known(2, 4), 1.66);
-    let alike = "The points leave that: 4 of 2 to 4 cores. Were two of these CPUs threads of one core, which a virtual \
-                 machine may hide, the points would look alike.";
-    holds(&said(&report), alike);
+    let alike = "This is consistent with the measurements (2 to 4 cores). They would look the same if some of these \
+                 CPUs were threads of one core, which a virtual machine may hide.";
+    assert_says(&sentences_of(&report), alike);
     report.scaling.as_mut().unwrap().full_load_inflation = 1.02;
-    holds(&said(&report), "The points agree with that: 4 is among the 2 to 4 that they leave.");
+    assert_says(&sentences_of(&report), "This is consistent with the measurements (2 to 4 cores).");
 }
 
 #[test]
-fn a_quota_is_told() {
+fn a_quota_is_reported() {
     let mut report = report();
     report.machine.quota = Ok(Some(Quota { quota: Nanos(150_000_000), period: Nanos(100_000_000) }));
-    holds(
-        &said(&report),
-        "The control group's quota is worth 1.5 CPUs: from N = 2 on the processes share that, however many CPUs there are.",
+    assert_says(
+        &sentences_of(&report),
+        "The quota of the control group is 1.5 CPUs: from N = 2 on, the processes share that, however many CPUs there \
+         are.",
     );
 }
 
 #[test]
-fn cores_of_several_kinds_are_not_held_against_the_points() {
+fn cores_of_several_kinds_are_not_compared_with_the_measurements() {
     let mut report = report();
     report.machine.kinds = vec![("performance".to_owned(), vec![0, 2]), ("efficiency".to_owned(), vec![1, 3])];
-    let said = said(&report);
-    holds(
-        &said,
-        "The system says: 4 logical CPUs on 2 cores, up to 2 threads each; 2 of kind \u{201c}performance\u{201d}, 2 of kind \
-         \u{201c}efficiency\u{201d}.",
+    let all = sentences_of(&report);
+    assert_says(
+        &all,
+        "The system reports 4 logical CPUs on 2 cores, up to 2 threads each; 2 of kind \u{201c}performance\u{201d}, \
+         2 of kind \u{201c}efficiency\u{201d}.",
     );
-    assert!(said.iter().any(|sentence| sentence.contains("as if all cores were alike")), "{said:?}");
-    assert!(!said.iter().any(|sentence| sentence.starts_with("Points and system")), "{said:?}");
+    assert!(all.iter().any(|sentence| sentence.contains("assumes that all cores are alike")), "{all:?}");
+    assert!(!all.iter().any(|sentence| sentence.starts_with("Measurements and system")), "{all:?}");
 }
 
 #[test]
 fn one_busy_cpu_is_named() {
     let mut report = report();
     report.rows[0].cpus = vec![cpu(0, 0.01, 0.0), cpu(1, 0.99, 1.0), cpu(2, 0.0, 0.0), cpu(3, 0.03, 0.0)];
-    let said = said(&report);
-    holds(&said, "At N = 1 the process stayed on CPU 1.");
-    holds(&said, "A system monitor would show 1 of 4 CPUs busy at N = 1: CPU 1.");
+    let all = sentences_of(&report);
+    assert_says(&all, "At N = 1, the process ran only on CPU 1.");
+    assert_says(&all, "At N = 1, a system monitor would show 1 of 4 CPUs as busy: CPU 1.");
 }
 
 #[test]
-fn what_is_absent_says_why() {
+fn missing_readings_have_a_reason() {
     let mut report = report();
     report.scaling = Err(Absent::because("fewer than two numbers of processes were measured"));
     report.rows.iter_mut().flat_map(|row| &mut row.figures).for_each(|figures| figures.others_cpus = absent());
@@ -211,22 +212,22 @@ fn what_is_absent_says_why() {
     report.rows.remove(0);
     let unknown = CpuUse { cpu: 0, busy_ratio: absent(), ours_ratio: absent() };
     report.rows[0].cpus = vec![unknown];
-    let said = said(&report);
-    holds(&said, "Nothing to say about scaling: fewer than two numbers of processes were measured.");
-    holds(&said, "What everything else on the machine used is absent: not looked at.");
-    holds(&said, "How busy each CPU was at N = 8 is absent: not looked at.");
-    holds(&said, "It ended early: process 3 was killed; 1 of 2 rows were measured.");
+    let all = sentences_of(&report);
+    assert_says(&all, "Scaling was not estimated: fewer than two numbers of processes were measured.");
+    assert_says(&all, "The CPU use of everything else on the machine was not measured: this is a test.");
+    assert_says(&all, "At N = 8, the use of each CPU was not measured: this is a test.");
+    assert_says(&all, "The experiment ended early: process 3 was killed; 1 of 2 rows was measured.");
 }
 
 #[test]
-fn load_that_moves_nothing_is_said_to() {
+fn load_without_effect_is_reported() {
     let mut report = report();
     let scaling = report.scaling.as_mut().unwrap();
     (scaling.per_cpu_factor, scaling.per_wall_factor, scaling.full_load_inflation) = (1.01, 1.01, 1.0);
-    let told = said(&report);
-    assert!(told[0].ends_with("load moved neither."), "{}", told[0]);
-    holds(&told, "At N = 8 the same work takes as much CPU time as at N = 1, within 2 %.");
+    let all = sentences_of(&report);
+    assert!(all[0].ends_with("load affects neither."), "{}", all[0]);
+    assert_says(&all, "At N = 8, the same work takes as much CPU time as at N = 1, within 2 %.");
     let scaling = report.scaling.as_mut().unwrap();
     scaling.per_wall_factor = 2.0;
-    assert!(said(&report)[0].ends_with("CPU time is the better metric here, and load hardly moves it."));
+    assert!(sentences_of(&report)[0].ends_with("CPU time is the better metric here, and load hardly affects it."));
 }

@@ -1,4 +1,4 @@
-//! A file of code: its parts that are mapped, its symbols, its debug information.
+//! An object file: its segments, symbols and debug information.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use steady_model::Reading;
 use super::super::found::FoundModule;
 use super::{absent, demangled, read};
 
-/// A file of code.
+/// A parsed object file.
 pub(super) struct CodeFile {
     segments: Vec<Segment>,
     /// Functions by address, ascending.
@@ -23,7 +23,7 @@ pub(super) struct CodeFile {
     debug: Reading<Debug>,
 }
 
-/// A part of a file that is mapped.
+/// A segment of a file that is mapped into memory.
 struct Segment {
     offset: u64,
     address: u64,
@@ -37,17 +37,19 @@ struct Symbol {
 }
 
 impl CodeFile {
-    /// The file that was mapped, if it is still that.
+    /// Opens and parses the mapped file, unless another file has replaced it.
     pub(super) fn open(module: &FoundModule) -> Reading<Self> {
         if module.path.ends_with(" (deleted)") || !module.path.starts_with('/') {
-            return absent("the file is gone");
+            return absent("the file no longer exists");
         }
         let path = Path::new(&module.path);
         let bytes = read(path)?;
         if fs::metadata(path).map(|found| found.ino()).ok() != Some(module.inode) {
-            return absent("another file is in its place by now");
+            return absent("another file has replaced it");
         }
-        let Ok(file) = object::File::parse(&*bytes) else { return absent("it is no file of code that can be read") };
+        let Ok(file) = object::File::parse(&*bytes) else {
+            return absent("the file cannot be parsed as an object file");
+        };
         let segment = |segment: object::Segment<'_, '_>| Segment {
             offset: segment.file_range().0,
             address: segment.address(),
@@ -65,28 +67,32 @@ impl CodeFile {
         Ok(CodeFile { segments: file.segments().map(segment).collect(), symbols, debug })
     }
 
-    /// The function and the line at so many bytes from the file's beginning.
+    /// Returns the function and the line at an offset in the file, in bytes.
     pub(super) fn name(&self, offset: u64) -> (Reading<String>, Reading<String>) {
         let within =
             |segment: &&Segment| offset.checked_sub(segment.offset).is_some_and(|inside| inside < segment.size);
         let Some(segment) = self.segments.iter().find(within) else {
-            return (absent("the file has no code there"), absent("the file has no code there"));
+            return (
+                absent("the offset is in no segment of the file"),
+                absent("the offset is in no segment of the file"),
+            );
         };
         let address = segment.address.saturating_add(offset - segment.offset);
-        let told = self.debug.as_ref().map_err(Clone::clone).and_then(|debug| debug.at(address));
-        let (function, line) = match told {
+        let found = self.debug.as_ref().map_err(Clone::clone).and_then(|debug| debug.at(address));
+        let (function, line) = match found {
             Ok((function, line)) => (function, line),
             Err(why) => (None, Err(why)),
         };
         (function.map_or_else(|| self.nearest(address), Ok), line)
     }
 
-    /// The function that holds an address, by the symbols. Those without a size reach to the next.
+    /// Returns the function that contains an address, from the symbols. A symbol without a size extends to the next
+    /// one.
     fn nearest(&self, address: u64) -> Reading<String> {
         let next = self.symbols.partition_point(|symbol| symbol.address <= address);
         let holds = |symbol: &&Symbol| symbol.size == 0 || address - symbol.address < symbol.size;
         let found = self.symbols[..next].iter().rev().take(8).find(holds);
-        found.map_or_else(|| absent("no symbol of the file is there"), |symbol| Ok(demangled(&symbol.name)))
+        found.map_or_else(|| absent("no symbol covers the address"), |symbol| Ok(demangled(&symbol.name)))
     }
 }
 
@@ -103,20 +109,20 @@ fn functions(file: &object::File<'_>) -> Vec<Symbol> {
 
 type Bytes = EndianArcSlice<RunTimeEndian>;
 
-/// Where distributions put it.
+/// Directory in which distributions install separate debug information.
 const FOLDER: &str = "/usr/lib/debug";
-/// Code that is written in place into its callers' functions from here is not what a program's author wrote.
+/// Inlined functions from these directories are not the program's own code.
 const OF_OTHERS: [&str; 4] = ["/usr/include/", "/usr/lib/", "/usr/local/include/", "/rustc/"];
 
-/// Debug information of a file.
+/// Parsed debug information of a file.
 pub(super) struct Debug {
     context: Context<Bytes>,
-    /// The file that it stands in, where that is another.
+    /// The separate file that contains it, if any.
     pub(super) elsewhere: Option<PathBuf>,
 }
 
-/// The function, where it is told, and the line of an address.
-type Told = (Option<String>, Reading<String>);
+/// The function (if known) and the line of an address.
+type Location = (Option<String>, Reading<String>);
 
 impl Debug {
     pub(super) fn of(path: &Path, file: &object::File<'_>) -> Reading<Self> {
@@ -143,14 +149,14 @@ impl Debug {
         let context = Dwarf::load(section).and_then(Context::from_dwarf);
         match context {
             Ok(context) => Ok(Debug { context, elsewhere }),
-            Err(error) => absent(format!("its debug information makes no sense ({error})")),
+            Err(error) => absent(format!("the debug information cannot be parsed ({error})")),
         }
     }
 
-    /// What stands there of an address. Of functions that were written in place into each other the innermost of the program's own
-    /// counts.
-    pub(super) fn at(&self, address: u64) -> Reading<Told> {
-        let no = || absent("the debug information has no line for it");
+    /// Returns the location of an address. Of several inlined functions, this is the innermost one of the program's own
+    /// code.
+    pub(super) fn at(&self, address: u64) -> Reading<Location> {
+        let no = || absent("the debug information has no line for the address");
         let Ok(mut frames) = self.context.find_frames(address).skip_all_loads() else { return no() };
         let (mut first, mut own) = (None, None);
         while let Ok(Some(frame)) = frames.next() {
@@ -159,19 +165,19 @@ impl Debug {
             let is_own = file.is_some_and(|file| !OF_OTHERS.iter().any(|folder| file.starts_with(folder)));
             let line = match (file, frame.location.as_ref().and_then(|location| location.line)) {
                 (Some(file), Some(line)) => Ok(format!("{file}:{line}")),
-                _ => absent("the debug information has no line for it"),
+                _ => absent("the debug information has no line for the address"),
             };
-            let told = (name, line);
+            let location = (name, line);
             if is_own && own.is_none() {
-                own = Some(told.clone());
+                own = Some(location.clone());
             }
-            first = first.or(Some(told));
+            first = first.or(Some(location));
         }
         own.or(first).map_or_else(no, Ok)
     }
 }
 
-/// Where debug information of a file may be: by its build's identity, and by the name that it gives.
+/// Returns where separate debug information of a file may be: by its build ID, and by its debug link.
 fn candidates(path: &Path, file: &object::File<'_>) -> Vec<PathBuf> {
     let mut found = vec![];
     if let Ok(Some(id)) = file.build_id()
@@ -190,7 +196,7 @@ fn candidates(path: &Path, file: &object::File<'_>) -> Vec<PathBuf> {
         found.push(folder.join(".debug").join(link));
         found.push(Path::new(FOLDER).join(folder.strip_prefix("/").unwrap_or(folder)).join(link));
     }
-    // A link that leads to the file itself tells nothing more.
+    // A debug link may name the file itself.
     found.retain(|candidate| candidate != path);
     found
 }

@@ -1,5 +1,5 @@
-//! The function and the line of a place in a file of code: by its debug information, where that is or lies elsewhere, else by the
-//! nearest symbol.
+//! Looks up the function and the line of a place in a file: from debug information, in the file or in a separate one,
+//! otherwise from the nearest symbol.
 
 mod file;
 
@@ -14,7 +14,7 @@ use super::naming::Names;
 use crate::record::CodePlace;
 use file::CodeFile;
 
-/// The files that were asked about, opened once.
+/// Cache of the files that were looked up.
 #[derive(Default)]
 pub(crate) struct Symbols {
     files: HashMap<FoundModule, Reading<CodeFile>>,
@@ -23,7 +23,7 @@ pub(crate) struct Symbols {
 impl Names for Symbols {
     fn place(&mut self, module: &FoundModule, offset: u64) -> CodePlace {
         let name = Ok(module.path.clone());
-        // The call itself is before the place that it returns to.
+        // The call instruction ends just before the return address.
         let call = offset.saturating_sub(1);
         let file = self.files.entry(module.clone()).or_insert_with(|| CodeFile::open(module));
         match file {
@@ -36,7 +36,7 @@ impl Names for Symbols {
     }
 }
 
-/// A name that the linker knows, as its programmer wrote it.
+/// Demangles the name of a symbol.
 fn demangled(name: &str) -> String {
     addr2line::demangle_auto(name.into(), None).into_owned()
 }
@@ -45,10 +45,10 @@ fn absent<T>(why: impl Into<String>) -> Reading<T> {
     Err(Absent::because(why.into()))
 }
 
-/// What is read at most: beyond it a file is not what it seems.
+/// Maximum size of a file that is read, in bytes; no object file is that large.
 const LONGEST: u64 = 4 << 30;
 
-/// An ordinary file of a length that can be held.
+/// Reads a regular file into memory.
 fn read(path: &Path) -> Reading<Vec<u8>> {
     let found = fs::metadata(path);
     if !found.as_ref().is_ok_and(|found| found.is_file() && found.len() < LONGEST) {
@@ -66,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// Where a function of this very program is in its file.
+    /// Returns the file of the running test and the offset of a function in it.
     fn offset_of(name: &str) -> (FoundModule, u64) {
         let path = std::env::current_exe().unwrap();
         let bytes = fs::read(&path).unwrap();
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_code_says_so() {
+    fn files_without_code_give_a_reason() {
         let mut symbols = Symbols::default();
         let of = |path: &str| FoundModule {
             path: path.to_owned(),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_as_they_were_written() {
+    fn symbols_are_demangled() {
         assert_eq!(demangled("_ZN5Queue4pushEi"), "Queue::push(int)");
         assert_eq!(demangled("pthread_create"), "pthread_create");
     }

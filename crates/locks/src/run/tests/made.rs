@@ -1,4 +1,4 @@
-//! An area that is written as a watcher would.
+//! Writes areas as the watcher writes them, for tests.
 
 use std::mem::offset_of;
 
@@ -9,8 +9,8 @@ use steady_preload::area::{
 
 use crate::run::area::tables;
 
-/// The bytes of an area, and how far its tables are filled.
-pub(super) struct Made {
+/// The bytes of an area, and the number of entries in each of its tables.
+pub(super) struct AreaBuilder {
     pub(super) bytes: Vec<u8>,
     threads: usize,
     locks: usize,
@@ -19,20 +19,20 @@ pub(super) struct Made {
     accounts: usize,
 }
 
-/// Where the tables of the first place begin.
+/// Offsets of the tables of the first place.
 pub(super) fn starts() -> [usize; 8] {
     use tables::{ACCOUNTS, LOCKS, MODULES, PAIRS, PROCESS, SITES, THREADS, USES};
     [PROCESS, LOCKS, THREADS, PAIRS, ACCOUNTS, USES, SITES, MODULES].map(|table| HEAD_BYTES + table)
 }
 
-impl Made {
+impl AreaBuilder {
     pub(super) fn new(places: u32) -> Self {
         let bytes = vec![0; HEAD_BYTES + places as usize * PLACE_BYTES];
-        let mut made = Made { bytes, threads: 0, locks: 0, pairs: 0, uses: 0, accounts: 0 };
-        made.put64(offset_of!(Head, magic), MAGIC);
-        made.put32(offset_of!(Head, places), places);
-        made.put32(offset_of!(Head, taken), places);
-        made
+        let mut area = AreaBuilder { bytes, threads: 0, locks: 0, pairs: 0, uses: 0, accounts: 0 };
+        area.put64(offset_of!(Head, magic), MAGIC);
+        area.put32(offset_of!(Head, places), places);
+        area.put32(offset_of!(Head, taken), places);
+        area
     }
 
     fn put64(&mut self, at: usize, value: u64) {
@@ -47,7 +47,7 @@ impl Made {
         HEAD_BYTES + place * PLACE_BYTES + table + number * size_of::<T>()
     }
 
-    pub(super) fn asked_for(&mut self, taken: u32, unmapped: u32) {
+    pub(super) fn requested_places(&mut self, taken: u32, unmapped: u32) {
         self.put32(offset_of!(Head, taken), taken);
         self.put32(offset_of!(Head, unmapped), unmapped);
     }
@@ -79,19 +79,19 @@ impl Made {
         self.put64(at + offset_of!(Thread, waits_since), since);
     }
 
-    /// The end of a thread was not seen.
-    pub(super) fn ends_never(&mut self, place: usize, thread: usize) {
+    /// Marks a thread as running: the watcher did not record its end.
+    pub(super) fn still_runs(&mut self, place: usize, thread: usize) {
         self.put64(Self::at::<Thread>(place, tables::THREADS, thread) + offset_of!(Thread, ended), 0);
     }
 
-    /// The last wait of a thread is over, and not written down.
+    /// Ends the last wait of a thread, without adding it to the counts.
     pub(super) fn waited_until(&mut self, place: usize, thread: usize, site: u32, until: u64) {
         let at = Self::at::<Thread>(place, tables::THREADS, thread);
         self.put32(at + offset_of!(Thread, waits_at), site + 1);
         self.put64(at + offset_of!(Thread, waited_until), until);
     }
 
-    /// What a thread has in its account of a lock: waits that got it, and as many holds of it.
+    /// Writes the account of a lock for a thread: waits that acquired it, and as many holds of `hold` ns each.
     pub(super) fn account(&mut self, place: usize, lock: u64, thread: u64, site: u64, waits: &[u64], hold: u64) {
         let at = Self::at::<Account>(place, tables::ACCOUNTS, self.accounts);
         let (count, sum) = (waits.len() as u64, waits.iter().sum());
@@ -140,7 +140,7 @@ impl Made {
         self.put32(Self::at::<Process>(place, tables::PROCESS, 0) + offset_of!(Process, locks), self.locks as u32);
     }
 
-    pub(super) fn taken_last_by(&mut self, place: usize, lock: usize, thread: u64) {
+    pub(super) fn acquired_last_by(&mut self, place: usize, lock: usize, thread: u64) {
         self.put64(Self::at::<Lock>(place, tables::LOCKS, lock) + offset_of!(Lock, last), thread + 1);
     }
 
@@ -151,7 +151,7 @@ impl Made {
         self.put64(Self::at::<Lock>(place, tables::LOCKS, lock) + offset_of!(Lock, wait_most), most);
     }
 
-    /// Holds of contended acquisitions and of sampled ones: how many, and their time.
+    /// Writes the holds of contended acquisitions and of sampled ones: their number and total time in ns.
     pub(super) fn holds(&mut self, place: usize, lock: usize, contended: (u64, u64), sampled: (u64, u64)) {
         let at = Self::at::<Lock>(place, tables::LOCKS, lock);
         self.put64(at + offset_of!(Lock, holds_contended), contended.0);

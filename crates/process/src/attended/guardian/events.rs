@@ -1,4 +1,4 @@
-//! What happens meanwhile: time passes, the front asks for something, children stop, go on and end.
+//! Events while the command runs: timers, requests of the front, and state changes of children.
 
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::net::UnixStream;
@@ -12,20 +12,20 @@ use steady_model::Nanos;
 
 use super::{Guardian, outcome};
 use crate::attended::group::ask_to_end;
-use crate::attended::protocol::{Order, Told, say};
+use crate::attended::protocol::{Message, Order, say};
 use crate::attended::{Attendant, Next};
 use crate::channel::timespec;
 
 impl<A: Attendant> Guardian<A> {
-    /// Has the attendant look, and asks all of the tree to end where it says so.
+    /// Calls the attendant, and sends SIGTERM to all of the tree if it says so.
     pub(super) fn look(&mut self, now: Nanos) {
-        if let Some(patience) = self.attendant.look(self.stops.at(now)) {
-            self.kill_at = Some(now + patience);
+        if let Some(grace) = self.attendant.check(self.stops.at(now)) {
+            self.kill_at = Some(now + grace);
             ask_to_end(self.attendant.group());
         }
     }
 
-    /// Sleeps until there is something to do, and takes note of what has happened.
+    /// Sleeps until the next event or timer, and handles events.
     pub(super) fn sleep(
         &mut self,
         now: Nanos,
@@ -33,7 +33,7 @@ impl<A: Attendant> Guardian<A> {
         orders: &mut BufReader<&UnixStream>,
     ) -> io::Result<()> {
         let due = if self.signals.is_pending() { now } else { self.kill_at.unwrap_or_else(|| self.attendant.due()) };
-        let asked = {
+        let has_request = {
             let mut watched = [PollFd::new(socket, PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
             match poll(&mut watched, Some(&timespec(due - now))) {
                 Ok(_) | Err(Errno::INTR) => {}
@@ -41,14 +41,14 @@ impl<A: Attendant> Guardian<A> {
             }
             !watched[0].revents().is_empty()
         };
-        if asked {
+        if has_request {
             self.obey(orders)?;
         }
-        // Passing a signal on may have taken note of more than that signal.
+        // Forwarding a signal may have read other signals too.
         if self.signals.children_changed()? { self.children(socket) } else { Ok(()) }
     }
 
-    /// Does what the front asks for; an error where it is gone.
+    /// Handles requests of the front. Fails if the front has ended.
     fn obey(&mut self, orders: &mut BufReader<&UnixStream>) -> io::Result<()> {
         loop {
             let mut line = String::new();
@@ -66,14 +66,14 @@ impl<A: Attendant> Guardian<A> {
         }
     }
 
-    /// Takes note of what has happened to children: the command, or orphans of its tree.
+    /// Handles state changes of children: the command, or orphans of its tree.
     fn children(&mut self, socket: &UnixStream) -> io::Result<()> {
         let now = clock::monotonic();
         let command = self.child.pid;
         let mut seen = false;
         loop {
             if !seen && self.ended.is_none() && self.has_ended()? {
-                // Its statistics can be read until it is reaped.
+                // The statistics of the command can be read until it is reaped.
                 self.attendant.ended(self.stops.at(now));
                 seen = true;
             }
@@ -87,9 +87,9 @@ impl<A: Attendant> Guardian<A> {
                 Ok(Next::Happened(Change::Stopped(pid, signal))) if pid == command => {
                     self.stops.stop(now);
                     self.attendant.stopped(self.stops.at(now));
-                    say(socket, &Told::<A::Run>::Stopped(signal))?;
+                    say(socket, &Message::<A::Run>::Stopped(signal))?;
                 }
-                Ok(Next::Happened(Change::Continued(pid))) if pid == command => self.go_on(now, socket)?,
+                Ok(Next::Happened(Change::Continued(pid))) if pid == command => self.continued(now, socket)?,
                 Ok(Next::Happened(_)) => {}
                 Ok(Next::More) => {
                     self.signals.look_again();
@@ -105,18 +105,18 @@ impl<A: Attendant> Guardian<A> {
         }
     }
 
-    fn go_on(&mut self, now: Nanos, socket: &UnixStream) -> io::Result<()> {
+    fn continued(&mut self, now: Nanos, socket: &UnixStream) -> io::Result<()> {
         self.stops.go_on(now);
-        self.attendant.went_on(self.stops.at(now));
-        say(socket, &Told::<A::Run>::Continued)?;
-        // Whoever let the command go on by its number alone means the front too, which has stopped likewise.
+        self.attendant.continued(self.stops.at(now));
+        say(socket, &Message::<A::Run>::Continued)?;
+        // If only the command was sent SIGCONT, the front, which is stopped too, must continue as well.
         if let Some(front) = self.front {
             let _ = rustix::process::kill_process(front, Signal::CONT);
         }
         Ok(())
     }
 
-    /// Whether the command has ended; it need not have been reaped.
+    /// Whether the command has ended, reaped or not.
     fn has_ended(&self) -> io::Result<bool> {
         let mut watched = [PollFd::new(&self.child.pidfd, PollFlags::IN)];
         Ok(poll(&mut watched, Some(&timespec(Nanos::ZERO)))? > 0)

@@ -1,4 +1,4 @@
-//! The guardian: starts the command, passes signals on, reaps, ends, and says what became of it.
+//! The guardian: starts the command, forwards signals, reaps and ends processes, and reports the result.
 
 mod events;
 
@@ -15,12 +15,12 @@ use steady_linux::process::{self, Begun, Change, Child, Status};
 use steady_model::{Nanos, Outcome};
 
 use super::group::{GroupSignals, Stops};
-use super::protocol::{Setup, Told, say};
+use super::protocol::{Message, Setup, say};
 use super::starter::Starter;
 use super::{Attendant, End, Next, Unattended};
 
-/// The whole life of a guardian, from the words behind [`Attendant::WORD`]: the number of its socket, the program, and the
-/// words that the program is started with. Returns once nothing is left of the command.
+/// Main function of a guardian. `arguments` are those after [`Attendant::WORD`]: the number of its socket, the program,
+/// and the arguments of the program. Returns once no process of the command is left.
 pub fn guard<A: Attendant>(arguments: impl Iterator<Item = OsString>) {
     let mut arguments = arguments;
     let number = arguments.next().and_then(|word| word.to_str()?.parse().ok());
@@ -28,8 +28,8 @@ pub fn guard<A: Attendant>(arguments: impl Iterator<Item = OsString>) {
     let (Some(socket), Some(program)) = (socket, arguments.next()) else { return };
     let words: Vec<OsString> = arguments.collect();
     if let Err(error) = attend::<A>(&socket, &program, &words) {
-        // If nobody listens any more, nobody needs to know.
-        let _ = say(&socket, &Told::<A::Run>::from(error));
+        // This fails only if the front has ended, and then the reason is not needed.
+        let _ = say(&socket, &Message::<A::Run>::from(error));
     }
 }
 
@@ -41,25 +41,26 @@ fn attend<A: Attendant>(socket: &UnixStream, program: &OsStr, words: &[OsString]
     let Setup { task, passed, ignored } = serde_json::from_str(&line).map_err(|error| failed(error.into()))?;
     let front = rustix::process::getppid();
     process::go_on_below_a_sentinel()
-        .map_err(|error| Unattended::Refused(format!("no process could be started: {error}")))?;
+        .map_err(|error| Unattended::Refused(format!("its guardian could not create a process: {error}")))?;
     let signals = GroupSignals::of(&passed).map_err(failed)?;
     process::become_subreaper().map_err(failed)?;
-    // Before the start, so that the time of the start is told in time; the command is scheduled as it would have been.
+    // Set before the start, so that this process wakes quickly to read the time of the exec. The command gets the
+    // original scheduling.
     let schedule = process::wake_soon();
     let starter = Starter { program, words, ignored: &ignored, schedule: &schedule };
     let (begun, attendant) = A::start(task, &starter)?;
-    // Pipes end when the command closes them, and not when this process does.
-    let_go_of_streams().map_err(failed)?;
+    // This process must not keep pipes open that the command closes.
+    close_streams().map_err(failed)?;
     let group = attendant.group().map(|group| group.directory().as_os_str().to_owned());
     let mut guardian = Guardian::new(begun, attendant, signals, front);
-    let guarded = say(socket, &Told::<A::Run>::Started(group)).and_then(|()| guardian.guard(socket, &mut orders));
+    let guarded = say(socket, &Message::<A::Run>::Started(group)).and_then(|()| guardian.guard(socket, &mut orders));
     let run = guarded.and_then(|()| guardian.finish());
-    // However that went, nothing is left behind.
+    // Kills what is left, also after an error.
     let _ = guardian.end();
-    run.and_then(|run| say(socket, &Told::Ended(Box::new(run)))).map_err(failed)
+    run.and_then(|run| say(socket, &Message::Ended(Box::new(run)))).map_err(failed)
 }
 
-fn let_go_of_streams() -> io::Result<()> {
+fn close_streams() -> io::Result<()> {
     let null = File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;
@@ -67,19 +68,19 @@ fn let_go_of_streams() -> io::Result<()> {
     Ok(())
 }
 
-/// A command under guard.
+/// A running command with its guardian's state.
 struct Guardian<A> {
     attendant: A,
     child: Child,
     signals: GroupSignals,
-    /// The process that the shell knows.
+    /// The process that the shell started.
     front: Option<Pid>,
     stops: Stops,
-    /// When what is left is killed, once it was asked to end.
+    /// Time of SIGKILL, once SIGTERM was sent.
     kill_at: Option<Nanos>,
-    /// How the command ended, and when.
+    /// Exit status or signal of the command, and the time of its end.
     ended: Option<(Outcome, Nanos)>,
-    /// Whether this process has no child any more.
+    /// Whether this process has no children left.
     alone: bool,
 }
 
@@ -89,10 +90,10 @@ impl<A: Attendant> Guardian<A> {
         Guardian { attendant, child: begun.child, signals, front, stops, kill_at: None, ended: None, alone: false }
     }
 
-    /// Until nothing is left of the tree, the command has ended by itself, or it is time to kill.
+    /// Handles events until no process is left, the command has ended by itself, or it is time for SIGKILL.
     ///
     /// # Errors
-    /// The front is gone, or the system refuses something.
+    /// The front has ended, or a system call failed.
     fn guard(&mut self, socket: &UnixStream, orders: &mut BufReader<&UnixStream>) -> io::Result<()> {
         while !self.alone && (self.ended.is_none() || self.kill_at.is_some()) {
             let now = clock::monotonic();
@@ -107,7 +108,7 @@ impl<A: Attendant> Guardian<A> {
 }
 
 impl<A: Attendant> Guardian<A> {
-    /// Ends what is left, and has the attendant sum up, now that none of it can do anything any more.
+    /// Kills what is left, and lets the attendant compute the result.
     fn finish(&mut self) -> io::Result<A::Run> {
         let by_itself = self.kill_at.is_none();
         let (outcome, at) = match self.ended {
@@ -119,9 +120,10 @@ impl<A: Attendant> Guardian<A> {
         self.attendant.finish(End { outcome, moment: self.stops.at(at), left_behind })
     }
 
-    /// Kills and reaps all that is left; how many had to be killed.
+    /// Kills and reaps everything that is left. Returns how many processes were killed.
     fn end(&mut self) -> io::Result<u32> {
-        // At once, before it can fork; then those that are not in the group, and where the kernel cannot do that.
+        // The control group is killed as a whole, so that it cannot fork. The loop kills processes that are not in it,
+        // or all of them if the kernel cannot kill a group.
         self.attendant.group().map(OwnGroup::kill);
         let mut killed = 0;
         loop {
@@ -138,11 +140,11 @@ impl<A: Attendant> Guardian<A> {
         }
     }
 
-    /// Kills the command, with its whole control group if it has one, and waits for it alone: what is told is how it
-    /// ended, and not how its last descendant did.
+    /// Kills the command, with its control group if it has one, and waits for the command itself, whose outcome is
+    /// reported.
     fn kill_command(&mut self) -> io::Result<(Outcome, Nanos)> {
         self.attendant.group().map(OwnGroup::kill);
-        // An error means that it has ended.
+        // An error means that the command has already ended.
         let _ = rustix::process::kill_process(self.child.pid, Signal::KILL);
         loop {
             match self.attendant.next()? {
@@ -159,7 +161,7 @@ impl<A: Attendant> Guardian<A> {
     }
 }
 
-/// How a process ended, as reports tell it.
+/// Converts the status of a process for reports.
 fn outcome(status: Status) -> Outcome {
     match status {
         Status::Exited(status) => Outcome::Exited(status),

@@ -1,4 +1,4 @@
-//! CPU time per request over the window, as it was and with load and mix taken off, and the load below it.
+//! Charts of the CPU time per request over the window, not adjusted and adjusted for load and mix, and of the load.
 
 use steady_model::{Metric, Nanos, Timestamp};
 use steady_render::chart::{Axis, Chart, Height, Look, Marks, Series};
@@ -11,15 +11,15 @@ use super::{LOOKS, on_pages, series};
 use crate::document::{plain, versions};
 use crate::record::{ReleaseMoment, ReleaseReport};
 
-/// More moments than this are drawn as means of several.
+/// Most points of a line. More time steps are averaged.
 const MOST: usize = 600;
-/// A line goes on through gaps of so many stretches: one version's slots have the other's between them.
+/// Longest gap that a line crosses, in steps. With a switchback, slots of the other version are such gaps.
 const GAP: f64 = 3.5;
 
-/// A reading of a moment for each version.
+/// Selects the means of OLD and NEW of a time step.
 type Pick = fn(&ReleaseMoment) -> [Option<Nanos>; 2];
 
-/// A stretch of time, in seconds since the window began, and what was read in it.
+/// One or more time steps: their bounds in seconds since the window began, and their means.
 struct Stretch {
     from: f64,
     to: f64,
@@ -29,11 +29,11 @@ struct Stretch {
     rulers: Option<f64>,
 }
 
-/// The charts; a sentence if nothing is known.
+/// Returns the charts over time, or a sentence if no time step has a mean.
 pub(in crate::document) fn course(report: &ReleaseReport) -> Vec<Section> {
     let stretches = stretches(report);
     let Some(values) = axis(&stretches) else {
-        let nothing = "There is nothing to draw: no moment of the window is known.".to_owned();
+        let nothing = "Not available: no time step of the window has a CPU time per request.".to_owned();
         return vec![Section::new("Over time", vec![Block::Paragraph(plain(nothing))]).shown(Shown::OnPages)];
     };
     let time = Scale::new(Kind::Clock, 0.0, stretches.last().map_or(1.0, |last| last.to));
@@ -51,15 +51,15 @@ pub(in crate::document) fn course(report: &ReleaseReport) -> Vec<Section> {
             note: None,
         }
     };
-    let taken_off = "with load and mix of routes taken off";
+    let (raw, adjusted) = ("not adjusted for load", "adjusted for load and mix of routes");
     vec![
-        on_pages("CPU time per request over time, as it was", [chart("as it was", |one| one.raw)]),
-        on_pages(&format!("The same, {taken_off}"), [chart(taken_off, |one| one.adjusted)]),
+        on_pages(&format!("CPU time per request over time, {raw}"), [chart(raw, |one| one.raw)]),
+        on_pages(&format!("CPU time per request over time, {adjusted}"), [chart(adjusted, |one| one.adjusted)]),
         load(report, &stretches, time),
     ]
 }
 
-/// The moments as stretches; of many several together.
+/// Groups consecutive time steps so that at most [`MOST`] groups remain.
 fn stretches(report: &ReleaseReport) -> Vec<Stretch> {
     let course = &report.course;
     let group = course.moments.len().div_ceil(MOST).max(1);
@@ -89,14 +89,15 @@ fn stretches(report: &ReleaseReport) -> Vec<Stretch> {
     course.moments.chunks(group).filter_map(stretch).collect()
 }
 
-/// One axis for both charts, so that they can be compared.
+/// Returns a common axis for both charts, so that readers can compare them. Returns `None` if there are no means.
 fn axis(stretches: &[Stretch]) -> Option<Scale> {
     let all = || stretches.iter().flat_map(|one| one.raw.into_iter().chain(one.adjusted)).flatten();
     let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
     (low <= high).then(|| Scale::new(Kind::Cost(Metric::Cpu), low, high).padded())
 }
 
-/// Steps, each as long as its stretch; a line for each piece without a gap, of which the first is named.
+/// Returns step lines, one for each run of stretches without a gap longer than [`GAP`]. Only the first line has the
+/// name.
 fn lines(stretches: &[Stretch], name: &str, look: Look, of: impl Fn(&Stretch) -> Option<f64>) -> Vec<Series> {
     let mut pieces: Vec<Vec<(f64, f64)>> = Vec::new();
     for one in stretches {
@@ -113,7 +114,7 @@ fn lines(stretches: &[Stretch], name: &str, look: Look, of: impl Fn(&Stretch) ->
     pieces.into_iter().enumerate().map(named).collect()
 }
 
-/// How busy the CPUs were, and the rulers over their mean.
+/// Returns the charts of the load: CPU utilisation, and the readings of the rulers relative to their mean.
 fn load(report: &ReleaseReport, stretches: &[Stretch], time: Scale) -> Section {
     let chart = |label: &str, y: Scale, series: Vec<Series>| Chart {
         label: label.to_owned(),
@@ -123,36 +124,36 @@ fn load(report: &ReleaseReport, stretches: &[Stretch], time: Scale) -> Section {
         series,
         note: None,
     };
-    let busy = lines(stretches, "CPUs busy", Look::Third, |one| one.busy.map(|share| share.clamp(0.0, 1.0)));
+    let busy = lines(stretches, "CPU utilisation", Look::Third, |one| one.busy.map(|share| share.clamp(0.0, 1.0)));
     let factors = || stretches.iter().filter_map(|one| one.rulers).filter(|factor| *factor > 0.0);
     let (low, high) = (factors().fold(1.0, f64::min), factors().fold(1.0, f64::max));
-    let name = "rulers: the machine slower or faster than on average";
+    let name = "rulers: above their mean, the machine is slower than on average";
     let logs = |one: &Stretch| one.rulers.filter(|factor| *factor > 0.0).map(f64::ln);
     let mut rulers = lines(stretches, name, Look::Third, logs);
-    let absent: Vec<&str> = [(busy.is_empty(), "how busy the CPUs were"), (rulers.is_empty(), "what rulers read")]
+    let absent: Vec<&str> = [(busy.is_empty(), "CPU utilisation"), (rulers.is_empty(), "readings of rulers")]
         .into_iter()
         .filter_map(|(is_absent, what)| is_absent.then_some(what))
         .collect();
     let mut charts = Vec::new();
     if !busy.is_empty() {
-        let label = "Share of time in which the hosts' CPUs did something, over the window.";
-        // Above all of the time there is room for the line.
+        let label = "CPU utilisation of the hosts over the window.";
+        // The axis ends above 100 %, so that a line at 100 % is visible.
         charts.push(chart(label, Scale::new(Kind::Share, 0.0, 1.06), busy));
     }
     if !rulers.is_empty() {
         rulers.insert(0, series("their mean", Look::Rest, Marks::Across(0.0)));
         let scale = Scale::new(Kind::Change, low.max(1e-9).ln(), high.max(1e-9).ln()).padded();
-        charts.push(chart("What rulers read over the window, relative to their mean.", scale, rulers));
+        charts.push(chart("Readings of the rulers over the window, relative to their mean.", scale, rulers));
     }
-    let mut section = on_pages("The load at the same time", charts);
+    let mut section = on_pages("Load over time", charts);
     let begun = timestamp::text(Timestamp(report.question.from));
     let merged = report.course.moments.len().div_ceil(MOST);
-    let mut note = format!("From left to right: time since {begun}.");
+    let mut note = format!("x axis: time since {begun}.");
     if merged > 1 {
-        note += &format!(" Drawn are means of {} in a row.", count(merged, "stretch", "stretches"));
+        note += &format!(" Each point is the mean of {}.", count(merged, "time step", "time steps"));
     }
     if !absent.is_empty() {
-        note += &format!(" It is not known {}.", absent.join(" and "));
+        note += &format!(" Not measured: {}.", absent.join(", "));
     }
     section.blocks.push(Block::Paragraph(plain(note)));
     section

@@ -1,4 +1,4 @@
-//! Wall time: its distribution under both versions, and where it goes.
+//! Charts of the wall time: its distribution with both versions, and the parts of its mean.
 
 use steady_model::{Metric, Nanos};
 use steady_render::chart::{Axis, Bar, Chart, Height, Look, Marks};
@@ -11,12 +11,12 @@ use crate::document::wall::PARTS;
 use crate::document::{plain, versions};
 use crate::record::{ReleaseReport, ReleaseWall, WallBin, WallParts};
 
-/// Of each tail this share is not drawn.
+/// Share of the requests at each end of the distribution that the chart leaves out.
 const TAIL: f64 = 0.001;
-/// The looks of the parts of wall time.
+/// Styles of the parts of wall time: on a CPU, waiting for a CPU, blocked.
 const OF_PARTS: [Look; 3] = [Look::Rest, Look::First, Look::Third];
 
-/// The distribution and the parts; nothing of wall time that is absent.
+/// Returns the charts of the distribution and of the parts, as far as they are available.
 pub(in crate::document) fn wall(report: &ReleaseReport) -> Vec<Section> {
     let Ok(wall) = &report.wall else { return Vec::new() };
     let mut sections = Vec::new();
@@ -27,14 +27,14 @@ pub(in crate::document) fn wall(report: &ReleaseReport) -> Vec<Section> {
     sections
 }
 
-/// Both distributions as outlines over one axis of times in equal factors.
+/// Charts both distributions as outlines over a logarithmic axis of times.
 fn distribution(report: &ReleaseReport, wall: &ReleaseWall) -> Section {
-    const HEADING: &str = "How wall time is distributed";
+    const HEADING: &str = "Distribution of wall time";
     let bins = shown(&wall.distribution);
     let most = bins.iter().flat_map(|bin| bin.shares).fold(0.0, f64::max);
     let ends = bins.first().zip(bins.last()).map(|(first, last)| (first.below.seconds(), last.below.seconds()));
     let Some((low, high)) = ends.filter(|(low, high)| bins.len() >= 3 && most > 0.0 && low < high) else {
-        let few = "There are too few requests to draw their distribution.".to_owned();
+        let few = "Not available: there are too few requests.".to_owned();
         return Section::new(HEADING, vec![Block::Paragraph(plain(few))]).shown(Shown::OnPages);
     };
     let (unit, scale) = time_unit(high);
@@ -51,20 +51,20 @@ fn distribution(report: &ReleaseReport, wall: &ReleaseWall) -> Section {
     };
     let [old, new] = versions(report);
     let chart = Chart {
-        label: format!("Distribution of wall time under {old} and under {new}."),
+        label: format!("Distribution of the wall time of requests with {old} and with {new}."),
         height: Height::Middle,
         x: Axis::Scale(Scale::new(Kind::LogNumber, log(low), log(high))),
         y: Axis::Scale(Scale::new(Kind::Share, 0.0, 1.04 * most)),
         series: vec![series(&old, LOOKS[0], outline(0)), series(&new, LOOKS[1], outline(1))],
         note: Some(format!(
-            "From left to right: wall time of a request in {unit}, in equal factors; heights: share of the version's \
-             requests. What is rarer than one in a thousand at the ends is left out."
+            "x axis: wall time of a request in {unit} (log scale); y axis: share of the version's requests. The \
+             outermost 0.1 % of the requests at each end are left out."
         )),
     };
     on_pages(HEADING, [chart])
 }
 
-/// The distribution without its long ends.
+/// Returns the bins of the distribution without its tails.
 fn shown(distribution: &[WallBin]) -> Vec<WallBin> {
     let sum = |bins: &[WallBin], side: usize| bins.iter().map(|bin| bin.shares[side]).sum::<f64>();
     let is_kept = |at: usize| {
@@ -75,7 +75,7 @@ fn shown(distribution: &[WallBin]) -> Vec<WallBin> {
     kept.filter(|bin| bin.below > Nanos::ZERO).collect()
 }
 
-/// The mean of each version as a bar of its parts.
+/// Charts the mean of each version as a stacked bar of its parts. Returns `None` if all parts are zero.
 fn of_parts(report: &ReleaseReport, parts: &WallParts) -> Option<Section> {
     let parts = parts.in_order().map(|part| part.map(Nanos::seconds));
     let longest = [0, 1].map(|side| parts.iter().map(|part| part[side]).sum::<f64>()).into_iter().fold(0.0, f64::max);
@@ -91,12 +91,12 @@ fn of_parts(report: &ReleaseReport, parts: &WallParts) -> Option<Section> {
     };
     let name = |at: usize| PARTS[at].split(':').next().unwrap_or_default();
     let chart = Chart {
-        label: "Where the mean wall time goes".to_owned(),
+        label: "Parts of the mean wall time".to_owned(),
         height: Height::Low,
         x: Axis::Scale(Scale::new(Kind::Cost(Metric::Wall), 0.0, longest)),
         y: Axis::Names(versions(report).into()),
         series: (0..PARTS.len()).map(|at| series(name(at), OF_PARTS[at], bars(at))).collect(),
         note: None,
     };
-    Some(on_pages("Where the mean wall time goes", [chart]))
+    Some(on_pages("Parts of the mean wall time", [chart]))
 }

@@ -1,4 +1,4 @@
-//! When no answer may be given, and what would give one.
+//! Conditions under which the comparison is refused, and the advice for another design.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,18 +9,23 @@ use super::load::Load;
 use super::{CLUSTER, Course};
 use crate::judge::window::Line;
 
-/// What is refused (measured, docs/releases.md).
+/// Largest difference of the CPU utilisation, in standard deviations. These four limits are measured; see
+/// docs/releases.md.
 const MOST_DEVIATIONS: f64 = 1.0;
+/// Fewest rows of each version, in seconds of a process.
 const LEAST_ROWS: u64 = 60;
+/// Fewest stretches of [`CLUSTER`] seconds of each version.
 const LEAST_CLUSTERS: u64 = 6;
+/// Fewest readings of rulers per second.
 pub(super) const LEAST_READINGS: f64 = 20.0;
-/// Requests that a coin for each needs in all to find an effect, over the relative variance of costs and the squared effect.
+/// Requests that a coin for each request needs in total, as a multiple of the relative variance of costs divided by the
+/// squared effect.
 const REQUESTS_NEEDED: f64 = 42.0;
 
 impl Course<'_> {
-    /// Rows, clusters and readings of the side that has fewer, where they are too few.
+    /// Returns refusals if rows, stretches or readings are too few on the side that has fewer.
     pub(super) fn too_little(&self, load: &Load) -> Vec<Refusal> {
-        // A row is a second of one process: longer ones count for as many.
+        // Rows are counted as seconds of a process, so a row of several seconds counts several times.
         let mut rows: [HashMap<(u32, u64, u64), u64>; 2] = Default::default();
         let mut clusters: [HashSet<u64>; 2] = Default::default();
         for line in self.lines {
@@ -44,7 +49,8 @@ impl Course<'_> {
         refused
     }
 
-    /// A coin for each request, and how long it would take: from what costs of one route and class differ by within a second.
+    /// Recommends a coin for each request. The time follows from the variance of costs within a second, route and
+    /// class.
     pub(super) fn settling(&self, resolution: f64) -> Option<Settling> {
         let (mut squares, mut freedom, mut requests, mut cpu) = (0.0, 0.0, 0.0, 0.0);
         for line in self.lines.iter().filter(|line| line.row.process != 0) {
@@ -63,7 +69,7 @@ impl Course<'_> {
     }
 }
 
-/// Whether CPUs were busier under the one version than under the other.
+/// Returns a refusal if the CPU utilisation differs between the versions.
 pub(super) fn utilisation(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Line]) -> Option<Refusal> {
     let mut served: HashMap<(u32, u64), [f64; 2]> = HashMap::new();
     for line in lines {

@@ -1,4 +1,4 @@
-//! What rulers say of the load, beside what requests cost at the same time.
+//! Readings of rulers in blocks of time, and the costs of requests in the same blocks.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,23 +9,24 @@ use super::{BLOCK, Course, Measure};
 use crate::judge::rulers::Reading;
 use crate::judge::window::Sides;
 
-/// Readings and their sum by ruler, by host, block and side; the agent's have no side, and stand under both.
+/// Number of readings and their sum, by host, block and side, then by ruler. The agents' readings are in both sides.
 type Blocks = BTreeMap<(u32, u64, usize), BTreeMap<RequestRuler, (f64, f64)>>;
 
-/// What rulers say of the load.
+/// Load of the hosts over time, as the rulers measured it.
 pub(super) struct Load {
+    /// Rulers with readings in at least 80 % of the blocks.
     pub(super) kinds: Vec<RequestRuler>,
     blocks: Blocks,
-    /// Readings a second on the side that has fewer.
+    /// Readings per second on the side that has fewer.
     pub(super) per_second: f64,
 }
 
 impl Course<'_> {
-    /// What rulers say beside it: workers' under the version that they served, the agents' under both. The workers' are
-    /// counted, or the agents'.
+    /// Sums the readings by block: of workers under the version that they served, of agents under both. Only the
+    /// readings of workers, or only those of agents, count for the rate.
     pub(super) fn with(&self, readings: &[Reading], workers: bool, sides: &Sides) -> Load {
         let mut blocks = Blocks::new();
-        // Which version a host served from a second on, and for how long.
+        // Version that a host served from a second on, and for how many seconds.
         let served: HashMap<(u32, u64), (usize, u64)> = self
             .lines
             .iter()
@@ -62,15 +63,16 @@ impl Course<'_> {
 #[derive(Clone, Copy, Default)]
 struct Block {
     requests: f64,
+    /// CPU time in nanoseconds.
     cpu: f64,
-    /// What these requests would cost if each cost the mean of its route and class.
+    /// CPU time of these requests if each cost the mean of its route and class, in nanoseconds.
     expected: f64,
-    /// Logarithms less the mean of their route and class, weighted by that mean cost.
+    /// Sum of the logarithms minus the mean of their route and class, weighted by that route's mean cost.
     log: f64,
 }
 
 impl Load {
-    /// The costs of all blocks of which the load is known, of one route or of all.
+    /// Returns the costs of all blocks whose load is known, of one route or of all.
     pub(super) fn costs(&self, course: &Course, measure: Measure, only: Option<u32>) -> Vec<TimedCost> {
         let mut blocks: BTreeMap<(u64, u32, usize), Block> = BTreeMap::new();
         for line in course.lines {
@@ -104,7 +106,8 @@ impl Load {
     }
 }
 
-/// The rows of hosts that served both versions, where there are any: hosts differ.
+/// Keeps the rows of hosts that served both versions, because hosts differ. If there are none, keeps all rows and
+/// treats them as one host.
 fn of_both(rows: Vec<TimedCost>) -> Vec<TimedCost> {
     let mut served: BTreeMap<u32, [bool; 2]> = BTreeMap::new();
     rows.iter().for_each(|row| served.entry(row.place).or_default()[usize::from(row.is_new)] = true);

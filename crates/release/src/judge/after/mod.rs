@@ -1,4 +1,4 @@
-//! First the one version, then the other: what the load did is taken off by rulers, or there is no answer.
+//! Estimator for one version after the other: adjusts for load by rulers, or refuses.
 
 mod guards;
 mod load;
@@ -16,38 +16,39 @@ use super::window::{Line, Sides};
 use super::{hosts, rulers};
 use guards::{LEAST_READINGS, utilisation};
 
-/// Seconds that stand together: so many readings tell the load well enough that its slope is not understated.
+/// Length of the blocks of the regression, in seconds. A block has enough readings that errors in the load do not bias
+/// its slope towards zero.
 const BLOCK: u64 = 5;
-/// Seconds of the stretches of which there must be enough.
+/// Length of the stretches of which each version needs a minimum number, in seconds.
 const CLUSTER: u64 = 10;
-/// Beyond this, the version is too nearly known from the load.
+/// Largest variance inflation; beyond it, the load nearly identifies the version.
 const MOST_INFLATION: f64 = 2.0;
-/// What is told where the load tells the version altogether.
+/// Variance inflation that is reported if the load identifies the version completely.
 const UNBOUNDED: f64 = 1e6;
-/// The share of the load shift by which the interval reaches further.
+/// The interval is extended by this share of the adjustment for load.
 const SHIFT_SHARE: f64 = 0.1;
-/// The same where only the agent's rulers tell of the load: they see less of what happens to the workers.
+/// The same share if only the agent's rulers measure the load, because they measure less of the workers' load.
 const SHIFT_SHARE_OUTSIDE: f64 = 0.25;
-/// The error at which two kinds of rulers are said to disagree.
+/// Significance level at which two kinds of rulers disagree.
 const DISAGREE: f64 = 0.05;
 
-/// What is compared.
+/// Quantity that is compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Measure {
-    /// CPU time over what the same requests cost on average: the total.
+    /// CPU time divided by the average cost of the same requests: the total.
     Total,
-    /// The mean of the logarithm: the usual request.
+    /// Mean of the logarithm: the usual request.
     Usual,
 }
 
-/// What there is to judge by.
+/// Lines of the comparison, and means of their routes and classes.
 struct Course<'a> {
     lines: &'a [Line],
-    /// The routes and classes that both versions served: the mean of both versions' logarithms, and of their costs.
+    /// Mean logarithm and mean cost (in nanoseconds) over both versions, by route and class that both served.
     strata: BTreeMap<(u32, u32), (f64, f64)>,
 }
 
-/// The answer of the lines, which are in order.
+/// Estimates the effects, or refuses. The lines must be sorted.
 pub(crate) fn answer(
     question: &ReleaseQuestion,
     rows: &ReleaseRows,
@@ -58,13 +59,13 @@ pub(crate) fn answer(
     let (window, sides) = (question.from..question.to, Sides::new(question, rows));
     let [mut inside, outside] =
         [true, false].map(|workers| rulers::readings(rows, window.clone(), workers, |row| (row.host, row.ruler)));
-    inside.retain(|reading| tells_across_processes(reading.ruler));
-    inside.extend(outside.iter().filter(|reading| !tells_across_processes(reading.ruler)));
+    inside.retain(|reading| is_comparable_across_processes(reading.ruler));
+    inside.extend(outside.iter().filter(|reading| !is_comparable_across_processes(reading.ruler)));
     let [workers, agents] =
         [(&inside, true), (&outside, false)].map(|(readings, own)| course.with(readings, own, &sides));
-    // Workers' rulers are the better ones, unless too few requests came for them to be read often.
-    let thin = workers.per_second < LEAST_READINGS && agents.per_second >= LEAST_READINGS;
-    let (chosen, rests_on) = match workers.per_second > 0.0 && !thin {
+    // Rulers in workers measure more of the load, but with few requests they run too rarely.
+    let too_rare = workers.per_second < LEAST_READINGS && agents.per_second >= LEAST_READINGS;
+    let (chosen, rests_on) = match workers.per_second > 0.0 && !too_rare {
         true => (&workers, RestsOn::WorkerRulers),
         false => (&agents, RestsOn::AgentRulers),
     };
@@ -82,7 +83,7 @@ pub(crate) fn answer(
         refused.push(Refusal::LoadsDoNotOverlap { variance_inflation: UNBOUNDED });
     }
     if !refused.is_empty() {
-        let why = || Absent::because("load and version cannot be told apart");
+        let why = || Absent::because("the effects of load and of the version cannot be separated");
         let routes = course.routes_with(|_, _| Err(why()));
         let settle = course.settling(question.resolution);
         return Answer {
@@ -97,7 +98,9 @@ pub(crate) fn answer(
     }
     let share = if rests_on == RestsOn::WorkerRulers { SHIFT_SHARE } else { SHIFT_SHARE_OUTSIDE };
     let effect = |found: Option<InCourse>| {
-        found.map(|found| widened(found, share)).ok_or_else(|| Absent::because("too little time to tell its error"))
+        found
+            .map(|found| widened(found, share))
+            .ok_or_else(|| Absent::because("the time is too short to estimate the error"))
     };
     let mut warnings = Vec::new();
     if rests_on == RestsOn::WorkerRulers && agents.per_second >= LEAST_READINGS {
@@ -110,15 +113,15 @@ pub(crate) fn answer(
     });
     let total = effect(found).map(|total| {
         let shares = hosts::by_precision(&hosts, total.estimate());
-        total.among(&shares)
+        total.with_hosts(&shares)
     });
-    // The width is that of the model of the load, which more of the same traffic does not narrow as coins would.
+    // The width comes from the model of the load. More of the same traffic does not narrow it; a coin would.
     let settle = course.settling(question.resolution);
     let usual = of(Measure::Usual, None);
     Answer { rests_on, total, usual, routes, hosts, settle, counts_processes, warnings, ..Answer::of_coins() }
 }
 
-/// Counts the CPU time of processes that is not that of requests. Returns whether it is known of both versions everywhere.
+/// Includes the unexplained CPU time of processes. Returns whether it is known for both versions.
 fn count_processes(costs: &mut [TimedCost], processes: &ProcessCpu<'_>) -> bool {
     let sums = processes.by(|_, side| side);
     let [old, new] = [0, 1].map(|side| sums.get(&side).and_then(|used| used.factor()));
@@ -127,14 +130,15 @@ fn count_processes(costs: &mut [TimedCost], processes: &ProcessCpu<'_>) -> bool 
     true
 }
 
-/// Whether a ruler reads the same in every process under the same load. Loads from memory do not: how fast they are
-/// depends on which pages a process was given, by up to 5 % for as long as it lives, and a release is served by other
-/// processes.
-fn tells_across_processes(ruler: RequestRuler) -> bool {
+/// Returns whether a ruler gives the same reading in every process under the same load.
+///
+/// Loads from memory do not: their speed depends on the pages that a process was given, by up to 5 % for its lifetime.
+/// A release runs in other processes.
+fn is_comparable_across_processes(ruler: RequestRuler) -> bool {
     ruler != RequestRuler::Memory
 }
 
-/// The effect, with the interval widened by a share of what was taken off.
+/// Returns the effect, with the interval extended by a share of the adjustment for load.
 fn widened(found: InCourse, share: f64) -> Effect {
     Effect::Student(found.estimated, share * (found.plain - found.estimated.effect).abs())
 }

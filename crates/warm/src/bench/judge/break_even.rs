@@ -1,8 +1,9 @@
-//! After how many launches of a program its snapshot is paid back.
+//! Computes after how many launches of a program its snapshot pays for itself.
 //!
-//! What it cost so far is held against as many normal launches, launch by launch, over pairs of sessions out of one run:
-//! the taking, then each launch. Taken before, it is waited for; taken beside, only its CPU time is spent. What `steady warm`
-//! itself needs to start is in neither: that is once for all programs of a command.
+//! For each launch, the cost so far (the capture and the launches) is compared with the cost of as many normal
+//! launches, over pairs of sessions of the same run. A capture before the first launch costs wall and CPU time; a
+//! capture during the launches costs only CPU time. The start of `steady warm` itself is not included, because a
+//! command pays for it once for all its programs.
 
 use crate::record::{BenchSession, BenchTrial, BreakEven, LaunchMode, PaidBack, Spent, finite, of_mode};
 use steady_model::{Absent, Reading};
@@ -10,11 +11,11 @@ use steady_stats::{MIN_PAIRS, mean, shift, weights};
 
 const ALPHA: f64 = 0.05;
 
-/// By wall time and by CPU time.
+/// Computes the break-even of a mode in wall time and in CPU time.
 pub(super) fn break_even(trial: &BenchTrial, mode: LaunchMode) -> Reading<BreakEven> {
     let runs: Vec<Pair<'_>> = trial.runs().filter_map(|run| Pair::of(run, mode)).collect();
     if runs.is_empty() {
-        return Err(Absent::because("there is no run with a session of each mode"));
+        return Err(Absent::because("no run has a session of each mode"));
     }
     Ok(BreakEven {
         wall: of(&runs, |spent| spent.wall.seconds(), |run| run.waited()),
@@ -26,7 +27,7 @@ pub(super) fn break_even(trial: &BenchTrial, mode: LaunchMode) -> Reading<BreakE
 struct Pair<'a> {
     normal: &'a BenchSession,
     warm: &'a BenchSession,
-    /// Whose start is that of `steady warm` alone.
+    /// In its `before_seconds` it has the start of `steady warm` without a capture.
     on_demand: &'a BenchSession,
 }
 
@@ -36,12 +37,12 @@ impl<'a> Pair<'a> {
         Some(Pair { normal: of(LaunchMode::Normal)?, warm: of(mode)?, on_demand: of(LaunchMode::OnDemand)? })
     }
 
-    /// How long the first launch waited for the taking.
+    /// Seconds that the first launch waited for the capture.
     fn waited(&self) -> f64 {
         self.warm.before_seconds.wall.seconds() - self.on_demand.before_seconds.wall.seconds()
     }
 
-    /// CPU time of the taking.
+    /// CPU time of the capture, in seconds.
     fn used(&self) -> f64 {
         self.warm.before_seconds.cpu.seconds() - self.on_demand.before_seconds.cpu.seconds()
             + self.warm.beside_seconds.seconds()
@@ -69,17 +70,17 @@ fn of(runs: &[Pair<'_>], time: fn(&Spent) -> f64, taking: fn(&Pair<'_>) -> f64) 
         taking_seconds: finite(mean(&takings, &weights)),
         launches: paid.or_else(|| beyond(&means)).ok_or_else(|| none("later launches are no cheaper")),
         extrapolated: paid.is_none() && beyond(&means).is_some(),
-        certain_launches: from_where(&surely).ok_or_else(|| none("not within the launches that were measured")),
+        certain_launches: from_where(&surely).ok_or_else(|| none("not within the measured launches")),
     }
 }
 
-/// From which launch on it holds for all further ones.
+/// Returns the number of the first launch from which on the condition holds for all launches.
 fn from_where(holds: &[bool]) -> Option<u64> {
     let first = holds.iter().rposition(|holds| !holds).map_or(0, |last| last + 1);
     (first < holds.len()).then_some(first as u64 + 1)
 }
 
-/// Where the second half of the launches would lead; nowhere if later launches are no cheaper.
+/// Extrapolates the slope of the second half of the launches to zero; `None` if later launches are no cheaper.
 fn beyond(behind: &[f64]) -> Option<u64> {
     let (last, middle) = (behind.last()?, behind.get(behind.len().saturating_sub(1) / 2)?);
     let gained = (middle - last) / (behind.len() - 1 - (behind.len() - 1) / 2).max(1) as f64;
@@ -91,13 +92,13 @@ mod tests {
     use super::*;
     use steady_model::{Nanos, Outcome};
 
-    fn session(mode: LaunchMode, before: u64, launches: &[u64], beside: u64) -> BenchSession {
+    fn session(mode: LaunchMode, before: u64, launches: &[u64], captures: u64) -> BenchSession {
         let spent = |micros: u64| Spent { wall: Nanos(micros * 1_000), cpu: Nanos(micros * 1_000) };
         BenchSession {
             mode,
             before_seconds: spent(before),
             launches_seconds: launches.iter().map(|micros| spent(*micros)).collect(),
-            beside_seconds: Nanos(beside * 1_000),
+            beside_seconds: Nanos(captures * 1_000),
             voluntary_switches: 0,
             involuntary_switches: 0,
             minor_faults: 0,
@@ -125,37 +126,37 @@ mod tests {
         runs(8, prewarm, on_demand, normal)
     }
 
-    /// After how many launches, whether that is extrapolated, and from which launch on it is certain.
+    /// The number of launches, whether that is extrapolated, and from which launch on it is certain.
     type Paid = (Option<u64>, bool, Option<u64>);
 
-    /// By wall time and by CPU time.
+    /// The break-even in wall time and in CPU time.
     fn paid(trial: &BenchTrial, mode: LaunchMode) -> [Paid; 2] {
         let both = break_even(trial, mode).unwrap();
         [both.wall, both.cpu].map(|one| (one.launches.ok(), one.extrapolated, one.certain_launches.ok()))
     }
 
     #[test]
-    fn the_taking_is_paid_back_by_what_later_launches_save() {
-        // The first two are dearer by 20, each later one is cheaper by 60: 20, 40, -20.
+    fn later_savings_pay_for_the_capture() {
+        // The first two launches cost 20 more, each later one 60 less: sums of 20, 40, -20.
         let trial = trial((130, &[40; 4]), (150, &[120, 120, 40, 40]), 100);
         let both = (Some(3), false, Some(3));
         assert_eq!(paid(&trial, LaunchMode::OnDemand)[0], both);
-        // With 150 of CPU beside: 170, 190, 130, 70, and 60 are saved each time.
+        // With 150 of CPU time for the capture the sums are 170, 190, 130, 70, and then fall by 60 each time.
         assert_eq!(paid(&trial, LaunchMode::OnDemand)[1], (Some(6), true, None));
-        // 130 waited for, 60 saved each time.
+        // The capture of prewarm costs 130, and each launch saves 60.
         assert_eq!(paid(&trial, LaunchMode::Prewarm), [both, both]);
         assert!((break_even(&trial, LaunchMode::Prewarm).unwrap().wall.taking_seconds.unwrap() - 130e-6).abs() < 1e-12);
     }
 
     #[test]
-    fn what_saves_nothing_is_never_paid_back() {
+    fn a_snapshot_that_saves_nothing_never_pays_for_itself() {
         let trial = trial((10, &[100; 4]), (10, &[110; 4]), 100);
         assert_eq!(paid(&trial, LaunchMode::OnDemand), [(None, false, None); 2]);
         assert_eq!(paid(&trial, LaunchMode::Prewarm)[0], (None, false, None));
     }
 
     #[test]
-    fn few_runs_are_never_certain() {
+    fn with_few_runs_nothing_is_certain() {
         let few = runs(MIN_PAIRS - 1, (10, &[40; 4]), (10, &[40; 4]), 100);
         assert_eq!(paid(&few, LaunchMode::OnDemand)[1], (Some(1), false, None));
     }

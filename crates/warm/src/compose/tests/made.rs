@@ -1,17 +1,17 @@
-//! Made-up takes of a made-up program: what lies where is given by numbers, as a launch would draw them.
+//! Made-up captures of a made-up program, with addresses and values from a `Draw`.
 
 use std::path::PathBuf;
 
-use crate::taken::{Protection, Region, Stack, Taken, Thread};
+use crate::captured::{Captured, Protection, Region, Stack, Thread};
 
 pub(super) const PAGE: u64 = 4096;
 const CONSTANT: Protection = Protection { read: true, write: false, execute: false };
 const WRITTEN: Protection = Protection { read: true, write: true, execute: false };
 
-/// What a launch draws.
+/// The random values of a launch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draw {
-    /// Pages between where a thing may lie first and where it lies.
+    /// Distances from the lowest possible addresses, in pages.
     pub(super) program: u64,
     pub(super) libraries: u64,
     pub(super) stack: u64,
@@ -23,7 +23,7 @@ pub(super) struct Draw {
     pub(super) drawn: u64,
 }
 
-/// The regions of a made-up take, by number.
+/// Indices of the regions of a made-up capture.
 pub(super) const HEADERS: usize = 0;
 pub(super) const DATA: usize = 1;
 pub(super) const HEAP: usize = 2;
@@ -31,8 +31,8 @@ pub(super) const LIBRARY: usize = 3;
 pub(super) const LOADER: usize = 4;
 pub(super) const RELRO: usize = 5;
 
-/// One with nothing in its memory but the program's headers.
-pub(super) fn made(draw: &Draw) -> Taken {
+/// Creates a capture whose memory has only the program's headers.
+pub(super) fn made(draw: &Draw) -> Captured {
     let program = 0x5500_0000_0000 + draw.program * PAGE;
     let heap = program + 0x10_0000 + draw.heap * PAGE;
     let libraries = 0x7000_0000_0000 + draw.libraries * PAGE;
@@ -53,7 +53,7 @@ pub(super) fn made(draw: &Draw) -> Taken {
         region(libraries + 5 * PAGE, 2, CONSTANT, Some(("/lib/loader.so", 0))),
         region(libraries + 7 * PAGE, 2, CONSTANT, Some(("/lib/loader.so", 2 * PAGE))),
     ];
-    // PT_PHDR at 64, PT_DYNAMIC in the data, PT_GNU_STACK without the right to execute.
+    // PT_PHDR at 64, PT_DYNAMIC in the data, and PT_GNU_STACK that is not executable.
     for (index, header) in [(6_u32, 64), (2, 2 * PAGE + 16), (0x6474_e551, 0)].iter().enumerate() {
         let place = 64 + index * 56;
         regions[HEADERS].bytes[place..place + 4].copy_from_slice(&header.0.to_le_bytes());
@@ -65,9 +65,9 @@ pub(super) fn made(draw: &Draw) -> Taken {
     let mut random = [0; 16];
     random[..8].copy_from_slice(&draw.random[0].to_le_bytes());
     random[8..].copy_from_slice(&draw.random[1].to_le_bytes());
-    let told = [(3, program + 64), (5, 3), (7, libraries + 5 * PAGE), (9, program + 0x400)];
+    let entries = [(3, program + 64), (5, 3), (7, libraries + 5 * PAGE), (9, program + 0x400)];
     let texts = [(15, name + 0x205), (25, name + 0x300), (31, name + 0x100)];
-    Taken {
+    Captured {
         entry: program + 0x400,
         at_exit: libraries + 0x40,
         thread: Thread { pointer: libraries + 0x100, tid: draw.tid, ..Thread::default() },
@@ -76,7 +76,7 @@ pub(super) fn made(draw: &Draw) -> Taken {
             pointer,
             arguments: draw.arguments,
             environment,
-            auxiliary: (environment + 40, told.into_iter().chain(texts).collect()),
+            auxiliary: (environment + 40, entries.into_iter().chain(texts).collect()),
             random,
             name: (name, 9),
             name_part: name + 5,
@@ -91,7 +91,7 @@ pub(super) fn made(draw: &Draw) -> Taken {
     }
 }
 
-/// Writes a word into a take.
-pub(super) fn put(taken: &mut Taken, region: usize, offset: u64, value: u64) {
-    taken.regions[region].bytes[offset as usize..offset as usize + 8].copy_from_slice(&value.to_le_bytes());
+/// Writes a word into a capture.
+pub(super) fn put(captured: &mut Captured, region: usize, offset: u64, value: u64) {
+    captured.regions[region].bytes[offset as usize..offset as usize + 8].copy_from_slice(&value.to_le_bytes());
 }

@@ -1,32 +1,35 @@
-//! What a word of a made-up take means.
+//! The meanings of words in made-up captures.
 
 use proptest::prelude::*;
 use steady_preload::table::{Patch, kind};
 
 use super::made::{LIBRARY, LOADER, PAGE};
-use crate::taken::Taken;
+use crate::captured::Captured;
 
-/// What a word means.
+/// The meaning of a word.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Meaning {
-    /// The same at each launch.
+    /// The same value at each launch.
     Constant(u64),
     /// An address in a region.
     Place(usize, u64),
-    /// An address right behind the library, or before it.
+    /// The address just behind the library.
     Behind,
+    /// An address before the loader, by this distance.
     Before(u64),
-    /// Such an address, mangled; or none.
+    /// A mangled address in a region.
     Mangled(usize, u64),
+    /// A mangled null pointer.
     MangledNothing,
-    /// The link of a free piece of memory, hidden by where it stands.
+    /// The link of a free block of memory to a place in a region, hidden by the link's own address.
     Hidden(usize, u64),
+    /// The same with a null pointer.
     HiddenNothing,
-    /// An address in the kernel's object.
+    /// An address in the vDSO.
     Vdso(u64),
-    /// What a launch makes.
+    /// A value that each launch creates again.
     Of(u32),
-    /// The number of arguments beside something constant, or the number of the thread.
+    /// One half is the number of arguments or the thread number, the other is constant.
     Half(u32, bool, u32),
 }
 
@@ -64,10 +67,10 @@ pub(super) fn any() -> impl Strategy<Value = Meaning> {
 }
 
 impl Meaning {
-    /// The word at this address of a take, and how it is to be patched.
-    pub(super) fn at(&self, taken: &Taken, address: u64) -> (u64, Option<Patch>) {
-        let place = |region: usize, offset: u64| taken.regions[region].address + offset;
-        let guard = u64::from_le_bytes(taken.stack.random[8..].try_into().expect("eight bytes"));
+    /// Returns the word at an address of a capture, and its expected patch.
+    pub(super) fn at(&self, captured: &Captured, address: u64) -> (u64, Option<Patch>) {
+        let place = |region: usize, offset: u64| captured.regions[region].address + offset;
+        let guard = u64::from_le_bytes(captured.stack.random[8..].try_into().expect("eight bytes"));
         let patch = |kind, addend| Some(Patch { address, kind, bytes: 8, addend });
         let mangled = |pointer: u64| ((pointer ^ guard).rotate_left(17), patch(kind::MANGLED, pointer));
         match *self {
@@ -79,10 +82,11 @@ impl Meaning {
             Meaning::MangledNothing => mangled(0),
             Meaning::Hidden(region, offset) => (place(region, offset) ^ address >> 12, None),
             Meaning::HiddenNothing => (address >> 12, None),
-            Meaning::Vdso(offset) => (taken.stack.vdso.0 + offset, patch(kind::VDSO, offset)),
-            Meaning::Of(kind) => (made(taken, kind), patch(kind, 0)),
+            Meaning::Vdso(offset) => (captured.stack.vdso.0 + offset, patch(kind::VDSO, offset)),
+            Meaning::Of(kind) => (made(captured, kind), patch(kind, 0)),
             Meaning::Half(kind, high, other) => {
-                let half = if kind == kind::ARGC { taken.stack.arguments as u32 } else { taken.thread.tid as u32 };
+                let half =
+                    if kind == kind::ARGC { captured.stack.arguments as u32 } else { captured.thread.tid as u32 };
                 let (low, up) = if high { (other, half) } else { (half, other) };
                 let patch = Patch { address: address + 4 * u64::from(high), kind, bytes: 4, addend: 0 };
                 (u64::from(up) << 32 | u64::from(low), Some(patch))
@@ -91,30 +95,30 @@ impl Meaning {
     }
 }
 
-/// What a launch made of one of its words.
-fn made(taken: &Taken, kind: u32) -> u64 {
-    let stack = &taken.stack;
-    let told = |kind: u64| stack.auxiliary.1.iter().find(|pair| pair.0 == kind).expect("it is told").1;
+/// Returns the value that a launch created.
+fn made(captured: &Captured, kind: u32) -> u64 {
+    let stack = &captured.stack;
+    let auxiliary = |kind: u64| stack.auxiliary.1.iter().find(|pair| pair.0 == kind).expect("an auxiliary entry").1;
     match kind {
         kind::STACK => stack.pointer,
         kind::ARGV => stack.pointer + 8,
         kind::ENVIRONMENT => stack.environment,
         kind::AUXILIARY => stack.auxiliary.0,
-        kind::RANDOM => told(25),
-        kind::PLATFORM => told(15),
-        kind::EXECFN => told(31),
+        kind::RANDOM => auxiliary(25),
+        kind::PLATFORM => auxiliary(15),
+        kind::EXECFN => auxiliary(31),
         kind::ARGV0 => stack.name.0,
         kind::ARGV0_NAME => stack.name_part,
         kind::CANARY => u64::from_le_bytes(stack.random[..8].try_into().expect("eight bytes")) & !0xff,
         kind::POINTER_GUARD => u64::from_le_bytes(stack.random[8..].try_into().expect("eight bytes")),
-        kind::BREAK => taken.heap_end,
-        _ => taken.drawn[0],
+        kind::BREAK => captured.heap_end,
+        _ => captured.drawn[0],
     }
 }
 
-/// What a snapshot may point to on the stack.
-pub(super) fn on_stack(taken: &Taken) -> Vec<u64> {
+/// Returns the addresses on the stack that a snapshot may contain.
+pub(super) fn on_stack(captured: &Captured) -> Vec<u64> {
     use kind::{ARGV, ARGV0, ARGV0_NAME, AUXILIARY, ENVIRONMENT, EXECFN, PLATFORM, RANDOM, STACK};
     let kinds = [STACK, ARGV, ENVIRONMENT, AUXILIARY, RANDOM, PLATFORM, EXECFN, ARGV0, ARGV0_NAME];
-    kinds.map(|kind| made(taken, kind)).to_vec()
+    kinds.map(|kind| made(captured, kind)).to_vec()
 }

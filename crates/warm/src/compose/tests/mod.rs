@@ -1,4 +1,4 @@
-//! Two made-up takes, and what is found to differ between them.
+//! Compares pairs of made-up captures.
 
 mod made;
 mod meanings;
@@ -8,10 +8,10 @@ use steady_preload::table::{Patch, kind};
 
 use self::made::{DATA, Draw, HEAP, LIBRARY, LOADER, PAGE, RELRO, made, put};
 use self::meanings::Meaning;
-use super::super::taken::Taken;
+use super::super::captured::Captured;
 use super::compose;
 
-/// Two launches: all that is drawn is another in both.
+/// Two launches in which all random values differ.
 fn draws() -> impl Strategy<Value = [Draw; 2]> {
     let places = prop::array::uniform5(1_u64..1 << 20);
     let one = (places, any::<[u64; 2]>(), 2_u64..50, 2..1 << 22, any::<u64>());
@@ -26,7 +26,7 @@ fn draws() -> impl Strategy<Value = [Draw; 2]> {
         tid,
         drawn,
     });
-    [draw.clone(), draw].prop_filter("they are alike", |[one, two]| {
+    [draw.clone(), draw].prop_filter("some values are equal", |[one, two]| {
         let moved = |draw: &Draw| [draw.program, draw.libraries, draw.stack, draw.vdso, draw.program + draw.heap];
         let apart = |(left, right): (u64, u64)| right.wrapping_sub(left);
         let mut distances: Vec<u64> = moved(one).into_iter().zip(moved(two)).map(apart).collect();
@@ -44,7 +44,7 @@ fn draws() -> impl Strategy<Value = [Draw; 2]> {
     })
 }
 
-/// Two launches that a test may take as they are.
+/// Two launches with fixed values.
 fn some_draws() -> [Draw; 2] {
     let draw = |at: u64| Draw {
         program: 17 * at,
@@ -60,109 +60,117 @@ fn some_draws() -> [Draw; 2] {
     [draw(1), draw(2)]
 }
 
-fn takes(draws: &[Draw; 2]) -> [Taken; 2] {
+fn captures(draws: &[Draw; 2]) -> [Captured; 2] {
     [made(&draws[0]), made(&draws[1])]
 }
 
 proptest! {
     #[test]
-    fn what_has_a_reason_is_made_anew_and_the_rest_stays(
+    fn words_with_a_reason_are_patched_and_others_stay(
         draws in draws(),
         words in prop::collection::btree_map((1_usize..6, 0_u64..1024), meanings::any(), 1..40),
     ) {
-        let mut takes = takes(&draws);
+        let mut captures = captures(&draws);
         let mut expected: [Vec<Patch>; 2] = [vec![], vec![]];
-        // The end of the heap is known for what it is where it stands once.
+        // The end of the heap is accepted in one place only.
         let ends = words.values().filter(|meaning| **meaning == Meaning::Of(kind::BREAK)).count();
         prop_assume!(ends < 2);
         for ((region, word), meaning) in &words {
             for side in 0..2 {
-                let address = takes[side].regions[*region].address + word * 8;
-                let (value, patches) = meaning.at(&takes[side], address);
-                put(&mut takes[side], *region, word * 8, value);
+                let address = captures[side].regions[*region].address + word * 8;
+                let (value, patches) = meaning.at(&captures[side], address);
+                put(&mut captures[side], *region, word * 8, value);
                 expected[side].extend(patches);
             }
         }
-        let (one, two) = compose(&takes[0], &takes[1], None).expect("all has a reason");
-        for (snapshot, (taken, mut expected)) in [one, two].into_iter().zip(takes.into_iter().zip(expected)) {
+        let (one, two) = compose(&captures[0], &captures[1], None).expect("all differences have a reason");
+        for (snapshot, (captured, mut expected)) in [one, two].into_iter().zip(captures.into_iter().zip(expected)) {
             expected.sort_by_key(|patch| patch.address);
             prop_assert_eq!(snapshot.patches, expected);
-            prop_assert_eq!(snapshot.taken, taken);
+            prop_assert_eq!(snapshot.captured, captured);
         }
     }
 
     #[test]
-    fn what_has_none_is_refused(draws in draws(), region in 1_usize..4, word in 0_u64..1024, values in any::<[u64; 2]>()) {
-        let mut takes = takes(&draws);
-        for (taken, value) in takes.iter_mut().zip(values) {
-            put(taken, region, word * 8, value);
+    fn a_word_without_a_reason_is_refused(
+        draws in draws(),
+        region in 1_usize..4,
+        word in 0_u64..1024,
+        values in any::<[u64; 2]>(),
+    ) {
+        let mut captures = captures(&draws);
+        for (captured, value) in captures.iter_mut().zip(values) {
+            put(captured, region, word * 8, value);
         }
-        // Two random words are hardly ever alike, and never are what any word could be by chance.
+        // Random words are hardly ever equal, or equal to a known value.
         prop_assume!(values[0] >> 32 != values[1] >> 32 && values[0] as u32 != values[1] as u32);
-        let why = compose(&takes[0], &takes[1], None).expect_err("nothing explains it").to_string();
+        let why = compose(&captures[0], &captures[1], None).expect_err("an unexplained word").to_string();
         prop_assert!(why.contains("no known reason"), "{}", why);
     }
 
     #[test]
-    fn what_lies_on_the_stack_is_refused_but_for_what_the_kernel_puts_there(draws in draws(), offset in 0_u64..0x2_1000) {
-        let mut takes = takes(&draws);
-        let known = meanings::on_stack(&takes[0]);
-        prop_assume!(!known.contains(&(takes[0].stack.range.0 + offset)));
-        for taken in &mut takes {
-            let address = taken.stack.range.0 + offset;
-            put(taken, DATA, 8, address);
+    fn addresses_on_the_stack_are_refused_unless_the_kernel_put_them_there(
+        draws in draws(),
+        offset in 0_u64..0x2_1000,
+    ) {
+        let mut captures = captures(&draws);
+        let known = meanings::on_stack(&captures[0]);
+        prop_assume!(!known.contains(&(captures[0].stack.range.0 + offset)));
+        for captured in &mut captures {
+            let address = captured.stack.range.0 + offset;
+            put(captured, DATA, 8, address);
         }
-        prop_assert!(compose(&takes[0], &takes[1], None).is_err());
+        prop_assert!(compose(&captures[0], &captures[1], None).is_err());
     }
 }
 
 #[test]
-fn an_address_at_the_end_of_one_thing_and_the_start_of_another_is_what_holds_in_both() {
-    // In the first take the kernel's object ends where the loader begins; in the second it lies elsewhere.
-    let mut takes = takes(&some_draws());
-    let loader = takes[0].regions[LOADER].address;
-    takes[0].stack.vdso = (loader - 2 * PAGE, loader);
-    let ends = [takes[0].stack.vdso.1, takes[1].stack.vdso.1];
-    let starts = [loader, takes[1].regions[LOADER].address];
+fn an_address_that_ends_one_mapping_and_starts_another_means_what_holds_in_both_captures() {
+    // In the first capture the vDSO ends where the loader begins; in the second it is elsewhere.
+    let mut captures = captures(&some_draws());
+    let loader = captures[0].regions[LOADER].address;
+    captures[0].stack.vdso = (loader - 2 * PAGE, loader);
+    let ends = [captures[0].stack.vdso.1, captures[1].stack.vdso.1];
+    let starts = [loader, captures[1].regions[LOADER].address];
     for (offset, values) in [(0, ends), (8, starts)] {
-        takes.iter_mut().zip(values).for_each(|(taken, value)| put(taken, DATA, offset, value));
+        captures.iter_mut().zip(values).for_each(|(captured, value)| put(captured, DATA, offset, value));
     }
-    let (one, _) = compose(&takes[0], &takes[1], None).expect("both have a reason");
-    let address = takes[0].regions[DATA].address;
+    let (one, _) = compose(&captures[0], &captures[1], None).expect("both words have a reason");
+    let address = captures[0].regions[DATA].address;
     assert_eq!(one.patches, [Patch { address, kind: kind::VDSO, bytes: 8, addend: 2 * PAGE }]);
 }
 
 #[test]
-fn what_is_left_of_an_address_is_no_reason_to_refuse() {
-    // So far apart that a hidden link has not moved along with what it leads to, whatever its first byte.
+fn the_rest_of_an_address_is_accepted() {
+    // The distances are so large that a hidden link does not move with its target, whatever its first byte is.
     let far = |draw: Draw| Draw { libraries: draw.libraries << 20, program: draw.program << 12, ..draw };
     let draws = some_draws().map(far);
-    let half = |taken: &Taken| taken.regions[LIBRARY].address >> 32 << 32;
+    let half = |captured: &Captured| captured.regions[LIBRARY].address >> 32 << 32;
     let composed = |addends: [u64; 2]| {
-        let mut takes = takes(&draws);
-        let values = [0, 1].map(|side| half(&takes[side]) + addends[side]);
-        takes.iter_mut().zip(values).for_each(|(taken, value)| put(taken, HEAP, 8, value));
-        compose(&takes[0], &takes[1], None).map(|(one, _)| one.patches)
+        let mut captures = captures(&draws);
+        let values = [0, 1].map(|side| half(&captures[side]) + addends[side]);
+        captures.iter_mut().zip(values).for_each(|(captured, value)| put(captured, HEAP, 8, value));
+        compose(&captures[0], &captures[1], None).map(|(one, _)| one.patches)
     };
-    assert_eq!(composed([1, 1]), Ok(vec![]), "written over by a number");
-    assert!(composed([1, 2]).is_err(), "another number at each launch");
-    assert!(composed([1, 1 + (1 << 32)]).is_err(), "half of no address");
+    assert_eq!(composed([1, 1]), Ok(vec![]), "overwritten by a number");
+    assert!(composed([1, 2]).is_err(), "another number in each capture");
+    assert!(composed([1, 1 + (1 << 32)]).is_err(), "the upper half is not that of an address");
     let bytes = |written: [u64; 2], shift: u32| {
-        let mut takes = takes(&draws);
-        for (taken, written) in takes.iter_mut().zip(written) {
-            let place = taken.regions[HEAP].address + 8;
+        let mut captures = captures(&draws);
+        for (captured, written) in captures.iter_mut().zip(written) {
+            let place = captured.regions[HEAP].address + 8;
             let link = (place + 0x100) ^ place >> shift;
-            put(taken, HEAP, 8, link & !0xff | written);
+            put(captured, HEAP, 8, link & !0xff | written);
         }
-        compose(&takes[0], &takes[1], None).map(|(one, _)| one.patches)
+        compose(&captures[0], &captures[1], None).map(|(one, _)| one.patches)
     };
-    assert_eq!(bytes([7, 7], 12), Ok(vec![]), "a hidden link whose first byte was written over");
-    assert!(bytes([7, 9], 12).is_err(), "written over by another number at each launch");
-    assert!(bytes([7, 7], 13).is_err(), "hidden by another rule");
+    assert_eq!(bytes([7, 7], 12), Ok(vec![]), "a hidden link whose first byte was overwritten");
+    assert!(bytes([7, 9], 12).is_err(), "overwritten by another number in each capture");
+    assert!(bytes([7, 7], 13).is_err(), "hidden by another shift");
 }
 
 #[test]
-fn takes_that_cannot_be_told_apart_are_refused() {
+fn captures_with_equal_random_values_are_refused() {
     let [one, two] = some_draws();
     let same = [
         Draw { stack: one.stack, arguments: one.arguments, ..two },
@@ -173,23 +181,23 @@ fn takes_that_cannot_be_told_apart_are_refused() {
         Draw { drawn: one.drawn, ..two },
     ];
     for two in same {
-        let why = compose(&made(&one), &made(&two), None).expect_err("they are alike").to_string();
-        assert!(why.contains("cannot be told apart"), "{why}");
+        let why = compose(&made(&one), &made(&two), None).expect_err("equal values").to_string();
+        assert!(why.contains("cannot be compared"), "{why}");
     }
 }
 
 #[test]
-fn memory_that_is_laid_out_otherwise_is_refused() {
+fn captures_with_different_layouts_are_refused() {
     let draws = some_draws();
-    let changes: [fn(&mut Taken); 5] = [
-        |taken| drop(taken.regions.pop()),
-        |taken| taken.regions[HEAP].bytes.truncate(PAGE as usize),
-        |taken| taken.regions[LIBRARY].protection.execute = true,
-        |taken| taken.regions[LIBRARY].file = None,
-        |taken| taken.regions.swap(LIBRARY, DATA),
+    let changes: [fn(&mut Captured); 5] = [
+        |captured| drop(captured.regions.pop()),
+        |captured| captured.regions[HEAP].bytes.truncate(PAGE as usize),
+        |captured| captured.regions[LIBRARY].protection.execute = true,
+        |captured| captured.regions[LIBRARY].file = None,
+        |captured| captured.regions.swap(LIBRARY, DATA),
     ];
     for change in changes {
-        let [one, mut two] = takes(&draws);
+        let [one, mut two] = captures(&draws);
         change(&mut two);
         assert!(compose(&one, &two, None).is_err());
     }
@@ -197,45 +205,45 @@ fn memory_that_is_laid_out_otherwise_is_refused() {
 
 #[test]
 fn the_end_of_a_heap_in_two_places_is_refused() {
-    let mut takes = takes(&some_draws());
-    for taken in &mut takes {
-        let end = taken.heap_end;
-        put(taken, DATA, 0, end);
-        put(taken, DATA, 8, end);
+    let mut captures = captures(&some_draws());
+    for captured in &mut captures {
+        let end = captured.heap_end;
+        put(captured, DATA, 0, end);
+        put(captured, DATA, 8, end);
     }
-    assert!(compose(&takes[0], &takes[1], None).is_err());
+    assert!(compose(&captures[0], &captures[1], None).is_err());
 }
 
 #[test]
-fn a_stack_that_may_be_executed_is_refused() {
-    let mut takes = takes(&some_draws());
-    for taken in &mut takes {
-        taken.regions[0].bytes[64 + 2 * 56 + 4] = 1;
+fn an_executable_stack_is_refused() {
+    let mut captures = captures(&some_draws());
+    for captured in &mut captures {
+        captured.regions[0].bytes[64 + 2 * 56 + 4] = 1;
     }
-    let why = compose(&takes[0], &takes[1], None).expect_err("its stack is executable");
+    let why = compose(&captures[0], &captures[1], None).expect_err("an executable stack");
     assert_eq!(why.to_string(), "its stack is executable");
 }
 
 #[test]
 fn the_dynamic_section_is_found() {
-    let takes = takes(&some_draws());
-    let (one, _) = compose(&takes[0], &takes[1], None).expect("nothing differs");
-    assert_eq!(one.dynamic, Some((takes[0].regions[DATA].address + 16, 0)));
+    let captures = captures(&some_draws());
+    let (one, _) = compose(&captures[0], &captures[1], None).expect("no difference");
+    assert_eq!(one.dynamic, Some((captures[0].regions[DATA].address + 16, 0)));
     assert_eq!(one.program, std::path::Path::new("/bin/made"));
 }
 
 #[test]
-fn that_functions_are_bound_late_is_put_back_where_it_can_be_told() {
-    let [one, two] = takes(&some_draws());
+fn late_binding_is_restored_if_its_word_is_identified() {
+    let [one, two] = captures(&some_draws());
     let mut unbound = made(&Draw { program: 40, libraries: 50, ..some_draws()[1] });
-    assert!(compose(&one, &two, Some(&unbound)).is_err(), "there is no such word");
+    assert!(compose(&one, &two, Some(&unbound)).is_err(), "no word differs");
     unbound.regions[RELRO].bytes[100] = 1;
-    let (first, second) = compose(&one, &two, Some(&unbound)).expect("there is one");
-    for (snapshot, taken) in [(first, &one), (second, &two)] {
-        let mut expected = taken.clone();
+    let (first, second) = compose(&one, &two, Some(&unbound)).expect("one word differs");
+    for (snapshot, captured) in [(first, &one), (second, &two)] {
+        let mut expected = captured.clone();
         expected.regions[RELRO].bytes[100] = 1;
-        assert_eq!(snapshot.taken, expected);
+        assert_eq!(snapshot.captured, expected);
     }
     unbound.regions[RELRO].bytes[200] = 1;
-    assert!(compose(&one, &two, Some(&unbound)).is_err(), "there are two");
+    assert!(compose(&one, &two, Some(&unbound)).is_err(), "two words differ");
 }

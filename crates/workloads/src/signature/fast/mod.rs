@@ -1,11 +1,12 @@
-//! The signature without its trees: the number needs their shape and their frequencies, no node of them.
+//! The signature without nodes: the result needs only the shape of the trees and their frequencies.
 //!
-//! A subtree's digits are those of its root, its left and its right side in this order, so its value is
-//! `root * 31^(left + right) + left's value * 31^right + right's value`: known when two nodes are joined. What the heap holds is
-//! a frequency with the number of a node beside it, and a node is its value and the power of 31 that belongs to its size.
+//! The digits of a subtree are those of its root, its left and its right subtree, in this order. Its value is therefore
+//! `root * 31^(left + right) + value of left * 31^right + value of right`, and is known when two nodes are joined. The
+//! heap contains a frequency and the number of a node. A node is its value, and the power of 31 that belongs to its
+//! size.
 //!
-//! Heaps of several blocks are worked on at once, and nothing is decided by a branch: 32 at a time where the CPU has
-//! AVX-512, else the leaves of eight and then one block after the other.
+//! Heaps of several blocks are processed in parallel and without branches. With AVX-512, 32 blocks are processed in
+//! lockstep. Otherwise, the leaves of eight blocks are pushed in lockstep, and then the heaps are processed in turn.
 
 mod portable;
 #[cfg(target_arch = "x86_64")]
@@ -19,13 +20,13 @@ pub(crate) use wide::Groups;
 #[cfg(target_arch = "x86_64")]
 use wide::Wide;
 
-/// A boxed array of copies that was never on the stack: each of the hundreds of threads that a signature may have would keep
-/// that much of its stack.
+/// Allocates a boxed array of copies without placing it on the stack, because hundreds of worker threads have small
+/// stacks.
 fn boxed<T: Copy + fmt::Debug, const COUNT: usize>(item: T) -> Box<[T; COUNT]> {
     vec![item; COUNT].into_boxed_slice().try_into().expect("the vector has COUNT items")
 }
 
-/// What one worker needs to take signatures: some 150 KiB.
+/// The state of one worker that computes signatures without nodes: about 150 KiB.
 #[derive(Debug)]
 pub struct Blocks(Way);
 
@@ -37,7 +38,7 @@ enum Way {
 }
 
 impl Blocks {
-    /// The fastest way that this CPU has.
+    /// Creates the fastest implementation that this CPU supports.
     pub fn new() -> Self {
         #[cfg(target_arch = "x86_64")]
         if let Some(wide) = Wide::new() {
@@ -46,12 +47,13 @@ impl Blocks {
         Self::portable()
     }
 
-    /// The way that every CPU has.
+    /// Creates the implementation that every CPU supports.
     pub fn portable() -> Self {
         Blocks(Way::Portable(Portable::new()))
     }
 
-    /// The sum, modulo [`P`](crate::signature::P), of the hashes of the blocks of `bytes`. It is fastest for 32 KiB or more at once.
+    /// Returns the sum, modulo [`P`](crate::signature::P), of the hashes of the blocks of `bytes`. It is fastest for 32
+    /// KiB or more per call.
     pub fn sum(&mut self, bytes: &[u8]) -> u64 {
         match &mut self.0 {
             #[cfg(target_arch = "x86_64")]

@@ -1,5 +1,5 @@
-//! The way for every CPU: leaves of eight blocks pushed in lockstep, which compilers turn into whatever vectors there are; then
-//! block by block, eight heaps in turn, so that one's loads pass while another's are waited for.
+//! The implementation for every CPU. The leaves of eight blocks are pushed in lockstep, which compilers vectorise. Then
+//! the eight heaps are processed in turn, so that loads for one heap overlap with work on another.
 
 use super::boxed;
 use crate::signature::heap::{Counts, EMPTY, FREQUENCY, Heap, LEAVES, NODE, NOTHING, count, key, pop, push, reduced};
@@ -7,17 +7,17 @@ use crate::signature::{BLOCK_BYTES, P};
 
 const LANES: usize = 8;
 
-/// One key of each of the blocks.
+/// One key for each of the blocks.
 type Row = [u32; LANES];
 
-/// The nodes of a tree by their numbers: what each is worth, and how many nodes it is with all below it.
+/// The nodes of a tree by number: the value of each, and the number of nodes in its subtree.
 #[derive(Clone, Copy, Debug)]
 struct Nodes {
     values: [u32; 512],
     sizes: [u16; 512],
 }
 
-/// Powers of 31 modulo P, for as many nodes as a tree has.
+/// Powers of 31 modulo P, up to the number of nodes in a tree.
 static POWERS: [u32; 512] = {
     let (mut powers, mut at) = ([1; 512], 1);
     while at < powers.len() {
@@ -27,7 +27,7 @@ static POWERS: [u32; 512] = {
     powers
 };
 
-/// A worker's heaps and nodes.
+/// The heaps and nodes of a worker.
 #[derive(Debug)]
 pub(super) struct Portable {
     rows: Box<[Row; 512]>,
@@ -52,7 +52,7 @@ impl Portable {
             self.rows.fill([NOTHING; LANES]);
             self.leaves.fill(0);
             for (lane, block) in blocks.chunks(BLOCK_BYTES).enumerate() {
-                self.line_up(lane, &count(block));
+                self.set_leaves(lane, &count(block));
             }
             self.push_leaves();
             sum += self.join_all();
@@ -60,22 +60,22 @@ impl Portable {
         sum % P
     }
 
-    /// Puts the leaves of a block into its column, in ascending order of their values.
-    fn line_up(&mut self, lane: usize, counts: &Counts) {
+    /// Writes the leaves of a block into its column, in ascending order of their values.
+    fn set_leaves(&mut self, lane: usize, counts: &Counts) {
         let mut next = 1;
         for (value, &frequency) in (0..).zip(counts) {
             let leaf = LEAVES + value;
             self.rows[next][lane] = key(u32::from(frequency), leaf);
             self.nodes[lane].values[leaf as usize] = u32::from(frequency) + value;
-            // One that does not occur is written over by the next.
+            // The entry of a value that does not occur is overwritten by the next one.
             next += usize::from(frequency != 0);
         }
         self.rows[next][lane] = NOTHING;
         self.leaves[lane] = next - 1;
     }
 
-    /// Makes heaps of the columns, by one push after the other. Where a block has no leaf any more, nothing is pushed, which
-    /// stays where it is.
+    /// Turns the columns into heaps, one push after the other. Beyond the last leaf of a block, the pushed key is
+    /// [`NOTHING`], which stays at its position.
     fn push_leaves(&mut self) {
         let most = self.leaves.into_iter().max().unwrap_or(0);
         for at in 1..=most {
@@ -99,7 +99,7 @@ impl Portable {
         }
     }
 
-    /// The sum of the blocks' hashes; the heaps are empty afterwards.
+    /// Joins all nodes and returns the sum of the blocks' hashes. The heaps are empty afterwards.
     fn join_all(&mut self) -> u64 {
         let most = self.leaves.into_iter().max().unwrap_or(0);
         for held in (3..=most).rev() {
@@ -130,7 +130,7 @@ impl Portable {
 }
 
 impl Nodes {
-    /// The node over two, numbered `node`; its key.
+    /// Creates the node above two others, with the number `node`. Returns its key.
     #[inline(always)]
     fn join(&mut self, left: u32, right: u32, node: usize) -> u32 {
         let frequency = (left >> 16) + (right >> 16);

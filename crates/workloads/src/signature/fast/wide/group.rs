@@ -1,18 +1,18 @@
-//! Sixteen blocks: their leaves in line, their heaps, their nodes.
+//! A group of sixteen blocks: their leaves, heaps and nodes.
 
 use std::arch::x86_64::*;
 
-use crate::raw::lanes::{LANES, Pairs, Row, Rows, column, gather_pairs, lay_down, load, store_pairs, widened};
+use crate::raw::lanes::{LANES, Pairs, Row, Rows, column, gather_pairs, load, store_at, store_pairs, widened};
 use crate::signature::P;
 use crate::signature::fast::boxed;
 use crate::signature::heap::{Counts, LEAVES, NODE, NOTHING};
 
-/// Room for 256 leaves, and for all lanes to be laid down behind the last.
+/// Room for 256 leaves, and for storing a full register behind the last one.
 const LINE: usize = 256 + 2 * LANES;
 
 #[derive(Debug)]
 pub(super) struct Group {
-    /// Positions are counted from one; nothing lies beyond the last.
+    /// The heaps. Positions count from one, and rows beyond the last key contain `NOTHING`.
     pub(super) heap: Box<Rows>,
     pub(super) nodes: Nodes,
     lines: Box<[[u32; LINE]; LANES]>,
@@ -24,10 +24,10 @@ impl Group {
         Group { heap: boxed([NOTHING; LANES]), nodes: Nodes::new(), lines: boxed([NOTHING; LINE]), leaves: [0; LANES] }
     }
 
-    /// Puts the leaves of a block into its lane's line, in ascending order of their values.
+    /// Writes the leaves of a block into the line of its lane, in ascending order of their values.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    pub(super) fn line_up(&mut self, lane: usize, counts: &Counts) {
+    pub(super) fn set_leaves(&mut self, lane: usize, counts: &Counts) {
         let line = &mut self.lines[lane];
         let mut leaf = _mm512_add_epi32(
             _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
@@ -38,7 +38,7 @@ impl Group {
             let frequencies = widened(counts);
             let occur = _mm512_test_epi32_mask(frequencies, frequencies);
             let keys = _mm512_or_si512(_mm512_slli_epi32::<16>(frequencies), leaf);
-            lay_down(line, next, _mm512_maskz_compress_epi32(occur, keys));
+            store_at(line, next, _mm512_maskz_compress_epi32(occur, keys));
             next += occur.count_ones() as usize;
             leaf = _mm512_add_epi32(leaf, _mm512_set1_epi32(LANES as i32));
         }
@@ -46,15 +46,15 @@ impl Group {
         self.leaves[lane] = next as u32;
     }
 
-    /// There is no block for this lane.
-    pub(super) fn leave_out(&mut self, lane: usize) {
+    /// Clears a lane for which there is no block.
+    pub(super) fn clear_lane(&mut self, lane: usize) {
         if self.leaves[lane] > 0 {
             self.lines[lane].fill(NOTHING);
             self.leaves[lane] = 0;
         }
     }
 
-    /// The leaf of each block at this place in its line, counted from one.
+    /// Returns the leaf of each block at a position in its line, counted from one.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub(super) fn leaves(&self, at: usize) -> __m512i {
@@ -69,7 +69,7 @@ impl Group {
         self.leaves.into_iter().max().unwrap_or(0) as usize
     }
 
-    /// The lanes whose blocks have so many leaves.
+    /// Returns the lanes whose blocks have at least this number of leaves.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub(super) fn with_at_least(&self, leaves: usize) -> __mmask16 {
@@ -77,7 +77,8 @@ impl Group {
     }
 }
 
-/// Of each inner node the value in the lower half of 64 bits, the power in the upper. Leaves are known by their keys.
+/// Inner nodes: the value in the lower half of 64 bits, and the power of 31 in the upper half. The data of a leaf is in
+/// its key.
 #[derive(Debug)]
 pub(super) struct Nodes(Box<Pairs>);
 
@@ -86,7 +87,7 @@ impl Nodes {
         Nodes(boxed([0; LANES]))
     }
 
-    /// Makes the node over two of each lane, numbered `node`; their keys.
+    /// Creates the node above two others in each lane, with the number `node`. Returns the keys.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub(super) fn join(&mut self, left: __m512i, right: __m512i, node: usize) -> __m512i {
@@ -101,7 +102,7 @@ impl Nodes {
     fn join_half(&mut self, left: __m512i, right: __m512i, frequency: __m512i, upper: bool, node: usize) {
         let (left, right) = (self.get(left, upper), self.get(right, upper));
         let (left_weight, right_weight) = (_mm512_srli_epi64::<32>(left), _mm512_srli_epi64::<32>(right));
-        // The products take the lower halves of what they are given.
+        // The multiplications use only the lower halves of their operands.
         let weight = reduced(_mm512_mul_epu32(left_weight, right_weight));
         let below = _mm512_and_si512(right, _mm512_set1_epi64(u32::MAX.into()));
         let value = _mm512_add_epi64(_mm512_mul_epu32(left, right_weight), below);
@@ -110,7 +111,7 @@ impl Nodes {
         store_pairs(&mut self.0[node], upper, _mm512_or_si512(value, _mm512_slli_epi64::<32>(weight)));
     }
 
-    /// The nodes that eight keys name.
+    /// Returns the nodes of eight keys.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     fn get(&self, keys: __m512i, upper: bool) -> __m512i {
@@ -122,20 +123,20 @@ impl Nodes {
         gather_pairs(&self.0, upper, _mm512_cmplt_epu64_mask(node, leaves), node, leaf)
     }
 
-    /// What a node is worth, modulo P, though P itself may stand for zero.
+    /// Returns the value of a node modulo P; P itself may represent zero.
     pub(super) fn value(&self, node: usize, lane: usize) -> u64 {
         self.0[node][lane] & u64::from(u32::MAX)
     }
 }
 
-/// Eight of the lanes, made wider.
+/// Returns eight of the lanes, extended to 64 bits.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn half<const HALF: i32>(lanes: __m512i) -> __m512i {
     _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64::<HALF>(lanes))
 }
 
-/// As [`reduced`](crate::signature::heap::reduced) does.
+/// Reduces numbers like [`reduced`](crate::signature::heap::reduced).
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn reduced(numbers: __m512i) -> __m512i {

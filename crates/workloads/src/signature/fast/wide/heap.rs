@@ -1,5 +1,5 @@
-//! A heap in each of sixteen lanes. All hold as many keys, so that what is pushed takes the same way up in each; what sinks
-//! takes a way of its own.
+//! A heap in each of sixteen lanes. All heaps have the same number of keys, so a pushed key takes the same path in
+//! each. A sinking key takes a different path in each lane.
 
 use std::arch::x86_64::*;
 
@@ -7,9 +7,11 @@ use super::group::Group;
 use crate::raw::lanes::{LANES, Rows, gather, load, scatter, store_some};
 use crate::signature::heap::FREQUENCY;
 
-/// Puts a key at the end of each heap that is `on`, which holds `at` with it, and lets it rise above all that are not less.
+/// Appends a key to each heap in the mask `on`, which then contains `at` keys, and lets it rise above all keys that are
+/// not less.
 ///
-/// From the top down: where it comes to lie, what lay there is carried on, and so is all below.
+/// It works from the top down: at the final position of the new key, the previous key is carried down, and so are all
+/// keys below it.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) fn push(heap: &mut Rows, at: usize, on: __mmask16, keys: __m512i) {
@@ -25,23 +27,24 @@ pub(super) fn push(heap: &mut Rows, at: usize, on: __mmask16, keys: __m512i) {
     store_some(&mut heap[at], on, carried);
 }
 
-/// What sinks in sixteen heaps: from the top down, where a child is less, the least child takes its place, the left one if they are
-/// equal. Once it lies somewhere, what lay there is carried on to where it was already, so that nothing has to be decided.
+/// Keys that sink in sixteen heaps, from the top down. While a child is less, the smaller child moves up, the left one
+/// if they are equal. Below its final position, keys are rewritten to where they were already, which avoids branches.
 #[derive(Clone, Copy)]
 struct Sinking {
     on: __mmask16,
     frequency: __m512i,
     carried: __m512i,
-    /// Where each lane's hole is now, as an index of the heap's rows.
+    /// The position of each lane's hole, as an index into the heap's rows.
     hole: __m512i,
-    /// Whether the way led to the right: at the top, and below it.
+    /// Whether the path went to the right at the first level, and at the second.
     first: __mmask16,
     second: __mmask16,
 }
 
-/// Lets a key sink from the top of each heap that is `on`, down `levels` of them, of which there is at least one.
+/// Lets a key sink from the top of each heap in the mask `on`, by `levels` levels, at least one.
 ///
-/// Where the hole may be in a few places only, all of them are read and written; below that, each lane goes to its own.
+/// On the first three levels, the hole can only be in a few rows, and all of them are read and written. Below, each
+/// lane accesses its own row.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) fn sink<const GROUPS: usize>(
@@ -54,14 +57,14 @@ pub(super) fn sink<const GROUPS: usize>(
     for (at, sinking) in sinking.iter_mut().enumerate() {
         *sinking = Sinking::new(on[at], keys[at]);
     }
-    // Step by step in all groups, so that each finds work while another's numbers are fetched.
+    // Each level is processed for all groups, so that one group has work while data of the other is loaded.
     for level in 0..levels {
         for (group, sinking) in groups.iter_mut().zip(&mut sinking) {
             match level {
-                0 => sinking.leave_the_top(&mut group.heap),
-                1 => sinking.leave_the_second(&mut group.heap),
-                2 => sinking.leave_the_third(&mut group.heap),
-                _ => sinking.leave_below(&mut group.heap),
+                0 => sinking.sink_from_first(&mut group.heap),
+                1 => sinking.sink_from_second(&mut group.heap),
+                2 => sinking.sink_from_third(&mut group.heap),
+                _ => sinking.sink_further(&mut group.heap),
             }
         }
     }
@@ -86,7 +89,7 @@ impl Sinking {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    fn leave_the_top(&mut self, heap: &mut Rows) {
+    fn sink_from_first(&mut self, heap: &mut Rows) {
         let (right, written) = self.choose(load(&heap[2]), load(&heap[3]));
         store_some(&mut heap[1], self.on, written);
         self.first = right;
@@ -94,7 +97,7 @@ impl Sinking {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    fn leave_the_second(&mut self, heap: &mut Rows) {
+    fn sink_from_second(&mut self, heap: &mut Rows) {
         let child = |at: usize| _mm512_mask_mov_epi32(load(&heap[4 + at]), self.first, load(&heap[6 + at]));
         let (left, right) = (child(0), child(1));
         let (right, written) = self.choose(left, right);
@@ -105,7 +108,7 @@ impl Sinking {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    fn leave_the_third(&mut self, heap: &mut Rows) {
+    fn sink_from_third(&mut self, heap: &mut Rows) {
         let below = |at: usize| _mm512_mask_mov_epi32(load(&heap[at]), self.second, load(&heap[at + 2]));
         let child = |at: usize| _mm512_mask_mov_epi32(below(8 + at), self.first, below(12 + at));
         let (left, right) = (child(0), child(1));
@@ -119,7 +122,7 @@ impl Sinking {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    fn leave_below(&mut self, heap: &mut Rows) {
+    fn sink_further(&mut self, heap: &mut Rows) {
         let hole = self.hole;
         let left = left_child(hole);
         let right = _mm512_add_epi32(left, _mm512_set1_epi32(LANES as i32));
@@ -127,11 +130,12 @@ impl Sinking {
         scatter(heap, self.on, hole, written);
     }
 
-    /// Goes down to the least child; to the right?, and what is to be written where the hole was.
+    /// Moves the hole down to the smaller child. Returns whether that is the right one, and the keys to write at the
+    /// old position.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     fn choose(&mut self, left: __m512i, right: __m512i) -> (__mmask16, __m512i) {
-        // With all of the right one's lower half set, it is less only if its frequency is.
+        // With all lower bits of the right key set, it is less only if its frequency is less.
         let lower = _mm512_set1_epi32(!FREQUENCY as i32);
         let to_the_right = _mm512_cmplt_epu32_mask(_mm512_or_si512(right, lower), left);
         let least = _mm512_mask_mov_epi32(left, to_the_right, right);
@@ -144,14 +148,14 @@ impl Sinking {
     }
 }
 
-/// Each lane's own place in a row.
+/// Returns the index of each lane in a row.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn lanes() -> __m512i {
     _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
 }
 
-/// Of a place in the rows, that of the row twice as far down.
+/// Returns the index of the left child of a position: the row with twice the number.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn left_child(place: __m512i) -> __m512i {

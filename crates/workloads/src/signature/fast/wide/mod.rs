@@ -1,7 +1,7 @@
-//! Thirty-two blocks at once, a heap in each lane, in two groups: while numbers of one are on their way from memory, the other's
-//! are worked on.
+//! Thirty-two blocks in parallel: a heap in each lane of two groups. While data of one group is loaded, the other is
+//! processed.
 //!
-//! All heaps shrink in step. A block with fewer leaves waits until the others have come down to as many.
+//! All heaps shrink in lockstep. A block with fewer leaves waits until the others have as few.
 
 mod group;
 mod heap;
@@ -18,7 +18,7 @@ use crate::signature::{BLOCK_BYTES, P};
 
 const GROUPS: usize = 2;
 
-/// A worker's heaps and nodes.
+/// The heaps and nodes of a worker.
 #[derive(Debug)]
 pub(super) struct Wide {
     has: HasLanes,
@@ -26,7 +26,7 @@ pub(super) struct Wide {
 }
 
 impl Wide {
-    /// None where the CPU has no AVX-512.
+    /// Returns none if the CPU has no AVX-512.
     pub(super) fn new() -> Option<Box<Self>> {
         let has = HasLanes::detect()?;
         Some(Box::new(Wide { has, groups: Groups(array::from_fn(|_| Group::new())) }))
@@ -38,24 +38,24 @@ impl Wide {
     }
 }
 
-/// The heaps of as many blocks as are worked on at once.
+/// The heaps of all blocks that are processed in parallel.
 #[derive(Debug)]
 pub(crate) struct Groups([Group; GROUPS]);
 
 impl Groups {
-    /// The sum of the hashes of the blocks of `bytes`, of which there may be a lane's each.
+    /// Returns the sum of the hashes of the blocks of `bytes`. There must not be more blocks than lanes.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub(crate) fn sum(&mut self, bytes: &[u8]) -> u64 {
         let mut blocks = bytes.chunks(BLOCK_BYTES);
         for group in &mut self.0 {
             for lane in 0..LANES {
                 match blocks.next() {
-                    Some(block) => group.line_up(lane, &count(block)),
-                    None => group.leave_out(lane),
+                    Some(block) => group.set_leaves(lane, &count(block)),
+                    None => group.clear_lane(lane),
                 }
             }
         }
-        assert!(blocks.next().is_none(), "more blocks than lanes");
+        assert!(blocks.next().is_none(), "there are more blocks than lanes");
         if bytes.len() <= LANES * BLOCK_BYTES {
             join_all(array::from_mut(&mut self.0[0]))
         } else {
@@ -64,7 +64,8 @@ impl Groups {
     }
 }
 
-/// The sum of the hashes of the blocks whose leaves were lined up; the heaps are empty afterwards.
+/// Joins all nodes and returns the sum of the hashes of the blocks whose leaves are set. The heaps are empty
+/// afterwards.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn join_all<const GROUPS: usize>(groups: &mut [Group; GROUPS]) -> u64 {
@@ -81,7 +82,7 @@ fn join_all<const GROUPS: usize>(groups: &mut [Group; GROUPS]) -> u64 {
     groups.iter_mut().map(|group| last_step(group)).sum()
 }
 
-/// Joins two nodes in every heap that holds `held`, at least three.
+/// Joins two nodes in every heap that contains `held` keys, at least three.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn step<const GROUPS: usize>(groups: &mut [Group; GROUPS], held: usize) {
@@ -97,7 +98,8 @@ fn step<const GROUPS: usize>(groups: &mut [Group; GROUPS], held: usize) {
     }
 }
 
-/// Takes the least from every heap that is `on` and holds `held`, at least two: the last takes its place and sinks.
+/// Removes the least key from every heap that is in the mask `on` and contains `held` keys, at least two. The last key
+/// takes its place and sinks.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn pop<const GROUPS: usize>(groups: &mut [Group; GROUPS], held: usize, on: [__mmask16; GROUPS]) -> [__m512i; GROUPS] {
@@ -112,7 +114,7 @@ fn pop<const GROUPS: usize>(groups: &mut [Group; GROUPS], held: usize, on: [__mm
     least
 }
 
-/// Joins what is left, a node or two of each heap, and sums the hashes.
+/// Joins the one or two remaining nodes of each heap, and returns the sum of the hashes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn last_step(group: &mut Group) -> u64 {

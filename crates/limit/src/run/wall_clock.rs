@@ -1,0 +1,163 @@
+//! Wall time as the wall limit counts it: without the time in which the command was stopped or waited for a CPU.
+
+use steady_linux::tree::ThreadTimes;
+use steady_model::{Absent, Nanos, Reading};
+use steady_process::attended::Moment;
+
+/// Wall time of a command so far, and the parts of it that do not count.
+#[derive(Clone, Debug)]
+pub(super) struct WallClock {
+    started: Nanos,
+    waiting: Reading<Nanos>,
+    /// Time of the last reading, and how long the command had been stopped by then.
+    seen: (Nanos, Nanos),
+    /// Run delay divided by CPU time, for the threads seen last.
+    ratio: f64,
+    /// What the threads did up to the last reading.
+    last: Interval,
+}
+
+/// What the threads of a tree did between two readings, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Interval {
+    /// Wall time without stops.
+    span: f64,
+    /// Sum of the run delays of all threads.
+    delay: f64,
+    /// Sum of the CPU times of all threads.
+    ran: f64,
+}
+
+impl Interval {
+    /// Part of the wall time that counts as waiting: the wall time times the run delays' share of run delay and CPU
+    /// time. It is never more than the sum of all run delays.
+    fn waiting(self) -> f64 {
+        if self.delay > 0.0 { self.delay.min(self.span * self.delay / (self.delay + self.ran)) } else { 0.0 }
+    }
+}
+
+impl WallClock {
+    /// Starts at `started`. `waiting` says whether the run delay can be measured.
+    pub(super) fn new(started: Nanos, waiting: Result<(), Absent>) -> Self {
+        let waiting = waiting.map(|()| Nanos::ZERO);
+        WallClock { started, waiting, seen: (started, Nanos::ZERO), ratio: 0.0, last: Interval::default() }
+    }
+
+    /// Returns how long the command waited for a CPU, up to the last reading.
+    pub(super) fn waiting(&self) -> &Reading<Nanos> {
+        &self.waiting
+    }
+
+    /// Returns the time that counts towards the wall limit. If waiting cannot be measured, all time counts except
+    /// stops.
+    pub(super) fn counted(&self, moment: Moment) -> Nanos {
+        moment.now - self.started - moment.stopped - self.waiting.clone().unwrap_or_default()
+    }
+
+    /// Adds what the threads did since the previous reading, during which the whole tree used `cpu`.
+    ///
+    /// A process that ended between the readings has no run delay. It is assumed to have waited as much per CPU time as
+    /// the threads that were seen. In a tree with several threads only some may wait at a time: see
+    /// [`Interval::waiting`]. A wait that began before the previous reading and is known only now is added to that
+    /// reading's interval.
+    pub(super) fn add(&mut self, Moment { now, stopped, .. }: Moment, seen: ThreadTimes, cpu: Nanos) {
+        let (before, stopped_before) = self.seen;
+        self.seen = (now, stopped);
+        if seen.cpu > Nanos::ZERO {
+            self.ratio = seen.run_delay.0 as f64 / seen.cpu.0 as f64;
+        }
+        let unseen = (cpu - seen.cpu).0 as f64;
+        let known_late = Interval { delay: self.last.delay + seen.run_delay_before.0 as f64, ..self.last };
+        let now = Interval {
+            span: (now - before - (stopped - stopped_before)).0 as f64,
+            delay: (seen.run_delay - seen.run_delay_before).0 as f64 + unseen * self.ratio,
+            ran: cpu.max(seen.cpu).0 as f64,
+        };
+        if let Ok(waiting) = &mut self.waiting {
+            *waiting += Nanos((known_late.waiting() - self.last.waiting() + now.waiting()) as u64);
+        }
+        self.last = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use steady_process::attended::Stops;
+
+    const MS: u64 = 1_000_000;
+
+    fn ms(time: u64) -> Nanos {
+        Nanos(time * MS)
+    }
+
+    fn at(time: u64) -> Moment {
+        Stops::default().at(ms(time))
+    }
+
+    fn did(cpu: u64, run_delay: u64) -> ThreadTimes {
+        ThreadTimes { cpu: ms(cpu), run_delay: ms(run_delay), ..ThreadTimes::default() }
+    }
+
+    fn waited(cpu: u64, run_delay: u64, tree: u64) -> u64 {
+        let mut wall_clock = WallClock::new(ms(0), Ok(()));
+        wall_clock.add(at(100), did(cpu, run_delay), ms(tree));
+        wall_clock.waiting().clone().unwrap().0 / MS
+    }
+
+    #[test]
+    fn the_wait_of_one_thread_counts_in_full() {
+        assert_eq!(waited(50, 50, 50), 50);
+        assert_eq!(waited(20, 10, 20), 10, "it slept the rest of the time");
+        assert_eq!(waited(100, 0, 100), 0);
+        assert_eq!(waited(0, 0, 0), 0, "all threads slept");
+    }
+
+    #[test]
+    fn a_wait_across_two_readings_counts_in_both_intervals() {
+        let mut wall_clock = WallClock::new(ms(0), Ok(()));
+        wall_clock.add(at(100), did(4, 5), ms(4));
+        wall_clock.add(at(200), ThreadTimes { run_delay_before: ms(90), ..did(4, 186) }, ms(4));
+        assert_eq!(wall_clock.waiting(), &Ok(ms(5 + 186)));
+        // Time in which it slept earlier did not become waiting.
+        wall_clock.add(at(300), did(0, 0), ms(0));
+        wall_clock.add(at(400), did(10, 90), ms(10));
+        assert_eq!(wall_clock.waiting(), &Ok(ms(5 + 186 + 90)));
+    }
+
+    #[test]
+    fn several_threads_wait_in_proportion_to_run_delay() {
+        assert_eq!(waited(100, 300, 100), 75, "four threads on one CPU");
+        assert_eq!(waited(200, 0, 200), 0);
+        assert_eq!(waited(100, 900, 100), 90, "never more than the wall time");
+    }
+
+    #[test]
+    fn threads_that_ended_unseen_wait_like_the_others() {
+        assert_eq!(waited(10, 10, 50), 50);
+        let mut wall_clock = WallClock::new(ms(0), Ok(()));
+        wall_clock.add(at(100), did(50, 50), ms(50));
+        wall_clock.add(at(200), ThreadTimes::default(), ms(50));
+        assert_eq!(wall_clock.waiting(), &Ok(ms(100)), "like the threads seen last");
+    }
+
+    #[test]
+    fn stops_and_waiting_do_not_count() {
+        let (mut wall_clock, mut stops) = (WallClock::new(ms(1_000), Ok(())), Stops::default());
+        stops.stop(ms(1_100));
+        stops.stop(ms(1_200));
+        assert_eq!(wall_clock.counted(stops.at(ms(1_500))), ms(100));
+        stops.go_on(ms(1_600));
+        let later = stops.at(ms(1_700));
+        assert_eq!((wall_clock.counted(later), later.stopped), (ms(200), ms(500)));
+        wall_clock.add(later, did(100, 1_000), ms(100));
+        assert!(wall_clock.waiting().clone().unwrap() <= ms(200), "stopped time is not waiting");
+    }
+
+    #[test]
+    fn without_statistics_all_time_counts() {
+        let mut wall_clock = WallClock::new(ms(0), Err(Absent::because("no")));
+        wall_clock.add(at(100), did(50, 50), ms(50));
+        assert_eq!((wall_clock.counted(at(100)), wall_clock.waiting().is_err()), (ms(100), true));
+    }
+}

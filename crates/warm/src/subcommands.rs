@@ -1,0 +1,91 @@
+//! The subcommands `status`, `why`, `snapshot` and `clear`.
+
+use std::path::PathBuf;
+
+use steady_feature::{Failure, Session, Status};
+use steady_linux::Root;
+use steady_model::{Absent, Reading};
+use steady_render::letters::count;
+
+use crate::flags::{ProgramsFlags, StatusFlags};
+use crate::launch::StartingProcess;
+use crate::make::{Made, Maker, Traced};
+use crate::record::{Question, StatusRecord};
+use crate::status::status as read_status;
+use crate::store::Store;
+use crate::user_store::{absolute, executed, place, store};
+
+/// Runs `steady warm status`: reports what is stored.
+pub(crate) fn status(flags: &StatusFlags, session: &mut dyn Session) -> Result<u8, Failure> {
+    let programs = found(&flags.programs, session)?;
+    session.open(&flags.output, false, Status::Own)?;
+    session.write(&record(Question::Status, &programs, session)?).map(|()| 0)
+}
+
+/// Runs `steady warm why`: reports how programs would be started.
+pub(crate) fn why(flags: &ProgramsFlags, session: &mut dyn Session) -> Result<u8, Failure> {
+    let programs = found(&flags.programs, session)?;
+    session.open(&flags.output, false, Status::Own)?;
+    session.write(&record(Question::Why, &programs, session)?).map(|()| 0)
+}
+
+/// Runs `steady warm snapshot`: captures programs now.
+pub(crate) fn snapshot(flags: &ProgramsFlags, session: &mut dyn Session) -> Result<u8, Failure> {
+    let programs = found(&flags.programs, session)?;
+    session.open(&flags.output, false, Status::Own)?;
+    let store = store(session).map_err(|why| Failure::Own(format!("not available here: {why}")))?;
+    let mut maker = Maker::new(&store, Traced, session.environment());
+    let (mut refused, mut not_made) = (false, None);
+    for program in &programs {
+        // A script counts as warm if its interpreter has a snapshot.
+        let warm = maker.make_patiently(program).and_then(|made| match made {
+            Made::Warm => Ok(true),
+            Made::Script(script) => maker.make_for(&script, program),
+            Made::Refused(_) => Ok(false),
+        });
+        match warm {
+            Ok(warm) => refused |= !warm,
+            Err(why) => {
+                session.notice(&format!("'{}': {why}", program.display()));
+                not_made = Some(Failure::Own("not all programs could be captured".to_owned()));
+            }
+        }
+    }
+    session.write(&record(Question::Snapshot, &programs, session)?)?;
+    not_made.map_or(Ok(u8::from(refused)), Err)
+}
+
+/// Runs `steady warm clear`: removes all snapshots.
+pub(crate) fn clear(session: &dyn Session) -> Result<u8, Failure> {
+    let Some(store) = existing_store(session)? else {
+        session.notice("there are no snapshots");
+        return Ok(0);
+    };
+    let failed = |error| Failure::Own(format!("not all snapshots could be removed: {error}"));
+    let programs = store.clear().map_err(failed)?;
+    session.notice(&format!("removed what was stored on {}", count(programs, "program", "programs")));
+    Ok(0)
+}
+
+/// Returns the store, if it exists.
+fn existing_store(session: &dyn Session) -> Result<Option<Store>, Failure> {
+    place(session).and_then(|place| Store::find(&place).map_err(|why| why.0)).map_err(Failure::Own)
+}
+
+fn record(question: Question, programs: &[PathBuf], session: &dyn Session) -> Result<StatusRecord, Failure> {
+    let found = existing_store(session)?;
+    let store: Reading<Store> = found.ok_or_else(|| Absent::because("nothing has been stored since the last boot"));
+    let (environment, root) = (session.environment(), Root::default());
+    let here = StartingProcess { environment: &environment, root: &root };
+    Ok(read_status(question, &store, programs, (question == Question::Why).then_some(here)))
+}
+
+/// Resolves the names of programs to absolute paths.
+fn found(names: &[PathBuf], session: &dyn Session) -> Result<Vec<PathBuf>, Failure> {
+    let path = |name: &PathBuf| match executed(name.as_os_str(), session) {
+        Ok(path) if path.exists() => Ok(absolute(&path)),
+        Ok(path) => Err(Failure::Usage(format!("the file '{}' does not exist", path.display()))),
+        Err(failure) => Err(Failure::Usage(failure.to_string())),
+    };
+    names.iter().map(path).collect()
+}
