@@ -9,18 +9,18 @@ package Steadyhand;
 #     $app = Steadyhand->switchback($old, $new, service => 'shop', versions => ['v1', 'v2'], seconds => 2);
 #
 # Also: assigned => 'canary', route => sub { my $env = shift; ... }, rulers => 0, socket => '/path'.
-# For servers whose processes or threads serve one request at a time.
+# It is for servers whose processes or threads serve one request at a time.
 
 use strict;
 use warnings;
 use Socket qw(AF_UNIX SOCK_DGRAM MSG_DONTWAIT MSG_NOSIGNAL pack_sockaddr_un);
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC CLOCK_THREAD_CPUTIME_ID);
 
-# A batch of lines is sent once it has this many lines or is this old, in nanoseconds. RETRY_NS is the pause after an error.
-# LONGEST is the maximum length of a field in bytes.
+# A batch of lines is sent once it has this many lines or is this old, in nanoseconds. RETRY_NS is the pause after an
+# error. LONGEST is the maximum length of a field in bytes.
 use constant { BATCH => 32, BATCH_NS => 50_000_000, RETRY_NS => 1_000_000_000, LONGEST => 500, MOST_ROUTES => 500 };
-# Ruler readings per second, the share of a CPU that they may use, and the CPU time in nanoseconds that they may use in advance.
-# DELAY_SHARE is the share of the requests with a ruler reading whose time waiting for a CPU is read too.
+# Ruler readings per second, the share of a CPU that they may use, and the CPU time in nanoseconds that they may use in
+# advance. DELAY_SHARE is the share of the requests with a ruler reading whose time waiting for a CPU is read too.
 use constant { READINGS_PER_SECOND => 25, RULER_BUDGET => 0.005, RULER_ADVANCE_NS => 500_000, DELAY_SHARE => 0.25 };
 
 my %reporters;
@@ -30,8 +30,8 @@ sub cpu { int(1e9 * clock_gettime(CLOCK_THREAD_CPUTIME_ID)) }
 
 sub wrap {
     my ($class, $app, %option) = @_;
-    my @choice = ($app, field($option{version} // die "wrap needs a version\n"), $option{assigned} // 'none');
-    die "assigned is 'none' or 'canary'\n" unless $choice[2] =~ /\A(?:none|canary)\z/;
+    my @choice = ($app, field($option{version} // die "wrap needs the option 'version'\n"), $option{assigned} // 'none');
+    die "assigned must be 'none' or 'canary', not '$choice[2]'\n" unless $choice[2] =~ /\A(?:none|canary)\z/;
     return middleware(sub { @choice }, %option);
 }
 
@@ -48,7 +48,7 @@ sub switchback {
     my @versions = @{ $option{versions} };
     my ($first, $second) = map { field($_) } @versions;
     my $seconds = $option{seconds} // 2;
-    die "seconds is a whole number from 1 on\n" unless $seconds =~ /\A[1-9][0-9]*\z/;
+    die "seconds must be an integer of at least 1, not '$seconds'\n" unless $seconds =~ /\A[1-9][0-9]*\z/;
     my $host = read_line('/proc/sys/kernel/random/boot_id');
     my ($known, @choice) = (-1);
     return middleware(sub {
@@ -75,7 +75,7 @@ sub middleware {
     my ($choose, %option) = @_;
     my $path = $option{socket} // $ENV{STEADY_SOCKET}
         // ($ENV{XDG_RUNTIME_DIR} ? "$ENV{XDG_RUNTIME_DIR}/steady/agent.sock" : "/tmp/steady-$>/agent.sock");
-    my $service = $option{service} // die "a service needs a name\n";
+    my $service = $option{service} // die "the middleware needs the option 'service'\n";
     my $reporter = $reporters{"$service\0$path"} //= { service => $service, path => $path, pid => 0 };
     my ($route, $rulers) = ($option{route}, $option{rulers} // 1);
     return sub {
@@ -103,8 +103,8 @@ sub begin {
     $reporter->{head} = "steady/1\t" . field($reporter->{service}) . "\t$$\t$reporter->{began}\n";
 }
 
-# The `syscall` ruler: 30 short system calls and a byte through a pipe. It is written in Perl, because Perl cannot call the C
-# library without a compiled module.
+# The `syscall` ruler: 30 short system calls and a byte through a pipe. It is written in Perl, because Perl cannot call
+# the C library without a compiled module.
 sub ruler {
     my ($reporter) = @_;
     return '' unless coin() < $reporter->{chance};
@@ -125,7 +125,7 @@ sub ruler {
         my $took = cpu() - $start;
         $reading = "\truler=syscall:$took" if $passed && $took > 0;
     }
-    # The waiting time so far. It is subtracted from that at the end of the request.
+    # The waiting time so far. It is subtracted from the waiting time at the end of the request.
     my $delay = $reading && coin() < DELAY_SHARE ? run_delay() : undef;
     $reporter->{readings}++ if $reading;
     $reporter->{ruler_cpu} += (cpu() - $begin) * (defined $delay ? 1.5 : 1);

@@ -31,7 +31,10 @@ class Connection:
         self._identity: tuple[int, int] | None = None
 
     def send(self, datagram: bytes) -> bool | None:
-        """Returns whether the datagram was sent, or None if the agent's queue is full. `why` has the reason if it was not sent."""
+        """Returns whether the datagram was sent, or None if the agent's queue is full.
+
+        If not sent, `why` has the reason.
+        """
         for again in (True, False):
             try:
                 self._connected().send(datagram, _DONTWAIT)
@@ -70,7 +73,10 @@ class Connection:
         return connected
 
     def _is_ours(self, connected: socket.socket) -> bool:
-        """Returns whether the descriptor is still this socket: a program that closes all descriptors may have reused its number."""
+        """Returns whether the descriptor is still this socket.
+
+        A program that closes all descriptors may have reused its number for another file.
+        """
         try:
             found = os.fstat(connected.fileno())
         except OSError:

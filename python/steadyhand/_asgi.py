@@ -1,7 +1,7 @@
 """Middleware for ASGI.
 
-The CPU time of a request is that of all steps of its coroutine, of its tasks, and of its worker threads as far as `_follow`
-sees them.
+The CPU time of a request is the sum over all steps of its coroutine, its tasks, and those worker threads that `_follow`
+measures.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ _now = time.monotonic_ns
 def asgi(app: Any, service: str, version: str, assigned: str = "none", route: Callable[[dict[str, Any]], str] | None = None,
          classify: Callable[[dict[str, Any]], str | None] | None = None, rulers: bool | Iterable[str] = True,
          server_timing: bool = False, socket: str | None = None, follow: bool = True) -> AsgiApp:
-    """Wraps an application like `wsgi` does; `route` and `classify` get the scope. Other protocols than HTTP are passed through.
+    """Wraps an application as `wsgi` does.
 
-    With `follow`, CPU time of tasks and worker threads that a request starts counts for the request.
+    `route` and `classify` get the scope. Protocols other than HTTP are passed through. With `follow`, the CPU time of
+    tasks and worker threads that a request starts counts for the request.
     """
     choice = _versions.fixed(app, version, assigned)
     return AsgiApp(app, lambda: choice, reporter(service, socket, rulers), route, classify, server_timing, follow)
@@ -34,7 +35,10 @@ def split_asgi(old_app: Any, new_app: Any, service: str, versions: tuple[str, st
                route: Callable[[dict[str, Any]], str] | None = None,
                classify: Callable[[dict[str, Any]], str | None] | None = None, rulers: bool | Iterable[str] = True,
                server_timing: bool = False, socket: str | None = None, follow: bool = True) -> AsgiApp:
-    """Wraps two versions like `split` does. Other protocols than HTTP go to the old version, but both get the lifespan events."""
+    """Wraps two versions as `split` does.
+
+    Protocols other than HTTP go to the old version. Lifespan events go to both.
+    """
     choose = _versions.coin(old_app, new_app, versions, share)
     app = _BothApps(old_app, new_app)
     return AsgiApp(app, choose, reporter(service, socket, rulers), route, classify, server_timing, follow)
@@ -44,7 +48,7 @@ def switchback_asgi(old_app: Any, new_app: Any, service: str, versions: tuple[st
                     route: Callable[[dict[str, Any]], str] | None = None,
                     classify: Callable[[dict[str, Any]], str | None] | None = None, rulers: bool | Iterable[str] = True,
                     server_timing: bool = False, socket: str | None = None, follow: bool = True) -> AsgiApp:
-    """Wraps two versions like `switchback` does; for other protocols than HTTP see `split_asgi`."""
+    """Wraps two versions as `switchback` does; for protocols other than HTTP, see `split_asgi`."""
     own = reporter(service, socket, rulers)
     choose = _versions.slots(old_app, new_app, service, versions, seconds, own.slot_changes)
     app = _BothApps(old_app, new_app)
@@ -152,7 +156,7 @@ class Sender:
 
 
 class _BothApps:
-    """Passes lifespan events to both applications, and other protocols than HTTP to the old one."""
+    """Passes lifespan events to both applications, and protocols other than HTTP to the old one."""
 
     def __init__(self, old_app: Any, new_app: Any) -> None:
         self._old = old_app

@@ -1,4 +1,4 @@
-"""Request classes, which the application names before the version is chosen."""
+"""Request classes: the application determines the class of a request before the version is chosen."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Callable
 from ._routes import OTHER
 from ._text import field
 
-# How many classes a process distinguishes.
+# The maximum number of classes that a process distinguishes.
 MOST_CLASSES = 16
 
 
@@ -20,7 +20,7 @@ class Classes:
         self._fields: dict[Any, str] = {}
 
     def field_of(self, request: dict[str, Any]) -> str:
-        """Returns the class field of a request, from its environ or scope before it is served; empty if it has no class."""
+        """Returns the class field of a request, given its environ or scope; empty if it has no class."""
         try:
             name = self._classify(request)
             cached = self._fields.get(name)

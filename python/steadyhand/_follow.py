@@ -1,9 +1,9 @@
 """Measures the CPU time of requests under an event loop: of the request's coroutine, its tasks and its worker threads.
 
-Tasks and threads inherit the context of the request that starts them, and the context names the request. Tasks are timed
-through the event loop's task factory (asyncio, uvloop). Threads are timed through `anyio.to_thread.run_sync`, by which
-Starlette and FastAPI run `def` endpoints, and through `asyncio.to_thread`. Work that goes on after the end of the request
-counts neither for the request nor for the server.
+Tasks and threads inherit the context of the request that starts them, and the context names the request. Tasks are
+timed through the event loop's task factory (asyncio, uvloop). Threads are timed through `asyncio.to_thread` and through
+`anyio.to_thread.run_sync`, by which Starlette and FastAPI run `def` endpoints. Work that continues after the end of the
+request counts neither for the request nor for the server.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _stepped = 0
 
 
 def server_cpu(thread_cpu: int) -> int:
-    """Returns the CPU time of this thread that no application used, given all of it; 0 if unknown."""
+    """Returns the part of this thread's CPU time `thread_cpu` that no application used; 0 if unknown."""
     return thread_cpu - _stepped if _thread and threading.get_ident() == _thread else 0
 
 
@@ -207,7 +207,10 @@ def _timed(cost: Cost, function: Any, *args: Any, **named: Any) -> Any:
 
 
 def _wrap(module: Any, name: str) -> None:
-    """Replaces a module's function that runs another function in a worker thread, so that its CPU time is added to the request."""
+    """Replaces a module's function that runs another function in a worker thread.
+
+    The replacement adds the CPU time of the worker thread to the request.
+    """
     original = getattr(module, name)
     if hasattr(original, "steadyhand_wraps"):
         return

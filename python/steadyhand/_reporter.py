@@ -15,8 +15,8 @@ from ._routes import rule_text
 from ._text import field
 from ._versions import Choice
 
-# Each datagram costs a system call, wakes the agent, and runs code that is no longer in the caches. Therefore the lines of
-# three seconds share one, or `BATCH` requests.
+# Each datagram costs a system call, wakes the agent, and runs code that is no longer in the caches. Therefore the lines
+# of three seconds share one, or `BATCH` requests.
 BATCH = 64
 BATCH_NS = 3_000_000_000
 # The longest datagram in bytes (docs/protocol.md).
@@ -27,9 +27,9 @@ RETRY_NS = 5_000_000
 # The time between attempts to reach a missing agent.
 RECONNECT_NS = 1_000_000_000
 
-# A finished request: end, choice, route, status, CPU time, wall time, further fields and, under WSGI, its thread and the CPU
-# time of the thread when the request began. Times are in nanoseconds. Route and status are still what the framework gave:
-# they become text when the line is sent, which keeps the request's path short.
+# A finished request: end, choice, route, status, CPU time, wall time, further fields and, under WSGI, its thread and
+# the CPU time of the thread when the request began. Times are in nanoseconds. Route and status are still what the
+# framework gave: they become text when the line is sent, which keeps the request's path short.
 Request = Tuple[int, Choice, Any, Any, int, int, str, Optional[int], int]
 # A slot change: its time, the choice of the requests before it, and the result of `Reporter.read_cpu`.
 Change = Tuple[int, Choice, Tuple[int, int, int, int]]
@@ -71,9 +71,9 @@ def request_line(number: int, request: Request) -> str:
 class ProcessCpu:
     """Formats `c` lines: the CPU time of the process and of its requests.
 
-    Both leave out the CPU time of the server itself, between requests on the threads that serve them, because it is the same
-    for all versions. The rest of the process's CPU time is that of other threads and tasks. A line names a version and slot
-    if all requests since the previous line had the same.
+    Both exclude the CPU time of the server itself, between requests on the threads that serve them, because it is the
+    same for all versions. The rest of the process's CPU time was used by other threads and tasks. A line names a
+    version and slot if all requests since the previous line had the same version and slot.
     """
 
     __slots__ = ("ends", "last", "requests", "served", "server")
@@ -176,7 +176,7 @@ class Reporter:
         self.lines.append((time.monotonic_ns(), before, self.read_cpu()))
 
     def read_cpu(self) -> tuple[int, int, int, int]:
-        """Returns the CPU time of the process, the current thread, its CPU time, and the CPU time of the event loop's server."""
+        """Returns the CPU time of the process, the current thread and its CPU time, and that of the loop's server."""
         thread_cpu = time.thread_time_ns()
         of_loop = _follow.server_cpu(thread_cpu) if self.follows else 0
         return time.process_time_ns(), threading.get_ident(), thread_cpu, of_loop
@@ -217,7 +217,7 @@ class Reporter:
             self._sending.release()
 
     def _datagram(self, batch: list[Request | Change | Unknown], now: int) -> tuple[bytes, int, ProcessCpu]:
-        """Formats records. Returns the datagram, the number of requests in it, and the state of the CPU readings after it."""
+        """Formats records. Returns the datagram, its number of requests, and the state of the CPU readings after it."""
         process = self._process.copy()
         number = self.answered
         lines = [self._head]
@@ -269,7 +269,7 @@ class Reporter:
             self._unreported_drops += 1
 
     def fail(self, error: BaseException) -> None:
-        """Records an error of the middleware itself; the request goes on."""
+        """Records an error of the middleware itself; the request continues."""
         self.failed += 1
         self.failure = f"{type(error).__name__}: {error}"
 
@@ -308,7 +308,7 @@ def reporter(service: str, path: str | None, rulers: bool | Iterable[str]) -> Re
 
 
 def status() -> list[dict[str, Any]]:
-    """Returns one dict per service of this process: requests sent and dropped, the reason, and the state of the rulers."""
+    """Returns a dict per service of this process: its counters, why lines were dropped, and the state of its rulers."""
     return [found.status() for found in list(_reporters.values())]
 
 

@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 from ._text import field
 
-# How many templates a process reports, and for how many paths it caches the template.
+# The maximum number of templates that a process reports, and of paths whose template it caches.
 MOST_TEMPLATES = 500
 MOST_PATHS = 2000
 OTHER = "(other)"
@@ -120,7 +120,10 @@ _endpoints: dict[Any, str | None] = {}
 
 
 def _of_starlette(router: Any, scope: dict[str, Any]) -> str | None:
-    """Returns the template of the route with the endpoint and parameters of this scope: Starlette does not name the route."""
+    """Returns the template of the route with the endpoint and parameters of this scope.
+
+    It is searched for because Starlette does not name the route in the scope.
+    """
     endpoint = scope.get("endpoint")
     if endpoint is None:
         return None

@@ -26,12 +26,12 @@ REQUEST_BUDGET_NS = 4_000
 CPU_BUDGET = 0.005
 # The highest cost for a request of cache lines that the ruler before it evicted (bench/run middleware).
 EVICTION_NS = 30_000
-# The assumed cost of a ruler before one was timed.
+# The assumed cost of a ruler until one was timed.
 EXPECTED_NS = 120_000
 # Rulers are planned in groups. The first one is small: it measures the cost of each kind.
 FIRST_GROUP = 8
 GROUP = 32
-# One in so many requests with a ruler also has its wait for a CPU read.
+# For one in this many requests with a ruler, the thread's wait for a CPU is read too.
 WATCHED = 4
 # The gap between rulers if there are none. Larger numbers make the countdown slower.
 NO_RULERS = (1 << 30) - 1
@@ -42,7 +42,10 @@ _found: tuple[ctypes.PyDLL | None, str | None] | None = None
 
 
 def library() -> tuple[ctypes.PyDLL | None, str | None]:
-    """Returns the library, or the reason why there is none. It is loaded once per process; forked children inherit it."""
+    """Returns the library, or the reason why there is none.
+
+    It is loaded once per process. Forked children inherit it.
+    """
     global _found
     with _lock:
         if _found is None:
@@ -60,7 +63,7 @@ def _folder() -> str:
         raise OSError("no program 'steady' next to the Python interpreter or in PATH")
     done = subprocess.run([program, "agent", "library"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, timeout=10)
-    # The exit status is ignored: a server that reaps all children may already have taken it.
+    # The exit status is ignored, because a server that reaps all children may have reaped this one.
     folder = os.fsdecode(done.stdout).rstrip("\n")
     if not folder:
         raise OSError(os.fsdecode(done.stderr).strip() or f"'{program} agent library' printed nothing")
@@ -68,8 +71,8 @@ def _folder() -> str:
 
 
 def _load(folder: str) -> ctypes.PyDLL:
-    # Functions of a `PyDLL` keep the GIL. Acquiring it again could take longer than the ruler, and another thread could run
-    # between the ruler and the request.
+    # Functions of a `PyDLL` keep the GIL. Acquiring it again could take longer than the ruler, and another thread could
+    # run between the ruler and the request.
     loaded = ctypes.PyDLL(os.path.join(folder, NAME))
     loaded.steady_ruler.argtypes = [ctypes.c_int]
     loaded.steady_ruler.restype = ctypes.c_uint64
@@ -84,16 +87,16 @@ def _load(folder: str) -> ctypes.PyDLL:
 class Rulers:
     """Chooses the requests that have a ruler before them, and runs the rulers.
 
-    Rulers may add `REQUEST_BUDGET_NS` to a request on average, and may use `CPU_BUDGET` of a CPU in total. The cost of a
-    ruler is measured: the CPU time of the call, mostly due to cold caches, plus `EVICTION_NS` for the cache lines that it
-    evicts. All kinds get the same time, so cheap kinds run more often. Rulers are planned in groups, so that a single one
-    runs little code.
+    Rulers may add `REQUEST_BUDGET_NS` to a request on average, and may use `CPU_BUDGET` of a CPU in total. The cost of
+    a ruler is measured: the CPU time of the call, mostly due to cold caches, plus `EVICTION_NS` for the cache lines
+    that it evicts. All kinds get the same time, so cheap kinds run more often. Rulers are planned in groups, so that a
+    single one runs little code.
     """
 
     def __init__(self, kinds: Iterable[str], clock: Callable[[], int] = time.monotonic_ns) -> None:
         self.kinds = [KINDS.index(kind) for kind in kinds]
         self._clock = clock
-        loaded, self.why = library() if self.kinds else (None, "not asked for")
+        loaded, self.why = library() if self.kinds else (None, "not requested")
         self._ruler = loaded.steady_ruler if loaded else None
         self._run_delay = loaded.steady_run_delay if loaded else None
         self.begin()
@@ -129,8 +132,8 @@ class Rulers:
     def run(self) -> tuple[int, str, int | None]:
         """Runs a ruler.
 
-        Returns the monotonic time after it, its field for the request's line, and the thread's total wait for a CPU so far
-        in nanoseconds, or None if that was not read.
+        Returns the monotonic time after it, its field for the request's line, and the thread's total wait for a CPU so
+        far in nanoseconds, or None if that was not read.
         """
         if self._ruler is None:
             return self._clock(), "", None

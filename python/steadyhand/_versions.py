@@ -17,14 +17,14 @@ Choice = Tuple[Any, str, str]
 def fixed(app: Any, version: str, assigned: str) -> Choice:
     """Returns the choice for an application with a single version. Raises ValueError for an unknown `assigned`."""
     if assigned not in ("none", "canary"):
-        raise ValueError(f"assigned is 'none' or 'canary', not {assigned!r}")
+        raise ValueError(f"assigned must be 'none' or 'canary', not {assigned!r}")
     return app, field(version), assigned
 
 
 def coin(old_app: Any, new_app: Any, versions: tuple[str, str], share: float) -> Callable[[], Choice]:
-    """Returns a function that chooses a version at random for each request: the new one with a probability of `share`."""
+    """Returns a function that chooses the version of each request at random: the new one with probability `share`."""
     if not 0 < share < 1:
-        raise ValueError(f"share is between 0 and 1, not {share!r}")
+        raise ValueError(f"share must be between 0 and 1, not {share!r}")
     old, new = _version_fields(versions)
     choices = ((old_app, old, "random"), (new_app, new, "random"))
     generator = random.Random(os.urandom(32))
@@ -38,11 +38,12 @@ def slots(old_app: Any, new_app: Any, service: str, versions: tuple[str, str], s
           changed: Callable[[Choice], None] = lambda before: None) -> Callable[[], Choice]:
     """Returns a function that chooses the version of a request by its time slot.
 
-    Of each two slots of `seconds`, a coin flip gives one to the old version and the other to the new one. All processes of a
-    host compute the same flips. `changed` is called before the first request of each slot, with the choice of the previous slot.
+    Of each two slots of `seconds`, a coin flip gives one to the old version and the other to the new one. All processes
+    of a host compute the same flips. `changed` is called before the first request of each slot, with the choice of the
+    previous slot.
     """
     if not (isinstance(seconds, int) and seconds >= 1):
-        raise ValueError(f"seconds is a whole number from 1 on, not {seconds!r}")
+        raise ValueError(f"seconds must be an integer of at least 1, not {seconds!r}")
     old, new = _version_fields(versions)
     host = boot()
     # The slot number and its choice, replaced together because other threads read them.
@@ -82,5 +83,5 @@ def _version_fields(versions: tuple[str, str]) -> tuple[str, str]:
     old, new = versions
     old, new = field(old), field(new)
     if old == new:
-        raise ValueError(f"the versions have the same name, {old!r}")
+        raise ValueError(f"the versions must have different names, but both are {old!r}")
     return old, new

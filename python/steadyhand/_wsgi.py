@@ -24,11 +24,11 @@ def wsgi(app: Any, service: str, version: str, assigned: str = "none", route: Ca
          server_timing: bool = False, socket: str | None = None) -> WsgiApp:
     """Wraps an application so that it reports the cost of each request to the agent.
 
-    `assigned` is "canary" if some processes run one version and others another one, on purpose. `route` gets the environ
-    of an answered request and returns its route template. `classify` gets the environ of a request before it is served and
-    returns the name of its class, such as "cached" or "large", or None. `rulers` switches rulers on or off, or names their
-    kinds. With `server_timing` each response has a `Server-Timing` header with the CPU time so far. `socket` is the path of
-    the agent's socket if it is not the default one.
+    `assigned` is "canary" if some processes run one version and others another one, on purpose. `route` gets the
+    environ of an answered request and returns its route template. `classify` gets the environ of a request before it is
+    served and returns the name of its class, such as "cached" or "large", or None. `rulers` switches rulers on or off,
+    or names their kinds. With `server_timing` each response has a `Server-Timing` header with the CPU time so far.
+    `socket` is the path of the agent's socket if it is not the default one.
     """
     return WsgiApp(_versions.fixed(app, version, assigned), reporter(service, socket, rulers), route, classify, server_timing)
 
@@ -58,7 +58,7 @@ def switchback(old_app: Any, new_app: Any, service: str, versions: tuple[str, st
 class WsgiApp:
     """An application that reports what its requests cost."""
 
-    __slots__ = ("_asks_route", "_choose", "_classes", "_fixed", "_plain", "_routes", "_reporter", "_timing", "__weakref__")
+    __slots__ = ("_has_route_function", "_choose", "_classes", "_fixed", "_plain", "_routes", "_reporter", "_timing", "__weakref__")
 
     def __init__(self, choose: _versions.Choice | Callable[[], _versions.Choice], reporter: Reporter,
                  route: Callable[[dict[str, Any]], Any] | None, classify: Callable[[dict[str, Any]], Any] | None,
@@ -68,7 +68,7 @@ class WsgiApp:
         self._choose = choose if callable(choose) else lambda: choose
         self._reporter = reporter
         self._routes = Routes(route, reporter.fail)
-        self._asks_route = route is not None
+        self._has_route_function = route is not None
         self._classes = None if classify is None else Classes(classify, reporter.fail)
         self._timing = timing
         self._plain: Any = None
@@ -116,8 +116,8 @@ class WsgiApp:
 class Exchange:
     """A request from start to end, and its response as the server sees it.
 
-    Every additional cache line costs more than many instructions if there are few requests per second. Therefore a request
-    has one object, nothing is looked up twice, and all work that can wait is done when lines are sent.
+    Every additional cache line costs more than many instructions if there are few requests per second. Therefore a
+    request has one object, nothing is looked up twice, and all work that can wait is done when lines are sent.
     """
 
     __slots__ = ("app", "begin", "choice", "cpu", "delay", "environ", "more", "result", "rule", "start_response", "status",
@@ -156,11 +156,15 @@ class Exchange:
         return self.start(status, [*headers, ("Server-Timing", value)], exc_info)
 
     def __iter__(self) -> Iterator[bytes]:
-        # Returns the iterator of the application: no code of this class runs between the parts. `close` detects a broken-off response.
+        # Returns the iterator of the application: no code of this class runs between the parts. `close` detects a
+        # broken-off response.
         return iter(self.result)
 
     def close(self) -> None:
-        """Closes the response and reports the request, once. The server calls it at the end, also for a broken-off response."""
+        """Closes the response and reports the request, once.
+
+        Servers call it at the end, also if the client disconnects.
+        """
         failure = None
         if _error() is not None:
             self.status = 0
@@ -195,7 +199,7 @@ class Exchange:
                     if self.delay is not None:
                         self.more += reporter.rulers.delay_since(self.delay)
                     rule = self.rule
-                    if rule is None or app._asks_route:
+                    if rule is None or app._has_route_function:
                         rule = app._routes.of_environ(self.environ)
                     lines = reporter.lines
                     lines.append((now, self.choice, rule, self.status, cpu, now - self.begin, self.more, self.thread, self.cpu))

@@ -148,7 +148,7 @@ class Listener:
         self.folder.cleanup()
 
     def wait_for(self, count: int, seconds: float = 5.0) -> "list[RequestLine]":
-        """Waits for `count` requests, at most so many seconds. Returns all that were received."""
+        """Waits for `count` requests, at most `seconds`. Returns all that were received."""
         end = time.monotonic() + seconds
         while len(self.requests) < count and time.monotonic() < end:
             time.sleep(0.01)

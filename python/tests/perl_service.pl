@@ -61,8 +61,9 @@ my %scenarios = (
     },
     slots => sub {
         my $app = Steadyhand->switchback($plain, $plain, %option, versions => ['v1', 'v2'], seconds => 1);
-        my $end = time + 2.2;
-        while (time < $end) { serve($app); sleep 0.02 }
+        # Several slots, and on a busy machine enough requests.
+        my ($end, $number) = (time + 2.2, 0);
+        while (time < $end || $number < 30) { serve($app); $number++; sleep 0.02 }
     },
     rulers => sub {
         my $app = Steadyhand->wrap($plain, %option, rulers => 1);

@@ -1,4 +1,4 @@
-"""The lines that the middleware sends. No server: each test calls an application as servers do."""
+"""The lines that the middleware sends. Each test calls an application as servers do, without a server."""
 
 import asyncio
 import gc
@@ -33,7 +33,10 @@ def plain(environ, start_response):
 
 
 def serve(app, environ=None, parts=None):
-    """Calls an application as a server does. With `parts` it stops reading after so many parts. Returns the response."""
+    """Calls an application as a server does.
+
+    With `parts` it stops reading after this many parts. Returns the response.
+    """
     answered = {}
 
     def start_response(status, headers, exc_info=None):
@@ -234,7 +237,7 @@ class Wsgi(ReportingTest):
         [thread.join() for thread in threads]
         requests = self.received(160)
         self.assertEqual(sorted(request.number for request in requests), list(range(1, 161)))
-        # Threads wait for the interpreter lock, which is no CPU time.
+        # Waiting for the interpreter lock uses no CPU time.
         self.assertTrue(all(2e6 <= request.cpu < 20e6 for request in requests), max(request.cpu for request in requests))
 
     def test_a_request_that_ends_in_another_thread_is_not_measured(self):
@@ -408,7 +411,7 @@ class ProcessCpu(ReportingTest):
             serve(app)
         self.received(21)
         process, requests = self.between(self.listener.readings[0], self.listener.readings[-1])
-            # Other threads of the test use CPU time, too.
+        # Other threads of the test use CPU time, too.
         self.assertTrue(requests <= process < 1.3 * requests, (process, requests))
 
     def test_an_unmeasured_request_does_not_count_for_the_server(self):

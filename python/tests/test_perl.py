@@ -1,4 +1,4 @@
-"""The middleware in Perl in examples/perl, called like a PSGI server calls it."""
+"""The Perl middleware of examples/perl, called as a PSGI server calls it."""
 
 import os
 import shutil

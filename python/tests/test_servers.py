@@ -18,9 +18,9 @@ from steadyhand import _reporter
 
 
 def free_port() -> int:
-    with contextlib.closing(socket.socket()) as asked:
-        asked.bind(("127.0.0.1", 0))
-        return asked.getsockname()[1]
+    with contextlib.closing(socket.socket()) as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
 
 
 class Server:
@@ -226,7 +226,8 @@ class Servers(unittest.TestCase):
             for _ in range(80):
                 self.assertEqual(server.get("/work")[0], 200)
         requests = self.listener.wait_for(80)[5:]
-        old, new = (statistics.median(request.cpu for request in requests if request.version == version) for version in ("v1", "v2"))
+        old, new = (statistics.median(request.cpu for request in requests if request.version == version)
+                    for version in ("v1", "v2"))
         self.assertTrue(1.2 < new / old < 1.35, (old, new))
 
 
