@@ -1,7 +1,10 @@
-"""steady agent: records per second on one core, memory, the effect of its rulers on an application, and reading rows back.
+"""steady agent: records per second on one core, memory, the effect of its rulers, and the time to read rows.
 
-    bench/run agent [--seconds N] [--turns N]    flood the agent for N seconds (10); N turns with and without rulers (60); read rows
-    bench/run agent --metrics                    the cost of a scrape, and its effect on senders that flood the agent
+    bench/run agent [--seconds N] [--turns N]
+        Floods the agent with records for N seconds (10). Runs N turns of work with its rulers, and N without (60). Reads
+        rows back from a store.
+    bench/run agent --metrics
+        Measures the cost of a scrape, and its effect on senders that flood the agent.
 """
 
 import argparse
@@ -35,7 +38,7 @@ SCRAPES = 200
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run agent", description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=10.0, help="how long to flood the agent (10)")
+    parser.add_argument("--seconds", type=float, default=10.0, help="seconds for which to flood the agent (10)")
     parser.add_argument("--turns", type=int, default=60, help="turns of work with rulers, and as many without (60)")
     parser.add_argument("--metrics", action="store_true", help="measure only scrapes")
     options = parser.parse_args()
@@ -52,7 +55,7 @@ def main() -> None:
 
 
 def ingest(folder: Path, seconds: float) -> dict:
-    """Floods an agent with records, none of which may be dropped. Returns the rates and the agent's peak memory."""
+    """Floods an agent with records. None may be dropped. Returns the rates and the agent's peak memory."""
     path = folder / "s" / "agent.sock"
     words = [STEADY, "agent", "--socket", path, "--store", folder / "agent.db", "--store-limit", "1GB"]
     agent = subprocess.Popen(words, stderr=subprocess.DEVNULL)
@@ -82,7 +85,7 @@ def ingest(folder: Path, seconds: float) -> dict:
 
 
 def ruler_slowdown(folder: Path, turns: int) -> dict:
-    """Measures how much the agent's rulers slow an application: pairs of turns with and without them, in random order."""
+    """Measures how much the agent's rulers slow an application, in pairs of turns with and without them."""
     path = folder / "s" / "agent.sock"
     words = [STEADY, "agent", "--socket", path, "--store", folder / "agent.db"]
     agent = subprocess.Popen(words, stderr=subprocess.DEVNULL)
@@ -107,7 +110,7 @@ def ruler_slowdown(folder: Path, turns: int) -> dict:
 
 
 def metrics(folder: Path, turns: int) -> str:
-    """Measures the cost of scrapes by routes and format, and how much slower a flood is in seconds with a scrape."""
+    """Measures the cost of scrapes by number of routes and format, and the effect of a scrape on senders."""
     measured, most_memory = [], 0
     # The largest number is the most that the agent distinguishes.
     for routes in [50, 200, 5_000]:
@@ -177,7 +180,7 @@ class ScrapedAgent:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def flooded(self, sender: socket.socket, turns: int) -> tuple[float, float, float]:
-        """Returns the relative change of records per second due to a scrape, its error, and the longest wait of the sender."""
+        """Returns the change of records per second due to a scrape, its error, and the sender's longest wait in s."""
         order, logs, longest = random.Random(3), [], 0.0
         for _ in range(turns):
             sent = {}
@@ -217,9 +220,9 @@ def flood(sender: socket.socket) -> tuple[float, float]:
 
 def work(numbers: list) -> float:
     """Follows a random path through a list larger than the caches, and returns the CPU time in seconds."""
-    began, place = time.thread_time(), 0
+    began, position = time.thread_time(), 0
     for _ in range(1_500_000):
-        place = numbers[place]
+        position = numbers[position]
     return time.thread_time() - began
 
 
@@ -246,7 +249,7 @@ def connect(path: Path) -> socket.socket:
             return sender
         except OSError:
             time.sleep(0.05)
-    sys.exit("the agent does not listen")
+    sys.exit(f"the agent does not listen on {path} after 10 s")
 
 
 def agent_status(path: Path) -> dict:

@@ -1,4 +1,4 @@
-"""Two copies of one binary: how often they differ, and the part of the difference that is constant.
+"""Two copies of one binary: how often a comparison finds a difference, and which part of it is constant.
 
 A copy has its own inode and its own pages in memory. Their effect is the same in all pairs of a comparison, and
 randomisation does not remove it. Each block makes two new copies and compares them several times, with comparisons of

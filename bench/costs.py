@@ -1,8 +1,8 @@
 """steady costs compared with other tools: perf bench sched pipe, perf bench syscall, and spawns in a plain loop.
 
-All run on one CPU, in rounds, in random order within each round. Of the other tools the CPU time of a long run minus that
-of a short run counts, children included, which leaves out their start. Only ratios within a round are compared, because
-the cost of a switch changes from minute to minute on a busy machine.
+All run on one CPU, in rounds, in random order within each round. For the other tools, the result is the CPU time of a
+long run minus that of a short run, children included. This excludes their start-up. Only ratios within a round are
+compared, because the cost of a switch changes from minute to minute on a busy machine.
 
     bench/run costs [--rounds N] [--cpu N] [--seed N]
 """
@@ -32,8 +32,8 @@ STATIC_SPAWNS = (200, 4_200)
 DYNAMIC_SPAWNS = (50, 550)
 PROBES = ("system_call", "process_switch", "spawn_static", "spawn_dynamic")
 
-# A program that only exits, with one segment like the probe's, and one that starts a program repeatedly. It passes an empty
-# environment, which saves a tenth of the cost.
+# A program that only exits, with one segment like the probe's, and one that starts a program repeatedly. It passes an
+# empty environment, which saves a tenth of the cost.
 ENDS = {"x86_64": 'asm("mov $60, %eax; xor %edi, %edi; syscall");',
         "aarch64": 'asm("mov x8, #93; mov x0, #0; svc #0");'}
 NOTHING = "void _start(void) { %s for (;;); }\n"
@@ -61,7 +61,7 @@ int main(int count, char **words) {
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run costs", description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5, help="rounds (5)")
-    parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)), help="the CPU (the last one)")
+    parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)), help="the CPU to use (the last one)")
     parser.add_argument("--seed", type=int, default=None, help="seed of the random order")
     options = parser.parse_args()
     random = Random(options.seed)
@@ -80,7 +80,7 @@ def main() -> None:
 
 
 def all_peers(folder: Path, cpu: int) -> dict:
-    """Returns the functions that measure each tool's operation, in seconds of CPU time; None if a tool is not available."""
+    """Returns functions that measure the CPU seconds of each tool's operation; None if a tool is not available."""
     perf, compiler = shutil.which("perf"), shutil.which("cc")
     for name, path in (("perf", perf), ("cc", compiler)):
         if path is None:

@@ -1,8 +1,8 @@
-"""Checks whether `steady explain` attributes CPU time correctly, on programs that do one thing a known number of times.
+"""Checks whether `steady explain` attributes CPU time correctly, on programs that cause a known number of events.
 
-The true cost of N events is the CPU time of a program that makes N of them minus that of one that makes none, both run
-without steady. It is compared with the lines that should contain it. Programs that sleep, or wait for a CPU or a lock, have
-known waits. All run in random order in several rounds; medians are reported.
+The true cost of N events is the CPU time of a program that causes N of them minus that of one that causes none, both
+run without steady. It is compared with the lines that should contain it. Programs that sleep, or wait for a CPU or a
+lock, have known waits. All run in random order in several rounds; medians are reported.
 
 Prices are measured next to zero, two and four spinners. Each set of prices explains pairs and single runs under each of
 these loads. The sum of the parts is compared with the CPU time of the same runs.
@@ -29,7 +29,7 @@ from common.verdicts import reached, table
 MADE = TARGET / "bench-tools" / "bin" / "made"
 WITHIN = 0.15
 ONE_CPU = ["taskset", "-c", "0"]
-# The event to make, how often, on which CPUs, and the events whose lines together should contain the time.
+# The kind of event, how often it is caused, on which CPUs, and the events whose lines together should contain the time.
 COUNTED = [
     ("faults", 5000, [], {"minor_fault"}),
     ("faults", 20000, [], {"minor_fault"}),
@@ -40,7 +40,7 @@ COUNTED = [
 ]
 # System calls of these programs are priced by name: a tracer counts them in a separate run.
 BY_NAME = {"pingpong"}
-# Pairs: how often OLD and NEW make the event, and the events whose lines should contain the difference.
+# Pairs: how often OLD and NEW cause the event, and the events whose lines should contain the difference.
 PAIRS = {"faults": (100, 5200, {"minor_fault"}), "calls": (100, 60100, {"kernel_entry"})}
 SPINNERS, PAIR_SECONDS = (0, 2, 4), 1.5
 THREADS, HELD_SECONDS = 4, 0.1
@@ -106,8 +106,10 @@ def counted(rounds: int) -> bool:
 
 
 def use_memory() -> None:
-    """Touches as many pages as any run does. A hypervisor may have reclaimed free memory since its last use. To get a page
-    back from it was measured to cost two to five times a page fault."""
+    """Touches as many pages as any run does, because a hypervisor may have reclaimed free memory since its last use.
+
+    Measured: getting a page back from the hypervisor costs two to five times as much as a page fault.
+    """
     subprocess.run([str(MADE), "faults", str(max(number for name, number, _, _ in COUNTED if name == "faults"))], check=True)
 
 
@@ -133,7 +135,7 @@ def waited(rounds: int) -> bool:
     locks = [explained([str(MADE), "locks", str(THREADS), str(HELD_SECONDS)]) for _ in range(rounds)]
     with spinners(2, ONE_CPU):
         spin = [explained([*ONE_CPU, str(MADE), "spin", str(SPUN_SECONDS)]) for _ in range(rounds)]
-    # Each thread waits for those before it, and the main thread for all of them.
+    # Each thread waits for the threads before it, and the main thread for all of them.
     blocked = HELD_SECONDS * (THREADS * (THREADS - 1) / 2 + THREADS)
     cells = [
         (f"sleep {SLEPT_SECONDS:g} s", "blocked_seconds", sleep, lambda _: SLEPT_SECONDS),
@@ -199,7 +201,6 @@ def pairs(rounds: int) -> bool:
     print("\n" + table(["pair", "load", "CPU time", "line", "off by", f"within {WITHIN:.0%}", "its interval", "covers the CPU time",
                         "parts exceed the whole", "in single runs"], rows))
     return all_reached
-
 
 
 def pair(made: str, old: int, new: int, home: Path) -> dict:

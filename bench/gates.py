@@ -57,20 +57,20 @@ def _options() -> argparse.Namespace:
 
 
 def gate_cells(trials: int) -> dict:
-    """Returns the kinds of gates by effect, and the number of each. The load is drawn for each trial."""
+    """Returns the kinds of gates by effect, and the number of each. Workload and load are drawn for each trial."""
     kinds = {0.0: trials, EFFECT: math.ceil(trials / 5)}
     return {Cell(f"gate {effect:.0%}", "", effect, "", GATE_BUDGET_SECONDS, GATE_RESOLUTION, "auto", CONDITION): count
             for effect, count in kinds.items()}
 
 
 def budget_cells(trials: int) -> dict:
-    """Returns cells for A = A at each resolution on each work, with a budget longer than anyone would use."""
+    """Returns cells for A = A at each resolution on each workload, with a budget longer than in normal use."""
     return {Cell(f"{work} to {resolution:.1%}", work, 0.0, "", LONGEST_SECONDS, resolution, "auto"): trials
             for work in BUDGET_WORKS for resolution in RESOLUTIONS}
 
 
 def _measure(kind: str, results: Results, wanted: dict) -> None:
-    """Runs the missing trials in random order, so that an interrupted session has treated all cells alike."""
+    """Runs the missing trials in random order, so an interrupted session has similar numbers of all cells."""
     known, random = Calibrations(), SystemRandom()
     session = Session(kind, results, ("steady",))
     while left := [cell for cell, count in wanted.items() for _ in range(count - len(_on_file(results, kind, cell)))]:
@@ -96,12 +96,12 @@ def gates_report(records: list) -> str:
     changed = [record for record in records if record["effect"] > 0]
     rows = [_gate_row("A = A", equal), _gate_row(f"+{EFFECT:.0%}", changed)]
     heads = ["truth", "gates", "failed", "same", "faster", "slower", "undecided", "error", "seconds", "slowest"]
-    closed, caught = _failed(equal), _failed(changed)
-    checks = [_check(f"of 100 gates at A = A at most 1 fails ({of_total(closed)})", 100, closed,
-                     closed.count <= closed.total // 100),
-              _check(f"of 20 gates at +{EFFECT:.0%} at least 18 fail ({of_total(caught)})", 20, caught,
-                     10 * caught.count >= 9 * caught.total)]
-    lines = [f"Failed at A = A: {with_interval(closed)}; at +{EFFECT:.0%}: {with_interval(caught)}."]
+    false, found = _failed(equal), _failed(changed)
+    checks = [_check(f"of 100 gates at A = A at most 1 fails ({of_total(false)})", 100, false,
+                     false.count <= false.total // 100),
+              _check(f"of 20 gates at +{EFFECT:.0%} at least 18 fail ({of_total(found)})", 20, found,
+                     10 * found.count >= 9 * found.total)]
+    lines = [f"Failed at A = A: {with_interval(false)}; at +{EFFECT:.0%}: {with_interval(found)}."]
     about = f"`steady compare --budget {GATE_BUDGET_SECONDS:.0f}s --fail-if '{CONDITION}'` under these loads: {', '.join(MOVING)}."
     return "\n\n".join([about, table(heads, rows), *lines, "\n".join(checks)])
 

@@ -21,8 +21,8 @@ PAIRS = 30
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run history", description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=10_000)
-    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--runs", type=int, default=10_000, help="runs in the database (10000)")
+    parser.add_argument("--repeats", type=int, default=15, help="repetitions of each call (15)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="steady-history-") as folder:
         environment = {**os.environ, "XDG_DATA_HOME": folder}

@@ -20,8 +20,8 @@ CPUS = 64
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run host", description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=21)
-    parser.add_argument("--interrupts", type=int, default=1000)
+    parser.add_argument("--repeats", type=int, default=21, help="repetitions on each host (21)")
+    parser.add_argument("--interrupts", type=int, default=1000, help="interrupts of the simulated host (1000)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="steady-host-") as folder:
         grow(Path(folder), options.interrupts)

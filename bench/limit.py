@@ -1,6 +1,6 @@
 """steady limit: overshoot of concurrent jobs, verdicts on jobs of 0.9 and 1.1 times the budget, and its own cost.
 
-    bench/run limit [--jobs N]     measure: N jobs for each concurrency, 2 N of each size, half of them under spinners (100)
+    bench/run limit [--jobs N]     measure: N jobs for each concurrency (100); 2 N of each size, half of them under spinners
     bench/run limit --report       print Markdown from the results
 """
 
@@ -21,15 +21,15 @@ from common.stats import Share, share
 from common.steal import steal_share, steal_ticks
 from common.verdicts import check, of_total, table
 
-AT_ONCE = (1, 2, 4, 8, 16)
+CONCURRENCIES = (1, 2, 4, 8, 16)
 OVERSHOOT_BUDGET_SECONDS = 0.2
 TARGET_SECONDS = 0.005
 
 BUDGET_SECONDS = 0.3
 SIZES = (0.9, 1.1)
 SPINNERS = 8
-# Concurrent jobs in tests of verdicts: more would be a load of their own.
-JUDGED_AT_ONCE = {"idle": 2, "8 spinners": 4}
+# The number of concurrent jobs in tests of verdicts. More jobs would add to the load.
+JUDGED_CONCURRENCY = {"idle": 2, "8 spinners": 4}
 
 COST_BUDGET_SECONDS = 5.0
 COST_JOBS = 3
@@ -58,9 +58,9 @@ def _options() -> argparse.Namespace:
 
 def measure(results: Results, jobs: int) -> None:
     """Measures everything that is not in the results yet."""
-    for at_once in AT_ONCE:
-        if not results.of(kind="overshoot", at_once=at_once):
-            results.add(overshoots(at_once, jobs))
+    for concurrency in CONCURRENCIES:
+        if not results.of(kind="overshoot", at_once=concurrency):
+            results.add(overshoots(concurrency, jobs))
     for load, neighbours in (("idle", 0), (f"{SPINNERS} spinners", SPINNERS)):
         for judge in ("steady limit", "timeout"):
             if not results.of(kind="judged", load=load, judge=judge):
@@ -69,14 +69,14 @@ def measure(results: Results, jobs: int) -> None:
             results.add(costs(load, neighbours))
 
 
-def overshoots(at_once: int, jobs: int) -> dict:
-    """Measures the CPU time beyond the limit of endless jobs, `at_once` of them concurrently."""
+def overshoots(concurrency: int, jobs: int) -> dict:
+    """Measures the CPU time beyond the limit of endless jobs, `concurrency` of them concurrently."""
     spin = [str(WORK), "spin", str(LIFETIME_SECONDS)]
     stolen = steal_ticks()
-    with ThreadPoolExecutor(at_once) as pool:
+    with ThreadPoolExecutor(concurrency) as pool:
         reports = list(pool.map(lambda _: limited(OVERSHOOT_BUDGET_SECONDS, spin), range(jobs)))
-    log(f"{at_once} concurrent: {jobs} jobs")
-    return {"kind": "overshoot", "at_once": at_once, "budget": OVERSHOOT_BUDGET_SECONDS, "steal": steal_share(stolen),
+    log(f"{concurrency} concurrent: {jobs} jobs")
+    return {"kind": "overshoot", "at_once": concurrency, "budget": OVERSHOOT_BUDGET_SECONDS, "steal": steal_share(stolen),
             "sources": sorted({report["source"] for report in reports}),
             "outcomes": sorted({report["outcome"] for report in reports}),
             "overshoots": [report["overshoot_seconds"] for report in reports]}
@@ -86,7 +86,7 @@ def judged(load: str, neighbours: int, judge: str, jobs: int) -> dict:
     """Limits jobs that use a known share of the budget, by `steady limit` or by timeout, and records the outcomes."""
     judgement = judged_by_cpu if judge == "steady limit" else judged_by_wall
     sizes = [size for _ in range(jobs) for size in SIZES]
-    with spinners(neighbours, settle_seconds=SETTLE_SECONDS), ThreadPoolExecutor(JUDGED_AT_ONCE[load]) as pool:
+    with spinners(neighbours, settle_seconds=SETTLE_SECONDS), ThreadPoolExecutor(JUDGED_CONCURRENCY[load]) as pool:
         answers = list(pool.map(judgement, sizes))
     log(f"{judge}, {load}: {len(sizes)} jobs")
     return {"kind": "judged", "load": load, "judge": judge, "budget": BUDGET_SECONDS,
@@ -137,7 +137,6 @@ def words(budget: float, argv: list, file: Path) -> list:
     """Returns the command line that limits a command and exports the report to `file`."""
     options = ["--cpu", f"{budget}s", "--wall-factor", "20", "--quiet", "--no-history", "--export-json", str(file)]
     return [str(STEADY), "limit", *options, "--", *argv]
-
 
 
 def log(text: str) -> None:

@@ -74,8 +74,9 @@ def print_own_cost(reports: list) -> None:
     rows = [row for report in reports for row in report["rows"]]
     worst = max(rows, key=lambda row: own_share([row]))
     total, most = own_share(rows), own_share([worst])
+    processes = "1 process" if worst["procs"] == 1 else f"{worst['procs']} processes"
     print(f"steady itself, rulers and supervision included: {100 * total:.3f} % of its processes' CPU time in total; "
-          f"{100 * most:.3f} % in the worst of {len(rows)} rows ({worst['procs']} processes)")
+          f"{100 * most:.3f} % in the worst of {len(rows)} rows ({processes})")
     print(check(f"at most {100 * OWN_SHARE_TARGET:g} % in total", total <= OWN_SHARE_TARGET))
     print(check(f"at most {100 * OWN_SHARE_TARGET:g} % in every row", most <= OWN_SHARE_TARGET))
 

@@ -1,9 +1,10 @@
-"""steady locks: its overhead compared with no tool and with valgrind's DRD, on lock/unlock pairs and contended programs.
+"""steady locks: its overhead compared with no tool and with valgrind's DRD, on uncontended and contended locks.
 
-Each program runs bare, under steady and, if valgrind is installed, under DRD, in random order within each round. It measures
-the CPU and wall time of its loop by its own clocks. Only ratios within a round are compared. The number of work steps per
-microsecond is calibrated once. How contended a program is depends on the scheduler: other processes on the machine keep its
-threads from meeting. With --realtime the programs have priority (SCHED_RR, which needs privileges).
+Each program runs bare, under steady and, if valgrind is installed, under DRD, in random order within each round. It
+measures the CPU and wall time of its loop by its own clocks. Only ratios within a round are compared. The number of
+work steps per microsecond is calibrated once. The contention of a program depends on the scheduler: if other processes
+use the CPUs, its threads run concurrently less often. With --realtime the programs have priority (SCHED_RR, which needs
+privileges).
 
     bench/run locks [--rounds N] [--seed N] [--realtime]
 """
@@ -81,8 +82,8 @@ int main(int argc, char **argv) {
 }
 """
 
-# For each program: its description; threads, pairs, and microseconds of work inside the lock, with as many outside; the number
-# of pairs under DRD; and the highest allowed ratio of CPU time.
+# For each program: its description; threads, pairs, and microseconds of work inside the lock, with as many outside; the
+# number of pairs under DRD; and the highest allowed ratio of CPU time.
 PROGRAMS = {
     "uncontended": ("10 M pairs, in a program with threads", (1, PAIRS, 0), 200_000, MOST_UNCONTENDED),
     "alone": ("10 M pairs, in a program without threads", (0, PAIRS, 0), 200_000, None),
@@ -118,7 +119,7 @@ def main() -> None:
 
 
 def run(program: str, steps: int, name: str, way: str, folder: str, realtime: bool) -> tuple:
-    """Returns the CPU and wall time of a pair in nanoseconds, and the contended share of acquisitions if the run is watched."""
+    """Returns CPU and wall time of a pair in nanoseconds and, under steady, the contended share of acquisitions."""
     threads, pairs, inside = PROGRAMS[name][1]
     pairs = PROGRAMS[name][2] if way == "DRD" else pairs
     words = [str(word) for word in (threads, pairs, inside * steps, inside * steps)]

@@ -1,8 +1,9 @@
 """The cost of the log and the progress bar per pair of /bin/true, in microseconds.
 
 The same comparison runs with neither, with both, and with both and the import into the history, in random order. The
-differences within each round are the result. Only the CPU time of the `steady` process is used, because that of launchers
-and commands would hide the differences. Launchers append the pairs to the log; this cost is measured separately and added.
+differences within each round are the result. Only the CPU time of the `steady` process is used, because the CPU time of
+launchers and commands would hide the differences. Launchers append the pairs to the log; this cost is measured
+separately and added.
 
     bench/run log [--rounds N] [--pairs N]
 """
@@ -34,7 +35,7 @@ class Comparison(NamedTuple):
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run log", description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--rounds", type=int, default=60, help="rounds (60)")
     parser.add_argument("--pairs", type=int, default=500, help="pairs in each comparison (500)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="steady-log-") as folder:
@@ -145,7 +146,10 @@ def with_interval(values: list) -> str:
 
 
 def median_interval(values: list) -> tuple:
-    """Returns the 95 % interval of the median, from the binomial distribution of ranks; infinite for fewer than six values."""
+    """Returns the 95 % interval of the median, from the binomial distribution of ranks.
+
+    It is infinite for fewer than six values.
+    """
     ordered, rank, tail = sorted(values), 0, 0.5 ** len(values)
     while tail <= 0.025:
         rank += 1

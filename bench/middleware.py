@@ -1,14 +1,20 @@
 """The Python middleware: its CPU time per request, in service and in a hot loop, and the cost of its rulers.
 
-    bench/run middleware [--rates 20,100] [--seconds S] [--frameworks flask,django]   measures (five minutes); stores no results
+    bench/run middleware [--rates 20,100] [--seconds S] [--frameworks flask,django]
 
-In service: one process serves requests at random times at a server's rate, so that its caches are as cold as in service. At
-random, the application is called bare (a quarter of the requests) or wrapped. `outer` is the thread's CPU time from the call
-until the response is closed; `inner` is the part that the application uses. The cost of the middleware is outer minus inner,
-minus the same difference of bare requests, which is the cost of measuring. The middleware also evicts cache lines of the
-application. That cost is the inner CPU time of wrapped requests minus that of bare ones, and of requests with a ruler minus
-that of those without. In a hot loop: the difference of the medians of consecutive requests. Intervals come from resampling.
-A listener in a separate process takes the agent's place.
+It takes five minutes and stores no results.
+
+In service: one process serves requests at random times at the rate of a server, so its caches are as cold as in
+service. At random, the application is called bare (a quarter of the requests) or wrapped. `outer` is the thread's CPU
+time from the call until the response is closed; `inner` is the part that the application uses. The cost of the
+middleware is outer minus inner, minus the same difference of bare requests, which is the cost of measuring.
+
+The middleware also evicts cache lines of the application. This cost is the inner CPU time of wrapped requests minus
+that of bare requests. For rulers, it is the inner CPU time of requests with a ruler minus that of requests without one.
+
+In a hot loop: the difference between the medians of wrapped and bare requests that follow each other immediately.
+
+Intervals are bootstrap intervals. A listener in a separate process replaces the agent.
 """
 
 import argparse
@@ -61,7 +67,7 @@ def verdict(low: float, high: float, most: float) -> str:
     return "reached" if high <= most else "NOT reached" if low > most else "undecided"
 
 
-# -- The applications: a page from a template, of one or two milliseconds
+# -- The applications: each renders a page from a template in one or two milliseconds
 
 
 def flask_app():
@@ -257,7 +263,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rates", default="20", help="wrapped requests per second, separated by commas (20)")
     parser.add_argument("--seconds", type=float, default=60.0, help="seconds of each measurement (60)")
-    parser.add_argument("--frameworks", default="flask,django")
+    parser.add_argument("--frameworks", default="flask,django", help="frameworks, separated by commas (flask,django)")
     parser.add_argument("--requests", type=int, default=40_000, help="requests in the hot loop; 0 skips it (40000)")
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     parser.add_argument("--listen", help=argparse.SUPPRESS)

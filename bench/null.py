@@ -1,4 +1,4 @@
-"""A against A, end to end: false verdicts in many short comparisons under random loads.
+"""Comparisons of equal commands (A = A): false verdicts in many short comparisons under random loads.
 
     bench/run null [--trials N]   measure; continues where it stopped (1,000 verdicts of 1 s: half an hour)
     bench/run null --report       print Markdown from the results

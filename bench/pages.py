@@ -25,10 +25,10 @@ MOST_SECONDS = 1.0
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run pages", description=__doc__.splitlines()[0])
-    parser.add_argument("--pairs", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--pairs", type=int, default=100_000, help="pairs on the page (100000)")
+    parser.add_argument("--rounds", type=int, default=5, help="how often the page is drawn (5)")
     options = parser.parse_args()
-    program = browser.find() or sys.exit("no Chromium here: apt-get install chromium")
+    program = browser.find() or sys.exit("Chromium is not installed (Debian: apt-get install chromium)")
     with tempfile.TemporaryDirectory() as folder:
         record, page = Path(folder) / "record.json", Path(folder) / "page.html"
         write_record(record, options.pairs)
@@ -63,7 +63,7 @@ def write_record(to: Path, pairs: int) -> None:
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
     record = json.loads(to.read_text())
     random, clock = Random(1), 0.0
-    pattern, moments = record["samples"]["blocks"][0]["runs"], []
+    template, moments = record["samples"]["blocks"][0]["runs"], []
     blocks = []
     for number in range(pairs):
         duet = number % 3 == 2
@@ -73,7 +73,7 @@ def write_record(to: Path, pairs: int) -> None:
             hit = 10 ** random.random() if random.random() < 0.01 else 1.0
             cpu = round(0.005 * (1 + 0.01 * command) * load * math.exp(random.gauss(0, 0.02 * load)) * hit, 6)
             wall = round(cpu * (1 + 0.02 * random.random()), 9)
-            run = dict(pattern[0], command=command, started_seconds=round(started, 9), wall_seconds=wall,
+            run = dict(template[0], command=command, started_seconds=round(started, 9), wall_seconds=wall,
                        user_seconds=cpu, system_seconds=0.0, cpu=command if duet else None)
             runs.append(run)
             started += 0.0 if duet else wall

@@ -1,13 +1,17 @@
 """steady release on a real server: two versions under changing load, recorded, and evaluated window by window.
 
-    bench/run release record [--design D] [--extra N] [--minutes M]   makes one recording
-    bench/run release --report                                        evaluates the windows of all recordings
-    bench/run release compact FOLDER... [--to FOLDER] [--skip S] [--seconds S]    makes small files of them, for release_replay
+    bench/run release record [--design D] [--extra N] [--minutes M]
+        Makes one recording.
+    bench/run release --report
+        Evaluates the windows of all recordings.
+    bench/run release compact FOLDER... [--to FOLDER] [--skip S] [--seconds S]
+        Converts recordings to small files, for release_replay.
 
-A recording has a Flask application under gunicorn with the middleware, the agent, an open-loop client with a changing rate
-and mix of pages, and neighbours that come and go (bench/releases). Designs: random, switchback, canary (8 workers per version),
-and one (one version at a time: the server restarts with the other version every 150 seconds). NEW makes --extra inner calls
-more than OLD's eighty. The true change of each page is estimated from all recordings with random assignment together.
+A recording has a Flask application under gunicorn with the middleware, the agent, an open-loop client with a changing
+rate and mix of pages, and neighbours that come and go (bench/releases). The designs are random, switchback, canary (8
+workers per version), and one (one version at a time: the server restarts with the other version every 150 seconds). OLD
+makes 80 inner calls per request, and NEW makes --extra more. The true change of each page is estimated from all
+recordings with random assignment together.
 """
 
 import argparse
@@ -54,9 +58,11 @@ RESOLUTION = 0.01
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run release", description=__doc__.splitlines()[0])
-    parser.add_argument("what", nargs="?", choices=["record", "compact"], help="make a recording, or make small files of recordings")
-    parser.add_argument("folders", nargs="*", type=Path, help="recordings to make small files of")
-    parser.add_argument("--to", type=Path, default=None, help="the folder for the small files (each recording's folder \"compact\")")
+    parser.add_argument("what", nargs="?", choices=["record", "compact"],
+                        help="make a recording, or convert recordings to small files")
+    parser.add_argument("folders", nargs="*", type=Path, help="recordings to convert to small files")
+    parser.add_argument("--to", type=Path, default=None,
+                        help="the folder for the small files (the folder \"compact\" in that of each recording)")
     parser.add_argument("--skip", type=float, default=0.0, help="seconds to leave out at the start of a recording (0)")
     parser.add_argument("--seconds", type=float, default=math.inf, help="seconds of a recording to use (all)")
     parser.add_argument("--design", choices=DESIGNS, default="random", help="how versions are assigned (random)")

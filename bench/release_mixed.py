@@ -1,13 +1,15 @@
 """steady release on a Django route with requests of unequal cost: the reported total compared with the known one.
 
-    bench/run release_mixed [--seconds S] [--windows 40,120] [--classes] [--quiet]     records and evaluates (some minutes)
-    bench/run release_mixed --report                                                 evaluates earlier recordings
+    bench/run release_mixed [--seconds S] [--windows 40,120] [--classes] [--quiet]
+        Makes a recording and evaluates it, which takes some minutes.
+    bench/run release_mixed --report
+        Evaluates earlier recordings.
 
-Every tenth response costs sixteen times as much. The new version makes those 28 % more expensive and the others 4 % cheaper, so
-all requests together need about 17 % more CPU time. Each request gets a random version, under gunicorn with two workers. An
-open-loop client sends about 100 requests per second while neighbours come and go (--quiet: none). The truth is measured
-directly, before and after the recording: a separate process calls both versions in random order. With --classes the
-application names the class of each request before it runs.
+Every tenth response costs sixteen times as much. The new version makes those 28 % more expensive and the others 4 %
+cheaper. Together, the requests need about 17 % more CPU time. Each request gets a random version, under gunicorn with
+two workers. An open-loop client sends about 100 requests per second while neighbours come and go (--quiet: none). The
+truth is measured directly, before and after the recording: a separate process calls both versions in random order. With
+--classes the application names the class of each request before it runs.
 """
 
 import argparse

@@ -1,10 +1,15 @@
-"""Requests of one version, recorded under load and relabelled at random: false verdicts, coverage and power of each design.
+"""Recorded requests of one version, relabelled at random: false verdicts, coverage and power of each design.
 
-The recordings are those of `bench/run release record` with --extra 0, or else the excerpts of two in testdata/releases: workers
-on two CPUs, neighbours that come and go, servers that restart. In every window the labels are drawn again as the design draws
-them (or by process, middle of the window, restart, or change of neighbours), and NEW's CPU time is multiplied by the true
-change. With these labels, the same requests would have been measured. For comparison, Welch's test is applied to the means of
-the same windows. Simulated services with a known truth follow, then the cost to add a request and the time to evaluate rows.
+The recordings are from `bench/run release record` with --extra 0. Without such recordings, the excerpts of two
+recordings in testdata/releases are used: workers on two CPUs, neighbours that come and go, servers that restart.
+
+In every window, the labels are drawn again as the design draws them, or they follow the process, the middle of the
+window, the restart or the change of neighbours. NEW's CPU time is multiplied by the true change. The original labels
+had no effect, so the same requests would have been measured with the new ones. For comparison, Welch's test is applied
+to the means of the same windows.
+
+Results for simulated services with a known truth follow, then the cost of adding a request and the time to evaluate
+rows.
 
     bench/run release_replay [--windows N] [--only NAME] [--recording FOLDER]...
 """
@@ -39,7 +44,7 @@ def of_equal_code() -> list:
 
 
 def small(folder: Path) -> Path:
-    """Returns the folder with a recording's small files, which are made if necessary."""
+    """Returns the folder with a recording's small files, which are created if necessary."""
     if (folder / "requests.tsv.gz").exists():
         return folder
     if not (folder / "compact" / "requests.tsv.gz").exists():

@@ -1,11 +1,14 @@
-"""Switchback on identical code: a real server is recorded and its slots are redrawn. Counts the windows called different.
+"""Switchback on identical code: false verdicts on a real server, as recorded and with slots that are drawn again.
 
     bench/run release_switchback [--minutes M] [--windows K] [--recording FOLDER]...
 
-The recording is that of `bench/run release record --design switchback --extra 0`: Flask under gunicorn, a client with a
-changing rate and mix of pages, neighbours that come and go. Two results are printed. Redrawn: in K windows the slots are
-redrawn offline as the middleware draws them (`release_replay`), for slots of 1 and 2 s. As recorded: the results of
-`steady release compare` on the recorded windows, which include effects that last from one slot to the next.
+The recording is made as by `bench/run release record --design switchback --extra 0`: Flask under gunicorn, a client
+with a changing rate and mix of pages, neighbours that come and go. Two results are printed:
+
+- Redrawn: in K windows, the slots are drawn again offline as the middleware draws them (`release_replay`), for slots of
+  1 and 2 s.
+- As recorded: the results of `steady release compare` on the recorded windows. They include effects that last from one
+  slot to the next.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""Requests of unequal cost that NEW changes unequally: does the report find the sign of the total, and does its interval cover it?
+"""Requests of unequal cost that NEW changes unequally: whether the report finds the sign of the total and covers it.
 
-The costs of recorded requests are multiplied (a tenth by 16, one in a hundred by 50, log-normal and Pareto factors). Versions
-are drawn again for each request, and NEW changes the expensive requests differently from the others. The truth is known
-exactly. Each line evaluates the report on the total and, for comparison, on the typical request.
+The costs of recorded requests are multiplied (a tenth by 16, one in a hundred by 50, log-normal and Pareto factors).
+Versions are drawn again for each request, and NEW changes the expensive requests differently from the others. The truth
+is known exactly. Each line evaluates the report on the total and, for comparison, on the typical request.
 
     bench/run release_total [--windows N] [--only NAME]
 """

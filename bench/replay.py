@@ -1,8 +1,9 @@
-"""Recordings of A against A under load, evaluated repeatedly with random labels: false verdicts.
+"""Comparisons of equal commands under load, evaluated repeatedly with random labels: false verdicts.
 
-Each recording is one comparison that used its whole budget. Every replay swaps the labels of each pair at random and repeats
-all looks. With these labels, the same runs would have been measured. The share of verdicts that find a difference therefore
-shows whether tests, error spending and looks keep their promise on the noise of this machine.
+Each recording is one comparison that used its whole budget. Every replay swaps the labels of each pair at random and
+repeats all looks. The commands are equal, so the same runs would have been measured with these labels. Therefore the
+share of verdicts that find a difference is the error rate on the noise of this machine, with tests, error spending and
+looks.
 
     bench/run replay [--replays N] [--budget SECONDS]
 """
@@ -62,8 +63,11 @@ def relabelled(recording: dict, coin: Random) -> dict:
 
 
 def finds_difference(recording: dict) -> bool:
-    """Returns whether the verdict finds a difference. An interval that excludes zero still does at later looks, so a
-    comparison that stopped earlier would not have been wrong more often."""
+    """Returns whether the verdict finds a difference.
+
+    If an interval excludes zero at a look, it also does at later looks. Therefore a comparison that stops early is not
+    wrong more often.
+    """
     argv = [str(STEADY), "judge", "--format", "json", "--quiet", "-"]
     done = subprocess.run(argv, input=json.dumps(recording), stdout=subprocess.PIPE, text=True, check=True)
     primary = next(verdict for verdict in json.loads(done.stdout)["verdicts"] if verdict["primary"])

@@ -67,7 +67,7 @@ def _measure(results: Results, trials: int) -> None:
             print(f"{len(results.records)}/{trials} {load}: {outcome}", flush=True)
             in_a_row = in_a_row + 1 if "error" in answer else 0
             if in_a_row >= FAILURES_ALLOWED:
-                sys.exit(f"{in_a_row} failures in a row: giving up. The results so far are kept")
+                sys.exit(f"{in_a_row} failures in a row: the bench ends. The results so far are stored")
 
 
 def _repository(folder: Path) -> Path:
@@ -80,7 +80,7 @@ def _repository(folder: Path) -> Path:
 
 
 def _compare(repository: Path, seed: int) -> dict:
-    """Runs one comparison. Returns its primary verdict or its error, because a load may leave a short budget no time."""
+    """Runs one comparison. Returns its primary verdict, or its error: under a load, a short budget may not suffice."""
     words = ["--rev", "HEAD..HEAD", "--build", "make", "--seed", str(seed), "--budget", f"{BUDGET_SECONDS:g}s"]
     argv = [str(STEADY), "compare", "--format", "json", "--quiet", *words, "./prog"]
     # Without git's variables: the bench may be called from a git hook of another repository.

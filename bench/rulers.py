@@ -1,10 +1,10 @@
-"""Checks whether the rulers follow what they measure, under a neighbour that streams in bursts or shares their CPU.
+"""Checks whether rulers follow the speed of a resource while a neighbour streams memory in bursts or shares the CPU.
 
-A worker makes random loads from as much memory as the shared-cache ruler uses, on one CPU. The neighbour streams on another
-one. The rulers are read on the worker's CPU, as they would be inside it. For each second, the worker's loads per second of
-CPU time are compared with the mean reading of the ruler.
+A worker makes random loads from as much memory as the shared-cache ruler uses, on one CPU. The neighbour streams memory
+on another CPU. The rulers are read on the worker's CPU, as if they ran in the worker. For each second, the worker's
+loads per second of CPU time are compared with the mean reading of the ruler.
 
-With --fifo, worker, rulers and neighbour have real-time priorities, so that nothing else shares their CPUs. On a busy
+With --fifo, worker, rulers and neighbour have real-time priorities, and no other process shares their CPUs. On a busy
 machine this is the only way to see the effect of the neighbour alone. It needs root.
 
     bench/run rulers [--points N] [--every MS] [--seed N] [--fifo] [--same]
@@ -29,7 +29,7 @@ from common.verdicts import reached
 WATCH = TARGET / "release" / "examples" / "watch"
 LEAST_CORRELATION = 0.9
 MOST_RANGE = 0.03
-# A smaller change of the worker is called small.
+# If the neighbour changes the speed of the worker by less than this, the report says so.
 LITTLE = 0.25
 # Kinds of processes, and their real-time priorities, if any. Rulers preempt the worker.
 WATCH_LOADS, WATCH_RULERS, NEIGHBOUR = "loads", "rulers", "neighbour"
@@ -40,11 +40,12 @@ LIMITS = defaultdict(lambda: 0.001, shared=0.005)
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run rulers", description=__doc__.splitlines()[0])
-    parser.add_argument("--points", type=int, default=60, help="seconds with the bursts (60)")
-    parser.add_argument("--every", type=int, default=10, metavar="MS", help="pause between two rounds of readings (10)")
+    parser.add_argument("--points", type=int, default=60, help="seconds to measure with the bursts (60)")
+    parser.add_argument("--every", type=int, default=10, metavar="MS",
+                        help="milliseconds between two rounds of readings (10)")
     parser.add_argument("--seed", type=int, default=None, help="seed of the bursts")
-    parser.add_argument("--fifo", action="store_true", help="real-time priorities")
-    parser.add_argument("--same", action="store_true", help="the bursts on the worker's CPU, in turns with it")
+    parser.add_argument("--fifo", action="store_true", help="use real-time priorities (needs root)")
+    parser.add_argument("--same", action="store_true", help="run the bursts on the worker's CPU, in turns with the worker")
     options = parser.parse_args()
     PRIORITY.update({WATCH_LOADS: 10, WATCH_RULERS: 20, NEIGHBOUR: 10} if options.fifo else {})
     end_neighbours_on_signals()
@@ -64,9 +65,10 @@ def bursts(options: argparse.Namespace, cpus: list) -> bool:
     place = "the same CPU, in turns" if options.same else "another CPU"
     size = int(lines([WATCH, "size", "shared"])[0][0])
     argv = LOADS["stream-bursts"](Random(options.seed), (options.points + 3) / 2)[0]
-    cpu_of = {"bursts": cpus[0 if options.same else 1], "nobody": None}
-    # In random order: the order must not matter if the CPU's clock rate changes by itself.
-    seen = {who: watched(options, size, argv, cpu_of[who], cpus[0]) for who in Random(options.seed).sample(sorted(cpu_of), 2)}
+    cpu_of = {"bursts": cpus[0 if options.same else 1], "none": None}
+    # In random order, because the CPU's clock rate may drift.
+    seen = {name: watched(options, size, argv, cpu_of[name], cpus[0])
+            for name in Random(options.seed).sample(sorted(cpu_of), 2)}
     speed, shared, alu, readings, stolen = seen["bursts"]
     print(f"\n{len(speed)} seconds with a neighbour that streams in bursts on {place}, {stolen}")
     print(f"worker: {size / 2**20:g} MiB, {min(speed) / 1e6:.1f} to {max(speed) / 1e6:.1f} loads per CPU microsecond")
@@ -80,7 +82,7 @@ def bursts(options: argparse.Namespace, cpus: list) -> bool:
     extent = max(alu) / min(alu) - 1
     print(f"- the arithmetic ruler stays within {extent:.2%} ({reached(extent <= MOST_RANGE)}: within {MOST_RANGE:.0%}); "
           f"its correlation with the shared level's is {correlation(alu, shared):.2f}")
-    quiet = seen["nobody"]
+    quiet = seen["none"]
     print(f"- the same time without the neighbour, {quiet[4]}: arithmetic within {max(quiet[2]) / min(quiet[2]) - 1:.2%}; "
           f"its median {1e9 * median(quiet[2]):.3f} ns, with the bursts {1e9 * median(alu):.3f} ns; "
           f"the worker within {max(quiet[0]) / min(quiet[0]) - 1:.0%}")
@@ -88,9 +90,11 @@ def bursts(options: argparse.Namespace, cpus: list) -> bool:
 
 
 def watched(options: argparse.Namespace, size: int, argv: list, neighbour, cpu: int) -> tuple:
-    """Runs worker and rulers on `cpu`, and the neighbour on its CPU, if any. Returns, for each whole second, the worker's
-    loads per second of CPU time, the inverse reading of the shared ruler and the reading of the arithmetic ruler; then all
-    readings, and the steal time."""
+    """Runs worker and rulers on `cpu`, and the neighbour on its CPU, if any.
+
+    Returns, for each whole second, the worker's loads per second of CPU time, the inverse reading of the shared ruler
+    and the reading of the arithmetic ruler; then all readings, and the steal time.
+    """
     seconds = options.points + 3
     before = steal_ticks()
     with pinned(argv, neighbour), tempfile.TemporaryFile("w+") as output:
@@ -188,7 +192,6 @@ def by_second(points) -> dict:
 def ranks(values: list) -> list:
     order = sorted(values)
     return [order.index(value) for value in values]
-
 
 
 if __name__ == "__main__":

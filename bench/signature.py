@@ -1,8 +1,9 @@
-"""steady signature compared with published C code: speed per core, speed-up by two workers, and the cost of a lock for eight.
+"""steady signature compared with published C code: speed per core, speed-up by two workers, and the cost of a lock.
 
-The C program (bench/common/signature_plain.c) is compiled with cc -O2. The speed per core is by CPU time: the C program's
-without reading the file, steady's with it. All run in rounds, in random order within each, and only ratios within a round are
-compared. If valgrind is installed, instructions are counted too. It has no AVX-512, so the count is that of the portable code.
+The C program (bench/common/signature_plain.c) is compiled with cc -O2. The speed per core is by CPU time, for the C
+program without reading the file and for steady with it. All run in rounds, in random order within each, and only ratios
+within a round are compared. The cost of a lock is measured with eight workers that share one allocator. If valgrind is
+installed, instructions are counted too. It does not support AVX-512, so the portable code is counted.
 
     bench/run signature [--rounds N] [--mebibytes N] [--seed N]
 """
@@ -38,7 +39,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=None, help="seed of the random order")
     options = parser.parse_args()
     if not shutil.which("cc"):
-        sys.exit("cc is not installed: it compiles the C program")
+        sys.exit("cc is not installed; it is needed to compile the C program")
     random = Random(options.seed)
     print(f"load average before: {os.getloadavg()[0]:.2f}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -60,8 +61,11 @@ def main() -> None:
 
 
 def inputs(folder: Path, size: int) -> dict:
-    """Writes the input files: random bytes and this repository's source text, both of one size; four times the random bytes,
-    which workers share; and 1 MiB of random bytes."""
+    """Writes the input files.
+
+    `random` has random bytes and `text` this repository's source text, both of one size. `large` has the random bytes
+    four times, for workers to share. `small` has 1 MiB of random bytes.
+    """
     random = os.urandom(size)
     source = b"".join(path.read_bytes() for path in sorted((ROOT / "crates").rglob("*.rs")))
     text = (source * (size // len(source) + 1))[:size]
@@ -149,8 +153,10 @@ def report(rounds: list, size: int) -> tuple:
 
 
 def instructions_per_byte(plain: Path, files: dict) -> str:
-    """Counts instructions per byte, without start and end of the program. It measures an example with the same code, because
-    steady reads a clock that valgrind does not have."""
+    """Counts instructions per byte, without start and end of the program.
+
+    It measures an example with the same code, because steady reads a clock that valgrind does not support.
+    """
     if not shutil.which("valgrind"):
         return "skipped: instructions per byte: valgrind is not installed"
     build = ["cargo", "build", "--quiet", "--release", "--package", "steady-workloads", "--example", "signature"]

@@ -28,7 +28,6 @@ class Log(unittest.TestCase):
         self.assertGreater(missed, 0.01)
         self.assertLess(trials[0][1] - trials[0][0], 2 * NormalDist().stdev)
 
-
     def test_a_wide_interval_is_undecided(self):
         self.assertEqual(log.reached([5.0] * 10), "reached")
         self.assertEqual(log.reached([50.0] * 10), "NOT reached")

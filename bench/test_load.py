@@ -17,13 +17,13 @@ def printed(function, *arguments):
 
 
 class Reporting(unittest.TestCase):
-    def test_own_cpu_time_is_relative_to_that_of_the_processes(self):
+    def test_own_cpu_time_is_relative_to_the_cpu_time_of_the_processes(self):
         rows = [row(1, [0.0], 0.001), row(4, [0.0] * 4, 0.004)]
         self.assertAlmostEqual(load.own_share(rows), 0.001)
         self.assertIn("in total: reached", printed(load.print_own_cost, [{"rows": rows}]))
         expensive = printed(load.print_own_cost, [{"rows": [*rows, row(1, [0.0], 0.006)]}])
         self.assertIn("in total: reached", expensive)
-        self.assertIn("0.600 % in the worst of 3 rows (1 processes)", expensive)
+        self.assertIn("0.600 % in the worst of 3 rows (1 process)", expensive)
         self.assertIn("in every row: NOT reached", expensive)
 
     def test_processes_of_all_rounds_are_pooled(self):

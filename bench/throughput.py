@@ -17,7 +17,7 @@ TRUE = ["/bin/true"]
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run throughput", description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=7, help="rounds (7)")
     parser.add_argument("--seconds", type=float, default=3.0, help="measuring time of each tool in a round (3)")
     options = parser.parse_args()
     runs = max(10, round(options.seconds * hyperfine_rate(500)))

@@ -61,7 +61,10 @@ def _pair(known: Calibrations, cell) -> Pair:
 
 
 def _measure(kind: str, cells: list, results: Results, trials: int) -> None:
-    """Runs the missing trials. Each round visits all cells in random order, so an interrupted session has treated them alike."""
+    """Runs the missing trials.
+
+    Each round has all cells in random order, so an interrupted session has equal numbers.
+    """
     known = Calibrations()
     pairs = {cell: _pair(known, cell) for cell in cells}
     under_test = ("steady",) if kind == "reach" else ("steady", "hyperfine")

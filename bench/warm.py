@@ -1,9 +1,9 @@
-"""The effect of steady warm, in random order: spawns, shell loops, a mixed script, the overhead of the hook, break-even.
+"""The effect of steady warm: spawns, shell loops, a mixed script, the overhead of the hook, break-even.
 
-Each round makes every measurement once normally and once warm. The results are medians of the rounds' ratios, because on a
-busy machine a launch differs from one a minute later. A small C program times spawns one by one and reports the median. For
-shell loops the result is the time of a turn: a long run minus an empty one. Snapshots are created beforehand in the bench's
-own store, except for the break-even, for which `steady warm bench` creates them.
+Each round makes every measurement once normally and once warm, in random order. The results are medians of the rounds'
+ratios, because on a busy machine the cost of a launch changes within a minute. A small C program times spawns one by
+one and reports the median. For shell loops the result is the time of a turn: a long run minus an empty one. Snapshots
+are created beforehand in the bench's own store, except for the break-even, for which `steady warm bench` creates them.
 
     bench/run warm [--rounds N] [--seed N]
 """
@@ -26,7 +26,8 @@ from costs import ENDS, NOTHING, compiled
 
 LAUNCHES, TURNS, MIXED = 300, 200, 150
 BENCH_RUNS = 20
-# Times each launch and prints the median in nanoseconds. It uses vfork and execve like make, or posix_spawn like libraries.
+# Times each launch and prints the median in nanoseconds. It uses vfork and execve like make, or posix_spawn like
+# libraries.
 LOOP = """
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -116,7 +117,7 @@ class Workspace:
         print(f"snapshots of {', '.join(programs)}: status {created.returncode}\n{created.stdout}{created.stderr}".rstrip())
         # A program that none of the measurements uses, because it may get a snapshot here.
         subprocess.run(self.steady(self.bare, "--", "uname"), check=True, stdout=subprocess.DEVNULL)
-        # Its snapshot may be created late, and that must have ended before the measurements.
+        # A keeper may create its snapshot late. It must have ended before the measurements.
         time.sleep(2)
         rest(str(self.bare))
         hooks = list(self.bare.glob("steady/warm/*/hook.so"))
@@ -152,7 +153,7 @@ def main() -> None:
             rounds.append(found)
             print(f"round {number + 1} of {options.rounds}", flush=True)
         if not workspace.is_bare():
-            sys.exit("a program of the hook measurements has got a snapshot, which invalidates their results")
+            sys.exit("the results are invalid: a program that measures the hook without a snapshot has got one")
         even = {pause: break_even(pause) for pause in ("50ms", None)}
     text, reached = report(rounds, even)
     print(f"load average after: {os.getloadavg()[0]:.2f}\n\n{text}")
@@ -254,7 +255,7 @@ def break_even(pause) -> dict:
 
 
 def read(document: dict) -> dict:
-    """Returns the number of launches that pay for a snapshot, by wall and CPU time, and the CPU seconds to create it."""
+    """Returns after how many launches a snapshot pays for itself, by wall and CPU time, and the CPU time to create it."""
     modes = document["programs"][0]["modes"]
     on_demand = next(mode for mode in modes if mode["mode"] == "on-demand")
     even = on_demand["break_even"]

@@ -1,8 +1,8 @@
 """Short commands compared normally and with --warm: how wide the absolute difference is, and how often it is found.
 
-Each round makes every comparison once normally and once from snapshots, in random order, with the same budget. The work is a
-loop of a given CPU time, dynamically linked to the C library, and sort(1) on lists of n and 1.02 n lines. Then equal commands
-are compared from snapshots: two copies of one program, and one program with itself.
+Each round makes every comparison once normally and once from snapshots, in random order, with the same budget. The
+commands are loops of a given CPU time, dynamically linked to the C library, and sort(1) on lists of n and 1.02 n lines.
+Then equal commands are compared from snapshots: two copies of one program, and one program with itself.
 
     bench/run warm_compare [--rounds N] [--equals N] [--budget S] [--seed N]
 """
@@ -24,7 +24,8 @@ from common.stats import median_or_nan, share
 from common.verdicts import SIGNS, holds, table, with_interval
 from costs import compiled
 
-# A loop of dependent operations, with the number of turns as argument. Without an argument it prints the time of a turn.
+# A loop of dependent operations, with the number of turns as argument. Without an argument it prints the time of a
+# turn.
 LOOP = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,10 +57,10 @@ LINES = 500
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--rounds", type=int, default=20)
+    options.add_argument("--rounds", type=int, default=20, help="rounds (20)")
     options.add_argument("--equals", type=int, default=60, help="number of comparisons of equal commands, of each kind (60)")
-    options.add_argument("--budget", type=float, default=2.0)
-    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--budget", type=float, default=2.0, help="seconds of each comparison (2)")
+    options.add_argument("--seed", type=int, default=1, help="seed of the random order (1)")
     options = options.parse_args()
     random = Random(options.seed)
     with tempfile.TemporaryDirectory(prefix="warm-compare-") as folder:
@@ -80,7 +81,7 @@ def main() -> None:
 
 
 def works(folder: Path) -> dict:
-    """Returns, for each cell, a function that creates the commands, and the second command's additional seconds, if known."""
+    """Returns, for each cell, a function that creates the commands, and their difference in seconds, if known."""
     loop = compiled(folder / "loop", LOOP, [])
     cells = {}
     for extra in EXTRA_SECONDS:

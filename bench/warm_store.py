@@ -1,8 +1,8 @@
-"""The cost of steady warm with an empty store: a script like configure with 0, 4 and 12 busy processes, warm and normal.
+"""The cost of steady warm with an empty store: a script like configure with 0, 4 and 12 busy processes.
 
-Each round runs the script normally and under `steady warm` with a new, empty store, in random order and under each load. Ratios
-are computed per pair, because runs a minute apart differ. A second measurement finds the launch from which a program runs from
-a snapshot if it is launched every 50 ms. Commands run in their own session, as if from a terminal.
+Each round runs the script normally and under `steady warm` with a new, empty store, in random order and under each
+load. Ratios are computed per pair, because runs a minute apart differ. A second measurement launches a program every 50
+ms, and finds the first launch from a snapshot. Commands run in their own session, as if from a terminal.
 
     bench/run warm_store [--rounds N] [--seed N] [--loads 0,4,12]
 """

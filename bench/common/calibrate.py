@@ -1,9 +1,9 @@
-"""The true effect of a trial: how the cost of a work depends on its amount on this machine.
+"""The true effect of a trial: how the cost of a workload depends on its amount on this machine.
 
 The model is cost = start-up + slope x amount, fitted to the medians of interleaved runs in random order. Only the share
-of the cost that grows with the amount matters: an amount larger by x costs share * x more. The truths come from the share
-on an idle machine. A load may slow start-up and work by different factors, which moves the true effect of a whole
-command; the share under that load shows by how much.
+of the cost that grows with the amount matters: with an amount larger by x, the cost is larger by share * x. The truths
+use the share on an idle machine. A load may slow start-up and work by different factors, which changes the true effect
+of a whole command. The share under that load shows by how much.
 """
 
 import hashlib
@@ -85,7 +85,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The cost of a work of `amount` on this machine, and the share of its CPU and wall time that grows with the amount."""
+    """The cost of a workload at `amount` on this machine, and the shares of it that grow with the amount."""
 
     work: str
     amount: int
@@ -107,9 +107,9 @@ class Calibration:
         return Pair(argv(self.amount), argv(self.amount + more), *truths)
 
     def two_modes(self, effect: float, old: tuple, new: tuple) -> Pair:
-        """Returns two commands with an expensive mode, each (share, factor). A cheap run of the second costs `effect` more.
+        """Returns two commands with an expensive mode, given as (share of runs, factor).
 
-        The truth is the ratio of the mean costs.
+        A cheap run of the second costs `effect` more. The truth is the ratio of the mean costs.
         """
         more = round(self.amount * effect / self.cpu_share)
 
@@ -144,7 +144,7 @@ def share_under(load: str, known: Calibration, random: Random) -> float:
 
 
 def _amount_for(work: Work) -> int:
-    """Finds the amount whose cost is nearest to the work's nominal cost."""
+    """Finds the amount whose cost is nearest to the nominal cost of the workload."""
     amount = work.first_guess
     start = median(run_once(work.argv(0)).cpu for _ in range(5))
     if start >= work.seconds:

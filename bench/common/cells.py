@@ -1,9 +1,9 @@
 """The cells of the truth table, and the named targets.
 
-A load moves the truth of a command if it slows start-up and work by different factors. Cells with an effect are therefore
-those whose truth a load moves little, such as a kernel in registers next to a streaming neighbour. Cache work or Python
-next to a stream would move, so they have only the effect 0, which is 0 under any load. The one exception is a target: 2 %
-on cache work next to a stream, whose start-up (touching the memory) is a twentieth of the whole.
+A load changes the true effect of a command if it slows start-up and work by different factors. Cells with an effect use
+combinations where this change is small, such as a kernel in registers next to a streaming neighbour. It would be large
+for cache work or Python next to a stream. They have only the effect 0, which is 0 under any load. The exception is a
+target: 2 % on cache work next to a stream, whose start-up (touching the memory) is a twentieth of the whole.
 """
 
 from common.trial import Cell
@@ -31,7 +31,8 @@ TRUTH = [
     _cell("syscalls10", 0.05, "step"),
     _cell("python22", 0.02, "spinners"),
     _cell("gzip30", 0.00, "spinners"),
-    # Two modes: the truth is the ratio of the mean costs. Where both modes change, the typical run changes the other way.
+    # Two modes: the truth is the ratio of the mean costs. Where both modes change, the typical run changes the other
+    # way.
     _modes(0.00, "idle", (0.05, 10), (0.05, 10)),
     _modes(0.00, "spinners", (0.2, 5), (0.2, 5)),
     _modes(0.00, "quick-spinners", (0.5, 2), (0.5, 2)),

@@ -1,5 +1,6 @@
-"""Stores a recording of a service (see release.py) as small files from which tests rebuild windows: see testdata/releases.
+"""Converts a recording of a service (release.py) to small files, from which tests rebuild windows.
 
+testdata/releases/README.md describes the files.
 Times are relative to the whole second in which the recording begins. Requests are sorted by their end.
 """
 
@@ -92,7 +93,7 @@ def _of_store(store: Path) -> list:
 
 
 def _hosts(kept: list, begin: int, end: int) -> list:
-    """Formats, for each second, the share of busy CPUs, and for each ruler its readings, and mean and spread of the logarithm."""
+    """Formats a line per second: the share of busy CPUs, and for each ruler its readings, mean and spread."""
     seconds: dict = {}
     for name, second, *values in kept:
         seconds.setdefault(int(second), {})[name] = [float(value) for value in values]

@@ -69,7 +69,7 @@ class Welch(NamedTuple):
 
 
 def welch(old: Sequence[float], new: Sequence[float], confidence: float = 0.95) -> Welch:
-    """Performs Welch's t-test on the means, and computes an interval for their ratio (delta method on its logarithm)."""
+    """Performs Welch's t-test on the means. The interval for their ratio uses the delta method on its logarithm."""
     means, errors = zip(*((fmean(times), variance(times) / len(times)) for times in (old, new)))
     if errors == (0, 0):
         change = means[1] / means[0] - 1

@@ -1,7 +1,7 @@
 """Runs the tools under test on a pair of commands and converts their results to one form.
 
 A record has `verdict` (faster, slower, same, undecided), `change`, `low`, `high`, `verdict_low`, `verdict_high`,
-`half_width`, `pairs` and `process_seconds`, the wall time of the whole tool. A missing end of an interval is null.
+`half_width`, `pairs` and `process_seconds`, the wall time of the whole tool. An infinite end of an interval is null.
 """
 
 import json
@@ -60,7 +60,10 @@ def steady_json(old: list, new: list, *options: str) -> tuple:
 
 def steady(old: list, new: list, seed: int, budget: float, resolution: float, metric: str = "cpu",
            fail_if: Optional[str] = None) -> dict:
-    """Runs one comparison by `steady`. Returns its primary verdict and the exit status, which is 1 if `fail_if` holds."""
+    """Runs one comparison by `steady`.
+
+    Returns its primary verdict and the exit status, which is 1 if `fail_if` holds.
+    """
     options = ["--seed", str(seed), "--budget", f"{budget:g}s", "--resolution", f"{100 * resolution:g}%"]
     gate = ["--fail-if", fail_if] if fail_if else []
     done = _compare(old, new, (*options, "--metric", metric, *gate), accepted=(0, 1) if fail_if else (0,))

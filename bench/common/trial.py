@@ -11,7 +11,7 @@ from common.calibrate import Pair
 from common.loads import background_load
 from common.results import Results
 
-# A tool may fail under a load that leaves it no CPU time; so many failures in a row have another cause.
+# A tool may fail under a load that leaves it no CPU time. This many failures in a row have another cause.
 FAILURES_ALLOWED = 5
 
 # The assumed duration before the first trial. Hyperfine has a number of runs instead of a time budget.
@@ -20,7 +20,7 @@ HYPERFINE_SECONDS = 1.5
 
 @dataclass(frozen=True)
 class Cell:
-    """A work, an effect and a load, and the options of `steady`."""
+    """A workload, an effect and a load, and the options of `steady`."""
 
     name: str
     work: str
@@ -30,7 +30,7 @@ class Cell:
     resolution: float = 0.005
     metric: str = "cpu"
     fail_if: Optional[str] = None
-    # The expensive modes of both commands, each (share of runs, factor of work); None if all runs are alike.
+    # The expensive modes of both commands, each (share of runs, factor of work); None if all runs do the same work.
     modes: Optional[tuple] = None
 
 
@@ -49,16 +49,16 @@ class Session:
         del record["name"]  # it is stored as "cell"
         for tool in random.sample(self.under_test, len(self.under_test)):
             with background_load(cell.load, random, self._expected_seconds(cell, tool)):
-                record[tool] = self._ask(tool, cell, pair, seed)
+                record[tool] = self._result_of(tool, cell, pair, seed)
         self.results.add(record)
-        self._give_up_if_hopeless(record)
+        self._exit_after_many_failures(record)
         return record
 
-    def _give_up_if_hopeless(self, record: dict) -> None:
+    def _exit_after_many_failures(self, record: dict) -> None:
         failed = any("error" in record[tool] for tool in self.under_test)
         self.failures_in_a_row = self.failures_in_a_row + 1 if failed else 0
         if self.failures_in_a_row >= FAILURES_ALLOWED:
-            sys.exit(f"{self.failures_in_a_row} failures in a row: giving up. The results so far are kept")
+            sys.exit(f"{self.failures_in_a_row} failures in a row: the bench ends. The results so far are stored")
 
     def _expected_seconds(self, cell: Cell, tool: str) -> float:
         before = [record[tool]["process_seconds"] for record in self.results.of(kind=self.kind, cell=cell.name)
@@ -68,8 +68,8 @@ class Session:
         return cell.budget if tool == "steady" else HYPERFINE_SECONDS
 
     @staticmethod
-    def _ask(tool: str, cell: Cell, pair: Pair, seed: int) -> dict:
-        """Runs a tool and returns its result or its error, which is recorded too."""
+    def _result_of(tool: str, cell: Cell, pair: Pair, seed: int) -> dict:
+        """Runs a tool and returns its result, or its error, which is recorded like a result."""
         try:
             if tool == "steady":
                 return tools.steady(pair.old, pair.new, seed, cell.budget, cell.resolution, cell.metric,

@@ -10,7 +10,7 @@ SIGNS = {"faster": -1, "slower": 1}
 
 
 def is_wrong(verdict: str, truth: float, resolution: float) -> bool:
-    """Returns whether a verdict contradicts the truth: the wrong direction, or `same` for an effect above the resolution."""
+    """Returns whether a verdict has the wrong direction, or is `same` although the effect exceeds the resolution."""
     if verdict in SIGNS:
         return SIGNS[verdict] * truth <= 0
     return verdict == "same" and abs(truth) > resolution

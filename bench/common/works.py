@@ -1,4 +1,4 @@
-"""Works: commands whose cost is proportional to an amount."""
+"""Workloads: commands whose cost is proportional to an amount."""
 
 import sys
 import sysconfig
@@ -13,9 +13,10 @@ PYTHON = "/usr/bin/python3"
 
 @dataclass(frozen=True)
 class Work:
-    """A kind of work with its nominal CPU time. `argv(amount)` prepares the command's files and returns its words.
+    """A workload with its nominal CPU time in seconds.
 
-    The words of all amounts have the same length, because a longer argument would move the stack.
+    `argv(amount)` prepares the command's files and returns its arguments. Their length does not depend on the amount,
+    because a longer argument would move the stack.
     """
 
     name: str
@@ -33,7 +34,7 @@ def _python(amount: int) -> list:
 
 
 def two_modes(amount: int, share: float, factor: float) -> list:
-    """Returns the Python work with an expensive mode: a `share` of the runs does `factor` times the work."""
+    """Returns the Python workload with an expensive mode: a `share` of the runs does `factor` times the work."""
     # String hashes are random in every process. Importing a random generator would add to the start-up.
     mode = f"{factor:>5g} if hash('x') % 1000 < {1000 * share:>5g} else 1"
     return [PYTHON, "-I", "-c", f"for _ in range({amount:>9} * ({mode})): pass"]

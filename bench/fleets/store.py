@@ -1,6 +1,7 @@
 """How long `steady release compare` takes on a store with the scrapes of many simulated hosts.
 
-Every route of every host has requests of both versions in each interval. NEW costs 2 % more, which the result must show.
+Every route of every host has requests of both versions in each interval. NEW costs 2 % more, and the result must show
+it.
 """
 
 import json
@@ -43,7 +44,8 @@ def series_of(host: int, random: Random) -> dict:
             labels = f'instance="web-{host}:9464",service="shop",version="{version}",route="/r/{route}",assigned="random"'
             sums = {metric: [0.0] for metric in METRICS}
             for scrape in range(1, SCRAPES):
-                # Two requests of medium cost stand for all of the interval, because only the time to answer is measured.
+                # Two requests of medium cost stand for all of the interval, because only the time to answer is
+                # measured.
                 for _ in range(2):
                     before = random.gauss(0, 0.1)
                     factor = 1 + CHANGE if version == "v2" else 1
@@ -83,7 +85,7 @@ def write(path: Path, hosts: int, begin: int) -> None:
 
 
 def in_subprocess(work, *arguments) -> None:
-    """Runs `work` in a separate process. The peak memory of a child process would otherwise include this process's memory."""
+    """Runs `work` in a separate process, so that the peak memory of later children does not include its memory."""
     process = Process(target=work, args=arguments)
     process.start()
     process.join()
@@ -104,17 +106,17 @@ def import_into_victoria(url: str, path: Path) -> None:
     urllib.request.urlopen(request, timeout=600).close()
 
 
-def ask(url: str, begin: int) -> dict:
+def compare(url: str, begin: int) -> dict:
     """Runs one comparison and returns its wall time, CPU time, memory and result."""
     end = begin + INTERVAL_SECONDS * (SCRAPES - 1) + 1
     words = [STEADY, "release", "compare", *VERSIONS, "--service", "shop", "--prometheus", url, "--from", begin, "--to", end,
              "--timeout", "5m", "--format", "json", "--no-history"]
     with tempfile.TemporaryFile() as output:
-        begun = time.monotonic()
+        started = time.monotonic()
         process = subprocess.Popen([str(word) for word in words], stdout=output)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        seconds = time.monotonic() - begun
+        seconds = time.monotonic() - started
         if process.returncode:
             sys.exit(f"steady release compare ended with status {process.returncode}")
         output.seek(0)
@@ -125,7 +127,7 @@ def ask(url: str, begin: int) -> dict:
 
 def measured(name: str, url: str, hosts: int, begin: int, times: int) -> list:
     """Measures one store and returns its row of the table."""
-    answers = [ask(url, begin) for _ in range(times)]
+    answers = [compare(url, begin) for _ in range(times)]
     last = answers[-1]
     if abs(last["change"] - CHANGE) > 0.005:
         sys.exit(f"{name}: steady reports {last['change']:+.4f}, but the true change is {CHANGE:+.4f}")

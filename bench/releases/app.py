@@ -1,7 +1,11 @@
 """A Flask application with three pages in two versions, which the bench `release` serves under gunicorn.
 
-The environment configures it: RELEASE_DESIGN (random, switchback, canary, one), RELEASE_VERSIONS (OLD,NEW), RELEASE_EXTRA
-(how many inner calls NEW makes in addition to OLD's eighty), RELEASE_VERSION (the version of the process, if it has only one).
+The environment configures it:
+
+- RELEASE_DESIGN: random, switchback, canary or one;
+- RELEASE_VERSIONS: OLD,NEW;
+- RELEASE_EXTRA: the number of inner calls that NEW makes in addition to the 80 of OLD;
+- RELEASE_VERSION: the version of the process, if it has only one.
 """
 
 import hashlib

@@ -1,6 +1,8 @@
-"""An open-loop client: requests start on schedule, whether or not earlier ones were answered. Rate and mix of routes vary.
+"""An open-loop client: requests start on schedule, whether or not earlier ones were answered.
 
-    client.py ADDRESS SECONDS SEED LOWEST HIGHEST [ROUTE...]     LOWEST, HIGHEST: requests per second; prints the outcomes
+    client.py ADDRESS SECONDS SEED LOWEST HIGHEST [ROUTE...]
+
+The rate varies between LOWEST and HIGHEST requests per second, and the mix of routes varies too. Prints the outcomes.
 """
 
 import asyncio
@@ -9,7 +11,7 @@ import time
 from random import Random
 
 ROUTES = ("page", "cache", "mixed")
-# The most concurrent requests. Further ones are given up: a server that is so far behind is not being measured.
+# The maximum number of concurrent requests. Further ones are not sent, because so many indicate an overloaded server.
 MOST_CONCURRENT = 200
 TIMEOUT_SECONDS = 20
 

@@ -1,7 +1,7 @@
 """A Django application with one route of unequal requests, which the bench `release_mixed` serves under gunicorn.
 
-Every tenth response (whose number ends in 0) costs sixteen times as much. The new version makes those 28 % more expensive
-and the others 4 % cheaper. With MIXED_CLASSES=1 the application names the class of a request before it runs.
+Every tenth response (whose number ends in 0) costs sixteen times as much. The new version makes those 28 % more
+expensive and the others 4 % cheaper. With MIXED_CLASSES=1 the application names the class of a request before it runs.
 
     mixed.py CALLS     measures both versions directly, in random order; prints CPU seconds by version and kind as JSON
 """
@@ -77,8 +77,11 @@ def served():
 
 
 def measured(calls: int) -> dict:
-    """Measures the mean CPU time by version and kind, in random order. Pauses between the calls keep caches as cold as in
-    service; without them, the work that both versions have in common would cost less."""
+    """Measures the mean CPU time by version and kind, in random order.
+
+    Pauses between the calls keep caches as cold as in service. Without them, the work that both versions have in common
+    would cost less.
+    """
     import io
 
     apps = dict(zip(VERSIONS, application()))
