@@ -264,6 +264,11 @@ pub enum Warning {
         /// The reason: a clause with its own subject.
         reason: String,
     },
+    /// The program of a command is a shim of a version manager: a script that starts the real program.
+    Shim {
+        /// The index of the first command with this program.
+        command: usize,
+    },
     /// The user interrupted the measuring. The verdict uses the data up to then.
     Interrupted,
     /// The usual run decided the verdict, and a few expensive runs may outweigh it: the mean is much less certain.

@@ -1,5 +1,7 @@
 //! The warnings of a report.
 
+use std::path::Path;
+
 use steady_model::{Cold, DecidedBy, Effort, Ending, Judgement, Layout, Record, Undecided, Verdict, Warning};
 use steady_stats::MIN_PAIRS;
 
@@ -17,6 +19,7 @@ pub(super) fn warnings(record: &Record, judgements: &[Judgement], failures: &Fai
     if let Some(Cold { command, reason }) = &record.cold {
         warnings.push(Warning::Cold { command: *command, reason: reason.clone() });
     }
+    warnings.extend(shims(record));
     warnings.extend(
         judgements
             .iter()
@@ -54,6 +57,15 @@ pub(super) fn warnings(record: &Record, judgements: &[Judgement], failures: &Fai
     );
     warnings.dedup();
     warnings
+}
+
+/// One warning for each program in a directory of shims. pyenv, rbenv, nodenv, asdf and mise give theirs this name.
+fn shims(record: &Record) -> impl Iterator<Item = Warning> {
+    let commands = &record.plan.commands;
+    let is_shim = |program: &Path| program.parent().and_then(Path::file_name).is_some_and(|name| name == "shims");
+    let first = |program: &Path| commands.iter().position(|command| command.program == program);
+    let shims = commands.iter().enumerate().filter(move |(_, command)| is_shim(&command.program));
+    shims.filter(move |(at, command)| first(&command.program) == Some(*at)).map(|(command, _)| Warning::Shim { command })
 }
 
 /// A warning if the budget was exceeded to get the pairs that a verdict needs.

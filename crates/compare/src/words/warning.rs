@@ -44,6 +44,14 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
             });
             format!("All runs were started as usual, not from snapshots: {who}{reason}.")
         }
+        Warning::Shim { command } => {
+            let shim = record.plan.commands.get(*command).map(|command| command.program.display().to_string());
+            format!(
+                "'{}' is a script that starts the real program, and its own cost is part of every run. To measure the \
+                 program alone, give its path (for example, the output of `pyenv which` or `asdf which`).",
+                super::one_line(&shim.unwrap_or_default())
+            )
+        }
         Warning::BudgetExceeded { budget, elapsed } => format!(
             "Under this load, the budget of {} was too short for the 6 pairs that a verdict needs. Measuring went on, \
              for at most twice the budget, and took {}.",

@@ -206,6 +206,27 @@ fn a_budget_too_small_for_draws_of_snapshots_is_undecided() {
     assert!(few.warnings.iter().any(|one| matches!(one, Warning::BudgetExceeded { .. })), "{:?}", few.warnings);
 }
 
+#[test]
+fn a_shim_of_a_version_manager_gives_one_warning() {
+    let shims = |programs: [&str; 2]| {
+        let mut plan = plan(2, 1.0, 8);
+        for (command, program) in plan.commands.iter_mut().zip(programs) {
+            command.program = program.into();
+        }
+        let report = report(&plan, &[0.001, 0.001], Conditions::QUIET);
+        let shim = |warning: &Warning| match warning {
+            Warning::Shim { command } => Some(*command),
+            _ => None,
+        };
+        report.warnings.iter().filter_map(shim).collect::<Vec<_>>()
+    };
+    let (python, ruby) = ("/root/.pyenv/shims/python3", "/home/me/.rbenv/shims/ruby");
+    assert_eq!(shims([python, python]), [0]);
+    assert_eq!(shims([ruby, python]), [0, 1]);
+    assert_eq!(shims(["/usr/bin/python3", python]), [1]);
+    assert!(shims(["/usr/bin/python3", "/opt/shims-1.0/bin/python3"]).is_empty());
+}
+
 /// A run is killed at the end of the budget, although its own time is a hundredth of the budget.
 #[test]
 fn a_run_that_does_not_end_because_of_load_leaves_the_comparison_undecided() {
