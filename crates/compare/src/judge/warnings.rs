@@ -65,7 +65,9 @@ fn shims(record: &Record) -> impl Iterator<Item = Warning> {
     let is_shim = |program: &Path| program.parent().and_then(Path::file_name).is_some_and(|name| name == "shims");
     let first = |program: &Path| commands.iter().position(|command| command.program == program);
     let shims = commands.iter().enumerate().filter(move |(_, command)| is_shim(&command.program));
-    shims.filter(move |(at, command)| first(&command.program) == Some(*at)).map(|(command, _)| Warning::Shim { command })
+    shims
+        .filter(move |(at, command)| first(&command.program) == Some(*at))
+        .map(|(command, _)| Warning::Shim { command })
 }
 
 /// A warning if the budget was exceeded to get the pairs that a verdict needs.
