@@ -16,10 +16,36 @@ fn a_failing_command_is_reported_with_its_status() {
     let (status, stdout, stderr) = run(&["compare", "true", "sh -c 'exit 7'"]);
     assert_eq!((status, stdout.as_str()), (3, ""));
     assert!(stderr.contains("status 7") && stderr.contains("--ignore-failure"), "{stderr}");
-    assert_eq!(stderr.lines().count(), 1);
+    assert!(stderr.contains("it printed nothing") && stderr.lines().count() == 1, "{stderr}");
     json(0, &["--runs", "6", "--ignore-failure", "true", "sh -c 'exit 7'"]);
     json(0, &["--runs", "6", "--ignore-failure=7", "true", "sh -c 'exit 7'"]);
     assert_eq!(run(&["compare", "--runs", "6", "--ignore-failure=8", "true", "sh -c 'exit 7'"]).0, 3);
+}
+
+/// The command runs once more to show its output. That run is limited in time and leaves nothing behind.
+#[test]
+fn the_error_of_a_failing_command_has_its_output() {
+    let failure = |command: &str| {
+        let (status, stdout, stderr) = run(&["compare", "--no-history", "--quiet", "--shell", "true", command]);
+        assert_eq!((status, stdout.as_str()), (3, ""), "{stderr}");
+        stderr
+    };
+    let shown = failure("seq 1000 >&2; printf '\\033[31mred\\n'; exit 7");
+    assert!(shown.contains("of its output:\n  982\n") && shown.ends_with("\n  1000\n  \\u{1b}[31mred\n"), "{shown}");
+    assert!(failure("exit 7").contains("it printed nothing"));
+    let marker = scratch("failed-once");
+    let once = |then: &str| format!("if test -e {0}; then {then}; fi; touch {0}; exit 7", marker.display());
+    assert!(
+        failure(&once("exit 0"))
+            .contains("status 7; --ignore-failure measures it in spite of the failure; run once more, it succeeded")
+    );
+    fs::remove_file(&marker).unwrap();
+    let hung = failure(&once("sleep 7009"));
+    assert!(hung.contains("did not end within 10 s") && processes_with("sleep 7009") == 0, "{hung}");
+    fs::remove_file(&marker).unwrap();
+    // With a script around each run, the command does not run alone.
+    let (_, _, stderr) = run(&["compare", "--no-history", "--quiet", "--prepare", "true", "false", "true"]);
+    assert!(stderr.contains("--show-output shows its output"), "{stderr}");
 }
 
 #[test]

@@ -314,7 +314,7 @@ fn a_failing_run_says_where_it_ran() {
     repository.write("notes", "not in any revision\n");
     let (status, _, stderr) = repository.run(&["--runs", "6", "--rev", "old..HEAD", "cat notes"]);
     assert_eq!(status, 3);
-    assert!(stderr.contains("--show-output shows its output") && stderr.contains("only the files of the"), "{stderr}");
+    assert!(stderr.contains("\n  cat: notes: ") && stderr.contains("only the files of the"), "{stderr}");
     let (_, _, stderr) = repository.run(&["--show-output", "--runs", "6", "--rev", "old..HEAD", "cat notes"]);
     assert!(stderr.contains("its output is above") && stderr.contains("cat: notes"), "{stderr}");
 }

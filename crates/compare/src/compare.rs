@@ -51,8 +51,9 @@ fn run_planned(
     session: &mut dyn Session,
 ) -> Result<u8, Failure> {
     let mut log = if flags.no_history { None } else { Log::open(session) };
+    let also_readable = readable.try_clone().map_err(|error| Failure::Own(error.to_string()))?;
     let record = measure(plan, readable, log.as_mut(), session).map_err(|error| {
-        let failure = failure::failure(plan, error, &interrupt);
+        let failure = failure::failure(plan, error, &interrupt, also_readable, session);
         match trees {
             Some(trees) => trees.explain(plan, failure),
             None => failure,

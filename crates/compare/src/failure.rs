@@ -1,13 +1,23 @@
 //! Errors of a comparison as messages with a remedy.
 
-use steady_feature::{Failure, Interrupt, typed};
+use std::os::fd::OwnedFd;
+
+use steady_feature::{Failure, Interrupt, Session, typed};
 use steady_model::{Outcome, Output, Plan};
 use steady_process::runner::{RunError, how};
 
+use crate::again;
 use crate::run::CompareError;
 
-/// Returns the message and the exit status for an error of a comparison.
-pub fn failure(plan: &Plan, error: CompareError, interrupt: &Interrupt) -> Failure {
+/// Returns the message and the exit status for an error of a comparison. A command that failed runs once more, to show what
+/// it prints. That run ends when `readable` becomes readable.
+pub fn failure(
+    plan: &Plan,
+    error: CompareError,
+    interrupt: &Interrupt,
+    readable: OwnedFd,
+    session: &mut dyn Session,
+) -> Failure {
     let name = |command: usize| plan.commands.get(command).map_or("?", |command| command.name.as_str());
     match error {
         CompareError::Run(RunError::Interrupted) => Failure::Interrupted(interrupt.signal()),
@@ -28,7 +38,10 @@ pub fn failure(plan: &Plan, error: CompareError, interrupt: &Interrupt) -> Failu
                 name(command)
             ))
         }
-        CompareError::Failed { command, outcome } => Failure::Measured(failed(plan, command, &outcome)),
+        CompareError::Failed { command, outcome } => {
+            let again = again::explain(plan, command, &outcome, readable, session);
+            Failure::Measured(failed(plan, command, &outcome, &again))
+        }
         CompareError::BudgetTooSmall { per_pair, budget, needed } => Failure::Usage(format!(
             "a pair needs {} s on an idle machine, so the budget of {} s is too small for the 6 pairs that a verdict \
              needs: use --budget {}s, or --runs for a number of pairs",
@@ -51,16 +64,19 @@ fn two_digits_up(seconds: f64) -> f64 {
     (seconds * scale).ceil() / scale
 }
 
-fn failed(plan: &Plan, command: usize, outcome: &Outcome) -> String {
+fn failed(plan: &Plan, command: usize, outcome: &Outcome, again: &str) -> String {
     let command = &plan.commands[command];
-    let is_shown = plan.output.0.contains(&Output::Stderr);
-    let shows = if is_shown { "its output is above" } else { "--show-output shows its output" };
+    let shows = match again {
+        _ if plan.output.0.contains(&Output::Stderr) => "; its output is above",
+        "" => "; --show-output shows its output",
+        _ => "",
+    };
     let remedy = match outcome {
-        Outcome::TimedOut => "raise --timeout".to_owned(),
+        Outcome::TimedOut => "; raise --timeout".to_owned(),
         Outcome::Exited(_) if typed::has_shell_word(&command.argv) => {
-            "it ran without a shell, add --shell for pipes, redirections and variables".to_owned()
+            "; it ran without a shell, add --shell for pipes, redirections and variables".to_owned()
         }
-        Outcome::Exited(_) => format!("{shows}, --ignore-failure measures it in spite of the failure"),
+        Outcome::Exited(_) => format!("{shows}; --ignore-failure measures it in spite of the failure"),
         Outcome::Signalled(_) => shows.to_owned(),
     };
     let place = match (&command.revision, &command.directory) {
@@ -69,5 +85,5 @@ fn failed(plan: &Plan, command: usize, outcome: &Outcome) -> String {
         }
         _ => String::new(),
     };
-    format!("'{}' {}; {remedy}{place}", command.name, how(outcome))
+    format!("'{}' {}{remedy}{place}{again}", command.name, how(outcome))
 }

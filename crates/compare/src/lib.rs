@@ -6,6 +6,7 @@
 //! verdicts.
 #![forbid(unsafe_code)]
 
+mod again;
 mod coins;
 mod commands;
 mod compare;

@@ -73,7 +73,9 @@ fn pair(flags: &ExplainFlags, session: &mut dyn Session) -> Result<u8, Failure> 
     session.open(&flags.output(), flags.pairs.samples, Status::Own)?;
     let means = Means { prices: prices(session, flags.fresh, flags.quiet)?, tick: run::tick(), ruler: alu_seconds };
     let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;
-    let record = measure(&plan, means, readable, session).map_err(|error| failure(&plan, error, &interrupt))?;
+    let also_readable = readable.try_clone().map_err(|error| Failure::Own(error.to_string()))?;
+    let record = measure(&plan, means, readable, session)
+        .map_err(|error| failure(&plan, error, &interrupt, also_readable, session))?;
     interrupt.release();
     if !flags.no_history {
         session.keep(&record);

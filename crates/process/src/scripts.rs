@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use steady_linux::clock;
-use steady_model::{Absent, Command, Hook, Output, PerCommand};
+use steady_model::{Absent, Command, Hook, Nanos, Outcome, Output, PerCommand};
 
 use crate::launcher::{Launcher, Request, Setup};
 use crate::runner::RunError;
@@ -47,5 +47,19 @@ impl Scripts {
     pub fn run(&mut self, command: usize, script: String) -> Result<(), RunError> {
         self.launcher.ask(&Request::Script { hook: Hook::Setup, command, script })?;
         self.launcher.script_done(Some(self.interrupt.as_fd()))
+    }
+
+    /// Runs `script` as [`Scripts::run`] does, for at most the time `limit`.
+    ///
+    /// # Errors
+    /// The same as for [`Scripts::run`]. A script that exceeds the limit fails with [`Outcome::TimedOut`], and is ended
+    /// when `self` is dropped.
+    pub fn run_within(&mut self, limit: Nanos, command: usize, script: String) -> Result<(), RunError> {
+        let hook = Hook::Setup;
+        self.launcher.ask(&Request::Script { hook, command, script: script.clone() })?;
+        match self.launcher.script_done_within(limit, self.interrupt.as_fd())? {
+            true => Ok(()),
+            false => Err(RunError::ScriptFailed { hook, script, outcome: Outcome::TimedOut }),
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Checks out and builds revisions, each at the same path, and then moves each tree to its own path.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fs;
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -15,11 +15,8 @@ use super::paths;
 use super::paths::quoted;
 use super::repository::{Repository, Revision};
 use super::submodules::{self, Submodule};
+use crate::again::last_lines;
 use crate::workspace::Workspace;
-
-/// The part of a failed build's output that is shown.
-const LAST_LINES: usize = 20;
-const LAST_BYTES: u64 = 64 * 1024;
 
 /// The directory of all builds. Its name is as long as the names of the directories where trees are stored, `revNN`.
 const BUILD: &str = "build";
@@ -148,23 +145,6 @@ enum Failed {
         output: String,
     },
     Otherwise(Failure),
-}
-
-/// The last lines of a log as a clause of an error, or an empty text.
-fn last_lines(log: &Path) -> String {
-    let read = || -> io::Result<String> {
-        let mut file = File::open(log)?;
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(LAST_BYTES)))?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
-    };
-    // With --show-output there is no log, because the output has been shown.
-    let text = read().unwrap_or_default();
-    let lines: Vec<&str> = text.lines().collect();
-    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
-    if last.is_empty() { String::new() } else { format!("; the last lines of its output:\n  {}", last.join("\n  ")) }
 }
 
 /// Moves a tree, and updates its path in the repository (git-worktree(1): "If a working tree is moved manually").

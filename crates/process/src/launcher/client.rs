@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::process::Stdio;
 
 use serde::Serialize;
-use steady_model::{Absent, CounterScope, Output, Reading};
+use steady_model::{Absent, CounterScope, Nanos, Output, Reading};
 
 use super::ARGUMENT;
 use super::protocol::{Reply, Request, RunReply, Setup};
@@ -67,6 +67,22 @@ impl Launcher {
     /// See [`RunError`].
     pub fn script_done(&mut self, interrupt: Option<BorrowedFd<'_>>) -> Result<(), RunError> {
         self.wait_unless(interrupt)?;
+        self.done()
+    }
+
+    /// Waits as [`Launcher::script_done`] does, for at most the time `limit`. Returns whether the script has ended.
+    ///
+    /// # Errors
+    /// See [`RunError`].
+    pub fn script_done_within(&mut self, limit: Nanos, interrupt: BorrowedFd<'_>) -> Result<bool, RunError> {
+        match self.channel.wait(Some(interrupt), Some(limit)).map_err(lost)? {
+            Woken::Interrupted => Err(RunError::Interrupted),
+            Woken::TimedOut => Ok(false),
+            Woken::Readable => self.done().map(|()| true),
+        }
+    }
+
+    fn done(&mut self) -> Result<(), RunError> {
         match self.listen()? {
             Reply::Done => Ok(()),
             other => Err(failure(other)),

@@ -1,0 +1,87 @@
+//! Runs a command that failed once more, to show what it printed. Measured runs write to `/dev/null`, because the cost of
+//! writing elsewhere would be part of the result.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use steady_feature::Session;
+use steady_model::{Hook, Nanos, Outcome, Output, Plan};
+use steady_process::Scripts;
+use steady_process::runner::{RunError, how};
+
+use crate::workspace::Workspace;
+
+/// The part of an output that is shown.
+const LAST_LINES: usize = 20;
+const LAST_BYTES: u64 = 64 * 1024;
+/// The time limit of the additional run.
+const LIMIT: Nanos = Nanos(10_000_000_000);
+
+/// Runs a command that failed once more, and returns the result as clauses for the end of an error; empty if the output
+/// was shown already, or if the command cannot be run alone.
+pub(crate) fn explain(
+    plan: &Plan,
+    command: usize,
+    outcome: &Outcome,
+    interrupt: OwnedFd,
+    session: &mut dyn Session,
+) -> String {
+    let is_hidden = plan.output.of(command).is_none_or(|output| *output == Output::Null);
+    let stands_alone = [Hook::Prepare, Hook::Conclude].iter().all(|hook| plan.script(*hook, command).is_none());
+    if !is_hidden || !stands_alone || *outcome == Outcome::TimedOut {
+        return String::new();
+    }
+    // The failure itself is reported in any case.
+    let Ok(workspace) = Workspace::open(None, session) else { return String::new() };
+    let log = workspace.path().join("log");
+    let text = match run(plan, command, &log, interrupt) {
+        Some(again) if again == *outcome => match last_lines(&log) {
+            none if none.is_empty() => "; it printed nothing".to_owned(),
+            lines => lines,
+        },
+        Some(Outcome::Exited(0)) => "; run once more, it succeeded".to_owned(),
+        Some(Outcome::TimedOut) => {
+            format!("; run once more, it did not end within {} s{}", LIMIT.seconds(), last_lines(&log))
+        }
+        Some(again) => format!("; run once more, it {}{}", how(&again), last_lines(&log)),
+        None => String::new(),
+    };
+    workspace.remove(session);
+    text
+}
+
+/// Runs the command with both streams to `log`. Returns `None` if that is not possible.
+fn run(plan: &Plan, command: usize, log: &Path, interrupt: OwnedFd) -> Option<Outcome> {
+    let quoted = |path: &Path| Some(shell_words::quote(path.to_str()?).into_owned());
+    let input = match &plan.input {
+        Some(path) => format!(" <{}", quoted(path)?),
+        None => String::new(),
+    };
+    let command_line = shell_words::join(&plan.commands.get(command)?.argv);
+    let script = format!("exec >{} 2>&1{input}\nexec {command_line}", quoted(log)?);
+    let mut scripts = Scripts::start(plan.commands.clone(), false, interrupt).ok()?;
+    match scripts.run_within(LIMIT, command, script) {
+        Ok(()) => Some(Outcome::Exited(0)),
+        Err(RunError::ScriptFailed { outcome, .. }) => Some(outcome),
+        Err(_) => None,
+    }
+}
+
+/// The last lines of a log as a clause of an error, or an empty text.
+pub(crate) fn last_lines(log: &Path) -> String {
+    let read = || -> io::Result<String> {
+        let mut file = File::open(log)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(LAST_BYTES)))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    // Without a log, nothing is known about the output.
+    let text = read().unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+    if last.is_empty() { String::new() } else { format!("; the last lines of its output:\n  {}", last.join("\n  ")) }
+}
