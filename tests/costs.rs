@@ -158,7 +158,8 @@ fn invalid_options_are_usage_errors() {
     refused(&["clocks", "--only", "signal"], "cannot be used with");
     refused(&["no-such-thing"], "clocks");
     refused(&["--plots", "/proc/no/such/folder"], "--plots");
-    refused(&["--sweep-loops", "--plots", "x"], "cannot be used with");
+    refused(&["--as-published", "--only", "signal"], "cannot be used with");
+    refused(&["--as-published", "--sweep-loops"], "cannot be used with");
 }
 
 #[test]
@@ -192,6 +193,44 @@ fn a_sweep_measures_increasing_loop_lengths() {
     // On a busy machine the budget may end before a length has enough repetitions.
     let by_budget = |reason: &String| reason.contains("budget") || reason.contains("there was time for");
     assert!(reasons.iter().any(|reason| reason.contains("budget")) && reasons.iter().all(by_budget), "{reasons:?}");
+}
+
+#[test]
+fn a_sweep_is_drawn() {
+    let plots = scratch("costs-sweep-plots");
+    let (status, _, stderr) = run(&[
+        "costs",
+        "--no-history",
+        "--quiet",
+        "--sweep-loops",
+        "--only",
+        "function_call",
+        "--budget",
+        "2s",
+        "--plots",
+        plots.to_str().unwrap(),
+    ]);
+    assert_eq!((status, stderr.as_str()), (0, ""));
+    let chart = fs::read_to_string(plots.join("function_call.svg")).unwrap();
+    assert!(chart.starts_with("<svg") && chart.contains("by length of the loop"), "{chart}");
+    fs::remove_dir_all(plots).unwrap();
+}
+
+#[test]
+fn published_primitives_are_measured_as_published_and_correctly() {
+    let report = costs(0, &["--as-published", "--repetitions", "10", "--samples"]);
+    let names: Vec<&str> = probes(&report).iter().map(|probe| probe["name"].as_str().unwrap()).collect();
+    let published = ["published_function_call", "published_system_call", "published_switch", "lock_uncontended"];
+    let correct = ["function_call", "system_call", "process_switch", "thread_switch_condvar"];
+    assert_eq!(names, published.iter().zip(correct).flat_map(|(one, other)| [*one, other]).collect::<Vec<_>>());
+    let median = |name: &str| number(probe(&report, name), "median_seconds");
+    assert!(10.0 * median("published_system_call") < median("system_call"), "{report}");
+    assert!(median("process_switch") < median("published_switch"), "{report}");
+    assert!(10.0 * median("lock_uncontended") < median("thread_switch_condvar"), "{report}");
+    match probe(&report, "published_system_call")["calls_per_loop"].as_f64() {
+        Some(calls) => assert!(calls < 0.05, "{report}"),
+        None => skip("published_primitives_are_measured_as_published_and_correctly", "calls cannot be counted"),
+    }
 }
 
 #[test]

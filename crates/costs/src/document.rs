@@ -3,12 +3,14 @@
 mod charts;
 mod figures;
 mod notes;
+pub(crate) mod published;
 mod sentences;
 mod sweep;
 mod tables;
 
 use steady_feature::{Record, Report};
 use steady_model::{Ending, Facts, Probe, RunKind};
+use steady_render::Chart;
 use steady_render::document::{Block, Document, Emphasis, Section, Sentence, Shown, origin};
 use steady_render::json::pretty;
 
@@ -16,7 +18,6 @@ use crate::csv::csv;
 use crate::record::{CostsRecord, ProbeCost, SAMPLES};
 use figures::Group;
 
-pub use charts::{histogram, title};
 use sentences::summary;
 
 /// Up to this many probes have a histogram of several lines each on a terminal.
@@ -42,7 +43,11 @@ impl Record for CostsRecord {
         let names: Vec<&str> = self.plan.probes.iter().map(|probe| probe.name()).collect();
         let is_usual = self.plan.probes == Probe::USUAL;
         let which = if is_usual { "the usual probes".to_owned() } else { names.join(", ") };
-        let work = if self.plan.sweep { format!("{which}, by length of the loop") } else { which };
+        let work = match &self.plan {
+            plan if plan.sweep => format!("{which}, by length of the loop"),
+            plan if plan.as_published => "four primitives, as published and correctly".to_owned(),
+            _ => which,
+        };
         Facts {
             seed: Ok(self.seed),
             commands: vec![work],
@@ -65,7 +70,10 @@ fn document(record: &CostsRecord) -> Document {
     if record.plan.sweep {
         sections.extend(sweep::sections(record));
     } else {
-        sections.extend(tables::costs(record));
+        sections.extend(match record.plan.as_published {
+            true => Some(published::table(record)),
+            false => tables::costs(record),
+        });
         let shown = if record.costs().count() <= FEW { Shown::Everywhere } else { Shown::OnPages };
         sections.extend(charts::histograms(record).into_iter().map(|section| section.shown(shown)));
     }
@@ -83,6 +91,11 @@ fn document(record: &CostsRecord) -> Document {
     sections.push(Section::new("Command to measure the same again", again).shown(Shown::OffTerminal));
     sections.extend(origin(record.started, &record.host, &record.revision));
     Document { subject: "Steadyhand: costs of primitives".to_owned(), answer, sections, is_brief: false }
+}
+
+/// The charts of a record, each with the name of its probe: the histograms or, in a sweep, the costs by length.
+pub fn plots(record: &CostsRecord) -> Vec<(&'static str, Chart)> {
+    if record.plan.sweep { sweep::plots(record) } else { charts::plots(record) }
 }
 
 fn plain(text: String) -> Sentence {

@@ -21,6 +21,8 @@ Examples:
       steady costs --only thread_switch
   Does the result depend on the length of the timed loop, and why?
       steady costs --sweep-loops --only function_call,system_call
+  Why do published costs differ from these?
+      steady costs --as-published
   An HTML page with charts; the histograms as SVG files
       steady costs --export-html costs.html
       steady costs --plots histograms/
@@ -81,14 +83,19 @@ pub(crate) struct CostsFlags {
     #[arg(long, conflicts_with = "of")]
     pub(crate) sweep_loops: bool,
 
+    /// Measure four primitives as in a publication that is often quoted, next to the correct measurement, and explain the
+    /// differences
+    #[arg(long, conflicts_with_all = ["of", "only", "list", "sweep_loops"])]
+    pub(crate) as_published: bool,
+
     #[command(flatten)]
     pub(crate) host: QuietHostFlags,
 
     #[command(flatten)]
     pub(crate) output: OutputFlags,
 
-    /// Write the histogram of each probe into this folder, as SVG
-    #[arg(long, value_name = "DIR", conflicts_with = "sweep_loops")]
+    /// Write the histogram of each probe into this folder, as SVG; with --sweep-loops, its cost by length of the loop
+    #[arg(long, value_name = "DIR")]
     pub(crate) plots: Option<PathBuf>,
 
     /// Include all repetitions in the JSON

@@ -26,7 +26,7 @@ use steady_render::{Chart, svg};
 use flags::CostsFlags;
 
 pub use clocks::{ClockWords, clock_words};
-pub use document::{histogram, title};
+pub use document::plots;
 pub use judge::{FEWEST, judged};
 pub use record::{
     Affinity, ClockFacts, Cost, CostsPlan, CostsRecord, Histogram, LengthReason, Mode, ProbeCost, Repetition, SCHEMA,
@@ -136,13 +136,11 @@ fn make_folder(folder: &Path) -> Result<(), Failure> {
     made.map_err(|error| Failure::Usage(format!("{PLOTS} '{}': {error}", folder.display())))
 }
 
-/// Writes the histogram of each measured probe as SVG.
+/// Writes a chart of each measured probe as SVG.
 fn draw(record: &CostsRecord, folder: &Path, session: &dyn Session) -> Result<(), Failure> {
-    let drawn = record.costs().map(|cost| {
-        let file = folder.join(format!("{}.svg", cost.probe.name()));
-        session.save(PLOTS, &file, &svg::text(&Chart { label: title(cost), ..histogram(cost, true) }))
-    });
-    drawn.fold(Ok(()), Result::and)
+    let write =
+        |(probe, chart): &(&str, Chart)| session.save(PLOTS, &folder.join(format!("{probe}.svg")), &svg::text(chart));
+    plots(record).iter().map(write).fold(Ok(()), Result::and)
 }
 
 /// Main function of a prober.

@@ -8,6 +8,7 @@ use steady_linux::clock::Clock;
 use steady_linux::topology::{self, Topology};
 use steady_model::{Absent, Machine, Probe, Reading};
 
+use crate::document::published;
 use crate::flags::{CostsFlags, CostsOf};
 use crate::record::{Affinity, ClockFacts, CostsPlan};
 
@@ -28,6 +29,7 @@ pub(super) fn plan(flags: &CostsFlags) -> Result<CostsPlan, Failure> {
         repetitions: flags.repetitions,
         budget_seconds: flags.budget,
         sweep: flags.sweep_loops,
+        as_published: flags.as_published,
     })
 }
 
@@ -51,6 +53,7 @@ fn probes(flags: &CostsFlags) -> Result<Vec<Probe>, Failure> {
         (_, Some(CostsOf::Clocks)) => Ok(CLOCKS.map(|clock| clock.0).to_vec()),
         (Some(names), None) => only(names),
         (None, None) if flags.sweep_loops => Ok(SWEPT.to_vec()),
+        (None, None) if flags.as_published => Ok(published::probes()),
         (None, None) => Ok(Probe::USUAL.to_vec()),
     }
 }

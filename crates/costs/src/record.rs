@@ -60,6 +60,9 @@ pub struct CostsPlan {
     pub budget_seconds: Nanos,
     /// Whether loops have all lengths from 10 to 10^7 rounds, instead of one suitable length.
     pub sweep: bool,
+    /// Whether the primitives are also measured as in publications, next to the correct measurement.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub as_published: bool,
 }
 
 /// The CPUs that probes are pinned to.

@@ -20,7 +20,13 @@ fn cost(probe: Probe) -> f64 {
 }
 
 fn plan(budget: f64) -> CostsPlan {
-    CostsPlan { probes: PROBES.to_vec(), repetitions: 100, budget_seconds: Nanos::from_seconds(budget), sweep: false }
+    CostsPlan {
+        probes: PROBES.to_vec(),
+        repetitions: 100,
+        budget_seconds: Nanos::from_seconds(budget),
+        sweep: false,
+        as_published: false,
+    }
 }
 
 fn circumstances(seed: u64) -> Circumstances {

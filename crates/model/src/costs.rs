@@ -67,6 +67,12 @@ pub enum Probe {
     LoadShared,
     /// A dependent load from memory, beyond all caches.
     LoadMemory,
+    /// Calling an empty function. Publications measure function calls like this, but such calls overlap.
+    PublishedFunctionCall,
+    /// A function that is named after a system call, and that the C library answers without the kernel.
+    PublishedSystemCall,
+    /// As [`Probe::ProcessSwitch`], but the cost includes that of the read and write calls.
+    PublishedProcessSwitch,
     /// One of the most frequent system calls of programs, in its cheapest form.
     Call(KernelCall),
 }
@@ -190,9 +196,16 @@ impl Probe {
         Probe::LoadMemory,
     ];
 
-    /// Returns all probes: the default ones, page faults of many pages, and the system calls by name.
+    /// Returns all probes: the default ones, page faults of many pages, those that repeat the mistakes of publications, and
+    /// the system calls by name.
     pub fn all() -> impl Iterator<Item = Probe> {
-        Probe::USUAL.into_iter().chain([Probe::PageFaultMany]).chain(KernelCall::ALL.into_iter().map(Probe::Call))
+        let more = [
+            Probe::PageFaultMany,
+            Probe::PublishedFunctionCall,
+            Probe::PublishedSystemCall,
+            Probe::PublishedProcessSwitch,
+        ];
+        Probe::USUAL.into_iter().chain(more).chain(KernelCall::ALL.into_iter().map(Probe::Call))
     }
 
     /// Returns the name on the command line, in tables and in JSON.
@@ -225,6 +238,9 @@ impl Probe {
             Probe::LoadL2 => "load_l2",
             Probe::LoadShared => "load_shared",
             Probe::LoadMemory => "load_memory",
+            Probe::PublishedFunctionCall => "published_function_call",
+            Probe::PublishedSystemCall => "published_system_call",
+            Probe::PublishedProcessSwitch => "published_switch",
             Probe::Call(call) => call.probe_name(),
         }
     }
@@ -251,6 +267,9 @@ impl Probe {
             Probe::Signal => "a signal sent and handled",
             Probe::PipeByte => "a byte written and read",
             Probe::LoadL1 | Probe::LoadL2 | Probe::LoadShared | Probe::LoadMemory => "a load",
+            Probe::PublishedFunctionCall => "a call of an empty function",
+            Probe::PublishedSystemCall => "a call that the C library answers",
+            Probe::PublishedProcessSwitch => "a switch, with its calls",
             Probe::Call(_) => "the call",
         }
     }

@@ -19,15 +19,21 @@ pub(super) fn histograms(record: &CostsRecord) -> Vec<Section> {
     drawn.enumerate().map(|(at, cost)| Section::new(&title(cost), vec![chart(at, cost)])).collect()
 }
 
+/// The histogram of each measured probe, with the name of the probe.
+pub(super) fn plots(record: &CostsRecord) -> Vec<(&'static str, Chart)> {
+    let drawn = |cost: &Cost| (cost.probe.name(), Chart { label: title(cost), ..histogram(cost, true) });
+    record.costs().map(drawn).collect()
+}
+
 /// Title of a histogram: `system_call: 61.70 ns for a system call`.
-pub fn title(cost: &Cost) -> String {
+fn title(cost: &Cost) -> String {
     let size = if cost.below_resolution { below(cost) } else { Figures::of(cost).median() };
     format!("{}: {size} for {}", cost.probe.name(), cost.probe.unit())
 }
 
 /// Histogram of a probe's repetitions, with the median, its interval, and the two modes of a bimodal distribution.
 /// `with_key` adds a legend.
-pub fn histogram(cost: &Cost, with_key: bool) -> Chart {
+fn histogram(cost: &Cost, with_key: bool) -> Chart {
     let histogram = &cost.histogram;
     let edge = |bin: usize| histogram.low_seconds + bin as f64 * histogram.width_seconds;
     let bins = histogram.counts.iter().enumerate().map(|(at, count)| Bin {

@@ -162,9 +162,14 @@ impl Group {
             Probe::ClockRealtime | Probe::ClockMonotonic | Probe::ClockProcessCpu | Probe::ClockThreadCpu => {
                 Group::Clocks
             }
-            Probe::FunctionCall | Probe::SystemCall => Group::Calls,
+            Probe::FunctionCall | Probe::SystemCall | Probe::PublishedFunctionCall | Probe::PublishedSystemCall => {
+                Group::Calls
+            }
             Probe::Call(_) => Group::Named,
-            Probe::ProcessSwitch | Probe::ThreadSwitchCondvar | Probe::ThreadSwitchFutex => Group::Switches,
+            Probe::ProcessSwitch
+            | Probe::PublishedProcessSwitch
+            | Probe::ThreadSwitchCondvar
+            | Probe::ThreadSwitchFutex => Group::Switches,
             Probe::LockUncontended | Probe::LockContended | Probe::AtomicAlone | Probe::AtomicContended => Group::Locks,
             Probe::PageFault
             | Probe::PageFaultMany

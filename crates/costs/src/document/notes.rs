@@ -134,7 +134,9 @@ pub(super) fn repeat(record: &CostsRecord) -> String {
     if plan.sweep {
         words.push("--sweep-loops".to_owned());
     }
-    if plan.sweep || plan.probes != Probe::USUAL {
+    if plan.as_published {
+        words.push("--as-published".to_owned());
+    } else if plan.sweep || plan.probes != Probe::USUAL {
         let names: Vec<&str> = plan.probes.iter().map(|probe| probe.name()).collect();
         words.push(format!("--only {}", names.join(",")));
     }

@@ -5,7 +5,7 @@ use steady_render::letters::{capital, one_line};
 use steady_render::units::TIE;
 
 use super::figures::{Figures, amount, below};
-use super::{FEW, only_clocks, sweep};
+use super::{FEW, only_clocks, published, sweep};
 use crate::record::{Cost, CostsRecord};
 
 /// The probes of the first sentence, in order.
@@ -20,6 +20,9 @@ const FIRST: [(Probe, &str); 5] = [
 pub(super) fn sentences(record: &CostsRecord) -> Vec<String> {
     if record.plan.sweep {
         return sweep::sentences(record);
+    }
+    if record.plan.as_published {
+        return published::sentences(record);
     }
     let known: Vec<(&str, String)> =
         FIRST.iter().filter_map(|(probe, what)| Some((*what, cost_of(record, *probe)?))).collect();

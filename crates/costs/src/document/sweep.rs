@@ -1,6 +1,7 @@
 //! The report of a sweep: how the cost depends on the length of the loop, and why.
 
 use steady_model::{Absent, Probe};
+use steady_render::Chart;
 use steady_render::document::{Block, Fact, Section, Shown};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::percent;
@@ -37,11 +38,10 @@ pub(super) fn sections(record: &CostsRecord) -> Vec<Section> {
     let mut sections = Vec::new();
     for probe in each_once(record) {
         let heading = format!("{}: cost of {} by length of the loop", probe.name(), probe.unit());
-        let costs: Vec<&Cost> = lengths(record, probe).into_iter().map(|(cost, _)| cost).collect();
-        let chart = answer(record, probe).and_then(|answer| charts::by_length(&costs, answer));
         sections.push(Section::new(&heading, vec![Block::Table(table(record, probe))]).whole());
         let heading = format!("{}: chart", probe.name());
-        sections.extend(chart.map(|chart| Section::new(&heading, vec![Block::Chart(chart)]).shown(Shown::OnPages)));
+        let chart = chart(record, probe).map(|chart| vec![Block::Chart(chart)]);
+        sections.extend(chart.map(|chart| Section::new(&heading, chart).shown(Shown::OnPages)));
     }
     let occurs = |reason: &LengthReason| record.probes.iter().any(|probe| probe.against_longest == Some(*reason));
     let mut meanings: Vec<Fact> =
@@ -56,6 +56,17 @@ pub(super) fn sections(record: &CostsRecord) -> Vec<Section> {
         sections.push(Section::new("Explanation of the table", vec![Block::Facts(meanings)]));
     }
     sections
+}
+
+/// The cost of each probe by length of the loop, with the name of the probe.
+pub(super) fn plots(record: &CostsRecord) -> Vec<(&'static str, Chart)> {
+    each_once(record).into_iter().filter_map(|probe| Some((probe.name(), chart(record, probe)?))).collect()
+}
+
+/// The cost of a probe by length of the loop. Returns `None` if too few lengths were measured.
+fn chart(record: &CostsRecord, probe: Probe) -> Option<Chart> {
+    let costs: Vec<&Cost> = lengths(record, probe).into_iter().map(|(cost, _)| cost).collect();
+    charts::by_length(&costs, answer(record, probe)?)
 }
 
 /// A row of a probe's table: a measured length, or the reason why others were not measured.

@@ -78,7 +78,7 @@ fn cell(cost: &Reading<Cost>, of: fn(&Cost) -> Cell) -> Cell {
 }
 
 /// A small histogram as one word.
-fn distribution(cost: &Cost) -> String {
+pub(super) fn distribution(cost: &Cost) -> String {
     let counts: Vec<f64> = cost.histogram.counts.iter().copied().map(f64::from).collect();
     small(&gathered(&counts, SMALL)).replace(' ', TIE)
 }

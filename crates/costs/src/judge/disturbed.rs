@@ -93,7 +93,10 @@ fn beyond(timed: &Timed, uncharged: f64) -> bool {
 
 /// Whether the event itself is a context switch. Switches then do not show other processes.
 fn switches(probe: Probe) -> bool {
-    matches!(probe, Probe::ProcessSwitch | Probe::ThreadSwitchCondvar | Probe::ThreadSwitchFutex)
+    matches!(
+        probe,
+        Probe::ProcessSwitch | Probe::PublishedProcessSwitch | Probe::ThreadSwitchCondvar | Probe::ThreadSwitchFutex
+    )
 }
 
 /// Whether the processes that take part may preempt each other, about once per event.

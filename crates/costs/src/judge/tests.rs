@@ -40,6 +40,7 @@ fn record(sweep: bool, probes: Vec<ProbeCost>) -> CostsRecord {
     };
     CostsRecord {
         plan: CostsPlan {
+            as_published: false,
             probes: vec![Probe::SystemCall],
             repetitions: 20,
             budget_seconds: Nanos(1_000 * MILLISECOND),

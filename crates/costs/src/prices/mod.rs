@@ -91,7 +91,13 @@ pub fn measured<R: CostsRunner>(
     if let Some(known) = known.clone().filter(|_| lacking.is_empty()) {
         return Ok(known);
     }
-    let plan = CostsPlan { probes: probes(&lacking), repetitions: REPETITIONS, budget_seconds: BUDGET, sweep: false };
+    let plan = CostsPlan {
+        probes: probes(&lacking),
+        repetitions: REPETITIONS,
+        budget_seconds: BUDGET,
+        sweep: false,
+        as_published: false,
+    };
     let (circumstances, root) = (circumstances(), Root::default());
     let measured = circumstances.started;
     let Done { mut record, stopped, alu: readings } = measure(&plan, circumstances, runner, events);

@@ -85,6 +85,7 @@ fn report(all: &[Made], repetitions: usize) -> CostsRecord {
             repetitions: 100,
             budget_seconds: Nanos(15_000_000_000),
             sweep: false,
+            as_published: false,
         },
         seed: Seed(1_314_300_071_535_409_598),
         affinity: Affinity { cpu: 0, other_cpu: Ok(1) },
@@ -217,6 +218,34 @@ pub(crate) fn sweep() -> CostsRecord {
     report
 }
 
+/// Four primitives as published and correctly. One could not be measured, and for one no calls were counted.
+pub(crate) fn as_published() -> CostsRecord {
+    let costs = [
+        (Probe::PublishedFunctionCall, 0.24, 0.0),
+        (Probe::FunctionCall, 1.31, 0.0),
+        (Probe::PublishedSystemCall, 1.62, 0.0),
+        (Probe::SystemCall, 92.4, 1.0),
+        (Probe::PublishedProcessSwitch, 1_713.0, 4.0),
+        (Probe::ProcessSwitch, 1_104.0, 4.0),
+        (Probe::LockUncontended, 17.8, 0.0),
+        (Probe::ThreadSwitchCondvar, 2_913.0, 9.0),
+    ];
+    let all: Vec<Made> =
+        costs.iter().map(|(probe, size, _)| made(*probe, *size, size * 0.02, (1e6 / size) as u64)).collect();
+    let mut report = report(&all, 100);
+    report.plan.as_published = true;
+    for (probe, (name, _, calls)) in report.probes.iter_mut().zip(costs) {
+        probe.calls_per_loop = Ok(calls);
+        let switches = matches!(name, Probe::PublishedProcessSwitch | Probe::ThreadSwitchCondvar);
+        for sample in probe.samples.as_mut().into_iter().flatten().filter(|_| switches) {
+            sample.probe.voluntary_switches = 2 * sample.probe.loops;
+        }
+    }
+    report.probes[3].calls_per_loop = Err(Absent::because("tracing is not permitted"));
+    absent(&mut report, Probe::FunctionCall, &Absent::because("the budget had no time for it"));
+    report
+}
+
 /// A run that was interrupted before the second probe.
 pub(crate) fn interrupted() -> CostsRecord {
     let mut report = report(&[made(Probe::PageFault, 251.0, 4.0, 1_000)], 9);
@@ -243,5 +272,6 @@ pub(crate) fn all() -> Vec<(&'static str, CostsRecord)> {
         ("costs-sweep", sweep()),
         ("costs-interrupted", interrupted()),
         ("costs-none", none()),
+        ("costs-as-published", as_published()),
     ]
 }

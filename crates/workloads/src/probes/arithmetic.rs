@@ -46,6 +46,31 @@ pub(super) fn function_call() -> Reading<Box<dyn Primitive>> {
     )
 }
 
+/// Does nothing, so its calls cannot be counted by their effect, and the CPU overlaps them with each other.
+extern "C" fn nothing(_: u64) -> u64 {
+    0
+}
+
+/// Calls an empty function that the compiler does not know. The number of calls is that of the repetitions.
+pub(super) fn empty_function() -> Reading<Box<dyn Primitive>> {
+    let function: Function = opaque_function(nothing);
+    alone::open(
+        "a function call",
+        Facts::of_calls(0.0),
+        (),
+        move |(), loops| {
+            for round in 0..loops {
+                black_box(function(round));
+            }
+            Ok(loops)
+        },
+        |(), loops| {
+            empty_loop(loops);
+            Ok(())
+        },
+    )
+}
+
 /// Atomic additions to a word in a cache line that no other thread uses. The value of the word is the number of
 /// additions.
 pub(super) fn atomic_alone() -> Reading<Box<dyn Primitive>> {

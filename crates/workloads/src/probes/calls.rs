@@ -16,6 +16,14 @@ pub(super) fn cheapest() -> Reading<Box<dyn Primitive>> {
     returning("getppid(2)", calls::getppid(), calls::getppid)
 }
 
+/// sched_getcpu(3), the C library's function for getcpu(2). The library has the answer in memory that the kernel keeps up
+/// to date (rseq(2) or the vDSO). Its result is constant, because the thread is pinned.
+pub(super) fn answered_by_the_library() -> Reading<Box<dyn Primitive>> {
+    let cpu = calls::sched_getcpu();
+    // A probe of a system call would make one in each repetition.
+    counted("sched_getcpu(3)", 1.0, (), move |(), _| calls::sched_getcpu() == cpu)
+}
+
 /// Opens the probe of one of the calls with a price of their own.
 pub(super) fn by_name(call: KernelCall) -> Reading<Box<dyn Primitive>> {
     match call {

@@ -12,7 +12,7 @@ use steady_model::{Nanos, Reading, Timed};
 
 use super::meter::{Meter, Who, switches, together};
 use super::{Primitive, refused};
-use crate::raw::fork_and_run;
+use crate::raw::{fork_and_run, opaque};
 
 /// The read end and the write end of a pipe.
 type Pipe = (OwnedFd, OwnedFd);
@@ -28,21 +28,31 @@ struct PingPong {
     orders: Pipe,
     /// The measurements of the partner.
     replies: Pipe,
-    /// The pipe of the empty loop, without a partner.
-    own: Pipe,
+    /// The pipe of the empty loop, without a partner. Without it, the empty loop makes no calls.
+    own: Option<Pipe>,
 }
 
 /// Opens the probe. A repetition is a byte in each direction: two switches, two write(2) and two read(2) calls. The
 /// empty loop writes and reads two bytes through a pipe that only this process uses.
 pub(super) fn open() -> Reading<Box<dyn Primitive>> {
-    let ping_pong = PingPong::new().map_err(|error| refused("a second process", &error))?;
+    ping_pong(true)
+}
+
+/// As [`open`], but the empty loop does nothing, so the cost includes that of the calls.
+pub(super) fn with_calls() -> Reading<Box<dyn Primitive>> {
+    ping_pong(false)
+}
+
+fn ping_pong(subtracts_calls: bool) -> Reading<Box<dyn Primitive>> {
+    let ping_pong = PingPong::new(subtracts_calls).map_err(|error| refused("a second process", &error))?;
     Ok(Box::new(ping_pong))
 }
 
 impl PingPong {
-    fn new() -> io::Result<Self> {
+    fn new(subtracts_calls: bool) -> io::Result<Self> {
         let pipe = || pipe_with(PipeFlags::CLOEXEC);
-        let [there, back, orders, replies, own] = [pipe()?, pipe()?, pipe()?, pipe()?, pipe()?];
+        let [there, back, orders, replies] = [pipe()?, pipe()?, pipe()?, pipe()?];
+        let own = subtracts_calls.then(pipe).transpose()?;
         let ends = Ends {
             bytes: there.0.as_fd(),
             answers: back.1.as_fd(),
@@ -139,7 +149,7 @@ impl Primitive for PingPong {
     }
 
     fn subtracted(&self) -> &'static str {
-        "two writes and two reads of a byte through a pipe"
+        if self.own.is_some() { "two writes and two reads of a byte through a pipe" } else { "" }
     }
 
     fn calls_per_loop(&self) -> Reading<f64> {
@@ -164,14 +174,18 @@ impl Primitive for PingPong {
     }
 
     fn empty(&mut self, loops: u64) -> io::Result<Timed> {
-        let (reader, writer) = &self.own;
         let meter = Meter::start(Who::Thread)?;
-        for _ in 0..loops {
-            for _ in 0..2 {
-                let mut byte = [1];
-                give(writer, &byte)?;
-                take(reader, &mut byte)?;
+        match &self.own {
+            Some((reader, writer)) => {
+                for _ in 0..loops {
+                    for _ in 0..2 {
+                        let mut byte = [1];
+                        give(writer, &byte)?;
+                        take(reader, &mut byte)?;
+                    }
+                }
             }
+            None => (0..loops).for_each(|round| _ = opaque(round)),
         }
         let timed = meter.stop()?;
         Ok(Timed { loops, events: switches(&timed), ..timed })

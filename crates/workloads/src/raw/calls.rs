@@ -1,7 +1,7 @@
-//! System calls by number, without the C library's wrappers. Each returns the result of the kernel: negative on
+//! System calls by number, without the C library's wrappers, and one function of the library. Each returns the result of the kernel: negative on
 //! failure, with the reason in errno.
 
-use std::ffi::{CStr, c_long};
+use std::ffi::{CStr, c_int, c_long};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::AtomicU32;
 
@@ -43,6 +43,13 @@ const SET: usize = 8;
 pub(crate) fn getppid() -> c_long {
     // SAFETY: the call takes no arguments and changes nothing.
     unsafe { syscall(libc::SYS_getppid) }
+}
+
+/// Calls sched_getcpu(3), the function of the C library. Returns -1 on failure.
+#[inline(always)]
+pub(crate) fn sched_getcpu() -> c_int {
+    // SAFETY: the function takes no arguments and changes nothing but errno.
+    unsafe { libc::sched_getcpu() }
 }
 
 /// Calls getpid(2) by its number.
