@@ -457,7 +457,8 @@ class ProcessCpu(ReportingTest):
             self.assertTrue(reading.more or explained == 0, reading.more)
             if reading.more:
                 slots[reading.more["slot"]] = slots.get(reading.more["slot"], 0) + explained
-                self.assertGreaterEqual(process, explained)
+                # A reading takes the CPU clocks of the thread and of the process one after the other.
+                self.assertGreaterEqual(process, explained - 50_000)
         expected = {}
         for request in requests[1:]:
             expected[request.more["slot"]] = expected.get(request.more["slot"], 0) + request.cpu
