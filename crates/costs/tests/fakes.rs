@@ -222,6 +222,18 @@ fn a_sweep_finds_start_up_time_in_short_loops() {
     assert!(record.elapsed_seconds <= plan.budget_seconds);
 }
 
+#[test]
+fn a_repetition_that_exceeds_its_time_loses_no_other_length_of_a_sweep() {
+    for budget in (50..150).map(|hundredths| f64::from(hundredths) / 100.0) {
+        let mut probes = SimulatedProbes::new(cost);
+        probes.disturbed = 0.5;
+        let plan = CostsPlan { sweep: true, probes: vec![Probe::FunctionCall], ..plan(budget) };
+        let done = done(&plan, &mut probes);
+        assert_eq!(done.stopped, None, "budget of {budget} s");
+        assert!(done.record.probes.iter().any(|length| length.samples.is_ok()), "{:?}", done.record.probes);
+    }
+}
+
 fn cost_with_programs(probe: Probe) -> f64 {
     match probe {
         Probe::SpawnStatic => 50e-6,

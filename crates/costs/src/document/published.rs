@@ -169,7 +169,7 @@ fn tenths(count: f64) -> f64 {
 /// A row of the table: a primitive, or one of its two measurements.
 enum Row {
     Primitive(&'static Published),
-    Probe(ProbeCost),
+    Probe(Box<ProbeCost>),
 }
 
 /// The table of both measurements of each primitive.
@@ -177,7 +177,8 @@ pub(super) fn table(record: &CostsRecord) -> Section {
     let rows: Vec<Row> = PUBLISHED
         .iter()
         .flat_map(|primitive| {
-            let probes = [primitive.as_published, primitive.correct].map(|probe| Row::Probe(found(record, probe)));
+            let probes =
+                [primitive.as_published, primitive.correct].map(|probe| Row::Probe(Box::new(found(record, probe))));
             std::iter::once(Row::Primitive(primitive)).chain(probes)
         })
         .collect();
@@ -203,8 +204,8 @@ pub(super) fn table(record: &CostsRecord) -> Section {
         })
     };
     let shape = |row: &Row| match row {
-        Row::Probe(ProbeCost { cost: Ok(cost), .. }) => distribution(cost),
-        _ => String::new(),
+        Row::Probe(probe) => probe.cost.as_ref().map(distribution).unwrap_or_default(),
+        Row::Primitive(_) => String::new(),
     };
     let interval =
         |cost: &Cost| if cost.below_resolution { Cell::Nothing } else { Figures::of(cost).interval().into() };

@@ -266,20 +266,26 @@ impl<R: CostsRunner> Experiment<'_, R> {
 
     /// Runs one repetition, if there is time for it.
     fn repeat(&mut self, place: usize, empty_first: bool) {
-        let (probe, Ok(series)) = &mut self.all[place] else { return };
+        let probe = self.all[place].0;
+        // A repetition that exceeds its time ends the process, which the other lengths of a sweep need too.
+        let is_needed =
+            self.all.iter().any(|(of, series)| *of == probe && series.as_ref().is_ok_and(Series::has_too_few));
+        let (_, Ok(series)) = &mut self.all[place] else { return };
         let before = self.runner.now();
-        let until = if series.has_too_few() { self.last } else { self.until };
-        if series.lost.is_some() || before + series.expected > until {
+        let begun_by = if series.has_too_few() { self.last } else { self.until };
+        if series.lost.is_some() || before + series.expected > begun_by {
             return;
         }
         let order = Repeat { loops: series.loops, empty_first };
-        match self.runner.repeat(*probe, order, until) {
+        match self.runner.repeat(probe, order, if is_needed { self.last } else { self.until }) {
             Ok(repeated) => series.add(repeated, self.runner.now() - before),
-            // Complete repetitions are kept. The prober was killed, and no time is left.
-            Err(CostsError::OutOfTime) => {}
+            // Complete repetitions are kept. The process was killed.
+            Err(CostsError::OutOfTime) => {
+                let of_it = self.all.iter_mut().filter(|(of, _)| *of == probe);
+                of_it.flat_map(|(_, series)| series).for_each(Series::end);
+            }
             Err(CostsError::Interrupted) => self.stopped = Some(CostsError::Interrupted),
             Err(lost) => {
-                let probe = *probe;
                 let absent = self.note(lost);
                 self.lose(probe, &absent);
             }

@@ -55,6 +55,11 @@ impl Series {
         self.expected = Nanos((3 * self.expected.0 + took.0) / 4);
     }
 
+    /// Plans no more repetitions than there are.
+    pub(super) fn end(&mut self) {
+        self.wanted = self.repetitions.len() as u32;
+    }
+
     /// Returns whether it needs more repetitions for an interval.
     pub(super) fn has_too_few(&self) -> bool {
         self.lost.is_none() && self.repetitions.len() < FEWEST.min(self.wanted) as usize

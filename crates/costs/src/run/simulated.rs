@@ -25,7 +25,8 @@ pub struct SimulatedProbes {
     pub stretch: f64,
     /// Probes that are not available.
     pub absent: Vec<Probe>,
-    /// The probe whose process is lost, and the number of its repetitions before that.
+    /// The probe whose process is lost, and the number of its repetitions before that. A repetition that exceeds its
+    /// time ends the process too.
     pub lost: Option<(Probe, usize)>,
     /// Total number of repetitions after which the run is interrupted.
     pub interrupt_after: Option<usize>,
@@ -113,11 +114,13 @@ impl CostsRunner for SimulatedProbes {
             }
             self.made_of_lost += 1;
         }
-        let started = self.now();
+        let (of, started) = (probe, self.now());
         let event = (self.cost)(probe) * self.counted;
         let probe = self.timed(order.loops, self.empty + event, self.start_up, self.counted);
         let empty = self.timed(order.loops, self.empty, 0.0, 0.0);
         if self.now() > until {
+            self.now = until.seconds();
+            self.lost = Some((of, 0));
             return Err(CostsError::OutOfTime);
         }
         self.made += 1;
