@@ -17,7 +17,7 @@ use steady::{cpu_seconds, eventually, output_of, processes_with, run, scratch, s
 
 /// Options that choose the kind and number of workers.
 const WORKERS: [&[&str]; 4] = [&["--single"], &["--threads", "3"], &["--processes", "3"], &[]];
-const ALLOCATORS: [&str; 4] = ["none", "pool", "global", "system"];
+const ALLOCATORS: [&str; 5] = ["none", "pool", "pool-per-block", "global", "system"];
 
 /// Returns an input of the file of known signatures.
 fn input(name: &str) -> Vec<u8> {
@@ -308,11 +308,28 @@ fn statistics_are_reported() {
     }
     let pool = stats(&["--allocator", "pool", "--pool-bytes", "8176"]);
     assert_eq!((&pool["allocations"], &pool["lock_acquisitions"]), (&513_688.into(), &0.into()));
+    let published = stats(&["--allocator", "pool-per-block", "--threads", "per-block"]);
+    assert_eq!((&published["workers"], &published["lock_acquisitions"]), (&1_024.into(), &2_048.into()), "{published}");
     let system = stats(&["--allocator", "system"]);
     assert!(system["lock_acquisitions"].is_null() && system["lock_acquisitions_absent"].is_string(), "{system}");
     let (_, stdout, _) = run(&["signature", "--stats", "--single", "--allocator", "global", &path]);
     let text = "Final signature: 1740183508\nTotal allocator lock acquisitions: 1027376\nContended acquisitions: 0\n";
     assert!(stdout.starts_with(text), "{stdout}");
+}
+
+#[test]
+fn a_thread_per_block_needs_a_known_size_and_not_too_many_blocks() {
+    let folder = Folder::new("per-block");
+    let large = folder.file("large", &made((4 << 20) + 1));
+    let (status, stdout, stderr) = run(&["signature", "--threads", "per-block", &large]);
+    assert_eq!((status, stdout.as_str()), (2, ""));
+    assert!(stderr.contains("4097 blocks") && stderr.contains("4096 threads"), "{stderr}");
+    let (status, _, stderr) = piped(&["signature", "--threads", "per-block", "-"], b"a");
+    assert!(status == 2 && stderr.contains("size is not known"), "{stderr}");
+    for wrong in ["0", "4097", "per", "-1"] {
+        let (status, _, stderr) = run(&["signature", &format!("--threads={wrong}"), &large]);
+        assert!(status == 2 && stderr.contains("per-block or a number from 1 to 4096"), "{stderr}");
+    }
 }
 
 #[test]
@@ -372,7 +389,19 @@ fn the_bench_answers_its_questions_on_a_file() {
     );
     let questions: Vec<&str> =
         report["answers"].as_array().unwrap().iter().filter_map(|one| one["question"].as_str()).collect();
-    for question in ["gain", "lock", "list", "alone", "pool_parallel", "global_parallel", "locality", "pool_room"] {
+    for question in [
+        "gain",
+        "published",
+        "thread_per_block",
+        "pool_per_block",
+        "lock",
+        "list",
+        "alone",
+        "pool_parallel",
+        "global_parallel",
+        "locality",
+        "pool_room",
+    ] {
         assert!(questions.contains(&question), "{question}");
     }
     assert_eq!(report["samples"].as_array().unwrap().len() as u64, report["rounds"].as_u64().unwrap());

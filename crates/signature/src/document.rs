@@ -11,7 +11,7 @@ use steady_render::letters::{count, one_line};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{TIE, count as events, memory, short, thousands, time};
 use steady_render::{Style, json};
-use steady_workloads::signature::{Allocator, Crew};
+use steady_workloads::signature::Crew;
 
 use crate::plan::main_size;
 use crate::record::{BenchCondition, BenchRecord, FilesRecord, Lock, MeasuredCondition, SCHEMA, Signed, SignedFile};
@@ -194,9 +194,6 @@ fn csv(record: &FilesRecord) -> String {
 fn field<T>(reading: &Reading<T>, text: impl Fn(&T) -> String) -> String {
     reading.as_ref().map_or_else(|_| String::new(), text)
 }
-
-/// Allocators that are measured with every number of workers.
-const ALLOCATORS: [Allocator; 4] = [Allocator::None, Allocator::Pool, Allocator::Global, Allocator::System];
 
 /// Returns the size in bytes that the questions are about.
 fn main_bytes(record: &BenchRecord) -> u64 {

@@ -7,6 +7,8 @@ use steady_feature::flags::{OutputFlags, size, span};
 use steady_model::Nanos;
 use steady_workloads::signature::{Allocator, Crew, MOST_NODES, MOST_WORKERS, POOL_NODE_BYTES};
 
+use crate::plan::Workers;
+
 const EXAMPLES: &str = "\
 Examples:
   Signature of a file, in the fastest way
@@ -18,6 +20,8 @@ Examples:
       steady signature --allocator pool --threads 8 --stats data
   Measure the parts of that cost in random order, with intervals
       steady signature bench
+  As published: a thread for each block, and one locked list
+      steady signature --allocator global --threads per-block --stats data
   The same allocator with processes that share its memory
       steady signature --allocator global --processes 8 --stats data
 
@@ -67,9 +71,10 @@ pub(crate) struct SignatureFlags {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Number of threads that work on each file [default: one per 256 KiB, up to the number of CPUs]
-    #[arg(short, long, value_name = "N", group = "crew", value_parser = workers())]
-    pub(crate) threads: Option<u32>,
+    /// Number of threads that work on each file, or per-block for a thread for each block [default: one per 256 KiB, up to
+    /// the number of CPUs]
+    #[arg(short, long, value_name = "N", group = "crew", value_parser = threads)]
+    pub(crate) threads: Option<Workers>,
 
     /// Number of processes that work on each file, instead of threads
     #[arg(short, long, value_name = "N", group = "crew", value_parser = workers())]
@@ -83,7 +88,7 @@ pub(crate) struct SignatureFlags {
     #[arg(short, long, value_enum, default_value_t = AllocatorFlag::None)]
     pub(crate) allocator: AllocatorFlag,
 
-    /// Size of each worker's pool, with --allocator pool
+    /// Size of each pool, with --allocator pool or pool-per-block
     #[arg(long, value_name = "SIZE", default_value = "128K", value_parser = pool)]
     pub(crate) pool_bytes: usize,
 
@@ -136,9 +141,9 @@ pub(crate) struct BenchFlags {
 
 impl SignatureFlags {
     /// Returns the workers that were requested, if any.
-    pub(crate) fn crew(&self) -> Option<Crew> {
-        let threads = self.threads.map(Crew::Threads);
-        threads.or(self.processes.map(Crew::Processes)).or(self.single.then_some(Crew::Single))
+    pub(crate) fn workers(&self) -> Option<Workers> {
+        let processes = self.processes.map(Crew::Processes);
+        self.threads.or(processes.or(self.single.then_some(Crew::Single)).map(Workers::Crew))
     }
 }
 
@@ -151,6 +156,8 @@ pub(crate) enum AllocatorFlag {
     Pool,
     /// One free list for all workers behind one lock: first fit, in address order, adjacent free pieces are joined
     Global,
+    /// A pool for each block, taken from the free list of global and returned to it
+    PoolPerBlock,
     /// malloc(3) of the C library
     System,
 }
@@ -161,9 +168,20 @@ impl From<AllocatorFlag> for Allocator {
             AllocatorFlag::None => Allocator::None,
             AllocatorFlag::Pool => Allocator::Pool,
             AllocatorFlag::Global => Allocator::Global,
+            AllocatorFlag::PoolPerBlock => Allocator::PoolPerBlock,
             AllocatorFlag::System => Allocator::System,
         }
     }
+}
+
+/// Parses a number of threads, or `per-block`.
+fn threads(text: &str) -> Result<Workers, String> {
+    if text == "per-block" {
+        return Ok(Workers::ThreadPerBlock);
+    }
+    let in_range = text.parse().ok().filter(|count| (1..=MOST_WORKERS).contains(count));
+    let count = in_range.ok_or_else(|| format!("it must be per-block or a number from 1 to {MOST_WORKERS}"))?;
+    Ok(Workers::Crew(Crew::Threads(count)))
 }
 
 fn workers() -> clap::builder::RangedI64ValueParser<u32> {

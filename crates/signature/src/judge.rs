@@ -6,7 +6,7 @@ use steady_stats::location::location;
 use steady_stats::{MIN_PAIRS, Pair, Rules, Slot, single_look};
 use steady_workloads::signature::Allocator;
 
-use crate::plan::{BenchPlan, MAIN_WORKERS, main_size};
+use crate::plan::{BenchPlan, MAIN_WORKERS, main_size, thread_per_block};
 use crate::record::{Answer, BenchCondition, BenchRecord, BenchRun, Figures, Lock, MeasuredCondition, Question, rate};
 use crate::run::{BenchError, Done};
 
@@ -111,6 +111,11 @@ fn comparisons(conditions: &[BenchCondition]) -> Vec<Comparison> {
         all.extend(beside.zip(condition).map(|(beside, condition)| Comparison { question, beside, condition }));
     };
     ask(Question::Gain, pool, global);
+    let (many, per_block) = (by(Allocator::Global, thread_per_block(bytes)), by(Allocator::PoolPerBlock, MAIN_WORKERS));
+    let many = many.filter(|many| Some(*many) != global);
+    ask(Question::Published, per_block, many);
+    ask(Question::ThreadPerBlock, global, many);
+    ask(Question::PoolPerBlock, pool, per_block);
     ask(Question::Lock, own, global);
     ask(Question::List, pool, own);
     ask(Question::Alone, pool_alone, global_alone);

@@ -60,8 +60,9 @@ fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
 fn files(flags: &SignatureFlags, session: &mut dyn Session) -> Result<u8, Failure> {
     session.open(&flags.output, false, Status::Own)?;
     let plan =
-        FilesPlan { allocator: flags.allocator.into(), crew: flags.crew(), pool: flags.pool_bytes, cpus: cpus() };
-    let pool_bytes = (plan.allocator == Allocator::Pool).then_some(Bytes(plan.pool as u64));
+        FilesPlan { allocator: flags.allocator.into(), workers: flags.workers(), pool: flags.pool_bytes, cpus: cpus() };
+    let has_pools = matches!(plan.allocator, Allocator::Pool | Allocator::PoolPerBlock);
+    let pool_bytes = has_pools.then_some(Bytes(plan.pool as u64));
     let mut record = FilesRecord { allocator: plan.allocator, pool_bytes, files: vec![], stats: flags.stats };
     let mut status = 0;
     for path in &flags.files {

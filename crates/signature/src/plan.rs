@@ -1,7 +1,7 @@
 //! Resolved plans: how to compute signatures of files, and the conditions of a bench.
 
 use steady_model::{Bytes, Nanos, Seed};
-use steady_workloads::signature::{Allocator, Crew};
+use steady_workloads::signature::{Allocator, BLOCK_BYTES, Crew, MOST_WORKERS};
 
 use crate::record::{BenchCondition, Cache, Input};
 
@@ -10,6 +10,9 @@ use crate::record::{BenchCondition, Cache, Input};
 pub(crate) const SIZES: [u64; 4] = [5_120, 64 << 10, 1 << 20, 4 << 20];
 /// Numbers of workers that are compared.
 const WORKERS: [u32; 5] = [1, 2, 4, 8, 16];
+/// Allocators that are measured with every number of workers.
+pub(crate) const ALLOCATORS: [Allocator; 5] =
+    [Allocator::None, Allocator::Pool, Allocator::PoolPerBlock, Allocator::Global, Allocator::System];
 /// Number of workers in the published figures. The questions are about this number.
 pub(crate) const MAIN_WORKERS: u32 = 8;
 /// Size of the input in the published figures, in bytes. The questions are about it, or about the largest smaller size.
@@ -22,14 +25,23 @@ const LARGEST: u64 = 32 << 20;
 /// Most bytes of a pool that a tree needs.
 const TREE: u64 = 8_176;
 
+/// Workers for a file, as requested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Workers {
+    /// This kind and number.
+    Crew(Crew),
+    /// As many threads as the file has blocks.
+    ThreadPerBlock,
+}
+
 /// How signatures of files are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FilesPlan {
     /// Allocator of the nodes.
     pub(crate) allocator: Allocator,
     /// Workers. `None` chooses a number of threads from the size of the file, up to the number of CPUs.
-    pub(crate) crew: Option<Crew>,
-    /// Size of each worker's pool, in bytes.
+    pub(crate) workers: Option<Workers>,
+    /// Size of each pool, in bytes.
     pub(crate) pool: usize,
     /// Number of available CPUs.
     pub(crate) cpus: u32,
@@ -59,11 +71,16 @@ pub(crate) fn conditions(length: u64, pool: Bytes, caches: &[Cache]) -> Vec<Benc
     let mut all = Vec::new();
     for bytes in sizes {
         for workers in WORKERS {
-            for allocator in [Allocator::None, Allocator::Pool, Allocator::Global, Allocator::System] {
-                let pool_bytes = (allocator == Allocator::Pool).then_some(pool);
+            for allocator in ALLOCATORS {
+                let has_pools = matches!(allocator, Allocator::Pool | Allocator::PoolPerBlock);
+                let pool_bytes = has_pools.then_some(pool);
                 all.push(BenchCondition { allocator, workers, bytes, pool_bytes, kept: false });
             }
         }
+    }
+    let workers = thread_per_block(main);
+    if workers <= MOST_WORKERS && !WORKERS.contains(&workers) {
+        all.push(BenchCondition { allocator: Allocator::Global, workers, bytes: main, pool_bytes: None, kept: false });
     }
     let allocator = Allocator::OwnList;
     all.push(BenchCondition { allocator, workers: MAIN_WORKERS, bytes: main, pool_bytes: None, kept: false });
@@ -74,6 +91,11 @@ pub(crate) fn conditions(length: u64, pool: Bytes, caches: &[Cache]) -> Vec<Benc
     all.push(kept(Allocator::Scattered, SCATTERED));
     all.extend(pools(caches).into_iter().map(|pool| kept(Allocator::WalkedPool, pool)));
     all
+}
+
+/// Returns the number of threads if each block of `bytes` has one.
+pub(crate) fn thread_per_block(bytes: u64) -> u32 {
+    u32::try_from(bytes.div_ceil(BLOCK_BYTES as u64)).unwrap_or(u32::MAX)
 }
 
 /// Returns the sizes that fit into `length` bytes, or `length` itself if none fits.
@@ -95,7 +117,10 @@ pub(crate) fn main_size(conditions: &[BenchCondition]) -> u64 {
 pub(crate) fn have_priority(conditions: &[BenchCondition]) -> Vec<bool> {
     let bytes = main_size(conditions);
     let about = |one: &BenchCondition| match one.allocator {
-        Allocator::Pool | Allocator::Global => one.kept || [1, MAIN_WORKERS].contains(&one.workers),
+        Allocator::Pool | Allocator::Global => {
+            one.kept || [1, MAIN_WORKERS, thread_per_block(bytes)].contains(&one.workers)
+        }
+        Allocator::PoolPerBlock => one.workers == MAIN_WORKERS,
         Allocator::OwnList | Allocator::Scattered | Allocator::WalkedPool => true,
         Allocator::None | Allocator::System => false,
     };
@@ -149,7 +174,7 @@ mod tests {
         for (at, one) in all.iter().enumerate() {
             assert!(!all[..at].contains(one), "{one:?}");
         }
-        assert_eq!(all.iter().filter(|one| !one.kept && one.allocator != Allocator::OwnList).count(), 4 * 5 * 4);
+        assert_eq!(all.iter().filter(|one| !one.kept && one.allocator != Allocator::OwnList).count(), 4 * 5 * 5 + 1);
         let few = conditions(3_000, Bytes(128 << 10), &[]);
         assert!(few.iter().all(|one| one.bytes == 3_000));
     }

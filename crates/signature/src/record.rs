@@ -222,6 +222,13 @@ pub struct Figures {
 pub enum Question {
     /// Time of the global list divided by that of a pool.
     Gain,
+    /// Time of the global list with a thread for each block divided by that of a pool per block with fewer workers: the two
+    /// published programs.
+    Published,
+    /// Time of the global list with a thread for each block divided by that with fewer workers.
+    ThreadPerBlock,
+    /// Time of a pool for each block, from the locked list, divided by that of a pool for each worker.
+    PoolPerBlock,
     /// Time of the global list divided by that of a free list per worker without a lock.
     Lock,
     /// Time of a free list per worker divided by that of a pool: the cost of searching and of headers.

@@ -58,8 +58,11 @@ fn conditions() -> Vec<BenchCondition> {
     let mut all = Vec::new();
     for bytes in [5_120, 1 << 20] {
         for workers in [1, 2, 8] {
-            for allocator in [Allocator::None, Allocator::Pool, Allocator::Global, Allocator::System] {
-                let pool_bytes = (allocator == Allocator::Pool).then_some(Bytes(128 << 10));
+            for allocator in
+                [Allocator::None, Allocator::Pool, Allocator::PoolPerBlock, Allocator::Global, Allocator::System]
+            {
+                let has_pools = matches!(allocator, Allocator::Pool | Allocator::PoolPerBlock);
+                let pool_bytes = has_pools.then_some(Bytes(128 << 10));
                 all.push(BenchCondition { allocator, workers, bytes, pool_bytes, kept: false });
             }
         }
@@ -71,6 +74,7 @@ fn conditions() -> Vec<BenchCondition> {
         pool_bytes: pool.map(Bytes),
         kept,
     };
+    all.push(one(Allocator::Global, 1_024, None, false));
     all.push(one(Allocator::OwnList, 8, None, false));
     all.push(one(Allocator::Pool, 1, Some(8_176), true));
     all.push(one(Allocator::Pool, 1, Some(128 << 10), true));
@@ -84,6 +88,7 @@ fn figures(condition: &BenchCondition) -> Reading<Figures> {
     let share = match condition.allocator {
         Allocator::None => 0.15,
         Allocator::Pool | Allocator::WalkedPool => 1.0,
+        Allocator::PoolPerBlock => 1.1,
         Allocator::Global => 6.0,
         Allocator::System => 1.3,
         Allocator::OwnList => 2.4,
@@ -102,7 +107,11 @@ fn figures(condition: &BenchCondition) -> Reading<Figures> {
         user_seconds: wall * apart * 0.8,
         system_seconds: wall * apart * 0.2,
         bytes_per_second: Ok(condition.bytes as f64 / wall),
-        lock_acquisitions: lock(if global { (condition.bytes / 1_024 * 1_004) as f64 } else { 0.0 }),
+        lock_acquisitions: lock(match condition.allocator {
+            Allocator::Global => (condition.bytes / 1_024 * 1_004) as f64,
+            Allocator::PoolPerBlock => (condition.bytes / 1_024 * 2) as f64,
+            _ => 0.0,
+        }),
         lock_waiting_ratio: lock(if global && condition.workers > 1 { 0.7 } else { 0.0 }),
     })
 }
@@ -128,6 +137,9 @@ fn answers(conditions: &[BenchCondition]) -> Vec<Answer> {
     let (pool, global, own) = (by(Allocator::Pool, 8), by(Allocator::Global, 8), by(Allocator::OwnList, 8));
     let mut all = vec![
         answer(Question::Gain, pool, global, 11.7),
+        answer(Question::Published, by(Allocator::PoolPerBlock, 8), by(Allocator::Global, 1_024), 16.2),
+        answer(Question::ThreadPerBlock, global, by(Allocator::Global, 1_024), 1.52),
+        answer(Question::PoolPerBlock, pool, by(Allocator::PoolPerBlock, 8), 1.1),
         answer(Question::Lock, own, global, 4.9),
         answer(Question::List, pool, own, 2.4),
         answer(Question::Alone, by(Allocator::Pool, 1), by(Allocator::Global, 1), 2.5),

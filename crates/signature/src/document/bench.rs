@@ -12,9 +12,12 @@ use steady_render::{json, timestamp};
 use steady_workloads::signature::Allocator;
 
 use super::charts::{self, throughput, time_by_pools, time_by_workers};
-use super::{ALLOCATORS, field, main_bytes, name, pool, ways, workers};
+use super::{field, main_bytes, name, pool, ways, workers};
+use crate::plan::ALLOCATORS;
 use crate::record::{Answer, BenchRecord, Figures, Input, MeasuredCondition, Question, SCHEMA};
 
+/// Published time of the global list with a thread for each block, divided by that of 8 threads with pools.
+const PUBLISHED_FACTOR: u32 = 18;
 /// Heading of the times of pools by size.
 const POOLS: &str = "Pools that start over only when they are full, one worker";
 
@@ -48,6 +51,12 @@ fn document(record: &BenchRecord) -> Document {
     let mut sections = Vec::new();
     if let Some(bars) = throughput(record) {
         sections.push(Section::new(&format!("Throughput on {} (MB/s)", memory(main as f64)), vec![Block::Chart(bars)]));
+    }
+    if let Some(table) = published_table(record) {
+        let note = "locks: acquisitions of the list's lock; waiting: share of the time of all threads. The published figures \
+                    are from a Ryzen 9 7940HS with 8 cores; those with – were not published.";
+        let blocks = vec![Block::Table(table), Block::Paragraph(vec![plain(note)])];
+        sections.push(Section::new("The published programs, on 1 MiB", blocks).whole());
     }
     sections.push(full(main));
     for bytes in sizes(record) {
@@ -103,6 +112,7 @@ fn sentences(record: &BenchRecord) -> Vec<Sentence> {
             plain(times),
         ]);
     }
+    all.extend(published(record));
     if let Some(lock) = one(Question::Lock) {
         let what = "a free list per worker without a lock";
         all.push(vec![plain("The lock: "), claim(lock, "one list for all workers with a lock", what), plain(".")]);
@@ -138,6 +148,64 @@ fn sentences(record: &BenchRecord) -> Vec<Sentence> {
     }
     all.extend(one(Question::PoolRoom).map(|room| pool_size(record, room)));
     all
+}
+
+/// Returns the paragraph about the two published programs, with the published claims. Returns nothing if the record has
+/// no such conditions.
+fn published(record: &BenchRecord) -> Option<Sentence> {
+    let one = |question| record.answers_to(question).next();
+    let (both, threads, pool) =
+        (one(Question::Published)?, one(Question::ThreadPerBlock)?, one(Question::PoolPerBlock)?);
+    let [many, per_block] = [both.condition, both.beside].map(|at| &record.conditions[at]);
+    let number = thousands(many.condition.workers as usize);
+    let few = count(per_block.condition.workers as usize, "worker", "workers");
+    let mut all = vec![
+        plain("As published: "),
+        claim(
+            both,
+            &format!("the global list with a thread for each block ({number})"),
+            &format!("{few} with a pool per block from the list"),
+        ),
+        plain(format!(", published as {PUBLISHED_FACTOR}. Of this factor, the number of threads is one part: ")),
+        claim(threads, &format!("the global list with {number} threads"), &format!("with {few}")),
+        plain("; taking the pools from the list is not: "),
+        claim(pool, "a pool per block", "a pool per worker"),
+        plain("."),
+    ];
+    if let Some(waiting) = many.figures.as_ref().ok().and_then(|figures| figures.lock_waiting_ratio.clone().ok()) {
+        all.push(plain(format!(
+            " The threads waited for the lock for {} of their time (published: over 90{TIE}%).",
+            percent(waiting)
+        )));
+    }
+    let is_larger = |one: &&MeasuredCondition| {
+        one.condition.allocator == Allocator::PoolPerBlock && one.condition.bytes > many.condition.bytes
+    };
+    if let Some(larger) = record.conditions.iter().filter(is_larger).find(|one| one.figures.is_ok()) {
+        all.push(plain(format!(
+            " Both published programs fail above 1,024 blocks; these do not: {} were signed, too.",
+            memory(larger.condition.bytes as f64)
+        )));
+    }
+    Some(all)
+}
+
+/// Returns the table of the published figures next to those measured here. Returns nothing if the record has no such
+/// conditions.
+fn published_table(record: &BenchRecord) -> Option<Table> {
+    let both = record.answers_to(Question::Published).next()?;
+    let rows = [(both.condition, "3.060 s", "–", "over 90 %"), (both.beside, "0.167 s", "2,048", "–")];
+    let here = |at: usize, of: fn(&MeasuredCondition) -> Cell| of(&record.conditions[at]);
+    let columns = vec![
+        Column::words("program", &rows, |row| name(&record.conditions[row.0].condition)),
+        Column::numbers("published", &rows, |row| row.1),
+        Column::numbers("here", &rows, |row| here(row.0, wall)),
+        Column::numbers("locks, published", &rows, |row| row.2),
+        Column::numbers("locks here", &rows, |row| here(row.0, |one| reading(one, acquired))),
+        Column::numbers("waiting, published", &rows, |row| row.3),
+        Column::numbers("waiting here", &rows, |row| here(row.0, |one| reading(one, waited))),
+    ];
+    Some(Table { label: "Published figures".to_owned(), rows: ("program", "programs"), columns })
 }
 
 /// Returns the paragraph about the size of pools.
@@ -221,27 +289,31 @@ fn wall(one: &MeasuredCondition) -> Cell {
     })
 }
 
+fn reading(one: &MeasuredCondition, cell: fn(&Figures) -> Cell) -> Cell {
+    one.figures.as_ref().map_or_else(|absent| Cell::Absent(absent.0.clone()), cell)
+}
+
+fn acquired(figures: &Figures) -> Cell {
+    Cell::reading(&figures.lock_acquisitions, |count| thousands(count.round() as usize))
+}
+
+fn waited(figures: &Figures) -> Cell {
+    Cell::reading(&figures.lock_waiting_ratio, |share| percent(*share))
+}
+
 /// Returns a table of all measurements of the conditions with this size of the input.
 fn all(record: &BenchRecord, bytes: u64) -> Table {
     let ways = ways(record, bytes);
-    let of = |one: &MeasuredCondition, cell: fn(&Figures) -> Cell| match &one.figures {
-        Ok(figures) => cell(figures),
-        Err(absent) => Cell::Absent(absent.0.clone()),
-    };
-    let acquired =
-        |figures: &Figures| Cell::reading(&figures.lock_acquisitions, |count| thousands(count.round() as usize));
     let columns = vec![
         Column::words("allocator × workers", &ways, |one| name(&one.condition)),
         Column::numbers("real", &ways, |one| wall(one)),
-        Column::numbers("user", &ways, |one| of(one, |figures| time(figures.user_seconds).into())),
-        Column::numbers("system", &ways, |one| of(one, |figures| time(figures.system_seconds).into())),
+        Column::numbers("user", &ways, |one| reading(one, |figures| time(figures.user_seconds).into())),
+        Column::numbers("system", &ways, |one| reading(one, |figures| time(figures.system_seconds).into())),
         Column::numbers("MB/s", &ways, |one| {
-            of(one, |figures| Cell::reading(&figures.bytes_per_second, |rate| short(rate / 1e6)))
+            reading(one, |figures| Cell::reading(&figures.bytes_per_second, |rate| short(rate / 1e6)))
         }),
-        Column::numbers("lock acquired", &ways, |one| of(one, acquired)),
-        Column::numbers("waiting for it", &ways, |one| {
-            of(one, |figures| Cell::reading(&figures.lock_waiting_ratio, |share| percent(*share)))
-        }),
+        Column::numbers("lock acquired", &ways, |one| reading(one, acquired)),
+        Column::numbers("waiting for it", &ways, |one| reading(one, waited)),
     ];
     Table { label: format!("All results on {}", memory(bytes as f64)), rows: ("condition", "conditions"), columns }
 }
@@ -296,13 +368,6 @@ fn facts(record: &BenchRecord) -> Vec<Fact> {
              sum exactly",
         ),
         Fact::new("seed", record.seed.to_string()),
-        Fact::new(
-            "published",
-            format!(
-                "3.060{TIE}s with a thread for each block, 0.167{TIE}s with 8 threads and a pool for each: a factor \
-                 of 18"
-            ),
-        ),
     ]);
     facts
 }

@@ -5,8 +5,11 @@ use steady_render::scale::{Kind, Scale};
 use steady_render::units::{TIE, memory, short};
 use steady_workloads::signature::Allocator;
 
-use super::{ALLOCATORS, main_bytes, name, pool, ways, workers};
+use super::{main_bytes, name, pool, ways, workers};
 use crate::record::{Answer, BenchRecord, Figures, MeasuredCondition};
+
+/// Allocators with a line in charts by number of workers.
+const DRAWN: [Allocator; 4] = [Allocator::None, Allocator::Pool, Allocator::Global, Allocator::System];
 
 /// Charts the throughput of each condition as a bar, on the size that the questions are about.
 pub(super) fn throughput(record: &BenchRecord) -> Option<Chart> {
@@ -63,7 +66,10 @@ fn lines(record: &BenchRecord, bytes: u64, kind: Kind, log: impl Fn(&Figures) ->
         .into_iter()
         .filter(|one| one.figures.as_ref().is_ok_and(|one| log(one).is_some()))
         .collect();
-    let workers = workers(&ways);
+    // A thread for each block was measured with one allocator only.
+    let pools: Vec<&MeasuredCondition> =
+        ways.iter().copied().filter(|one| one.condition.allocator == Allocator::Pool).collect();
+    let workers = workers(&pools);
     let line = |allocator: Allocator| -> Vec<(f64, f64)> {
         let points = ways.iter().filter(|one| one.condition.allocator == allocator).filter_map(|one| {
             let place = workers.iter().position(|count| *count == one.condition.workers)?;
@@ -71,7 +77,7 @@ fn lines(record: &BenchRecord, bytes: u64, kind: Kind, log: impl Fn(&Figures) ->
         });
         points.collect()
     };
-    let series = ALLOCATORS.map(|allocator| Series {
+    let series = DRAWN.map(|allocator| Series {
         name: Some(allocator.name().to_owned()),
         look: match allocator {
             Allocator::Pool => Look::First,
@@ -81,7 +87,7 @@ fn lines(record: &BenchRecord, bytes: u64, kind: Kind, log: impl Fn(&Figures) ->
         },
         marks: Marks::Line(line(allocator)),
     });
-    let logs = ALLOCATORS.iter().flat_map(|allocator| line(*allocator)).map(|(_, log)| log);
+    let logs = DRAWN.iter().flat_map(|allocator| line(*allocator)).map(|(_, log)| log);
     let (low, high) = (logs.clone().reduce(f64::min)?, logs.reduce(f64::max)?);
     (workers.len() > 1).then(|| Chart {
         label: String::new(),

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use steady_linux::{clock, process};
 use steady_model::{Absent, Bytes, Nanos, Reading};
-use steady_workloads::signature::{Crew, Job, SignError, sign_file, worth};
+use steady_workloads::signature::{BLOCK_BYTES, Crew, Job, MOST_WORKERS, SignError, sign_file, worth};
 use thiserror::Error;
 
-use crate::plan::FilesPlan;
+use crate::plan::{FilesPlan, Workers};
 use crate::record::{Lock, Signed, rate};
 
 /// Reason why a file has no signature.
@@ -19,6 +19,12 @@ pub(crate) enum FileError {
     /// The file could not be opened.
     #[error("{0}")]
     NotOpened(io::Error),
+    /// A thread for each block was requested, but the number of blocks of a stream is not known in advance.
+    #[error("its size is not known, so the number of its blocks is not either; use --threads N")]
+    UnknownSize,
+    /// A thread for each block was requested, and the file has too many.
+    #[error("it has {0} blocks, and there are at most {MOST_WORKERS} threads; use --threads N")]
+    TooManyBlocks(u64),
     /// The file could not be read completely, or workers could not be started.
     #[error(transparent)]
     NotSigned(#[from] SignError),
@@ -28,7 +34,7 @@ impl FileError {
     /// Returns whether the file is the cause, and not `steady` or the system.
     pub(crate) fn is_of_the_file(&self) -> bool {
         match self {
-            FileError::NotOpened(_) => true,
+            FileError::NotOpened(_) | FileError::UnknownSize | FileError::TooManyBlocks(_) => true,
             FileError::NotSigned(error) => error.is_of_the_file(),
         }
     }
@@ -56,10 +62,14 @@ fn signed(
     progress: &mut dyn FnMut(u64, Option<u64>),
 ) -> Result<Signed, FileError> {
     let size = size(file);
-    let crew = plan.crew.unwrap_or_else(|| match worth(size, plan.cpus) {
-        1 => Crew::Single,
-        many => Crew::Threads(many),
-    });
+    let crew = match plan.workers {
+        Some(Workers::Crew(crew)) => crew,
+        Some(Workers::ThreadPerBlock) => Crew::Threads(blocks(size)?),
+        None => match worth(size, plan.cpus) {
+            1 => Crew::Single,
+            many => Crew::Threads(many),
+        },
+    };
     let job = Job { allocator: plan.allocator, crew, pool: plan.pool };
     let (begun, before) = (clock::monotonic(), used().map_err(SignError::NotStarted)?);
     let sum = sign_file(file, job, &mut |bytes| progress(bytes, size))?;
@@ -77,6 +87,13 @@ fn signed(
         lock: Lock::of(plan.allocator, sum.lock),
         peak_memory_bytes: peak(crew),
     })
+}
+
+/// Returns the number of blocks of a file, if each can have a thread.
+fn blocks(size: Option<u64>) -> Result<u32, FileError> {
+    let blocks = size.ok_or(FileError::UnknownSize)?.div_ceil(BLOCK_BYTES as u64);
+    let in_range = u32::try_from(blocks).ok().filter(|blocks| *blocks <= MOST_WORKERS);
+    in_range.ok_or(FileError::TooManyBlocks(blocks))
 }
 
 /// Returns the size of a regular file, if it reports one. Files in `/proc` report 0.

@@ -59,7 +59,7 @@ impl SimulatedCrew {
         let far = condition.pool_bytes.is_some_and(|pool| pool.0 > self.cache);
         let factor = match condition.allocator {
             Allocator::None => 0.15,
-            Allocator::Pool => 1.0,
+            Allocator::Pool | Allocator::PoolPerBlock => 1.0,
             Allocator::System => 1.3,
             Allocator::OwnList => self.list,
             Allocator::Global if condition.workers > 1 => self.list * self.lock,
@@ -93,6 +93,9 @@ impl SignatureRunner for SimulatedCrew {
         let waiting = f64::from(condition.workers.saturating_sub(1)) * wall * 0.8;
         let acquisitions = condition.bytes.div_ceil(1_024) * 1_004 * u64::from(times);
         let waits = match condition.allocator {
+            Allocator::PoolPerBlock => {
+                Waits { acquisitions: 2 * condition.bytes.div_ceil(1_024) * u64::from(times), ..Waits::default() }
+            }
             Allocator::Global => Waits {
                 acquisitions,
                 contended: if condition.workers > 1 { acquisitions / 10 } else { 0 },

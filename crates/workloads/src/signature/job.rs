@@ -7,7 +7,7 @@ pub struct Job {
     pub allocator: Allocator,
     /// The kind and number of workers.
     pub crew: Crew,
-    /// The size of each worker's pool, in bytes.
+    /// The size of each pool, in bytes.
     pub pool: usize,
 }
 
@@ -20,6 +20,9 @@ pub enum Allocator {
     Pool,
     /// One free list protected by one lock.
     Global,
+    /// A pool for each block, taken from the free list of `Global` and returned to it: two acquisitions of its lock a
+    /// block.
+    PoolPerBlock,
     /// The C library's malloc.
     System,
     /// The free list of `Global`, but one for each worker and without a lock.
@@ -37,6 +40,7 @@ impl Allocator {
             Allocator::None => "none",
             Allocator::Pool => "pool",
             Allocator::Global => "global",
+            Allocator::PoolPerBlock => "pool-per-block",
             Allocator::System => "system",
             Allocator::OwnList => "own-list",
             Allocator::Scattered => "scattered",

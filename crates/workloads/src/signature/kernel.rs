@@ -6,7 +6,7 @@ use steady_model::Nanos;
 
 use super::fast::Blocks;
 use super::job::Allocator;
-use super::list::{Area, FreeList, Waits};
+use super::list::{Area, BlockPools, FreeList, Waits};
 use super::{Builder, Exhausted, Malloc, Nodes, Pool, Scattered};
 
 /// An implementation of the sum of blocks.
@@ -51,8 +51,18 @@ impl Kernel for Builder<FreeList<'_>> {
     }
 }
 
-/// Calls `work` with the implementation for nodes from `allocator`. For `Global`, the nodes are in `area`, which all
-/// workers share.
+impl Kernel for Builder<BlockPools<'_>> {
+    fn sum(&mut self, bytes: &[u8]) -> Result<u64, Exhausted> {
+        Builder::sum(self, bytes)
+    }
+
+    fn counts(&self) -> (u64, Waits) {
+        (self.made(), self.nodes().waits())
+    }
+}
+
+/// Calls `work` with the implementation for nodes from `allocator`. For `Global` and `PoolPerBlock`, the nodes are in
+/// `area`, which all workers share.
 pub(super) fn with<T>(
     allocator: Allocator,
     pool: usize,
@@ -66,6 +76,11 @@ pub(super) fn with<T>(
         (Allocator::Scattered, _) => work(&mut Unlocked(Builder::new(Scattered::new(pool)))),
         (Allocator::System, _) => work(&mut Unlocked(Builder::new(Malloc))),
         (Allocator::Global, Some(area)) => work(&mut Builder::new(FreeList::behind_the_lock(area))),
+        (Allocator::PoolPerBlock, Some(area)) => work(&mut Builder::new(BlockPools::new(area, pool))),
+        (Allocator::PoolPerBlock, None) => {
+            let own = Area::of_pools(1, pool)?;
+            work(&mut Builder::new(BlockPools::new(&own, pool)))
+        }
         (Allocator::Global | Allocator::OwnList, _) => {
             let mut own = Area::new(1)?;
             work(&mut Builder::new(FreeList::alone(&mut own)))

@@ -15,6 +15,8 @@ use super::MOST_NODES;
 use super::tree::{Exhausted, Nodes};
 use crate::raw::{Shared, Taken};
 
+/// The size of a word, in bytes.
+const WORD_BYTES: usize = 4;
 /// The size of a header, in words.
 const HEADER: u32 = 2;
 /// The size of a node, in words: symbol, frequency, and the positions of its children.
@@ -44,12 +46,25 @@ impl Area {
     /// # Errors
     /// There is not enough memory.
     pub fn new(workers: usize) -> io::Result<Self> {
-        let pieces = (workers * MOST_NODES) as u32;
-        let words = HEADER + pieces * (HEADER + NODE);
-        let area = Area(Shared::new(1, 0, words as usize)?);
+        Area::of_pieces(workers * MOST_NODES, NODE as usize)
+    }
+
+    /// Creates an area with room for a pool of `bytes` for each worker, in memory that processes share.
+    ///
+    /// # Errors
+    /// There is not enough memory, or positions in it would exceed 32 bits.
+    pub fn of_pools(workers: usize, bytes: usize) -> io::Result<Self> {
+        Area::of_pieces(workers, bytes / WORD_BYTES)
+    }
+
+    fn of_pieces(pieces: usize, words: usize) -> io::Result<Self> {
+        let all = pieces.checked_mul(HEADER as usize + words).map(|all| all + HEADER as usize);
+        let all = all.and_then(|all| u32::try_from(all).ok());
+        let all = all.ok_or_else(|| io::Error::other("the pools of all workers need more than 16 GiB"))?;
+        let area = Area(Shared::new(1, 0, all as usize)?);
         let list = area.list();
         list.set_next(HEAD, HEADER);
-        list.set_size(HEADER, words - HEADER);
+        list.set_size(HEADER, all - HEADER);
         Ok(area)
     }
 
@@ -93,6 +108,20 @@ impl List<'_> {
     #[inline(always)]
     fn set_next(&self, piece: u32, next: u32) {
         self.set(piece + 1, next);
+    }
+
+    /// Writes a node to its position.
+    #[inline(always)]
+    fn set_node(&self, place: u32, symbol: u32, frequency: u32, children: Option<[u32; 2]>) {
+        let [left, right] = children.unwrap_or([NONE; 2]);
+        [symbol, frequency, left, right].into_iter().zip(place..).for_each(|(word, at)| self.set(at, word));
+    }
+
+    /// Returns the content of a node: the sum of symbol and frequency, and its children.
+    #[inline(always)]
+    fn look(&self, at: u32) -> (u32, Option<[u32; 2]>) {
+        let (left, right) = (self.word(at + 2), self.word(at + 3));
+        (self.word(at) + self.word(at + 1), (left != NONE).then_some([left, right]))
     }
 
     /// Allocates `words` from the first free piece that is large enough. Returns the position after the header.
@@ -205,8 +234,7 @@ impl Nodes for FreeList<'_> {
         let list = self.area.list();
         let place = list.allocate(NODE)?;
         drop(taken);
-        let [left, right] = children.unwrap_or([NONE; 2]);
-        [symbol, frequency, left, right].into_iter().zip(place..).for_each(|(word, at)| list.set(at, word));
+        list.set_node(place, symbol, frequency, children);
         Ok(place)
     }
 
@@ -217,9 +245,7 @@ impl Nodes for FreeList<'_> {
 
     #[inline(always)]
     fn look(&self, at: u32) -> (u32, Option<[u32; 2]>) {
-        let list = self.area.list();
-        let (left, right) = (list.word(at + 2), list.word(at + 3));
-        (list.word(at) + list.word(at + 1), (left != NONE).then_some([left, right]))
+        self.area.list().look(at)
     }
 
     fn release(&mut self, root: u32) {
@@ -229,6 +255,68 @@ impl Nodes for FreeList<'_> {
             self.release(right);
         }
         self.free(root);
+    }
+}
+
+/// Pools of one worker, one after the other: each block takes its pool from the list and returns it, and the nodes of
+/// its tree are adjacent in the pool.
+pub struct BlockPools<'a> {
+    list: FreeList<'a>,
+    /// The size of a pool, in words.
+    words: u32,
+    /// The position of the block's pool, and the number of its words that are in use.
+    pool: Option<(u32, u32)>,
+}
+
+impl<'a> BlockPools<'a> {
+    /// Creates the pools of a worker, of this size in bytes, in an area that other workers use concurrently.
+    pub fn new(area: &'a Area, bytes: usize) -> Self {
+        BlockPools { list: FreeList::behind_the_lock(area), words: (bytes / WORD_BYTES) as u32, pool: None }
+    }
+
+    /// Returns the use of the lock so far.
+    pub fn waits(&self) -> Waits {
+        self.list.waits()
+    }
+
+    fn take(&mut self) -> Result<(u32, u32), Exhausted> {
+        let _taken = self.list.enter()?;
+        Ok((self.list.area.list().allocate(self.words)?, 0))
+    }
+}
+
+impl Nodes for BlockPools<'_> {
+    type Node = u32;
+    type At<'b>
+        = u32
+    where
+        Self: 'b;
+
+    #[inline(always)]
+    fn make(&mut self, symbol: u32, frequency: u32, children: Option<[u32; 2]>) -> Result<u32, Exhausted> {
+        let (pool, used) = self.pool.map_or_else(|| self.take(), Ok)?;
+        if used + NODE > self.words {
+            return Err(Exhausted);
+        }
+        self.pool = Some((pool, used + NODE));
+        self.list.area.list().set_node(pool + used, symbol, frequency, children);
+        Ok(pool + used)
+    }
+
+    #[inline(always)]
+    fn at(&self, node: &u32) -> u32 {
+        *node
+    }
+
+    #[inline(always)]
+    fn look(&self, at: u32) -> (u32, Option<[u32; 2]>) {
+        self.list.area.list().look(at)
+    }
+
+    fn release(&mut self, _: u32) {
+        if let Some((pool, _)) = self.pool.take() {
+            self.list.free(pool);
+        }
     }
 }
 

@@ -33,7 +33,7 @@ use work::{Task, part};
 
 pub use error::SignError;
 pub use job::{Allocator, Crew, Job};
-pub use list::{Area, FreeList, Waits};
+pub use list::{Area, BlockPools, FreeList, Waits};
 pub use pool::{Malloc, POOL_NODE_BYTES, Pool, Scattered};
 pub use shared_state::Sum;
 pub use source::made;
@@ -51,8 +51,8 @@ pub const BLOCK_BYTES: usize = 1024;
 /// The maximum number of nodes in a tree: a leaf for each byte value, and one less to join them.
 pub const MOST_NODES: usize = 511;
 
-/// The maximum number of workers.
-pub const MOST_WORKERS: u32 = 256;
+/// The maximum number of workers: one for each block of 4 MiB.
+pub const MOST_WORKERS: u32 = 4096;
 /// The number of bytes for which starting a further worker is worthwhile.
 const WORTH_A_WORKER: u64 = 256 * 1024;
 
@@ -103,8 +103,12 @@ pub fn worth(bytes: Option<u64>, cpus: u32) -> u32 {
 fn sum(source: Source<'_>, job: Job, progress: &mut dyn FnMut(u64)) -> Result<Sum, SignError> {
     let workers = job.crew.workers().clamp(1, MOST_WORKERS) as usize;
     let state = SharedState::new(workers).map_err(SignError::NotStarted)?;
-    let shares = job.allocator == Allocator::Global;
-    let area = shares.then(|| Area::new(workers)).transpose().map_err(SignError::NotStarted)?;
+    let area = match job.allocator {
+        Allocator::Global => Some(Area::new(workers)),
+        Allocator::PoolPerBlock => Some(Area::of_pools(workers, job.pool)),
+        _ => None,
+    };
+    let area = area.transpose().map_err(SignError::NotStarted)?;
     let part = part(source, workers, job.allocator);
     let task = Task { source, allocator: job.allocator, pool: job.pool, area: area.as_ref(), part };
     crew::run_workers(&task, &state, job.crew, progress)?;

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::fast::Blocks;
-use super::{Area, Builder, FreeList, Malloc, Nodes, P, Pool, Scattered};
+use super::{Area, BlockPools, Builder, FreeList, Malloc, Nodes, P, Pool, Scattered};
 
 enum Tree {
     Leaf(u64, u64),
@@ -106,7 +106,7 @@ proptest! {
     #[test]
     fn all_implementations_agree_with_the_definition(bytes in bytes()) {
         let expected = signature(&bytes);
-        let (area, mut own) = (Area::new(1).unwrap(), Area::new(1).unwrap());
+        let (area, mut own, pools) = (Area::new(1).unwrap(), Area::new(1).unwrap(), Area::of_pools(1, 8_192).unwrap());
         prop_assert_eq!(Blocks::new().sum(&bytes), expected);
         prop_assert_eq!(Blocks::portable().sum(&bytes), expected);
         prop_assert_eq!(built(Pool::new(8_192), &bytes), expected);
@@ -115,6 +115,7 @@ proptest! {
         prop_assert_eq!(built(Malloc, &bytes), expected);
         prop_assert_eq!(built(FreeList::behind_the_lock(&area), &bytes), expected);
         prop_assert_eq!(built(FreeList::alone(&mut own), &bytes), expected);
+        prop_assert_eq!(built(BlockPools::new(&pools, 8_192), &bytes), expected);
     }
 
     #[test]
@@ -165,6 +166,21 @@ fn a_full_pool_is_an_error() {
     assert!(Builder::new(Pool::new(16 * 510)).sum(&ramp).is_err());
     let mut builder = Builder::new(Pool::new(16 * 511));
     assert_eq!((builder.sum(&ramp), builder.made()), (Ok(90_270_473), 511));
+}
+
+#[test]
+fn a_pool_per_block_acquires_the_lock_twice_a_block() {
+    let ramp: Vec<u8> = (0..=255).cycle().take(10 * 1_024).collect();
+    let area = Area::of_pools(2, 128 << 10).unwrap();
+    for (blocks, acquisitions) in [(5, 10), (1_024, 2_048)] {
+        let bytes = ramp.repeat(103)[..blocks << 10].to_vec();
+        let mut builder = Builder::new(BlockPools::new(&area, 128 << 10));
+        assert_eq!(builder.sum(&bytes), Ok(732_957_471 * blocks as u64 % P));
+        assert_eq!(builder.nodes().waits().acquisitions, acquisitions);
+    }
+    let too_small = Area::of_pools(1, 16 * 510).unwrap();
+    assert!(Builder::new(BlockPools::new(&too_small, 16 * 510)).sum(&ramp).is_err());
+    assert!(Area::of_pools(4_096, 1 << 30).is_err(), "positions have 32 bits");
 }
 
 #[test]
