@@ -357,7 +357,8 @@ fn every_format_is_written() {
     let (status, csv, _) = run(&["signature", "--format", "csv", "--allocator", "pool", &path]);
     assert_eq!(status, 0);
     assert!(
-        csv.starts_with("file,signature,bytes,") && csv.contains(&format!("\"{path}\",98,1,pool,131072,single,1,")),
+        csv.starts_with("file,signature,bytes,")
+            && csv.contains(&format!("\"{path}\",98,1,pool,131072,1024,single,1,")),
         "{csv}"
     );
     let page = folder.path("page.html");
@@ -420,4 +421,50 @@ fn an_interrupted_bench_shows_the_completed_rounds() {
     let (status, stdout, stderr) = output_of(ended(child));
     assert_eq!((status, stderr.as_str()), (130, ""));
     assert!(stdout.starts_with("allocator,workers,bytes,"), "{stdout}");
+}
+
+#[test]
+fn a_bench_is_stored_in_the_history() {
+    let folder = Folder::new("history");
+    let at_home = |words: &[&str]| {
+        let (status, stdout, stderr) =
+            output_of(steady().env("XDG_DATA_HOME", &folder.0).args(words).output().unwrap());
+        assert_eq!((status, stderr.as_str()), (0, ""), "{words:?}");
+        stdout
+    };
+    let bench = ["signature", "bench", "--budget", "1s", "--seed", "3"];
+    at_home(&[&bench[..], &["--no-history"]].concat());
+    assert!(!at_home(&["history", "list"]).contains("signature"));
+    let printed = at_home(&bench);
+    let (report, place) = printed.rsplit_once("History: ").unwrap();
+    assert_eq!(place, "1 (steady history report 1)\n");
+    assert!(at_home(&["history", "list"]).contains("signatures of pseudo-random bytes"));
+    assert_eq!(at_home(&["history", "report", "1"]), report);
+}
+
+#[test]
+fn another_block_size_gives_another_signature_and_other_counts() {
+    let folder = Folder::new("block-size");
+    let file = folder.file("data", &made(5_120));
+    let record = |size: &str| -> Value {
+        let words = ["signature", "--format", "json", "--allocator", "pool-per-block", "--block-size", size, &file];
+        let (status, stdout, stderr) = run(&words);
+        assert_eq!((status, stderr.as_str()), (0, ""));
+        serde_json::from_str(&stdout).unwrap()
+    };
+    let mut signatures = Vec::new();
+    for (size, bytes, acquisitions) in [("1", 1, 10_240), ("1000", 1_000, 12), ("1K", 1_024, 10), ("16K", 16_384, 2)] {
+        let record = record(size);
+        assert_eq!(
+            (&record["block_bytes"], &record["files"][0]["lock_acquisitions"]),
+            (&bytes.into(), &acquisitions.into())
+        );
+        signatures.push(record["files"][0]["signature"].as_u64().unwrap());
+    }
+    // The hash of a block of one byte is its value and its frequency.
+    let sum: u64 = made(5_120).iter().map(|byte| u64::from(*byte) + 1).sum();
+    assert_eq!(signatures[0], sum);
+    let distinct: std::collections::BTreeSet<u64> = signatures.iter().copied().collect();
+    assert_eq!(distinct.len(), 4, "{signatures:?}");
+    assert_eq!(run(&["signature", "--block-size", "17K", &file]).0, 2);
 }

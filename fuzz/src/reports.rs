@@ -12,6 +12,7 @@ use steady_load::{LoadRecord, LoadTable, RulerRecord};
 use steady_locks::LocksRecord;
 use steady_release::ReleaseReport;
 use steady_render::{Style, svg};
+use steady_signature::BenchRecord as SignatureBench;
 use steady_warm::BenchRecord;
 
 /// Reads the input as the JSON of each kind of report.
@@ -64,6 +65,10 @@ pub fn reports(bytes: &[u8]) {
     if let Ok(record) = BenchRecord::read(text) {
         rendered(&record);
         assert_eq!(BenchRecord::read(&record.json(true)).ok(), Some(record));
+    }
+    if let Ok(record) = SignatureBench::read(text) {
+        rendered(&record);
+        assert_eq!(SignatureBench::read(&record.json(true)).ok(), Some(record));
     }
 }
 

@@ -26,11 +26,13 @@ pub enum RunKind {
     Locks,
     /// Two versions of a service were compared, in production.
     Release,
+    /// The cost of an allocator's lock was measured.
+    Signature,
 }
 
 impl RunKind {
     /// Every kind, in the order of introduction.
-    pub const ALL: [RunKind; 9] = [
+    pub const ALL: [RunKind; 10] = [
         RunKind::Compare,
         RunKind::Load,
         RunKind::Rulers,
@@ -40,6 +42,7 @@ impl RunKind {
         RunKind::Warm,
         RunKind::Locks,
         RunKind::Release,
+        RunKind::Signature,
     ];
 
     /// Returns the name in tables and in JSON.
@@ -54,6 +57,7 @@ impl RunKind {
             RunKind::Warm => "warm",
             RunKind::Locks => "locks",
             RunKind::Release => "release",
+            RunKind::Signature => "signature",
         }
     }
 }

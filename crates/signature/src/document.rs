@@ -41,7 +41,8 @@ fn document(record: &FilesRecord) -> Document {
         Some(pool) => format!("{} of {}", record.allocator.name(), memory(pool.0 as f64)),
         None => record.allocator.name().to_owned(),
     };
-    let made = Block::Facts(vec![Fact::new("allocator", allocator)]);
+    let blocks = Fact::new("blocks", memory(record.block_bytes.0 as f64));
+    let made = Block::Facts(vec![Fact::new("allocator", allocator), blocks]);
     Document {
         subject: "Steadyhand: signatures of files".to_owned(),
         answer: vec![vec![answer(&record.files)]],
@@ -168,6 +169,7 @@ fn csv(record: &FilesRecord) -> String {
             .with_reading("bytes", of, |signed| signed.bytes.to_string())
             .with_reading("allocator", of, |_| record.allocator.name().to_owned())
             .with_reading("pool_bytes", of, |_| record.pool_bytes.map_or_else(String::new, |pool| pool.0.to_string()))
+            .with_reading("block_bytes", of, |_| record.block_bytes.0.to_string())
             .with_reading("crew", of, |signed| signed.crew.name().to_owned())
             .with_reading("workers", of, |signed| signed.crew.workers().to_string())
             .with_reading("elapsed_seconds", of, |signed| csv::seconds(signed.elapsed_seconds))

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use steady_feature::flags::{OutputFlags, size, span};
 use steady_model::Nanos;
-use steady_workloads::signature::{Allocator, Crew, MOST_NODES, MOST_WORKERS, POOL_NODE_BYTES};
+use steady_workloads::signature::{Allocator, Crew, MOST_BLOCK_BYTES, MOST_NODES, MOST_WORKERS, POOL_NODE_BYTES};
 
 use crate::plan::Workers;
 
@@ -92,6 +92,10 @@ pub(crate) struct SignatureFlags {
     #[arg(long, value_name = "SIZE", default_value = "128K", value_parser = pool)]
     pub(crate) pool_bytes: usize,
 
+    /// Size of a block, up to 16 KiB; another size than 1 KiB gives another signature
+    #[arg(long, value_name = "SIZE", default_value = "1K", value_parser = block)]
+    pub(crate) block_size: usize,
+
     /// Print the cost: lock acquisitions, allocations, time, memory
     #[arg(long)]
     pub(crate) stats: bool,
@@ -137,6 +141,10 @@ pub(crate) struct BenchFlags {
     /// Include each run in the JSON export
     #[arg(long)]
     pub(crate) samples: bool,
+
+    /// Do not store this run in the history
+    #[arg(long)]
+    pub(crate) no_history: bool,
 }
 
 impl SignatureFlags {
@@ -203,9 +211,24 @@ fn pool(text: &str) -> Result<usize, String> {
     }
 }
 
+/// Parses the size of a block.
+fn block(text: &str) -> Result<usize, String> {
+    let bytes = usize::try_from(size(text)?).unwrap_or(usize::MAX);
+    let in_range = (1..=MOST_BLOCK_BYTES).contains(&bytes);
+    in_range.then_some(bytes).ok_or_else(|| "a block has from 1 byte to 16 KiB".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_block_has_at_least_one_byte() {
+        assert_eq!((block("1"), block("1000"), block("16K")), (Ok(1), Ok(1_000), Ok(16_384)));
+        for wrong in ["0", "16385", "17K", "-1", "x", ""] {
+            assert!(block(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_pool_has_room_for_a_tree() {

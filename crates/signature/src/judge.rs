@@ -17,6 +17,9 @@ const RESOLUTION: f64 = 0.02;
 /// Resolution of the clock, in seconds.
 const GRAIN: f64 = 1e-9;
 
+/// Why a condition has no figures.
+const NO_TIME: &str = "the budget had no time for it; use a larger --budget";
+
 /// Machine and start time of a bench.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
@@ -28,11 +31,11 @@ pub(crate) struct Origin {
 pub(crate) fn record(plan: BenchPlan, origin: Origin, done: Done) -> BenchRecord {
     let Done { rounds, elapsed, stopped } = done;
     let interrupted = stopped == Some(BenchError::Interrupted);
-    let conditions = plan
-        .conditions
-        .iter()
-        .enumerate()
-        .map(|(at, condition)| MeasuredCondition { condition: *condition, figures: figures(&rounds, at, condition) });
+    let missing = if interrupted { "the bench was interrupted before" } else { NO_TIME };
+    let conditions = plan.conditions.iter().enumerate().map(|(at, condition)| MeasuredCondition {
+        condition: *condition,
+        figures: figures(&rounds, at, condition, missing),
+    });
     BenchRecord {
         seed: plan.seed,
         started: origin.started,
@@ -51,10 +54,10 @@ pub(crate) fn record(plan: BenchPlan, origin: Origin, done: Done) -> BenchRecord
     }
 }
 
-fn figures(rounds: &[Vec<BenchRun>], at: usize, condition: &BenchCondition) -> Reading<Figures> {
+fn figures(rounds: &[Vec<BenchRun>], at: usize, condition: &BenchCondition, missing: &str) -> Reading<Figures> {
     let runs: Vec<&BenchRun> = rounds.iter().flatten().filter(|run| run.condition == at).collect();
     let walls: Vec<f64> = runs.iter().map(|run| run.seconds()).collect();
-    let wall_seconds = quantile(&walls, 0.5).ok_or_else(|| Absent::because("the bench was interrupted before"))?;
+    let wall_seconds = quantile(&walls, 0.5).ok_or_else(|| Absent::because(missing))?;
     let wall_interval = location(&walls, 1.0 - ALPHA)
         .map(|found| Interval { low: found.low, high: found.high })
         .ok_or_else(|| too_few(runs.len(), "of this condition"));
@@ -158,6 +161,12 @@ fn answer(rounds: &[Vec<BenchRun>], compared: &Comparison) -> Answer {
 mod tests {
     use steady_model::{Bytes, Nanos, Seed, Verdict};
 
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+    use steady_feature::{Record, Report};
+    use steady_render::json::ReadError;
+    use steady_testing::values::{changed, odd_value};
+
     use super::*;
     use crate::plan::{caches, conditions};
     use crate::record::Input;
@@ -257,6 +266,38 @@ mod tests {
         assert!(gain.interval.is_ok() && gain.verdict == Verdict::Slower, "{gain:?}");
         let lock = record.answers_to(Question::Lock).next().unwrap();
         assert!(lock.factor.is_err(), "the budget is spent after one round of all conditions: {lock:?}");
+    }
+
+    #[test]
+    fn a_record_is_read_back_from_its_samples() {
+        let mut interrupted = SimulatedCrew::new(2);
+        interrupted.interrupted_after = Some(100);
+        for mut crew in [SimulatedCrew::new(4), interrupted] {
+            let record = measured(4, 2_000_000_000, &mut crew);
+            assert_eq!(BenchRecord::read(&record.json(true)), Ok(record.clone()));
+            assert_eq!(BenchRecord::read(&record.json(false)), Err(ReadError::WithoutSamples));
+        }
+    }
+
+    #[test]
+    fn signatures_of_files_are_not_read_as_a_bench() {
+        let files = r#"{"schema": "steady.signature/1", "kind": "files", "files": []}"#;
+        let refused = BenchRecord::read(files).unwrap_err().to_string();
+        assert!(refused.contains("signatures of files are not measurements"), "{refused}");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+        #[test]
+        fn changed_records_never_panic(changes in prop::collection::vec((any::<Index>(), odd_value()), 1..4)) {
+            let record = measured(5, 200_000_000, &mut SimulatedCrew::new(5));
+            let value = changed(serde_json::from_str(&record.json(true)).unwrap(), changes);
+            if let Ok(read) = BenchRecord::read(&value.to_string()) {
+                let _ = (read.document(), read.csv(), read.drawing(), read.facts());
+                prop_assert_eq!(BenchRecord::read(&read.json(true)), Ok(read));
+            }
+        }
     }
 
     #[test]

@@ -15,10 +15,10 @@ use std::path::Path;
 use std::thread;
 
 use clap::{ArgMatches, FromArgMatches};
-use steady_feature::{Failure, Feature, Interrupt, Session, Status};
+use steady_feature::{Failure, Feature, Interrupt, RecordKind, Session, Status};
 use steady_linux::topology::{CacheKind, Topology, allowed_cpus};
 use steady_linux::{Root, clock};
-use steady_model::{Absent, Bytes, Nanos};
+use steady_model::{Absent, Bytes, Nanos, RunKind};
 use steady_render::letters::one_line;
 use steady_render::units::memory;
 use steady_workloads::signature::{Allocator, made};
@@ -43,7 +43,7 @@ pub const FEATURE: Feature = Feature {
     flags: Feature::flags_of::<SignatureFlags>,
     run,
     status: |_| Status::Own,
-    records: &[],
+    records: &[RecordKind { kind: RunKind::Signature, read: |text| Ok(Box::new(BenchRecord::read(text)?)), log: None }],
     helpers: &[],
 };
 
@@ -59,11 +59,22 @@ fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
 /// Prints the signature of each file as soon as it is known, then writes the report.
 fn files(flags: &SignatureFlags, session: &mut dyn Session) -> Result<u8, Failure> {
     session.open(&flags.output, false, Status::Own)?;
-    let plan =
-        FilesPlan { allocator: flags.allocator.into(), workers: flags.workers(), pool: flags.pool_bytes, cpus: cpus() };
+    let plan = FilesPlan {
+        allocator: flags.allocator.into(),
+        workers: flags.workers(),
+        pool: flags.pool_bytes,
+        block: flags.block_size,
+        cpus: cpus(),
+    };
     let has_pools = matches!(plan.allocator, Allocator::Pool | Allocator::PoolPerBlock);
     let pool_bytes = has_pools.then_some(Bytes(plan.pool as u64));
-    let mut record = FilesRecord { allocator: plan.allocator, pool_bytes, files: vec![], stats: flags.stats };
+    let mut record = FilesRecord {
+        allocator: plan.allocator,
+        pool_bytes,
+        block_bytes: Bytes(plan.block as u64),
+        files: vec![],
+        stats: flags.stats,
+    };
     let mut status = 0;
     for path in &flags.files {
         let name = path.to_string_lossy().into_owned();
@@ -129,6 +140,9 @@ fn bench(flags: &BenchFlags, session: &mut dyn Session) -> Result<u8, Failure> {
         _ => {}
     }
     interrupt.release();
+    if !flags.no_history {
+        session.keep(&record);
+    }
     session.write(&record)?;
     match stopped {
         // The report mentions the interruption, so no error is needed.

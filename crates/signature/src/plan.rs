@@ -43,6 +43,8 @@ pub(crate) struct FilesPlan {
     pub(crate) workers: Option<Workers>,
     /// Size of each pool, in bytes.
     pub(crate) pool: usize,
+    /// Size of a block, in bytes.
+    pub(crate) block: usize,
     /// Number of available CPUs.
     pub(crate) cpus: u32,
 }

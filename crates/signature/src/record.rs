@@ -1,13 +1,21 @@
 //! Records of signatures: of files, and of the bench that measures what an allocator's lock costs.
 
 use schemars::JsonSchema;
-use serde::{Serialize, Serializer};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use steady_model::{Absent, Bytes, Ending, Host, Interval, Nanos, Reading, Seed, Timestamp, Verdict};
-use steady_render::json::{Group, Schema, group};
-use steady_workloads::signature::{Allocator, Crew, Waits};
+use steady_render::json::{self, Group, ReadError, Schema, group};
+use steady_workloads::signature::{Allocator, Crew, MOST_WORKERS, Waits};
+
+use crate::judge::{Origin, record};
+use crate::plan::BenchPlan;
+use crate::run::{BenchError, Done};
 
 /// JSON schema of [`FilesRecord`] and [`BenchRecord`].
 pub const SCHEMA: Schema = Schema { name: "steady.signature/1", what: "signatures" };
+
+/// Times in a record are shorter: a week.
+const LONGEST: Nanos = Nanos(7 * 86_400 * 1_000_000_000);
 
 /// Signatures of files. Fields have the names of the JSON export.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -22,6 +30,8 @@ pub struct FilesRecord {
     #[serde(serialize_with = "pool")]
     #[schemars(with = "Reading<Bytes>")]
     pub pool_bytes: Option<Bytes>,
+    /// Size of a block. Another size gives another signature.
+    pub block_bytes: Bytes,
     /// Files in the order of the command line.
     pub files: Vec<SignedFile>,
     /// Whether text, Markdown and HTML contain the cost of a signature. JSON and CSV always contain it.
@@ -136,15 +146,76 @@ pub struct BenchRecord {
     pub samples: Vec<Vec<BenchRun>>,
 }
 
+/// The fields of a [`BenchRecord`] from which the others are computed.
+#[derive(Deserialize)]
+struct MeasuredBench {
+    seed: Seed,
+    #[serde(with = "steady_render::timestamp")]
+    started: Timestamp,
+    budget_seconds: Nanos,
+    elapsed_seconds: Nanos,
+    host: Host,
+    cpus: u32,
+    caches: Vec<Cache>,
+    input: Input,
+    ending: Ending,
+    conditions: Vec<BenchCondition>,
+    samples: Vec<Vec<BenchRun>>,
+}
+
 impl BenchRecord {
+    /// Reads a record from its JSON text with samples, and computes its figures and answers again.
+    ///
+    /// # Errors
+    /// What is wrong with the text, and where; or the samples are missing. No input makes it panic.
+    pub fn read(text: &str) -> Result<Self, ReadError> {
+        let value = SCHEMA.value(text)?;
+        if value.get("kind").and_then(|kind| kind.as_str()) != Some("bench") {
+            return Err(ReadError::field("kind", "only a bench can be read; signatures of files are not measurements"));
+        }
+        if value.get("samples").is_none() {
+            return Err(ReadError::WithoutSamples);
+        }
+        let measured: MeasuredBench = json::of_value(value)?;
+        measured.check()?;
+        let plan = BenchPlan {
+            conditions: measured.conditions,
+            caches: measured.caches,
+            input: measured.input,
+            cpus: measured.cpus,
+            budget: measured.budget_seconds,
+            seed: measured.seed,
+        };
+        let stopped = (measured.ending == Ending::Interrupted).then_some(BenchError::Interrupted);
+        let origin = Origin { host: measured.host, started: measured.started };
+        Ok(record(plan, origin, Done { rounds: measured.samples, elapsed: measured.elapsed_seconds, stopped }))
+    }
+
     /// Returns the answers to one question.
     pub fn answers_to(&self, question: Question) -> impl Iterator<Item = &Answer> {
         self.answers.iter().filter(move |answer| answer.question == question)
     }
 }
 
+impl MeasuredBench {
+    /// Checks what the computations rely on.
+    fn check(&self) -> Result<(), ReadError> {
+        let wrong = |field: &str, why: &str| Err(ReadError::field(field, why));
+        if self.conditions.iter().any(|one| !(1..=MOST_WORKERS).contains(&one.workers)) {
+            return wrong("conditions", "a number of workers is out of range");
+        }
+        if self.samples.iter().flatten().any(|run| run.times == 0 || run.condition >= self.conditions.len()) {
+            return wrong("samples", "a run has no signatures or an unknown condition");
+        }
+        if self.elapsed_seconds > LONGEST || self.samples.iter().flatten().any(|run| run.is_longer_than(LONGEST)) {
+            return wrong("samples", "a time is longer than any measurement");
+        }
+        Ok(())
+    }
+}
+
 /// A data cache of a CPU.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cache {
     /// Name of its level, such as `L1`.
     pub name: String,
@@ -153,7 +224,7 @@ pub struct Cache {
 }
 
 /// Source of the bytes that signatures are computed of.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Input {
     /// Pseudo-random bytes, the same on every machine.
@@ -163,10 +234,10 @@ pub enum Input {
 }
 
 /// One way to compute a signature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BenchCondition {
     /// Allocator of the nodes.
-    #[serde(serialize_with = "allocator")]
+    #[serde(serialize_with = "allocator", deserialize_with = "allocator_of")]
     #[schemars(with = "String")]
     pub allocator: Allocator,
     /// Number of threads that work.
@@ -174,7 +245,7 @@ pub struct BenchCondition {
     /// Size of the input.
     pub bytes: u64,
     /// Size of each worker's pool, or of the area of scattered nodes. `None` if the allocator has neither.
-    #[serde(serialize_with = "pool")]
+    #[serde(serialize_with = "pool", deserialize_with = "pool_of")]
     #[schemars(with = "Reading<Bytes>")]
     pub pool_bytes: Option<Bytes>,
     /// Whether a single worker and its pool are reused by all runs, so that their creation is not part of the time.
@@ -288,7 +359,44 @@ pub struct BenchRun {
     pub lock: Reading<Lock>,
 }
 
+/// A [`BenchRun`] in JSON.
+#[derive(Deserialize)]
+struct BenchRunFields {
+    condition: usize,
+    times: u32,
+    wall_seconds: Nanos,
+    user_seconds: Nanos,
+    system_seconds: Nanos,
+    lock_acquisitions: Reading<u64>,
+    lock_contended: Reading<u64>,
+    lock_waited_seconds: Reading<Nanos>,
+}
+
+impl<'de> Deserialize<'de> for BenchRun {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let fields = BenchRunFields::deserialize(deserializer)?;
+        let lock = |acquisitions, contended, waited| {
+            Ok(Lock { lock_acquisitions: acquisitions?, lock_contended: contended?, lock_waited_seconds: waited? })
+        };
+        Ok(BenchRun {
+            condition: fields.condition,
+            times: fields.times,
+            wall_seconds: fields.wall_seconds,
+            user_seconds: fields.user_seconds,
+            system_seconds: fields.system_seconds,
+            lock: lock(fields.lock_acquisitions, fields.lock_contended, fields.lock_waited_seconds),
+        })
+    }
+}
+
 impl BenchRun {
+    /// Returns whether one of its times is longer than `longest`.
+    fn is_longer_than(&self, longest: Nanos) -> bool {
+        let waited = self.lock.as_ref().map_or(Nanos(0), |lock| lock.lock_waited_seconds);
+        [self.wall_seconds, self.user_seconds, self.system_seconds].into_iter().any(|time| time > longest)
+            || waited.seconds() > longest.seconds() * f64::from(MOST_WORKERS)
+    }
+
     /// Returns the wall time of one signature, in seconds.
     pub fn seconds(&self) -> f64 {
         self.wall_seconds.seconds() / f64::from(self.times.max(1))
@@ -304,6 +412,16 @@ pub(crate) fn rate(bytes: u64, seconds: f64) -> Reading<f64> {
 
 fn allocator<S: Serializer>(allocator: &Allocator, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(allocator.name())
+}
+
+fn allocator_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Allocator, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let found = Allocator::ALL.into_iter().find(|allocator| allocator.name() == name);
+    found.ok_or_else(|| D::Error::custom("unknown allocator"))
+}
+
+fn pool_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Bytes>, D::Error> {
+    Ok(Reading::<Bytes>::deserialize(deserializer)?.ok())
 }
 
 fn pool<S: Serializer>(pool: &Option<Bytes>, serializer: S) -> Result<S::Ok, S::Error> {

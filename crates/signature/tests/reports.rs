@@ -39,7 +39,7 @@ fn files() -> FilesRecord {
         file("a name\nwith | <b>all</b>, \"and\"", Ok(signed(98, 1))),
         file("log", absent("it shrank while it was read: it ended at byte 8000123 of 12582912")),
     ];
-    FilesRecord { allocator: Allocator::Global, pool_bytes: None, files, stats: true }
+    FilesRecord { allocator: Allocator::Global, pool_bytes: None, block_bytes: Bytes(1_024), files, stats: true }
 }
 
 /// One file with the allocator of the C library, whose lock is not measured.

@@ -5,15 +5,15 @@
 use std::process::ExitCode;
 
 use steady_workloads::signature::fast::Blocks;
-use steady_workloads::signature::{Builder, Pool};
+use steady_workloads::signature::{BLOCK_BYTES, Builder, Pool};
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [path, allocator] = words.as_slice() else { return ExitCode::from(2) };
     let Ok(bytes) = std::fs::read(path) else { return ExitCode::from(2) };
     let sum = match allocator.as_str() {
-        "none" => Some(Blocks::new().sum(&bytes)),
-        "pool" => Builder::new(Pool::new(128 * 1024)).sum(&bytes).ok(),
+        "none" => Some(Blocks::new(BLOCK_BYTES).sum(&bytes)),
+        "pool" => Builder::new(Pool::new(128 * 1024), BLOCK_BYTES).sum(&bytes).ok(),
         _ => None,
     };
     let Some(sum) = sum else { return ExitCode::from(2) };

@@ -1,13 +1,15 @@
 //! Report of a bench, as a document and as CSV.
 
-use steady_feature::Report;
-use steady_model::{Bytes, Ending, Interval, Verdict};
+use steady_feature::{Record, Report};
+use steady_model::{Absent, Bytes, Ending, Facts, Interval, RunKind, Verdict};
 use steady_render::chart::Chart;
 use steady_render::csv::{self, Row};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, Span, host_facts};
 use steady_render::letters::{count, one_line};
 use steady_render::table::{Cell, Column, Table};
-use steady_render::units::{TIE, decimals, duration, fixed, memory, percent, short, thousands, time, time_with};
+use steady_render::units::{
+    TIE, decimals, decimals_of, duration, fixed, memory, percent, short, thousands, time, time_with,
+};
 use steady_render::{json, timestamp};
 use steady_workloads::signature::Allocator;
 
@@ -40,6 +42,32 @@ impl Report for BenchRecord {
     }
 }
 
+impl Record for BenchRecord {
+    fn facts(&self) -> Facts {
+        let revision = Err(Absent::because("a bench of allocators runs no code of the directory"));
+        let input = match &self.input {
+            Input::Made => "pseudo-random bytes".to_owned(),
+            Input::File(path) => one_line(path),
+        };
+        Facts {
+            seed: Ok(self.seed),
+            commands: vec![format!("signatures of {input}")],
+            complete: self.ending != Ending::Interrupted,
+            ..Facts::new(RunKind::Signature, self.started, &self.host, &revision, summary(self))
+        }
+    }
+}
+
+/// Returns the answer to the main question in a few words.
+fn summary(record: &BenchRecord) -> String {
+    let gain = record.answers_to(Question::Gain).next();
+    let factor = gain.and_then(|gain| gain.factor.as_ref().ok());
+    match factor {
+        Some(factor) => format!("global list: {} times the time of a pool", fixed(*factor, decimals_of(*factor, 3))),
+        None => "no comparison".to_owned(),
+    }
+}
+
 /// Builds the report: the answers, throughput, the times of all conditions by size, and pools by their size.
 fn document(record: &BenchRecord) -> Document {
     let main = main_bytes(record);
@@ -58,8 +86,11 @@ fn document(record: &BenchRecord) -> Document {
         let blocks = vec![Block::Table(table), Block::Paragraph(vec![plain(note)])];
         sections.push(Section::new("The published programs, on 1 MiB", blocks).whole());
     }
-    sections.push(full(main));
-    for bytes in sizes(record) {
+    let sizes = sizes(record);
+    if sizes.contains(&main) {
+        sections.push(full(main));
+    }
+    for bytes in sizes {
         let heading = format!("Real time on {}", memory(bytes as f64));
         sections.push(section(&heading, time_by_workers(record, bytes), real(record, bytes)));
         if bytes != main {
@@ -67,7 +98,7 @@ fn document(record: &BenchRecord) -> Document {
         }
     }
     let pools: Vec<&Answer> = record.answers_to(Question::PoolSize).collect();
-    if !pools.is_empty() {
+    if pools.iter().any(|answer| answer.pairs > 0) {
         sections.push(section(POOLS, time_by_pools(record, &pools), pool_table(record, &pools)));
     }
     sections.push(Section::new("How it was measured", vec![Block::Facts(facts(record))]));
@@ -82,16 +113,19 @@ fn document(record: &BenchRecord) -> Document {
     Document { subject: "Steadyhand: what an allocator's lock costs".to_owned(), answer, sections, is_brief: false }
 }
 
-/// Returns the sizes of the input that all allocators were measured on.
+/// Returns the sizes of the input that were measured.
 fn sizes(record: &BenchRecord) -> Vec<u64> {
-    let plain = record.conditions.iter().filter(|one| !one.condition.kept);
-    let mut sizes: Vec<u64> = plain.map(|one| one.condition.bytes).collect();
+    let measured = record.conditions.iter().filter(|one| !one.condition.kept && one.figures.is_ok());
+    let mut sizes: Vec<u64> = measured.map(|one| one.condition.bytes).collect();
     sizes.sort_unstable();
     sizes.dedup();
     sizes
 }
 
-/// Returns the answers, a paragraph each.
+/// Writes the paragraph about the answers to some questions.
+type Paragraph = fn(&BenchRecord, &[&Answer]) -> Sentence;
+
+/// Returns the answers, a paragraph each. The last one has the questions that had too few rounds for an answer.
 fn sentences(record: &BenchRecord) -> Vec<Sentence> {
     let one = |question| record.answers_to(question).next();
     let condition = |at: usize| &record.conditions[at].condition;
@@ -112,50 +146,66 @@ fn sentences(record: &BenchRecord) -> Vec<Sentence> {
             plain(times),
         ]);
     }
-    all.extend(published(record));
-    if let Some(lock) = one(Question::Lock) {
-        let what = "a free list per worker without a lock";
-        all.push(vec![plain("The lock: "), claim(lock, "one list for all workers with a lock", what), plain(".")]);
+    let mut open = Vec::new();
+    let paragraphs: [(&str, &[Question], Paragraph); 6] = [
+        ("the published programs", &[Question::Published, Question::ThreadPerBlock, Question::PoolPerBlock], published),
+        ("the lock", &[Question::Lock], lock),
+        ("the list", &[Question::List], list),
+        ("parallelism", &[Question::Alone, Question::PoolParallel, Question::GlobalParallel], parallelism),
+        ("locality", &[Question::Locality], locality),
+        ("a pool's size", &[Question::PoolRoom], pool_size),
+    ];
+    for (name, questions, paragraph) in paragraphs {
+        let Some(answers) = questions.iter().map(|question| one(*question)).collect::<Option<Vec<_>>>() else {
+            continue;
+        };
+        if answers.iter().all(|answer| answer.interval.is_ok()) {
+            all.push(paragraph(record, &answers));
+        } else {
+            open.push(name);
+        }
     }
-    if let Some(list) = one(Question::List) {
-        let rest = if list.interval.is_ok() { ". This is the cost of searching and of headers." } else { "." };
-        all.push(vec![
-            plain("The list: "),
-            claim(list, "a free list per worker without a lock", "a pool"),
-            plain(rest),
-        ]);
+    if !open.is_empty() {
+        let text = format!("Too few rounds for answers about {}; use a larger --budget.", open.join(", "));
+        all.push(vec![(Emphasis::Open, text)]);
     }
-    if let (Some(alone), Some(pool), Some(global)) =
-        (one(Question::Alone), one(Question::PoolParallel), one(Question::GlobalParallel))
-    {
-        let what = count(condition(pool.beside).workers as usize, "worker", "workers");
-        all.push(vec![
-            plain("Parallelism: with one worker, "),
-            claim(alone, "the global list", "a pool"),
-            plain(format!(". On {}, with pools, ", count(record.cpus as usize, "CPU", "CPUs"))),
-            claim(pool, "one worker", &what),
-            plain("; with the global list, "),
-            claim(global, "one worker", &what),
-            plain("."),
-        ]);
-    }
-    if let Some(far) = one(Question::Locality) {
-        let subject = format!(
-            "one worker whose nodes are spread over {}, each on a cache line of its own,",
-            pool(record, far.condition)
-        );
-        all.push(vec![plain("Locality: "), claim(far, &subject, "one whose nodes are adjacent"), plain(".")]);
-    }
-    all.extend(one(Question::PoolRoom).map(|room| pool_size(record, room)));
     all
 }
 
-/// Returns the paragraph about the two published programs, with the published claims. Returns nothing if the record has
-/// no such conditions.
-fn published(record: &BenchRecord) -> Option<Sentence> {
-    let one = |question| record.answers_to(question).next();
-    let (both, threads, pool) =
-        (one(Question::Published)?, one(Question::ThreadPerBlock)?, one(Question::PoolPerBlock)?);
+fn lock(_: &BenchRecord, answers: &[&Answer]) -> Sentence {
+    let what = "a free list per worker without a lock";
+    vec![plain("The lock: "), claim(answers[0], "one list for all workers with a lock", what), plain(".")]
+}
+
+fn list(_: &BenchRecord, answers: &[&Answer]) -> Sentence {
+    let claim = claim(answers[0], "a free list per worker without a lock", "a pool");
+    vec![plain("The list: "), claim, plain(". This is the cost of searching and of headers.")]
+}
+
+fn parallelism(record: &BenchRecord, answers: &[&Answer]) -> Sentence {
+    let [alone, pool, global] = [answers[0], answers[1], answers[2]];
+    let workers = record.conditions[pool.beside].condition.workers;
+    let what = count(workers as usize, "worker", "workers");
+    vec![
+        plain("Parallelism: with one worker, "),
+        claim(alone, "the global list", "a pool"),
+        plain(format!(". On {}, with pools, ", count(record.cpus as usize, "CPU", "CPUs"))),
+        claim(pool, "one worker", &what),
+        plain("; with the global list, "),
+        claim(global, "one worker", &what),
+        plain("."),
+    ]
+}
+
+fn locality(record: &BenchRecord, answers: &[&Answer]) -> Sentence {
+    let size = pool(record, answers[0].condition);
+    let subject = format!("one worker whose nodes are spread over {size}, each on a cache line of its own,");
+    vec![plain("Locality: "), claim(answers[0], &subject, "one whose nodes are adjacent"), plain(".")]
+}
+
+/// Returns the paragraph about the two published programs, with the published claims.
+fn published(record: &BenchRecord, answers: &[&Answer]) -> Sentence {
+    let [both, threads, pool] = [answers[0], answers[1], answers[2]];
     let [many, per_block] = [both.condition, both.beside].map(|at| &record.conditions[at]);
     let number = thousands(many.condition.workers as usize);
     let few = count(per_block.condition.workers as usize, "worker", "workers");
@@ -187,13 +237,17 @@ fn published(record: &BenchRecord) -> Option<Sentence> {
             memory(larger.condition.bytes as f64)
         )));
     }
-    Some(all)
+    all
 }
 
 /// Returns the table of the published figures next to those measured here. Returns nothing if the record has no such
 /// conditions.
 fn published_table(record: &BenchRecord) -> Option<Table> {
     let both = record.answers_to(Question::Published).next()?;
+    let is_measured = |at: usize| record.conditions[at].figures.is_ok();
+    if !is_measured(both.condition) && !is_measured(both.beside) {
+        return None;
+    }
     let rows = [(both.condition, "3.060 s", "–", "over 90 %"), (both.beside, "0.167 s", "2,048", "–")];
     let here = |at: usize, of: fn(&MeasuredCondition) -> Cell| of(&record.conditions[at]);
     let columns = vec![
@@ -209,7 +263,8 @@ fn published_table(record: &BenchRecord) -> Option<Table> {
 }
 
 /// Returns the paragraph about the size of pools.
-fn pool_size(record: &BenchRecord, room: &Answer) -> Sentence {
+fn pool_size(record: &BenchRecord, answers: &[&Answer]) -> Sentence {
+    let room = answers[0];
     let what = format!("one of {}", pool(record, room.beside));
     let mut all = vec![
         plain("A pool's size: a pool that starts over with each block uses no more memory than a tree needs. "),

@@ -1,5 +1,5 @@
-//! The experiment of a bench: runs each condition once to estimate its cost, then rounds in random order until the
-//! budget is spent.
+//! The experiment of a bench: measures the conditions of the first sentence, runs each other condition once to estimate
+//! its cost, then rounds in random order until the budget is spent.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -65,22 +65,27 @@ fn all<R: SignatureRunner>(
     events: &mut dyn FnMut(Event),
 ) -> Result<(), BenchError> {
     let mut coins = ChaCha12Rng::seed_from_u64(plan.seed.0);
-    let costs = costs(plan, runner)?;
     let spent = |now: Nanos| (now.seconds() / plan.budget.seconds()).min(1.0);
     // The conditions of the first sentence run first, because one round of all conditions may take the whole budget on
     // a busy machine.
-    let mut compared = headline(&plan.conditions);
-    while rounds.len() < MIN_PAIRS && runner.now() < plan.budget {
-        compared.shuffle(&mut coins);
-        rounds.push(Vec::with_capacity(compared.len()));
-        for &at in &compared {
-            let run = runner.run(at, &plan.conditions[at], times(costs[at]))?;
+    let compared = headline(&plan.conditions);
+    let mut tried = Vec::with_capacity(compared.len());
+    for &at in &compared {
+        tried.push((at, times(runner.run(at, &plan.conditions[at], 1)?.wall_seconds)));
+    }
+    let longest = plan.budget + plan.budget;
+    while rounds.len() < MIN_PAIRS && runner.now() < longest {
+        tried.shuffle(&mut coins);
+        rounds.push(Vec::with_capacity(tried.len()));
+        for &(at, times) in &tried {
+            let run = runner.run(at, &plan.conditions[at], times)?;
             if let Some(round) = rounds.last_mut() {
                 round.push(run);
             }
             events(Event { spent: spent(runner.now()), rounds: rounds.len() - 1 });
         }
     }
+    let Some(costs) = costs(plan, longest, runner)? else { return Ok(()) };
     let turns = turns(&costs, &have_priority(&plan.conditions), plan.budget - runner.now());
     for number in 0u64.. {
         let mut order: Vec<usize> = (0..turns.len()).filter(|at| number.is_multiple_of(turns[*at].every)).collect();
@@ -92,8 +97,8 @@ fn all<R: SignatureRunner>(
                 round.push(run);
             }
             events(Event { spent: spent(runner.now()), rounds: rounds.len() - 1 });
-            // The first round is always finished, so that each condition has a measurement.
-            if number > 0 && runner.now() >= plan.budget {
+            // On a busy machine, the first round may take longer, so that each condition has a measurement.
+            if runner.now() >= if number == 0 { longest } else { plan.budget } {
                 return Ok(());
             }
         }
@@ -110,7 +115,12 @@ fn times(cost: Nanos) -> u32 {
 }
 
 /// Estimates the time of a signature under each condition. Large sizes are extrapolated in proportion to the size.
-fn costs<R: SignatureRunner>(plan: &BenchPlan, runner: &mut R) -> Result<Vec<Nanos>, BenchError> {
+/// Returns nothing if there was not enough time until `longest`.
+fn costs<R: SignatureRunner>(
+    plan: &BenchPlan,
+    longest: Nanos,
+    runner: &mut R,
+) -> Result<Option<Vec<Nanos>>, BenchError> {
     let mut costs: Vec<Nanos> = Vec::with_capacity(plan.conditions.len());
     for (at, condition) in plan.conditions.iter().enumerate() {
         let smaller = plan.conditions[..at].iter().zip(&costs).filter(|(other, _)| {
@@ -120,11 +130,12 @@ fn costs<R: SignatureRunner>(plan: &BenchPlan, runner: &mut R) -> Result<Vec<Nan
             Some((other, cost)) if condition.bytes > TRIED && other.bytes > 0 && !condition.kept => {
                 Nanos::from_seconds(cost.seconds() * condition.bytes as f64 / other.bytes as f64)
             }
+            _ if runner.now() >= longest => return Ok(None),
             _ => runner.run(at, condition, 1)?.wall_seconds,
         };
         costs.push(cost);
     }
-    Ok(costs)
+    Ok(Some(costs))
 }
 
 /// Cost of a run of a condition.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use steady_linux::{clock, process};
 use steady_model::{Absent, Bytes, Nanos, Reading};
-use steady_workloads::signature::{BLOCK_BYTES, Crew, Job, MOST_WORKERS, SignError, sign_file, worth};
+use steady_workloads::signature::{Crew, Job, MOST_WORKERS, SignError, sign_file, worth};
 use thiserror::Error;
 
 use crate::plan::{FilesPlan, Workers};
@@ -64,13 +64,13 @@ fn signed(
     let size = size(file);
     let crew = match plan.workers {
         Some(Workers::Crew(crew)) => crew,
-        Some(Workers::ThreadPerBlock) => Crew::Threads(blocks(size)?),
+        Some(Workers::ThreadPerBlock) => Crew::Threads(blocks(size, plan.block)?),
         None => match worth(size, plan.cpus) {
             1 => Crew::Single,
             many => Crew::Threads(many),
         },
     };
-    let job = Job { allocator: plan.allocator, crew, pool: plan.pool };
+    let job = Job { allocator: plan.allocator, crew, pool: plan.pool, block: plan.block };
     let (begun, before) = (clock::monotonic(), used().map_err(SignError::NotStarted)?);
     let sum = sign_file(file, job, &mut |bytes| progress(bytes, size))?;
     let elapsed = clock::monotonic() - begun;
@@ -90,8 +90,8 @@ fn signed(
 }
 
 /// Returns the number of blocks of a file, if each can have a thread.
-fn blocks(size: Option<u64>) -> Result<u32, FileError> {
-    let blocks = size.ok_or(FileError::UnknownSize)?.div_ceil(BLOCK_BYTES as u64);
+fn blocks(size: Option<u64>, block: usize) -> Result<u32, FileError> {
+    let blocks = size.ok_or(FileError::UnknownSize)?.div_ceil(block as u64);
     let in_range = u32::try_from(blocks).ok().filter(|blocks| *blocks <= MOST_WORKERS);
     in_range.ok_or(FileError::TooManyBlocks(blocks))
 }

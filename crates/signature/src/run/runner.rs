@@ -6,7 +6,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use steady_linux::clock;
 use steady_model::Nanos;
 use steady_workloads::signature::{
-    Allocator, Builder, Crew, Exhausted, Job, Pool, Scattered, SignError, Sum, sign_bytes,
+    Allocator, BLOCK_BYTES, Builder, Crew, Exhausted, Job, Pool, Scattered, SignError, Sum, sign_bytes,
 };
 use thiserror::Error;
 
@@ -49,9 +49,9 @@ impl Kept {
     fn new(condition: &BenchCondition) -> Self {
         let size = condition.pool_bytes.map_or(0, |pool| pool.0 as usize);
         match condition.allocator {
-            Allocator::Scattered => Kept::Scattered(Builder::new(Scattered::new(size))),
-            Allocator::WalkedPool => Kept::Pool(Builder::new(Pool::walked(size))),
-            _ => Kept::Pool(Builder::new(Pool::new(size))),
+            Allocator::Scattered => Kept::Scattered(Builder::new(Scattered::new(size), BLOCK_BYTES)),
+            Allocator::WalkedPool => Kept::Pool(Builder::new(Pool::walked(size), BLOCK_BYTES)),
+            _ => Kept::Pool(Builder::new(Pool::new(size), BLOCK_BYTES)),
         }
     }
 
@@ -100,7 +100,8 @@ impl CrewRunner {
 
     fn crew(&self, condition: &BenchCondition, times: u32) -> Result<Sum, BenchError> {
         let pool = condition.pool_bytes.map_or(0, |pool| pool.0 as usize);
-        let job = Job { allocator: condition.allocator, crew: Crew::Threads(condition.workers), pool };
+        let crew = Crew::Threads(condition.workers);
+        let job = Job { allocator: condition.allocator, crew, pool, block: BLOCK_BYTES };
         let failed = |error: SignError| BenchError::Failed(error.to_string());
         let mut all = Sum::default();
         for _ in 0..times {

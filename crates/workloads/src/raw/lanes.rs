@@ -36,10 +36,11 @@ impl HasLanes {
         has.then_some(HasLanes(()))
     }
 
-    /// Returns the sum of the hashes of the blocks of `bytes`. There must not be more blocks than `groups` has lanes.
-    pub(crate) fn sum(self, groups: &mut Groups, bytes: &[u8]) -> u64 {
+    /// Returns the sum of the hashes of the blocks of `bytes`, each of `block` bytes. There must not be more blocks than
+    /// `groups` has lanes.
+    pub(crate) fn sum(self, groups: &mut Groups, bytes: &[u8], block: usize) -> u64 {
         // SAFETY: `self` exists only if `detect` found exactly the features that the function enables.
-        unsafe { groups.sum(bytes) }
+        unsafe { groups.sum(bytes, block) }
     }
 }
 

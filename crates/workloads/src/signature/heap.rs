@@ -1,7 +1,7 @@
 //! The parts that determine the shape of a tree: the counts of byte values in a block, keys of a frequency and a node
 //! number, and a binary min-heap of keys, whose form decides ties.
 
-use super::{BLOCK_BYTES, P};
+use super::{MOST_BLOCK_BYTES, P};
 
 /// A heap. Positions count from one, so that the children of `i` are at `2 * i` and `2 * i + 1`. The array is twice as
 /// long as a heap can become, so that children always exist. Unused positions contain [`NOTHING`].
@@ -103,17 +103,36 @@ pub(super) fn key(frequency: u32, node: u32) -> u32 {
 }
 
 /// The number of tables for counting. Consecutive bytes are counted in different tables, which avoids waiting for the
-/// previous store. No table can overflow, because it counts 128 of the 1,024 bytes.
+/// previous store. No table can overflow, because it counts 128 of [`COUNTED`] bytes.
 const TABLES: usize = 8;
+/// The number of bytes after which the tables are added up.
+const COUNTED: usize = 1024;
 
-const _: () = assert!(BLOCK_BYTES / TABLES <= u8::MAX as usize);
+const _: () = assert!(COUNTED / TABLES <= u8::MAX as usize);
+// The frequency of a block's only value is below that of an unused position.
+const _: () = assert!((MOST_BLOCK_BYTES as u32) < NOTHING >> 16);
 
 /// The number of occurrences of each of the 256 byte values.
 pub(super) type Counts = [u16; 256];
 
-/// Counts the bytes of a block of at most [`BLOCK_BYTES`].
+/// Counts the bytes of a block of at most [`MOST_BLOCK_BYTES`].
 #[inline]
 pub(super) fn count(block: &[u8]) -> Counts {
+    if block.len() <= COUNTED {
+        return count_some(block);
+    }
+    let mut counts = [0; 256];
+    for part in block.chunks(COUNTED) {
+        for (count, some) in counts.iter_mut().zip(count_some(part)) {
+            *count += some;
+        }
+    }
+    counts
+}
+
+/// Counts at most [`COUNTED`] bytes.
+#[inline]
+fn count_some(block: &[u8]) -> Counts {
     let mut tables = [[0_u8; 256]; TABLES];
     let (eights, rest) = block.as_chunks::<TABLES>();
     for eight in eights {

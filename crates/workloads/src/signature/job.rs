@@ -9,6 +9,8 @@ pub struct Job {
     pub crew: Crew,
     /// The size of each pool, in bytes.
     pub pool: usize,
+    /// The size of a block in bytes, from 1 to [`MOST_BLOCK_BYTES`](super::MOST_BLOCK_BYTES).
+    pub block: usize,
 }
 
 /// The allocator of the trees' nodes.
@@ -34,6 +36,18 @@ pub enum Allocator {
 }
 
 impl Allocator {
+    /// All allocators.
+    pub const ALL: [Allocator; 8] = [
+        Allocator::None,
+        Allocator::Pool,
+        Allocator::Global,
+        Allocator::PoolPerBlock,
+        Allocator::System,
+        Allocator::OwnList,
+        Allocator::Scattered,
+        Allocator::WalkedPool,
+    ];
+
     /// Returns the name in options and in JSON.
     pub fn name(self) -> &'static str {
         match self {

@@ -5,7 +5,7 @@ use std::io;
 use steady_model::Nanos;
 
 use super::fast::Blocks;
-use super::job::Allocator;
+use super::job::{Allocator, Job};
 use super::list::{Area, BlockPools, FreeList, Waits};
 use super::{Builder, Exhausted, Malloc, Nodes, Pool, Scattered};
 
@@ -61,29 +61,25 @@ impl Kernel for Builder<BlockPools<'_>> {
     }
 }
 
-/// Calls `work` with the implementation for nodes from `allocator`. For `Global` and `PoolPerBlock`, the nodes are in
-/// `area`, which all workers share.
-pub(super) fn with<T>(
-    allocator: Allocator,
-    pool: usize,
-    area: Option<&Area>,
-    work: impl FnOnce(&mut dyn Kernel) -> T,
-) -> io::Result<T> {
-    Ok(match (allocator, area) {
-        (Allocator::None, _) => work(&mut *Box::new(Blocks::new())),
-        (Allocator::Pool, _) => work(&mut Unlocked(Builder::new(Pool::new(pool)))),
-        (Allocator::WalkedPool, _) => work(&mut Unlocked(Builder::new(Pool::walked(pool)))),
-        (Allocator::Scattered, _) => work(&mut Unlocked(Builder::new(Scattered::new(pool)))),
-        (Allocator::System, _) => work(&mut Unlocked(Builder::new(Malloc))),
-        (Allocator::Global, Some(area)) => work(&mut Builder::new(FreeList::behind_the_lock(area))),
-        (Allocator::PoolPerBlock, Some(area)) => work(&mut Builder::new(BlockPools::new(area, pool))),
+/// Calls `work` with the implementation for nodes from the allocator of `job`. For `Global` and `PoolPerBlock`, the
+/// nodes are in `area`, which all workers share.
+pub(super) fn with<T>(job: &Job, area: Option<&Area>, work: impl FnOnce(&mut dyn Kernel) -> T) -> io::Result<T> {
+    let (pool, block) = (job.pool, job.block);
+    Ok(match (job.allocator, area) {
+        (Allocator::None, _) => work(&mut *Box::new(Blocks::new(block))),
+        (Allocator::Pool, _) => work(&mut Unlocked(Builder::new(Pool::new(pool), block))),
+        (Allocator::WalkedPool, _) => work(&mut Unlocked(Builder::new(Pool::walked(pool), block))),
+        (Allocator::Scattered, _) => work(&mut Unlocked(Builder::new(Scattered::new(pool), block))),
+        (Allocator::System, _) => work(&mut Unlocked(Builder::new(Malloc, block))),
+        (Allocator::Global, Some(area)) => work(&mut Builder::new(FreeList::behind_the_lock(area), block)),
+        (Allocator::PoolPerBlock, Some(area)) => work(&mut Builder::new(BlockPools::new(area, pool), block)),
         (Allocator::PoolPerBlock, None) => {
             let own = Area::of_pools(1, pool)?;
-            work(&mut Builder::new(BlockPools::new(&own, pool)))
+            work(&mut Builder::new(BlockPools::new(&own, pool), block))
         }
         (Allocator::Global | Allocator::OwnList, _) => {
             let mut own = Area::new(1)?;
-            work(&mut Builder::new(FreeList::alone(&mut own)))
+            work(&mut Builder::new(FreeList::alone(&mut own), block))
         }
     })
 }

@@ -1,6 +1,6 @@
 //! The block-Huffman signature of files, with several allocators for the nodes of its trees.
 //!
-//! Bytes are divided into blocks of [`BLOCK_BYTES`]; the last one may be shorter. A Huffman tree is built for each
+//! Bytes are divided into blocks, usually of [`BLOCK_BYTES`]; the last one may be shorter. A Huffman tree is built for each
 //! block. The values that occur are pushed, in ascending order, on a binary heap ordered by frequency. While more than
 //! one node remains, the two least are joined. The hash of a block is a number to the base 31, modulo [`P`]. Its digits
 //! are the nodes of the tree in pre-order: frequency plus symbol, where an inner node has no symbol. The signature is
@@ -45,8 +45,11 @@ pub(crate) use fast::Groups;
 /// The modulus of hashes and signatures: a Mersenne prime.
 pub const P: u64 = (1 << 31) - 1;
 
-/// The size of a block in bytes; the last of a file may be smaller.
+/// The published size of a block in bytes; the last of a file may be smaller.
 pub const BLOCK_BYTES: usize = 1024;
+
+/// The maximum size of a block in bytes.
+pub const MOST_BLOCK_BYTES: usize = 16 * 1024;
 
 /// The maximum number of nodes in a tree: a leaf for each byte value, and one less to join them.
 pub const MOST_NODES: usize = 511;
@@ -109,8 +112,8 @@ fn sum(source: Source<'_>, job: Job, progress: &mut dyn FnMut(u64)) -> Result<Su
         _ => None,
     };
     let area = area.transpose().map_err(SignError::NotStarted)?;
-    let part = part(source, workers, job.allocator);
-    let task = Task { source, allocator: job.allocator, pool: job.pool, area: area.as_ref(), part };
+    let part = part(source, workers, &job);
+    let task = Task { source, job, area: area.as_ref(), part };
     crew::run_workers(&task, &state, job.crew, progress)?;
     state.sum(if let Source::File { size, .. } = source { size } else { 0 })
 }

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::fast::Blocks;
-use super::{Area, BlockPools, Builder, FreeList, Malloc, Nodes, P, Pool, Scattered};
+use super::{Area, BLOCK_BYTES, BlockPools, Builder, FreeList, MOST_BLOCK_BYTES, Malloc, Nodes, P, Pool, Scattered};
 
 enum Tree {
     Leaf(u64, u64),
@@ -77,13 +77,13 @@ fn block(bytes: &[u8]) -> u64 {
     pop(&mut heap).walk(0)
 }
 
-/// Returns the signature of `bytes`.
-fn signature(bytes: &[u8]) -> u64 {
-    bytes.chunks(1_024).fold(0, |sum, bytes| (sum + block(bytes)) % P)
+/// Returns the signature of `bytes` with blocks of this size.
+fn signature(bytes: &[u8], block_bytes: usize) -> u64 {
+    bytes.chunks(block_bytes).fold(0, |sum, bytes| (sum + block(bytes)) % P)
 }
 
-fn built<N: Nodes>(nodes: N, bytes: &[u8]) -> u64 {
-    Builder::new(nodes).sum(bytes).unwrap()
+fn built<N: Nodes>(nodes: N, bytes: &[u8], block: usize) -> u64 {
+    Builder::new(nodes, block).sum(bytes).unwrap()
 }
 
 /// Generates bytes with many values, with few, in runs, and with equal frequencies, which cause many ties. Also
@@ -102,28 +102,33 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![prop::collection::vec(any::<u8>(), 0..3_000), few, runs, even, many]
 }
 
+/// Generates sizes of blocks: usually the published one.
+fn sizes() -> impl Strategy<Value = usize> {
+    prop_oneof![Just(BLOCK_BYTES), 1..=MOST_BLOCK_BYTES, Just(MOST_BLOCK_BYTES), 1_usize..16]
+}
+
 proptest! {
     #[test]
-    fn all_implementations_agree_with_the_definition(bytes in bytes()) {
-        let expected = signature(&bytes);
+    fn all_implementations_agree_with_the_definition(bytes in bytes(), size in sizes()) {
+        let expected = signature(&bytes, size);
         let (area, mut own, pools) = (Area::new(1).unwrap(), Area::new(1).unwrap(), Area::of_pools(1, 8_192).unwrap());
-        prop_assert_eq!(Blocks::new().sum(&bytes), expected);
-        prop_assert_eq!(Blocks::portable().sum(&bytes), expected);
-        prop_assert_eq!(built(Pool::new(8_192), &bytes), expected);
-        prop_assert_eq!(built(Pool::walked(20_000), &bytes), expected);
-        prop_assert_eq!(built(Scattered::new(100_000), &bytes), expected);
-        prop_assert_eq!(built(Malloc, &bytes), expected);
-        prop_assert_eq!(built(FreeList::behind_the_lock(&area), &bytes), expected);
-        prop_assert_eq!(built(FreeList::alone(&mut own), &bytes), expected);
-        prop_assert_eq!(built(BlockPools::new(&pools, 8_192), &bytes), expected);
+        prop_assert_eq!(Blocks::new(size).sum(&bytes), expected);
+        prop_assert_eq!(Blocks::portable(size).sum(&bytes), expected);
+        prop_assert_eq!(built(Pool::new(8_192), &bytes, size), expected);
+        prop_assert_eq!(built(Pool::walked(20_000), &bytes, size), expected);
+        prop_assert_eq!(built(Scattered::new(100_000), &bytes, size), expected);
+        prop_assert_eq!(built(Malloc, &bytes, size), expected);
+        prop_assert_eq!(built(FreeList::behind_the_lock(&area), &bytes, size), expected);
+        prop_assert_eq!(built(FreeList::alone(&mut own), &bytes, size), expected);
+        prop_assert_eq!(built(BlockPools::new(&pools, 8_192), &bytes, size), expected);
     }
 
     #[test]
     fn state_can_be_reused_for_further_bytes(all in prop::collection::vec(bytes(), 1..6)) {
-        let (mut blocks, mut pool) = (Blocks::new(), Builder::new(Pool::new(8_192)));
+        let (mut blocks, mut pool) = (Blocks::new(BLOCK_BYTES), Builder::new(Pool::new(8_192), BLOCK_BYTES));
         for bytes in all {
-            prop_assert_eq!(blocks.sum(&bytes), signature(&bytes));
-            prop_assert_eq!(pool.sum(&bytes), Ok(signature(&bytes)));
+            prop_assert_eq!(blocks.sum(&bytes), signature(&bytes, BLOCK_BYTES));
+            prop_assert_eq!(pool.sum(&bytes), Ok(signature(&bytes, BLOCK_BYTES)));
         }
     }
 }
@@ -132,9 +137,9 @@ proptest! {
 fn state_can_be_reused_for_other_lengths() {
     let mut random = crate::Random::new(7);
     let bytes: Vec<u8> = (0..100_000).map(|_| random.between(0, 255) as u8).collect();
-    for mut blocks in [Blocks::new(), Blocks::portable()] {
+    for mut blocks in [Blocks::new(BLOCK_BYTES), Blocks::portable(BLOCK_BYTES)] {
         for length in [100_000, 1, 0, 16 * 1024, 40 * 1024 + 3, 1024] {
-            assert_eq!(blocks.sum(&bytes[..length]), signature(&bytes[..length]), "{length} bytes");
+            assert_eq!(blocks.sum(&bytes[..length]), signature(&bytes[..length], BLOCK_BYTES), "{length} bytes");
         }
     }
 }
@@ -154,17 +159,28 @@ fn published_inputs_have_their_signatures() {
         (&text, 2_111_241_842),
     ];
     for (bytes, number) in known {
-        assert_eq!(Blocks::new().sum(bytes), number);
-        assert_eq!(Blocks::portable().sum(bytes), number);
-        assert_eq!(signature(bytes), number);
+        assert_eq!(Blocks::new(BLOCK_BYTES).sum(bytes), number);
+        assert_eq!(Blocks::portable(BLOCK_BYTES).sum(bytes), number);
+        assert_eq!(signature(bytes, BLOCK_BYTES), number);
+    }
+}
+
+#[test]
+fn the_largest_block_may_have_one_value_only() {
+    for value in [0, 255] {
+        let bytes = vec![value; 40 * MOST_BLOCK_BYTES];
+        let expected = 40 * (MOST_BLOCK_BYTES as u64 + u64::from(value));
+        assert_eq!(Blocks::new(MOST_BLOCK_BYTES).sum(&bytes), expected);
+        assert_eq!(Blocks::portable(MOST_BLOCK_BYTES).sum(&bytes), expected);
+        assert_eq!(signature(&bytes, MOST_BLOCK_BYTES), expected);
     }
 }
 
 #[test]
 fn a_full_pool_is_an_error() {
     let ramp: Vec<u8> = (0..=255).collect();
-    assert!(Builder::new(Pool::new(16 * 510)).sum(&ramp).is_err());
-    let mut builder = Builder::new(Pool::new(16 * 511));
+    assert!(Builder::new(Pool::new(16 * 510), BLOCK_BYTES).sum(&ramp).is_err());
+    let mut builder = Builder::new(Pool::new(16 * 511), BLOCK_BYTES);
     assert_eq!((builder.sum(&ramp), builder.made()), (Ok(90_270_473), 511));
 }
 
@@ -174,12 +190,12 @@ fn a_pool_per_block_acquires_the_lock_twice_a_block() {
     let area = Area::of_pools(2, 128 << 10).unwrap();
     for (blocks, acquisitions) in [(5, 10), (1_024, 2_048)] {
         let bytes = ramp.repeat(103)[..blocks << 10].to_vec();
-        let mut builder = Builder::new(BlockPools::new(&area, 128 << 10));
+        let mut builder = Builder::new(BlockPools::new(&area, 128 << 10), BLOCK_BYTES);
         assert_eq!(builder.sum(&bytes), Ok(732_957_471 * blocks as u64 % P));
         assert_eq!(builder.nodes().waits().acquisitions, acquisitions);
     }
     let too_small = Area::of_pools(1, 16 * 510).unwrap();
-    assert!(Builder::new(BlockPools::new(&too_small, 16 * 510)).sum(&ramp).is_err());
+    assert!(Builder::new(BlockPools::new(&too_small, 16 * 510), BLOCK_BYTES).sum(&ramp).is_err());
     assert!(Area::of_pools(4_096, 1 << 30).is_err(), "positions have 32 bits");
 }
 
@@ -189,7 +205,7 @@ fn the_lock_is_acquired_once_to_allocate_and_once_to_free_each_node() {
     let ramp: Vec<u8> = (0..=255).cycle().take(10 * 1_024).collect();
     std::thread::scope(|scope| {
         let sum = || {
-            let mut builder = Builder::new(FreeList::behind_the_lock(&area));
+            let mut builder = Builder::new(FreeList::behind_the_lock(&area), BLOCK_BYTES);
             assert_eq!(builder.sum(&ramp), Ok(732_957_471 * 10 % P));
             let waits = builder.nodes().waits();
             assert_eq!(waits.acquisitions, 2 * builder.made());

@@ -1,7 +1,7 @@
 //! Real trees: every node is allocated, linked, visited and freed.
 
+use super::P;
 use super::heap::{EMPTY, Heap, NODE, count, key, pop, push};
-use super::{BLOCK_BYTES, P};
 
 /// The error of an allocator without memory for a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub trait Nodes {
 /// Builds trees with nodes from the allocator `N`.
 pub struct Builder<N: Nodes> {
     nodes: N,
+    /// Size of a block, in bytes.
+    block: usize,
     heap: Heap,
     /// The roots of the trees to which the node numbers in the heap refer.
     slots: Vec<N::Node>,
@@ -43,9 +45,9 @@ pub struct Builder<N: Nodes> {
 }
 
 impl<N: Nodes> Builder<N> {
-    /// Creates a builder that allocates its nodes from `nodes`.
-    pub fn new(nodes: N) -> Self {
-        Builder { nodes, heap: EMPTY, slots: (0..256).map(|_| N::Node::default()).collect(), made: 0 }
+    /// Creates a builder that allocates its nodes from `nodes`, for blocks of `block` bytes.
+    pub fn new(nodes: N, block: usize) -> Self {
+        Builder { nodes, block, heap: EMPTY, slots: (0..256).map(|_| N::Node::default()).collect(), made: 0 }
     }
 
     /// Returns the allocator of nodes.
@@ -58,16 +60,15 @@ impl<N: Nodes> Builder<N> {
         self.made
     }
 
-    /// Returns the sum modulo [`P`] of the hashes of the blocks of `bytes`. Blocks have 1,024 bytes; the last one may
-    /// be shorter.
+    /// Returns the sum modulo [`P`] of the hashes of the blocks of `bytes`; the last one may be shorter.
     ///
     /// # Errors
     /// There was not enough memory for a node.
     pub fn sum(&mut self, bytes: &[u8]) -> Result<u64, Exhausted> {
-        bytes.chunks(BLOCK_BYTES).try_fold(0, |sum, block| Ok((sum + self.block(block)?) % P))
+        bytes.chunks(self.block).try_fold(0, |sum, block| Ok((sum + self.hash(block)?) % P))
     }
 
-    fn block(&mut self, bytes: &[u8]) -> Result<u64, Exhausted> {
+    fn hash(&mut self, bytes: &[u8]) -> Result<u64, Exhausted> {
         let leaves = self.leaves(bytes)?;
         for held in (2..=leaves).rev() {
             let (left, right) = (pop(&mut self.heap, held), pop(&mut self.heap, held - 1));

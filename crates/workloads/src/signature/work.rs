@@ -2,12 +2,12 @@
 
 use rustix::io::Errno;
 
-use super::job::Allocator;
+use super::job::{Allocator, Job};
 use super::kernel::{self, Kernel};
 use super::list::{Area, Waits};
 use super::shared_state::{SharedState, Stop};
 use super::source::{Source, is_hole, read_at, read_next};
-use super::{BLOCK_BYTES, Exhausted, P};
+use super::{Exhausted, P};
 
 /// The maximum size of a part: small enough for a core's own caches, and large enough that the cost of a system call
 /// for each part is negligible.
@@ -15,32 +15,32 @@ const LARGEST: usize = 256 * 1024;
 /// The size of all buffers together, which limits parts if there are many workers. Each buffer has at least
 /// [`LEAST_BUFFER`].
 const BUFFERS: usize = 4 * 1024 * 1024;
-const LEAST_BUFFER: usize = TOGETHER;
-/// Without nodes, several blocks are summed together.
-const TOGETHER: usize = 16 * BLOCK_BYTES;
+const LEAST_BUFFER: usize = 16 * 1024;
+/// Without nodes, this number of blocks is summed together.
+const TOGETHER: usize = 16;
 /// The minimum number of parts for each worker, so that all workers end at about the same time.
 const PARTS: u64 = 4;
 
 /// The task, which is the same for all workers.
 pub(super) struct Task<'a> {
     pub(super) source: Source<'a>,
-    pub(super) allocator: Allocator,
-    pub(super) pool: usize,
+    pub(super) job: Job,
     pub(super) area: Option<&'a Area>,
     pub(super) part: usize,
 }
 
 /// Returns the size of parts in bytes: a multiple of the block size.
-pub(super) fn part(source: Source<'_>, workers: usize, allocator: Allocator) -> usize {
-    let most = (BUFFERS / workers.max(1)).clamp(LEAST_BUFFER, LARGEST);
-    let least = if allocator == Allocator::None { TOGETHER } else { BLOCK_BYTES };
+pub(super) fn part(source: Source<'_>, workers: usize, job: &Job) -> usize {
+    let block = job.block;
+    let most = (BUFFERS / workers.max(1)).clamp(LEAST_BUFFER.max(block), LARGEST);
+    let least = if job.allocator == Allocator::None { (TOGETHER * block).min(most) } else { block };
     let size = match source {
         Source::File { size, .. } => size,
         Source::Memory(bytes) => bytes.len() as u64,
-        Source::Stream(_) => return most / BLOCK_BYTES * BLOCK_BYTES,
+        Source::Stream(_) => return most / block * block,
     };
     let share = usize::try_from(size / (PARTS * workers.max(1) as u64)).unwrap_or(most);
-    share.clamp(least, most) / BLOCK_BYTES * BLOCK_BYTES
+    share.clamp(least, most) / block * block
 }
 
 /// Runs a worker from its start to its end. `progress` is called with the number of bytes read.
@@ -49,7 +49,7 @@ pub(super) fn work(task: &Task<'_>, state: &SharedState, worker: usize, progress
         state.progress(worker, bytes);
         progress(bytes);
     };
-    let done = kernel::with(task.allocator, task.pool, task.area, |kernel| {
+    let done = kernel::with(&task.job, task.area, |kernel| {
         let result = parts(task, state, kernel, &mut report);
         let (nodes, lock) = kernel.counts();
         state.conclude(worker, result, nodes, lock);
@@ -106,7 +106,7 @@ fn next<'a>(task: &Task<'a>, state: &SharedState, buffer: &mut [u8]) -> Result<O
         }
         Source::File { file, size } => {
             let Some((offset, length)) = placed(size) else { return Ok(None) };
-            if task.allocator == Allocator::None && is_hole(file, offset, length as u64) {
+            if task.job.allocator == Allocator::None && is_hole(file, offset, length as u64) {
                 return Ok(Some(Part { offset, length, whole: None, hole: true }));
             }
             let had = read_at(file, &mut buffer[..length], offset).map_err(unreadable)?;

@@ -28,7 +28,11 @@ fn boxed<T: Copy + fmt::Debug, const COUNT: usize>(item: T) -> Box<[T; COUNT]> {
 
 /// The state of one worker that computes signatures without nodes: about 150 KiB.
 #[derive(Debug)]
-pub struct Blocks(Way);
+pub struct Blocks {
+    way: Way,
+    /// Size of a block, in bytes.
+    block: usize,
+}
 
 #[derive(Debug)]
 enum Way {
@@ -38,33 +42,27 @@ enum Way {
 }
 
 impl Blocks {
-    /// Creates the fastest implementation that this CPU supports.
-    pub fn new() -> Self {
+    /// Creates the fastest implementation that this CPU supports, for blocks of `block` bytes.
+    pub fn new(block: usize) -> Self {
         #[cfg(target_arch = "x86_64")]
         if let Some(wide) = Wide::new() {
-            return Blocks(Way::Wide(wide));
+            return Blocks { way: Way::Wide(wide), block };
         }
-        Self::portable()
+        Self::portable(block)
     }
 
     /// Creates the implementation that every CPU supports.
-    pub fn portable() -> Self {
-        Blocks(Way::Portable(Portable::new()))
+    pub fn portable(block: usize) -> Self {
+        Blocks { way: Way::Portable(Portable::new()), block }
     }
 
     /// Returns the sum, modulo [`P`](crate::signature::P), of the hashes of the blocks of `bytes`. It is fastest for 32
-    /// KiB or more per call.
+    /// blocks or more per call.
     pub fn sum(&mut self, bytes: &[u8]) -> u64 {
-        match &mut self.0 {
+        match &mut self.way {
             #[cfg(target_arch = "x86_64")]
-            Way::Wide(wide) => wide.sum(bytes),
-            Way::Portable(portable) => portable.sum(bytes),
+            Way::Wide(wide) => wide.sum(bytes, self.block),
+            Way::Portable(portable) => portable.sum(bytes, self.block),
         }
-    }
-}
-
-impl Default for Blocks {
-    fn default() -> Self {
-        Self::new()
     }
 }

@@ -2,8 +2,8 @@
 //! the eight heaps are processed in turn, so that loads for one heap overlap with work on another.
 
 use super::boxed;
+use crate::signature::P;
 use crate::signature::heap::{Counts, EMPTY, FREQUENCY, Heap, LEAVES, NODE, NOTHING, count, key, pop, push, reduced};
-use crate::signature::{BLOCK_BYTES, P};
 
 const LANES: usize = 8;
 
@@ -46,12 +46,12 @@ impl Portable {
         })
     }
 
-    pub(super) fn sum(&mut self, bytes: &[u8]) -> u64 {
+    pub(super) fn sum(&mut self, bytes: &[u8], block: usize) -> u64 {
         let mut sum = 0;
-        for blocks in bytes.chunks(LANES * BLOCK_BYTES) {
+        for blocks in bytes.chunks(LANES * block) {
             self.rows.fill([NOTHING; LANES]);
             self.leaves.fill(0);
-            for (lane, block) in blocks.chunks(BLOCK_BYTES).enumerate() {
+            for (lane, block) in blocks.chunks(block).enumerate() {
                 self.set_leaves(lane, &count(block));
             }
             self.push_leaves();

@@ -13,8 +13,8 @@ use group::Group;
 use heap::{push, sink};
 
 use crate::raw::lanes::{HasLanes, LANES, load, store, store_some};
+use crate::signature::P;
 use crate::signature::heap::{LEAVES, NOTHING, count};
-use crate::signature::{BLOCK_BYTES, P};
 
 const GROUPS: usize = 2;
 
@@ -32,9 +32,9 @@ impl Wide {
         Some(Box::new(Wide { has, groups: Groups(array::from_fn(|_| Group::new())) }))
     }
 
-    pub(super) fn sum(&mut self, bytes: &[u8]) -> u64 {
-        let batches = bytes.chunks(GROUPS * LANES * BLOCK_BYTES);
-        batches.map(|blocks| self.has.sum(&mut self.groups, blocks)).sum::<u64>() % P
+    pub(super) fn sum(&mut self, bytes: &[u8], block: usize) -> u64 {
+        let batches = bytes.chunks(GROUPS * LANES * block);
+        batches.map(|blocks| self.has.sum(&mut self.groups, blocks, block)).sum::<u64>() % P
     }
 }
 
@@ -43,10 +43,10 @@ impl Wide {
 pub(crate) struct Groups([Group; GROUPS]);
 
 impl Groups {
-    /// Returns the sum of the hashes of the blocks of `bytes`. There must not be more blocks than lanes.
+    /// Returns the sum of the hashes of the blocks of `bytes`, each of `block` bytes. There must not be more blocks than lanes.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    pub(crate) fn sum(&mut self, bytes: &[u8]) -> u64 {
-        let mut blocks = bytes.chunks(BLOCK_BYTES);
+    pub(crate) fn sum(&mut self, bytes: &[u8], block: usize) -> u64 {
+        let mut blocks = bytes.chunks(block);
         for group in &mut self.0 {
             for lane in 0..LANES {
                 match blocks.next() {
@@ -56,11 +56,7 @@ impl Groups {
             }
         }
         assert!(blocks.next().is_none(), "there are more blocks than lanes");
-        if bytes.len() <= LANES * BLOCK_BYTES {
-            join_all(array::from_mut(&mut self.0[0]))
-        } else {
-            join_all(&mut self.0)
-        }
+        if bytes.len() <= LANES * block { join_all(array::from_mut(&mut self.0[0])) } else { join_all(&mut self.0) }
     }
 }
 
