@@ -1,13 +1,18 @@
 //! Computes figures and answers from the runs of a bench, as pure functions.
 
-use steady_model::{Absent, Ending, Host, Interval, Layout, Reading, Timestamp};
+use serde::Deserialize;
+use steady_model::{Absent, Ending, Host, Interval, Layout, Nanos, Reading, Seed, Timestamp};
+use steady_render::json::{self, ReadError};
 use steady_stats::descriptive::quantile;
 use steady_stats::location::location;
 use steady_stats::{MIN_PAIRS, Pair, Rules, Slot, single_look};
-use steady_workloads::signature::Allocator;
+use steady_workloads::signature::{Allocator, MOST_WORKERS};
 
 use crate::plan::{BenchPlan, MAIN_WORKERS, main_size, thread_per_block};
-use crate::record::{Answer, BenchCondition, BenchRecord, BenchRun, Figures, Lock, MeasuredCondition, Question, rate};
+use crate::record::{
+    Answer, BenchCondition, BenchRecord, BenchRun, Cache, Figures, Input, Lock, MeasuredCondition, Question, SCHEMA,
+    rate,
+};
 use crate::run::{BenchError, Done};
 
 /// Error rate of each interval.
@@ -17,6 +22,8 @@ const RESOLUTION: f64 = 0.02;
 /// Resolution of the clock, in seconds.
 const GRAIN: f64 = 1e-9;
 
+/// Times in a record are shorter: a week.
+const LONGEST: Nanos = Nanos(7 * 86_400 * 1_000_000_000);
 /// Why a condition has no figures.
 const NO_TIME: &str = "the budget had no time for it; use a larger --budget";
 
@@ -155,6 +162,76 @@ fn answer(rounds: &[Vec<BenchRun>], compared: &Comparison) -> Answer {
         factor: factor.map(|change| 1.0 + change).ok_or_else(few),
         interval: interval.map(|(low, high)| Interval { low: 1.0 + low, high: 1.0 + high }).ok_or_else(few),
     }
+}
+
+/// The fields of a [`BenchRecord`] from which the others are computed.
+#[derive(Deserialize)]
+struct MeasuredBench {
+    seed: Seed,
+    #[serde(with = "steady_render::timestamp")]
+    started: Timestamp,
+    budget_seconds: Nanos,
+    elapsed_seconds: Nanos,
+    host: Host,
+    cpus: u32,
+    caches: Vec<Cache>,
+    input: Input,
+    ending: Ending,
+    conditions: Vec<BenchCondition>,
+    samples: Vec<Vec<BenchRun>>,
+}
+
+impl BenchRecord {
+    /// Reads a record from its JSON text with samples, and computes its figures and answers again.
+    ///
+    /// # Errors
+    /// What is wrong with the text, and where; or the samples are missing. No input makes it panic.
+    pub fn read(text: &str) -> Result<Self, ReadError> {
+        let value = SCHEMA.value(text)?;
+        if value.get("kind").and_then(|kind| kind.as_str()) != Some("bench") {
+            return Err(ReadError::field("kind", "only a bench can be read; signatures of files are not measurements"));
+        }
+        if value.get("samples").is_none() {
+            return Err(ReadError::WithoutSamples);
+        }
+        let measured: MeasuredBench = json::of_value(value)?;
+        measured.check()?;
+        let plan = BenchPlan {
+            conditions: measured.conditions,
+            caches: measured.caches,
+            input: measured.input,
+            cpus: measured.cpus,
+            budget: measured.budget_seconds,
+            seed: measured.seed,
+        };
+        let stopped = (measured.ending == Ending::Interrupted).then_some(BenchError::Interrupted);
+        let origin = Origin { host: measured.host, started: measured.started };
+        Ok(record(plan, origin, Done { rounds: measured.samples, elapsed: measured.elapsed_seconds, stopped }))
+    }
+}
+
+impl MeasuredBench {
+    /// Checks what the computations rely on.
+    fn check(&self) -> Result<(), ReadError> {
+        let wrong = |field: &str, why: &str| Err(ReadError::field(field, why));
+        if self.conditions.iter().any(|one| !(1..=MOST_WORKERS).contains(&one.workers)) {
+            return wrong("conditions", "a number of workers is out of range");
+        }
+        if self.samples.iter().flatten().any(|run| run.times == 0 || run.condition >= self.conditions.len()) {
+            return wrong("samples", "a run has no signatures or an unknown condition");
+        }
+        if self.elapsed_seconds > LONGEST || self.samples.iter().flatten().any(|run| is_longer(run, LONGEST)) {
+            return wrong("samples", "a time is longer than any measurement");
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether a time of a run is longer than `longest`.
+fn is_longer(run: &BenchRun, longest: Nanos) -> bool {
+    let waited = run.lock.as_ref().map_or(Nanos(0), |lock| lock.lock_waited_seconds);
+    [run.wall_seconds, run.user_seconds, run.system_seconds].into_iter().any(|time| time > longest)
+        || waited.seconds() > longest.seconds() * f64::from(MOST_WORKERS)
 }
 
 #[cfg(test)]

@@ -4,18 +4,11 @@ use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use steady_model::{Absent, Bytes, Ending, Host, Interval, Nanos, Reading, Seed, Timestamp, Verdict};
-use steady_render::json::{self, Group, ReadError, Schema, group};
-use steady_workloads::signature::{Allocator, Crew, MOST_WORKERS, Waits};
-
-use crate::judge::{Origin, record};
-use crate::plan::BenchPlan;
-use crate::run::{BenchError, Done};
+use steady_render::json::{Group, Schema, group};
+use steady_workloads::signature::{Allocator, Crew, Waits};
 
 /// JSON schema of [`FilesRecord`] and [`BenchRecord`].
 pub const SCHEMA: Schema = Schema { name: "steady.signature/1", what: "signatures" };
-
-/// Times in a record are shorter: a week.
-const LONGEST: Nanos = Nanos(7 * 86_400 * 1_000_000_000);
 
 /// Signatures of files. Fields have the names of the JSON export.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -146,71 +139,10 @@ pub struct BenchRecord {
     pub samples: Vec<Vec<BenchRun>>,
 }
 
-/// The fields of a [`BenchRecord`] from which the others are computed.
-#[derive(Deserialize)]
-struct MeasuredBench {
-    seed: Seed,
-    #[serde(with = "steady_render::timestamp")]
-    started: Timestamp,
-    budget_seconds: Nanos,
-    elapsed_seconds: Nanos,
-    host: Host,
-    cpus: u32,
-    caches: Vec<Cache>,
-    input: Input,
-    ending: Ending,
-    conditions: Vec<BenchCondition>,
-    samples: Vec<Vec<BenchRun>>,
-}
-
 impl BenchRecord {
-    /// Reads a record from its JSON text with samples, and computes its figures and answers again.
-    ///
-    /// # Errors
-    /// What is wrong with the text, and where; or the samples are missing. No input makes it panic.
-    pub fn read(text: &str) -> Result<Self, ReadError> {
-        let value = SCHEMA.value(text)?;
-        if value.get("kind").and_then(|kind| kind.as_str()) != Some("bench") {
-            return Err(ReadError::field("kind", "only a bench can be read; signatures of files are not measurements"));
-        }
-        if value.get("samples").is_none() {
-            return Err(ReadError::WithoutSamples);
-        }
-        let measured: MeasuredBench = json::of_value(value)?;
-        measured.check()?;
-        let plan = BenchPlan {
-            conditions: measured.conditions,
-            caches: measured.caches,
-            input: measured.input,
-            cpus: measured.cpus,
-            budget: measured.budget_seconds,
-            seed: measured.seed,
-        };
-        let stopped = (measured.ending == Ending::Interrupted).then_some(BenchError::Interrupted);
-        let origin = Origin { host: measured.host, started: measured.started };
-        Ok(record(plan, origin, Done { rounds: measured.samples, elapsed: measured.elapsed_seconds, stopped }))
-    }
-
     /// Returns the answers to one question.
     pub fn answers_to(&self, question: Question) -> impl Iterator<Item = &Answer> {
         self.answers.iter().filter(move |answer| answer.question == question)
-    }
-}
-
-impl MeasuredBench {
-    /// Checks what the computations rely on.
-    fn check(&self) -> Result<(), ReadError> {
-        let wrong = |field: &str, why: &str| Err(ReadError::field(field, why));
-        if self.conditions.iter().any(|one| !(1..=MOST_WORKERS).contains(&one.workers)) {
-            return wrong("conditions", "a number of workers is out of range");
-        }
-        if self.samples.iter().flatten().any(|run| run.times == 0 || run.condition >= self.conditions.len()) {
-            return wrong("samples", "a run has no signatures or an unknown condition");
-        }
-        if self.elapsed_seconds > LONGEST || self.samples.iter().flatten().any(|run| run.is_longer_than(LONGEST)) {
-            return wrong("samples", "a time is longer than any measurement");
-        }
-        Ok(())
     }
 }
 
@@ -390,13 +322,6 @@ impl<'de> Deserialize<'de> for BenchRun {
 }
 
 impl BenchRun {
-    /// Returns whether one of its times is longer than `longest`.
-    fn is_longer_than(&self, longest: Nanos) -> bool {
-        let waited = self.lock.as_ref().map_or(Nanos(0), |lock| lock.lock_waited_seconds);
-        [self.wall_seconds, self.user_seconds, self.system_seconds].into_iter().any(|time| time > longest)
-            || waited.seconds() > longest.seconds() * f64::from(MOST_WORKERS)
-    }
-
     /// Returns the wall time of one signature, in seconds.
     pub fn seconds(&self) -> f64 {
         self.wall_seconds.seconds() / f64::from(self.times.max(1))
