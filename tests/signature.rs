@@ -123,7 +123,10 @@ fn piped(args: &[&str], bytes: &[u8]) -> (i32, String, String) {
     let mut child = command.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     for piece in bytes.chunks(7_001) {
-        input.write_all(piece).unwrap();
+        // A program that refuses its options does not read them.
+        if input.write_all(piece).is_err() {
+            break;
+        }
     }
     drop(input);
     output_of(child.wait_with_output().unwrap())
@@ -324,7 +327,7 @@ fn a_thread_per_block_needs_a_known_size_and_not_too_many_blocks() {
     let (status, stdout, stderr) = run(&["signature", "--threads", "per-block", &large]);
     assert_eq!((status, stdout.as_str()), (2, ""));
     assert!(stderr.contains("4097 blocks") && stderr.contains("4096 threads"), "{stderr}");
-    let (status, _, stderr) = piped(&["signature", "--threads", "per-block", "-"], b"a");
+    let (status, _, stderr) = piped(&["--threads", "per-block", "-"], b"a");
     assert!(status == 2 && stderr.contains("size is not known"), "{stderr}");
     for wrong in ["0", "4097", "per", "-1"] {
         let (status, _, stderr) = run(&["signature", &format!("--threads={wrong}"), &large]);
