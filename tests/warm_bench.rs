@@ -96,6 +96,28 @@ fn every_mode_is_measured_without_the_store_of_the_user() {
 }
 
 #[test]
+fn data_is_sent_to_disks_before_each_launch() {
+    let test = "data_is_sent_to_disks_before_each_launch";
+    if !available(test) {
+        return;
+    }
+    if !Command::new("strace").arg("-V").output().is_ok_and(|output| output.status.success()) {
+        return skip(test, "no strace");
+    }
+    let cache = Cache::new("sync");
+    let trace = scratch("warm-bench-trace");
+    let mut command = Command::new("strace");
+    command.args(["-f", "-qq", "-e", "trace=sync", "-o"]).arg(&trace).arg(env!("CARGO_BIN_EXE_steady"));
+    command.args(["warm", "bench", "--programs", "true", "--runs", "1", "--count", "2", "--sync", "--no-history"]);
+    let report = json(command.args(["--format", "json"]).env("XDG_CACHE_HOME", &cache.0).output().unwrap());
+    assert_eq!(report["plan"]["sync"], true);
+    let calls = fs::read_to_string(&trace).unwrap().matches("sync(").count();
+    // One launch to try the program; a timed and three counted sessions of each mode, with two launches each.
+    assert_eq!(calls, 1 + 3 * 4 * 2);
+    fs::remove_file(trace).unwrap();
+}
+
+#[test]
 fn a_program_that_exceeds_the_timeout_is_not_measured() {
     if !available("a_program_that_exceeds_the_timeout_is_not_measured") {
         return;

@@ -173,6 +173,10 @@ pub(crate) struct BenchFlags {
     #[arg(long)]
     pub(crate) cold: bool,
 
+    /// Send written data to disks before each launch (sync); it is not counted
+    #[arg(long)]
+    pub(crate) sync: bool,
+
     /// The longest time that a launch may take
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) timeout: Nanos,

@@ -41,6 +41,7 @@ pub(crate) fn bench(flags: &BenchFlags, session: &dyn Session) -> Result<Bench, 
         runs: flags.runs,
         pause_seconds: flags.pause.unwrap_or_default(),
         cold: flags.cold,
+        sync: flags.sync,
         timeout_seconds: flags.timeout,
     };
     Ok(Bench { programs, plan, seed: session.seed(flags.seed)? })

@@ -28,8 +28,14 @@ impl Event {
     pub const INSTRUCTIONS: Event = Event { kind: HARDWARE_TYPE, config: 1 };
     /// CPU cycles, without those in which the CPU was halted.
     pub const CYCLES: Event = Event { kind: HARDWARE_TYPE, config: 0 };
+    /// Number of branches retired.
+    pub const BRANCHES: Event = Event { kind: HARDWARE_TYPE, config: 4 };
     /// Number of mispredicted branches.
     pub const BRANCH_MISSES: Event = Event { kind: HARDWARE_TYPE, config: 5 };
+    /// Cycles in which no instruction could be issued. Few CPUs count them.
+    pub const STALLED_FRONTEND: Event = Event { kind: HARDWARE_TYPE, config: 7 };
+    /// Cycles in which no instruction retired. Few CPUs count them.
+    pub const STALLED_BACKEND: Event = Event { kind: HARDWARE_TYPE, config: 8 };
     /// Accesses that missed the last-level cache.
     pub const CACHE_MISSES: Event = Event { kind: HARDWARE_TYPE, config: 3 };
     /// Nanoseconds of CPU time, counted by the kernel. Every machine has it.

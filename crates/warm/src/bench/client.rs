@@ -42,6 +42,7 @@ impl StageLauncher {
             programs: programs.collect(),
             pause: bench.plan.pause_seconds,
             cold: bench.plan.cold,
+            sync: bench.plan.sync,
             timeout: bench.plan.timeout_seconds,
             scope,
         };
@@ -87,7 +88,7 @@ impl SessionLauncher for StageLauncher {
         let SessionOrder { program, mode, count, padding, counted } = order;
         self.say(&Order { program, mode, count, padding, counted })?;
         match self.answer()? {
-            Reply::Session(session, refusal) => Ok(session.map(|session| (session, refusal))),
+            Reply::Session(session, refusal) => Ok((*session).map(|session| (session, refusal))),
             _ => Err(BenchError::Lost("it sent an unexpected reply".to_owned())),
         }
     }

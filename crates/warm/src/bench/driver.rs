@@ -45,6 +45,9 @@ fn launches(task: &Task, begun: Nanos, used: Nanos) -> io::Result<Account> {
         if launch > 0 && task.pause > Nanos::ZERO {
             thread::sleep(task.pause.into());
         }
+        if task.sync {
+            rustix::fs::sync();
+        }
         let before = (clock::monotonic(), cpu());
         let status = command.spawn()?.wait()?;
         spent.push(Spent { wall: clock::monotonic() - before.0, cpu: cpu() - before.1 });

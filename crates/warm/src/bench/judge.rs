@@ -69,7 +69,12 @@ fn figures(
 
 /// Whether the measure comes from the counted sessions.
 fn is_counted(measure: Measure) -> bool {
-    matches!(measure, Measure::Migrations | Measure::Instructions | Measure::Cycles)
+    match measure {
+        Measure::Migrations | Measure::Instructions | Measure::Cycles => true,
+        Measure::Branches | Measure::BranchMisses | Measure::StalledFrontend | Measure::StalledBackend => true,
+        Measure::Wall | Measure::Cpu | Measure::AllWall | Measure::AllCpu => false,
+        Measure::Switches | Measure::Faults => false,
+    }
 }
 
 /// Returns the mean of a measure over the launches of a session.
@@ -77,8 +82,13 @@ fn per_launch(counters: &Reading<CounterScope>, session: &BenchSession, measure:
     let launches = session.launches_seconds.len().max(1) as f64;
     let counts = session.counts.unwrap_or_default();
     let counted = |count: Option<u64>, why: &dyn Fn() -> Absent| count.map(|count| count as f64).ok_or_else(why);
-    let of_hardware =
-        || counters.as_ref().err().cloned().unwrap_or_else(|| Absent::because("not all events were counted"));
+    let of_hardware = || {
+        counters
+            .as_ref()
+            .err()
+            .cloned()
+            .unwrap_or_else(|| Absent::because("this CPU does not count it, or has too few counters"))
+    };
     let all = session.all();
     let whole = match measure {
         Measure::Wall => all.wall.seconds(),
@@ -90,6 +100,10 @@ fn per_launch(counters: &Reading<CounterScope>, session: &BenchSession, measure:
         Measure::Migrations => counted(counts.migrations, &|| Absent::because("the kernel did not count them"))?,
         Measure::Instructions => counted(counts.instructions, &of_hardware)?,
         Measure::Cycles => counted(counts.cycles, &of_hardware)?,
+        Measure::Branches => counted(counts.branches, &of_hardware)?,
+        Measure::BranchMisses => counted(counts.branch_misses, &of_hardware)?,
+        Measure::StalledFrontend => counted(counts.stalled_frontend, &of_hardware)?,
+        Measure::StalledBackend => counted(counts.stalled_backend, &of_hardware)?,
     };
     Ok(whole / launches)
 }

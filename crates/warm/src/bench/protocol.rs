@@ -17,6 +17,8 @@ pub(super) struct Setup {
     pub(super) pause: Nanos,
     /// Whether the page cache is dropped before each session.
     pub(super) cold: bool,
+    /// Whether written data is sent to disks before each launch.
+    pub(super) sync: bool,
     /// The longest time that a launch may take.
     pub(super) timeout: Nanos,
     /// The scope in which counted sessions count events.
@@ -39,7 +41,7 @@ pub(super) enum Reply {
     /// The stage is set up.
     Ready,
     /// The session, or why there is none; and why there was no snapshot.
-    Session(Reading<BenchSession>, Option<String>),
+    Session(Box<Reading<BenchSession>>, Option<String>),
     /// The stage failed and ends.
     Failed(String),
 }
@@ -53,6 +55,7 @@ pub(super) struct Task {
     pub(super) words: Vec<String>,
     pub(super) count: u32,
     pub(super) pause: Nanos,
+    pub(super) sync: bool,
 }
 
 /// The result of a driver.

@@ -25,9 +25,11 @@ use super::protocol::{Account, Order, Setup, Task};
 use steady_process::channel::{OWN_PROGRAM, timespec};
 use steady_process::launcher::PADDING_MAX;
 
-/// The events of a counted session, in the order of the meter.
-const EVENTS: [Event; counters::EVENTS] =
-    [Event::INSTRUCTIONS, Event::CYCLES, Event::CPU_MIGRATIONS, Event::CONTEXT_SWITCHES];
+/// The events of a counted session, in the order of its two meters.
+const EVENTS: [[Event; counters::EVENTS]; 2] = [
+    [Event::INSTRUCTIONS, Event::CYCLES, Event::CPU_MIGRATIONS, Event::CONTEXT_SWITCHES],
+    [Event::BRANCHES, Event::BRANCH_MISSES, Event::STALLED_FRONTEND, Event::STALLED_BACKEND],
+];
 /// Time allowed for starting the driver, in addition to its launches: without `steady warm`, and with it and its
 /// captures.
 const START: Nanos = Nanos(3_000_000_000);
@@ -85,6 +87,7 @@ fn in_folder(
         words: words.clone(),
         count: order.count,
         pause: setup.pause,
+        sync: setup.sync,
     };
     let mut driver = command(order.mode, program, &task, environment, folder)?;
     let null = File::options().read(true).write(true).open("/dev/null")?;
@@ -93,10 +96,8 @@ fn in_folder(
         rustix::fs::sync();
         fs::write("/proc/sys/vm/drop_caches", ALL_CACHES)?;
     }
-    let mut meter = order.counted.then(|| counters::open(&EVENTS, setup.scope));
-    if let Some(Ok(meter)) = &mut meter {
-        meter.begin();
-    }
+    let mut meters = order.counted.then(|| EVENTS.map(|events| counters::open(&events, setup.scope)));
+    meters.iter_mut().flatten().flatten().for_each(Meter::begin);
     let started = clock::monotonic();
     let child = driver.spawn("session", order.padding as usize, streams)?;
     let start = if order.mode == LaunchMode::Normal { START } else { WARM_START };
@@ -127,7 +128,7 @@ fn in_folder(
         warm,
         ended: account.ended,
         alike: account.alike,
-        counts: meter.map(|meter| counts(meter, used)),
+        counts: meters.map(|meters| counts(meters, used)),
     };
     Ok((session, refusal))
 }
@@ -257,12 +258,20 @@ fn why(program: &Path, environment: &[(OsString, OsString)], folder: &Path) -> O
     Some(text.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
 }
 
-fn counts(meter: Reading<Meter>, used: Nanos) -> SessionCounts {
-    let Ok(mut meter) = meter else { return SessionCounts::default() };
-    let [instructions, cycles, migrations, _] = meter.end_each(used);
-    // A count of 0 means that the counter did not run: every session executes instructions.
+fn counts(meters: [Reading<Meter>; 2], used: Nanos) -> SessionCounts {
+    let ended = meters.map(|meter| meter.map_or_else(|_| Default::default(), |mut meter| meter.end_each(used)));
+    let [[instructions, cycles, migrations, _], [branches, branch_misses, stalled_frontend, stalled_backend]] = ended;
+    // A count of 0 means that the counter did not run: every session executes instructions and branches.
     let some = |count: Option<u64>| count.filter(|count| *count > 0);
-    SessionCounts { migrations, instructions: some(instructions), cycles: some(cycles) }
+    SessionCounts {
+        migrations,
+        instructions: some(instructions),
+        cycles: some(cycles),
+        branches: some(branches),
+        branch_misses: some(branch_misses),
+        stalled_frontend: some(stalled_frontend),
+        stalled_backend: some(stalled_backend),
+    }
 }
 
 /// Checks whether the page cache can be dropped here.

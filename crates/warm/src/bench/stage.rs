@@ -45,8 +45,8 @@ fn run_sessions(
     while let Some(Ok(line)) = lines.next() {
         let order = serde_json::from_str(&line).map_err(|error| failed(&error))?;
         let reply = match session(setup, &order, environment, control) {
-            Ok((session, refusal)) => Reply::Session(Ok(session), refusal),
-            Err(Stop::None(absent)) => Reply::Session(Err(absent), None),
+            Ok((session, refusal)) => Reply::Session(Box::new(Ok(session)), refusal),
+            Err(Stop::None(absent)) => Reply::Session(Box::new(Err(absent)), None),
             Err(Stop::Failed(reason)) => return Err(reason),
             Err(Stop::Abandoned) => return Ok(()),
         };

@@ -18,7 +18,7 @@ use crate::csv::bench_csv;
 use crate::record::{BenchProgram, BenchRecord, BreakEven, Effect, LaunchMode, Mean, Measure, ModeFigures, PaidBack};
 
 /// The measures of a launch, with their row labels.
-const ROWS: [(Measure, &str); 9] = [
+const ROWS: [(Measure, &str); 13] = [
     (Measure::Wall, "wall time"),
     (Measure::Cpu, "CPU time"),
     (Measure::AllWall, "wall time, all"),
@@ -27,10 +27,16 @@ const ROWS: [(Measure, &str); 9] = [
     (Measure::Migrations, "migrations"),
     (Measure::Faults, "page faults"),
     (Measure::Cycles, "cycles"),
+    (Measure::StalledFrontend, "front-end stalls, cycles"),
+    (Measure::StalledBackend, "back-end stalls, cycles"),
     (Measure::Instructions, "instructions"),
+    (Measure::Branches, "branches"),
+    (Measure::BranchMisses, "branch misses"),
 ];
 /// With more programs than this, the text report has no tables per program.
 const TABLES: usize = 8;
+/// A chart continues lines up to this multiple of the measured launches.
+const LONGEST_CONTINUED: usize = 20;
 /// The number of characters in the small chart of a mode's launches.
 const SMALL: usize = 16;
 
@@ -144,7 +150,7 @@ fn of_program(program: &BenchProgram, has_tables: bool) -> Vec<Section> {
     });
     let drawn = [
         (format!("{name}: wall time of each launch, from the first to the last"), course_chart(modes)),
-        (format!("{name}: CPU time so far compared with normal launches, including the snapshot"), behind(modes)),
+        (format!("{name}: CPU time of all launches so far, including the snapshot"), total(modes)),
     ];
     sections.extend(
         drawn.into_iter().filter_map(|(heading, chart)| Some(Section::new(&heading, vec![Block::Chart(chart?)]))),
@@ -329,6 +335,9 @@ fn facts(record: &BenchRecord, has_tables: bool) -> Vec<Fact> {
         let pause = format!("{} between launches, not counted", time_setting(plan.pause_seconds));
         facts.push(Fact::new("pause", pause));
     }
+    if plan.sync {
+        facts.push(Fact::new("sync", "written data was sent to disks before each launch, not counted"));
+    }
     if plan.cold {
         facts.push(Fact::new("cold", "the page cache was dropped before each session"));
     }
@@ -357,35 +366,63 @@ fn summary(record: &BenchRecord) -> String {
 
 /// A chart of the wall time of each launch, with a line for each mode; `None` without launches.
 fn course_chart(modes: &[ModeFigures]) -> Option<Chart> {
-    let lines = modes.iter().map(|figures| (figures.mode, figures.launch_wall_seconds.clone())).collect();
-    let label = modes.iter().filter_map(in_words).collect::<Vec<_>>().join("; ");
-    chart(format!("Wall time of each launch. {label}"), lines)
-}
-
-/// A chart of the CPU time of the launches so far and of the snapshot, minus the CPU time of as many normal launches.
-/// `None` without launches.
-fn behind(modes: &[ModeFigures]) -> Option<Chart> {
-    let normal = modes.iter().find(|figures| figures.mode == LaunchMode::Normal)?;
     let line = |figures: &ModeFigures| {
-        let mut behind = figures.break_even.as_ref().ok()?.cpu.taking_seconds.clone().ok()?;
-        let pairs = figures.launch_cpu_seconds.iter().zip(&normal.launch_cpu_seconds);
-        let so_far = pairs.map(|(launch, usual)| {
-            behind += launch - usual;
-            behind
-        });
-        Some((figures.mode, so_far.collect()))
+        let points = figures.launch_wall_seconds.iter().enumerate().map(|(at, seconds)| (at as f64 + 1.0, *seconds));
+        (figures.mode, points.collect())
     };
-    let label = "CPU time of the launches so far and of the snapshot, minus the CPU time of as many normal launches";
-    let mut chart = chart(label.to_owned(), modes.iter().filter_map(line).collect())?;
-    chart.series.insert(0, Series { name: None, look: Look::Rest, marks: Marks::Across(0.0) });
-    Some(chart)
+    let label = modes.iter().filter_map(in_words).collect::<Vec<_>>().join("; ");
+    let note = "x axis: launches of a session".to_owned();
+    chart(format!("Wall time of each launch. {label}"), note, modes.iter().map(line).collect())
 }
 
-/// A chart with a line for each mode over the launches of a session. The y axis includes zero.
-fn chart(label: String, lines: Vec<(LaunchMode, Vec<f64>)>) -> Option<Chart> {
-    let launches = lines.iter().map(|(_, line)| line.len()).max().filter(|launches| *launches > 0)?;
-    let values = || lines.iter().flat_map(|(_, line)| line).copied();
-    let (low, high) = (values().fold(0.0, f64::min), values().fold(0.0, f64::max));
+/// A chart of the CPU time of the launches so far and of the snapshot. Where a line crosses that of normal launches, the
+/// snapshot has paid for itself. If that is beyond the measured launches, lines continue with the mean of the second
+/// half of the launches. `None` without launches.
+fn total(modes: &[ModeFigures]) -> Option<Chart> {
+    let measured = modes.iter().map(|figures| figures.launch_cpu_seconds.len()).max().unwrap_or(0);
+    let paid = |figures: &ModeFigures| figures.break_even.as_ref().ok()?.cpu.launches.clone().ok();
+    let last = modes.iter().filter_map(paid).max().unwrap_or(0) as usize;
+    let end = if last > measured { last.saturating_mul(5) / 4 } else { measured };
+    let end = end.min(measured.saturating_mul(LONGEST_CONTINUED));
+    let line = |figures: &ModeFigures| {
+        let mut total = match &figures.break_even {
+            Ok(both) => both.cpu.taking_seconds.clone().ok()?,
+            Err(_) if figures.mode == LaunchMode::Normal => 0.0,
+            Err(_) => return None,
+        };
+        let launches = &figures.launch_cpu_seconds;
+        let mut points: Vec<(f64, f64)> = vec![(0.0, total)];
+        for (at, seconds) in launches.iter().enumerate() {
+            total += seconds;
+            points.push((at as f64 + 1.0, total));
+        }
+        let late = &launches[launches.len() / 2..];
+        let more = end.saturating_sub(launches.len()) as f64;
+        if more > 0.0 && !late.is_empty() {
+            total += more * late.iter().sum::<f64>() / late.len() as f64;
+            points.push((end as f64, total));
+        }
+        Some((figures.mode, points))
+    };
+    let lines: Vec<(LaunchMode, Vec<(f64, f64)>)> = modes.iter().filter_map(line).collect();
+    if lines.len() < 2 {
+        return None;
+    }
+    let label = "CPU time of the launches so far and of the snapshot, by mode";
+    let note = match end > measured {
+        true => format!("x axis: launches; after {measured}, lines continue with the mean of the later launches"),
+        false => "x axis: launches".to_owned(),
+    };
+    chart(label.to_owned(), note, lines)
+}
+
+/// A chart with a line for each mode over launches. The y axis includes zero.
+fn chart(label: String, note: String, lines: Vec<(LaunchMode, Vec<(f64, f64)>)>) -> Option<Chart> {
+    let points = || lines.iter().flat_map(|(_, line)| line).copied();
+    let least = points().map(|point| point.0).reduce(f64::min)?;
+    let most = points().map(|point| point.0).reduce(f64::max).filter(|most| *most > 0.0)?;
+    let (low, high) =
+        points().map(|point| point.1).fold((0.0_f64, 0.0_f64), |(low, high), y| (low.min(y), high.max(y)));
     let room = 0.06 * (high - low);
     let y = Scale::new(Kind::Cost(Metric::Wall), if low < 0.0 { low - room } else { low }, high + room);
     let series = lines.into_iter().map(|(mode, line)| Series {
@@ -395,15 +432,15 @@ fn chart(label: String, lines: Vec<(LaunchMode, Vec<f64>)>) -> Option<Chart> {
             LaunchMode::Prewarm => Look::Second,
             LaunchMode::OnDemand => Look::First,
         },
-        marks: Marks::Line(line.into_iter().enumerate().map(|(at, value)| (at as f64 + 1.0, value)).collect()),
+        marks: Marks::Line(line),
     });
     Some(Chart {
         label,
         height: Height::Middle,
-        x: Axis::Scale(Scale::new(Kind::Number, 1.0, launches as f64)),
+        x: Axis::Scale(Scale::new(Kind::Number, least, most)),
         y: Axis::Scale(y),
         series: series.collect(),
-        note: Some("x axis: launches of a session".to_owned()),
+        note: Some(note),
     })
 }
 

@@ -72,6 +72,9 @@ pub struct BenchPlan {
     pub pause_seconds: Nanos,
     /// Whether the page cache is dropped before each session.
     pub cold: bool,
+    /// Whether written data is sent to disks before each launch (sync(2)). It is not counted.
+    #[serde(default)]
+    pub sync: bool,
     /// The longest time that a launch may take.
     pub timeout_seconds: Nanos,
 }
@@ -168,11 +171,19 @@ pub enum Measure {
     Instructions,
     /// CPU cycles per launch.
     Cycles,
+    /// Branches retired per launch.
+    Branches,
+    /// Mispredicted branches per launch.
+    BranchMisses,
+    /// Cycles per launch in which no instruction could be issued.
+    StalledFrontend,
+    /// Cycles per launch in which no instruction retired.
+    StalledBackend,
 }
 
 impl Measure {
     /// All measures, in the order of reports.
-    pub const ALL: [Measure; 9] = [
+    pub const ALL: [Measure; 13] = [
         Measure::Wall,
         Measure::Cpu,
         Measure::AllWall,
@@ -181,7 +192,11 @@ impl Measure {
         Measure::Migrations,
         Measure::Faults,
         Measure::Cycles,
+        Measure::StalledFrontend,
+        Measure::StalledBackend,
         Measure::Instructions,
+        Measure::Branches,
+        Measure::BranchMisses,
     ];
     /// The measures by which modes are compared.
     pub const JUDGED: [Measure; 4] = [Measure::Wall, Measure::Cpu, Measure::AllWall, Measure::AllCpu];
@@ -198,6 +213,10 @@ impl Measure {
             Measure::Migrations => "migrations",
             Measure::Instructions => "instructions",
             Measure::Cycles => "cycles",
+            Measure::Branches => "branches",
+            Measure::BranchMisses => "branch_misses",
+            Measure::StalledFrontend => "stalled_cycles_frontend",
+            Measure::StalledBackend => "stalled_cycles_backend",
         }
     }
 
@@ -405,6 +424,18 @@ pub struct SessionCounts {
     pub instructions: Option<u64>,
     /// Number of CPU cycles.
     pub cycles: Option<u64>,
+    /// Number of branches retired.
+    #[serde(default)]
+    pub branches: Option<u64>,
+    /// Number of mispredicted branches.
+    #[serde(default)]
+    pub branch_misses: Option<u64>,
+    /// Number of cycles in which no instruction could be issued.
+    #[serde(default)]
+    pub stalled_frontend: Option<u64>,
+    /// Number of cycles in which no instruction retired.
+    #[serde(default)]
+    pub stalled_backend: Option<u64>,
 }
 
 impl BenchProgram {

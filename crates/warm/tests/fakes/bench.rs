@@ -14,8 +14,14 @@ fn plan(programs: usize, count: u32, runs: u32) -> Bench {
         argv: vec![format!("p{at}")],
         program: format!("/bin/p{at}").into(),
     };
-    let plan =
-        BenchPlan { count, runs, pause_seconds: Nanos::ZERO, cold: false, timeout_seconds: Nanos(10_000_000_000) };
+    let plan = BenchPlan {
+        count,
+        runs,
+        pause_seconds: Nanos::ZERO,
+        cold: false,
+        sync: false,
+        timeout_seconds: Nanos(10_000_000_000),
+    };
     Bench { programs: (0..programs).map(command).collect(), plan, seed: Seed(1) }
 }
 

@@ -37,7 +37,7 @@ fn trial() -> BenchTrial {
         let all = [(LaunchMode::Normal, 12), (LaunchMode::Prewarm, 0), (LaunchMode::OnDemand, 3)];
         all.into_iter().map(|(mode, cold)| session(mode, run, cold, (490, 180))).collect()
     };
-    let counts = SessionCounts { migrations: Some(3), instructions: None, cycles: None };
+    let counts = SessionCounts { migrations: Some(3), ..SessionCounts::default() };
     let counted = |mode| BenchSession { counts: Some(counts), ..session(mode, 0, 3, (520, 200)) };
     let mut trial = BenchTrial::default();
     (0..4).for_each(|at| trial.push_run(run(at)));
@@ -60,9 +60,8 @@ fn figures(mode: LaunchMode, wall: f64, cpu: f64) -> ModeFigures {
         mean(1.02, 0.03),
         mean(0.21, 0.14),
         mean(if mode == LaunchMode::Normal { 92.4 } else { 51.3 }, 0.3),
-        no_pmu(),
-        no_pmu(),
     ];
+    let means = means.into_iter().chain(std::iter::repeat_with(no_pmu));
     let effect = |measure, change: f64| Effect {
         measure,
         verdict: if change < 0.0 { Verdict::Faster } else { Verdict::Slower },
@@ -143,6 +142,7 @@ fn record(programs: Vec<BenchProgram>) -> BenchRecord {
             runs: 100,
             pause_seconds: Nanos::ZERO,
             cold: false,
+            sync: false,
             timeout_seconds: Nanos(10_000_000_000),
         },
     }
