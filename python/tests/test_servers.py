@@ -16,6 +16,9 @@ from listener import HERE, PYTHON, Listener, run, steady_folder, web_environment
 
 from steadyhand import _reporter
 
+# Seconds within which a server on a busy machine starts, answers a request, or ends.
+PATIENCE = 60
+
 
 def free_port() -> int:
     with contextlib.closing(socket.socket()) as listener:
@@ -37,17 +40,20 @@ class Server:
                                         stderr=subprocess.STDOUT)
 
     def __enter__(self):
-        for _ in range(400):
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until and self.process.poll() is None:
             with contextlib.suppress(OSError):
                 socket.create_connection(("127.0.0.1", self.port)).close()
                 return self
             time.sleep(0.025)
-        raise RuntimeError(self.output())
+        why = f"status {self.process.poll()}: {self.output()}"
+        self.__exit__()
+        raise RuntimeError(why)
 
     def __exit__(self, *_):
         self.process.terminate()
         try:
-            self.process.wait(10)
+            self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -58,7 +64,7 @@ class Server:
         return self.log.read().decode()
 
     def get(self, path: str) -> "tuple[int, bytes]":
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         with contextlib.closing(connection):
             connection.request("GET", path)
             answer = connection.getresponse()
@@ -174,7 +180,7 @@ class Servers(unittest.TestCase):
                 # Each worker may still hold a batch, which it sends at its end.
         finally:
             agent.terminate()
-            self.assertEqual(agent.wait(10), 0)
+            self.assertEqual(agent.wait(PATIENCE), 0)
         status = run(*words[:2], "status", "--socket", self.listener.path, "--store", f"{folder_of_agent}/store.db", "--format", "json")
         [service] = json.loads(status.stdout)["store"]["services"]
         self.assertEqual((service["name"], service["versions"], service["requests"]), ("shop", ["v1"], 40))

@@ -63,7 +63,7 @@ class Agent:
 
     def page(self):
         """Returns the current page of metrics."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=60) as answer:
             return answer.read().decode()
 
     def end(self):
@@ -137,7 +137,7 @@ class Examples(unittest.TestCase):
             for place, (_, expression) in list(left.items()):
                 query = urllib.parse.urlencode({"query": expression})
                 try:
-                    with urllib.request.urlopen(f"{address}/api/v1/query?{query}", timeout=10) as answer:
+                    with urllib.request.urlopen(f"{address}/api/v1/query?{query}", timeout=60) as answer:
                         found = json.load(answer)["data"]["result"]
                 except urllib.error.HTTPError as error:
                     # On a busy machine, Prometheus is not ready yet or the query has timed out.
