@@ -121,6 +121,25 @@ fn restore_gives_identical_files() {
     }
 }
 
+#[test]
+fn the_published_knobs_are_set_and_restored() {
+    let host = CopiedHost::of("host-intel-active", "published");
+    let before = host.files();
+    let (status, stdout, stderr) = host.run(&["quiet", "--as-published", "--format", "json"]);
+    assert_eq!((status, stderr.as_str()), (0, ""));
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    let mut names: Vec<&str> =
+        report["set"].as_array().unwrap().iter().map(|attempt| attempt["name"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    names.dedup();
+    // Interrupts that only the second threads of cores serve are moved first.
+    assert_eq!(names, ["aslr", "caches", "governor", "irq-affinity", "nmi-watchdog", "smt", "turbo"]);
+    assert_eq!(host.text("proc/sys/kernel/randomize_va_space").trim(), "0");
+    assert_eq!(host.run(&["restore"]).0, 0);
+    assert_eq!(host.files(), before);
+    assert_eq!(host.run(&["quiet", "--as-published", "--only", "turbo"]).0, 2);
+}
+
 /// Runs `steady` again and again, killing it one step later each time, and calls `then` after each kill. Returns the
 /// number of steps, once a run ends before its kill.
 fn killed_at_every_step(host: &CopiedHost, args: &[&str], mut then: impl FnMut(u32)) -> u32 {

@@ -61,7 +61,10 @@ pub(crate) fn restore(flags: &HostRestoreFlags, session: &mut dyn Session) -> Re
 
 /// Makes the host quiet, for one command or until it is restored, and returns the exit status.
 pub(crate) fn quiet(flags: &HostQuietFlags, session: &mut dyn Session) -> Result<u8, Failure> {
-    let plan = QuietPlan::of(&flags.only, &flags.except);
+    let plan = match flags.as_published {
+        true => QuietPlan::published(),
+        false => QuietPlan::of(&flags.only, &flags.except),
+    };
     if !flags.words.is_empty() {
         // Low exit statuses may be those of the command, so wrong usage must be 125 here.
         return quiet_for_a_command(flags, plan, session).map_err(|failure| match failure {

@@ -19,6 +19,8 @@ Examples:
   Set only some knobs; set all except some
       sudo steady host quiet --only governor,turbo
       sudo steady host quiet --except smt,caches -- ./bench.sh
+  Set what an often quoted script sets, and restore it after one command
+      sudo steady host quiet --as-published -- ./bench.sh
   Use the same addresses in every run of one command; do not change the host
       steady host quiet --only aslr -- ./prog
 
@@ -83,6 +85,10 @@ pub(crate) struct HostQuietFlags {
     /// Set all knobs except these
     #[arg(long, value_name = "KNOB,...", value_delimiter = ',', value_parser = knob)]
     pub(crate) except: Vec<Knob>,
+
+    /// Set exactly the knobs of an often quoted script: turbo, governor, smt, aslr, nmi-watchdog and caches
+    #[arg(long, conflicts_with_all = ["only", "except"])]
+    pub(crate) as_published: bool,
 
     #[command(flatten)]
     pub(crate) root: RootFlag,

@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 use steady_model::Knob;
 
+/// The knobs that the published script sets.
+const PUBLISHED: [Knob; 6] = [Knob::Turbo, Knob::Governor, Knob::Smt, Knob::Aslr, Knob::NmiWatchdog, Knob::Caches];
+
 /// The knobs to set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct QuietPlan {
@@ -18,6 +21,11 @@ impl QuietPlan {
         let wanted = |knob: &Knob| if only.is_empty() { !knob.only_if_named() } else { only.contains(knob) };
         let knobs = Knob::ALL.into_iter().filter(|knob| wanted(knob) && !except.contains(knob)).collect();
         QuietPlan { knobs, named: only.to_vec() }
+    }
+
+    /// Returns the plan with the knobs of the published script.
+    pub(crate) fn published() -> QuietPlan {
+        QuietPlan::of(&PUBLISHED, &[])
     }
 
     /// Returns the plan without a knob that is set by other means.
