@@ -107,6 +107,30 @@ fn real_settings_are_changed_and_restored() {
 }
 
 #[test]
+fn effects_are_measured_and_every_setting_is_restored() {
+    let test = "effects_are_measured_and_every_setting_is_restored";
+    if !steady::at_length() {
+        return skip(test, "it sets every knob of this machine repeatedly: ./test --all runs it");
+    }
+    let Some(real) = Real::get(test) else { return };
+    let (status, stdout, stderr) = run(&["host", "status", "--effects", "--seed", "5", "--format", "json"]);
+    assert_eq!(status, 0, "{stderr}");
+    let report: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let names: Vec<&str> =
+        report["effects"]["knobs"].as_array().unwrap().iter().map(|effect| effect["name"].as_str().unwrap()).collect();
+    for name in ["aslr", "perf-sample-rate", "thp", "caches"] {
+        assert_eq!(names.iter().filter(|one| **one == name).count(), 2, "{names:?}");
+    }
+    assert_eq!(real.now(), real.files);
+    // An interruption at some moment also restores everything.
+    let mut child = steady().args(["host", "status", "--effects"]).stdout(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(2_500));
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT).unwrap();
+    child.wait().unwrap();
+    assert!(steady::eventually(|| real.now() == real.files && !Path::new(JOURNAL).exists()));
+}
+
+#[test]
 fn real_settings_are_restored_after_a_kill_at_any_step() {
     let Some(real) = Real::get("real_settings_are_restored_after_a_kill_at_any_step") else { return };
     for at in 0.. {

@@ -11,7 +11,7 @@ use steady_rulers::{Best, Rulers};
 
 use crate::flags::{HostQuietFlags, HostRestoreFlags, HostStatusFlags};
 use crate::plan::QuietPlan;
-use crate::record::{AttemptOutcome, HostQuestion, HostRecord, QuietRun, RulerSpread, are_done};
+use crate::record::{AttemptOutcome, HostQuestion, HostRecord, NoiseEffects, QuietRun, RulerSpread, are_done};
 use crate::run::{self, Applied, HostError, QuietHost, Restored};
 
 /// How long rulers are read.
@@ -25,8 +25,31 @@ pub(crate) fn status(flags: &HostStatusFlags, session: &mut dyn Session) -> Resu
     let (spreads, steal) = watch(&root, flags.no_rulers);
     record.conditions = host::conditions(&root, steal);
     record.spreads = spreads;
+    if flags.effects {
+        record.wants_effects = true;
+        record.effects = effects(&root, flags.seed, session)?;
+    }
     session.write(&record.completed())?;
     Ok(0)
+}
+
+/// Measures how each knob changes the noise of a short command.
+fn effects(root: &Root, seed: Option<u64>, session: &mut dyn Session) -> Result<Reading<NoiseEffects>, Failure> {
+    if !root.is_live() {
+        return Ok(Err(Absent::because("--root is a copy of a host's files")));
+    }
+    if !is_root() {
+        return Ok(Err(Absent::because("only root may set knobs")));
+    }
+    let seed = session.seed(seed)?;
+    let mut host = match run::ThisHost::new(root) {
+        Ok(host) => host,
+        Err(error) => return Ok(Err(Absent(format!("the command cannot be run: {error}")))),
+    };
+    let measured = run::effects(&mut host, &Knob::ALL, seed, &mut |share| {
+        session.progress(Some(share), "setting and restoring knobs");
+    });
+    measured.map_err(failure)
 }
 
 /// Measures for one second: the spread of ruler readings, and the share of CPU time that the hypervisor gave to other
@@ -161,12 +184,14 @@ fn record(root: &Root, kind: HostQuestion) -> HostRecord {
         knobs: run::find_all(root).into_iter().map(Into::into).collect(),
         conditions: Vec::new(),
         spreads: Err(Absent::because("only steady host status reads rulers")),
+        effects: Err(Absent::because("only steady host status --effects measures them")),
         set: Vec::new(),
         left: Vec::new(),
         restored: Vec::new(),
         run: None,
         journal,
         notes,
+        wants_effects: false,
         as_root: "sudo steady host quiet".to_owned(),
     }
 }

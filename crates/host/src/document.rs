@@ -3,14 +3,18 @@
 mod attempts;
 
 use steady_feature::Report;
-use steady_model::{ConditionState, Knob, Reading, Resource};
+use steady_model::{ConditionState, Knob, Reading, Resource, Verdict};
 use steady_render::csv::{Column, table};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section};
+use steady_render::effect::signed;
 use steady_render::letters::{count, one_line};
+use steady_render::table::{Cell, Column as TableColumn, Table};
 use steady_render::units::{TIE, percent};
 use steady_render::{json, timestamp};
 
-use crate::record::{Attempt, HostQuestion, HostRecord, JournalFacts, KnobRecord, RulerSpread, SCHEMA};
+use crate::record::{
+    Attempt, HostQuestion, HostRecord, JournalFacts, KnobEffect, KnobRecord, NoiseEffects, RulerSpread, SCHEMA,
+};
 
 impl Report for HostRecord {
     fn document(&self) -> Document {
@@ -37,12 +41,53 @@ fn document(record: &HostRecord) -> Document {
     let facts = facts(record).into_iter().filter(|(_, facts)| !facts.is_empty());
     let mut sections: Vec<Section> =
         facts.map(|(heading, facts)| Section::new(heading, vec![Block::Facts(facts)])).collect();
+    sections.extend(record.effects.as_ref().ok().map(noise));
     let final_paragraphs = final_paragraphs(record);
     if !final_paragraphs.is_empty() {
         sections.push(Section::paragraphs(final_paragraphs.into_iter().map(|line| vec![(Emphasis::Plain, line)])));
     }
     let answer = vec![vec![(Emphasis::Heading, answer)]];
     Document { subject: subject.to_owned(), answer, sections, is_brief: false }
+}
+
+/// Returns the section about the effects of knobs on the noise of a short command.
+fn noise(effects: &NoiseEffects) -> Section {
+    let rows = &effects.knobs;
+    let noise = |reading: fn(&KnobEffect) -> &Reading<f64>| {
+        move |effect: &KnobEffect| Cell::reading(reading(effect), |ratio| percent(*ratio))
+    };
+    let change = |effect: &KnobEffect| {
+        let text = effect.change.clone().and_then(|change| {
+            let (size, range) = signed(change, effect.interval()?);
+            Ok(format!("{size} ({range})"))
+        });
+        Cell::reading(&text, String::clone)
+    };
+    let verdict = |effect: &KnobEffect| match effect.verdict {
+        Verdict::Faster => Cell::Text(Emphasis::Less, "less".to_owned()),
+        Verdict::Slower => Cell::Text(Emphasis::More, "more".to_owned()),
+        Verdict::Same => Cell::Text(Emphasis::Same, "the same".to_owned()),
+        Verdict::Undecided => Cell::Text(Emphasis::Open, "not known".to_owned()),
+    };
+    let table = Table {
+        label: "Effects of knobs on the noise of a short command".to_owned(),
+        rows: ("effect", "effects"),
+        columns: vec![
+            TableColumn::words("knob", rows, |effect| effect.name.name()),
+            TableColumn::words("time", rows, |effect| effect.metric.name()),
+            TableColumn::words("noise", rows, verdict),
+            TableColumn::numbers("now", rows, noise(|effect| &effect.usual_noise_ratio)),
+            TableColumn::numbers("if set", rows, noise(|effect| &effect.quiet_noise_ratio)),
+            TableColumn::words("change (95\u{a0}% interval)", rows, change),
+        ],
+    };
+    let note = format!(
+        "noise: median relative difference between successive runs of {}; {} rounds in random order, each with {} runs \
+         with the knob and {} without; seed {}",
+        effects.command, effects.rounds, effects.runs, effects.runs, effects.seed
+    );
+    let blocks = vec![Block::Table(table), Block::Paragraph(vec![(Emphasis::Plain, note)])];
+    Section::new("Which knobs change the noise of a short command", blocks).whole()
 }
 
 /// Returns the facts of each section, with the headings, in their order.
@@ -72,6 +117,9 @@ fn final_paragraphs(record: &HostRecord) -> Vec<String> {
         final_paragraphs.push(format!("As root: {}", record.as_root));
     }
     if record.kind == HostQuestion::Status {
+        let absent = record.effects.as_ref().err().filter(|_| record.wants_effects);
+        final_paragraphs
+            .extend(absent.map(|why| format!("The effects of the knobs were not measured: {}.", one_line(&why.0))));
         final_paragraphs.extend(distance(&record.spreads));
     }
     final_paragraphs

@@ -11,6 +11,8 @@ const EXAMPLES: &str = "\
 Examples:
   What makes this host noisy, what can be set, and what is that worth?
       steady host status
+  Which of the knobs change the noise of a short command on this host?
+      sudo steady host status --effects
   Make the host quiet; later, restore exactly what was there
       sudo steady host quiet
       sudo steady host restore
@@ -66,6 +68,14 @@ pub(crate) struct HostStatusFlags {
     /// Do not measure noise with rulers, which takes one second
     #[arg(long)]
     pub(crate) no_rulers: bool,
+
+    /// Measure how each knob changes the noise of a short command: set and restore it repeatedly (as root)
+    #[arg(long)]
+    pub(crate) effects: bool,
+
+    /// Seed of the random order of --effects [default: from the system; the report contains it]
+    #[arg(long, requires = "effects")]
+    pub(crate) seed: Option<u64>,
 
     #[command(flatten)]
     pub(crate) root: RootFlag,

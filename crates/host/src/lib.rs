@@ -20,8 +20,8 @@ use flags::{HostCommands, HostFlags};
 pub use around::around;
 pub use flags::QuietHostFlags;
 pub use record::{
-    Attempt, AttemptOutcome, HostQuestion, HostRecord, JournalFacts, KnobRecord, LeftKnob, QuietRun, RulerSpread,
-    SCHEMA,
+    Attempt, AttemptOutcome, HostQuestion, HostRecord, JournalFacts, KnobEffect, KnobRecord, LeftKnob, NoiseEffects,
+    QuietRun, RulerSpread, SCHEMA,
 };
 
 /// The feature `host`, for the table of features in `steady_cli`.

@@ -5,7 +5,10 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema as JsonSchemaValue, SchemaGenerator, json_schema};
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
-use steady_model::{ConditionState, Host, Knob, KnobState, Nanos, Outcome, Reading, Resource, Timestamp};
+use steady_model::{
+    ConditionState, Host, Interval, Knob, KnobState, Metric, Nanos, Outcome, Reading, Resource, Seed, Timestamp,
+    Verdict,
+};
 use steady_render::json::Schema;
 
 /// The schema of [`HostRecord`] in JSON.
@@ -32,6 +35,8 @@ pub struct HostRecord {
     pub conditions: Vec<ConditionState>,
     /// Spread of the readings of each ruler over one second.
     pub spreads: Reading<Vec<RulerSpread>>,
+    /// Effects of the knobs on the noise of a short command.
+    pub effects: Reading<NoiseEffects>,
     /// The files that were set, or should have been.
     pub set: Vec<Attempt>,
     /// Knobs that were requested but not set.
@@ -44,6 +49,9 @@ pub struct HostRecord {
     pub journal: Reading<Option<JournalFacts>>,
     /// Further notes, for example about a void journal or a command that was killed.
     pub notes: Vec<String>,
+    /// Whether the effects of knobs were requested.
+    #[serde(skip)]
+    pub wants_effects: bool,
     /// The command line with which root could do what this user may not. In text, Markdown and HTML only.
     #[serde(skip)]
     pub as_root: String,
@@ -121,6 +129,54 @@ pub struct RulerSpread {
     pub spread_ratio: f64,
     /// Range of the readings, divided by their median.
     pub range_ratio: f64,
+}
+
+/// Effects of knobs on the noise of a short command: how much successive equal runs differ.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct NoiseEffects {
+    /// Seed of the random order.
+    #[schemars(with = "String")]
+    pub seed: Seed,
+    /// The command.
+    pub command: String,
+    /// Number of rounds. Each has a block of runs with every knob, and one without it.
+    pub rounds: u32,
+    /// Number of runs in a block.
+    pub runs: u32,
+    /// The effects: of each knob that could be set, on CPU time and on wall time.
+    pub knobs: Vec<KnobEffect>,
+}
+
+/// Effect of a knob on the noise of a short command. The noise of a block is the median of the relative differences
+/// between successive runs.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct KnobEffect {
+    /// Name of the knob.
+    pub name: Knob,
+    /// The time: `cpu` or `wall`.
+    pub metric: Metric,
+    /// Whether the noise is less (`faster`) or more (`slower`) if the knob is set.
+    pub verdict: Verdict,
+    /// Median noise as the host is.
+    pub usual_noise_ratio: Reading<f64>,
+    /// Median noise if the knob is set.
+    pub quiet_noise_ratio: Reading<f64>,
+    /// Relative change of the noise: -0.5 is half as much.
+    pub change: Reading<f64>,
+    /// Lower end of the interval of the change, at 95 %.
+    pub low: Reading<f64>,
+    /// Upper end of the interval of the change.
+    pub high: Reading<f64>,
+}
+
+impl KnobEffect {
+    /// Returns the interval of the change.
+    ///
+    /// # Errors
+    /// The reason if there is none.
+    pub fn interval(&self) -> Reading<Interval> {
+        Ok(Interval { low: self.low.clone()?, high: self.high.clone()? })
+    }
 }
 
 /// An attempt to set or restore one file of a knob.

@@ -84,6 +84,8 @@ fn report(kind: HostQuestion) -> HostRecord {
         knobs: knobs(&Ok(())),
         conditions: Vec::new(),
         spreads: absent("only steady host status reads rulers"),
+        effects: absent("only steady host status --effects measures them"),
+        wants_effects: false,
         set: Vec::new(),
         left: Vec::new(),
         restored: Vec::new(),
@@ -168,6 +170,40 @@ fn spread(resource: Resource, spread_ratio: f64) -> RulerSpread {
     RulerSpread { ruler: resource, readings: 154, spread_ratio, range_ratio: 8.0 * spread_ratio }
 }
 
+fn effect(name: Knob, metric: Metric, verdict: Verdict, noise: [f64; 2], interval: [f64; 2]) -> KnobEffect {
+    KnobEffect {
+        name,
+        metric,
+        verdict,
+        usual_noise_ratio: Ok(noise[0]),
+        quiet_noise_ratio: Ok(noise[1]),
+        change: Ok(noise[1] / noise[0] - 1.0),
+        low: Ok(interval[0]),
+        high: Ok(interval[1]),
+    }
+}
+
+fn effects() -> NoiseEffects {
+    let unknown = KnobEffect {
+        change: absent("5 rounds are too few"),
+        low: absent("5 rounds are too few"),
+        high: absent("5 rounds are too few"),
+        ..effect(Knob::Caches, Metric::Wall, Verdict::Undecided, [0.04, 0.041], [0.0, 0.0])
+    };
+    NoiseEffects {
+        seed: Seed(7),
+        command: "steady --version".to_owned(),
+        rounds: 24,
+        runs: 40,
+        knobs: vec![
+            effect(Knob::Turbo, Metric::Cpu, Verdict::Faster, [0.021, 0.0083], [-0.68, -0.51]),
+            effect(Knob::Turbo, Metric::Wall, Verdict::Slower, [0.03, 0.051], [0.4, 1.05]),
+            effect(Knob::Aslr, Metric::Cpu, Verdict::Same, [0.02, 0.0203], [-0.04, 0.07]),
+            unknown,
+        ],
+    }
+}
+
 fn all() -> Vec<(&'static str, HostRecord)> {
     let spreads =
         Ok(vec![spread(Resource::Alu, 0.0061), spread(Resource::Memory, 0.1234), spread(Resource::SystemCall, 0.02)]);
@@ -189,7 +225,16 @@ fn all() -> Vec<(&'static str, HostRecord)> {
         ..run.clone()
     };
     let all = [
-        ("host-status", HostRecord { conditions: conditions(), spreads, ..report(HostQuestion::Status) }),
+        (
+            "host-status",
+            HostRecord {
+                conditions: conditions(),
+                spreads,
+                effects: Ok(effects()),
+                wants_effects: true,
+                ..report(HostQuestion::Status)
+            },
+        ),
         (
             "host-status-user",
             HostRecord {
@@ -198,6 +243,8 @@ fn all() -> Vec<(&'static str, HostRecord)> {
                 conditions: conditions(),
                 journal: journal(1, false),
                 spreads: absent("--no-rulers was given"),
+                effects: absent("only root may set knobs"),
+                wants_effects: true,
                 ..report(HostQuestion::Status)
             },
         ),

@@ -8,6 +8,7 @@
 mod access;
 mod apply;
 mod command;
+mod effects;
 mod guard;
 mod journal;
 mod restore;
@@ -25,6 +26,7 @@ use crate::record::{Attempt, JournalFacts, LeftKnob};
 use access::RealHost;
 pub(crate) use apply::ORDER;
 pub(crate) use command::{ATTENDANT, attend, run};
+pub(crate) use effects::{ThisHost, effects};
 pub(crate) use guard::{GUARD, QuietHost, serve};
 use journal::Holder;
 pub(crate) use spreads::spreads;
