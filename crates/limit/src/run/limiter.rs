@@ -143,7 +143,7 @@ impl Limiter {
         let watch = ThreadWatch::new(&Root::default(), rustix::process::getpid().as_raw_nonzero().get());
         let available = watch.as_ref().map(drop).map_err(Clone::clone);
         let mut limiter = Limiter {
-            schedule: Schedule::new(at, cpus, plan.poll),
+            schedule: Schedule::new(at, cpus, plan.cpu, plan.poll),
             plan,
             meter,
             passed_over,
@@ -168,6 +168,10 @@ const SHORTEST: Nanos = Nanos(500_000);
 const SHARE: u64 = 300;
 /// CPU time that checks may cost regardless of the time that has passed.
 const START: Nanos = Nanos(2_000_000);
+/// Checks are not postponed by more than the time in which the command can use 1 part in `EXCESS` of the CPU limit...
+const EXCESS: u64 = 20;
+/// ... unless a check costs more than 1 part in `MOST_SHARE` of that time.
+const MOST_SHARE: u64 = 20;
 
 /// Schedules the checks of the limits.
 #[derive(Clone, Debug)]
@@ -175,12 +179,14 @@ pub(super) struct Schedule {
     started: Nanos,
     /// Number of CPUs that the command can use concurrently.
     cpus: u64,
+    /// The CPU limit.
+    limit: Nanos,
     poll: Option<Nanos>,
 }
 
 impl Schedule {
-    pub(super) fn new(started: Nanos, cpus: usize, poll: Option<Nanos>) -> Self {
-        Schedule { started, cpus: cpus.max(1) as u64, poll }
+    pub(super) fn new(started: Nanos, cpus: usize, limit: Nanos, poll: Option<Nanos>) -> Self {
+        Schedule { started, cpus: cpus.max(1) as u64, limit, poll }
     }
 
     /// Returns the time of the next check. The current one is at `now`, with `cpu` left of the CPU limit and `wall` of
@@ -198,10 +204,13 @@ impl Schedule {
     }
 
     /// Minimum time to the next check. If the checks cost more than their share, it is long enough for one check to be
-    /// within it.
+    /// within it, but not so long that the command could exceed the limit by more than a part of it: on a busy machine,
+    /// a single check may cost many times the usual.
     fn least(&self, now: Nanos, spent: Nanos, cost: Nanos) -> Nanos {
         let allowed = Nanos((now - self.started).0 / SHARE) + START;
-        if spent <= allowed { SHORTEST } else { SHORTEST.max(Nanos(cost.0.saturating_mul(SHARE))) }
+        let times = |share: u64| Nanos(cost.0.saturating_mul(share));
+        let longest = Nanos(self.limit.0 / self.cpus / EXCESS).max(times(MOST_SHARE));
+        if spent <= allowed { SHORTEST } else { SHORTEST.max(times(SHARE).min(longest)) }
     }
 }
 
@@ -210,10 +219,11 @@ mod tests {
     use super::*;
 
     const MS: u64 = 1_000_000;
+    const LIMIT: Nanos = Nanos(60_000 * MS);
 
     #[test]
     fn next_check_is_when_all_cpus_could_have_used_the_rest() {
-        let schedule = Schedule::new(Nanos(0), 4, None);
+        let schedule = Schedule::new(Nanos(0), 4, LIMIT, None);
         let next = |cpu, wall| schedule.next(Nanos(1_000 * MS), Nanos(cpu), Nanos(wall), Nanos(0), Nanos(20_000));
         assert_eq!(next(400 * MS, 9_000 * MS), Nanos(1_100 * MS));
         assert_eq!(next(400 * MS, 50 * MS), Nanos(1_050 * MS), "the wall limit is nearer");
@@ -222,15 +232,25 @@ mod tests {
 
     #[test]
     fn expensive_checks_become_rare() {
-        let schedule = Schedule::new(Nanos(0), 1, None);
+        let schedule = Schedule::new(Nanos(0), 1, LIMIT, None);
         let next = |spent| schedule.next(Nanos(1_000 * MS), Nanos(MS), Nanos(9_000 * MS), Nanos(spent), Nanos(MS));
         assert_eq!(next(5 * MS), Nanos(1_001 * MS));
         assert_eq!(next(6 * MS), Nanos(1_300 * MS));
     }
 
     #[test]
+    fn an_expensive_check_does_not_let_the_command_exceed_its_limit_by_much() {
+        let schedule = Schedule::new(Nanos(0), 2, Nanos(600 * MS), None);
+        let next = |cost| schedule.next(Nanos(1_000 * MS), Nanos(MS), Nanos(9_000 * MS), Nanos(50 * MS), Nanos(cost));
+        // In 15 ms, two CPUs can use a twentieth of the limit.
+        assert_eq!(next(MS / 2), Nanos(1_015 * MS));
+        // Checks never take more than a twentieth of the time.
+        assert_eq!(next(2 * MS), Nanos(1_040 * MS));
+    }
+
+    #[test]
     fn a_poll_checks_only_at_multiples_of_its_interval() {
-        let schedule = Schedule::new(Nanos(500 * MS), 2, Some(Nanos(1_000 * MS)));
+        let schedule = Schedule::new(Nanos(500 * MS), 2, LIMIT, Some(Nanos(1_000 * MS)));
         let next = |now| schedule.next(Nanos(now), Nanos(1), Nanos(1), Nanos(0), Nanos(0));
         assert_eq!(next(500 * MS), Nanos(1_500 * MS));
         assert_eq!(next(1_501 * MS), Nanos(2_500 * MS), "a late check does not move the next ones");
