@@ -27,7 +27,7 @@ STEADY = TARGET / "debug" / "steady"
 HERE = Path(__file__).resolve().parent
 HOSTS = 4
 # The requests of a second and of a scrape are not exactly the same blocks. The largest allowed difference: 0.1
-# percentage points, or a quarter of the half-width if that is above 0.7 percentage points, because the machine was
+# percentage points, or half of the half-width if that is above 0.7 percentage points, because the machine was
 # busy.
 CLOSE = 0.001
 NARROW = 7 * CLOSE

@@ -194,6 +194,7 @@ fn recorded_readings_reach_the_verdict() {
     assert!((6..=7).contains(&absent), "{absent} of {} never ran: {counts:?}", counts.len());
     assert!(runs(&report.record).all(|run| run.counters.unwrap().cycles.is_none()));
     let judgement = report.primary().next().unwrap();
-    assert_eq!(judgement.verdict, Verdict::Same, "{judgement:?}");
+    // The order of the runs decides which of them have a few events more, so the verdict may be any within the resolution.
+    assert!(judgement.within_resolution, "{judgement:?}");
     assert_eq!(judgement.pairs, 60 - absent, "a pair with a missing reading counts");
 }
