@@ -48,10 +48,11 @@ pub fn shown(report: &dyn Report, form: Form) -> String {
     report.rendered(form, Style::default(), false)
 }
 
-/// Renders a report in all forms, with the names of the golden files: as text in 80 and 60 columns, and all exports.
+/// Renders a report in all forms, with the names of the golden files: as text in 80 columns, and all exports. Other
+/// widths are checked by [`lines_fit`].
 pub fn of_report(name: &str, report: &dyn Report, samples: bool) -> Vec<(String, String)> {
-    let texts = [80, 60].map(|width| (format!("{name}.{width}.txt"), text(report, width)));
-    texts.into_iter().chain(exports(name, report, samples)).collect()
+    let text = (format!("{name}.80.txt"), text(report, 80));
+    std::iter::once(text).chain(exports(name, report, samples)).collect()
 }
 
 /// Renders the exports of a report, with the names of the golden files.
@@ -60,14 +61,14 @@ pub fn exports(name: &str, report: &dyn Report, samples: bool) -> [(String, Stri
         .map(|(end, form)| (format!("{name}.{end}"), report.rendered(form, Style::default(), samples)))
 }
 
-/// Returns texts with the names of their golden files: `text` in 80 and 60 columns, and `exports` by file extension.
+/// Returns texts with the names of their golden files: `text` in 80 columns, and `exports` by file extension.
 pub fn forms<const N: usize>(
     name: &str,
     text: impl Fn(usize) -> String,
     exports: [(&str, String); N],
 ) -> Vec<(String, String)> {
-    let texts = [80, 60].map(|width| (format!("{name}.{width}.txt"), text(width)));
-    texts.into_iter().chain(exports.map(|(end, export)| (format!("{name}.{end}"), export))).collect()
+    let text = (format!("{name}.80.txt"), text(80));
+    std::iter::once(text).chain(exports.map(|(end, export)| (format!("{name}.{end}"), export))).collect()
 }
 
 /// Asserts that no line exceeds the width or ends in a space, at several widths.
