@@ -379,7 +379,7 @@ fn the_bench_answers_its_questions_on_a_file() {
     let folder = Folder::new("bench");
     let path = folder.file("file", &input("text-5000"));
     let (page, chart) = (folder.path("bench.html"), folder.path("bench.svg"));
-    let args = ["signature", "bench", "--budget", "4s", "--seed", "7", "--samples", "--format", "json"];
+    let args = ["signature", "bench", "--budget", "10s", "--seed", "7", "--samples", "--format", "json"];
     let (status, stdout, stderr) = run(&[&args[..], &["--export-html", &page, "--export-svg", &chart, &path]].concat());
     assert_eq!((status, stderr.as_str()), (0, ""));
     assert!(fs::read_to_string(chart).unwrap().starts_with("<svg"));
@@ -387,16 +387,10 @@ fn the_bench_answers_its_questions_on_a_file() {
     assert_eq!((&report["schema"], &report["kind"]), (&"steady.signature/1".into(), &"bench".into()));
     assert_eq!((&report["seed"], &report["input"]["file"]), (&"7".into(), &path.as_str().into()));
     let conditions = report["conditions"].as_array().unwrap();
-    // On a busy machine, twice the budget is too little time for some.
-    let is_measured = |one: &Value| match one["wall_seconds"].as_f64() {
-        Some(seconds) => seconds > 0.0,
-        None => one["wall_seconds_absent"].as_str().unwrap().contains("budget"),
-    };
-    assert!(conditions.iter().all(|one| one["bytes"] == 5_000 && is_measured(one)), "{report}");
-    let gain = report["answers"].as_array().unwrap().iter().find(|one| one["question"] == "gain").unwrap();
-    for condition in [&gain["condition"], &gain["beside"]] {
-        assert!(conditions[condition.as_u64().unwrap() as usize]["wall_seconds"].as_f64().is_some(), "{report}");
-    }
+    assert!(
+        conditions.iter().all(|one| one["bytes"] == 5_000 && one["wall_seconds"].as_f64().unwrap() > 0.0),
+        "{report}"
+    );
     let questions: Vec<&str> =
         report["answers"].as_array().unwrap().iter().filter_map(|one| one["question"].as_str()).collect();
     for question in [
