@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import shutil
 import socket
 import subprocess
@@ -15,7 +16,18 @@ def missing():
     return [name for name in ["prometheus", "victoria-metrics"] if shutil.which(name) is None]
 
 
+def port_of_metrics(notices):
+    """Returns the port of an agent that chooses it itself, from the notices that it prints when it starts."""
+    printed = []
+    for notice in notices:
+        printed.append(notice)
+        if found := re.search(r"publishes metrics at http://127\.0\.0\.1:(\d+)/", notice):
+            return int(found[1])
+    raise RuntimeError(f"the agent does not start: {''.join(printed)}")
+
+
 def free_port():
+    """Returns a port that is free now. Another process may take it at any time."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]
@@ -33,33 +45,40 @@ def scrape_config(targets, folder):
 
 
 @contextlib.contextmanager
-def running(command, url, log):
-    """Runs a store during the block. Yields its URL once it is ready."""
-    with open(log, "w") as output, subprocess.Popen(command, stdout=output, stderr=output) as process:
-        try:
-            for _ in range(100):
-                with contextlib.suppress(OSError):
-                    urllib.request.urlopen(f"{url}/-/healthy", timeout=1).close()
-                    break
-                time.sleep(0.1)
-            else:
-                raise RuntimeError(f"{command[0]} does not start: {Path(log).read_text()[-2000:]}")
-            yield url
-        finally:
-            process.terminate()
+def running(command, address, log):
+    """Runs a store during the block. Yields its URL once it is ready. `address` is the option for its address."""
+    for _ in range(5):
+        here = f"127.0.0.1:{free_port()}"
+        url = f"http://{here}"
+        with open(log, "w") as output, subprocess.Popen([*command, f"{address}={here}"], stdout=output, stderr=output) as process:
+            try:
+                if is_ready(url, process):
+                    yield url
+                    return
+            finally:
+                process.terminate()
+        # It may have ended because its port was taken. Use another one.
+    raise RuntimeError(f"{command[0]} does not start: {Path(log).read_text()[-2000:]}")
+
+
+def is_ready(url, process):
+    """Waits until a store answers, at most a minute; returns whether it does."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until and process.poll() is None:
+        with contextlib.suppress(OSError):
+            urllib.request.urlopen(f"{url}/-/healthy", timeout=1).close()
+            return True
+        time.sleep(0.1)
+    return False
 
 
 def prometheus(targets, folder):
     """Runs a Prometheus that scrapes the targets."""
-    port = free_port()
     command = ["prometheus", f"--config.file={scrape_config(targets, folder)}", f"--storage.tsdb.path={folder}/prometheus"]
-    command += [f"--web.listen-address=127.0.0.1:{port}", "--log.level=error"]
-    return running(command, f"http://127.0.0.1:{port}", f"{folder}/prometheus.log")
+    return running([*command, "--log.level=error"], "--web.listen-address", f"{folder}/prometheus.log")
 
 
 def victoria_metrics(targets, folder, *options):
     """Runs a VictoriaMetrics that scrapes the targets. By default, its answers lack the newest half minute."""
-    port = free_port()
     command = ["victoria-metrics", f"-promscrape.config={scrape_config(targets, folder)}", f"-storageDataPath={folder}/victoria"]
-    command += [f"-httpListenAddr=127.0.0.1:{port}", "-loggerLevel=ERROR", *options]
-    return running(command, f"http://127.0.0.1:{port}", f"{folder}/victoria.log")
+    return running([*command, "-loggerLevel=ERROR", *options], "-httpListenAddr", f"{folder}/victoria.log")

@@ -17,7 +17,7 @@ import urllib.parse
 import urllib.request
 from pathlib import Path
 
-from stores import free_port, prometheus
+from stores import port_of_metrics, prometheus
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).absolute()
@@ -42,11 +42,10 @@ class Agent:
     """An agent that exports its metrics, and a service of two versions that reports requests to it."""
 
     def __init__(self, folder):
-        self.port, self.running = free_port(), True
-        words = ["agent", "--socket", f"{folder}/agent.sock", "--store", f"{folder}/agent.db", "--listen", str(self.port)]
-        self.process = subprocess.Popen([STEADY, *words], stderr=subprocess.PIPE)
-        # The agent prints a line once it listens.
-        self.process.stderr.readline()
+        self.running = True
+        words = ["agent", "--socket", f"{folder}/agent.sock", "--store", f"{folder}/agent.db", "--listen", "127.0.0.1:0"]
+        self.process = subprocess.Popen([STEADY, *words], stderr=subprocess.PIPE, text=True)
+        self.port = port_of_metrics(self.process.stderr)
         self.inlet = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.inlet.connect(f"{folder}/agent.sock")
         self.service = threading.Thread(target=self.serve)

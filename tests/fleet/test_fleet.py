@@ -19,7 +19,7 @@ import urllib.parse
 import urllib.request
 from pathlib import Path
 
-from stores import free_port, missing, prometheus, victoria_metrics
+from stores import missing, port_of_metrics, prometheus, victoria_metrics
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).absolute()
@@ -36,8 +36,8 @@ NARROW = 7 * CLOSE
 class Proxy:
     """A TCP proxy between the stores and an agent that can cut the connection."""
 
-    def __init__(self, port):
-        self.target, self.cut = port, False
+    def __init__(self):
+        self.target, self.cut = None, False
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -70,13 +70,15 @@ class Host:
 
     def __init__(self, folder, number):
         self.name = f"web-{number}"
-        self.socket, self.store, self.port = folder / f"{number}.sock", folder / f"{number}.db", free_port()
-        self.proxy = Proxy(self.port)
+        self.socket, self.store = folder / f"{number}.sock", folder / f"{number}.db"
+        self.proxy = Proxy()
         self.start()
 
     def start(self):
-        words = ["agent", "--socket", self.socket, "--store", self.store, "--listen", f"127.0.0.1:{self.port}"]
-        self.agent = subprocess.Popen([STEADY, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        # The agent chooses its port: a free port that it should use could be taken before it starts.
+        words = ["agent", "--socket", self.socket, "--store", self.store, "--listen", "127.0.0.1:0"]
+        self.agent = subprocess.Popen([STEADY, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.proxy.target = port_of_metrics(self.agent.stderr)
 
     def serve(self):
         environment = {**os.environ, "STEADY_SOCKET": str(self.socket), "PYTHONPATH": str(ROOT / "python"),
@@ -90,7 +92,9 @@ class Host:
 
     def stop(self):
         self.agent.send_signal(signal.SIGTERM)
-        self.agent.wait()
+        _, notices = self.agent.communicate()
+        if self.agent.returncode != 0:
+            raise AssertionError(f"the agent of {self.name} ended with status {self.agent.returncode}: {notices}")
 
 
 @contextlib.contextmanager
