@@ -48,21 +48,44 @@ fn ticks() -> u64 {
     unsafe { _rdtsc() }
 }
 
-/// Finds out whether the counter can be used, and its rate.
+/// A moment on both clocks.
+struct Anchor {
+    /// The real clock, in nanoseconds.
+    time: u64,
+    /// The counter.
+    ticks: u64,
+}
+
+impl Anchor {
+    /// Reads both clocks. If the thread loses its CPU between the readings, they are of different moments, so slow readings
+    /// are repeated. Returns `None` if all of them were slow.
+    fn read() -> Option<Anchor> {
+        /// One or two microseconds.
+        const QUICK_TICKS: u64 = 1 << 12;
+        const ATTEMPTS: u32 = 8;
+        for _ in 0..ATTEMPTS {
+            let before = ticks();
+            let time = read(MONOTONIC);
+            let took = ticks().wrapping_sub(before);
+            if took < QUICK_TICKS {
+                return Some(Anchor { time, ticks: before.wrapping_add(took / 2) });
+            }
+        }
+        None
+    }
+}
+
+/// Finds out whether the counter can be used, and its rate. Without a result, all readings are of the real clock.
 pub(crate) fn calibrate() {
     const CALIBRATION_NANOSECONDS: u64 = 100_000;
     if !is_kernel_clock_source() {
         return;
     }
-    let (from, before) = (read(MONOTONIC), ticks());
-    let mut now = from;
-    while now.wrapping_sub(from) < CALIBRATION_NANOSECONDS {
-        now = read(MONOTONIC);
-        if now < from || from == 0 {
-            return;
-        }
+    let Some(first) = Anchor::read().filter(|first| first.time != 0) else { return };
+    while read(MONOTONIC).wrapping_sub(first.time) < CALIBRATION_NANOSECONDS {}
+    if let Some(last) = Anchor::read() {
+        set_rate(last.time.wrapping_sub(first.time), last.ticks.wrapping_sub(first.ticks));
     }
-    set_rate(now - from, ticks().wrapping_sub(before));
 }
 
 fn set_rate(nanoseconds: u64, ticks: u64) {
@@ -87,7 +110,7 @@ pub(crate) fn now() -> u64 {
     let (rate, from) = (RATE.load(Relaxed), thread::anchor_ticks());
     let counted = ticks().wrapping_sub(from);
     if rate == 0 || from == 0 || counted > MAX_TICKS {
-        return resynchronise(rate, from, counted);
+        return resynchronise(rate, from);
     }
     thread::anchor_time().wrapping_add(counted.wrapping_mul(rate) >> 32)
 }
@@ -95,19 +118,20 @@ pub(crate) fn now() -> u64 {
 /// Reads the real clock, from which the thread counts from now on.
 #[cold]
 #[inline(never)]
-fn resynchronise(rate: u64, from: u64, counted: u64) -> u64 {
-    let now = read(MONOTONIC);
-    if rate != 0 {
-        let before = thread::anchor_time();
-        // Clear this first, so that a signal handler that interrupts here does not use a half-updated anchor.
-        thread::set_anchor_ticks(0);
-        thread::set_anchor_time(now);
-        thread::set_anchor_ticks(ticks());
-        if from != 0 {
-            set_rate(now.saturating_sub(before), counted);
-        }
+fn resynchronise(rate: u64, from: u64) -> u64 {
+    if rate == 0 {
+        return read(MONOTONIC);
     }
-    now
+    let Some(anchor) = Anchor::read() else { return read(MONOTONIC) };
+    let before = thread::anchor_time();
+    // Clear this first, so that a signal handler that interrupts here does not use a half-updated anchor.
+    thread::set_anchor_ticks(0);
+    thread::set_anchor_time(anchor.time);
+    thread::set_anchor_ticks(anchor.ticks);
+    if from != 0 {
+        set_rate(anchor.time.saturating_sub(before), anchor.ticks.wrapping_sub(from));
+    }
+    anchor.time
 }
 
 /// CPU time of all threads, in nanoseconds; 0 if system calls are not allowed.
