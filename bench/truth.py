@@ -1,6 +1,7 @@
 """Truth table: effects of known size under real load, compared with hyperfine.
 
     bench/run truth [--trials N] [--cell NAME]...   measure; continues where it stopped
+    bench/run truth --reference BINARY [...]        compare with another build of `steady` instead of hyperfine
     bench/run truth --reach [...]                   measure the named targets: only `steady`, within their budgets
     bench/run truth [--reach] --list                list the cells and the number of trials of each
     bench/run truth [--reach] --report              print Markdown from the results
@@ -10,6 +11,7 @@ import argparse
 import sys
 from pathlib import Path
 from random import Random
+from typing import Optional
 
 from common import truth_report
 from common.calibrate import Calibrations, Pair
@@ -22,7 +24,7 @@ from common.trial import Session, one_line
 
 def main() -> None:
     options = _options()
-    kind = "reach" if options.reach else "truth"
+    kind = "reach" if options.reach else "builds" if options.reference else "truth"
     cells = _chosen(list(REACH) if options.reach else TRUTH, options.cell)
     results = Results(options.results)
     if options.list:
@@ -32,7 +34,7 @@ def main() -> None:
         print((truth_report.reach if options.reach else truth_report.truth)(results.of(kind=kind)))
     else:
         end_neighbours_on_signals()
-        _measure(kind, cells, results, options.trials or (10 if options.reach else 40))
+        _measure(kind, cells, results, options.trials or (10 if options.reach else 40), options.reference)
 
 
 def _options() -> argparse.Namespace:
@@ -40,6 +42,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--reach", action="store_true", help="use the named targets instead of the table")
     parser.add_argument("--trials", type=int, help="trials per cell, including those already in the results (40; targets: 10)")
     parser.add_argument("--cell", action="append", help="only this cell (may be repeated)")
+    parser.add_argument("--reference", type=Path, metavar="BINARY", help="another build, to compare with instead of hyperfine")
     parser.add_argument("--list", action="store_true", help="list the cells")
     parser.add_argument("--report", action="store_true", help="print Markdown from the results")
     parser.add_argument("--results", type=Path, default=RESULTS / "truth.jsonl")
@@ -60,15 +63,15 @@ def _pair(known: Calibrations, cell) -> Pair:
     return known.pair(cell.work, cell.effect, cell.load)
 
 
-def _measure(kind: str, cells: list, results: Results, trials: int) -> None:
+def _measure(kind: str, cells: list, results: Results, trials: int, reference: Optional[Path]) -> None:
     """Runs the missing trials.
 
     Each round has all cells in random order, so an interrupted session has equal numbers.
     """
     known = Calibrations()
     pairs = {cell: _pair(known, cell) for cell in cells}
-    under_test = ("steady",) if kind == "reach" else ("steady", "hyperfine")
-    session = Session(kind, results, under_test)
+    under_test = {"reach": ("steady",), "builds": ("steady", "reference"), "truth": ("steady", "hyperfine")}[kind]
+    session = Session(kind, results, under_test, reference)
     random = Random()
     for trial in range(trials):
         for cell in random.sample(cells, len(cells)):

@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import tempfile
 import time
+from pathlib import Path
 from typing import NamedTuple, Optional
 
 from common.paths import HYPERFINE, STEADY
@@ -46,8 +47,8 @@ def wall_seconds(argv: list, environment: Optional[dict] = None) -> float:
     return time.perf_counter() - started
 
 
-def _compare(old: list, new: list, options: tuple, accepted: tuple = (0,)) -> Done:
-    argv = [str(STEADY), "compare", "-N", "--format", "json", "--quiet", "--no-history", *options]
+def _compare(old: list, new: list, options: tuple, accepted: tuple = (0,), binary: Path = STEADY) -> Done:
+    argv = [str(binary), "compare", "-N", "--format", "json", "--quiet", "--no-history", *options]
     argv += [shlex.join(old), shlex.join(new)]
     return _run(argv, accepted)
 
@@ -59,14 +60,15 @@ def steady_json(old: list, new: list, *options: str) -> tuple:
 
 
 def steady(old: list, new: list, seed: int, budget: float, resolution: float, metric: str = "cpu",
-           fail_if: Optional[str] = None) -> dict:
-    """Runs one comparison by `steady`.
+           fail_if: Optional[str] = None, binary: Path = STEADY) -> dict:
+    """Runs one comparison by `steady`, or by another build of it.
 
     Returns its primary verdict and the exit status, which is 1 if `fail_if` holds.
     """
     options = ["--seed", str(seed), "--budget", f"{budget:g}s", "--resolution", f"{100 * resolution:g}%"]
     gate = ["--fail-if", fail_if] if fail_if else []
-    done = _compare(old, new, (*options, "--metric", metric, *gate), accepted=(0, 1) if fail_if else (0,))
+    done = _compare(old, new, (*options, "--metric", metric, *gate), accepted=(0, 1) if fail_if else (0,),
+                    binary=binary)
     report = json.loads(done.output)
     primary = next(verdict for verdict in report["verdicts"] if verdict["primary"])
     fields = ("metric", "verdict", "change", "low", "high", "verdict_low", "verdict_high", "pairs",

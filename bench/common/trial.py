@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from random import Random, SystemRandom
 from statistics import median
 from typing import Optional
@@ -9,6 +10,7 @@ from typing import Optional
 from common import tools
 from common.calibrate import Pair
 from common.loads import background_load
+from common.paths import STEADY
 from common.results import Results
 
 # A tool may fail under a load that leaves it no CPU time. This many failures in a row have another cause.
@@ -35,10 +37,14 @@ class Cell:
 
 
 class Session:
-    """Runs trials, writes each result immediately, and ends the bench if a tool keeps failing."""
+    """Runs trials, writes each result immediately, and ends the bench if a tool keeps failing.
 
-    def __init__(self, kind: str, results: Results, under_test: tuple):
+    The tools under test are "steady", "hyperfine", and "reference": the build of `steady` at the path `reference`.
+    """
+
+    def __init__(self, kind: str, results: Results, under_test: tuple, reference: Optional[Path] = None):
         self.kind, self.results, self.under_test = kind, results, under_test
+        self.builds = {"steady": STEADY, "reference": reference}
         self.failures_in_a_row = 0
 
     def run(self, cell: Cell, pair: Pair) -> dict:
@@ -65,16 +71,15 @@ class Session:
                   if "error" not in record[tool]]
         if before:
             return median(before)
-        return cell.budget if tool == "steady" else HYPERFINE_SECONDS
+        return HYPERFINE_SECONDS if tool == "hyperfine" else cell.budget
 
-    @staticmethod
-    def _result_of(tool: str, cell: Cell, pair: Pair, seed: int) -> dict:
+    def _result_of(self, tool: str, cell: Cell, pair: Pair, seed: int) -> dict:
         """Runs a tool and returns its result, or its error, which is recorded like a result."""
         try:
-            if tool == "steady":
-                return tools.steady(pair.old, pair.new, seed, cell.budget, cell.resolution, cell.metric,
-                                    cell.fail_if)
-            return tools.hyperfine(pair.old, pair.new)
+            if tool == "hyperfine":
+                return tools.hyperfine(pair.old, pair.new)
+            return tools.steady(pair.old, pair.new, seed, cell.budget, cell.resolution, cell.metric, cell.fail_if,
+                                self.builds[tool])
         except tools.ToolFailed as failure:
             print(failure, file=sys.stderr)
             return {"error": str(failure)}

@@ -4,7 +4,8 @@ from common.cells import REACH
 from common.stats import Share
 from common.verdicts import SIGNS, Tally, by_cell, check, of_total, percent, table, tally, with_interval
 
-TOOLS = ("steady", "hyperfine")
+# The tools that `steady` is compared with, by their short names in the table.
+OTHERS = {"reference": "ref", "hyperfine": "hf"}
 
 # The promised rates, and the error rate of the checks of single cells (Bonferroni over cells).
 ERROR_RATE = 0.05
@@ -17,13 +18,16 @@ def truth(records: list) -> str:
     """Returns the table, the pooled rates and the checks of the promised rates."""
     if not records:
         return "No trials yet."
-    cells = {name: [tally(trials, tool) for tool in TOOLS] for name, trials in by_cell(records).items()}
-    pooled = [tally(records, tool) for tool in TOOLS]
+    other = next(tool for tool in OTHERS if all(tool in record for record in records))
+    tools = ("steady", other)
+    cells = {name: [tally(trials, tool) for tool in tools] for name, trials in by_cell(records).items()}
+    pooled = [tally(records, tool) for tool in tools]
     rows = [_row(name, len(by_cell(records)[name]), tallies) for name, tallies in cells.items()]
     rows.append(_row("**all**", len(records), pooled))
-    heads = ["cell", "trials", "wrong", "hf", "found", "hf", "covered", "verdict's", "hf", "half-width", "hf",
-             "seconds", "hf"]
-    parts = [table(heads, rows), *map(_pooled, TOOLS, pooled), _checks(pooled[0], cells), _footnote(records)]
+    short = OTHERS[other]
+    heads = ["cell", "trials", "wrong", short, "found", short, "covered", "verdict's", short, "half-width", short,
+             "seconds", short]
+    parts = [table(heads, rows), *map(_pooled, tools, pooled), _checks(pooled[0], cells), _footnote(records, other)]
     return "\n\n".join(parts)
 
 
@@ -37,7 +41,7 @@ def _row(name: str, trials: int, tallies: list) -> list:
 def _pooled(tool: str, pooled: Tally) -> str:
     parts = [f"wrong {with_interval(pooled.wrong)}", f"found {with_interval(pooled.found)}",
              f"interval covers the truth in {with_interval(pooled.covered)}"]
-    if tool == "steady":
+    if tool != "hyperfine":
         parts.append(f"the verdict's interval covers it in {with_interval(pooled.verdict_covered)}")
     if pooled.failures:
         parts.append(f"failed {pooled.failures} times")
@@ -59,11 +63,13 @@ def _checks(pooled: Tally, cells: dict) -> str:
     ])
 
 
-def _footnote(records: list) -> str:
+def _footnote(records: list, other: str) -> str:
     error = max(record["truth_error"] for record in records)
     drift = max(abs(record["truth_drift"]) for record in records)
-    return (f"hf = hyperfine -N --runs 20 and Welch's t-test at 5 % on its times, compared with the true change of wall "
-            f"time. Truths are known to {percent(error, 3)} or better (one standard error, idle). "
+    meaning = {"hyperfine": "hf = hyperfine -N --runs 20 and Welch's t-test at 5 % on its times, compared with the true "
+                            "change of wall time.",
+               "reference": "ref = another build of steady, under the same loads in random order."}[other]
+    return (f"{meaning} Truths are known to {percent(error, 3)} or better (one standard error, idle). "
             f"The loads moved them by at most {percent(drift, 3)}, where measured. Seconds are medians per "
             "verdict, including the start of the tool.")
 

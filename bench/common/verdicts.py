@@ -38,7 +38,7 @@ def tally(records: Iterable[dict], tool: str) -> Tally:
     """Counts the results of `tool` in `records`."""
     trials_of_tool = [record for record in records if tool in record]
     answered = [record for record in trials_of_tool if "error" not in record[tool]]
-    field = "truth" if tool == "steady" else "truth_wall"
+    field = "truth_wall" if tool == "hyperfine" else "truth"
     trials = [(record[tool], record[field], record["resolution"]) for record in answered]
     return Tally(
         wrong=share(is_wrong(answer["verdict"], truth, resolution) for answer, truth, resolution in trials),
