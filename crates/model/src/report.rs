@@ -86,8 +86,8 @@ pub struct Judgement {
     pub mean_open: bool,
     /// The size of the effect; not available with fewer than six pairs.
     pub change: Reading<f64>,
-    /// The interval of the size; not available if an end is infinite. If duets would underestimate the effect, it comes
-    /// from turns only.
+    /// The interval of the size; not available if an end is infinite. It contains the interval that decides the verdict.
+    /// If the verdict is a direction and there are duets, which underestimate effects, it reaches further from zero.
     pub interval: Reading<Interval>,
     /// The interval over all pairs, which decides the verdict.
     pub verdict_interval: Reading<Interval>,

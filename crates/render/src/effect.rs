@@ -3,7 +3,7 @@
 use steady_model::{FailIf, GateState, Interval, Metric, Reading, Verdict};
 
 use crate::document::{Emphasis, Sentence};
-use crate::units::{TIE, decimals, decimals_of, fixed};
+use crate::units::{TIE, decimals, decimals_of, fixed, setting};
 
 /// Changes from this ratio up, or from its inverse down, are written as factors.
 const FACTOR: f64 = 2.0;
@@ -78,34 +78,37 @@ pub fn verdict_in_words(verdict: Verdict, change: &Reading<f64>, interval: &Read
     }
 }
 
-/// Returns the sentence that says whether a condition of `--fail-if` holds. `of` names what it is about, after a blank,
-/// or is empty.
-pub fn condition(fail_if: FailIf, state: GateState, of: &str) -> Sentence {
-    let (emphasis, holds) = match state {
-        GateState::Holds => (Emphasis::More, "holds"),
-        GateState::DoesNotHold => (Emphasis::Same, "does not hold"),
-        GateState::Open => (Emphasis::Open, "is open: the data do not decide it"),
-    };
+/// Returns the sentence that says whether a condition of `--fail-if` holds, from the interval of the change if there is
+/// one. `of` names what it is about, after a blank, or is empty.
+pub fn condition(fail_if: FailIf, state: GateState, interval: Option<Interval>, of: &str) -> Sentence {
     let plain = |text: String| (Emphasis::Plain, text);
-    vec![plain(format!("The condition {fail_if} ")), (emphasis, holds.to_owned()), plain(format!("{of}."))]
+    let (emphasis, holds, why) = match state {
+        GateState::Holds => (Emphasis::More, "holds", String::new()),
+        GateState::DoesNotHold => (Emphasis::Same, "does not hold", String::new()),
+        GateState::Open => (Emphasis::Open, "is open", format!(": {}", undecided_because(fail_if, interval))),
+    };
+    vec![plain(format!("The condition {fail_if} ")), (emphasis, holds.to_owned()), plain(format!("{of}{why}."))]
+}
+
+/// Returns why a condition is open. The interval has a digit more than elsewhere, which shows on which side of the limit
+/// its ends are.
+fn undecided_because(fail_if: FailIf, interval: Option<Interval>) -> String {
+    let limit = fail_if.limit();
+    match interval.filter(|interval| interval.holds(limit)) {
+        Some(Interval { low, high }) if low.is_finite() && high.is_finite() => {
+            let range = Interval { low: low * 100.0, high: high * 100.0 };
+            let decimals = digits(range) + 1;
+            let (low, high) = (fixed(range.low, decimals), fixed(range.high, decimals));
+            format!("{} lies between {low} and {high}{TIE}%", setting(limit))
+        }
+        _ => "the data do not decide it".to_owned(),
+    }
 }
 
 /// Returns a change with its sign, and its interval: (`-0.1 %`, `-0.4 to 0.2 %`).
 pub fn signed(change: f64, interval: Interval) -> (String, String) {
     let range = Interval { low: interval.low * 100.0, high: interval.high * 100.0 };
     (format!("{}{TIE}%", point(change * 100.0, range)), between(range, &format!("{TIE}%")))
-}
-
-/// Returns a change and its interval to print next to a verdict. A change estimated from a part of the pairs can
-/// contradict the verdict. It is then left out, because a reader would take `less: 66 %` for 66 % less.
-pub fn signed_with_verdict(verdict: Verdict, change: f64, interval: Interval) -> String {
-    let (size, range) = signed(change, interval);
-    let contradicts = match verdict {
-        Verdict::Slower => change < 0.0,
-        Verdict::Faster => change > 0.0,
-        Verdict::Same | Verdict::Undecided => false,
-    };
-    if contradicts { range } else { format!("{size} ({range})") }
 }
 
 /// Returns an interval with its unit once: `37.9 to 38.5 %`. An infinite end becomes `or more` or `or less`.

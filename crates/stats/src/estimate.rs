@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use steady_model::{Interval, Layout, Verdict};
 
+use crate::pair::Pair;
+
 /// Why a verdict is undecided, if the reason is not just a wide interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -44,8 +46,8 @@ pub struct Estimate {
     pub verdict: Verdict,
     /// Whether that interval is within ± resolution.
     pub within_resolution: bool,
-    /// The size of the effect. It is estimated from turns only if there are enough of them, because duets underestimate
-    /// small effects.
+    /// The size of the effect, whose interval contains that over all pairs. If the verdict is a direction and there are
+    /// duets, which underestimate effects, the interval reaches further away from zero; see `size_of`.
     pub size: Effect,
     /// The lower end of the interval over all pairs.
     pub verdict_low: Option<f64>,
@@ -75,6 +77,78 @@ impl Effect {
     /// Returns the interval, with -1 (no cost at all) and infinity for unknown ends.
     pub(crate) fn interval(&self) -> Interval {
         Interval { low: self.low.unwrap_or(-1.0), high: self.high.unwrap_or(f64::INFINITY) }
+    }
+}
+
+/// The estimate of a log ratio, with its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct LogEffect {
+    pub(crate) centre: f64,
+    pub(crate) interval: Interval,
+    pub(crate) pairs: usize,
+}
+
+impl LogEffect {
+    pub(crate) fn effect(&self) -> Effect {
+        Effect::from_log(self.centre, self.interval, self.pairs)
+    }
+
+    /// Returns how far the interval reaches away from zero on the side of `sign`.
+    fn reach(&self, sign: f64) -> f64 {
+        if sign > 0.0 { self.interval.high } else { -self.interval.low }
+    }
+}
+
+/// Returns the size of the effect.
+///
+/// Runs in duets contend for caches, memory and locks. The longer run has the rest of its time for itself, so duets show
+/// only a part of an effect, of which `shown` is a lower bound. The effect over `all` pairs is therefore a bound on the
+/// side of zero. On the other side, the bound is that of the turns alone, or that of all pairs divided by `shown`: the
+/// one that is expected to be closer, which does not depend on the labels. Each end misses the true effect with half the
+/// error rate, so both hold at the full one. If the interval contains zero, it is that over all pairs: the part of an
+/// effect so small that duets do not show is far below the interval's width.
+pub(crate) fn size_of(all: &LogEffect, turns: Option<&LogEffect>, shown: f64) -> Effect {
+    let sign = if all.interval.low > 0.0 {
+        1.0
+    } else if all.interval.high < 0.0 {
+        -1.0
+    } else {
+        return all.effect();
+    };
+    let by_share = all.reach(sign) / shown;
+    let sized = turns.filter(|turns| turns.interval.half_width() <= by_share - all.centre.abs());
+    let far = sized.map_or(by_share, |turns| turns.reach(sign)).max(all.reach(sign));
+    let interval =
+        if sign > 0.0 { Interval { high: far, ..all.interval } } else { Interval { low: -far, ..all.interval } };
+    // Few turns may be a worse estimate than all pairs.
+    let inside = |turns: &&LogEffect| interval.low < turns.centre && turns.centre < interval.high;
+    let best = sized.filter(inside).unwrap_or(all);
+    Effect::from_log(best.centre, interval, best.pairs)
+}
+
+/// Returns a lower bound of the part of an effect that all pairs show; see [`size_of`]. The longer run of a duet saves
+/// at most what contention adds to the others, which the costs of both layouts show. Exchanging OLD and NEW does not
+/// change it.
+pub(crate) fn shown_part<'a>(pairs: impl Iterator<Item = &'a Pair>) -> f64 {
+    /// The part that is shown at least even if no contention is visible. In measured cells it was 0.8 or more.
+    const WITHOUT_CONTENTION: f64 = 0.8;
+    let mut logs = [(0.0, 0usize); Layout::ALL.len()];
+    for pair in pairs {
+        let log = pair.old.ln() + pair.new.ln();
+        if log.is_finite() {
+            let (sum, count) = &mut logs[pair.layout.index()];
+            *sum += log / 2.0;
+            *count += 1;
+        }
+    }
+    let mean = |layout: Layout| {
+        let (sum, count) = logs[layout.index()];
+        (count > 0).then(|| sum / count as f64)
+    };
+    match (mean(Layout::Turns), mean(Layout::Duet)) {
+        (_, None) => 1.0,
+        (None, _) => WITHOUT_CONTENTION,
+        (Some(turns), Some(duets)) => (turns - duets).exp().min(WITHOUT_CONTENTION),
     }
 }
 

@@ -33,6 +33,7 @@ mod score;
 mod sequential;
 mod shift;
 mod slot;
+mod spending;
 mod tail;
 
 pub use estimate::{Effect, Estimate, LayoutEffect, Reason};

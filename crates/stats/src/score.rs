@@ -35,6 +35,14 @@ pub(crate) fn test(paired: &Paired, theta: f64, scratch: &mut Scratch) -> Tested
     Tested { z: sum / square.sqrt(), p: tail::two_sided(sum, scratch) }
 }
 
+/// Returns the signed scores of the test at `theta`, for each stratum in the order of its pairs. Their sum divided by
+/// the root of the sum of their squares is Z.
+pub(crate) fn signed(paired: &Paired, theta: f64, scratch: &mut Scratch) -> Vec<Vec<f64>> {
+    test(paired, theta, scratch);
+    let mut each = scratch.residual.iter().zip(&scratch.score).map(|(r, score)| score.copysign(*r));
+    paired.strata.iter().map(|stratum| each.by_ref().take(stratum.difference.len()).collect()).collect()
+}
+
 /// Fills the scratch, stratum by stratum, with slot-adjusted residuals, their absolute values divided by sigma, and 1 /
 /// sigma.
 fn residuals(paired: &Paired, theta: f64, scratch: &mut Scratch) {

@@ -1,15 +1,16 @@
 //! Several looks at a growing set of pairs with one error rate for all of them, and the schedule of looks.
 //!
-//! Each look gets its own part of alpha. Whatever the dependence between looks, the parts can be added (union bound).
-//! Therefore all intervals together, and also their intersection, cover the truth with probability `1 - alpha`.
-
-use std::f64::consts::SQRT_2;
+//! Each look spends a part of alpha ([`crate::spending`]). The parts add up to alpha, so all intervals together, and
+//! also their intersection, cover the truth with probability `1 - alpha`.
 
 use serde::{Deserialize, Serialize};
 use steady_model::{Interval, Layout, Verdict};
 
-use crate::estimate::{self, Effect, Estimate, LayoutEffect, Reason};
+use crate::estimate::{self, Effect, Estimate, LayoutEffect, LogEffect, Reason};
 use crate::pair::{MIN_PAIRS, Pair, Paired};
+use crate::scale::Scratch;
+use crate::score;
+use crate::spending::{MOST_BY_INFORMATION, Spending, correlation, spendable};
 
 /// The requirements on a sequence of looks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,8 +32,8 @@ pub struct Look {
     pub contenders: Vec<Estimate>,
     /// The part of alpha spent up to and including this look.
     pub alpha_spent: f64,
-    /// The progress towards the end of the sequence, 0 to 1: in time, or in precision if that is greater. Exchanging
-    /// OLD and NEW does not change it.
+    /// The progress towards the end of the sequence, 0 to 1: in time, or in precision if that is greater, which counts
+    /// for at most 0.85. Exchanging OLD and NEW does not change it.
     pub progress: f64,
     /// Whether the sequence is finished, because further pairs would not change the verdicts.
     pub done: bool,
@@ -43,49 +44,131 @@ pub struct Look {
 pub struct Sequence {
     rules: Rules,
     spent: f64,
-    known: Vec<Known>,
+    courses: Vec<Course>,
 }
 
-/// The intersection of the intervals of all looks so far for one contender, on the log scale.
-#[derive(Clone, Debug)]
-struct Known {
-    all: Interval,
-    layouts: [Interval; Layout::ALL.len()],
+/// All looks so far at one contender.
+#[derive(Clone, Debug, Default)]
+struct Course {
+    /// The error that the looks may have spent.
+    allowed: f64,
+    all: Looks,
+    layouts: [Looks; Layout::ALL.len()],
 }
 
-impl Known {
-    const NOTHING: Known = Known { all: Interval::EVERYTHING, layouts: [Interval::EVERYTHING; Layout::ALL.len()] };
-
+impl Course {
     /// Returns whether zero is excluded.
     fn differs(&self) -> bool {
-        !self.all.holds(0.0)
+        !self.all.known.holds(0.0)
+    }
+
+    /// Returns the course after a look that may spend the error `level`.
+    fn after(&self, prepared: &Prepared, level: f64) -> Course {
+        let allowed = self.allowed + level;
+        let mut layouts = self.layouts.clone();
+        for tested in &prepared.layouts {
+            let looks = &mut layouts[tested.layout.index()];
+            *looks = looks.after(&tested.test, allowed);
+        }
+        Course { allowed, all: self.all.after(&prepared.all, allowed), layouts }
+    }
+}
+
+/// All looks so far of one test.
+#[derive(Clone, Debug)]
+struct Looks {
+    /// The intersection of the intervals of the looks, on the log scale.
+    known: Interval,
+    spending: Spending,
+    /// The signed scores at the last look, by layout.
+    scores: [Vec<f64>; Layout::ALL.len()],
+}
+
+impl Default for Looks {
+    fn default() -> Looks {
+        Looks { known: Interval::EVERYTHING, spending: Spending::default(), scores: Default::default() }
+    }
+}
+
+impl Looks {
+    /// Returns the interval of a look after which `allowed` error may be spent in total, and the state after it.
+    fn look(&self, test: &Test, allowed: f64) -> (Interval, Spending) {
+        let pairs = |layout: &Layout| (&self.scores[layout.index()][..], &test.scores[layout.index()][..]);
+        let look = self.spending.look(allowed, correlation(Layout::ALL.iter().map(pairs)));
+        (test.interval(look.level), look.spending)
+    }
+
+    /// Returns the state after a look. If its interval and the known one are disjoint, the newer one counts.
+    fn after(&self, test: &Test, allowed: f64) -> Looks {
+        if test.paired.pairs() < MIN_PAIRS {
+            return self.clone();
+        }
+        let (interval, spending) = self.look(test, allowed);
+        Looks { known: self.known.intersection(&interval).unwrap_or(interval), spending, scores: test.scores.clone() }
     }
 }
 
 /// The factor by which the interval of the size may be wider than required for the verdict's interval.
 const SIZE_SLACK: f64 = 3.0;
 
+/// The pairs of one test, prepared for one look.
+struct Test {
+    paired: Paired,
+    /// The estimate, as a log ratio.
+    centre: f64,
+    /// The signed scores at the estimate, by layout.
+    scores: [Vec<f64>; Layout::ALL.len()],
+}
+
+impl Test {
+    fn new(pairs: &[Pair], grain: f64) -> Test {
+        let paired = Paired::new(pairs, grain);
+        let centre = paired.estimate();
+        let mut scores: [Vec<f64>; Layout::ALL.len()] = Default::default();
+        for (stratum, own) in paired.strata.iter().zip(score::signed(&paired, centre, &mut Scratch::default())) {
+            scores[stratum.layout.index()] = own;
+        }
+        Test { paired, centre, scores }
+    }
+
+    fn interval(&self, alpha: f64) -> Interval {
+        interval_around(&self.paired, self.centre, alpha)
+    }
+
+    /// Returns the estimate with the interval of all looks so far.
+    fn known(&self, looks: &Looks) -> LogEffect {
+        LogEffect { centre: self.centre, interval: looks.known, pairs: self.paired.pairs() }
+    }
+}
+
+/// The test of one layout alone.
+struct LayoutTest {
+    layout: Layout,
+    test: Test,
+}
+
 /// The pairs of a contender, prepared for one look.
 struct Prepared {
-    pairs: usize,
-    all: Paired,
-    centre: f64,
+    all: Test,
     /// Each layout alone, if it has enough pairs; empty if there is only one layout.
-    layouts: Vec<(Layout, Paired)>,
+    layouts: Vec<LayoutTest>,
+    /// A lower bound of the part of an effect that all pairs show.
+    shown: f64,
 }
 
 impl Prepared {
     fn new(pairs: &[Pair], grain: f64) -> Prepared {
-        let all = Paired::new(pairs, grain);
+        let all = Test::new(pairs, grain);
         let of = |layout| pairs.iter().filter(|pair| pair.layout == layout).copied().collect::<Vec<Pair>>();
-        let layouts = if all.strata.len() < 2 { vec![] } else { Layout::ALL.map(|layout| (layout, of(layout))).into() };
+        let layouts =
+            if all.paired.strata.len() < 2 { vec![] } else { Layout::ALL.map(|layout| (layout, of(layout))).into() };
         let layouts = layouts.into_iter().filter(|(_, chosen)| chosen.len() >= MIN_PAIRS);
-        let layouts = layouts.map(|(layout, chosen)| (layout, Paired::new(&chosen, grain))).collect();
-        Prepared { pairs: pairs.len(), centre: all.estimate(), all, layouts }
+        let layouts = layouts.map(|(layout, chosen)| LayoutTest { layout, test: Test::new(&chosen, grain) }).collect();
+        Prepared { all, layouts, shown: estimate::shown_part(pairs.iter()) }
     }
 
-    fn interval(&self, alpha: f64) -> Interval {
-        interval_around(&self.all, self.centre, alpha)
+    fn pairs(&self) -> usize {
+        self.all.paired.pairs()
     }
 }
 
@@ -103,7 +186,7 @@ fn interval_around(paired: &Paired, centre: f64, alpha: f64) -> Interval {
 impl Sequence {
     /// Creates a sequence before its first look, with `contenders` commands to compare with the reference.
     pub fn new(rules: Rules, contenders: usize) -> Sequence {
-        Sequence { rules, spent: 0.0, known: vec![Known::NOTHING; contenders] }
+        Sequence { rules, spent: 0.0, courses: vec![Course::default(); contenders] }
     }
 
     /// Evaluates all pairs so far: one slice of pairs for each contender, with the reference as OLD. `time_fraction` is
@@ -115,15 +198,15 @@ impl Sequence {
         let left = (self.rules.alpha - self.spent).max(0.0);
         let precision = self.precision_at_end(&prepared, left);
         // At half the resolution, no interval can contain both zero and an effect that matters, so all verdicts will be
-        // decided.
-        let finish = last || precision >= 1.0;
+        // decided. A limit may still lie inside the interval: error is then kept for later looks.
+        let finish = last || precision >= 1.0 && self.rules.limits.is_empty();
         let spend = if finish { left } else { self.spending(time_fraction, precision).min(left) };
         self.narrow(&prepared, spend);
         self.spent += spend;
         let contenders: Vec<Estimate> =
-            prepared.iter().zip(&self.known).map(|(prepared, known)| self.conclude(prepared, known)).collect();
+            prepared.iter().zip(&self.courses).map(|(prepared, course)| self.conclude(prepared, course)).collect();
         let done = finish || contenders.iter().all(|estimate| self.settled(estimate));
-        let progress = if finish { 1.0 } else { time_fraction.max(precision).clamp(0.0, 1.0) };
+        let progress = if finish { 1.0 } else { time_fraction.max(precision.min(MOST_BY_INFORMATION)).clamp(0.0, 1.0) };
         Look { contenders, alpha_spent: self.spent, progress, done }
     }
 
@@ -131,9 +214,13 @@ impl Sequence {
     /// (half the resolution / half-width of the interval). It grows linearly with the number of pairs and does not
     /// depend on the effect.
     fn precision_at_end(&self, prepared: &[Prepared], left: f64) -> f64 {
-        let level = left / self.known.len().max(1) as f64;
-        let half_width = |prepared: &Prepared| relative(&prepared.interval(level)).half_width();
-        let widest = prepared.iter().map(half_width).fold(0.0, f64::max);
+        let level = left / self.courses.len().max(1) as f64;
+        let half_width = |prepared: &Prepared, course: &Course| {
+            let (interval, _) = course.all.look(&prepared.all, course.allowed + level);
+            relative(&interval).half_width()
+        };
+        let each = prepared.iter().zip(&self.courses).map(|(prepared, course)| half_width(prepared, course));
+        let widest = each.fold(0.0, f64::max);
         (self.rules.resolution / 2.0 / widest).powi(2)
     }
 
@@ -149,14 +236,14 @@ impl Sequence {
     fn narrow(&mut self, prepared: &[Prepared], spend: f64) {
         let contenders = prepared.len();
         let step_down = self.rules.limits.is_empty();
-        let differing = |known: &[Known]| known.iter().filter(|known| known.differs()).count();
-        let before = self.known.clone();
-        let mut settled = if step_down { differing(&self.known) } else { 0 };
+        let differing = |courses: &[Course]| courses.iter().filter(|course| course.differs()).count();
+        let before = std::mem::take(&mut self.courses);
+        let mut settled = if step_down { differing(&before) } else { 0 };
         loop {
             let level = spend / contenders.saturating_sub(settled).max(1) as f64;
-            self.known =
-                before.iter().zip(prepared).map(|(known, prepared)| narrowed(known, prepared, level)).collect();
-            let now = differing(&self.known);
+            self.courses =
+                before.iter().zip(prepared).map(|(course, prepared)| course.after(prepared, level)).collect();
+            let now = differing(&self.courses);
             if !step_down || now <= settled || settled + 1 >= contenders {
                 return;
             }
@@ -165,15 +252,17 @@ impl Sequence {
     }
 
     /// Returns the current estimate for a contender.
-    fn conclude(&self, prepared: &Prepared, known: &Known) -> Estimate {
-        let all = Effect::from_log(prepared.centre, known.all, prepared.pairs);
-        let layouts = layout_effects(prepared, known, all);
-        let turns = layouts.iter().find(|seen| seen.layout == Layout::Turns);
+    fn conclude(&self, prepared: &Prepared, course: &Course) -> Estimate {
+        let Test { paired, centre, .. } = &prepared.all;
+        let known = prepared.all.known(&course.all);
+        let all = known.effect();
+        let turns = prepared.layouts.iter().find(|tested| tested.layout == Layout::Turns);
+        let turns = turns.map(|tested| tested.test.known(&course.layouts[Layout::Turns.index()]));
         let interval = all.interval();
-        let enough = prepared.pairs >= MIN_PAIRS;
+        let enough = paired.pairs() >= MIN_PAIRS;
         let verdict = if enough { estimate::verdict(&interval, self.rules.resolution) } else { Verdict::Undecided };
         let undecided = verdict == Verdict::Undecided;
-        let reason = match (undecided, enough, prepared.all.below_grain()) {
+        let reason = match (undecided, enough, paired.below_grain()) {
             (true, false, _) => Some(Reason::TooFewPairs),
             (true, true, true) => Some(Reason::BelowGrain),
             _ => None,
@@ -182,13 +271,13 @@ impl Sequence {
         Estimate {
             verdict,
             within_resolution: enough && estimate::within(&interval, self.rules.resolution),
-            size: turns.map_or(all, |seen| seen.effect),
+            size: estimate::size_of(&known, turns.as_ref(), prepared.shown),
             verdict_low: all.low,
             verdict_high: all.high,
-            pairs: prepared.pairs,
-            layouts,
+            pairs: paired.pairs(),
+            layouts: layout_effects(prepared, course, all),
             reason,
-            widening: prepared.all.widening_at(prepared.centre),
+            widening: paired.widening_at(*centre),
             time_to_settle: if undecided && reason.is_none() { settle() } else { None },
         }
     }
@@ -203,38 +292,22 @@ impl Sequence {
         let (judged, size) = (Interval { low, high }, estimate.size.interval());
         let open = |limit: &f64| judged.holds(*limit) || size.holds(*limit);
         let fine = self.rules.resolution.max(change.abs() / 10.0);
-        // The size comes from turns, which may be the smaller part of the pairs.
+        // Contention in duets may leave the size to the turns, which may be the smaller part of the pairs.
         let sized = judged.half_width() <= fine && size.half_width() <= SIZE_SLACK * fine;
         estimate.verdict != Verdict::Undecided && sized && !self.rules.limits.iter().any(open)
     }
 }
 
-/// Returns the intersection with the intervals of a look at `level`.
-fn narrowed(known: &Known, prepared: &Prepared, level: f64) -> Known {
-    let all = common(&known.all, prepared.interval(level));
-    let mut layouts = known.layouts;
-    for (layout, paired) in &prepared.layouts {
-        let slot = &mut layouts[layout.index()];
-        *slot = common(slot, interval_around(paired, paired.estimate(), level));
-    }
-    Known { all, layouts }
-}
-
-/// Returns the intersection of the intervals of two looks, or the newer one if they are disjoint.
-fn common(older: &Interval, newer: Interval) -> Interval {
-    older.intersection(&newer).unwrap_or(newer)
-}
-
 /// Returns the effect in each layout. A single layout has the effect of all pairs.
-fn layout_effects(prepared: &Prepared, known: &Known, all: Effect) -> Vec<LayoutEffect> {
-    if let [only] = &prepared.all.strata[..]
-        && prepared.pairs >= MIN_PAIRS
+fn layout_effects(prepared: &Prepared, course: &Course, all: Effect) -> Vec<LayoutEffect> {
+    if let [only] = &prepared.all.paired.strata[..]
+        && prepared.pairs() >= MIN_PAIRS
     {
         return vec![LayoutEffect { layout: only.layout, effect: all }];
     }
-    let effect = |(layout, paired): &(Layout, Paired)| LayoutEffect {
+    let effect = |LayoutTest { layout, test }: &LayoutTest| LayoutEffect {
         layout: *layout,
-        effect: Effect::from_log(paired.estimate(), known.layouts[layout.index()], paired.pairs()),
+        effect: test.known(&course.layouts[layout.index()]).effect(),
     };
     prepared.layouts.iter().map(effect).collect()
 }
@@ -250,8 +323,12 @@ pub fn single_look(pairs: &[Pair], rules: &Rules) -> Estimate {
     look.contenders.remove(0)
 }
 
-/// The schedule of looks: the first at 12 pairs, then each time the elapsed time has grown by the factor √2. The caller
-/// adds the final look.
+/// The factor by which the elapsed time grows between looks: the fourth root of two. Looks share most of their pairs, so
+/// more of them cost little error, and a comparison ends soon after it could.
+const GROWTH: f64 = 1.189_207_115_002_721;
+
+/// The schedule of looks: the first at 12 pairs, then each time the elapsed time has grown by a fifth. The caller adds
+/// the final look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Schedule {
     looked: Option<f64>,
@@ -271,7 +348,7 @@ impl Schedule {
     pub fn due(&mut self, pairs: usize, elapsed: f64) -> bool {
         let due = match self.looked {
             None => pairs >= Self::FIRST_LOOK_PAIRS,
-            Some(looked) => elapsed >= SQRT_2 * looked,
+            Some(looked) => elapsed >= GROWTH * looked,
         };
         if due {
             self.looked = Some(elapsed);
@@ -280,33 +357,14 @@ impl Schedule {
     }
 }
 
-/// Returns the share of the error rate that may be spent so far.
-///
-/// `time` is the used share of the time budget. `information` is the share of the precision that would end the
-/// sequence, because on a quiet machine the precision is sufficient long before the time is over. Its contribution is
-/// limited, so that the final look has error left to spend.
-pub(crate) fn spendable(time: f64, information: f64) -> f64 {
-    const MOST_BY_INFORMATION: f64 = 0.7;
-    let time = time.clamp(0.0, 1.0);
-    time.max(information.min(MOST_BY_INFORMATION))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn looks_are_at_twelve_pairs_and_then_grow_by_the_root_of_two() {
+    fn looks_are_at_twelve_pairs_and_then_grow_by_a_fifth() {
         let mut schedule = Schedule::new();
-        let looks: Vec<usize> = (1..=100).filter(|&pairs| schedule.due(pairs, pairs as f64 * 0.25)).collect();
-        assert_eq!(looks, [12, 17, 25, 36, 51, 73]);
-    }
-
-    #[test]
-    fn information_alone_leaves_error_for_the_final_look() {
-        assert_eq!(spendable(0.1, 0.3), 0.3);
-        assert_eq!(spendable(0.1, 9.0), 0.7);
-        assert_eq!(spendable(0.9, 9.0), 0.9);
-        assert_eq!(spendable(7.0, 0.0), 1.0);
+        let looks: Vec<usize> = (1..=50).filter(|&pairs| schedule.due(pairs, pairs as f64 * 0.25)).collect();
+        assert_eq!(looks, [12, 15, 18, 22, 27, 33, 40, 48]);
     }
 }

@@ -57,17 +57,18 @@ struct Anchor {
 }
 
 impl Anchor {
+    /// One or two microseconds.
+    const QUICK_TICKS: u64 = 1 << 12;
+
     /// Reads both clocks. If the thread loses its CPU between the readings, they are of different moments, so slow readings
     /// are repeated. Returns `None` if all of them were slow.
     fn read() -> Option<Anchor> {
-        /// One or two microseconds.
-        const QUICK_TICKS: u64 = 1 << 12;
         const ATTEMPTS: u32 = 8;
         for _ in 0..ATTEMPTS {
             let before = ticks();
             let time = read(MONOTONIC);
             let took = ticks().wrapping_sub(before);
-            if took < QUICK_TICKS {
+            if took < Self::QUICK_TICKS {
                 return Some(Anchor { time, ticks: before.wrapping_add(took / 2) });
             }
         }
@@ -89,8 +90,10 @@ pub(crate) fn calibrate() {
 }
 
 fn set_rate(nanoseconds: u64, ticks: u64) {
-    // Reject a counter below 0.5 GHz, one that stands still, and intervals that are too long.
-    if nanoseconds < 1 << 31 && ticks > nanoseconds / 2 {
+    /// Readings are up to [`Anchor::QUICK_TICKS`] apart, which is negligible in this many ticks.
+    const MIN_TICKS: u64 = 1 << 16;
+    // Reject a counter below 0.5 GHz, one that stands still, and intervals that are too short or too long.
+    if ticks >= MIN_TICKS && nanoseconds < 1 << 31 && ticks > nanoseconds / 2 {
         RATE.store((nanoseconds << 32) / ticks, Relaxed);
     }
 }

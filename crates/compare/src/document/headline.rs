@@ -30,7 +30,9 @@ pub(super) fn conditions(report: &Report) -> impl Iterator<Item = Sentence> {
     let plan = &report.record.plan;
     let of = |command| if plan.commands.len() > 2 { format!(" for {}", subject(plan, command)) } else { String::new() };
     let sentence = move |fail_if: FailIf, judgement: &Judgement| {
-        condition(fail_if, fail_if.evaluate(judgement.verdict, &judgement.interval), &of(judgement.command))
+        let interval = &judgement.interval;
+        let state = fail_if.evaluate(judgement.verdict, interval);
+        condition(fail_if, state, interval.as_ref().ok().copied(), &of(judgement.command))
     };
     plan.fail_if
         .into_iter()

@@ -85,11 +85,11 @@ fn undecided(joined: &Joined, whole: &Report, judgement: &Judgement) -> Sentence
     vec![(Emphasis::Open, "Undecided:".to_owned()), (Emphasis::Plain, format!(" {text}."))]
 }
 
-/// The change with the interval of the verdict, or the interval alone if it does not contain the change.
+/// The change with its interval.
 fn size(judgement: &Judgement) -> Option<String> {
-    let (change, interval) = (*judgement.change.as_ref().ok()?, *judgement.verdict_interval.as_ref().ok()?);
+    let (change, interval) = (*judgement.change.as_ref().ok()?, *judgement.interval.as_ref().ok()?);
     let ((size, range), level) = (signed(change, interval), setting(judgement.confidence));
-    Some(if interval.holds(change) { format!("{size} ({range}, {level})") } else { format!("{range} ({level})") })
+    Some(format!("{size} ({range}, {level})"))
 }
 
 /// Advice to measure a new set of sources. Adding sources to an undecided set until there is a verdict would inflate
@@ -150,7 +150,7 @@ fn outlying(found: &Homogeneity) -> String {
 
 /// Says why the joint interval is wider than that of a source, if it is.
 fn wider(joined: &Joined, judgement: &Judgement) -> Option<Section> {
-    let width = |judgement: &Judgement| judgement.verdict_interval.as_ref().ok().map(|one| one.high - one.low);
+    let width = |judgement: &Judgement| judgement.interval.as_ref().ok().map(|one| one.high - one.low);
     let of_source =
         |source: &Source| source.report.primary().find(|one| one.command == judgement.command).and_then(width);
     let narrowest = joined.sources.iter().filter_map(of_source).min_by(f64::total_cmp)?;

@@ -41,7 +41,6 @@ fn lines(report: &Report) -> Vec<(&'static str, String)> {
         let rest = duration(Nanos::from_seconds(rest));
         lines.push(("other time", format!("{rest}: warm-up, preparation, and starting and reaping processes")));
     }
-    lines.extend(all(report));
     lines.extend(means(report));
     if record.is_warm() {
         lines.push(("draws", "each has a new snapshot of every program, and counts as one pair".to_owned()));
@@ -51,16 +50,6 @@ fn lines(report: &Report) -> Vec<(&'static str, String)> {
         (what, left.reason.clone())
     }));
     lines
-}
-
-/// The interval that the verdict rests on, if both layouts contribute to it.
-fn all(report: &Report) -> Option<(&'static str, String)> {
-    let judged: Vec<&Judgement> = report.primary().collect();
-    let [only] = judged.as_slice() else {
-        return None;
-    };
-    let interval = only.verdict_interval.as_ref().ok().filter(|_| only.layouts.len() > 1)?;
-    Some(("all pairs", format!("{}: the interval of the verdict", signed(0.0, *interval).1)))
 }
 
 /// The mean cost of each command relative to the first, next to the verdict on the usual run.

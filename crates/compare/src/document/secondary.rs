@@ -4,7 +4,7 @@ use steady_model::{DecidedBy, Judgement, Metric, Report, Undecided, Verdict};
 use steady_render::document::{Block, Emphasis, Fact, Section, Span};
 
 use super::plain;
-use crate::words::{ELAPSED, Effect, noun, signed_with_verdict};
+use crate::words::{ELAPSED, Effect, noun, signed};
 
 /// A line for each secondary metric and command, and what elapsed time is. `None` if there are no such metrics.
 pub(super) fn section(report: &Report) -> Option<Section> {
@@ -33,15 +33,13 @@ pub(crate) fn line(judgement: &Judgement) -> Vec<Span> {
         (Ok(change), Ok(interval)) => (*change, *interval),
         (Err(absent), _) | (_, Err(absent)) => return vec![(Emphasis::Plain, format!("not measured: {absent}"))],
     };
-    let more = judgement.verdict == Verdict::Slower;
     let (word, emphasis) = match judgement.verdict {
         Verdict::Same => ("same", Emphasis::Same),
         Verdict::Undecided => ("undecided", Emphasis::Open),
         Verdict::Slower => ("more", Emphasis::More),
         Verdict::Faster => ("less", Emphasis::Less),
     };
-    if matches!(judgement.verdict, Verdict::Slower | Verdict::Faster) && !interval.holds(0.0) && (change > 0.0) == more
-    {
+    if matches!(judgement.verdict, Verdict::Slower | Verdict::Faster) {
         let effect = Effect::relative_to_first(change, interval);
         let mean = if judgement.decided_by == DecidedBy::Mean { " on average" } else { "" };
         return vec![(emphasis, effect.relative()), (Emphasis::Plain, format!("{mean} ({})", effect.range))];
@@ -51,6 +49,6 @@ pub(crate) fn line(judgement: &Judgement) -> Vec<Span> {
         Some(Undecided::UnequalFailures) => "no verdict, because failures are unequal",
         _ => word,
     };
-    let size = signed_with_verdict(judgement.verdict, change, interval);
-    vec![(emphasis, word.to_owned()), (Emphasis::Plain, format!(": {size}"))]
+    let (size, range) = signed(change, interval);
+    vec![(emphasis, word.to_owned()), (Emphasis::Plain, format!(": {size} ({range})"))]
 }

@@ -8,8 +8,7 @@ use steady_render::units::{count as amount, duration, memory, setting, time, tim
 
 use super::times::mean_in_words;
 use crate::words::{
-    Effect, blocks, capital, count, effort_for_verdict, more_pairs, more_work, noun, signed, signed_with_verdict,
-    subject, units, verb,
+    Effect, blocks, capital, count, effort_for_verdict, more_pairs, more_work, noun, signed, subject, units, verb,
 };
 
 /// The verdict in one sentence of plain text, or two if it needs a remedy. It names the command, the size of the effect
@@ -48,7 +47,7 @@ fn is_clear_at_first_look(report: &Report, judgement: &Judgement) -> bool {
         && judgement.metric == Metric::Instructions
         && record.ending == Ending::Decided
         && record.looks.len() == 1
-        && judgement.verdict_interval.as_ref().is_ok_and(narrow)
+        && judgement.interval.as_ref().is_ok_and(narrow)
 }
 
 /// The data of the verdict, as in `64 pairs, 3.1 s`.
@@ -83,9 +82,6 @@ fn different(report: &Report, judgement: &Judgement) -> Vec<Span> {
             ];
         }
     };
-    if size.holds(0.0) || (*change > 0.0) != more {
-        return direction_only(report, judgement, *change, *size);
-    }
     let effect = Effect::of(*change, *size);
     let (claim, than) = match (effect.factor, effect.more) {
         (true, true) => (format!("{verb} {} times the {what}", effect.size), format!(" of {first}")),
@@ -166,61 +162,26 @@ fn by_mean(report: &Report, judgement: &Judgement) -> Option<Vec<Span>> {
     Some(spans)
 }
 
-/// All pairs together show the direction, but the interval of the size, which is from turns only, contains zero.
-fn direction_only(report: &Report, judgement: &Judgement, change: f64, size: Interval) -> Vec<Span> {
-    let plan = &report.record.plan;
-    let (who, first) = (capital(&subject(plan, judgement.command)), subject(plan, 0));
-    let (verb, what) = (verb(judgement.metric), noun(judgement.metric));
-    let (direction, paint) =
-        if judgement.verdict == Verdict::Slower { ("more", Emphasis::More) } else { ("less", Emphasis::Less) };
-    let level = setting(judgement.confidence);
-    let all = judgement
-        .verdict_interval
-        .as_ref()
-        .map_or_else(|_| format!("confidence {level}"), |interval| format!("{}, {level}", signed(change, *interval).1));
-    let size = signed_with_verdict(judgement.verdict, change, size);
-    vec![
-        (Emphasis::Plain, format!("{who} ")),
-        (paint, format!("{verb} {direction} {what}")),
-        (
-            Emphasis::Plain,
-            format!(
-                " than {first}, by all pairs together ({all}); how much {direction} is less certain, because only \
-                 the pairs in turns measure it: {size}"
-            ),
-        ),
-    ]
-}
-
 /// No difference beyond the resolution.
 fn same(report: &Report, judgement: &Judgement) -> Vec<Span> {
     let plan = &report.record.plan;
     let limit = setting(plan.resolution);
     let what = noun(judgement.metric);
     let (who, first) = (subject(plan, judgement.command), subject(plan, 0));
-    let mut rest = String::new();
-    let shown = judgement.verdict_interval.as_ref().or(judgement.interval.as_ref());
-    if let (Ok(change), Ok(interval)) = (&judgement.change, shown) {
-        rest = format!(": {}", estimate(*change, *interval, judgement.confidence));
-    }
-    if let (Ok(change), Ok(size)) = (&judgement.change, &judgement.interval)
-        && (size.low < -plan.resolution || size.high > plan.resolution)
-    {
-        let (_, range) = signed(*change, *size);
-        rest.push_str(&format!("; the pairs in turns alone are less precise: {range}"));
-    }
+    let rest = match (&judgement.change, &judgement.interval) {
+        (Ok(change), Ok(interval)) => format!(": {}", estimate(*change, *interval, judgement.confidence)),
+        _ => String::new(),
+    };
     vec![
         (Emphasis::Same, format!("No difference beyond ±{limit} in {what}")),
         (Emphasis::Plain, format!(" between {first} and {who}{rest}")),
     ]
 }
 
-/// A change with the interval of the verdict. The change comes from turns only and may lie outside the interval over
-/// all pairs. In that case the text has the interval alone.
+/// A change with its interval and the confidence.
 fn estimate(change: f64, interval: Interval, confidence: f64) -> String {
-    let level = setting(confidence);
     let (size, range) = signed(change, interval);
-    if interval.holds(change) { format!("{size} ({range}, {level})") } else { format!("{range} ({level})") }
+    format!("{size} ({range}, {})", setting(confidence))
 }
 
 /// No verdict: the reason and the remedy.
@@ -258,7 +219,7 @@ fn undecided(report: &Report, judgement: &Judgement) -> Vec<Span> {
         }
         Undecided::UnequalFailures => unequal(report, judgement),
         Undecided::TooWide => {
-            let why = match (&judgement.change, judgement.verdict_interval.as_ref().or(judgement.interval.as_ref())) {
+            let why = match (&judgement.change, &judgement.interval) {
                 (Ok(change), Ok(interval)) => {
                     let size = estimate(*change, *interval, judgement.confidence);
                     let limit = setting(record.plan.resolution);

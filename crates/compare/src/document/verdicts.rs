@@ -6,7 +6,7 @@ use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{count, memory, setting, time_with};
 
 use super::{plain, secondary};
-use crate::words::{ELAPSED, capital, name, noun, signed, signed_with_verdict};
+use crate::words::{ELAPSED, capital, name, noun, signed};
 
 /// The table. It is left out on a terminal, where the sentences and the secondary metrics have the same content.
 pub(super) fn section(report: &Report) -> Section {
@@ -57,14 +57,10 @@ pub(super) fn emphasis(verdict: Verdict) -> Emphasis {
 
 /// The verdict and the size of the primary effect.
 fn primary(judgement: &Judgement) -> String {
-    let is_open = matches!(judgement.verdict, Verdict::Same | Verdict::Undecided);
-    // A verdict of no difference, or none, is based on the interval over all pairs.
-    let of_verdict = judgement.verdict_interval.as_ref().ok().filter(|_| is_open);
-    let size = match (&judgement.change, of_verdict.map_or(judgement.interval.as_ref(), Ok)) {
+    let size = match (&judgement.change, &judgement.interval) {
         (Ok(change), Ok(interval)) => {
-            let shown = signed_with_verdict(judgement.verdict, *change, *interval);
-            let (_, range) = signed(*change, *interval);
-            if interval.holds(*change) && shown != range { shown } else { format!("({range})") }
+            let (change, range) = signed(*change, *interval);
+            format!("{change} ({range})")
         }
         (Err(absent), _) | (_, Err(absent)) => format!("(not measured: {absent})"),
     };

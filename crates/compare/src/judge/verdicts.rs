@@ -57,9 +57,14 @@ fn weighed(estimates: Vec<Estimate>, evidence: &Evidence) -> Vec<Weighed> {
 }
 
 fn sight(record: &Record, blocks: usize, command: usize, estimate: &Estimate) -> Sight {
-    let ends = Effect { low: estimate.verdict_low, high: estimate.verdict_high, ..estimate.size };
     let at = blocks.checked_sub(1).and_then(|last| record.blocks.get(last)).map(|block| block.ended);
-    Sight { command, blocks, at: at.unwrap_or_default(), change: estimate.size.change, interval: interval(&ends) }
+    Sight {
+        command,
+        blocks,
+        at: at.unwrap_or_default(),
+        change: estimate.size.change,
+        interval: interval(&estimate.size),
+    }
 }
 
 /// One look at all pairs whose layout measures the metric.

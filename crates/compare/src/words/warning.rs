@@ -143,7 +143,7 @@ fn failures(report: &Report, command: usize, failed: usize, runs: usize, first: 
     format!("{failed} of {} of {who} failed (the first failure: {first}). {effect}", count(runs, "run", "runs"))
 }
 
-/// The layouts disagree: the size in each, and which of them the report uses.
+/// The layouts disagree: the size in each.
 fn disagreement(report: &Report, command: usize, metric: Metric) -> String {
     let found = report.judgements.iter().find(|one| one.command == command && one.metric == metric);
     let size = |layout: Layout| {
@@ -158,8 +158,8 @@ fn disagreement(report: &Report, command: usize, metric: Metric) -> String {
     };
     let helps = if report.record.plan.layout.is_none() { "; --layout turns measures nothing else" } else { "" };
     format!(
-        "The layouts disagree on the {} of {}{sizes}. The report gives the size in turns, where the commands do not \
-         run concurrently{helps}.",
+        "The layouts disagree on the {} of {}{sizes}. In duets the commands run concurrently and can slow each other \
+         down{helps}.",
         noun(metric),
         subject(&report.record.plan, command)
     )

@@ -61,7 +61,8 @@ fn each_source_has_its_own_report() {
 #[test]
 fn sources_that_differ_are_named() {
     let mut parts = parts(4, 1.0, 0.02);
-    parts.push(("odd.json".to_owned(), record(&plan(2, 1.0, 77), &[0.005, 0.006])));
+    let fixed = Plan { effort: Effort::Pairs(40), ..plan(2, 1.0, 77) };
+    parts.push(("odd.json".to_owned(), record(&fixed, &[0.005, 0.006])));
     let joined = join(parts).unwrap();
     let found = joined.agreements[0].homogeneity.as_ref().unwrap();
     assert!(!found.agrees && found.p_value < 1e-3 && found.i_squared > 0.5, "{found:?}");
@@ -142,7 +143,7 @@ fn an_interruption_does_not_count_as_the_end_of_the_plan() {
     };
     let ended = width(broken.clone());
     broken.iter_mut().for_each(|(_, record)| record.ending = Ending::Interrupted);
-    assert!(width(broken.clone()) > 1.1 * ended, "{} {ended}", width(broken));
+    assert!(width(broken.clone()) > 1.03 * ended, "{} {ended}", width(broken));
     assert!(width(whole) < ended);
 }
 

@@ -3,7 +3,6 @@
 use proptest::prelude::*;
 use steady_compare::{csv, document};
 use steady_model::*;
-use steady_render::{Style, terminal};
 
 use crate::by_hand::comparisons;
 use crate::made::HOSTILE;
@@ -14,10 +13,6 @@ fn html(report: &Report) -> String {
 
 fn markdown(report: &Report) -> String {
     steady_render::markdown::text(&document(report))
-}
-
-fn text(report: &Report, style: Style) -> String {
-    terminal::text(&document(report), style)
 }
 
 #[test]
@@ -148,23 +143,5 @@ proptest! {
             prop_assert!(!page.contains("NaN") && !page.contains("inf ") && page.ends_with("</html>\n"));
             let _ = markdown(&report);
         }
-    }
-}
-
-/// The estimate from turns may have the opposite sign of the verdict from all pairs. The report leaves it out then.
-#[test]
-fn a_size_with_the_opposite_sign_of_the_verdict_is_left_out() {
-    let mut report = comparisons::faster_within();
-    for judgement in &mut report.judgements {
-        judgement.change = Ok(0.66);
-        judgement.interval = Ok(Interval { low: -0.14, high: 2.15 });
-        judgement.verdict_interval = Ok(Interval { low: -0.139, high: -0.102 });
-        judgement.layouts = vec![];
-    }
-    let mut secondary = report.judgements[0].clone();
-    (secondary.metric, secondary.primary) = (Metric::Wall, false);
-    report.judgements.push(secondary);
-    for shown in [text(&report, Style::default()), markdown(&report), html(&report)] {
-        assert!(shown.contains("-14") && !shown.contains("66 %") && !shown.contains("66\u{a0}%"), "{shown}");
     }
 }

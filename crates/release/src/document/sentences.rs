@@ -33,7 +33,7 @@ fn gate(report: &ReleaseReport, fail_if: FailIf) -> Vec<Span> {
         true => fail_if.evaluate(total.verdict, &total.interval()),
         false => GateState::Open,
     };
-    condition(fail_if, holds, "")
+    condition(fail_if, holds, total.interval().ok(), "")
 }
 
 /// The verdict with the size of the change, the CPUs saved, and the change of the median wall time.

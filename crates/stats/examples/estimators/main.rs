@@ -5,6 +5,7 @@
 //! true effect is zero. In half of the trials, a known effect is then added.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its table")]
 
+mod looks;
 mod recipe;
 
 use std::collections::BTreeMap;
@@ -34,6 +35,16 @@ type Cells = BTreeMap<String, Vec<Vec<Recorded>>>;
 
 fn main() {
     let cells = read();
+    if std::env::args().nth(1).as_deref() == Some("looks") {
+        let number = |place: usize| std::env::args().nth(place).and_then(|word| word.parse::<f64>().ok());
+        let mut coin = ChaCha8Rng::seed_from_u64(2026);
+        return looks::compare(
+            &by_load(cells),
+            number(2).unwrap_or(5.0),
+            number(3).unwrap_or(4_000.0) as usize,
+            &mut coin,
+        );
+    }
     let trials = std::env::args().nth(1).map_or(TRIALS, |word| word.parse().expect("a number of trials"));
     let mut overall: Vec<Method> = METHODS.iter().map(|_| Method::default()).collect();
     println!("| cell | {} |\n|---|{}", METHODS.map(|(name, _)| name).join(" | "), "---|".repeat(METHODS.len()));
@@ -167,6 +178,18 @@ fn resample(segments: &[Vec<Recorded>], theta: f64, coin: &mut ChaCha8Rng) -> Ve
         Pair { new: pair.new * theta.exp(), ..pair }
     };
     segment[start..start + count].iter().map(flip).collect()
+}
+
+/// Returns for each work and load one segment of each layout.
+fn by_load(cells: Cells) -> Vec<(String, Vec<Vec<Recorded>>)> {
+    let mut loads: BTreeMap<String, Vec<Vec<Recorded>>> = BTreeMap::new();
+    for (name, segments) in cells {
+        let (load, layout) = name.rsplit_once(' ').expect("a cell is a work, a load and a layout");
+        if layout != "duet-launchers" {
+            loads.entry(load.to_owned()).or_default().push(segments.concat());
+        }
+    }
+    loads.into_iter().collect()
 }
 
 /// Reads the recorded pairs of identical commands.

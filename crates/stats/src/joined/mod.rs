@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 use steady_model::{Interval, Layout, Verdict};
 
-use crate::estimate::{self, Effect, Estimate, LayoutEffect, Reason};
+use crate::estimate::{self, Effect, Estimate, LayoutEffect, LogEffect, Reason};
 use crate::pair::{MIN_PAIRS, Pair, Paired};
 use crate::scale::Scratch;
 use crate::sequential::Rules;
@@ -91,6 +91,8 @@ struct Prepared {
     /// Each layout alone with its estimate, if there are two layouts and this one has enough pairs.
     layouts: Vec<(Layout, JointScore, f64)>,
     only: Option<Layout>,
+    /// A lower bound of the part of an effect that all pairs show.
+    shown: f64,
 }
 
 impl Prepared {
@@ -108,7 +110,8 @@ impl Prepared {
         let all = JointScore::new(sources, grain);
         let only = if present.len() == 1 { Some(present[0].0) } else { None };
         let pairs = present.iter().map(|(_, count)| count).sum();
-        Prepared { pairs, centre: all.estimate().unwrap_or(0.0), all, layouts, only }
+        let shown = estimate::shown_part(sources.iter().flat_map(Source::pairs));
+        Prepared { pairs, centre: all.estimate().unwrap_or(0.0), all, layouts, only, shown }
     }
 
     fn interval(&self, level: f64) -> Interval {
@@ -142,8 +145,8 @@ fn narrowed(prepared: &[Prepared], rules: &Rules) -> f64 {
 }
 
 fn conclude(prepared: &Prepared, level: f64, rules: &Rules) -> Joint {
-    let all = Effect::from_log(prepared.centre, prepared.interval(level), prepared.pairs);
-    let layouts = layout_effects(prepared, level, all);
+    let known = LogEffect { centre: prepared.centre, interval: prepared.interval(level), pairs: prepared.pairs };
+    let all = known.effect();
     let interval = all.interval();
     let enough = prepared.pairs >= MIN_PAIRS;
     let verdict = if enough { estimate::verdict(&interval, rules.resolution) } else { Verdict::Undecided };
@@ -154,21 +157,21 @@ fn conclude(prepared: &Prepared, level: f64, rules: &Rules) -> Joint {
     };
     let open = verdict == Verdict::Undecided && reason.is_none();
     let settle = || estimate::time_to_settle(all.change?, &interval, rules.resolution);
-    let turns = layouts.iter().find(|seen| seen.layout == Layout::Turns);
     let sized = prepared.layouts.iter().find(|(layout, ..)| *layout == Layout::Turns);
     let agreement = match sized {
         // The sources must agree on what the size is estimated from: the numbers of duets differ between sources.
         Some((_, joint, _)) => agreement(joint, rules.alpha),
         None => agreement(&prepared.all, rules.alpha),
     };
+    let turns = sized.map(|(_, joint, centre)| in_layout(joint, *centre, level));
     let estimate = Estimate {
         verdict,
         within_resolution: enough && estimate::within(&interval, rules.resolution),
-        size: turns.map_or(all, |seen| seen.effect),
+        size: estimate::size_of(&known, turns.as_ref(), prepared.shown),
         verdict_low: all.low,
         verdict_high: all.high,
         pairs: prepared.pairs,
-        layouts,
+        layouts: layout_effects(prepared, level, all),
         reason,
         widening: None,
         time_to_settle: if open { settle() } else { None },
@@ -183,11 +186,17 @@ fn layout_effects(prepared: &Prepared, level: f64, all: Effect) -> Vec<LayoutEff
     {
         return vec![LayoutEffect { layout, effect: all }];
     }
-    let effect = |(layout, joint, centre): &(Layout, JointScore, f64)| {
-        let interval = joint.interval(*centre, &Boundary::new(level / 2.0, joint.open()));
-        LayoutEffect { layout: *layout, effect: Effect::from_log(*centre, interval, joint.pairs()) }
+    let effect = |(layout, joint, centre): &(Layout, JointScore, f64)| LayoutEffect {
+        layout: *layout,
+        effect: in_layout(joint, *centre, level).effect(),
     };
     prepared.layouts.iter().map(effect).collect()
+}
+
+/// Returns the effect in one layout.
+fn in_layout(joint: &JointScore, centre: f64, level: f64) -> LogEffect {
+    let interval = joint.interval(centre, &Boundary::new(level / 2.0, joint.open()));
+    LogEffect { centre, interval, pairs: joint.pairs() }
 }
 
 /// Result of Cochran's test that all sources have the same effect.

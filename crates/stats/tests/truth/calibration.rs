@@ -1,7 +1,7 @@
 //! Whole experiments with looks on simulated machines: how often the verdict and the interval are wrong.
 
 use steady_model::{Layout, Verdict};
-use steady_stats::{Look, Pair, Rules, Schedule, Sequence, Slot};
+use steady_stats::{Estimate, Look, Pair, Rules, Schedule, Sequence};
 
 use crate::simulated::{Machine, NOISES, Noise, most, repeated};
 
@@ -19,9 +19,9 @@ enum Mix {
     Both,
 }
 
-/// Runs one experiment until it is done, with a contender for each effect (log ratios). `slot` may replace the drawn
-/// slot.
-fn experiment(machine: &mut Machine, mix: Mix, effects: &[f64], slot: impl Fn(usize) -> Option<Slot>) -> Look {
+/// Runs one experiment until it is done, with a contender for each effect (log ratios), of which duets show the part
+/// `shown`.
+fn experiment(machine: &mut Machine, mix: Mix, effects: &[f64], shown: f64) -> Look {
     let (mut schedule, mut sequence) = (Schedule::new(), Sequence::new(rules(), effects.len()));
     let mut pairs: Vec<Vec<Pair>> = vec![vec![]; effects.len()];
     for count in 1..=PAIRS {
@@ -31,10 +31,7 @@ fn experiment(machine: &mut Machine, mix: Mix, effects: &[f64], slot: impl Fn(us
             Mix::Both => Layout::ALL[usize::from(machine.normal() > 0.0)],
         };
         for (pairs, &effect) in pairs.iter_mut().zip(effects) {
-            pairs.push(match slot(count) {
-                Some(slot) => machine.pair_in(layout, slot, effect),
-                None => machine.pair(layout, effect),
-            });
+            pairs.push(machine.pair(layout, if layout == Layout::Duet { shown * effect } else { effect }));
         }
         let last = count == PAIRS;
         if schedule.due(count, count as f64) || last {
@@ -49,6 +46,19 @@ fn experiment(machine: &mut Machine, mix: Mix, effects: &[f64], slot: impl Fn(us
 
 fn differs(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Faster | Verdict::Slower)
+}
+
+/// Returns whether the interval of the size contains that of the verdict and the change, on the same side of zero.
+fn contains_the_verdict(estimate: &Estimate) -> bool {
+    let (size, verdict) = (estimate.size, (estimate.verdict_low, estimate.verdict_high));
+    let (Some(low), Some(high), Some(change)) = (size.low, size.high, size.change) else { return true };
+    let is_contained = verdict.0.is_none_or(|end| low <= end) && verdict.1.is_none_or(|end| end <= high);
+    let agrees = match estimate.verdict {
+        Verdict::Slower => low > 0.0,
+        Verdict::Faster => high < 0.0,
+        Verdict::Same | Verdict::Undecided => low <= 0.0 && 0.0 <= high,
+    };
+    is_contained && agrees && low <= change && change <= high
 }
 
 fn holds(low: Option<f64>, high: Option<f64>, change: f64) -> bool {
@@ -67,8 +77,9 @@ fn error_rates_and_coverage_are_correct_on_every_machine() {
                 let (mut wrong, mut missed, mut missized) = (0, 0, 0);
                 for seed in 0..experiments {
                     let mut machine = Machine::new(noise, seed as u64 + 7_000_000);
-                    let look = experiment(&mut machine, mix, &[f64::ln_1p(effect)], |_| None);
+                    let look = experiment(&mut machine, mix, &[f64::ln_1p(effect)], 1.0);
                     let estimate = &look.contenders[0];
+                    assert!(contains_the_verdict(estimate), "{estimate:?}");
                     wrong += usize::from(effect == 0.0 && differs(estimate.verdict));
                     missed += usize::from(!holds(estimate.verdict_low, estimate.verdict_high, effect));
                     missized += usize::from(!holds(estimate.size.low, estimate.size.high, effect));
@@ -88,12 +99,30 @@ fn error_rates_and_coverage_are_correct_on_every_machine() {
     assert!(false_alarms <= most(total, 0.05), "{false_alarms} of {total}\n{table}");
 }
 
+/// Duets that show only a part of an effect do not bias the size.
+#[test]
+fn the_size_is_covered_if_duets_show_a_part_of_it() {
+    let experiments = repeated(60);
+    let limit = most(experiments, 0.05);
+    for noise in NOISES {
+        for (effect, shown) in [(0.1, 0.8), (-0.1, 0.9), (0.004, 0.8), (0.02, 0.85)] {
+            let missed = |seed: &usize| {
+                let mut machine = Machine::new(noise, *seed as u64 + 9_000_000);
+                let size = experiment(&mut machine, Mix::Both, &[f64::ln_1p(effect)], shown).contenders[0].size;
+                !holds(size.low, size.high, effect)
+            };
+            let missed = (0..experiments).filter(missed).count();
+            assert!(missed <= limit, "{noise:?}, {effect} of which {shown} is shown: {missed} of {experiments}");
+        }
+    }
+}
+
 #[test]
 fn several_contenders_share_one_error_rate() {
     let experiments = repeated(60);
     let wrong = |seed: usize| {
         let mut machine = Machine::new(Noise::Bursts, seed as u64);
-        let look = experiment(&mut machine, Mix::Both, &[0.0, 0.2, 0.0], |_| None);
+        let look = experiment(&mut machine, Mix::Both, &[0.0, 0.2, 0.0], 1.0);
         differs(look.contenders[0].verdict) || differs(look.contenders[2].verdict)
     };
     let wrong = (0..experiments).filter(|&seed| wrong(seed)).count();

@@ -39,7 +39,7 @@ pub(super) fn block(report: &Report, contender: usize) -> Block {
         all.push(series(Some("no difference"), Look::Rest, Marks::Across(0.0)));
     }
     let intervals = Marks::Intervals(known.iter().map(interval).collect());
-    all.push(series(Some("interval of the verdict"), Look::First, intervals));
+    all.push(series(Some("interval of the estimate"), Look::First, intervals));
     all.push(series(Some("estimate of the size"), Look::First, Marks::Dots(sizes)));
     Block::Chart(Chart {
         label: format!("The interval after each of {}", count(sights.len(), "look", "looks")),

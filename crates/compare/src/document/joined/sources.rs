@@ -56,14 +56,13 @@ fn common_folder(joined: &Joined) -> usize {
     first.as_bytes()[..common].iter().rposition(|letter| *letter == b'/').map_or(0, |slash| slash + 1)
 }
 
-/// The change that a source measured, and the interval of its verdict. The change comes from turns only and may lie
-/// outside the interval over all pairs. In that case the text has the interval alone.
+/// The change that a source measured, with its interval.
 fn change(judgement: &Judgement) -> String {
-    match (&judgement.change, &judgement.verdict_interval) {
+    match (&judgement.change, &judgement.interval) {
         _ if judgement.undecided == Some(Undecided::UnequalFailures) => "unequal failures".to_owned(),
         (Ok(change), Ok(interval)) => {
             let (size, range) = signed(*change, *interval);
-            if interval.holds(*change) { format!("{size} ({range})") } else { range }
+            format!("{size} ({range})")
         }
         _ => "too few pairs".to_owned(),
     }

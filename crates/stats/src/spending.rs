@@ -1,0 +1,186 @@
+//! The critical values of several looks at a growing number of pairs, from the joint distribution of their statistics.
+//!
+//! If there is no effect, the statistics Z of successive looks are sums over the same random signs. Together they are
+//! approximately normal, and their correlation follows from the scores. An error-spending function (Lan and DeMets,
+//! Discrete sequential boundaries for clinical trials, Biometrika 1983) determines how much error the looks up to a
+//! certain one may use. The critical value of a look is the value that Z exceeds there *for the first time* with the
+//! look's part of the error. This is less strict than the union bound, which ignores that a large Z at one look is
+//! usually also large at the next.
+//!
+//! The probability is integrated recursively over the Z of the previous look (Armitage, McPherson and Rowe, Repeated
+//! significance tests on accumulating data, 1969), as if the looks were a Markov chain. They are one if the scores of a
+//! pair are the same at each look. The scores do change slightly, because ranks and scales are estimated again. This
+//! lowers the correlation of successive looks, which is measured, and so makes the critical values stricter.
+
+use crate::normal;
+
+/// The intervals of Simpson's rule between zero and the critical value.
+const STEPS: usize = 128;
+/// The largest correlation that the integration resolves. With this one instead of a larger one, the critical value is
+/// stricter.
+const MAX_CORRELATION: f64 = 0.995;
+/// A critical value that a look without any error to spend cannot exceed.
+const UNREACHABLE: f64 = 9.0;
+
+/// The largest share of the error rate that may be spent because the precision is sufficient.
+pub(crate) const MOST_BY_INFORMATION: f64 = 0.85;
+
+/// Returns the share of the error rate that may be spent so far.
+///
+/// `time` is the used share of the time budget. Its square saves error for the end, where most comparisons need it that
+/// use most of their budget. `information` is the share of the precision that would end the sequence, because on a quiet
+/// machine the precision is sufficient long before the time is over. Its contribution is limited, so that the final look
+/// has error left to spend.
+pub(crate) fn spendable(time: f64, information: f64) -> f64 {
+    time.clamp(0.0, 1.0).powi(2).max(information.min(MOST_BY_INFORMATION))
+}
+
+/// The looks so far of one test: how much error they spent, and the distribution of the last Z.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Spending {
+    /// The error spent by all looks so far.
+    spent: f64,
+    /// The distribution at the last look; `None` before the first look.
+    last: Option<Distribution>,
+}
+
+/// The density of |Z| where neither this look nor an earlier one exceeded its critical value.
+#[derive(Clone, Debug, PartialEq)]
+struct Distribution {
+    /// The critical value.
+    critical: f64,
+    /// The density at equal distances from zero to the critical value.
+    density: Vec<f64>,
+}
+
+/// The result of one look.
+pub(crate) struct Spent {
+    /// The two-sided p-value up to which the look rejects.
+    pub(crate) level: f64,
+    /// The state after the look.
+    pub(crate) spending: Spending,
+}
+
+impl Spending {
+    /// Returns the level of a look after which `allowed` error may be spent in total. `correlation` is that of its Z
+    /// with the Z of the previous look, if both have no effect.
+    pub(crate) fn look(&self, allowed: f64, correlation: f64) -> Spent {
+        let error = (allowed - self.spent).max(0.0);
+        let last = match &self.last {
+            None => Distribution::first(error),
+            Some(before) => before.next(error, correlation.clamp(0.0, MAX_CORRELATION)),
+        };
+        let level = if error > 0.0 { 2.0 * normal::upper_tail(last.critical) } else { 0.0 };
+        Spent { level, spending: Spending { spent: self.spent + error, last: Some(last) } }
+    }
+}
+
+impl Distribution {
+    fn first(error: f64) -> Distribution {
+        let critical = if error > 0.0 { normal::two_sided_quantile(error) } else { UNREACHABLE };
+        Distribution::with(critical, |z| 2.0 * normal::density(z))
+    }
+
+    fn with(critical: f64, density: impl Fn(f64) -> f64) -> Distribution {
+        let density = (0..=STEPS).map(|step| density(critical * step as f64 / STEPS as f64)).collect();
+        Distribution { critical, density }
+    }
+
+    /// Returns the distribution at the next look, which exceeds its critical value with probability `error`.
+    fn next(&self, error: f64, correlation: f64) -> Distribution {
+        let spread = (1.0 - correlation * correlation).sqrt();
+        let exceeding = |critical: f64| {
+            self.integral(|before| {
+                let centre = correlation * before;
+                normal::upper_tail((critical - centre) / spread) + normal::upper_tail((critical + centre) / spread)
+            })
+        };
+        let critical =
+            if error > 0.0 { root(UNREACHABLE, |critical| exceeding(critical) - error) } else { UNREACHABLE };
+        Distribution::with(critical, |z| {
+            self.integral(|before| {
+                let centre = correlation * before;
+                (normal::density((z - centre) / spread) + normal::density((z + centre) / spread)) / spread
+            })
+        })
+    }
+
+    /// Integrates a function of |Z| over the distribution, by Simpson's rule.
+    fn integral(&self, function: impl Fn(f64) -> f64) -> f64 {
+        let step = self.critical / STEPS as f64;
+        let each = self.density.iter().enumerate().map(|(place, density)| {
+            let weight = match place {
+                0 | STEPS => 1.0,
+                _ if place % 2 == 1 => 4.0,
+                _ => 2.0,
+            };
+            weight * density * function(place as f64 * step)
+        });
+        each.sum::<f64>() * step / 3.0
+    }
+}
+
+/// Returns the root of a decreasing function between zero and `most`, by bisection.
+fn root(most: f64, function: impl Fn(f64) -> f64) -> f64 {
+    let (mut low, mut high) = (0.0, most);
+    for _ in 0..40 {
+        let middle = (low + high) / 2.0;
+        if function(middle) > 0.0 { low = middle } else { high = middle }
+    }
+    high
+}
+
+/// Returns the correlation of two sums over the same random signs, from the signed scores of each. The pairs of the
+/// earlier sum are the first ones of the later sum. Zero if all scores are zero.
+pub(crate) fn correlation<'a>(strata: impl Iterator<Item = (&'a [f64], &'a [f64])>) -> f64 {
+    let (mut shared, mut earlier, mut later) = (0.0, 0.0, 0.0);
+    for (before, now) in strata {
+        shared += before.iter().zip(now).map(|(one, other)| one * other).sum::<f64>();
+        earlier += before.iter().map(|score| score * score).sum::<f64>();
+        later += now.iter().map(|score| score * score).sum::<f64>();
+    }
+    let size: f64 = (earlier * later).sqrt();
+    if size > 0.0 { shared / size } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The critical values of looks after these shares of the pairs.
+    fn critical(shares: &[f64], spent: impl Fn(f64) -> f64) -> Vec<f64> {
+        let (mut spending, mut before) = (Spending::default(), 0.0);
+        let each = shares.iter().map(|share| {
+            let look = spending.look(spent(*share), f64::sqrt(before / share));
+            before = *share;
+            spending = look.spending;
+            normal::two_sided_quantile(look.level)
+        });
+        each.collect()
+    }
+
+    #[test]
+    fn information_alone_leaves_error_for_the_final_look() {
+        assert_eq!(spendable(0.1, 0.3), 0.3);
+        assert_eq!(spendable(0.1, 9.0), 0.85);
+        assert_eq!(spendable(0.5, 0.1), 0.25);
+        assert_eq!(spendable(7.0, 0.0), 1.0);
+    }
+
+    /// Five equal looks that spend like Pocock's and O'Brien and Fleming's boundaries. The expected values are those of
+    /// the R package gsDesign (`sfLDPocock`, `sfLDOF`; also in Jennison and Turnbull 2000, tables 7.1 and 7.2).
+    #[test]
+    fn critical_values_are_those_of_published_tables() {
+        let shares = [0.2, 0.4, 0.6, 0.8, 1.0];
+        // The published boundaries are one-sided at 0.025, and these are two-sided at 0.05.
+        let pocock = critical(&shares, |share| 0.05 * (1.0 + (std::f64::consts::E - 1.0) * share).ln());
+        for (found, published) in pocock.iter().zip([2.438, 2.427, 2.410, 2.397, 2.386]) {
+            assert!((found - published).abs() < 2e-3, "{pocock:?}");
+        }
+        let quantile = normal::two_sided_quantile(0.025);
+        let fleming = critical(&shares, |share| 4.0 * normal::upper_tail(quantile / share.sqrt()));
+        for (found, published) in fleming.iter().zip([4.877, 3.357, 2.680, 2.290, 2.031]) {
+            assert!((found - published).abs() < 2e-3, "{fleming:?}");
+        }
+    }
+}
