@@ -93,6 +93,23 @@ fn every_fork_is_counted() {
     assert!(seconds_of_event(&report, "fork") > 0.0);
 }
 
+/// Processes with the same name are summed, which shows what a script spends its time on.
+#[test]
+fn the_processes_of_a_program_are_summed() {
+    let file = scratch("explained-programs.json");
+    let script = "for i in 1 2 3 4 5 6 7; do cat /dev/null; done; sleep 0.01";
+    let args = ["explain", "--export-json", file.to_str().unwrap(), "--", "sh", "-c", script];
+    let (status, _, text) = run(&args);
+    assert_eq!(status, 0, "{text}");
+    let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let _ = fs::remove_file(&file);
+    if let Some(why) = report["processes_absent"].as_str() {
+        return skip("the_processes_of_a_program_are_summed", why);
+    }
+    let row = text.lines().find(|line| line.trim_start().starts_with("cat ")).unwrap_or_else(|| panic!("{text}"));
+    assert_eq!(row.split_whitespace().nth(1), Some("7"), "{text}");
+}
+
 #[test]
 fn system_calls_are_counted_without_a_tracer_if_permitted() {
     let report = explained("calls", &[], &[made(), "calls", "200000"]);

@@ -15,7 +15,7 @@ pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags}
 /// The source in the footer of manual pages.
 pub(crate) const NAME_AND_VERSION: &str = concat!("steady ", env!("STEADY_VERSION"));
 
-/// Performance verdicts that hold on a Linux machine that cannot be kept quiet.
+/// Says whether one command costs less than another, on a Linux machine that cannot be kept quiet.
 #[derive(Debug, Parser)]
 #[command(name = "steady", version = env!("STEADY_VERSION"), about, max_term_width = 100)]
 pub(crate) struct Flags {

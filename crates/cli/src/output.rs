@@ -180,12 +180,14 @@ pub(crate) fn style() -> Style {
     style_on(&io::stdout())
 }
 
-/// The style of text on a stream: the width of its terminal, and colours on a terminal unless NO_COLOR is set
-/// (no-color.org).
+/// The style of text on a stream: the width of its terminal, else that in COLUMNS, and colours on a terminal unless
+/// NO_COLOR is set (no-color.org).
 pub(crate) fn style_on(stream: &(impl IsTerminal + AsFd)) -> Style {
     let terminal = stream.is_terminal();
-    let width = rustix::termios::tcgetwinsize(stream).map_or(WIDTH, |size| usize::from(size.ws_col));
+    let of_terminal = rustix::termios::tcgetwinsize(stream).ok().map(|size| usize::from(size.ws_col));
+    let columns = || std::env::var("COLUMNS").ok()?.parse().ok();
+    let width = of_terminal.filter(|width| *width > 0).or_else(columns).filter(|width| *width > 0).unwrap_or(WIDTH);
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-    Style { width: if width == 0 { WIDTH } else { width }, color: terminal && !no_color && !dumb }
+    Style { width, color: terminal && !no_color && !dumb }
 }

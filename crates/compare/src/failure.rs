@@ -76,7 +76,7 @@ fn failed(plan: &Plan, command: usize, outcome: &Outcome, again: &str) -> String
         Outcome::Exited(_) if typed::has_shell_word(&command.argv) => {
             "; it ran without a shell, add --shell for pipes, redirections and variables".to_owned()
         }
-        Outcome::Exited(_) => format!("{shows}; --ignore-failure measures it in spite of the failure"),
+        Outcome::Exited(_) => format!("{shows}; --ignore-failure measures it even if it fails"),
         Outcome::Signalled(_) => shows.to_owned(),
     };
     let place = match (&command.revision, &command.directory) {

@@ -49,8 +49,8 @@ refused. The report then names a design that would give an answer, and the time
 that it needs.
 
 Exit status:
-  0    success
-  1    the --fail-if condition is met
+  0    done
+  1    the condition of --fail-if certainly holds
   2    wrong usage, or there is no such store, service, version or request
   4    undecided or refused, with --require-verdict
   125  steady itself failed

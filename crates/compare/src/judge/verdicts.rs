@@ -137,7 +137,8 @@ fn absent(record: &Record, metric: Metric, pairs: usize) -> Absent {
     let reason: Option<Absent> = runs.map(|run| run.cost(metric)).find_map(Reading::err);
     reason.unwrap_or_else(|| {
         let noun = if pairs == 1 { "pair" } else { "pairs" };
-        Absent::because(format!("{pairs} {noun}, and an interval needs {MIN_PAIRS}"))
+        let layout = if serves(metric, steady_model::Layout::Duet) { "" } else { " in turns" };
+        Absent::because(format!("{pairs} {noun}{layout}, and an interval needs {MIN_PAIRS}"))
     })
 }
 

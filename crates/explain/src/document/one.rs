@@ -1,6 +1,7 @@
 //! The report about one command.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use steady_feature::{Record, Report};
 use steady_model::{Facts, Interval, Nanos, Outcome, RunKind};
@@ -8,7 +9,7 @@ use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence
 use steady_render::json;
 use steady_render::letters::{count, cut, one_line};
 use steady_render::table::{Cell, Column, Table};
-use steady_render::units::{TIE, percent, thousands, time, time_unit};
+use steady_render::units::{TIE, percent, thousands, time, time_setting, time_unit};
 
 use super::{between, charts, counted, events, indented, machine, missing, named, notes, prices};
 use crate::csv;
@@ -51,7 +52,7 @@ fn answer(record: &ExplainRecord) -> Sentence {
 fn times_in_words(record: &ExplainRecord) -> (String, String) {
     let whole = whole(record);
     let claim = format!("{} of wall time", time(record.wall_seconds.seconds()));
-    let lived = if several(record) { format!(", {} over all threads", time(whole)) } else { String::new() };
+    let lived = if several(record) { format!(", {} summed over all threads", time(whole)) } else { String::new() };
     let of = |seconds: f64| format!("{} ({})", time(seconds), share(seconds, whole));
     let cpu = record.cpu().seconds();
     let went = match (&record.waiting_seconds, &record.blocked_seconds) {
@@ -297,6 +298,7 @@ fn document(record: &ExplainRecord) -> Document {
         sections.extend(on_pages("CPU time by event", charts::parts(record)));
     }
     sections.extend(on_pages("Over time", charts::cpus_over_time(record)));
+    sections.extend(programs(record));
     sections.extend(section(record));
     let command = vec![Block::Command(one_line(&record.command.name)), Block::Facts(facts(record))];
     sections.push(Section::new("The command", command));
@@ -324,9 +326,70 @@ fn summary(record: &ExplainRecord) -> String {
 }
 
 /// The table lists at most this many processes.
-const MOST: usize = 40;
+const MOST: usize = 20;
 /// Maximal width of a process name. The kernel keeps 15 bytes of it.
 const NAME: usize = 16;
+
+/// The programs table lists at most this many programs.
+const MOST_PROGRAMS: usize = 15;
+
+/// The processes of one program: those with the same name.
+struct ProgramUse<'a> {
+    name: &'a str,
+    processes: u64,
+    cpu_seconds: f64,
+    faults: u64,
+}
+
+/// The use of each program, by CPU time. `None` if all processes have the same name, or if they were not counted.
+pub(super) fn programs(record: &ExplainRecord) -> Option<Section> {
+    let all = record.processes.as_ref().ok()?;
+    let mut by_name: BTreeMap<&str, ProgramUse> = BTreeMap::new();
+    for one in all {
+        let new = ProgramUse { name: &one.name, processes: 0, cpu_seconds: 0.0, faults: 0 };
+        let program = by_name.entry(&one.name).or_insert(new);
+        program.processes += 1;
+        program.cpu_seconds += one.cpu_seconds.seconds();
+        program.faults += one.faults;
+    }
+    let mut sorted: Vec<ProgramUse> = by_name.into_values().collect();
+    if sorted.len() < 2 {
+        return None;
+    }
+    sorted.sort_by(|one, other| other.cpu_seconds.total_cmp(&one.cpu_seconds));
+    let (shown, rest) = sorted.split_at(MOST_PROGRAMS.min(sorted.len()));
+    let cpu = record.cpu().seconds();
+    let columns = vec![
+        Column::words("program", shown, |one| cut(&one_line(one.name), NAME)),
+        Column::numbers("processes", shown, |one| number(one.processes)),
+        Column::numbers("CPU time", shown, |one| time(one.cpu_seconds)),
+        Column::numbers("share", shown, |one| share(one.cpu_seconds, cpu)),
+        Column::numbers("for each", shown, |one| time(one.cpu_seconds / one.processes as f64)),
+        Column::numbers("page faults", shown, |one| number(one.faults)),
+    ];
+    let table = Table { label: "Programs".to_owned(), rows: ("program", "programs"), columns };
+    let others = (!rest.is_empty()).then(|| {
+        let time = time(rest.iter().map(|one| one.cpu_seconds).sum());
+        format!("{} used {time} of CPU time in total.", count(rest.len(), "other program", "other programs"))
+    });
+    let text = others.into_iter().chain(short_lived(all));
+    let text = text.map(|text| Block::Paragraph(vec![(Emphasis::Plain, text)]));
+    Some(Section::new("By program", std::iter::once(Block::Table(table)).chain(text).collect()).whole())
+}
+
+/// A hint if the command consists of many short processes: much of their time is their start.
+fn short_lived(all: &[ProcessUse]) -> Option<String> {
+    const MANY: usize = 20;
+    const SHORT: Nanos = Nanos(5_000_000);
+    let short = all.iter().filter(|one| one.cpu_seconds < SHORT).count();
+    (short >= MANY).then(|| {
+        format!(
+            "{} used less than {} of CPU time each, much of it to start. `steady warm` can start programs faster.",
+            count(short, "process", "processes"),
+            time_setting(SHORT)
+        )
+    })
+}
 
 /// The processes that used most CPU time. On a terminal they are shown only with `--by-process`.
 pub(super) fn section(record: &ExplainRecord) -> Option<Section> {

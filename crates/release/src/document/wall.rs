@@ -88,6 +88,8 @@ pub(super) fn median_change(report: &ReleaseReport) -> Option<String> {
             let (size, range) = sized(*change, interval);
             format!("The median wall time changed by {size} ({range})")
         }
-        Err(_) => format!("The median wall time changed by {}", moved(*change)),
+        Err(why) => {
+            format!("The median wall time changed by {} (no interval: {})", moved(*change), named_reason(&why.0))
+        }
     })
 }

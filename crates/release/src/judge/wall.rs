@@ -45,7 +45,9 @@ pub(crate) fn wall(
     }
     let walls = Walls::new(question, rows, lines, groups);
     if walls.all.iter().any(BTreeMap::is_empty) {
-        return Err(Absent::because("the distribution of wall times is not stored for both versions"));
+        return Err(Absent::because(
+            "no wall times of both versions are stored for this time; they are stored for 10 seconds at a time",
+        ));
     }
     // One after the other, the versions have no common times, so their counts are not weighted.
     let standardised = walls.standardised(None).filter(|_| design != ReleaseDesign::OneAfterTheOther);
