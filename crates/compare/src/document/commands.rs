@@ -15,7 +15,8 @@ pub(super) fn section(plan: &Plan) -> Section {
         let fact = Fact::emphasized(&label, Emphasis::Code, name(plan, index));
         let mut notes = more(command);
         if !is_alone && index == 0 {
-            notes.insert(0, "the others are compared with it".to_owned());
+            let others = if plan.commands.len() > 2 { "the others are" } else { "the other is" };
+            notes.insert(0, format!("{others} compared with it"));
         }
         if notes.is_empty() { fact } else { fact.with_note(notes.join("; ")) }
     };

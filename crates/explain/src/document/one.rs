@@ -9,7 +9,7 @@ use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence
 use steady_render::json;
 use steady_render::letters::{count, cut, one_line};
 use steady_render::table::{Cell, Column, Table};
-use steady_render::units::{TIE, percent, thousands, time, time_setting, time_unit};
+use steady_render::units::{TIE, percent, thousands, time, time_unit};
 
 use super::{between, charts, counted, events, indented, machine, missing, named, notes, prices};
 use crate::csv;
@@ -383,10 +383,9 @@ fn short_lived(all: &[ProcessUse]) -> Option<String> {
     const SHORT: Nanos = Nanos(5_000_000);
     let short = all.iter().filter(|one| one.cpu_seconds < SHORT).count();
     (short >= MANY).then(|| {
+        let processes = count(short, "process", "processes");
         format!(
-            "{} used less than {} of CPU time each, much of it to start. `steady warm` can start programs faster.",
-            count(short, "process", "processes"),
-            time_setting(SHORT)
+            "{processes} used less than 5{TIE}ms of CPU time each, much of it to start. `steady warm` shortens starts."
         )
     })
 }

@@ -16,7 +16,7 @@ const WIDTH: f64 = 2000.0;
 /// The height of the SVG's own coordinate system.
 const HEIGHT: f64 = 1000.0;
 
-/// Returns a chart with its key and its note.
+/// Returns a chart with its note above and its key below.
 pub(super) fn figure(chart: &Chart) -> Markup {
     let (height, least) = match chart.height {
         Height::Low => ("low", 4.5),
@@ -30,6 +30,7 @@ pub(super) fn figure(chart: &Chart) -> Markup {
     let named = || chart.series.iter().filter_map(|series| Some((series, series.name.as_ref()?)));
     html! {
         figure {
+            @if let Some(note) = &chart.note { figcaption.note { (note) } }
             div class={ "plot " (height) } style=[room_for_names(&chart.y, least)] {
                 div.y aria-hidden="true" {
                     @for (place, label) in &y { span style={ "top:" (percent(1.0 - place)) } { (label) } }
@@ -47,7 +48,6 @@ pub(super) fn figure(chart: &Chart) -> Markup {
             @if named().next().is_some() {
                 p.key { @for (series, name) in named() { span { (sample(chart, series)) (name) } } }
             }
-            @if let Some(note) = &chart.note { p.note { (note) } }
         }
     }
 }

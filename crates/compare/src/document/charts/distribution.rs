@@ -36,7 +36,7 @@ fn chart(layout: Layout, list: &[Point], values: &Scale, judgement: Option<&Judg
         let ends = [estimate.interval.low, estimate.interval.high].map(f64::ln_1p);
         if ends.iter().all(|end| end.is_finite()) {
             let line = Marks::Line(ends.map(|end| (end, tallest)).to_vec());
-            all.push(series(Some("interval of the estimate"), Look::Third, line));
+            all.push(series(Some("interval in this layout"), Look::Third, line));
         }
         if estimate.change.ln_1p().is_finite() {
             all.push(series(Some("estimate in this layout"), Look::Third, down(estimate.change.ln_1p())));

@@ -14,11 +14,11 @@ const NAME: usize = 18;
 
 /// The parts of a run's time from left to right.
 const PARTS: [(&str, Look); 5] = [
-    ("user", Look::Rest),
+    ("user", Look::First),
     ("system", Look::Second),
-    ("waiting for a CPU", Look::First),
-    ("blocked", Look::Third),
-    ("waiting for a CPU or blocked", Look::Third),
+    ("waiting for a CPU", Look::Third),
+    ("blocked", Look::Rest),
+    ("waiting for a CPU or blocked", Look::Rest),
 ];
 
 /// The chart with a bar for each command.
