@@ -3,6 +3,7 @@
 mod steady;
 
 use std::fs;
+use std::process::{Child, Command};
 
 use serde_json::Value;
 use steady::{json, primary, run, scratch, work};
@@ -70,6 +71,31 @@ fn judging_exported_samples_gives_an_identical_report() {
     assert_eq!(fs::read_to_string(file).unwrap(), fs::read_to_string(again).unwrap());
     fs::remove_file(file).unwrap();
     fs::remove_file(again).unwrap();
+}
+
+/// On a busy machine, the launcher may wait for a CPU while a run is in progress. That does not shorten the run.
+#[test]
+fn wall_time_is_at_least_cpu_time_and_waiting_on_a_busy_machine() {
+    let spin = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+    let mut spinners: Vec<Child> = (0..4).map(|_| spin()).collect();
+    let file = scratch("busy.json");
+    let file = file.to_str().unwrap();
+    let options = ["compare", "--no-history", "--runs", "150", "--layout", "turns", "--samples", "--export-json", file];
+    let (status, _, stderr) = run(&[&options[..], &["true", "sh -c :"]].concat());
+    spinners.iter_mut().for_each(|spinner| {
+        let _ = (spinner.kill(), spinner.wait());
+    });
+    assert_eq!(status, 0, "{stderr}");
+    let report: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let blocks = report["samples"]["blocks"].as_array().unwrap();
+    let runs: Vec<&Value> = blocks.iter().flat_map(|block| block["runs"].as_array().unwrap()).collect();
+    assert_eq!(runs.len(), 300);
+    for run in runs {
+        let seconds = |name: &str| run[name].as_f64().unwrap_or(0.0);
+        let least = seconds("user_seconds") + seconds("system_seconds") + seconds("run_delay_seconds");
+        // CPU time is in microseconds.
+        assert!(seconds("wall_seconds") >= least - 2e-6, "{run}");
+    }
 }
 
 #[test]

@@ -128,6 +128,8 @@ pub struct Spread {
     pub mean: f64,
     /// The 95 % interval of the mean, with autocorrelation taken into account. Unknown ends are infinite.
     pub interval: Interval,
+    /// The standard deviation of the values.
+    pub deviation: f64,
     /// The median of the values.
     pub median: f64,
     /// The smallest of the values.

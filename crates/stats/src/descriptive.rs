@@ -2,11 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Mean, median and range of costs, in the unit of the costs.
+/// Mean, standard deviation, median and range of costs, in the unit of the costs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// The arithmetic mean of the costs.
     pub mean: f64,
+    /// The standard deviation of the costs; zero with one cost.
+    pub deviation: f64,
     /// The middle value, or the mean of the two middle values.
     pub median: f64,
     /// The smallest of the costs.
@@ -15,11 +17,13 @@ pub struct Summary {
     pub max: f64,
 }
 
-/// Returns mean, median and range of the costs; `None` without costs.
+/// Returns mean, standard deviation, median and range of the costs; `None` without costs.
 pub fn summary(costs: &[f64]) -> Option<Summary> {
     let (min, max) = (costs.iter().copied().reduce(f64::min)?, costs.iter().copied().reduce(f64::max)?);
     let mean = costs.iter().sum::<f64>() / costs.len() as f64;
-    Some(Summary { mean, median: quantile(costs, 0.5)?, min, max })
+    let squares: f64 = costs.iter().map(|cost| (cost - mean).powi(2)).sum();
+    let deviation = (squares / (costs.len() as f64 - 1.0).max(1.0)).sqrt();
+    Some(Summary { mean, deviation, median: quantile(costs, 0.5)?, min, max })
 }
 
 /// Returns the quantile `q` (0 to 1), interpolated linearly between neighbours (Hyndman and Fan 1996, type 7); `None`
@@ -39,7 +43,7 @@ mod tests {
     #[test]
     fn summaries_have_mean_median_and_range() {
         let summary = summary(&[3.0, 1.0, 2.0, 10.0]).unwrap();
-        assert_eq!(summary, Summary { mean: 4.0, median: 2.5, min: 1.0, max: 10.0 });
+        assert_eq!(summary, Summary { mean: 4.0, deviation: (50.0f64 / 3.0).sqrt(), median: 2.5, min: 1.0, max: 10.0 });
         assert_eq!(super::summary(&[]), None);
     }
 

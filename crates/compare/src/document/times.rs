@@ -79,13 +79,23 @@ fn rows(report: &Report) -> Vec<Row> {
         let cell = move |one: &Breakdown| Cell::from(pick(one).map(short).join(&format!("{TIE}/{TIE}")));
         (label, Box::new(cell))
     }
+    fn of_runs(label: &'static str, pick: fn(&Breakdown) -> Spread, text: fn(&Spread) -> String) -> Row {
+        (label, Box::new(move |one: &Breakdown| Cell::from(text(&pick(one)))))
+    }
+    let deviation = |spread: &Spread| time(spread.deviation);
     let mut rows = vec![
         times("CPU time", |one| Ok(one.cpu)),
+        of_runs("  deviation", |one| one.cpu, deviation),
+        of_runs("  median", |one| one.cpu, |spread| time(spread.median)),
+        of_runs("  range", |one| one.cpu, range),
         times("  user", |one| Ok(one.user)),
         times("  system", |one| Ok(one.system)),
         times("waiting for a CPU", |one| one.run_delay.clone()),
         times("blocked", |one| one.blocked.clone()),
         times("wall time", |one| Ok(one.wall)),
+        of_runs("  deviation", |one| one.wall, deviation),
+        of_runs("  median", |one| one.wall, |spread| time(spread.median)),
+        of_runs("  range", |one| one.wall, range),
         ("peak memory", Box::new(|one: &Breakdown| Cell::reading(&one.peak_memory, |bytes| memory(bytes.0 as f64)))),
     ];
     if report.record.counters.is_ok() {
@@ -95,6 +105,12 @@ fn rows(report: &Report) -> Vec<Row> {
     rows.push(both("switches vol/inv", |one| [one.voluntary_switches, one.involuntary_switches]));
     rows.push((RUNS, Box::new(|one: &Breakdown| Cell::from(runs_in_words(one.runs, one.failures)))));
     rows
+}
+
+/// The smallest and the largest of the times, in one unit: `0.48 to 1.42 ms`.
+fn range(spread: &Spread) -> String {
+    let (unit, scale) = time_unit(spread.max);
+    format!("{} to {}{TIE}{unit}", short(spread.min * scale), short(spread.max * scale))
 }
 
 fn runs_in_words(runs: usize, failures: usize) -> String {

@@ -72,7 +72,8 @@ fn spread_of(runs: &[&Run], time: impl Fn(&Run) -> Reading<Nanos>) -> Reading<Sp
 fn spread(seconds: &[f64]) -> Option<Spread> {
     let summary = descriptive::summary(seconds)?;
     let interval = interval(&pooled::mean(seconds, CONFIDENCE)?);
-    Some(Spread { mean: summary.mean, interval, median: summary.median, min: summary.min, max: summary.max })
+    let descriptive::Summary { mean, deviation, median, min, max } = summary;
+    Some(Spread { mean, interval, deviation, median, min, max })
 }
 
 fn interval(pooled: &Pooled) -> Interval {
@@ -95,6 +96,7 @@ fn part(runs: &[&Run], cpu: &Spread, time: impl Fn(&Run) -> Nanos) -> Option<Spr
     Some(Spread {
         mean: share.value * cpu.mean,
         interval: Interval { low: scaled.low * cpu.mean, high: scaled.high.min(1.0) * cpu.mean },
+        deviation: single.deviation,
         median: single.median,
         min: single.min,
         max: single.max,

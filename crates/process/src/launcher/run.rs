@@ -60,6 +60,14 @@ struct Seen {
     main_thread: Reading<procfs::Schedstat>,
 }
 
+impl Seen {
+    /// The least wall time: what the main thread spent on CPUs and waiting for one. The launcher may have waited for a CPU
+    /// while the child ran, before it began to wait for the child's end. [`Seen::ended`] is then too early.
+    fn least_wall(&self) -> Nanos {
+        self.main_thread.as_ref().map_or(Nanos::ZERO, |main| main.cpu + main.run_delay)
+    }
+}
+
 impl RunContext {
     pub(super) fn new(setup: &Setup, environment: &[(OsString, OsString)], meter: Reading<Meter>) -> io::Result<Self> {
         let null = File::options().read(true).write(true).open("/dev/null")?;
@@ -198,7 +206,7 @@ impl RunContext {
             cpu: self.pinned,
             padding: job.padding,
             started: started - self.epoch,
-            wall: seen.ended - started,
+            wall: (seen.ended - started).max(seen.least_wall()),
             user: usage.user + left.cpu_time,
             system: usage.system,
             run_delay: run_delay(seen.main_thread, reaped, left),

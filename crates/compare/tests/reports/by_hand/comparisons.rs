@@ -86,7 +86,7 @@ fn block(index: usize, commands: usize) -> Block {
 
 fn spread(mean: f64, off: f64) -> Spread {
     let interval = Interval { low: mean - off, high: mean + off };
-    Spread { mean, interval, median: mean * 0.99, min: mean * 0.9, max: mean * 1.6 }
+    Spread { mean, interval, deviation: mean * 0.06, median: mean * 0.99, min: mean * 0.9, max: mean * 1.6 }
 }
 
 fn breakdown(command: usize, runs: usize, cpu: f64) -> Breakdown {
