@@ -178,6 +178,29 @@ fn shell_runs_commands_in_the_requested_shell() {
 }
 
 #[test]
+fn a_shell_that_would_be_measured_as_a_command_is_rejected() {
+    for option in ["--shell", "-S"] {
+        let (status, _, stderr) = run(&["compare", "--no-history", option, "bash", "true", "true"]);
+        assert_eq!(status, 2, "{stderr}");
+        assert!(stderr.contains("--shell=bash"), "{stderr}");
+    }
+    let without = ["compare", "--no-history", "--runs", "1", "--quiet", "--shell=none", "true", "true"];
+    assert_eq!(run(&without).0, 0);
+}
+
+/// Standard output then has only the export.
+#[test]
+fn exports_may_go_to_standard_output() {
+    for file in ["-", "/dev/stdout"] {
+        let (status, stdout, stderr) =
+            run(&["compare", "--no-history", "--runs", "1", "--export-json", file, "true", "true"]);
+        assert_eq!(status, 0, "{stderr}");
+        let report: Value = serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"));
+        assert_eq!(report["runs"], 2);
+    }
+}
+
+#[test]
 fn output_is_discarded_or_shown_on_standard_error() {
     let (_, stdout, stderr) = run(&["compare", "--runs", "6", "echo said", "echo said"]);
     assert!(!stdout.contains("\nsaid") && stderr.is_empty(), "{stdout}{stderr}");

@@ -28,6 +28,9 @@ pub(crate) struct Destinations {
     files: Vec<(Form, Export)>,
 }
 
+/// The name of standard output as the file of an export.
+const STANDARD_OUTPUT: &str = "-";
+
 /// An output file. It is checked before the measuring begins.
 pub(crate) struct Export {
     option: &'static str,
@@ -49,6 +52,11 @@ impl Export {
     /// afterwards either, so that a failed measurement leaves no empty file. Waits for the reader of a FIFO. Call it
     /// before signals are caught, so that they interrupt this wait.
     pub(crate) fn open(option: &'static str, path: &Path) -> Result<Self, Failure> {
+        if path == Path::new(STANDARD_OUTPUT) {
+            let stream = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+            let stream = stream.map_err(|error| Failure::Usage(format!("{option} '-': {error}")))?;
+            return Ok(Export { option, path: path.to_owned(), target: Target::Stream(stream) });
+        }
         let open = || match File::options().append(true).open(path) {
             Ok(file) if !file.metadata()?.is_file() => Ok(Target::Stream(file)),
             Ok(_) => Ok(Target::File(Place::find(path)?)),
@@ -127,8 +135,14 @@ impl Destinations {
         self.files.iter().map(write).fold(Ok(()), Result::and)
     }
 
+    /// Returns whether an export goes to standard output. The text of the report would be in the way there.
+    fn has_export_on_stdout(&self) -> bool {
+        let is_stdout = |path: &Path| [STANDARD_OUTPUT, "/dev/stdout"].iter().any(|name| path == Path::new(name));
+        self.files.iter().any(|(_, file)| is_stdout(&file.path))
+    }
+
     fn print(&self, report: &dyn Report) -> io::Result<()> {
-        if self.quiet && self.format == FormatFlag::Text {
+        if (self.quiet || self.has_export_on_stdout()) && self.format == FormatFlag::Text {
             return Ok(());
         }
         let shown = report.rendered(self.format.into(), style(), self.samples);
@@ -142,7 +156,7 @@ impl Destinations {
 
     /// Prints text if the format of standard output is text.
     pub(crate) fn print_text(&self, text: String) -> Result<(), Failure> {
-        if !self.is_text() || self.quiet {
+        if !self.is_text() || self.quiet || self.has_export_on_stdout() {
             return Ok(());
         }
         print(readable(text).as_bytes()).map_err(|error| Failure::Own(format!("standard output: {error}")))

@@ -70,8 +70,8 @@ pub(crate) struct CompareFlags {
     #[arg(short = 'N', long, conflicts_with = "shell")]
     pub(crate) no_shell: bool,
 
-    /// Run the commands in a shell; its start-up is part of the cost
-    #[arg(long, value_name = "SHELL", num_args = 0..=1, require_equals = true, default_missing_value = "sh")]
+    /// Run the commands in a shell; its start-up is part of the cost. `none`: without a shell
+    #[arg(short = 'S', long, value_name = "SHELL", num_args = 0..=1, require_equals = true, default_missing_value = "sh")]
     pub(crate) shell: Option<String>,
 
     /// The maximum time to measure: 10s, 1m30s, 500ms. The comparison stops early once it has a verdict

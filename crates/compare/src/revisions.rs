@@ -129,10 +129,12 @@ fn place_in_tree(
     session: &dyn Session,
 ) -> Result<(), Failure> {
     let text = flags.commands.first().map_or("", String::as_str);
-    let found = session.typed_command(text, flags.shell.as_deref(), directory).map_err(|failure| {
-        let remedy = if flags.variants.build.is_none() { "; --build COMMAND builds a revision" } else { "" };
-        Failure::Usage(format!("in {}: {failure}{remedy}", revision.label))
-    })?;
+    let found = session
+        .typed_command(text, flags.shell.as_deref().filter(|shell| *shell != "none"), directory)
+        .map_err(|failure| {
+            let remedy = if flags.variants.build.is_none() { "; --build COMMAND builds a revision" } else { "" };
+            Failure::Usage(format!("in {}: {failure}{remedy}", revision.label))
+        })?;
     command.program = found.program;
     command.directory = Some(directory.to_owned());
     Ok(())

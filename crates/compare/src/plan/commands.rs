@@ -84,10 +84,22 @@ fn over_parameters<'a>(flags: &'a CompareFlags, lists: &[ParameterList]) -> Resu
     }
 }
 
+/// Returns the shell for the commands. `--shell bash A B` would measure `bash` itself, which nobody means.
+fn shell(flags: &CompareFlags) -> Result<Option<&str>, Failure> {
+    const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "fish", "none"];
+    let first = flags.commands.first().map_or("", |first| first.trim());
+    let name = first.rsplit('/').next().unwrap_or_default();
+    if flags.shell.is_some() && flags.commands.len() > 1 && SHELLS.contains(&name) {
+        let why = format!("'{first}' would be measured as a command: write --shell={first}");
+        return Err(Failure::Usage(format!("{why} to run the other commands in it")));
+    }
+    Ok(flags.shell.as_deref().filter(|shell| *shell != "none"))
+}
+
 fn commands(flags: &CompareFlags, expansion: &Expansion<'_>, session: &dyn Session) -> Result<Vec<Command>, Failure> {
     let VariantFlags { rev, env_new, preload_new, command_name, .. } = &flags.variants;
     let names = expansion.names(command_name)?;
-    let shell = flags.shell.as_deref();
+    let shell = shell(flags)?;
     let mut commands = Vec::new();
     for ((text, values), name) in expansion.commands()?.into_iter().zip(names) {
         let mut command = match rev.is_empty() {
