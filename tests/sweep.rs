@@ -16,6 +16,8 @@ mod key;
 mod lines;
 #[path = "sweep/package.rs"]
 mod package;
+#[path = "sweep/rights.rs"]
+mod rights;
 #[path = "sweep/round.rs"]
 mod round;
 #[path = "sweep/store.rs"]

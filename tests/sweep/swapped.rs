@@ -47,7 +47,8 @@ impl Swapped {
 
     /// Compiles a library with this kind of constructor, see `testdata/warm/made/constructed.c`.
     pub(crate) fn constructed(&self, kind: &str, name: &str) -> Result<(), String> {
-        self.cc("constructed.c", name, &["-shared", "-fPIC", &format!("-DKIND={kind}")])
+        let folder = format!("-DFOLDER=\"{}\"", self.sandbox.root().display());
+        self.cc("constructed.c", name, &["-shared", "-fPIC", &format!("-DKIND={kind}"), &folder])
     }
 
     /// Compiles a program with this number. It searches its library first in the directory `first`, then in its own.

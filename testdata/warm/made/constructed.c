@@ -1,5 +1,6 @@
 // A library whose constructor calls the function KIND before the program is entered. `answer` returns the result.
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <fenv.h>
 #include <locale.h>
@@ -119,6 +120,19 @@ static void fast(void)
 static void noted(void) { fesetround(FE_UPWARD); feraiseexcept(FE_INEXACT | FE_OVERFLOW); asked = floats; }
 static long multibyte(void) { return MB_CUR_MAX; }
 static void locale(void) { setlocale(LC_ALL, "C.UTF-8"); asked = multibyte; }
+// FOLDER has files with various rights.
+static void read_from(const char *name) { int file = open(name, O_RDONLY); seen = file >= 0 && read(file, text, 1) == 1 ? text[0] : -1; close(file); }
+static void read_by_group(void) { read_from(FOLDER "/read_by_group"); }
+static void read_by_others(void) { read_from(FOLDER "/read_by_others"); }
+static void read_unasked(void) { read_from(FOLDER "/read_unasked"); }
+static void asked_group(void) { seen = access(FOLDER "/read_by_group", R_OK); }
+static void asked_unasked(void) { seen = faccessat(AT_FDCWD, FOLDER "/read_unasked", R_OK, AT_EACCESS); }
+static void asked_write(void) { seen = access(FOLDER "/written_by_group", W_OK); }
+static void asked_execute(void) { seen = access(FOLDER "/executed_by_group", X_OK); }
+static void asked_all(void) { seen = access(FOLDER "/read_by_all", R_OK); read_from(FOLDER "/read_by_all"); }
+static void read_below(void) { read_from(FOLDER "/searched_by_group/file"); }
+static void asked_below(void) { seen = access(FOLDER "/searched_by_group/missing", F_OK) ? errno : 0; }
+static void asked_existence(void) { seen = access(FOLDER "/read_unasked", F_OK); }
 static void capabilities(void) { seen = 0; while (prctl(PR_CAPBSET_READ, seen, 0, 0, 0) >= 0) seen++; }
 
 __attribute__((constructor)) static void construct(int argc, char **argv)
@@ -127,6 +141,8 @@ __attribute__((constructor)) static void construct(int argc, char **argv)
     words_given = argv;
     (void)counted; (void)called; (void)called_short; (void)first_process; (void)group; (void)capability; (void)hard_limit;
     (void)position; (void)inherited; (void)descriptor; (void)asked_mask; (void)asked_handler; (void)terminals; (void)one_byte;
+    (void)read_by_group; (void)read_by_others; (void)read_unasked; (void)asked_group; (void)asked_unasked; (void)asked_write;
+    (void)read_below; (void)asked_below; (void)asked_execute; (void)asked_all; (void)asked_existence;
     (void)launch_bytes; (void)fast; (void)noted; (void)locale; (void)capabilities;
     (void)thread; (void)joined_thread; (void)open_file; (void)read_file; (void)shared_map; (void)opened_socket;
     (void)process_number; (void)parent_number; (void)moment; (void)moment_of_day; (void)monotonic; (void)drawn;

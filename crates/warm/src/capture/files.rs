@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use steady_linux::debuggee::Debuggee;
 
 use super::super::captured::{NotCaptured, Request, UsedFile};
+use super::rights::Rights;
 use super::stack::InitialStack;
 use super::{failed, refused};
 
@@ -45,6 +46,8 @@ pub(super) struct UsedPath {
     path: PathBuf,
     /// Whether the call is statfs(2), whose result includes the free space of the file system.
     file_system: bool,
+    /// The rights to the file without which the call fails.
+    rights: Rights,
 }
 
 impl UsedPath {
@@ -52,11 +55,13 @@ impl UsedPath {
     pub(super) fn by(debuggee: &Debuggee, name: &str, arguments: [u64; 6]) -> Result<Option<Self>, NotCaptured> {
         let [a, b, c, ..] = arguments;
         let here = AT_FDCWD as u64;
-        let (folder, path, flags) = match name {
-            "open" => (here, a, b),
-            "openat" => (a, b, c),
-            "access" | "stat" | "lstat" | "readlink" | "statfs" => (here, a, 0),
-            "faccessat" | "faccessat2" | "newfstatat" | "statx" | "readlinkat" => (a, b, 0),
+        let (folder, path, flags, rights) = match name {
+            "open" => (here, a, b, Rights::to_open(b)),
+            "openat" => (a, b, c, Rights::to_open(c)),
+            "access" => (here, a, 0, Rights::of_mode(b)),
+            "faccessat" | "faccessat2" => (a, b, 0, Rights::of_mode(c)),
+            "stat" | "lstat" | "readlink" | "statfs" => (here, a, 0, Rights::NONE),
+            "newfstatat" | "statx" | "readlinkat" => (a, b, 0, Rights::NONE),
             _ => return Ok(None),
         };
         if path == 0 {
@@ -78,14 +83,14 @@ impl UsedPath {
         }
         let file_system = name == "statfs";
         if path.is_absolute() {
-            return Ok(Some(UsedPath { path, file_system }));
+            return Ok(Some(UsedPath { path, file_system, rights }));
         }
         if folder as i32 == AT_FDCWD {
             let why = format!("it uses the relative path {} before its entry point", path.display());
             return Err(refused(why));
         }
         let folder = std::fs::read_link(debuggee.file(&format!("fd/{}", folder as i32))).map_err(failed)?;
-        Ok(Some(UsedPath { path: folder.join(path), file_system }))
+        Ok(Some(UsedPath { path: folder.join(path), file_system, rights }))
     }
 }
 
@@ -127,13 +132,18 @@ impl Files {
 
     /// Records the result of a system call that uses a path.
     pub(super) fn record(&mut self, used: UsedPath, result: i64) -> Result<(), NotCaptured> {
-        let UsedPath { path, file_system } = used;
+        let UsedPath { path, file_system, rights } = used;
         match result {
             0.. if is_constant(&path) => Ok(()),
             0.. if file_system || is_of_the_kernel(&path) => Err(refused_path(&path)),
             0.. => {
+                let by_anyone = rights.belong_to_every_process(&path).map_err(failed)?;
+                let why = format!(
+                    "it uses {} before its entry point, and whether it may depends on its groups or capabilities",
+                    path.display()
+                );
                 self.add(path, true);
-                Ok(())
+                if by_anyone { Ok(()) } else { Err(refused(why)) }
             }
             error if ABSENT.contains(&error) => {
                 // A file that does not exist for one process may exist for another, such as /proc/self/fd/7.

@@ -12,6 +12,7 @@ mod equalize;
 mod files;
 mod locale;
 mod modules;
+mod rights;
 mod stack;
 mod start;
 mod state;
