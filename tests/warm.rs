@@ -12,6 +12,17 @@ use std::process::{Command, Stdio};
 use steady::output_of;
 use test_env::{TestEnv, available, within};
 
+/// A service that is started from a snapshot is not found by its file, and may be started a second time.
+#[test]
+fn the_first_screen_of_the_help_warns_about_services() {
+    for option in ["-h", "--help"] {
+        let (status, help, _) = steady::run(&["warm", option]);
+        let first_screen: String = help.lines().take(20).collect::<Vec<_>>().join(" ");
+        let all = ["services", "/proc/PID/exe", "--except"].iter().all(|word| first_screen.contains(word));
+        assert!(status == 0 && all, "{option}: {help}");
+    }
+}
+
 #[test]
 fn the_first_launch_is_normal_and_later_ones_use_snapshots() {
     let Some(env) = available("the_first_launch_is_normal_and_later_ones_use_snapshots") else { return };

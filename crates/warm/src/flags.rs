@@ -31,7 +31,7 @@ starts as usual. Snapshots belong to this user and last until the next boot.
 Do not start services this way. /proc/PID/exe of a program that runs from a
 snapshot is the snapshot, so other programs (pidof, start-stop-daemon) do not
 find the service by its file. Programs that nohup, setsid and
-start-stop-daemon start are started as usual.
+start-stop-daemon start are started as usual; --except lists others.
 
 Exit status of 'steady warm -- COMMAND':
   the status of the command, which replaces the process of steady
@@ -43,6 +43,11 @@ Exit status of the subcommands:
   1    snapshot: a program was refused
   2    wrong usage, or a program does not exist
   125  steady itself failed";
+
+/// Printed first, because a service that is not found may be started a second time.
+const WARNING: &str = "\
+Do not start services this way, or list them in --except: their /proc/PID/exe is the snapshot, so \
+pidof and start-stop-daemon do not find them.";
 
 const BENCH_EXAMPLES: &str = "\
 Examples:
@@ -72,6 +77,7 @@ Exit status:
 /// The options of `steady warm`.
 #[derive(Debug, Args)]
 #[command(
+    before_help = WARNING,
     after_help = EXAMPLES,
     args_conflicts_with_subcommands = true,
     override_usage = "steady warm [--mode MODE] [--programs A,B] [--except A,B] -- COMMAND...\n       steady warm status|why|snapshot|clear|bench ..."
