@@ -14,8 +14,8 @@ use crate::store::ProgramStatus;
 /// Programs that must be refused, and a part of the reason. All other programs of the tables must get snapshots.
 const REFUSED: [(&str, &str); 1] = [("ldconfig", "static")];
 
-/// At least 95 % of the installed programs of the packages must have command lines. Other releases have programs that
-/// are not in the tables; these are listed as skipped.
+/// Lists installed programs of the packages without command lines as skipped, because other releases have programs that
+/// are not in the tables. With `./test --all`, at least 95 % of the programs must have command lines.
 #[test]
 fn nearly_every_program_of_the_packages_has_lines() {
     let test = "nearly_every_program_of_the_packages_has_lines";
@@ -27,7 +27,7 @@ fn nearly_every_program_of_the_packages_has_lines() {
     let unknown = |name: &&String| !known.contains(*name) && !is_another_name(name, &known);
     let without: Vec<&str> = programs.iter().filter(unknown).map(String::as_str).collect();
     assert!(
-        20 * without.len() <= programs.len(),
+        !at_length() || 20 * without.len() <= programs.len(),
         "of {} programs these have no command line: {without:?}",
         programs.len()
     );
