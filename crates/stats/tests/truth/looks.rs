@@ -185,7 +185,8 @@ fn contention_widens_the_size() {
 #[test]
 fn precise_pairs_do_not_end_a_sequence_with_an_open_limit() {
     let pairs = pairs(Noise::Heavy, 5, 4000, 0.02_f64.ln_1p());
-    let look = |limits: Vec<f64>| Sequence::new(Rules { limits, ..rules() }, 1).look(&[pairs.clone()], 0.1, false);
+    let look =
+        |limits: Vec<f64>| Sequence::new(Rules { limits, ..rules() }, 1).look(std::slice::from_ref(&pairs), 0.1, false);
     assert!(look(vec![]).done && look(vec![0.01]).done);
     let open = look(vec![0.02]);
     assert!(!open.done && open.alpha_spent < 0.05, "{open:?}");
