@@ -70,6 +70,11 @@ fn designs() -> Vec<(&'static str, Way, u64, f64)> {
         ("after, restarted (200 to 300 s)", Way::Restart, 300, 0.05),
         ("restarted, agent's rulers", Way::RestartByAgent, 300, 0.0),
         ("restarted, agent's rulers", Way::RestartByAgent, 300, 0.05),
+        ("restarted, 40 % of readings", Way::RestartThinned(0.4), 300, 0.0),
+        ("restarted, 30 % of readings", Way::RestartThinned(0.3), 300, 0.0),
+        ("restarted, 30 % of readings", Way::RestartThinned(0.3), 300, 0.05),
+        ("restarted, 25 % of readings", Way::RestartThinned(0.25), 300, 0.0),
+        ("restarted, 20 % of readings", Way::RestartThinned(0.2), 300, 0.0),
         ("after, going on", Way::After, 120, 0.0),
         ("after, going on", Way::After, 300, 0.0),
         ("after, going on", Way::After, 300, 0.05),
@@ -84,7 +89,7 @@ fn designs() -> Vec<(&'static str, Way, u64, f64)> {
 fn fits(source: &Source, way: Way, seconds: u64) -> bool {
     match way {
         Way::Drawn => source.restarts.len() == CANARIES,
-        Way::Restart | Way::RestartByAgent => source.has_restarts(),
+        Way::Restart | Way::RestartByAgent | Way::RestartThinned(_) => source.has_restarts(),
         Way::After | Way::AfterByAgent | Way::Step => seconds <= 120 || !source.has_restarts(),
         Way::Coin(_) | Way::Slots(_) | Way::Processes => true,
     }

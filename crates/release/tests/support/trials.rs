@@ -6,7 +6,7 @@ use std::path::Path;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use steady_model::{Assignment, ReleaseRows, Verdict};
+use steady_model::{Assignment, ReleaseRows, RulerSums, Verdict};
 use steady_release::{ReleaseReport, judge};
 
 use super::made::{self, Label};
@@ -33,6 +33,8 @@ pub(crate) enum Way {
     Restart,
     /// Like [`Way::Restart`], with the agent's rulers alone.
     RestartByAgent,
+    /// Like [`Way::Restart`], with this share of the readings of all rulers, chosen at random.
+    RestartThinned(f64),
     /// Like [`Way::After`], with the switch in a second in which the neighbours changed.
     Step,
 }
@@ -40,6 +42,10 @@ pub(crate) enum Way {
 impl Way {
     fn by_agent(self) -> bool {
         matches!(self, Way::AfterByAgent | Way::RestartByAgent)
+    }
+
+    fn share_of_readings(self) -> Option<f64> {
+        if let Way::RestartThinned(share) = self { Some(share) } else { None }
     }
 }
 
@@ -94,7 +100,7 @@ impl Source {
     pub(crate) fn drawn(&self, way: Way, seconds: u64, coin: &mut ChaCha8Rng) -> (u64, u64) {
         let (first, last) = self.ends();
         match way {
-            Way::Restart | Way::RestartByAgent => {
+            Way::Restart | Way::RestartByAgent | Way::RestartThinned(_) => {
                 let switches = &self.switches;
                 let at = coin.random_range(1..switches.len() - 1);
                 // The lengths of both sides are random too. Otherwise a restart would have only one window.
@@ -140,6 +146,8 @@ impl Source {
         let drawn = if way == Way::Drawn { half_of(requests, key) } else { BTreeSet::new() };
         let started = |request: &Recorded| self.restarts.get(request.process as usize).copied().unwrap_or(0);
         let before = requests.iter().map(started).min().unwrap_or(0);
+        let thinned = way.share_of_readings().map(|share| thin(requests, agent, share, key));
+        let (requests, agent) = thinned.as_ref().map_or((requests, agent), |(requests, agent)| (requests, agent));
         let label = |request: &Recorded| {
             let began = made::second(request.end - request.wall);
             let (version, assignment, slot_seconds) = match way {
@@ -151,7 +159,9 @@ impl Source {
                 }
                 Way::Processes => (swap ^ (request.process % 2 == 1), Assignment::Canary, 0),
                 Way::Drawn => (drawn.contains(&request.process), Assignment::Canary, 0),
-                Way::Restart | Way::RestartByAgent => (started(request) > before, Assignment::None, 0),
+                Way::Restart | Way::RestartByAgent | Way::RestartThinned(_) => {
+                    (started(request) > before, Assignment::None, 0)
+                }
                 Way::After | Way::AfterByAgent | Way::Step => {
                     (made::second(request.end) >= from.midpoint(to), Assignment::None, 0)
                 }
@@ -180,6 +190,35 @@ fn switches(requests: &[Recorded], restarts: &[u32]) -> Vec<u64> {
     }
     switches.extend(requests.last().map(|request| made::second(request.end)));
     switches
+}
+
+/// Keeps each reading of a ruler with probability `share`.
+fn thin(requests: &[Recorded], agent: &[AgentReading], share: f64, key: u64) -> (Vec<Recorded>, Vec<AgentReading>) {
+    let mut coin = ChaCha8Rng::seed_from_u64(key);
+    let requests = requests.iter().map(|request| {
+        let ruler = request.ruler.filter(|_| coin.random_bool(share));
+        Recorded { ruler, ..*request }
+    });
+    let requests = requests.collect();
+    let agent = agent.iter().filter_map(|reading| {
+        let sums = thin_sums(reading.sums, share, &mut coin)?;
+        Some(AgentReading { sums, ..*reading })
+    });
+    (requests, agent.collect())
+}
+
+/// Returns the sums of a random selection of the readings, or `None` if it is empty. Only the sums of all readings are
+/// known, so the mean of the selection is drawn from the distribution of such means.
+fn thin_sums(all: RulerSums, share: f64, coin: &mut ChaCha8Rng) -> Option<RulerSums> {
+    let readings = (0..all.readings).filter(|_| coin.random_bool(share)).count() as u64;
+    if readings == 0 || readings == all.readings {
+        return (readings > 0).then_some(all);
+    }
+    let [all_readings, kept] = [all.readings, readings].map(|count| count as f64);
+    let mean = all.log / all_readings;
+    let variance = (all.log_squared / all_readings - mean * mean).max(0.0);
+    let log = kept * (mean + simulated::normal(coin) * (variance * (1.0 / kept - 1.0 / all_readings)).sqrt());
+    Some(RulerSums { readings, log, log_squared: log * log / kept + kept * variance })
 }
 
 /// Chooses half of the processes at random.

@@ -83,6 +83,18 @@ fn one_after_the_other_with_a_restart() {
     }
 }
 
+/// A service with fewer requests has fewer readings of rulers. At the lowest accepted rate, the rate of false verdicts
+/// holds; below it, the comparison is refused.
+#[test]
+fn one_after_the_other_with_few_readings_of_rulers() {
+    let source = Source::stretch("one");
+    let few = judged(&source, repeated(60), 300, Way::RestartThinned(0.3), 0.0, 1);
+    holds(&few, "few readings");
+    assert!(2 * few.judged() >= few.windows, "{} refused of {}", few.refused, few.windows);
+    let fewer = judged(&source, 20, 300, Way::RestartThinned(0.1), 0.0, 2);
+    assert_eq!(fewer.judged(), 0, "a tenth of the readings is not enough");
+}
+
 /// The version switches at a random time within running processes.
 #[test]
 fn one_after_the_other_without_a_restart() {
