@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use steady::{data_home, output_of, steady};
+use steady_history::{History, Which};
+use steady_model::{Facts, RunKind};
 
 /// Returns the data directory of one test.
 fn data_of(test: &str) -> PathBuf {
@@ -86,6 +88,25 @@ fn one_run_is_shown_with_its_verdict() {
         serde_json::from_str(&run_in(&home, 0, &["history", "show", "1", "--format", "json"]).0).unwrap();
     assert_eq!(shown["runs"][0]["seed"], "18446744073709551615");
     assert!(shown["runs"][0]["verdicts"][0]["sentence"].as_str().unwrap().starts_with("Undecided"), "{shown}");
+}
+
+#[test]
+fn a_run_of_an_unknown_kind_is_listed_but_not_printed() {
+    let home = data_of("novelty");
+    fill(&home, 1);
+    let mut history = History::open(&home.join("steady/history.db")).unwrap();
+    let novelty = Facts { kind: RunKind::new("novelty"), ..history.find(Which::Last).unwrap().facts };
+    history.insert("novelty.log", &novelty, "{}").unwrap();
+    assert_eq!(runs(&home)[1]["kind"], "novelty");
+    assert!(run_in(&home, 0, &["history", "list"]).0.contains("novelty"));
+    for subcommand in ["show", "report"] {
+        let (stdout, stderr) = run_in(&home, 125, &["history", subcommand, "2"]);
+        assert!(
+            stdout.is_empty() && stderr.contains("run 2 cannot be printed") && stderr.contains("'novelty'"),
+            "{stderr}"
+        );
+    }
+    assert_eq!(run_in(&home, 0, &["history", "remove", "2"]).0, "Removed 1 run.\n");
 }
 
 #[test]

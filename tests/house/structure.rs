@@ -1,5 +1,5 @@
-//! Rules for sources: the files of a crate do not import each other in cycles, and functions have no tuple patterns as
-//! parameters.
+//! Rules for sources: the files of a crate do not import each other in cycles, functions have no tuple patterns as
+//! parameters, and base crates name no feature.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::{fs, thread};
 
 use syn::visit::{self, Visit};
 
-use super::{folder, root, sources};
+use super::{ARROWS, folder, root, sources};
 
 #[test]
 fn files_of_a_crate_do_not_import_each_other_in_cycles() {
@@ -21,6 +21,144 @@ fn files_of_a_crate_do_not_import_each_other_in_cycles() {
         cycles(&texts).into_iter().map(|cycle| format!("{}: {cycle}", folder(path, &root()))).collect()
     });
     assert!(found.is_empty(), "import cycles:\n{found:#?}");
+}
+
+/// The crates that every feature may use. They must not change when a feature is added.
+const BASE_CRATES: [&str; 5] = ["model", "render", "process", "feature", "history"];
+
+/// Names in base crates that contain the name of a feature, by the reason why they are allowed. Records of comparisons
+/// and rows of releases are in `model`, because several features share them.
+const ALLOWED_NAMES: [(&str, &[&str]); 5] = [
+    ("the machine", &["Host", "HostSecond", "host", "host_facts"]),
+    ("a maximum", &["END_LIMIT", "EXIT_LIMIT", "TIME_LIMIT", "limit", "run_limit"]),
+    (
+        "the activity of the machine, and the instruction that reads memory",
+        &["Load", "LoadL1", "LoadL2", "LoadMemory", "LoadShared", "load"],
+    ),
+    (
+        "rows of requests and prices of events, which several features and `stats` or `workloads` share",
+        &["ReleaseRow", "ReleaseRows", "release", "costs", "costs_cpu_time"],
+    ),
+    (
+        "warm-up, and runs from snapshots in the record of a comparison, which `compare`, `explain` and `process` share",
+        &["WARM_UP", "is_warm", "warm"],
+    ),
+];
+
+#[test]
+fn base_crates_name_no_feature() {
+    let features = features();
+    assert!(features.len() > 5 && features.contains(&"limit"), "{features:?}");
+    let files: Vec<PathBuf> =
+        BASE_CRATES.iter().flat_map(|name| sources(&root().join("crates").join(name).join("src"))).collect();
+    let found = in_parallel(&files, |file| {
+        let names = declared(&parsed(file, without_tests(&text(file))));
+        names.into_iter().filter(|name| contains_word_of(name, &features)).collect()
+    });
+    let found: BTreeSet<String> = found.into_iter().collect();
+    let allowed: BTreeSet<String> =
+        ALLOWED_NAMES.iter().flat_map(|(_, names)| names.iter().map(|name| (*name).to_owned())).collect();
+    let new: Vec<&String> = found.difference(&allowed).collect();
+    assert!(new.is_empty(), "names of features in base crates: {new:?}");
+    let unused: Vec<&String> = allowed.difference(&found).collect();
+    assert!(unused.is_empty(), "exceptions that are not needed: {unused:?}");
+}
+
+/// Returns the names of the crates of features: those that depend on the interface of features, without `testing`.
+fn features() -> Vec<&'static str> {
+    let of_features = ARROWS.iter().filter(|(_, allowed)| allowed.contains(&"feature"));
+    of_features.filter_map(|(name, _)| name.strip_prefix("crates/")).filter(|name| *name != "testing").collect()
+}
+
+/// Returns whether a name in any case (`HostSecond`, `is_warm`, `WARM_UP`) contains one of `words` as a word.
+fn contains_word_of(name: &str, words: &[&str]) -> bool {
+    let is_constant = !name.contains(|letter: char| letter.is_lowercase());
+    let mut separated = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !is_constant {
+            separated.push('_');
+        }
+        separated.extend(letter.to_lowercase());
+    }
+    separated.split('_').any(|part| words.contains(&part))
+}
+
+/// Returns the names that a file declares outside functions: types, variants, fields, functions, constants, modules.
+fn declared(file: &syn::File) -> Vec<String> {
+    let mut declared = Declared::default();
+    declared.visit_file(file);
+    declared.names
+}
+
+#[derive(Default)]
+struct Declared {
+    names: Vec<String>,
+}
+
+impl<'ast> Visit<'ast> for Declared {
+    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
+        self.names.push(item.ident.to_string());
+        visit::visit_item_struct(self, item);
+    }
+
+    fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
+        self.names.push(item.ident.to_string());
+        visit::visit_item_enum(self, item);
+    }
+
+    fn visit_item_trait(&mut self, item: &'ast syn::ItemTrait) {
+        self.names.push(item.ident.to_string());
+        visit::visit_item_trait(self, item);
+    }
+
+    fn visit_item_type(&mut self, item: &'ast syn::ItemType) {
+        self.names.push(item.ident.to_string());
+    }
+
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        if !is_for_tests(&item.attrs) {
+            self.names.push(item.ident.to_string());
+            visit::visit_item_mod(self, item);
+        }
+    }
+
+    fn visit_item_const(&mut self, item: &'ast syn::ItemConst) {
+        self.names.push(item.ident.to_string());
+    }
+
+    fn visit_item_static(&mut self, item: &'ast syn::ItemStatic) {
+        self.names.push(item.ident.to_string());
+    }
+
+    fn visit_impl_item_const(&mut self, item: &'ast syn::ImplItemConst) {
+        self.names.push(item.ident.to_string());
+    }
+
+    fn visit_variant(&mut self, variant: &'ast syn::Variant) {
+        self.names.push(variant.ident.to_string());
+        visit::visit_variant(self, variant);
+    }
+
+    fn visit_field(&mut self, field: &'ast syn::Field) {
+        self.names.extend(field.ident.as_ref().map(ToString::to_string));
+    }
+
+    fn visit_signature(&mut self, signature: &'ast syn::Signature) {
+        self.names.push(signature.ident.to_string());
+    }
+
+    /// Skips the bodies of functions: the names of variables are private to them.
+    fn visit_block(&mut self, _: &'ast syn::Block) {}
+}
+
+#[test]
+fn names_of_features_are_found() {
+    let text = "mod limit; struct LoadOf { is_warm: bool, limits: u8 } enum E { Costs } const HOST_END: u8 = 0; \
+                impl E { fn of_locks(load: u8) { let agent = 1; } } #[cfg(test)] mod warm {}";
+    let names = declared(&syn::parse_file(text).expect("the text is Rust"));
+    let words = ["limit", "load", "warm", "costs", "host", "locks", "agent"];
+    let found: Vec<String> = names.into_iter().filter(|name| contains_word_of(name, &words)).collect();
+    assert_eq!(found, ["limit", "LoadOf", "is_warm", "Costs", "HOST_END", "of_locks"]);
 }
 
 #[test]

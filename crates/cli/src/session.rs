@@ -9,7 +9,7 @@ use rand::rngs::OsRng;
 use steady_feature::flags::{Form, OutputFlags};
 use steady_feature::{Failure, Record, Report, Session, Status};
 use steady_linux::{Root, host, signals};
-use steady_model::{Command, Host, Nanos, Reading, RunKind, Seed};
+use steady_model::{Command, Host, Nanos, Reading, Seed};
 use steady_process::git;
 use steady_render::json::{self, ReadError};
 use steady_render::letters::one_line;
@@ -88,9 +88,8 @@ impl Session for CommandLine {
     }
 
     fn record(&self, json: &str) -> Option<Result<Box<dyn Record>, ReadError>> {
-        let kind = json::kind(json)?;
-        let kind = RunKind::ALL.into_iter().find(|known| known.name() == kind)?;
-        Some((record_kind(kind).read)(json))
+        let kind = record_kind(&json::kind(json)?)?;
+        Some((kind.read)(json))
     }
 
     fn notice(&self, text: &str) {

@@ -9,9 +9,12 @@ use steady_render::json::ReadError;
 
 use crate::judge::{judge, status};
 
-/// The kind of a comparison's record in the history.
+/// The kind of a comparison in the history.
+pub(crate) const KIND: RunKind = RunKind::new("compare");
+
+/// The description of a comparison's record.
 pub(crate) const COMPARISONS: RecordKind = RecordKind {
-    kind: RunKind::Compare,
+    kind: KIND,
     read: |text| Ok(Box::new(Compared::read(text)?)),
     log: Some(LogKind { read: logged, is_line: log::is_line }),
 };
@@ -66,13 +69,7 @@ impl Record for Compared {
             pairs: Ok(record.blocks.len()),
             complete: record.ending != Ending::Interrupted,
             primary: Ok(record.primary),
-            ..Facts::new(
-                RunKind::Compare,
-                record.started,
-                &record.host,
-                &record.revision,
-                crate::document::summary(&self.0),
-            )
+            ..Facts::new(KIND, record.started, &record.host, &record.revision, crate::document::summary(&self.0))
         }
     }
 

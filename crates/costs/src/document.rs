@@ -9,7 +9,7 @@ mod sweep;
 mod tables;
 
 use steady_feature::{Record, Report};
-use steady_model::{Ending, Facts, Probe, RunKind};
+use steady_model::{Ending, Facts, Probe};
 use steady_render::Chart;
 use steady_render::document::{Block, Document, Emphasis, Section, Sentence, Shown, origin};
 use steady_render::json::pretty;
@@ -52,7 +52,7 @@ impl Record for CostsRecord {
             seed: Ok(self.seed),
             commands: vec![work],
             complete: self.ending != Ending::Interrupted,
-            ..Facts::new(RunKind::Costs, self.started, &self.host, &self.revision, summary(self))
+            ..Facts::new(crate::record::KIND, self.started, &self.host, &self.revision, summary(self))
         }
     }
 }

@@ -20,7 +20,7 @@ use clap::{ArgMatches, FromArgMatches};
 use steady_feature::{Failure, Feature, Helper, Interrupt, RecordKind, Session, Status};
 use steady_host::around;
 use steady_linux::clock;
-use steady_model::{Machine, RunKind, Seed};
+use steady_model::{Machine, Seed};
 use steady_render::{Chart, svg};
 
 use flags::CostsFlags;
@@ -46,7 +46,7 @@ pub const FEATURE: Feature = Feature {
     flags: Feature::flags_of::<CostsFlags>,
     run,
     status: |_| Status::Own,
-    records: &[RecordKind { kind: RunKind::Costs, read: |text| Ok(Box::new(CostsRecord::read(text)?)), log: None }],
+    records: &[RecordKind { kind: record::KIND, read: |text| Ok(Box::new(CostsRecord::read(text)?)), log: None }],
     helpers: &[Helper { word: run::PROBER, main: probe }, Helper { word: run::ROUNDS, main: go_round }],
 };
 

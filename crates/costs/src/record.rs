@@ -4,13 +4,15 @@ use schemars::JsonSchema;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
-use steady_model::{Absent, Ending, Host, Interval, Machine, Nanos, Probe, Reading, Seed, Timed, Timestamp};
+use steady_model::{Absent, Ending, Host, Interval, Machine, Nanos, Probe, Reading, RunKind, Seed, Timed, Timestamp};
 use steady_render::json::{self, Group, ReadError, Schema};
 
 use crate::clocks::ClockWords;
 
 /// The schema of [`CostsRecord`] in JSON.
 pub const SCHEMA: Schema = Schema { name: "steady.costs/1", what: "costs of primitives" };
+/// The kind of this record in the history.
+pub(crate) const KIND: RunKind = RunKind::new("costs");
 
 /// Field of a probe that is written only with raw samples.
 pub(crate) const SAMPLES: &str = "samples";

@@ -20,7 +20,7 @@ use steady_compare::{CommandRunner, failure};
 use steady_costs::prices::prices;
 use steady_feature::{Failure, Feature, Helper, Interrupt, RecordKind, Session, Status, attended};
 use steady_linux::clock;
-use steady_model::{Absent, Ending, Plan, Reading, RunKind};
+use steady_model::{Absent, Ending, Plan, Reading};
 use steady_process::runner::RunError;
 use steady_rulers::alu_seconds;
 
@@ -42,7 +42,7 @@ pub const FEATURE: Feature = Feature {
     flags: Feature::flags_of::<ExplainFlags>,
     run,
     status: Status::of_words,
-    records: &[RecordKind { kind: RunKind::Explain, read: record::read, log: None }],
+    records: &[RecordKind { kind: record::KIND, read: record::read, log: None }],
     helpers: &[Helper { word: run::ARGUMENT, main: guard }, Helper { word: run::COUNTER, main: count }],
 };
 

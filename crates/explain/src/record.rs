@@ -9,7 +9,7 @@ mod pair;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use steady_feature::Record;
-use steady_model::{Absent, CallCount, Nanos, Reading};
+use steady_model::{Absent, CallCount, Nanos, Reading, RunKind};
 use steady_render::json::{ReadError, Schema};
 
 pub use one::{ExplainRecord, Part};
@@ -17,6 +17,8 @@ pub use pair::{Difference, ExplainPairRecord, Line, PairExport};
 
 /// The schema of [`ExplainRecord`] and [`ExplainPairRecord`] in JSON.
 pub const SCHEMA: Schema = Schema { name: "steady.explain/1", what: "an explanation" };
+/// The kind of this record in the history.
+pub(crate) const KIND: RunKind = RunKind::new("explain");
 
 /// Upper limit of times in a record (97 days). Sums of such times do not overflow.
 const LONGEST: Nanos = Nanos((1 << 23) * 1_000_000_000);

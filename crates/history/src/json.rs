@@ -19,7 +19,7 @@ struct Runs<'a> {
 #[derive(Serialize)]
 struct Listed<'a> {
     id: i64,
-    kind: RunKind,
+    kind: &'a RunKind,
     #[serde(with = "timestamp")]
     started: Timestamp,
     commands: &'a [String],
@@ -61,7 +61,7 @@ fn listed(kept: &Kept) -> Listed<'_> {
     let facts = &kept.facts;
     Listed {
         id: kept.id,
-        kind: facts.kind,
+        kind: &facts.kind,
         started: facts.started,
         commands: &facts.commands,
         pairs: &facts.pairs,

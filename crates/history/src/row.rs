@@ -96,8 +96,7 @@ fn converted<T, U>(reading: Reading<T>, value: impl FnOnce(T) -> Result<U, Strin
 }
 
 fn kind(name: &str) -> Result<RunKind, String> {
-    let found = RunKind::ALL.into_iter().find(|known| known.name() == name);
-    found.ok_or_else(|| invalid("kind", "unknown"))
+    RunKind::parse(name).ok_or_else(|| invalid("kind", "not a name"))
 }
 
 fn metric(name: &str) -> Result<Metric, String> {

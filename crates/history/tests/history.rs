@@ -20,7 +20,7 @@ fn file(name: &str) -> PathBuf {
 
 fn facts(started: u64) -> Facts {
     Facts {
-        kind: RunKind::Compare,
+        kind: RunKind::new("compare"),
         started: Timestamp(started),
         hostname: Ok("host".to_owned()),
         kernel: Err(Absent::because("no /proc")),
@@ -38,7 +38,7 @@ fn facts(started: u64) -> Facts {
 fn load(started: u64) -> Facts {
     let none = |what: &str| Absent::because(format!("load runs have no {what}"));
     Facts {
-        kind: RunKind::Load,
+        kind: RunKind::new("load"),
         commands: vec!["hashes, 5 s of CPU time each".to_owned()],
         pairs: Err(none("pairs")),
         primary: Err(none("primary metric")),
@@ -86,6 +86,14 @@ fn stored_runs_are_found() {
     assert_eq!(numbers(&history), [1, 2]);
     assert!(matches!(history.find(Which::Id(3)), Err(HistoryError::Unknown(3))));
     fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn runs_of_any_kind_are_listed() {
+    let mut history = History::empty().unwrap();
+    let novelty = Facts { kind: RunKind::new("novelty"), ..facts(1) };
+    history.insert("log", &novelty, "record").unwrap();
+    assert_eq!(history.list(None).unwrap()[0].facts, novelty);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Report of a limited command as a document, and as a line of CSV.
 
 use steady_feature::{Record, Report};
-use steady_model::{Facts, Nanos, Outcome, RunKind};
+use steady_model::{Facts, Nanos, Outcome};
 use steady_render::csv::{self, Row, outcome, seconds};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, origin};
 use steady_render::json;
@@ -28,7 +28,7 @@ impl Report for LimitRecord {
 impl Record for LimitRecord {
     /// The record is always complete: how the command ended is its result, not an error.
     fn facts(&self) -> Facts {
-        let facts = Facts::new(RunKind::Limit, self.started, &self.host, &self.revision, summary(self));
+        let facts = Facts::new(crate::record::KIND, self.started, &self.host, &self.revision, summary(self));
         Facts { commands: vec![self.command.name.clone()], ..facts }
     }
 }

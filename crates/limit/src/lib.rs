@@ -14,7 +14,7 @@ use clap::{ArgMatches, FromArgMatches};
 use steady_feature::{Failure, Feature, Helper, RecordKind, Session, Status, attended};
 use steady_linux::activity::KernelCounters;
 use steady_linux::{Root, clock};
-use steady_model::{Outcome, RunKind};
+use steady_model::Outcome;
 
 use flags::LimitFlags;
 
@@ -31,7 +31,7 @@ pub const FEATURE: Feature = Feature {
     flags: Feature::flags_of::<LimitFlags>,
     run,
     status: |_| Status::OfTheCommand,
-    records: &[RecordKind { kind: RunKind::Limit, read: |text| Ok(Box::new(LimitRecord::read(text)?)), log: None }],
+    records: &[RecordKind { kind: record::KIND, read: |text| Ok(Box::new(LimitRecord::read(text)?)), log: None }],
     helpers: &[Helper { word: run::ARGUMENT, main: guard }],
 };
 

@@ -4,13 +4,15 @@ use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use steady_feature::attended::AttendedCommand;
-use steady_model::{Absent, Host, Nanos, Outcome, Reading, Timestamp};
+use steady_model::{Absent, Host, Nanos, Outcome, Reading, RunKind, Timestamp};
 use steady_render::json::{self, ReadError, Schema};
 
 use crate::plan::LimitPlan;
 
 /// The schema of [`LimitRecord`] in JSON.
 pub const SCHEMA: Schema = Schema { name: "steady.limit/1", what: "a limited command" };
+/// The kind of this record in the history.
+pub(crate) const KIND: RunKind = RunKind::new("limit");
 
 /// A limited command that has ended. Its fields are those of its JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

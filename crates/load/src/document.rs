@@ -8,7 +8,7 @@ mod table;
 mod tables;
 
 use steady_feature::{Record, Report};
-use steady_model::{Ending, Facts, Reading, RunKind};
+use steady_model::{Ending, Facts, Reading};
 use steady_render::Chart;
 use steady_render::document::{Block, Document, Emphasis, Section, Sentence, Shown, origin};
 use steady_render::json::pretty;
@@ -54,7 +54,7 @@ impl Record for LoadRecord {
             seed: Ok(self.seed),
             commands: vec![work],
             complete: self.ending != Ending::Interrupted && self.failure.is_none(),
-            ..Facts::new(RunKind::Load, self.started, &self.host, &self.revision, summary(self))
+            ..Facts::new(crate::record::KIND, self.started, &self.host, &self.revision, summary(self))
         }
     }
 

@@ -21,7 +21,7 @@ use steady_feature::{
 };
 use steady_host::around;
 use steady_linux::{Root, clock, topology};
-use steady_model::{Machine, RunKind, Seed};
+use steady_model::{Machine, Seed};
 
 use flags::LoadFlags;
 use run::{BestFile, Event, LoadContext, LoadError, MachineRunner, Measured};
@@ -41,11 +41,11 @@ pub const FEATURE: Feature = Feature {
     status: |_| Status::Own,
     records: &[
         RecordKind {
-            kind: RunKind::Load,
+            kind: record::KIND,
             read: |text| Ok(Box::new(LoadRecord::read(text)?)),
             log: Some(LogKind { read: logged, is_line: log::is_line }),
         },
-        RecordKind { kind: RunKind::Rulers, read: |text| Ok(Box::new(RulerRecord::read(text)?)), log: None },
+        RecordKind { kind: record::RULERS_KIND, read: |text| Ok(Box::new(RulerRecord::read(text)?)), log: None },
     ],
     helpers: &[
         Helper { word: run::LEADER, main: leader },

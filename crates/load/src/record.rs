@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use steady_model::{
-    Absent, Activity, Command, Ending, Host, Machine, Nanos, Outcome, Reading, Seed, Timestamp, required,
+    Absent, Activity, Command, Ending, Host, Machine, Nanos, Outcome, Reading, RunKind, Seed, Timestamp, required,
 };
 use steady_render::json::{self, Group, ReadError, Schema, group};
 use steady_rulers::{Neighbour, RulerReading, RulerRow};
@@ -19,6 +19,8 @@ use crate::run::LoadContext;
 
 /// The schema of [`LoadRecord`] in JSON.
 pub const SCHEMA: Schema = Schema { name: "steady.load/1", what: "a load experiment" };
+/// The kind of this record in the history.
+pub(crate) const KIND: RunKind = RunKind::new("load");
 
 /// The field of a row that is written only if raw samples are requested.
 pub(crate) const RUNS: &str = "runs";
@@ -474,6 +476,8 @@ fn figures<S: Serializer>(figures: &Reading<Figures>, serializer: S) -> Result<S
 
 /// The schema of [`RulerRecord`] in JSON.
 pub const RULERS_SCHEMA: Schema = Schema { name: "steady.rulers/1", what: "readings of rulers" };
+/// The kind of this record in the history.
+pub(crate) const RULERS_KIND: RunKind = RunKind::new("rulers");
 
 /// All measurements of `steady load --rulers`. Its fields are those of its JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

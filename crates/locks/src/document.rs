@@ -7,7 +7,7 @@ mod sentences;
 mod tables;
 
 use steady_feature::{Record, Report};
-use steady_model::{Facts, Nanos, RunKind};
+use steady_model::{Facts, Nanos};
 use steady_render::document::{Block, Document, Section, Shown, origin};
 use steady_render::json;
 use steady_render::letters::one_line;
@@ -36,7 +36,7 @@ impl Report for LocksRecord {
 impl Record for LocksRecord {
     /// The record is complete, even if the command failed or was killed.
     fn facts(&self) -> Facts {
-        let facts = Facts::new(RunKind::Locks, self.started, &self.host, &self.revision, summary(self));
+        let facts = Facts::new(crate::record::KIND, self.started, &self.host, &self.revision, summary(self));
         Facts { commands: vec![self.command.name.clone()], ..facts }
     }
 }

@@ -14,7 +14,6 @@ use std::process::ExitCode;
 use clap::{ArgMatches, FromArgMatches};
 use steady_feature::{Failure, Feature, Helper, RecordKind, Session, Status, attended};
 use steady_linux::clock;
-use steady_model::RunKind;
 
 use flags::LocksFlags;
 use run::{Circumstances, Symbols, locks, named, watchable};
@@ -31,7 +30,7 @@ pub const FEATURE: Feature = Feature {
     flags: Feature::flags_of::<LocksFlags>,
     run,
     status: |_| Status::OfTheCommand,
-    records: &[RecordKind { kind: RunKind::Locks, read: |text| Ok(Box::new(LocksRecord::read(text)?)), log: None }],
+    records: &[RecordKind { kind: record::KIND, read: |text| Ok(Box::new(LocksRecord::read(text)?)), log: None }],
     helpers: &[Helper { word: run::ARGUMENT, main: guard }],
 };
 

@@ -5,11 +5,13 @@ use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use steady_feature::attended::AttendedCommand;
-use steady_model::{Absent, Host, Nanos, Outcome, Reading, Timestamp};
+use steady_model::{Absent, Host, Nanos, Outcome, Reading, RunKind, Timestamp};
 use steady_render::json::{self, ReadError, Schema};
 
 /// The schema of [`LocksRecord`] in JSON.
 pub const SCHEMA: Schema = Schema { name: "steady.locks/1", what: "a command's locks" };
+/// The kind of this record in the history.
+pub(crate) const KIND: RunKind = RunKind::new("locks");
 
 /// The locks of a command that has ended. Its fields are those of its JSON. Fields that refer to threads and processes
 /// hold indices into `threads` and `processes`, from 0.

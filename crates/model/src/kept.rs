@@ -1,69 +1,40 @@
 //! What the history lists about a run without evaluating it again.
 
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+use serde::Serialize;
 
 use crate::{Absent, Host, Metric, Reading, Seed, Timestamp};
 
-/// The kind of a run in the history.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RunKind {
-    /// Commands were compared, or one was measured.
-    Compare,
-    /// Rows of concurrent processes were measured.
-    Load,
-    /// The rulers were measured.
-    Rulers,
-    /// A command ran under a limit.
-    Limit,
-    /// The costs of primitives of the machine and its kernel were measured.
-    Costs,
-    /// The time of a command, or the difference between two commands, was explained.
-    Explain,
-    /// Programs were launched normally and from snapshots.
-    Warm,
-    /// The locks of a command were observed.
-    Locks,
-    /// Two versions of a service were compared, in production.
-    Release,
-    /// The cost of an allocator's lock was measured.
-    Signature,
-}
+/// The kind of a run in the history, which is the name of its record. Each feature has constants for its own kinds.
+/// Databases of later versions may have other kinds.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct RunKind(Cow<'static, str>);
 
 impl RunKind {
-    /// Every kind, in the order of introduction.
-    pub const ALL: [RunKind; 10] = [
-        RunKind::Compare,
-        RunKind::Load,
-        RunKind::Rulers,
-        RunKind::Limit,
-        RunKind::Costs,
-        RunKind::Explain,
-        RunKind::Warm,
-        RunKind::Locks,
-        RunKind::Release,
-        RunKind::Signature,
-    ];
+    /// The maximum length of a name that is read, in bytes.
+    const LONGEST: usize = 32;
+
+    /// Creates the kind of a feature's records.
+    pub const fn new(name: &'static str) -> Self {
+        RunKind(Cow::Borrowed(name))
+    }
+
+    /// Reads a stored name. `None` if it is not a name: not up to 32 lowercase ASCII letters, digits and hyphens.
+    pub fn parse(name: &str) -> Option<Self> {
+        let is_allowed = |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == b'-';
+        let is_name = (1..=Self::LONGEST).contains(&name.len()) && name.bytes().all(is_allowed);
+        is_name.then(|| RunKind(Cow::Owned(name.to_owned())))
+    }
 
     /// Returns the name in tables and in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            RunKind::Compare => "compare",
-            RunKind::Load => "load",
-            RunKind::Rulers => "rulers",
-            RunKind::Limit => "limit",
-            RunKind::Costs => "costs",
-            RunKind::Explain => "explain",
-            RunKind::Warm => "warm",
-            RunKind::Locks => "locks",
-            RunKind::Release => "release",
-            RunKind::Signature => "signature",
-        }
+    pub fn name(&self) -> &str {
+        &self.0
     }
 }
 
 /// The facts of a run that lists show.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// The kind of the run.
     pub kind: RunKind,
@@ -94,7 +65,6 @@ impl Facts {
     pub fn new(kind: RunKind, started: Timestamp, host: &Host, revision: &Reading<String>, verdict: String) -> Self {
         let none = |what: &str| Absent::because(format!("{} runs have no {what}", kind.name()));
         Facts {
-            kind,
             started,
             hostname: host.hostname.clone(),
             kernel: host.kernel.clone(),
@@ -105,15 +75,29 @@ impl Facts {
             complete: true,
             primary: Err(none("primary metric")),
             verdict,
+            kind,
         }
     }
 }
 
 /// A run in the history.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// The run's number, which is never reused.
     pub id: i64,
     /// The facts that lists show.
     pub facts: Facts,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_short_lowercase_names() {
+        assert_eq!(RunKind::parse("load-table2").as_ref().map(RunKind::name), Some("load-table2"));
+        for wrong in ["", "Novelty", "a b", "a\nb", "é", &"x".repeat(33)] {
+            assert_eq!(RunKind::parse(wrong), None, "{wrong:?}");
+        }
+    }
 }

@@ -10,7 +10,7 @@ mod wall;
 mod warnings;
 
 use steady_feature::{Record, Report};
-use steady_model::{Absent, Facts, Interval, Metric, RunKind, Timestamp};
+use steady_model::{Absent, Facts, Interval, Metric, Timestamp};
 use steady_render::document::{Block, Document, Emphasis, Section, Sentence};
 use steady_render::effect::signed;
 use steady_render::letters::{cut, one_line};
@@ -47,7 +47,7 @@ impl Record for ReleaseReport {
         let hosts = format!("the requests were served by {hosts} {}", if hosts == 1 { "host" } else { "hosts" });
         let question = &self.question;
         Facts {
-            kind: RunKind::Release,
+            kind: crate::record::KIND,
             started: question.asked.unwrap_or(Timestamp(question.to)),
             hostname: none(&hosts),
             kernel: none("the hosts that served the requests do not report their kernel"),

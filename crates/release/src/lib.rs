@@ -15,7 +15,6 @@ mod run;
 
 use clap::{ArgMatches, FromArgMatches};
 use steady_feature::{Failure, Feature, Helper, RecordKind, Session, Status};
-use steady_model::RunKind;
 
 use flags::{ReleaseCommands, ReleaseFlags};
 
@@ -34,7 +33,7 @@ pub const FEATURE: Feature = Feature {
     flags: Feature::flags_of::<ReleaseFlags>,
     run: dispatch,
     status: |_| Status::Own,
-    records: &[RecordKind { kind: RunKind::Release, read: |text| Ok(Box::new(ReleaseReport::read(text)?)), log: None }],
+    records: &[RecordKind { kind: record::KIND, read: |text| Ok(Box::new(ReleaseReport::read(text)?)), log: None }],
     helpers: &[Helper { word: demo::WORKER, main: demo::serve }, Helper { word: demo::SWEEPER, main: demo::sweep }],
 };
 

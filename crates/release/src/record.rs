@@ -9,7 +9,7 @@ mod warnings;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use steady_model::{Absent, FailIf, Interval, Nanos, Reading, Timestamp, Verdict};
+use steady_model::{Absent, FailIf, Interval, Nanos, Reading, RunKind, Timestamp, Verdict};
 use steady_render::json::Schema;
 
 use parts::{above_ratio, change_requests, ends, flat_requests, not_before, second, watched_requests};
@@ -18,6 +18,8 @@ pub use warnings::{LoadAlarm, Refusal, ReleaseWarning, Settling};
 
 /// JSON schema of [`ReleaseReport`].
 pub const SCHEMA: Schema = Schema { name: "steady.release/1", what: "a comparison of releases" };
+/// The kind of this record in the history.
+pub(crate) const KIND: RunKind = RunKind::new("release");
 
 /// Question that a comparison answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -18,7 +18,7 @@ use clap::{ArgMatches, FromArgMatches};
 use steady_feature::{Failure, Feature, Interrupt, RecordKind, Session, Status};
 use steady_linux::topology::{CacheKind, Topology, allowed_cpus};
 use steady_linux::{Root, clock};
-use steady_model::{Absent, Bytes, Nanos, RunKind};
+use steady_model::{Absent, Bytes, Nanos};
 use steady_render::letters::one_line;
 use steady_render::units::memory;
 use steady_workloads::signature::{Allocator, made};
@@ -43,7 +43,7 @@ pub const FEATURE: Feature = Feature {
     flags: Feature::flags_of::<SignatureFlags>,
     run,
     status: |_| Status::Own,
-    records: &[RecordKind { kind: RunKind::Signature, read: |text| Ok(Box::new(BenchRecord::read(text)?)), log: None }],
+    records: &[RecordKind { kind: record::KIND, read: |text| Ok(Box::new(BenchRecord::read(text)?)), log: None }],
     helpers: &[],
 };
 

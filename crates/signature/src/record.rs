@@ -3,12 +3,14 @@
 use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use steady_model::{Absent, Bytes, Ending, Host, Interval, Nanos, Reading, Seed, Timestamp, Verdict};
+use steady_model::{Absent, Bytes, Ending, Host, Interval, Nanos, Reading, RunKind, Seed, Timestamp, Verdict};
 use steady_render::json::{Group, Schema, group};
 use steady_workloads::signature::{Allocator, Crew, Waits};
 
 /// JSON schema of [`FilesRecord`] and [`BenchRecord`].
 pub const SCHEMA: Schema = Schema { name: "steady.signature/1", what: "signatures" };
+/// The kind of this record in the history.
+pub(crate) const KIND: RunKind = RunKind::new("signature");
 
 /// Signatures of files. Fields have the names of the JSON export.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

@@ -41,7 +41,6 @@ use std::process::ExitCode;
 use clap::{ArgMatches, FromArgMatches};
 use steady_feature::{Failure, Feature, Helper, RecordKind, Session, Status};
 use steady_linux::process;
-use steady_model::RunKind;
 use steady_preload::card::EXCEPT_VARIABLE;
 
 use flags::{WarmCommands, WarmFlags};
@@ -63,7 +62,7 @@ pub const FEATURE: Feature = Feature {
     flags: Feature::flags_of::<WarmFlags>,
     run,
     status: Status::of_words,
-    records: &[RecordKind { kind: RunKind::Warm, read: |text| Ok(Box::new(BenchRecord::read(text)?)), log: None }],
+    records: &[RecordKind { kind: record::KIND, read: |text| Ok(Box::new(BenchRecord::read(text)?)), log: None }],
     helpers: &[
         Helper { word: keeper::ARGUMENT, main: keep },
         Helper { word: bench::STAGE, main: stage },

@@ -24,6 +24,12 @@ fn is_garbled(text: &str) -> bool {
     log::is_garbled(text, |line| features::logs().any(|kind| (kind.is_line)(line)))
 }
 
+/// Returns whether the export of a record can be read again.
+fn is_consistent(record: &dyn Record) -> bool {
+    let kind = features::record_kind(record.facts().kind.name());
+    kind.is_some_and(|kind| (kind.read)(&run::export(record)).is_ok())
+}
+
 /// Imports the logs of killed processes. If that fails, a notice says why, and the caller continues.
 pub(super) fn or_warn(home: &Home, history: &mut History) {
     if let Err(why) = orphans(home, history) {
@@ -44,7 +50,7 @@ fn orphans(home: &Home, history: &mut History) -> Result<(), String> {
             continue;
         };
         // The record of a garbled log may be inconsistent.
-        if run::read(found.facts().kind, &run::export(&*found)).is_err() {
+        if !is_consistent(&*found) {
             orphan.set_aside().map_err(failed)?;
             continue;
         }

@@ -15,6 +15,7 @@ use steady_model::{Kept, Nanos, Timestamp};
 use steady_render::Style;
 
 use crate::failure::Failure;
+use crate::features;
 use crate::flags::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
 use crate::letters::readable;
 use crate::output::{Destinations, print, style};
@@ -63,9 +64,19 @@ pub(crate) fn run(flags: &HistoryFlags) -> Result<u8, Failure> {
 fn run_of(history: &History, which: Which) -> Result<(Kept, Box<dyn Record>), Failure> {
     let kept = history.find(which).map_err(failure)?;
     let text = history.record(kept.id).map_err(failure)?;
-    let run = run::read(kept.facts.kind, &text)
-        .map_err(|why| failure(HistoryError::Damaged { id: kept.id, why: why.to_string() }))?;
+    let kind = kept.facts.kind.name();
+    let known = features::record_kind(kind).ok_or_else(|| unknown_kind(kept.id, kind))?;
+    let run =
+        (known.read)(&text).map_err(|why| failure(HistoryError::Damaged { id: kept.id, why: why.to_string() }))?;
     Ok((kept, run))
+}
+
+/// The failure for a record that a version with other features stored. It is listed, and can be removed.
+fn unknown_kind(id: i64, kind: &str) -> Failure {
+    Failure::Own(format!(
+        "the history: run {id} cannot be printed: this version of steady does not know records of kind '{kind}'; a \
+         newer version stored it, so upgrade steady"
+    ))
 }
 
 fn selection(flags: &RemoveFlags) -> Selection {

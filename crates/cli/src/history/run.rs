@@ -1,20 +1,13 @@
-//! Reads and shows records of all kinds.
+//! Shows records of all kinds.
 
 use steady_feature::Record;
 use steady_history::{
     run_json_text_with_sentences, run_json_text_with_verdicts, run_text, run_text_with_sentences, runs_json_text,
 };
-use steady_model::{Kept, RunKind};
-use steady_render::json::ReadError;
+use steady_model::Kept;
 
-use crate::features;
 use crate::flags::ListFormat;
 use crate::output::style;
-
-/// Reads a record from its JSON, and computes its verdicts again if it has any.
-pub(super) fn read(kind: RunKind, text: &str) -> Result<Box<dyn Record>, ReadError> {
-    (features::record_kind(kind).read)(text)
-}
 
 /// The JSON of a record with all samples, as the history stores it.
 pub(super) fn export(record: &dyn Record) -> String {

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use clap::{ArgMatches, FromArgMatches};
 use steady_feature::flags::FormatFlag;
 use steady_feature::{Failure, Session, Status, input};
-use steady_model::{Record, RunKind};
+use steady_model::Record;
 use steady_render::json;
 
 use super::{join, judge, status};
 use crate::flags::JudgeFlags;
-use crate::report::{Compared, JoinedReport};
+use crate::report::{Compared, JoinedReport, KIND};
 
 /// Evaluates one file or joins several, and reports the result. Returns the exit status.
 pub(crate) fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
@@ -32,7 +32,7 @@ pub(crate) fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8,
 /// Evaluates one file: a comparison, or a record of another kind. Returns the exit status.
 fn one(flags: &JudgeFlags, file: &Path, session: &mut dyn Session) -> Result<u8, Failure> {
     let (name, text) = text(file)?;
-    let is_other = json::kind(&text).is_some_and(|kind| kind != RunKind::Compare.name());
+    let is_other = json::kind(&text).is_some_and(|kind| kind != KIND.name());
     let other = if is_other { session.record(&text) } else { None };
     let record: Box<dyn steady_feature::Record> = match other {
         Some(_) if flags.fail_if.is_some() || flags.require_verdict => {

@@ -152,7 +152,7 @@ fn summaries_for_lists_are_short() {
 #[test]
 fn the_history_has_the_kind_and_the_probes() {
     let facts = made::sweep().facts();
-    assert_eq!(facts.kind, RunKind::Costs);
+    assert_eq!(facts.kind.name(), "costs");
     assert_eq!(facts.commands, ["function_call, process_switch, by length of the loop"]);
     assert!(facts.pairs.is_err() && facts.complete && facts.seed.is_ok());
     assert!(!made::interrupted().facts().complete);

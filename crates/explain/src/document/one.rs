@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use steady_feature::{Record, Report};
-use steady_model::{Facts, Interval, Nanos, Outcome, RunKind};
+use steady_model::{Facts, Interval, Nanos, Outcome};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, origin};
 use steady_render::json;
 use steady_render::letters::{count, cut, one_line};
@@ -282,7 +282,7 @@ impl Record for ExplainRecord {
     fn facts(&self) -> Facts {
         Facts {
             commands: vec![self.command.name.clone()],
-            ..Facts::new(RunKind::Explain, self.started, &self.host, &self.revision, summary(self))
+            ..Facts::new(crate::record::KIND, self.started, &self.host, &self.revision, summary(self))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The report about two commands. OLD is the first one, NEW the second.
 
 use steady_feature::{Record, Report};
-use steady_model::{Ending, Facts, Interval, Metric, RunKind};
+use steady_model::{Ending, Facts, Interval, Metric};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, origin};
 use steady_render::json::pretty;
 use steady_render::letters::{count, one_line};
@@ -355,7 +355,7 @@ impl Record for ExplainPairRecord {
             commands: record.plan.commands.iter().map(|command| command.name.clone()).collect(),
             pairs: Ok(record.blocks.len()),
             complete: record.ending != Ending::Interrupted,
-            ..Facts::new(RunKind::Explain, record.started, &record.host, &record.revision, summary(self))
+            ..Facts::new(crate::record::KIND, record.started, &record.host, &record.revision, summary(self))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The report on ruler readings: sentences, then tables.
 
 use steady_feature::{Record, Report};
-use steady_model::{Absent, Ending, Facts, Reading, Resource, RunKind};
+use steady_model::{Absent, Ending, Facts, Reading, Resource};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, origin};
 use steady_render::letters::{count, one_line};
 use steady_render::units::{TIE, duration, memory, percent, setting, time};
@@ -107,7 +107,7 @@ impl Record for RulerRecord {
             seed: Ok(self.seed),
             commands: vec![format!("rulers{load}")],
             complete: self.ending != Ending::Interrupted && self.failure.is_none(),
-            ..Facts::new(RunKind::Rulers, self.started, &self.host, &self.revision, summary(self))
+            ..Facts::new(crate::record::RULERS_KIND, self.started, &self.host, &self.revision, summary(self))
         }
     }
 }

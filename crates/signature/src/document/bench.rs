@@ -1,7 +1,7 @@
 //! Report of a bench, as a document and as CSV.
 
 use steady_feature::{Record, Report};
-use steady_model::{Absent, Bytes, Ending, Facts, Interval, RunKind, Verdict};
+use steady_model::{Absent, Bytes, Ending, Facts, Interval, Verdict};
 use steady_render::chart::Chart;
 use steady_render::csv::{self, Row};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, Span, host_facts};
@@ -53,7 +53,7 @@ impl Record for BenchRecord {
             seed: Ok(self.seed),
             commands: vec![format!("signatures of {input}")],
             complete: self.ending != Ending::Interrupted,
-            ..Facts::new(RunKind::Signature, self.started, &self.host, &revision, summary(self))
+            ..Facts::new(crate::record::KIND, self.started, &self.host, &revision, summary(self))
         }
     }
 }

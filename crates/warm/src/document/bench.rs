@@ -1,7 +1,7 @@
 //! The report of `steady warm bench`.
 
 use steady_feature::{Record, Report};
-use steady_model::{Ending, Facts, Interval, Metric, Reading, RunKind, Verdict};
+use steady_model::{Ending, Facts, Interval, Metric, Reading, Verdict};
 use steady_render::chart::{Axis, Chart, Height, Look, Marks, Series};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, Span, origin};
 use steady_render::effect::{Effect as Size, between, signed};
@@ -61,7 +61,7 @@ impl Record for BenchRecord {
             seed: Ok(self.seed),
             commands: self.programs.iter().map(|program| program.command.name.clone()).collect(),
             complete: self.ending != Ending::Interrupted,
-            ..Facts::new(RunKind::Warm, self.started, &self.host, &self.revision, summary(self))
+            ..Facts::new(crate::record::KIND, self.started, &self.host, &self.revision, summary(self))
         }
     }
 }

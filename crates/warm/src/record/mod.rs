@@ -5,6 +5,7 @@ mod bench;
 mod status;
 
 use schemars::JsonSchema;
+use steady_model::RunKind;
 use steady_render::json::Schema;
 
 pub use bench::{
@@ -16,6 +17,8 @@ pub use status::{Answer, KeptProgram, Launches, ProgramState, Question, StatusRe
 
 /// The schema of [`StatusRecord`] and of [`BenchRecord`] in JSON.
 pub const SCHEMA: Schema = Schema { name: "steady.warm/1", what: "programs started from snapshots" };
+/// The kind of this record in the history.
+pub(crate) const KIND: RunKind = RunKind::new("warm");
 
 /// All records with this schema.
 #[derive(JsonSchema)]
