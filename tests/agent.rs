@@ -42,7 +42,7 @@ fn requests_are_stored_and_appear_in_the_status() {
     assert_eq!(fs::read_dir(agent.folder.join("s")).unwrap().count(), 0, "files are left next to the agent's socket");
     let rows = running::rows(&agent.store());
     let sum = |of: fn(&steady_model::RequestSums) -> u64| rows.requests.iter().map(|row| of(&row.sums)).sum::<u64>();
-    assert_eq!((sum(|sums| sums.requests), sum(|sums| sums.warming)), (350, 150));
+    assert_eq!((sum(|sums| sums.requests), sum(|sums| sums.first_requests)), (350, 150));
     assert_eq!(rows.rulers.iter().filter(|row| row.process != 0).map(|row| row.sums.readings).sum::<u64>(), 350);
 }
 
@@ -165,7 +165,7 @@ fn an_agent_runs_as_an_unprivileged_user() {
     requests(&agent.sender(), 200, |number| request(number, "v1", "/", "none"));
     let status = agent.status_after_requests(200);
     assert!(status["agent"]["rulers"].is_object() || status["agent"]["rulers_absent"].is_string(), "{status}");
-    assert_eq!(agent.end().requests.iter().map(|row| row.sums.requests + row.sums.warming).sum::<u64>(), 200);
+    assert_eq!(agent.end().requests.iter().map(|row| row.sums.requests + row.sums.first_requests).sum::<u64>(), 200);
 }
 
 fn is_root() -> bool {

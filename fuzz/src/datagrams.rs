@@ -44,7 +44,7 @@ fn checked_requests(table: &mut Table) -> u64 {
             let sums = [row.sums.cpu, row.sums.cpu_squared, row.sums.log, row.sums.log_squared, row.sums.wall];
             assert!(sums.iter().all(|sum| sum.is_finite()), "{row:?}");
             assert!(rows.versions.get(row.version as usize).is_some() && rows.routes.get(row.route as usize).is_some());
-            requests += row.sums.requests + row.sums.warming;
+            requests += row.sums.requests + row.sums.first_requests;
         }
         let routes = LIMITS.routes + 1;
         assert!(rows.versions.len() <= LIMITS.versions && rows.routes.len() <= routes, "{rows:?}");

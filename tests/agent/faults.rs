@@ -22,7 +22,7 @@ fn a_kill_loses_the_open_second_at_most() {
         agent.await_requests(100 * (turn + 1));
     }
     let kept = agent.end();
-    assert_eq!(kept.requests.iter().map(|row| row.sums.warming).sum::<u64>(), 500);
+    assert_eq!(kept.requests.iter().map(|row| row.sums.first_requests).sum::<u64>(), 500);
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn only_requests_of_the_last_second_are_lost_with_a_killed_agent() {
     }
     let killed = steady_linux::clock::monotonic().0;
     agent.kill_and_start_again();
-    let kept = rows(&agent.store()).requests.iter().map(|row| row.sums.requests + row.sums.warming).sum::<u64>();
+    let kept = rows(&agent.store()).requests.iter().map(|row| row.sums.requests + row.sums.first_requests).sum::<u64>();
     // The writer has all completed seconds. Writing may take half a second on a busy machine, which gives 1.5 s.
     let older = sent.iter().filter(|at| **at + 1_500_000_000 < killed).count() as u64;
     assert!(kept >= older && older > 50, "{kept} of {} stored, {older} older than the last second", sent.len());

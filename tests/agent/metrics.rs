@@ -151,7 +151,7 @@ fn assert_equal_to_stored(page: &str, rows: &ReleaseRows) {
     type Of = fn(&RequestSums) -> f64;
     let metrics: [(&str, Of); 15] = [
         ("requests_total", |sums| sums.requests as f64),
-        ("requests_warming_total", |sums| sums.warming as f64),
+        ("requests_warming_total", |sums| sums.first_requests as f64),
         ("requests_failed_total", |sums| sums.failed as f64),
         ("requests_cpu_seconds_total", |sums| sums.cpu / 1e9),
         ("requests_cpu_seconds_squared_total", |sums| sums.cpu_squared / 1e18),

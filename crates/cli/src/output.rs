@@ -15,7 +15,7 @@ use steady_render::Style;
 use crate::failure::Failure;
 use crate::letters::readable;
 
-use place::Place;
+use place::FileLocation;
 
 /// The width of text if the terminal has none.
 const WIDTH: usize = 80;
@@ -44,7 +44,7 @@ enum Target {
     /// signal the end of file to its reader.
     Stream(File),
     /// A regular file, which is replaced when it is written.
-    File(Place),
+    File(FileLocation),
 }
 
 impl Export {
@@ -59,9 +59,9 @@ impl Export {
         }
         let open = || match File::options().append(true).open(path) {
             Ok(file) if !file.metadata()?.is_file() => Ok(Target::Stream(file)),
-            Ok(_) => Ok(Target::File(Place::find(path)?)),
+            Ok(_) => Ok(Target::File(FileLocation::find(path)?)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let place = Place::find(path)?;
+                let place = FileLocation::find(path)?;
                 place.check()?;
                 Ok(Target::File(place))
             }

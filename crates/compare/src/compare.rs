@@ -16,7 +16,7 @@ use crate::judge::judge;
 use crate::report::Compared;
 use crate::revisions::{self, Trees};
 use crate::run::warm_runs::{self, Folder};
-use crate::run::{CompareError, Event, Setting, compare, show, show_begin};
+use crate::run::{CompareContext, CompareError, Event, compare, show, show_begin};
 use crate::{failure, plan};
 
 /// The smallest CPU quota for duets, in CPUs. Under a smaller quota, both sides would be throttled.
@@ -138,7 +138,7 @@ fn measure_in(
             .add_duet(cpus.0, cpus.1)
             .map_err(|error| Absent::because(format!("commands cannot be pinned to a CPU: {error}")))
     });
-    let setting = Setting {
+    let setting = CompareContext {
         host: session.host(),
         duets,
         started: clock::time_of_day(),

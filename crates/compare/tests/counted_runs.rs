@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process;
 
 use common::{plan, setting};
-use steady_compare::run::{Setting, compare};
+use steady_compare::run::{CompareContext, compare};
 use steady_compare::{CommandRunner, judge};
 use steady_linux::counters::{self, Counter, EVENTS, Event, Meter, RawCount};
 use steady_model::{
@@ -103,7 +103,7 @@ fn counting(turns: [u32; 2]) -> Plan {
 
 fn measured(plan: &Plan, duets: bool) -> Report {
     let mut runner = CommandRunner::start(plan, None, None, None).unwrap();
-    let setting = Setting { counters: runner.counters(), ..setting() };
+    let setting = CompareContext { counters: runner.counters(), ..setting() };
     assert!(setting.counters.is_ok(), "{:?}", setting.counters);
     if duets {
         runner.add_duet(0, 1).unwrap();

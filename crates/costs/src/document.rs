@@ -86,7 +86,7 @@ fn document(record: &CostsRecord) -> Document {
     }
     let notes = notes::notes(record).into_iter().map(plain);
     sections.extend(Some(Section::paragraphs(notes)).filter(|section| !section.blocks.is_empty()));
-    sections.push(Section::new("How it was measured", vec![Block::Facts(notes::facts(record))]).folded());
+    sections.push(Section::new("How it was measured", vec![Block::Facts(notes::facts(record))]).as_detail());
     let again = vec![Block::Command(notes::repeat(record))];
     sections.push(Section::new("Command to measure the same again", again).shown(Shown::OffTerminal));
     sections.extend(origin(record.started, &record.host, &record.revision));

@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
-use steady_model::{Absent, Ending, Host, Interval, Machine, Nanos, Probe, Reading, RunKind, Seed, Timed, Timestamp};
+use steady_model::{
+    Absent, Ending, Host, Interval, Machine, Nanos, OverflowCheck, Probe, Reading, RunKind, Seed, Timed, Timestamp,
+};
 use steady_render::json::{self, Group, ReadError, Schema};
 
 use crate::clocks::ClockWords;
@@ -337,16 +339,16 @@ impl CostsRecord {
     fn check(&self) -> Result<(), ReadError> {
         holds(self.elapsed_seconds < LONGEST, "elapsed_seconds", "longer than any measurement")?;
         holds(self.plan.budget_seconds < LONGEST, "plan.budget_seconds", "longer than any measurement")?;
-        let mut sums = Sums::default();
+        let mut totals = OverflowCheck::default();
         for (at, probe) in self.probes.iter().enumerate() {
-            probe.check(&format!("probes[{at}]"), &mut sums)?;
+            probe.check(&format!("probes[{at}]"), &mut totals)?;
         }
         Ok(())
     }
 }
 
 impl ProbeCost {
-    fn check(&self, path: &str, sums: &mut Sums) -> Result<(), ReadError> {
+    fn check(&self, path: &str, totals: &mut OverflowCheck) -> Result<(), ReadError> {
         let Ok(samples) = &self.samples else { return Ok(()) };
         let required = |is_known: bool, name: &str| {
             let error = || ReadError::field(&format!("{path}.{name}"), "null, although there are samples");
@@ -370,8 +372,8 @@ impl ProbeCost {
         for (index, one) in samples.iter().enumerate() {
             let path = format!("{path}.samples[{index}]");
             holds(one.started_seconds < LONGEST, &format!("{path}.started_seconds"), "later than any measurement")?;
-            sums.add(&one.probe, &format!("{path}.probe"))?;
-            sums.add(&one.empty, &format!("{path}.empty"))?;
+            timed(&one.probe, &format!("{path}.probe"), totals)?;
+            timed(&one.empty, &format!("{path}.empty"), totals)?;
         }
         Ok(())
     }
@@ -381,38 +383,24 @@ fn holds(condition: bool, path: &str, problem: &str) -> Result<(), ReadError> {
     if condition { Ok(()) } else { Err(ReadError::inconsistent(path, problem)) }
 }
 
-/// Running totals that check that no later sum of times or counts can overflow.
-#[derive(Default)]
-struct Sums {
-    time: u64,
-    count: u64,
-}
-
-impl Sums {
-    /// Adds the times and counts of a loop, and rejects those that are out of range.
-    fn add(&mut self, timed: &Timed, path: &str) -> Result<(), ReadError> {
-        for (name, time) in [("wall_seconds", timed.wall), ("cpu_seconds", timed.cpu)] {
-            holds(time < LONGEST, &format!("{path}.{name}"), "longer than any measurement")?;
-            self.time = sum(self.time, time.0, path)?;
-        }
-        let counts = [
-            ("loops", timed.loops),
-            ("events", timed.events),
-            ("minor_faults", timed.minor_faults),
-            ("voluntary_switches", timed.voluntary_switches),
-            ("involuntary_switches", timed.involuntary_switches),
-        ];
-        for (name, count) in counts {
-            holds(count <= MOST, &format!("{path}.{name}"), "too large")?;
-            self.count = sum(self.count, count, path)?;
-        }
-        Ok(())
+/// Rejects times and counts of a loop that are out of range or whose sums overflow.
+fn timed(timed: &Timed, path: &str, totals: &mut OverflowCheck) -> Result<(), ReadError> {
+    let times = [("wall_seconds", timed.wall), ("cpu_seconds", timed.cpu)];
+    for (name, time) in times {
+        holds(time < LONGEST, &format!("{path}.{name}"), "longer than any measurement")?;
     }
-}
-
-fn sum(sum: u64, more: u64, path: &str) -> Result<u64, ReadError> {
-    let problem = "the sum up to here is too large";
-    sum.checked_add(more).ok_or_else(|| ReadError::inconsistent(path, problem))
+    let counts = [
+        ("loops", timed.loops),
+        ("events", timed.events),
+        ("minor_faults", timed.minor_faults),
+        ("voluntary_switches", timed.voluntary_switches),
+        ("involuntary_switches", timed.involuntary_switches),
+    ];
+    for (name, count) in counts {
+        holds(count <= MOST, &format!("{path}.{name}"), "too large")?;
+    }
+    let fits = totals.add(&times.map(|(_, time)| time), &counts.map(|(_, count)| count));
+    holds(fits, path, "the sum up to here is too large")
 }
 
 fn not_judged() -> Reading<Cost> {

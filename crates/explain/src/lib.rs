@@ -15,7 +15,7 @@ use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, FromArgMatches};
-use steady_compare::run::{CompareError, Setting, show, show_begin};
+use steady_compare::run::{CompareContext, CompareError, show, show_begin};
 use steady_compare::{CommandRunner, failure};
 use steady_costs::prices::prices;
 use steady_feature::{Failure, Feature, Helper, Interrupt, RecordKind, Session, Status, attended};
@@ -96,7 +96,7 @@ fn measure(
     let lost = |error: std::io::Error| CompareError::Run(RunError::LauncherLost(error.to_string()));
     let counter_interrupt = interrupt.try_clone().map_err(lost)?;
     let mut runner = CommandRunner::start(plan, None, Some(interrupt), None)?;
-    let setting = Setting {
+    let setting = CompareContext {
         host: session.host(),
         duets: Err(Absent::because("only runs that follow each other show their own times")),
         started: clock::time_of_day(),

@@ -249,7 +249,7 @@ impl RowBuilder {
                     self.hosts[host as usize].intervals[place].broken = true;
                     continue;
                 };
-                if sums.requests + sums.warming > 0 {
+                if sums.requests + sums.first_requests > 0 {
                     let row = ReleaseRow {
                         second: 0,
                         host,

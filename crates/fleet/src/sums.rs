@@ -18,11 +18,12 @@ pub(crate) type Requests = [Option<f64>; REQUESTS.len()];
 /// when the store answers while it receives a scrape. `outside` is set for requests that were counted from outside,
 /// which have only their number and CPU time.
 pub(crate) fn requests(grown: &Requests, outside: bool) -> Option<RequestSums> {
-    let [n, warming, failed, cpu, cpu_squared, log, log_squared, before, before_squared, before_log, wall, ..] = *grown;
+    let [n, first_requests, failed, cpu, cpu_squared, log, log_squared, before, before_squared, before_log, wall, ..] =
+        *grown;
     let [.., watched, watched_cpu, watched_wall, watched_delay] = *grown;
     let n = n?.round();
     let counted = |value: Option<f64>| value.unwrap_or(0.0).round() as u64;
-    let (requests, warming, failed) = (n as u64, counted(warming), counted(failed));
+    let (requests, first_requests, failed) = (n as u64, counted(first_requests), counted(failed));
     let cpu = cpu? * NANOS;
     if outside {
         return Some(RequestSums { requests, cpu, ..RequestSums::default() });
@@ -35,7 +36,7 @@ pub(crate) fn requests(grown: &Requests, outside: bool) -> Option<RequestSums> {
     let whole = |value: f64| if n > 0.0 { value } else { 0.0 };
     Some(RequestSums {
         requests,
-        warming,
+        first_requests,
         failed,
         cpu,
         cpu_squared: cpu_squared? * NANOS * NANOS,
@@ -178,7 +179,7 @@ mod tests {
             let sum = |of: &dyn Fn(f64, f64) -> f64| costs.iter().map(|&(cpu, before)| of(cpu, before)).sum::<f64>();
             let near = |one: f64, other: f64| (one - other).abs() <= 1e-9 * (other.abs() + 300.0 * costs.len() as f64);
             let count = costs.len() as u64;
-            prop_assert_eq!([sums.requests, sums.with_before, sums.warming, sums.failed], [count, count, 4, 1]);
+            prop_assert_eq!([sums.requests, sums.with_before, sums.first_requests, sums.failed], [count, count, 4, 1]);
             prop_assert!(near(sums.before, sum(&|_, before| before)));
             prop_assert!(near(sums.before_squared, sum(&|_, before| before * before)));
             prop_assert!(near(sums.before_log, sum(&|cpu, before| before * cpu.ln())));

@@ -69,7 +69,7 @@ fn document(record: &LoadRecord) -> Document {
         sections.push(Section::new(&facts::each_process(record), vec![Block::Table(tables::figures(record))]).whole());
         sections.extend(rates(record));
         let heading = "CPUs and waiting times of the processes";
-        sections.push(Section::new(heading, vec![Block::Table(tables::cpus_and_waiting(record))]).folded().whole());
+        sections.push(Section::new(heading, vec![Block::Table(tables::cpus_and_waiting(record))]).as_detail().whole());
         sections.push(cpus(
             record,
             "How busy each logical CPU was",
@@ -79,9 +79,9 @@ fn document(record: &LoadRecord) -> Document {
         let ours = "Share of samples that found a process running on a logical CPU";
         sections.push(cpus(record, "Where the processes ran", ours, |cpu| &cpu.ours_ratio));
         let rulers = tables::rulers(record);
-        sections.extend(rulers.map(|table| Section::new(RULERS, vec![Block::Table(table)]).folded().whole()));
+        sections.extend(rulers.map(|table| Section::new(RULERS, vec![Block::Table(table)]).as_detail().whole()));
     }
-    sections.push(Section::new("The machine", vec![Block::Facts(facts::facts(record))]).folded());
+    sections.push(Section::new("The machine", vec![Block::Facts(facts::facts(record))]).as_detail());
     sections.extend(origin(record.started, &record.host, &record.revision));
     sections.push(Section::paragraphs([plain(format!("Seed {}", record.seed))]));
     sections.push(repeat_section(record));

@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use steady_model::{
-    Absent, Activity, Command, Ending, Host, Machine, Nanos, Outcome, Reading, RunKind, Seed, Timestamp, required,
+    Absent, Activity, Command, Ending, Host, Machine, Nanos, Outcome, OverflowCheck, Reading, RunKind, Seed, Timestamp,
+    required,
 };
 use steady_render::json::{self, Group, ReadError, Schema, group};
 use steady_rulers::{Neighbour, RulerReading, RulerRow};
@@ -28,6 +29,8 @@ pub(crate) const RUNS: &str = "runs";
 const MAX_TIME: Nanos = Nanos((1 << 23) * 1_000_000_000);
 /// Maximum count that is accepted: the largest up to which a double, and so any reader of JSON, is exact.
 const MAX_COUNT: u64 = 1 << 53;
+/// The problem of a record whose sums could overflow.
+const TOO_LARGE: &str = "the sum up to here is too large";
 
 /// All measurements of a load experiment, and the results. Its fields are those of its JSON. Derived fields (figures
 /// and scaling) are written, but computed again when the record is read.
@@ -320,7 +323,7 @@ impl LoadRecord {
         holds(self.plan.procs.iter().all(|procs| *procs > 0), "plan.procs", "a row must have at least 1 process")?;
         holds(self.elapsed < MAX_TIME, "elapsed_seconds", "longer than any measurement")?;
         let (mut procs, mut orders) = (BTreeSet::new(), BTreeSet::new());
-        let mut sums = Sums::default();
+        let mut totals = OverflowCheck::default();
         for (at, row) in self.rows.iter().enumerate() {
             let is_free = row.order < self.rows.len() && orders.insert(row.order);
             let problem = format!("{} is the position of another row, or of none", row.order);
@@ -328,7 +331,7 @@ impl LoadRecord {
             let path = format!("the row of N = {}", row.procs);
             holds(row.procs > 0, &path, "a row must have at least 1 process")?;
             holds(procs.insert(row.procs), &path, "there are two rows with this number of processes")?;
-            row.check(&path, &mut sums)?;
+            row.check(&path, &mut totals)?;
         }
         Ok(())
     }
@@ -371,7 +374,7 @@ impl LoadRow {
     }
 
     /// Checks that its times and counts are possible.
-    fn check(&self, path: &str, sums: &mut Sums) -> Result<(), ReadError> {
+    fn check(&self, path: &str, totals: &mut OverflowCheck) -> Result<(), ReadError> {
         let times = [
             ("started_seconds", self.started),
             ("elapsed_seconds", self.elapsed),
@@ -383,9 +386,9 @@ impl LoadRow {
             let most = Nanos(MAX_TIME.0.saturating_mul(1024));
             holds(time < most, &format!("{path}: {name}"), "longer than any measurement")?;
         }
-        sums.add(&[self.started.0, self.elapsed.0], 0, path)?;
+        holds(totals.add(&[self.started, self.elapsed], &[]), path, TOO_LARGE)?;
         for (index, run) in self.runs.iter().enumerate() {
-            run.check(&format!("{path}: runs[{index}]"), sums)?;
+            run.check(&format!("{path}: runs[{index}]"), totals)?;
         }
         Ok(())
     }
@@ -393,7 +396,7 @@ impl LoadRow {
 
 impl LoadRun {
     /// Checks that its times and counts are possible.
-    fn check(&self, path: &str, sums: &mut Sums) -> Result<(), ReadError> {
+    fn check(&self, path: &str, totals: &mut OverflowCheck) -> Result<(), ReadError> {
         let times = [
             ("user_seconds", self.user),
             ("system_seconds", self.system),
@@ -405,30 +408,12 @@ impl LoadRun {
             holds(time < MAX_TIME, &format!("{path}.{name}"), "longer than any measurement")?;
         }
         holds(self.work <= MAX_COUNT, &format!("{path}.work"), "larger than the largest exact count")?;
-        sums.add(&times.map(|(_, time)| time.0), self.work, path)
+        holds(totals.add(&times.map(|(_, time)| time), &[self.work]), path, TOO_LARGE)
     }
 }
 
 fn holds(condition: bool, path: &str, problem: &str) -> Result<(), ReadError> {
     if condition { Ok(()) } else { Err(ReadError::inconsistent(path, problem)) }
-}
-
-/// Running totals that show that later sums over the record cannot overflow.
-#[derive(Default)]
-struct Sums {
-    time: u64,
-    work: u64,
-}
-
-impl Sums {
-    fn add(&mut self, times: &[u64], work: u64, path: &str) -> Result<(), ReadError> {
-        let time = times.iter().try_fold(self.time, |sum, time| sum.checked_add(*time));
-        match (time, self.work.checked_add(work)) {
-            (Some(time), Some(work)) => (self.time, self.work) = (time, work),
-            _ => return Err(ReadError::inconsistent(path, "the sum up to this field is too large")),
-        }
-        Ok(())
-    }
 }
 
 /// The reason for which derived fields are absent before they are computed.

@@ -57,12 +57,12 @@ fn document(record: &LocksRecord) -> Document {
     ];
     sections.extend(tables.into_iter().filter_map(|(heading, table)| titled(heading, table)));
     if let Some(threads) = titled("Threads", tables::threads(record)) {
-        sections.push(threads.folded());
+        sections.push(threads.as_detail());
         sections.extend(charts::lives(record).map(|chart| {
             Section::new("How the threads spent their lifetimes", vec![Block::Chart(chart)]).shown(Shown::OnPages)
         }));
     }
-    sections.extend(titled("Processes", tables::processes(record)).map(Section::folded));
+    sections.extend(titled("Processes", tables::processes(record)).map(Section::as_detail));
     let command = vec![Block::Command(one_line(&record.command.name)), Block::Facts(facts::facts(record))];
     sections.push(Section::new("The command", command));
     sections.extend(origin(record.started, &record.host, &record.revision));

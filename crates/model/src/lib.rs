@@ -7,6 +7,7 @@ mod host;
 mod joined;
 mod kept;
 mod machine;
+mod overflow;
 pub mod path;
 mod plan;
 mod release;
@@ -20,6 +21,7 @@ pub use host::{Condition, ConditionState, Knob, KnobState};
 pub use joined::{Agreement, Homogeneity, Joined, Source};
 pub use kept::{Facts, Kept, RunKind};
 pub use machine::{AluTime, Machine, Resource};
+pub use overflow::OverflowCheck;
 pub use plan::{
     Command, Effort, FailIf, FailureRule, GateState, Hook, Metric, Output, PerCommand, Plan, Seed, parse_percent,
 };

@@ -1,6 +1,6 @@
 //! `steady release`: whether a new version of a service changed the CPU time of its requests, and a demonstration.
 //!
-//! The estimation is a pure function from rows to a report ([`judge`], [`Watch`]). `plan` resolves the flags, `run`
+//! The estimation is a pure function from rows to a report ([`judge`], [`RepeatedComparison`]). `plan` resolves the flags, `run`
 //! reads the rows and follows a release live, `demo` runs a service with two versions.
 #![forbid(unsafe_code)]
 
@@ -18,7 +18,7 @@ use steady_feature::{Failure, Feature, Helper, RecordKind, Session, Status};
 
 use flags::{ReleaseCommands, ReleaseFlags};
 
-pub use judge::{JudgeError, Watch, judge};
+pub use judge::{JudgeError, RepeatedComparison, judge};
 pub use record::{
     ChangeEstimate, LoadAlarm, Refusal, ReleaseChange, ReleaseCourse, ReleaseDesign, ReleaseHost, ReleaseMoment,
     ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseSaving, ReleaseSide, ReleaseSight, ReleaseTail, ReleaseWall,

@@ -115,8 +115,9 @@ pub struct ReleaseSide {
     pub requests: u64,
     /// Number of these requests that failed.
     pub failed: u64,
-    /// Requests of processes that were still warming up. They are not part of `requests`.
-    pub warming: u64,
+    /// Requests that were among the first of their process. They are not part of `requests`.
+    #[serde(rename = "warming")]
+    pub first_requests: u64,
     /// Number of processes that served the version. Not available if rows are sums over all processes of a host.
     pub processes: Reading<usize>,
     /// Number of hosts that served the version.

@@ -66,7 +66,7 @@ impl Section {
 
     /// Marks the section as a detail, which Markdown collapses.
     #[must_use]
-    pub fn folded(self) -> Self {
+    pub fn as_detail(self) -> Self {
         Section { is_detail: true, ..self }
     }
 
@@ -198,7 +198,7 @@ pub(crate) fn sample() -> Document {
         answer: vec![vec![(Emphasis::Heading, "It is so.".to_owned())]],
         sections: vec![
             Section::new("Facts", vec![Block::Facts(facts)]),
-            Section::new("Locks", vec![Block::Table(crate::table::sample())]).folded(),
+            Section::new("Locks", vec![Block::Table(crate::table::sample())]).as_detail(),
             Section::paragraphs([line("First."), line("Last.")]),
         ],
         is_brief: false,

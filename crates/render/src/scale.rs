@@ -38,7 +38,7 @@ pub struct Scale {
 
 /// The position of a value on an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Place {
+pub enum AxisPosition {
     /// Before the low end, or not a number.
     Below,
     /// On the axis, from 0 (the low end) to 1 (the high end).
@@ -73,22 +73,22 @@ impl Scale {
     }
 
     /// Returns the position of `value`.
-    pub fn place(&self, value: f64) -> Place {
+    pub fn place(&self, value: f64) -> AxisPosition {
         let at = |value: f64| if self.kind == Kind::Factors { value.ln() } else { value };
         match (at(value) - at(self.low)) / (at(self.high) - at(self.low)) {
-            share if share < 0.0 => Place::Below,
-            share if share > 1.0 => Place::Above,
-            share if share.is_nan() => Place::Below,
-            share => Place::At(share),
+            share if share < 0.0 => AxisPosition::Below,
+            share if share > 1.0 => AxisPosition::Above,
+            share if share.is_nan() => AxisPosition::Below,
+            share => AxisPosition::At(share),
         }
     }
 
     /// Returns the position of `value`, limited to the range from 0 to 1.
     pub fn clamped(&self, value: f64) -> f64 {
         match self.place(value) {
-            Place::Below => 0.0,
-            Place::At(share) => share,
-            Place::Above => 1.0,
+            AxisPosition::Below => 0.0,
+            AxisPosition::At(share) => share,
+            AxisPosition::Above => 1.0,
         }
     }
 
@@ -142,8 +142,8 @@ impl Scale {
             Kind::Factors => powers(self.low, self.high),
         };
         let inside = |(value, label)| match self.place(value) {
-            Place::At(share) => Some((share, label)),
-            Place::Below | Place::Above => None,
+            AxisPosition::At(share) => Some((share, label)),
+            AxisPosition::Below | AxisPosition::Above => None,
         };
         ticks.into_iter().filter_map(inside).collect()
     }

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use steady_feature::{Failure, Session};
 use steady_linux::Root;
 
-use crate::store::{Place, Store};
+use crate::store::{Store, StoreDirectory};
 
 /// Returns where this user's store is.
-pub(crate) fn place(session: &dyn Session) -> Result<Place, String> {
+pub(crate) fn place(session: &dyn Session) -> Result<StoreDirectory, String> {
     let cache = cache(&session.environment())?;
-    Place::of(&cache, &Root::default(), session.version()).map_err(|why| why.0)
+    StoreDirectory::of(&cache, &Root::default(), session.version()).map_err(|why| why.0)
 }
 
 /// Returns the directory of this user's caches (XDG Base Directory Specification).

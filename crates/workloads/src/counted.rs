@@ -49,15 +49,15 @@ fn add_to_digest(digest: u64, hash: &[u8]) -> u64 {
 
 /// The sum of random 64-bit numbers, modulo 2^64.
 #[derive(Clone, Debug)]
-pub struct Sums {
+pub struct NumberSum {
     numbers: Numbers,
     sum: u64,
 }
 
-impl Sums {
+impl NumberSum {
     /// Creates the sequence of numbers for `seed`.
     pub fn new(seed: u64) -> Self {
-        Sums { numbers: Numbers::new(seed), sum: 0 }
+        NumberSum { numbers: Numbers::new(seed), sum: 0 }
     }
 
     /// Adds `count` more numbers. Returns the sum of all numbers so far, which does not depend on how they were split
@@ -79,9 +79,9 @@ mod tests {
 
     #[test]
     fn the_digest_does_not_depend_on_how_the_work_is_split() {
-        let (mut hashes, mut sums) = (Hashes::new(7), Sums::new(7));
+        let (mut hashes, mut sums) = (Hashes::new(7), NumberSum::new(7));
         let cut = [0, 1, 2, 97].map(|count| (hashes.next(count), sums.next(count)));
-        assert_eq!(cut[3], (Hashes::new(7).next(100), Sums::new(7).next(100)));
+        assert_eq!(cut[3], (Hashes::new(7).next(100), NumberSum::new(7).next(100)));
         assert_eq!(cut[0], (0, 0), "no work yet");
     }
 
@@ -89,8 +89,8 @@ mod tests {
     fn another_seed_or_amount_gives_another_digest() {
         assert_ne!(Hashes::new(1).next(10), Hashes::new(2).next(10));
         assert_ne!(Hashes::new(1).next(10), Hashes::new(1).next(11));
-        assert_ne!(Sums::new(1).next(10), Sums::new(2).next(10));
-        assert_ne!(Sums::new(1).next(10), Sums::new(1).next(11));
+        assert_ne!(NumberSum::new(1).next(10), NumberSum::new(2).next(10));
+        assert_ne!(NumberSum::new(1).next(10), NumberSum::new(1).next(11));
     }
 
     #[test]
@@ -115,6 +115,6 @@ mod tests {
     fn the_sum_is_the_sum_of_the_generated_numbers() {
         let mut numbers = Numbers::new(5);
         let expected = (0..1000).fold(0_u64, |sum, _| sum.wrapping_add(numbers.bits()));
-        assert_eq!(Sums::new(5).next(1000), expected);
+        assert_eq!(NumberSum::new(5).next(1000), expected);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! - [`alu`], [`cache`] and [`syscalls`] do an amount of work and return a digest of it, which is the same on every
 //!   run.
-//! - [`Hashes`], [`Sums`] and [`Loads`] continue their work with each call.
+//! - [`Hashes`], [`NumberSum`] and [`Loads`] continue their work with each call.
 //! - [`spin`], [`hash`] and [`stream`] keep a resource busy until they are stopped.
 //! - [`rulers`] has the kernels whose time per unit shows how slow a resource is.
 //! - [`probes`] has the primitives of machine and kernel whose cost is measured, each with the same loop without it.
@@ -21,6 +21,6 @@ pub mod rulers;
 pub mod signature;
 
 pub use busy::{hash, spin, stream};
-pub use counted::{Hashes, Sums};
+pub use counted::{Hashes, NumberSum};
 pub use fixed::{Loads, alu, cache, syscalls};
 pub use random::Random;

@@ -8,13 +8,13 @@ use steady_linux::process::{Status, keep_to, wait_for};
 use steady_linux::topology::allowed_cpus;
 use steady_linux::{Root, procfs};
 use steady_model::{Absent, Bytes, KernelCall, Probe, Reading, Timed};
-use steady_workloads::probes::{Place, Primitive, open};
+use steady_workloads::probes::{Primitive, ProbeCpus, open};
 
 static TURN: Mutex<()> = Mutex::new(());
 
 /// This thread, pinned to one CPU while no other test runs, and a second CPU if there is one.
 struct Pinned {
-    place: Place,
+    place: ProbeCpus,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -26,7 +26,7 @@ impl Pinned {
         let other = cpus.next().ok_or_else(|| Absent::because("there is only one CPU"));
         keep_to(&[cpu]).expect("a thread can be pinned to a CPU");
         let size = |kibibytes: u64| Ok(Bytes(kibibytes << 10));
-        let place = Place { cpu, other, l1: size(16), l2: size(256), shared: size(2048) };
+        let place = ProbeCpus { cpu, other, l1: size(16), l2: size(256), shared: size(2048) };
         Pinned { place, _turn: turn }
     }
 
@@ -196,14 +196,14 @@ fn a_process_does_not_outlive_the_thread_that_created_it() {
 #[test]
 fn probes_that_need_another_cpu_report_that_there_is_none() {
     let pinned = Pinned::new();
-    let place = Place { other: Err(Absent::because("there is only one CPU")), ..pinned.place.clone() };
+    let place = ProbeCpus { other: Err(Absent::because("there is only one CPU")), ..pinned.place.clone() };
     for probe in Probe::all().filter(|probe| probe.needs_two_cpus()) {
         let absent = open(probe, &place).err().expect("the probe is not available");
         assert_eq!(absent.0, "there is only one CPU");
     }
-    let place = Place { other: Ok(100_000), ..place };
+    let place = ProbeCpus { other: Ok(100_000), ..place };
     assert!(open(Probe::LockContended, &place).err().expect("there is no such CPU").0.contains("CPU 100000"));
-    let place = Place { l2: Err(Absent::because("no second level")), ..place };
+    let place = ProbeCpus { l2: Err(Absent::because("no second level")), ..place };
     assert_eq!(open(Probe::LoadL2, &place).err().expect("there is no such level").0, "no second level");
 }
 

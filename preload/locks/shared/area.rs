@@ -1,7 +1,7 @@
 //! The area: memory shared by `steady` and the watcher in each process, so that the counts survive any way a process
 //! can end. It is a memfd(2) of the guardian, sparse where nothing was written.
 //!
-//! It begins with a [`Head`]. After it, from [`HEAD_BYTES`] on, are [`Head::places`] [`Place`]s of [`PLACE_BYTES`]
+//! It begins with a [`Head`]. After it, from [`HEAD_BYTES`] on, are [`Head::places`] [`ProcessPlace`]s of [`PLACE_BYTES`]
 //! each. A process claims the next free place when the watcher is loaded, and its child claims another one after
 //! fork(2); execve(2) loads the watcher again. Only the process that claimed a place writes to it. Unused memory is
 //! zero, and every table is filled from its beginning. A number that refers to an entry of another table is that
@@ -22,7 +22,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"steadyL2");
 pub const HEAD_BYTES: usize = 4096;
 
 /// Size of a place, in bytes: whole pages.
-pub const PLACE_BYTES: usize = size_of::<Place>().next_multiple_of(4096);
+pub const PLACE_BYTES: usize = size_of::<ProcessPlace>().next_multiple_of(4096);
 
 /// Entries for locks in a process. Acquisitions of further locks are added to [`Folded`].
 pub const LOCKS: usize = 16_384;
@@ -34,7 +34,7 @@ pub const THREADS: usize = 16_384;
 pub const PAIRS: usize = 65_536;
 /// Pairs that have an [`Account`]. What other pairs do is added to the lock's entry.
 pub const ACCOUNTS: usize = 16_384;
-/// Call sites of an account. Waits at further sites are added to [`Place::uses`].
+/// Call sites of an account. Waits at further sites are added to [`ProcessPlace::uses`].
 pub const ACCOUNT_SITES: usize = 4;
 /// Entries for pairs of a lock and a call site.
 pub const USES: usize = 65_536;
@@ -74,7 +74,7 @@ pub struct Head {
 
 /// The record of one process.
 #[repr(C)]
-pub struct Place {
+pub struct ProcessPlace {
     /// The process that claimed this place, and its totals.
     pub process: Process,
     /// Hash table from lock addresses to entries: `address << 16 | index plus one`, open addressing from

@@ -3,7 +3,7 @@
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
-use super::area::{ACCOUNTS, Account, BUCKETS, Pair, Place, Spread, bucket_of};
+use super::area::{ACCOUNTS, Account, BUCKETS, Pair, ProcessPlace, Spread, bucket_of};
 use super::entries::Entry;
 use super::pairs;
 
@@ -21,7 +21,7 @@ pub(crate) struct FinishedWait {
 
 /// Records a wait of the running thread, whose number plus one is `thread`.
 #[inline(never)]
-pub(crate) fn record(place: &'static Place, entry: Entry, thread: u64, record: FinishedWait) {
+pub(crate) fn record(place: &'static ProcessPlace, entry: Entry, thread: u64, record: FinishedWait) {
     let pair = pairs::pair(place, entry, thread);
     match pair.and_then(|pair| account(place, pair)) {
         Some(account) => add_to_account(place, entry, account, record),
@@ -30,7 +30,7 @@ pub(crate) fn record(place: &'static Place, entry: Entry, thread: u64, record: F
 }
 
 /// Returns the account of a pair, created if necessary; none if the table is full.
-fn account(place: &'static Place, pair: &Pair) -> Option<&'static Account> {
+fn account(place: &'static ProcessPlace, pair: &Pair) -> Option<&'static Account> {
     match pair.account.load(Relaxed) {
         0 => create(place, pair),
         number => place.accounts.get(number as usize - 1),
@@ -39,7 +39,7 @@ fn account(place: &'static Place, pair: &Pair) -> Option<&'static Account> {
 
 #[cold]
 #[inline(never)]
-fn create(place: &'static Place, pair: &Pair) -> Option<&'static Account> {
+fn create(place: &'static ProcessPlace, pair: &Pair) -> Option<&'static Account> {
     let used = &place.process.accounts;
     let next = |number: u64| ((number as usize) < ACCOUNTS).then_some(number + 1);
     let number = used.fetch_update(Relaxed, Relaxed, next).ok()?;
@@ -68,7 +68,7 @@ fn raise(maximum: &AtomicU64, time: u64) {
     }
 }
 
-fn add_to_account(place: &'static Place, entry: Entry, account: &Account, record: FinishedWait) {
+fn add_to_account(place: &'static ProcessPlace, entry: Entry, account: &Account, record: FinishedWait) {
     let FinishedWait { acquired, wait, hold, site } = record;
     add(if acquired { &account.contended } else { &account.given_up }, 1);
     add(&account.wait, wait);
@@ -100,7 +100,7 @@ fn add_to_account(place: &'static Place, entry: Entry, account: &Account, record
 /// Records a wait of a pair without an account, in the lock's entry.
 #[cold]
 #[inline(never)]
-fn add_to_lock(place: &'static Place, entry: Entry, pair: Option<&Pair>, record: FinishedWait) {
+fn add_to_lock(place: &'static ProcessPlace, entry: Entry, pair: Option<&Pair>, record: FinishedWait) {
     let FinishedWait { acquired, wait, hold, .. } = record;
     let (lock, index) = (entry.lock, (entry.number as usize).wrapping_sub(1));
     let count = if acquired { &lock.contended } else { &lock.given_up };
@@ -121,7 +121,7 @@ fn add_to_lock(place: &'static Place, entry: Entry, pair: Option<&Pair>, record:
 }
 
 /// Adds a hold time to the lock's entry: to `count`, to `sum`, to the maximum and to the histogram.
-pub(crate) fn add_hold(place: &Place, entry: Entry, count: &AtomicU64, sum: &AtomicU64, hold: u64) {
+pub(crate) fn add_hold(place: &ProcessPlace, entry: Entry, count: &AtomicU64, sum: &AtomicU64, hold: u64) {
     let Entry { number, lock } = entry;
     count.fetch_add(1, Relaxed);
     sum.fetch_add(hold, Relaxed);
@@ -135,7 +135,7 @@ pub(crate) fn add_hold(place: &Place, entry: Entry, count: &AtomicU64, sum: &Ato
 
 #[cold]
 #[inline(never)]
-fn add_to_use(place: &'static Place, entry: Entry, record: FinishedWait) {
+fn add_to_use(place: &'static ProcessPlace, entry: Entry, record: FinishedWait) {
     let FinishedWait { acquired, wait, site, .. } = record;
     if site != 0
         && let Some(found) = pairs::use_at(place, entry, site)

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::area::{Kind, Lock, Place, is_sampled};
+use super::area::{Kind, Lock, ProcessPlace, is_sampled};
 use super::entries::Entry;
 use super::{clock, hold, index, pairs, sites, thread};
 
@@ -14,7 +14,7 @@ pub(crate) const fn is_written_by_holder(kind: Kind) -> bool {
 
 /// Counts an acquisition without a wait, of the lock at `address`, by the call that returns to `site`.
 #[inline(always)]
-pub(crate) fn count(place: &'static Place, kind: Kind, address: u64, site: u64) {
+pub(crate) fn count(place: &'static ProcessPlace, kind: Kind, address: u64, site: u64) {
     if let Some(entry) = index::find(place, address)
         && entry.lock.last.load(Relaxed) == thread::current()
         && entry.lock.kind.load(Relaxed) == kind as u32
@@ -42,7 +42,7 @@ fn increment(kind: Kind, lock: &Lock) -> u64 {
 
 /// Like [`count`], for a thread that was not the last one to acquire the lock.
 #[inline(never)]
-fn count_by_new_thread(place: &'static Place, kind: Kind, address: u64, site: u64) {
+fn count_by_new_thread(place: &'static ProcessPlace, kind: Kind, address: u64, site: u64) {
     let entry = index::find(place, address).filter(|entry| entry.lock.kind.load(Relaxed) == kind as u32);
     let Some(entry) = entry.or_else(|| index::find_or_create(place, address, kind, None)) else {
         place.process.folded.acquisitions.fetch_add(1, Relaxed);
@@ -56,7 +56,7 @@ fn count_by_new_thread(place: &'static Place, kind: Kind, address: u64, site: u6
 }
 
 /// Records that this thread acquired the lock last, and creates its pair with the lock.
-pub(crate) fn set_last(place: &'static Place, entry: Entry) {
+pub(crate) fn set_last(place: &'static ProcessPlace, entry: Entry) {
     let thread = thread::current_or_register(place);
     if entry.lock.last.load(Relaxed) != thread {
         let _ = pairs::pair(place, entry, thread);
@@ -66,7 +66,7 @@ pub(crate) fn set_last(place: &'static Place, entry: Entry) {
 
 #[cold]
 #[inline(never)]
-fn sample(place: &'static Place, kind: Kind, entry: Entry, address: u64, site: u64) {
+fn sample(place: &'static ProcessPlace, kind: Kind, entry: Entry, address: u64, site: u64) {
     if let Some(found) = pairs::use_at(place, entry, sites::number(place, site)) {
         found.sampled.fetch_add(1, Relaxed);
     }

@@ -4,7 +4,7 @@
 use core::ffi::{CStr, c_char, c_int, c_ulong, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering::Relaxed, Ordering::Release};
 
-use super::area::{HEAD_BYTES, Head, MAGIC, MODULE_PATH_BYTES, Origin, PLACE_BYTES, Place, VARIABLE};
+use super::area::{HEAD_BYTES, Head, MAGIC, MODULE_PATH_BYTES, Origin, PLACE_BYTES, ProcessPlace, VARIABLE};
 use super::calls::{self, Descriptor};
 use super::{clock, entries, real, thread};
 
@@ -22,7 +22,7 @@ unsafe extern "C" {
 }
 
 /// The place of this process; null before it is attached, and if it is not watched.
-static PLACE: AtomicPtr<Place> = AtomicPtr::new(core::ptr::null_mut());
+static PLACE: AtomicPtr<ProcessPlace> = AtomicPtr::new(core::ptr::null_mut());
 static HEAD: AtomicPtr<Head> = AtomicPtr::new(core::ptr::null_mut());
 static STARTED: AtomicBool = AtomicBool::new(false);
 
@@ -34,7 +34,7 @@ const LEAST_MEMORY: u64 = 9 * PLACE_BYTES as u64;
 
 /// Returns the place of this process, which is attached first if necessary; none if it is not watched.
 #[inline(always)]
-pub(crate) fn place() -> Option<&'static Place> {
+pub(crate) fn place() -> Option<&'static ProcessPlace> {
     let place = PLACE.load(Relaxed);
     if place.is_null() {
         return attach();
@@ -45,7 +45,7 @@ pub(crate) fn place() -> Option<&'static Place> {
 
 #[cold]
 #[inline(never)]
-fn attach() -> Option<&'static Place> {
+fn attach() -> Option<&'static ProcessPlace> {
     if STARTED.swap(true, Relaxed) {
         return None;
     }
@@ -98,8 +98,8 @@ extern "C" fn attach_child() {
 }
 
 /// Initialises a mapped place and starts counting in it.
-fn use_place(memory: *mut c_void, origin: Origin) -> &'static Place {
-    let memory: *mut Place = memory.cast();
+fn use_place(memory: *mut c_void, origin: Origin) -> &'static ProcessPlace {
+    let memory: *mut ProcessPlace = memory.cast();
     // SAFETY: `memory` is a mapping of `PLACE_BYTES`.
     let place = unsafe { &*memory };
     let process = &place.process;

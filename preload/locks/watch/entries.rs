@@ -3,10 +3,10 @@
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU16, AtomicU64};
 
-use super::area::{Kind, LOCKS, Lock, NO_THREAD, Place};
+use super::area::{Kind, LOCKS, Lock, NO_THREAD, ProcessPlace};
 use super::{pairs, sites};
 
-/// An entry of [`Place::locks`].
+/// An entry of [`ProcessPlace::locks`].
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     /// Its index plus one.
@@ -16,7 +16,7 @@ pub(crate) struct Entry {
 
 /// Returns the entry with this number plus one; none for zero.
 #[inline(always)]
-pub(crate) fn entry(place: &'static Place, number: u64) -> Option<Entry> {
+pub(crate) fn entry(place: &'static ProcessPlace, number: u64) -> Option<Entry> {
     let lock = place.locks.get((number as usize).wrapping_sub(1))?;
     Some(Entry { number, lock })
 }
@@ -38,7 +38,7 @@ fn with_top(free: u64, first: u64) -> u64 {
 }
 
 /// Initialises an entry for the lock at `address`; none if the table is full.
-pub(crate) fn create(place: &'static Place, address: u64, kind: Kind, made_at: Option<u64>) -> Option<Entry> {
+pub(crate) fn create(place: &'static ProcessPlace, address: u64, kind: Kind, made_at: Option<u64>) -> Option<Entry> {
     let entry = unused(place).or_else(|| reuse(place))?;
     entry.lock.kind.store(kind as u32, Relaxed);
     entry.lock.last.store(NO_THREAD, Relaxed);
@@ -51,22 +51,22 @@ pub(crate) fn create(place: &'static Place, address: u64, kind: Kind, made_at: O
 
 /// Returns whether at least half of the entries are in use. The rest is for locks that are acquired, not merely
 /// initialised.
-pub(crate) fn is_half_used(place: &Place) -> bool {
+pub(crate) fn is_half_used(place: &ProcessPlace) -> bool {
     place.process.locks.load(Relaxed) as usize >= LOCKS / 2
 }
 
 /// Returns whether every entry is or was in use.
-pub(crate) fn is_exhausted(place: &Place) -> bool {
+pub(crate) fn is_exhausted(place: &ProcessPlace) -> bool {
     place.process.locks.load(Relaxed) as usize >= LOCKS
 }
 
-fn unused(place: &'static Place) -> Option<Entry> {
+fn unused(place: &'static ProcessPlace) -> Option<Entry> {
     let next = |used: u32| ((used as usize) < LOCKS).then_some(used + 1);
     let number = place.process.locks.fetch_update(Relaxed, Relaxed, next).ok()?;
     entry(place, u64::from(number) + 1)
 }
 
-fn reuse(place: &'static Place) -> Option<Entry> {
+fn reuse(place: &'static ProcessPlace) -> Option<Entry> {
     let pop = |free: u64| match free & NUMBER {
         0 => None,
         first => Some(with_top(free, next_free(first).load(Relaxed).into())),
@@ -93,7 +93,7 @@ pub(crate) fn destroy(entry: Entry) {
 }
 
 /// Adds the counts of a lock to the totals, and clears its entry.
-fn recycle(place: &Place, entry: Entry) {
+fn recycle(place: &ProcessPlace, entry: Entry) {
     let Entry { number, lock } = entry;
     let folded = &place.process.folded;
     lock.address.store(0, Relaxed);

@@ -7,7 +7,7 @@ use core::sync::atomic::AtomicI32;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::accounts;
-use super::area::{Kind, Lock, Place};
+use super::area::{Kind, Lock, ProcessPlace};
 use super::entries::Entry;
 use super::{acquisition, clock, index, thread, wait};
 
@@ -69,7 +69,7 @@ pub(crate) fn begin(kind: Kind, lock: &Lock, now: u64, contended: bool) {
 /// waiting.
 #[must_use]
 pub(crate) struct ContendedHold {
-    place: &'static Place,
+    place: &'static ProcessPlace,
     end: u64,
 }
 
@@ -82,7 +82,7 @@ impl ContendedHold {
 
 /// Ends the measured hold of the lock at this address, just before the lock is released.
 #[inline(always)]
-pub(crate) fn end(place: &'static Place, kind: Kind, address: u64) -> Option<ContendedHold> {
+pub(crate) fn end(place: &'static ProcessPlace, kind: Kind, address: u64) -> Option<ContendedHold> {
     if thread::unrecorded() == address {
         return end_contended(place, kind, address);
     }
@@ -96,14 +96,14 @@ pub(crate) fn end(place: &'static Place, kind: Kind, address: u64) -> Option<Con
 }
 
 #[inline(never)]
-fn end_contended(place: &'static Place, kind: Kind, address: u64) -> Option<ContendedHold> {
+fn end_contended(place: &'static ProcessPlace, kind: Kind, address: u64) -> Option<ContendedHold> {
     let goes_on = kind == Kind::Mutex && MutexState::at(address).is_held_recursively();
     (!goes_on).then(|| ContendedHold { place, end: clock::now() })
 }
 
 #[cold]
 #[inline(never)]
-fn end_timed(place: &'static Place, kind: Kind, address: u64, entry: Entry, since: u64) {
+fn end_timed(place: &'static ProcessPlace, kind: Kind, address: u64, entry: Entry, since: u64) {
     let lock = entry.lock;
     let is_own = || u64::from(lock.holder.load(Relaxed)) == thread::current();
     let ends = match kind {
@@ -127,7 +127,7 @@ fn end_timed(place: &'static Place, kind: Kind, address: u64, entry: Entry, sinc
 
 /// Discards the measured hold of a mutex whose owner died.
 #[cold]
-pub(crate) fn discard(place: &'static Place, address: u64) {
+pub(crate) fn discard(place: &'static ProcessPlace, address: u64) {
     if let Some(entry) = index::find(place, address) {
         entry.lock.held_since.store(0, Relaxed);
     }

@@ -4,7 +4,7 @@ use core::hint;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
-use super::area::{INDEX, Kind, MAX_PROBES, Place, TOMBSTONE, index_start};
+use super::area::{INDEX, Kind, MAX_PROBES, ProcessPlace, TOMBSTONE, index_start};
 use super::entries::{self, Entry};
 
 /// The low bits of an index word: the number of the entry plus one, 0 while the entry is being initialised.
@@ -12,13 +12,13 @@ const NUMBER: u64 = 0xffff;
 
 /// Returns the entry of the lock at this address, if it has one.
 #[inline(always)]
-pub(crate) fn find(place: &'static Place, address: u64) -> Option<Entry> {
+pub(crate) fn find(place: &'static ProcessPlace, address: u64) -> Option<Entry> {
     let found = place.index[index_start(address)].load(Acquire);
     if found >> 16 == address { entries::entry(place, found & NUMBER) } else { probe(place, address) }
 }
 
 #[inline(never)]
-fn probe(place: &'static Place, address: u64) -> Option<Entry> {
+fn probe(place: &'static ProcessPlace, address: u64) -> Option<Entry> {
     for step in 1..MAX_PROBES {
         match slot(place, address, step).load(Acquire) {
             0 => return None,
@@ -29,7 +29,7 @@ fn probe(place: &'static Place, address: u64) -> Option<Entry> {
     None
 }
 
-fn slot(place: &'static Place, address: u64, step: usize) -> &'static AtomicU64 {
+fn slot(place: &'static ProcessPlace, address: u64, step: usize) -> &'static AtomicU64 {
     &place.index[(index_start(address) + step) % INDEX]
 }
 
@@ -46,7 +46,7 @@ enum Search {
     Full,
 }
 
-fn search(place: &'static Place, address: u64) -> Search {
+fn search(place: &'static ProcessPlace, address: u64) -> Search {
     let mut free = None;
     for step in 0..MAX_PROBES {
         let found = slot(place, address, step).load(SeqCst);
@@ -67,7 +67,7 @@ fn search(place: &'static Place, address: u64) -> Search {
 /// kind belongs to an earlier lock that was never destroyed, and is released.
 #[cold]
 #[inline(never)]
-pub(crate) fn find_or_create(place: &'static Place, address: u64, kind: Kind, made_at: Option<u64>) -> Option<Entry> {
+pub(crate) fn find_or_create(place: &'static ProcessPlace, address: u64, kind: Kind, made_at: Option<u64>) -> Option<Entry> {
     for _ in 0..10_000 {
         match search(place, address) {
             Search::Found(entry) if entry.lock.kind.load(Relaxed) == kind as u32 => return Some(entry),
@@ -97,7 +97,7 @@ pub(crate) fn find_or_create(place: &'static Place, address: u64, kind: Kind, ma
 /// Returns whether it had an entry.
 #[cold]
 #[inline(never)]
-pub(crate) fn destroy(place: &'static Place, address: u64) -> bool {
+pub(crate) fn destroy(place: &'static ProcessPlace, address: u64) -> bool {
     let entry = find(place, address);
     if let Some(entry) = entry {
         destroy_entry(place, address, entry);
@@ -105,7 +105,7 @@ pub(crate) fn destroy(place: &'static Place, address: u64) -> bool {
     entry.is_some()
 }
 
-fn destroy_entry(place: &'static Place, address: u64, entry: Entry) {
+fn destroy_entry(place: &'static ProcessPlace, address: u64, entry: Entry) {
     let value = address << 16 | entry.number;
     let slot = (0..MAX_PROBES).map(|step| slot(place, address, step));
     // If several threads do this, one of them wins.

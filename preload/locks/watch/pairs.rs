@@ -3,11 +3,11 @@
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-use super::area::{Lock, MAX_PROBES, NO_ENTRY, PAIRS, Pair, Place, TOMBSTONE, USES, Use, pair_start};
+use super::area::{Lock, MAX_PROBES, NO_ENTRY, PAIRS, Pair, ProcessPlace, TOMBSTONE, USES, Use, pair_start};
 use super::entries::Entry;
 
 /// Returns the pair of a lock and a thread, created if necessary; none if the table is full.
-pub(crate) fn pair(place: &'static Place, entry: Entry, thread: u64) -> Option<&'static Pair> {
+pub(crate) fn pair(place: &'static ProcessPlace, entry: Entry, thread: u64) -> Option<&'static Pair> {
     let key = entry.number << 32 | thread;
     let found = if thread == NO_ENTRY.into() {
         None
@@ -26,7 +26,7 @@ pub(crate) fn pair(place: &'static Place, entry: Entry, thread: u64) -> Option<&
 }
 
 /// Returns the pair of a lock and a call site (its number plus one), created if necessary; none if the table is full.
-pub(crate) fn use_at(place: &'static Place, entry: Entry, site: u32) -> Option<&'static Use> {
+pub(crate) fn use_at(place: &'static ProcessPlace, entry: Entry, site: u32) -> Option<&'static Use> {
     let found = match site {
         0 => None,
         site => {
@@ -83,7 +83,7 @@ fn link(first: &AtomicU32, next: &AtomicU32, number: usize) {
 }
 
 /// Removes all pairs and uses of a lock that was never waited for.
-pub(crate) fn remove_all(place: &Place, lock: &Lock) {
+pub(crate) fn remove_all(place: &ProcessPlace, lock: &Lock) {
     let mut number = lock.first_pair.swap(0, Acquire);
     while let Some(pair) = place.pairs.get((number as usize).wrapping_sub(1)) {
         number = pair.next.swap(0, Relaxed);

@@ -2,11 +2,11 @@
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use super::area::{MAX_PROBES, MODULE_PATH_BYTES, MODULES, Place, SITES, site_start};
+use super::area::{MAX_PROBES, MODULE_PATH_BYTES, MODULES, ProcessPlace, SITES, site_start};
 use super::calls::Descriptor;
 
 /// Returns the number of the call site at this address plus one; 0 if the table is full.
-pub(crate) fn number(place: &'static Place, address: u64) -> u32 {
+pub(crate) fn number(place: &'static ProcessPlace, address: u64) -> u32 {
     for step in 0..MAX_PROBES {
         let number = (site_start(address) + step) % SITES;
         let site = &place.sites[number];
@@ -34,7 +34,7 @@ pub(crate) fn number(place: &'static Place, address: u64) -> u32 {
 
 /// Returns the number of a file plus one; 0 if the table is full. Two threads that see a file for the first time may
 /// create two entries for it.
-fn module(place: &Place, mapped: &Mapped<'_>) -> u32 {
+fn module(place: &ProcessPlace, mapped: &Mapped<'_>) -> u32 {
     let matches = |module: &super::area::Module| {
         module.length.load(Acquire) != 0
             && module.inode.load(Relaxed) == mapped.inode

@@ -10,7 +10,7 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicUsize};
 
-use super::area::{NO_ENTRY, Place, THREADS, Thread};
+use super::area::{NO_ENTRY, ProcessPlace, THREADS, Thread};
 use super::{calls, clock, sites, wait};
 
 #[link(name = "c")]
@@ -107,13 +107,13 @@ fn pointer() -> u64 {
 }
 
 /// Like [`current`], but registers the thread if necessary.
-pub(crate) fn current_or_register(place: &'static Place) -> u64 {
+pub(crate) fn current_or_register(place: &'static ProcessPlace) -> u64 {
     let number = current();
     if number == 0 { register(place, 0, false) } else { number }
 }
 
 /// Returns the entry with this number plus one.
-pub(crate) fn entry(place: &'static Place, number: u64) -> Option<&'static Thread> {
+pub(crate) fn entry(place: &'static ProcessPlace, number: u64) -> Option<&'static Thread> {
     place.threads.get((number as usize).wrapping_sub(1))
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn create_exit_key() {
 /// called.
 #[cold]
 #[inline(never)]
-pub(crate) fn register(place: &'static Place, start: usize, may_allocate: bool) -> u64 {
+pub(crate) fn register(place: &'static ProcessPlace, start: usize, may_allocate: bool) -> u64 {
     let tid = calls::gettid();
     let index = place.process.threads.fetch_add(1, Relaxed);
     let Some(thread) = place.threads.get(index as usize).filter(|_| (index as usize) < THREADS && tid != 0) else {

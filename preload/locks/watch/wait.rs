@@ -3,14 +3,14 @@
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
 use super::accounts::{self, FinishedWait};
-use super::area::{Kind, NO_ENTRY, Place, Thread};
+use super::area::{Kind, NO_ENTRY, ProcessPlace, Thread};
 use super::entries::{self, Entry};
 use super::{clock, hold, index, sites, thread};
 
 /// A wait that has begun.
 #[derive(Clone, Copy)]
 pub(crate) struct Wait {
-    place: &'static Place,
+    place: &'static ProcessPlace,
     /// None for a join.
     kind: Option<Kind>,
     address: u64,
@@ -32,7 +32,7 @@ pub(crate) enum End {
 
 /// Begins a wait for the lock at this address, in the call that returns to `site`.
 #[inline(never)]
-pub(crate) fn begin(place: &'static Place, kind: Kind, address: u64, site: u64) -> Wait {
+pub(crate) fn begin(place: &'static ProcessPlace, kind: Kind, address: u64, site: u64) -> Wait {
     let lock = match index::find_or_create(place, address, kind, None) {
         Some(entry) => {
             if entry.lock.waited_for.load(Relaxed) == 0 {
@@ -47,7 +47,7 @@ pub(crate) fn begin(place: &'static Place, kind: Kind, address: u64, site: u64) 
 
 /// Begins a wait for another thread to end, in the call that returns to `site`.
 #[inline(never)]
-pub(crate) fn begin_join(place: &'static Place, site: u64) -> Wait {
+pub(crate) fn begin_join(place: &'static ProcessPlace, site: u64) -> Wait {
     publish(Wait { place, kind: None, address: 0, lock: 0, site: sites::number(place, site), since: 0 })
 }
 
@@ -142,7 +142,7 @@ fn add_to_thread(thread: &Thread, kind: Option<Kind>, time: u64) {
     sum.store(sum.load(Relaxed).wrapping_add(time), Relaxed);
 }
 
-fn add_to_totals(place: &Place, time: u64, end: End) {
+fn add_to_totals(place: &ProcessPlace, time: u64, end: End) {
     let folded = &place.process.folded;
     if end == End::Acquired {
         folded.acquisitions.fetch_add(1, Relaxed);
@@ -155,7 +155,7 @@ fn add_to_totals(place: &Place, time: u64, end: End) {
 /// Records the wait and the hold of the lock that this thread acquired last after waiting for it. `end` is when the
 /// hold ended, if known.
 #[inline(never)]
-pub(crate) fn record_acquired(place: &'static Place, end: Option<u64>) {
+pub(crate) fn record_acquired(place: &'static ProcessPlace, end: Option<u64>) {
     thread::set_unrecorded(0);
     let number = thread::current();
     let Some(thread) = thread::entry(place, number) else { return };
@@ -175,7 +175,7 @@ pub(crate) fn record_acquired(place: &'static Place, end: Option<u64>) {
 /// Records the wait that is still in the thread's entry, before the thread waits for the lock at `next` or ends.
 #[cold]
 #[inline(never)]
-pub(crate) fn close_pending(place: &'static Place, thread: &Thread, number: u64, next: Option<u64>) {
+pub(crate) fn close_pending(place: &'static ProcessPlace, thread: &Thread, number: u64, next: Option<u64>) {
     if thread.waited_until.load(Relaxed) == 0 {
         close_cancelled(place, thread, number);
     } else {
@@ -197,7 +197,7 @@ pub(crate) fn close_pending(place: &'static Place, thread: &Thread, number: u64,
 
 /// Records a wait that the thread never returned from, because it was cancelled or left by longjmp(3). It ends now at
 /// the latest.
-fn close_cancelled(place: &'static Place, thread: &Thread, number: u64) {
+fn close_cancelled(place: &'static ProcessPlace, thread: &Thread, number: u64) {
     let since = thread.waits_since.load(Relaxed);
     thread.waits_since.store(0, Release);
     let wait = clock::now().saturating_sub(since);

@@ -52,7 +52,7 @@ fn counts_are_exact() {
     }
 }
 
-fn used(place: &steady_preload::area::Place, kind: Kind) -> Vec<(usize, &steady_preload::area::Lock)> {
+fn used(place: &steady_preload::area::ProcessPlace, kind: Kind) -> Vec<(usize, &steady_preload::area::Lock)> {
     Queries::locks(place, kind).into_iter().filter(|(number, _)| place.totals(*number).acquisitions > 0).collect()
 }
 

@@ -11,7 +11,7 @@ use crate::watched::{Area, Bytes, Queries, compiled, compiled_by, get};
 static PROCESSES: LazyLock<PathBuf> = LazyLock::new(|| compiled(include_str!("processes.c")));
 
 /// How a process began, how often it acquired locks, how many threads it had, and whether its end was seen.
-fn did(place: &Bytes<steady_preload::area::Place>) -> (u32, u64, u32, bool) {
+fn did(place: &Bytes<steady_preload::area::ProcessPlace>) -> (u32, u64, u32, bool) {
     let process = &place.process;
     let (origin, threads) = (process.origin.load(Relaxed), process.threads.load(Relaxed));
     (origin, place.acquisitions(), threads, get(&process.ended) != 0)

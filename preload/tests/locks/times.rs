@@ -1,6 +1,6 @@
 //! Durations: a program in which every other acquisition is contended measures its waits and holds itself.
 
-use steady_preload::area::{Kind, Place, bucket_of};
+use steady_preload::area::{Kind, ProcessPlace, bucket_of};
 
 use crate::watched::{Area, Bytes, Queries, compiled, get, numbers, within};
 
@@ -23,7 +23,7 @@ fn waits_and_holds_match_those_the_program_measures() {
             let measured = numbers(&area.run(&program, &[way, &TIMES.to_string()]));
             (measured, area.place(0))
         };
-        let is_complete = |(measured, place): &(Vec<u64>, Bytes<Place>)| {
+        let is_complete = |(measured, place): &(Vec<u64>, Bytes<ProcessPlace>)| {
             let used = Queries::locks(&**place, kind);
             let all = used.iter().map(|(number, _)| place.totals(*number));
             let lock = { all }.find(|lock| lock.acquisitions > 0).expect("a lock was used");
@@ -59,7 +59,7 @@ fn waits_for_conditions_semaphores_and_joins_are_measured() {
         let measured = numbers(&area.run(&program, &["condition", &TIMES.to_string()]));
         (measured, area.place(0))
     };
-    let is_complete = |(_, place): &(Vec<u64>, Bytes<Place>)| {
+    let is_complete = |(_, place): &(Vec<u64>, Bytes<ProcessPlace>)| {
         let conditions = Queries::locks(&**place, Kind::Condition);
         conditions.iter().any(|(number, _)| place.totals(*number).acquisitions >= TIMES)
     };

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use steady_preload::WATCHER;
 use steady_preload::area::{
-    Account, BUCKETS, HEAD_BYTES, Kind, Lock, MAGIC, PLACE_BYTES, Place, Spread, TOMBSTONE, Thread, VARIABLE,
+    Account, BUCKETS, HEAD_BYTES, Kind, Lock, MAGIC, PLACE_BYTES, ProcessPlace, Spread, TOMBSTONE, Thread, VARIABLE,
 };
 
 /// Creates a new directory for one test and returns its path.
@@ -82,7 +82,7 @@ impl Area {
     }
 
     /// Returns the place with this number.
-    pub(crate) fn place(&self, number: usize) -> Bytes<Place> {
+    pub(crate) fn place(&self, number: usize) -> Bytes<ProcessPlace> {
         Bytes::read(&self.path(), HEAD_BYTES + number * PLACE_BYTES)
     }
 }
@@ -166,7 +166,7 @@ pub(crate) trait Queries {
     fn acquisitions(&self) -> u64;
 }
 
-impl Queries for Place {
+impl Queries for ProcessPlace {
     fn locks(&self, kind: Kind) -> Vec<(usize, &Lock)> {
         let used = self.process.locks.load(Relaxed) as usize;
         let all = self.locks.iter().enumerate().take(used);

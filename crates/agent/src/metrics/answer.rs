@@ -18,7 +18,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task;
 
 use super::pending::ConnectionEntry;
-use super::sums::Sums;
+use super::sums::PublishedSums;
 use super::text::Dialect;
 use super::{Metrics, page};
 
@@ -124,7 +124,7 @@ async fn metrics<B>(request: &Request<B>, context: &AnswerContext) -> Response<A
 }
 
 /// Writes a page into pieces.
-fn write(sums: &Sums, dialect: Dialect, is_compressed: bool, sender: mpsc::Sender<Piece>) -> io::Result<()> {
+fn write(sums: &PublishedSums, dialect: Dialect, is_compressed: bool, sender: mpsc::Sender<Piece>) -> io::Result<()> {
     let pieces = Pieces { buffer: Vec::with_capacity(PIECE), sender };
     let pieces = if is_compressed {
         page::write(sums, dialect, GzEncoder::new(pieces, Compression::fast()))?.finish()?

@@ -2,7 +2,7 @@
 
 use steady_model::{LevelSums, RequestSums, RulerSums};
 
-use super::sums::{ProcessCpu, Service, Share, Sums};
+use super::sums::{ProcessCpu, PublishedSums, Service, Share};
 use super::text::{Head, Kind, Value};
 use Kind::{Counter, Gauge, Histogram, Info};
 use Value::{Real, Whole};
@@ -27,7 +27,7 @@ pub(super) enum Source {
     /// Readings of the agent's own rulers, by ruler.
     OwnRulers(fn(&RulerSums) -> Value),
     /// One sample without labels, or none if the value is not known.
-    Single(fn(&Sums) -> Option<Value>),
+    Single(fn(&PublishedSums) -> Option<Value>),
     /// Faults of datagrams and lines, by kind.
     Faults,
     /// One sample with the version of the agent as a label.
@@ -56,7 +56,7 @@ pub(super) const FAMILIES: &[Family] = &[
         Counter,
         "steady_requests_warming",
         "Requests of the warm-up of their process, which no other metric of requests includes.",
-        Source::Inside(|sums| Whole(sums.warming)),
+        Source::Inside(|sums| Whole(sums.first_requests)),
     ),
     family(
         Counter,

@@ -23,7 +23,7 @@ use steady_model::ReleaseRows;
 use crate::record::Arrived;
 use crate::store::Batch;
 use crate::table::Limits;
-use sums::Sums;
+use sums::PublishedSums;
 
 pub use listen::{ListenAt, ListenPlan};
 pub(crate) use server::Server;
@@ -31,16 +31,16 @@ pub(crate) use server::Server;
 /// The current sums, shared with the threads that write answers.
 #[derive(Debug)]
 pub(crate) struct Metrics {
-    sums: Mutex<Arc<Sums>>,
+    sums: Mutex<Arc<PublishedSums>>,
 }
 
 impl Metrics {
     /// Creates empty sums; `start` is the start time of the agent, in seconds since 1970.
     pub(crate) fn new(limits: Limits, start: f64) -> Metrics {
-        Metrics { sums: Mutex::new(Arc::new(Sums::new(limits, start))) }
+        Metrics { sums: Mutex::new(Arc::new(PublishedSums::new(limits, start))) }
     }
 
-    fn locked(&self) -> MutexGuard<'_, Arc<Sums>> {
+    fn locked(&self) -> MutexGuard<'_, Arc<PublishedSums>> {
         self.sums.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -60,7 +60,7 @@ impl Metrics {
     }
 
     /// Returns the current sums.
-    fn now(&self) -> Arc<Sums> {
+    fn now(&self) -> Arc<PublishedSums> {
         Arc::clone(&self.locked())
     }
 }

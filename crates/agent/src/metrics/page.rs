@@ -6,12 +6,12 @@ use steady_model::{RequestSums, RulerSums};
 
 use super::families::{FAMILIES, Family, Source, VERSION};
 use super::requests::OUTSIDE;
-use super::sums::{ProcessCpu, RequestKey, Sums, Walls, bound};
+use super::sums::{ProcessCpu, PublishedSums, RequestKey, Walls, bound};
 use super::text::{Dialect, Text, Value};
 use crate::record::LineFault;
 
 /// Writes all metrics in a format, and returns `out`.
-pub(super) fn write<W: Write>(sums: &Sums, dialect: Dialect, out: W) -> io::Result<W> {
+pub(super) fn write<W: Write>(sums: &PublishedSums, dialect: Dialect, out: W) -> io::Result<W> {
     let mut page = Page { sums, text: Text::new(dialect, out) };
     for family in FAMILIES {
         page.text.family(family.head);
@@ -21,7 +21,7 @@ pub(super) fn write<W: Write>(sums: &Sums, dialect: Dialect, out: W) -> io::Resu
 }
 
 struct Page<'a, W> {
-    sums: &'a Sums,
+    sums: &'a PublishedSums,
     text: Text<W>,
 }
 

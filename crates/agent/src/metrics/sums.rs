@@ -23,7 +23,7 @@ const REPLACED_SECONDS: u64 = 300;
 
 /// All published sums, with the limits of their number.
 #[derive(Clone, Debug)]
-pub(super) struct Sums {
+pub(super) struct PublishedSums {
     limits: Limits,
     /// The second of the last batch, since 1970.
     second: u64,
@@ -99,9 +99,9 @@ pub(super) struct Host {
     pub(super) pressure: Share,
 }
 
-impl Sums {
-    pub(super) fn new(limits: Limits, start: f64) -> Sums {
-        Sums {
+impl PublishedSums {
+    pub(super) fn new(limits: Limits, start: f64) -> PublishedSums {
+        PublishedSums {
             limits,
             second: 0,
             start,
@@ -128,7 +128,7 @@ impl Sums {
     /// that they count, again as lost.
     pub(super) fn give_up(&mut self, rows: &[ReleaseRows]) {
         for rows in rows {
-            let requests = rows.requests.iter().map(|row| row.sums.requests + row.sums.warming).sum::<u64>();
+            let requests = rows.requests.iter().map(|row| row.sums.requests + row.sums.first_requests).sum::<u64>();
             if let Some(service) = self.services.get_mut(&label(&rows.service)) {
                 service.added_already += requests + rows.lost;
             }
@@ -203,7 +203,7 @@ impl Sums {
 
     fn count_folded(&mut self, service: &Label, sums: &RequestSums) {
         if let Some(service) = self.services.get_mut(service) {
-            service.folded += sums.requests + sums.warming;
+            service.folded += sums.requests + sums.first_requests;
         }
     }
 

@@ -13,8 +13,8 @@ use super::*;
 
 const START: f64 = 1_700_000_000.25;
 
-fn sums() -> Sums {
-    Sums::new(Limits { services: 2, versions: 3, routes: 4, ..Limits::default() }, START)
+fn sums() -> PublishedSums {
+    PublishedSums::new(Limits { services: 2, versions: 3, routes: 4, ..Limits::default() }, START)
 }
 
 /// A row of requests with 1 ms of CPU time each.
@@ -23,7 +23,7 @@ fn row(version: u32, route: u32, requests: u64) -> ReleaseRow {
     let log = 1e6_f64.ln();
     let sums = RequestSums {
         requests,
-        warming: 3,
+        first_requests: 3,
         cpu: 1e6 * each,
         cpu_squared: 1e12 * each,
         log: log * each,
@@ -65,7 +65,7 @@ fn batch(second: u64, services: Vec<ReleaseRows>) -> Batch {
     Batch { second, host: "here".to_owned(), services, ..Batch::default() }
 }
 
-fn page(sums: &Sums, dialect: Dialect) -> String {
+fn page(sums: &PublishedSums, dialect: Dialect) -> String {
     String::from_utf8(super::page::write(sums, dialect, Vec::new()).unwrap()).unwrap()
 }
 
@@ -116,7 +116,7 @@ fn sums_in_levels_have_a_class_and_may_decrease() {
     let classes = || vec![String::new(), "hit".to_owned()];
     let shop = |requests| ReleaseRows { classes: classes(), ..rows("shop", &["v1"], &["/"], requests) };
     sums.add(&batch(1_000, vec![shop(vec![with(0, 10, 10), with(1, 4, 4)])]));
-    let shown = |sums: &Sums, name: &str, class: &str| {
+    let shown = |sums: &PublishedSums, name: &str, class: &str| {
         let series = format!("steady_{name}{{service=\"shop\",version=\"v1\",route=\"/\",assigned=\"random\"{class}}}");
         value(&page(sums, Dialect::OpenMetrics), &series)
     };
@@ -288,7 +288,8 @@ fn every_series_and_family_occurs_once() {
 fn requests_given_up_are_not_counted_twice() {
     let mut sums = sums();
     let shop = |lost| ReleaseRows { lost, ..rows("shop", &["v1"], &["/"], vec![row(0, 0, 10)]) };
-    let lost = |sums: &Sums| value(&page(sums, Dialect::Classic), "steady_requests_lost_total{service=\"shop\"}");
+    let lost =
+        |sums: &PublishedSums| value(&page(sums, Dialect::Classic), "steady_requests_lost_total{service=\"shop\"}");
     sums.add(&batch(1_000, vec![shop(2)]));
     sums.give_up(&[shop(2)]);
     assert_eq!(lost(&sums), Some(2.0));
@@ -319,7 +320,7 @@ fn an_unused_version_is_replaced_or_removed_after_a_day() {
 #[test]
 fn the_number_of_series_is_bounded() {
     let limits = Limits { routes: 10_000, ..Limits::default() };
-    let mut sums = Sums::new(limits, START);
+    let mut sums = PublishedSums::new(limits, START);
     let routes: Vec<String> = (0..30).map(|route| format!("/{route}")).collect();
     let routes: Vec<&str> = routes.iter().map(String::as_str).collect();
     for service in 0..25 {
@@ -348,7 +349,7 @@ fn an_answer_has_the_values_of_one_moment() {
     metrics.add(&one, &Arrived { datagrams: 1, ..Arrived::default() }, 0);
     let now = metrics.now();
     metrics.add(&one, &Arrived { datagrams: 2, ..Arrived::default() }, 0);
-    let values = |sums: &Sums| {
+    let values = |sums: &PublishedSums| {
         let page = page(sums, Dialect::Classic);
         let of_shop = "steady_requests_total{service=\"shop\",version=\"v1\",route=\"/\",assigned=\"random\"}";
         (value(&page, of_shop), value(&page, "steady_agent_datagrams_total"))

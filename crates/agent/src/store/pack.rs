@@ -295,7 +295,7 @@ mod tests {
         (prop::collection::vec(count, 5), prop::collection::vec(value(), 14))
             .prop_map(|(counts, values)| RequestSums {
                 requests: counts[0],
-                warming: counts[1],
+                first_requests: counts[1],
                 failed: counts[2],
                 cpu: values[0],
                 cpu_squared: values[1],
@@ -446,7 +446,7 @@ mod tests {
             assert_eq!(super::super::sums::levels(&mut Bytes(&out), sums), Ok(sums.levels));
             out.len()
         };
-        assert_eq!(length(&RequestSums { warming: 3, ..RequestSums::default() }), 1);
+        assert_eq!(length(&RequestSums { first_requests: 3, ..RequestSums::default() }), 1);
         assert_eq!(length(&RequestSums { requests: 7, ..RequestSums::default() }), 4, "no sums in levels are known");
         let covariates = 3 + 3;
         assert_eq!(length(&sums_of(&[1_234_567.0])), 1 + covariates, "one request");

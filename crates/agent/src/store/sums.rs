@@ -30,7 +30,7 @@ struct Known {
     wall: f64,
 }
 
-/// Returns the expected counts: warming, failed, with a request before, watched.
+/// Returns the expected counts: first requests of a process, failed, with a request before, watched.
 fn expected_counts(requests: u64) -> [u64; COUNTS] {
     [0, 0, requests, requests]
 }
@@ -42,7 +42,7 @@ fn expected_whole(known: &Known, watched: u64) -> [f64; WHOLE] {
 }
 
 fn counts_of(sums: &RequestSums) -> [u64; COUNTS] {
-    [sums.warming, sums.failed, sums.with_before, sums.watched]
+    [sums.first_requests, sums.failed, sums.with_before, sums.watched]
 }
 
 /// Squares of CPU time; CPU time, wall time and delay of watched requests.
@@ -117,7 +117,7 @@ pub(super) fn sums(bytes: &mut Bytes<'_>, format: Format) -> Result<RequestSums,
     for (_, count) in counts.iter_mut().enumerate().filter(|(place, _)| mask >> place & 1 == 1) {
         *count = bytes.whole()?;
     }
-    let [warming, failed, with_before, watched] = counts;
+    let [first_requests, failed, with_before, watched] = counts;
     let mut whole = expected_whole(&known, watched);
     for (_, value) in whole.iter_mut().enumerate().filter(|(place, _)| mask >> (COUNTS + place) & 1 == 1) {
         *value = bytes.whole_double()?;
@@ -133,7 +133,7 @@ pub(super) fn sums(bytes: &mut Bytes<'_>, format: Format) -> Result<RequestSums,
     let Known { cpu, log, wall, .. } = known;
     let mut sums = RequestSums {
         requests,
-        warming,
+        first_requests,
         failed,
         cpu,
         cpu_squared,

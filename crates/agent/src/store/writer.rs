@@ -280,7 +280,8 @@ fn count(connection: &Connection, service: u32, rows: &[ReleaseRow], numbers: &N
         let Some(&version) = numbers.versions.get(row.version as usize) else { continue };
         let counted = minutes.entry((row.second / 60, version)).or_insert((row.second, row.second, 0));
         let (first, last, requests) = *counted;
-        *counted = (first.min(row.second), last.max(row.second), requests + row.sums.requests + row.sums.warming);
+        *counted =
+            (first.min(row.second), last.max(row.second), requests + row.sums.requests + row.sums.first_requests);
     }
     let query = "INSERT INTO totals (service, version, minute, first, last, requests) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
         ON CONFLICT DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last),
@@ -323,6 +324,6 @@ impl Batch {
     /// Returns the number of requests, those of the warm-up included.
     pub fn requests(&self) -> u64 {
         let rows = self.services.iter().flat_map(|rows| &rows.requests);
-        rows.map(|row| row.sums.requests + row.sums.warming).sum()
+        rows.map(|row| row.sums.requests + row.sums.first_requests).sum()
     }
 }

@@ -122,7 +122,7 @@ impl Table {
     /// Counts the requests of rows that could not be written as lost lines of their services.
     pub fn give_up(&mut self, rows: &[ReleaseRows]) {
         for rows in rows {
-            let requests = rows.requests.iter().map(|row| row.sums.requests + row.sums.warming).sum::<u64>();
+            let requests = rows.requests.iter().map(|row| row.sums.requests + row.sums.first_requests).sum::<u64>();
             if let Some(service) = self.services.values_mut().find(|service| service.name == rows.service) {
                 service.lost = service.lost.saturating_add(requests + rows.lost);
             }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::mem;
 
 use steady_model::{Assignment, ReleaseRows, TimeSlot, WALL_SECONDS, wall_bucket};
-use steady_stats::release::{Accumulator, RequestCost, WARMING_REQUESTS};
+use steady_stats::release::{Accumulator, FIRST_REQUESTS, RequestCost};
 
 use super::processes::{CpuReading, Processes};
 use super::rows::{AllNames, Key, Names, OTHER_NUMBER, OpenRows, ProcessKey};
@@ -129,7 +129,7 @@ impl Service {
             ruler: request.ruler,
         };
         self.accumulator.add(&cost, self.open.requests.entry(*key).or_default());
-        if request.number <= WARMING_REQUESTS {
+        if request.number <= FIRST_REQUESTS {
             return;
         }
         let interval = second / WALL_SECONDS * WALL_SECONDS;

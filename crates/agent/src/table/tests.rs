@@ -40,8 +40,11 @@ fn requests_are_added_to_the_row_of_their_second() {
     lines += &request(end, 153, "v1", "/", "random");
     lines += &request(end, 3, "v1", "/", "none\truler=alu:1");
     let rows = rows(&mut table, &lines);
-    let mut all: Vec<_> =
-        rows.requests.iter().map(|row| (row.second, row.assignment, row.sums.requests, row.sums.warming)).collect();
+    let mut all: Vec<_> = rows
+        .requests
+        .iter()
+        .map(|row| (row.second, row.assignment, row.sums.requests, row.sums.first_requests))
+        .collect();
     all.sort_unstable();
     assert_eq!(
         all,
@@ -355,5 +358,5 @@ proptest! {
 }
 
 fn requests_in(rows: &[ReleaseRows]) -> u64 {
-    rows.iter().flat_map(|rows| &rows.requests).map(|row| row.sums.requests + row.sums.warming).sum()
+    rows.iter().flat_map(|rows| &rows.requests).map(|row| row.sums.requests + row.sums.first_requests).sum()
 }

@@ -20,12 +20,12 @@ const LINKS: usize = 40;
 const BEGINNING: usize = 200;
 
 /// The location of a file.
-pub(super) struct Place {
+pub(super) struct FileLocation {
     directory: OwnedFd,
     name: OsString,
 }
 
-impl Place {
+impl FileLocation {
     /// Finds the location of a path, and follows symbolic links at its end.
     pub(super) fn find(path: &Path) -> io::Result<Self> {
         let mut path = path.to_owned();
@@ -41,7 +41,7 @@ impl Place {
             match readlinkat(&below, &name, Vec::new()) {
                 Ok(target) => path = PathBuf::from(OsString::from_vec(target.into_bytes())),
                 // The path is not a symbolic link, or does not exist yet.
-                Err(Errno::INVAL | Errno::NOENT) => return Ok(Place { directory: below, name }),
+                Err(Errno::INVAL | Errno::NOENT) => return Ok(FileLocation { directory: below, name }),
                 Err(error) => return Err(error.into()),
             }
             directory = Some(below);
@@ -50,15 +50,15 @@ impl Place {
     }
 
     /// Returns whether two locations are the same.
-    pub(super) fn is(&self, other: &Place) -> bool {
-        let directory = |place: &Place| {
+    pub(super) fn is(&self, other: &FileLocation) -> bool {
+        let directory = |place: &FileLocation| {
             statat(&place.directory, "", AtFlags::EMPTY_PATH).map(|found| (found.st_dev, found.st_ino)).ok()
         };
         self.name == other.name && directory(self).is_some_and(|found| Some(found) == directory(other))
     }
 
-    /// Checks that the file can be replaced: creates the temporary file of [`Place::replace`], and removes it again. The
-    /// name of the file itself is not used, because another process may be writing it.
+    /// Checks that the file can be replaced: creates the temporary file of [`FileLocation::replace`], and removes it
+    /// again. The name of the file itself is not used, because another process may be writing it.
     pub(super) fn check(&self) -> io::Result<()> {
         let unfinished = self.unfinished();
         self.create(&unfinished)?;
@@ -115,14 +115,14 @@ mod tests {
         symlink("deep/two", folder.join("link")).unwrap();
         symlink("one", folder.join("deep/two")).unwrap();
         symlink("loop", folder.join("loop")).unwrap();
-        let (found, linked) = (Place::find(&one).unwrap(), Place::find(&folder.join("link")).unwrap());
-        let other = Place::find(&long).unwrap();
+        let (found, linked) = (FileLocation::find(&one).unwrap(), FileLocation::find(&folder.join("link")).unwrap());
+        let other = FileLocation::find(&long).unwrap();
         other.check().unwrap();
         found.check().unwrap();
         assert!(!long.exists());
         assert_eq!(fs::read_to_string(&one).unwrap(), "before");
         assert!(found.is(&linked) && !found.is(&other));
-        assert!(Place::find(&folder.join("loop")).is_err());
+        assert!(FileLocation::find(&folder.join("loop")).is_err());
         linked.replace("text").unwrap();
         other.replace("long").unwrap();
         assert_eq!(

@@ -36,10 +36,10 @@ pub fn document(report: &Report) -> Document {
     sections.extend(charts::sections(report));
     sections.extend(times::sections(report));
     if has_several {
-        sections.push(Section::new("Pairs", vec![Block::Facts(pairs::facts(report))]).folded());
+        sections.push(Section::new("Pairs", vec![Block::Facts(pairs::facts(report))]).as_detail());
     }
     let machine = Block::Facts(machine::facts(report));
-    sections.push(Section::new("Load of the machine during the runs", vec![machine]).folded());
+    sections.push(Section::new("Load of the machine during the runs", vec![machine]).as_detail());
     sections.extend(origin(record.started, &record.host, &record.revision));
     sections.push(commands::choices(report));
     sections.push(Section::paragraphs([plain(format!("Seed {}", record.plan.seed))]));

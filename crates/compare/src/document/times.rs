@@ -47,7 +47,7 @@ pub(super) fn sections(report: &Report) -> Vec<Section> {
         blocks.push(Block::Paragraph(plain("±?: too few runs for an interval".to_owned())));
     }
     let chart = Section::new("Where the time went", vec![charts::split(report)]).shown(Shown::OnPages);
-    vec![chart, Section::new(&heading(&found), blocks).whole().folded()]
+    vec![chart, Section::new(&heading(&found), blocks).whole().as_detail()]
 }
 
 /// The head of a column. Names and words that are too wide for a terminal are shortened.

@@ -1,6 +1,6 @@
 //! Checks that a record from outside is consistent, so that the evaluation can rely on it.
 
-use steady_model::{Block, Cold, FailIf, Nanos, Plan, Record, Run, Verdict};
+use steady_model::{Block, Cold, FailIf, Nanos, OverflowCheck, Plan, Record, Run, Verdict};
 
 use super::ReadError;
 
@@ -14,9 +14,9 @@ const TOO_LONG: &str = "it is longer than 97 days";
 pub(super) fn check(record: &Record) -> Result<(), ReadError> {
     plan(&record.plan)?;
     holds(record.elapsed < LONGEST, "elapsed_seconds", TOO_LONG)?;
-    let mut sums = Sums::default();
-    blocks(record, &record.blocks, "blocks", &mut sums)?;
-    blocks(record, &record.usual, "usual", &mut sums)?;
+    let mut totals = OverflowCheck::default();
+    blocks(record, &record.blocks, "blocks", &mut totals)?;
+    blocks(record, &record.usual, "usual", &mut totals)?;
     if let Some(Cold { command: Some(command), .. }) = record.cold {
         holds(command < record.plan.commands.len(), "cold_command", "it is not a command of the plan")?;
     }
@@ -26,11 +26,11 @@ pub(super) fn check(record: &Record) -> Result<(), ReadError> {
 }
 
 /// Checks the order of the blocks, and of their draws if runs started from snapshots.
-fn blocks(record: &Record, all: &[Block], name: &str, sums: &mut Sums) -> Result<(), ReadError> {
+fn blocks(record: &Record, all: &[Block], name: &str, totals: &mut OverflowCheck) -> Result<(), ReadError> {
     let (mut before, mut draw) = (Nanos::ZERO, None);
     for (index, each) in all.iter().enumerate() {
         let path = format!("samples.{name}[{index}]");
-        block(each, &path, record.plan.commands.len(), sums)?;
+        block(each, &path, record.plan.commands.len(), totals)?;
         let has_counters = each.runs.iter().all(|run| run.counters.is_some() == record.counters.is_ok());
         holds(has_counters, &path, "the counters of a run contradict the field 'counters'")?;
         holds(each.ended >= before, &path, "it ended before the previous block")?;
@@ -70,7 +70,7 @@ fn plan(plan: &Plan) -> Result<(), ReadError> {
 }
 
 /// Checks that each run of a block belongs to another command of the plan, and that its times are possible.
-fn block(block: &Block, path: &str, commands: usize, sums: &mut Sums) -> Result<(), ReadError> {
+fn block(block: &Block, path: &str, commands: usize, totals: &mut OverflowCheck) -> Result<(), ReadError> {
     holds(block.ended < LONGEST, &format!("{path}.ended_seconds"), TOO_LONG)?;
     let mut seen = vec![false; commands];
     for (place, each) in block.runs.iter().enumerate() {
@@ -82,7 +82,8 @@ fn block(block: &Block, path: &str, commands: usize, sums: &mut Sums) -> Result<
         holds(first, &format!("{path}.command"), "the block has another run of this command")?;
         run(each, &path)?;
         holds(each.started <= block.ended, &format!("{path}.started_seconds"), "it is after the end of its block")?;
-        sums.add(each, block.ended, &path)?;
+        let fits = add(each, block.ended, totals);
+        holds(fits, &path, "the sum over the runs up to here overflows")?;
     }
     Ok(())
 }
@@ -117,27 +118,14 @@ fn run(run: &Run, path: &str) -> Result<(), ReadError> {
     Ok(())
 }
 
-/// Running totals of all times and counts. If they do not overflow, no later sum over the record does.
-#[derive(Default)]
-struct Sums {
-    time: u64,
-    count: u64,
-}
-
-impl Sums {
-    /// Adds one run's times and counts.
-    fn add(&mut self, run: &Run, ended: Nanos, path: &str) -> Result<(), ReadError> {
-        let delay = run.run_delay.as_ref().map_or(0, |delay| delay.0);
-        let times = [run.wall.0, run.user.0, run.system.0, delay, (ended - run.started).0];
-        let memory = run.peak_memory.as_ref().map_or(0, |bytes| bytes.0);
-        let counts = [memory, run.minor_faults, run.major_faults, run.voluntary_switches, run.involuntary_switches];
-        let total = |start: u64, parts: &[u64]| parts.iter().try_fold(start, |sum, part| sum.checked_add(*part));
-        match (total(self.time, &times), total(self.count, &counts)) {
-            (Some(time), Some(count)) => (self.time, self.count) = (time, count),
-            _ => return Err(ReadError::inconsistent(path, "the sum over the runs up to here overflows")),
-        }
-        Ok(())
-    }
+/// Adds one run's times and counts to the totals. Returns whether these still fit.
+fn add(run: &Run, ended: Nanos, totals: &mut OverflowCheck) -> bool {
+    let delay = *run.run_delay.as_ref().unwrap_or(&Nanos::ZERO);
+    let memory = run.peak_memory.as_ref().map_or(0, |bytes| bytes.0);
+    totals.add(
+        &[run.wall, run.user, run.system, delay, ended - run.started],
+        &[memory, run.minor_faults, run.major_faults, run.voluntary_switches, run.involuntary_switches],
+    )
 }
 
 /// Checks that the looks are in order and refer to existing blocks.

@@ -68,7 +68,7 @@ pub enum CompareError {
 
 /// The properties of the machine that a comparison needs.
 #[derive(Clone, Debug)]
-pub struct Setting {
+pub struct CompareContext {
     /// Facts about the machine for the record.
     pub host: Host,
     /// Whether duets are possible, or why not.
@@ -128,7 +128,7 @@ pub struct Progress {
 /// measuring, and is noted in the record.
 pub fn compare<R: Runner>(
     plan: &Plan,
-    setting: Setting,
+    setting: CompareContext,
     runner: &mut R,
     events: &mut dyn FnMut(Event),
 ) -> Result<Record, CompareError> {
@@ -151,7 +151,7 @@ pub fn compare<R: Runner>(
 
 fn record_of<R: Runner>(
     plan: &Plan,
-    setting: Setting,
+    setting: CompareContext,
     runner: &mut R,
     events: &mut dyn FnMut(Event),
 ) -> Result<Record, CompareError> {

@@ -7,7 +7,7 @@ use steady_linux::Root;
 use steady_model::{Cold, Plan};
 use steady_warm::available;
 use steady_warm::images::Images;
-use steady_warm::store::{Place, Store};
+use steady_warm::store::{Store, StoreDirectory};
 
 use crate::workspace::Workspace;
 
@@ -31,7 +31,7 @@ impl Folder {
     fn make(session: &dyn Session) -> Result<Self, String> {
         available().map_err(|why| format!("not available here: {why}"))?;
         let workspace = Workspace::open(None, session).map_err(|failure| failure.to_string())?;
-        let place = Place::of(workspace.path(), &Root::default(), session.version());
+        let place = StoreDirectory::of(workspace.path(), &Root::default(), session.version());
         let store = place.and_then(|place| Store::make(&place)).map_err(|why| why.0)?;
         Ok(Folder { workspace, store })
     }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use steady_compare::judge;
-use steady_compare::run::{CompareError, Setting, compare};
+use steady_compare::run::{CompareContext, CompareError, compare};
 use steady_model::{Absent, Command, Effort, Host, Nanos, Plan, Record, Report, Seed, Timestamp};
 use steady_process::simulated::{Conditions, SimulatedMachine};
 
@@ -21,7 +21,7 @@ pub(crate) fn plan(commands: usize, seconds: f64, seed: u64) -> Plan {
 }
 
 /// The setting of a simulated host.
-pub(crate) fn setting() -> Setting {
+pub(crate) fn setting() -> CompareContext {
     let absent = || Absent::because("simulated");
     let host = Host {
         hostname: Err(absent()),
@@ -33,7 +33,7 @@ pub(crate) fn setting() -> Setting {
         memory: Err(absent()),
         hypervisor: Ok(None),
     };
-    Setting {
+    CompareContext {
         host,
         duets: Ok(()),
         started: Timestamp(0),

@@ -139,7 +139,7 @@ fn an_incomplete_draw_counts_with_its_pairs() {
 #[test]
 fn without_snapshots_runs_start_as_usual_with_a_warning() {
     let cold = Cold { command: Some(1), reason: "it is static".to_owned() };
-    let setting = steady_compare::run::Setting { cold: Some(cold), ..setting() };
+    let setting = steady_compare::run::CompareContext { cold: Some(cold), ..setting() };
     // This machine has no snapshots, and would return an error if one was requested.
     let mut machine = SimulatedMachine::new(&[SECONDS, SECONDS], Conditions::QUIET, 9);
     let record = compare(&warm(2, 9), setting, &mut machine, &mut |_| {}).unwrap();

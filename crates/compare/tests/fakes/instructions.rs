@@ -1,7 +1,7 @@
 //! Instructions as the metric. They hardly vary, so that few pairs suffice, and many differences are equal.
 
 use steady_compare::judge;
-use steady_compare::run::{CompareError, Setting, compare};
+use steady_compare::run::{CompareContext, CompareError, compare};
 use steady_model::{CounterScope, Ending, Hook, Judgement, Layout, Metric, PerCommand, Plan, Report, Verdict};
 use steady_process::simulated::{Conditions, SimulatedMachine};
 
@@ -19,7 +19,7 @@ fn counted(seed: u64, instructions: [(u64, u64); 2]) -> Report {
     let plan = instructions_plan(seed);
     let mut machine = SimulatedMachine::new(&[0.010, 0.010], LOUD, seed ^ 0x5eed);
     machine.instructions = instructions.to_vec();
-    let setting = Setting { counters: Ok(CounterScope::User), ..setting() };
+    let setting = CompareContext { counters: Ok(CounterScope::User), ..setting() };
     judge(compare(&plan, setting, &mut machine, &mut |_| {}).unwrap())
 }
 
@@ -73,7 +73,7 @@ fn few_different_counts_do_not_raise_the_error() {
 fn instructions_are_a_secondary_metric_if_they_are_counted() {
     let mut machine = SimulatedMachine::new(&[0.010, 0.012], Conditions::QUIET, 7);
     machine.instructions = vec![(1_000_000, 20), (1_200_000, 20)];
-    let setting = Setting { counters: Ok(CounterScope::User), ..setting() };
+    let setting = CompareContext { counters: Ok(CounterScope::User), ..setting() };
     let report = judge(compare(&plan(2, 2.0, 7), setting, &mut machine, &mut |_| {}).unwrap());
     assert_eq!(primary(&report).metric, Metric::Cpu);
     let secondary = report.judgements.iter().find(|one| one.metric == Metric::Instructions).unwrap();

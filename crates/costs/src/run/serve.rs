@@ -14,7 +14,7 @@ use steady_linux::{Root, clock, process, tracer};
 use steady_model::{Absent, Nanos, Probe, Reading, Timed};
 use steady_process::channel::OWN_PROGRAM;
 use steady_rulers::{Sizes, alu_seconds};
-use steady_workloads::probes::{self, Place, Primitive};
+use steady_workloads::probes::{self, Primitive, ProbeCpus};
 
 use super::ROUNDS;
 use super::runner::{Calibrated, Opened, Order, Repeat, Repeated, Reply, Setup};
@@ -75,10 +75,10 @@ fn attend(control: &UnixStream) -> Result<(), String> {
 }
 
 /// The CPUs and working sets for the probe.
-fn place(setup: &Setup) -> Place {
+fn place(setup: &Setup) -> ProbeCpus {
     let Affinity { cpu, other_cpu: other } = setup.affinity.clone();
     let Sizes { l1, l2, shared } = Sizes::of(&Topology::probe(&Root::default()), &[cpu]);
-    Place { cpu, other, l1, l2, shared }
+    ProbeCpus { cpu, other, l1, l2, shared }
 }
 
 /// Times the loop and the empty loop in the requested order.

@@ -400,7 +400,7 @@ pub(super) fn section(record: &ExplainRecord) -> Option<Section> {
         Err(absent) => paragraph(format!("Not measured: {}", one_line(&absent.0))),
     };
     let shown = if record.by_process { Shown::Everywhere } else { Shown::OffTerminal };
-    Some(Section::new("By process", blocks).shown(shown).folded().whole())
+    Some(Section::new("By process", blocks).shown(shown).as_detail().whole())
 }
 
 fn table(all: &[ProcessUse]) -> Vec<Block> {

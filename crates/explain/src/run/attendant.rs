@@ -14,7 +14,7 @@ use super::ExplainRun;
 use super::account::{Counted, Seen, account};
 use super::ends::Ends;
 use super::usage::Usage;
-use super::watch::Watch;
+use super::watch::TreeSampler;
 use crate::record::Progress;
 use steady_process::attended::{Attendant, End, Moment, Next, Starter, Unattended, members};
 
@@ -43,7 +43,7 @@ pub(super) struct Explainer {
     delayed_before: Reading<Schedstat>,
     ends: Reading<Ends>,
     instrument: Instrument,
-    watch: Watch,
+    watch: TreeSampler,
     /// Scheduler statistics of the first thread.
     main: Reading<SchedstatFile>,
     /// Their values when the command ended.
@@ -263,7 +263,7 @@ impl Explainer {
             started: begun.at,
             before: begun.usage.into(),
             delayed_before: begun.schedstat.clone(),
-            watch: Watch::new(begun, ends.is_err()),
+            watch: TreeSampler::new(begun, ends.is_err()),
             receive_due: if ends.is_ok() { begun.at + RECEIVE } else { NEVER },
             ends,
             instrument,

@@ -1,7 +1,7 @@
 //! The experiment on two commands: pairs of runs that follow each other, then runs of each command that are only
 //! counted.
 
-use steady_compare::run::{CompareError, Event, Setting, compare};
+use steady_compare::run::{CompareContext, CompareError, Event, compare};
 use steady_costs::prices::Prices;
 use steady_model::{Absent, Activity, Block, Ending, Hook, Layout, Moment, Nanos, Plan, Reading};
 use steady_process::runner::{BlockSpec, RunError, Runner, Traits};
@@ -47,7 +47,7 @@ pub trait Counter {
 /// absent.
 pub fn explain_pair<R: Runner>(
     plan: &Plan,
-    setting: Setting,
+    setting: CompareContext,
     means: Means,
     runner: &mut R,
     counter: Reading<&mut dyn Counter>,
@@ -55,7 +55,7 @@ pub fn explain_pair<R: Runner>(
 ) -> Result<ExplainPairRecord, CompareError> {
     let plan = Plan { layout: Some(Layout::Turns), ..plan.clone() };
     let duets = Err(Absent::because("only runs that follow each other show their own times"));
-    let setting = Setting { one_look: true, duets, ..setting };
+    let setting = CompareContext { one_look: true, duets, ..setting };
     let mut paced = Paced { runner, ruler: means.ruler, pace: Pace::default() };
     let record = compare(&plan, setting, &mut paced, events)?;
     let alu = paced.pace.throughout();

@@ -16,7 +16,7 @@ use steady_process::attended::{Moment, members};
 const SHARE: u64 = 300;
 
 /// A process tree that is sampled repeatedly.
-pub(super) struct Watch {
+pub(super) struct TreeSampler {
     root: Root,
     command: i32,
     /// Time of the exec.
@@ -33,7 +33,7 @@ pub(super) struct Watch {
     pub(super) due: Nanos,
 }
 
-impl Watch {
+impl TreeSampler {
     /// Watches a command that has started. `lists` says whether samples provide the list of processes.
     pub(super) fn new(begun: &Begun, lists: bool) -> Self {
         let root = Root::default();
@@ -42,7 +42,7 @@ impl Watch {
         let threads = ThreadWatch::new(&root, rustix::process::getpid().as_raw_nonzero().get());
         let made = procfs::process_usage(&root, command).map_or(Nanos::ZERO, |usage| usage.began);
         let series = Series::new();
-        Watch {
+        TreeSampler {
             due: begun.at + series.step(Nanos::ZERO),
             root,
             command,

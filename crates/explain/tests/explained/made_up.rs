@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use steady_compare::run::{Setting, compare};
+use steady_compare::run::{CompareContext, compare};
 use steady_costs::prices::{Price, Priced, Prices};
 use steady_explain::*;
 use steady_feature::attended::AttendedCommand;
@@ -21,7 +21,7 @@ pub(crate) fn plan(seconds: f64, seed: u64) -> Plan {
 }
 
 /// The setting of an experiment on a simulated host.
-pub(crate) fn setting() -> Setting {
+pub(crate) fn setting() -> CompareContext {
     let host = Host {
         hostname: absent("simulated"),
         kernel: absent("simulated"),
@@ -32,7 +32,7 @@ pub(crate) fn setting() -> Setting {
         memory: absent("simulated"),
         hypervisor: Ok(None),
     };
-    Setting {
+    CompareContext {
         host,
         duets: Ok(()),
         started: Timestamp(0),

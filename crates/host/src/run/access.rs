@@ -3,7 +3,7 @@
 use std::io;
 
 use rustix::process::{Signal, getpid, kill_process};
-use steady_linux::host::knobs::{self, Found, Setting};
+use steady_linux::host::knobs::{self, Found, KnobFile};
 use steady_linux::{Root, clock};
 use steady_model::{Knob, Reading, Timestamp};
 
@@ -20,7 +20,7 @@ pub(crate) trait HostAccess {
         knobs::find(self.root(), knob, smt_goes_off)
     }
     /// Returns the interrupts whose CPUs would all go offline without SMT.
-    fn stranded(&self) -> Vec<Setting> {
+    fn stranded(&self) -> Vec<KnobFile> {
         knobs::stranded(self.root())
     }
     /// Reads a file.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use steady_linux::host::knobs::{self, Found, Setting};
+use steady_linux::host::knobs::{self, Found, KnobFile};
 use steady_model::Knob;
 
 use super::access::HostAccess;
@@ -62,7 +62,7 @@ fn find(access: &impl HostAccess, plan: &QuietPlan) -> Vec<Found> {
 }
 
 /// Returns the files of a knob that must and can be changed, with the new values.
-fn changes(found: &Found) -> impl Iterator<Item = (&Setting, &str)> {
+fn changes(found: &Found) -> impl Iterator<Item = (&KnobFile, &str)> {
     found.settings.iter().filter(|setting| !setting.is_quiet()).filter_map(|one| Some((one, one.settable().ok()?)))
 }
 
@@ -72,7 +72,7 @@ fn left(found: &Found, plan: &QuietPlan) -> Option<LeftKnob> {
         return None;
     }
     let reason = found.settable().err()?.0;
-    let barred = |setting: &Setting| !setting.is_quiet() && setting.quiet.is_ok() && setting.may_write.is_err();
+    let barred = |setting: &KnobFile| !setting.is_quiet() && setting.quiet.is_ok() && setting.may_write.is_err();
     (plan.named.contains(&found.knob) || found.settings.iter().any(barred))
         .then_some(LeftKnob { name: found.knob, reason })
 }
@@ -146,7 +146,7 @@ fn read_again(
 }
 
 /// Writes one file, and reads the value that the kernel made of it.
-fn set(access: &mut impl HostAccess, journal: &mut Journal, setting: &Setting, quiet: &str) -> Attempt {
+fn set(access: &mut impl HostAccess, journal: &mut Journal, setting: &KnobFile, quiet: &str) -> Attempt {
     let refused = |why: String| AttemptOutcome::Refused(why);
     let outcome = match access.write(setting.knob, &setting.file, quiet) {
         Err(error) => refused(error.to_string()),

@@ -69,7 +69,7 @@ fn document(table: &LoadTable) -> Document {
         stated("cores", &table.cores),
         stated("logical CPUs", &table.logical_cpus),
     ];
-    sections.push(Section::new("The table", vec![Block::Facts(facts)]).folded());
+    sections.push(Section::new("The table", vec![Block::Facts(facts)]).as_detail());
     let subject = format!("Steadyhand: the work of concurrent processes in {}", one_line(&table.source));
     Document { subject, answer: answer.collect(), sections, is_brief: false }
 }

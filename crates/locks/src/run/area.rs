@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use rustix::fs::{MemfdFlags, SeekFrom, memfd_create, seek};
 use rustix::process::{Resource, getrlimit};
-use steady_preload::area::{HEAD_BYTES, Head, MAGIC, PLACE_BYTES, Place};
+use steady_preload::area::{HEAD_BYTES, Head, MAGIC, PLACE_BYTES, ProcessPlace};
 
 /// Maximum number of watched processes. A place uses memory only where its process writes.
 const PLACES: u64 = 4_096;
@@ -188,18 +188,18 @@ pub(super) fn each<T>(
 
 /// Offsets of the tables within a place.
 pub(super) mod tables {
-    use super::{Place, offset_of};
+    use super::{ProcessPlace, offset_of};
 
-    pub(in crate::run) const PROCESS: usize = offset_of!(Place, process);
-    pub(in crate::run) const LOCKS: usize = offset_of!(Place, locks);
-    pub(in crate::run) const WAITS: usize = offset_of!(Place, waits);
-    pub(in crate::run) const HOLDS: usize = offset_of!(Place, holds);
-    pub(in crate::run) const THREADS: usize = offset_of!(Place, threads);
-    pub(in crate::run) const PAIRS: usize = offset_of!(Place, pairs);
-    pub(in crate::run) const ACCOUNTS: usize = offset_of!(Place, accounts);
-    pub(in crate::run) const USES: usize = offset_of!(Place, uses);
-    pub(in crate::run) const SITES: usize = offset_of!(Place, sites);
-    pub(in crate::run) const MODULES: usize = offset_of!(Place, modules);
+    pub(in crate::run) const PROCESS: usize = offset_of!(ProcessPlace, process);
+    pub(in crate::run) const LOCKS: usize = offset_of!(ProcessPlace, locks);
+    pub(in crate::run) const WAITS: usize = offset_of!(ProcessPlace, waits);
+    pub(in crate::run) const HOLDS: usize = offset_of!(ProcessPlace, holds);
+    pub(in crate::run) const THREADS: usize = offset_of!(ProcessPlace, threads);
+    pub(in crate::run) const PAIRS: usize = offset_of!(ProcessPlace, pairs);
+    pub(in crate::run) const ACCOUNTS: usize = offset_of!(ProcessPlace, accounts);
+    pub(in crate::run) const USES: usize = offset_of!(ProcessPlace, uses);
+    pub(in crate::run) const SITES: usize = offset_of!(ProcessPlace, sites);
+    pub(in crate::run) const MODULES: usize = offset_of!(ProcessPlace, modules);
 }
 
 #[cfg(test)]

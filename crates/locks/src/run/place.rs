@@ -12,7 +12,7 @@ use steady_preload::area::{
 use super::area::{Bytes, Entry, each, place_at, tables};
 use super::found::{FoundLock, FoundSite, FoundThread, Sites, numbered};
 use super::gains::{Member, ThreadGroup};
-use super::sums::{Sums, plus};
+use super::sums::{LockCounts, plus};
 use crate::record::LockKind;
 
 /// What the guardian knows about the command.
@@ -329,11 +329,11 @@ impl PlaceReader<'_> {
     }
 
     /// Sums the counts and times of a lock over all tables.
-    fn sums(&self, bytes: &(impl Bytes + ?Sized), number: u32, written: &WrittenLock) -> Sums {
+    fn sums(&self, bytes: &(impl Bytes + ?Sized), number: u32, written: &WrittenLock) -> LockCounts {
         let at = |table: usize, size: usize, number: u32| {
             place_at(self.place) + table as u64 + u64::from(number) * size as u64
         };
-        let mut sums = Sums::of_lock(&Entry::within(&written.entry));
+        let mut sums = LockCounts::of_lock(&Entry::within(&written.entry));
         for (table, is_wait) in [(tables::WAITS, true), (tables::HOLDS, false)] {
             sums.add_spread(&Entry::read::<Spread>(bytes, at(table, size_of::<Spread>(), number)), 0, is_wait);
         }

@@ -45,7 +45,7 @@ pub(crate) struct LockHolds {
 }
 
 /// Counts and times of a lock. The watched processes can write any numbers, so sums saturate.
-pub(super) struct Sums {
+pub(super) struct LockCounts {
     pub(super) uncontended: u64,
     pub(super) contended: u64,
     pub(super) given_up: u64,
@@ -59,11 +59,11 @@ pub(super) struct Sums {
     hold_buckets: Buckets,
 }
 
-impl Sums {
+impl LockCounts {
     /// Starts with the counts in the entry of a lock.
     pub(super) fn of_lock(entry: &Entry<'_>) -> Self {
         let time = |at: usize| Nanos(entry.u64(at));
-        Sums {
+        LockCounts {
             uncontended: entry.u64(offset_of!(Lock, uncontended)),
             contended: entry.u64(offset_of!(Lock, contended)),
             given_up: entry.u64(offset_of!(Lock, given_up)),

@@ -14,10 +14,11 @@ use crate::{Assignment, RequestRuler};
 /// divided by the share of requests that are not clipped, which makes the mean of `log` Huber's estimate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RequestSums {
-    /// Requests after the warm-up of their process. Only these are in the sums below.
+    /// Requests after the first ones of their process. Only these are in the sums below.
     pub requests: u64,
-    /// Requests of the warm-up: the first ones of their process. They are in none of the sums.
-    pub warming: u64,
+    /// The first requests of their process. They are in none of the sums.
+    #[serde(rename = "warming")]
+    pub first_requests: u64,
     /// Requests after the warm-up with a status of 500 or above, or without an answer.
     pub failed: u64,
     /// CPU time, in nanoseconds.
@@ -159,7 +160,7 @@ impl AddAssign for LevelSums {
 impl AddAssign for RequestSums {
     fn add_assign(&mut self, other: RequestSums) {
         self.requests += other.requests;
-        self.warming += other.warming;
+        self.first_requests += other.first_requests;
         self.failed += other.failed;
         self.cpu += other.cpu;
         self.cpu_squared += other.cpu_squared;

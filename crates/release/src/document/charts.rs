@@ -8,7 +8,7 @@ use steady_model::Interval;
 use steady_render::chart::{Axis, Chart, Height, Look, Marks, Series, Whisker};
 use steady_render::document::{Block, Section, Shown};
 use steady_render::letters::count;
-use steady_render::scale::{Kind, Place, Scale};
+use steady_render::scale::{AxisPosition, Kind, Scale};
 
 use crate::record::{ReleaseReport, ReleaseSight};
 use changes::{log_interval, resolution_label};
@@ -46,7 +46,7 @@ pub(super) fn looks(report: &ReleaseReport) -> Option<Section> {
         low: interval.low.max(values.low),
         high: interval.high.min(values.high),
     });
-    let is_inside = |change: &f64| matches!(values.place(*change), Place::At(_));
+    let is_inside = |change: &f64| matches!(values.place(*change), AxisPosition::At(_));
     let dots = known.iter().filter_map(|(sight, _)| {
         Some((since(sight), sight.change.as_ref().ok().map(|change| change.ln_1p()).filter(is_inside)?))
     });

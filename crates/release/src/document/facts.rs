@@ -66,8 +66,8 @@ fn cpus(report: &ReleaseReport) -> String {
 /// CPU time, 9.8 ms of wall time`.
 fn of_side(side: &ReleaseSide) -> String {
     let failed = if side.failed > 0 { format!(" ({} failed)", number(side.failed)) } else { String::new() };
-    let warming = if side.warming > 0 {
-        format!(", not counting {} of processes that were warming up", number(side.warming))
+    let first_requests = if side.first_requests > 0 {
+        format!(", not counting {} of processes that were warming up", number(side.first_requests))
     } else {
         String::new()
     };
@@ -80,7 +80,7 @@ fn of_side(side: &ReleaseSide) -> String {
         Err(_) => String::new(),
     };
     format!(
-        "{}: {}{failed}{warming}; {processes}{}, served in {}; mean {}, {}",
+        "{}: {}{failed}{first_requests}; {processes}{}, served in {}; mean {}, {}",
         one_line(&side.version),
         numbered(side.requests, "request", "requests"),
         numbered(side.hosts as u64, "host", "hosts"),

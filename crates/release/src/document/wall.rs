@@ -29,7 +29,7 @@ pub(super) fn section(report: &ReleaseReport) -> Section {
         Ok(wall) => blocks(report, wall),
         Err(absent) => vec![Block::Paragraph(plain(format!("Not available: {}.", named_reason(&absent.0))))],
     };
-    Section::new(heading, blocks).whole().folded()
+    Section::new(heading, blocks).whole().as_detail()
 }
 
 fn blocks(report: &ReleaseReport, wall: &ReleaseWall) -> Vec<Block> {

@@ -16,7 +16,7 @@ const LENGTHS: [u64; 14] = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3
 
 /// Sums of one time step. CPU times are in nanoseconds.
 #[derive(Clone, Copy, Default)]
-struct Sums {
+struct StepSums {
     requests: [f64; 2],
     cpu: [f64; 2],
     adjusted: [f64; 2],
@@ -58,7 +58,7 @@ pub(crate) fn loads_within(lines: &[Line], step: u64, effect: f64, groups: &Grou
 
 /// Returns the time series of the window in steps of `step` seconds. `loads` are the factors of [`loads_within`].
 pub(crate) fn course(lines: &[Line], rows: &ReleaseRows, step: u64, loads: &[f64]) -> ReleaseCourse {
-    let mut stretches: BTreeMap<u64, Sums> = BTreeMap::new();
+    let mut stretches: BTreeMap<u64, StepSums> = BTreeMap::new();
     for (line, load) in lines.iter().zip(loads) {
         let sums = stretches.entry(line.row.second / step).or_default();
         sums.requests[line.side] += line.requests();
@@ -84,7 +84,7 @@ pub(crate) fn course(lines: &[Line], rows: &ReleaseRows, step: u64, loads: &[f64
     ReleaseCourse { step_seconds: step, moments }
 }
 
-fn moment(second: u64, sums: &Sums) -> ReleaseMoment {
+fn moment(second: u64, sums: &StepSums) -> ReleaseMoment {
     let mean = |cpu: [f64; 2]| -> [Option<Nanos>; 2] {
         [0, 1].map(|side| (sums.requests[side] > 0.0).then(|| nanos(cpu[side] / sums.requests[side])))
     };

@@ -24,14 +24,14 @@ pub enum JudgeError {
     },
     /// All requests of a version were among the first of their process, which do not count.
     #[error(
-        "all {warming} requests of '{version}' were among the first {} of their process, which do not count",
-        steady_stats::release::WARMING_REQUESTS
+        "all {first_requests} requests of '{version}' were among the first {} of their process, which do not count",
+        steady_stats::release::FIRST_REQUESTS
     )]
-    OnlyWarming {
+    OnlyFirstRequests {
         /// Name of the version.
         version: String,
         /// Number of its requests.
-        warming: u64,
+        first_requests: u64,
     },
     /// The versions were assigned in different ways, such as one per request and one by slots, so no design applies.
     #[error("requests were assigned to '{old}' and to '{new}' in different ways, so the versions cannot be compared")]

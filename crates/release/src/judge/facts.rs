@@ -8,8 +8,9 @@ use steady_model::{ALL_PROCESSES, Absent, ReleaseRows};
 use super::effect::{Plain, nanos};
 use super::window::{Line, Sides};
 
-/// Describes OLD and NEW. `warming` has the number of requests of each that were among the first of their process.
-pub(crate) fn sides(question: &ReleaseQuestion, lines: &[Line], warming: [u64; 2]) -> [ReleaseSide; 2] {
+/// Describes OLD and NEW. `first_requests` has the number of requests of each that were among the first of their
+/// process.
+pub(crate) fn sides(question: &ReleaseQuestion, lines: &[Line], first_requests: [u64; 2]) -> [ReleaseSide; 2] {
     let plain = Plain::of(lines);
     [&question.old, &question.new].map(|name| {
         let side = usize::from(name == &question.new);
@@ -31,7 +32,7 @@ pub(crate) fn sides(question: &ReleaseQuestion, lines: &[Line], warming: [u64; 2
             version: name.clone(),
             requests,
             failed: own().map(|line| line.row.sums.failed).sum(),
-            warming: warming[side],
+            first_requests: first_requests[side],
             processes: match own().any(|line| line.row.process == ALL_PROCESSES) {
                 true => Err(Absent::because("rows are sums over all processes of a host")),
                 false => Ok(count(|line| (line.row.host, line.row.process))),
@@ -61,16 +62,16 @@ fn seconds<'a>(lines: impl Iterator<Item = &'a Line>) -> u64 {
 /// Reason why requests that the service's own counter counted have no wall time.
 pub(crate) const OUTSIDE: &str = "a counter of the service counted the requests, which does not measure wall time";
 
-/// Counts the requests of each version that are left out because their process was warming up.
-pub(crate) fn warming(question: &ReleaseQuestion, rows: &ReleaseRows) -> [u64; 2] {
+/// Counts the requests of each version that are left out because they were among the first of their process.
+pub(crate) fn first_requests(question: &ReleaseQuestion, rows: &ReleaseRows) -> [u64; 2] {
     let sides = Sides::new(question, rows);
-    let mut warming = [0; 2];
+    let mut first_requests = [0; 2];
     for row in rows.requests.iter().filter(|row| (question.from..question.to).contains(&row.second)) {
         if let Some(side) = sides.of(row.version) {
-            warming[side] += row.sums.warming;
+            first_requests[side] += row.sums.first_requests;
         }
     }
-    warming
+    first_requests
 }
 
 /// Returns the warnings that do not depend on the estimate.

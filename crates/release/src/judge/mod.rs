@@ -36,7 +36,7 @@ use process_cpu::ProcessCpu;
 use window::Line;
 
 pub use error::JudgeError;
-pub use watch::Watch;
+pub use watch::RepeatedComparison;
 
 /// Reason why a route has no median wall time.
 const NO_MEDIAN: &str = "the distribution of its wall times is not stored for both versions";
@@ -124,7 +124,7 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
         rests_on: answer.rests_on,
         has_classes: lines.iter().any(|line| line.row.class != 0),
         from_outside: lines.iter().any(|line| line.row.process == 0),
-        sides: facts::sides(question, &lines, facts::warming(question, rows)),
+        sides: facts::sides(question, &lines, facts::first_requests(question, rows)),
         tails: match differing(&total, &usual) {
             Some(changes) => tails::tails(&lines, rows, design, alpha, &changes, &answer.groups),
             None => Vec::new(),

@@ -37,7 +37,7 @@ type Costs = BTreeMap<(u32, u32), [Cost; 2]>;
 /// Sums of one pair of slots, by version. Rows of a fleet have many slots; then the sums are those of one stretch of
 /// time.
 #[derive(Default)]
-struct Sums {
+struct SlotSums {
     /// Costs by route and class.
     strata: Costs,
     /// Costs by group. Strata that are compared as one are summed.
@@ -55,7 +55,7 @@ struct Sums {
 }
 
 /// All pairs by host and first second. Each host has coins of its own.
-type Pairs = BTreeMap<(u32, u64), Sums>;
+type Pairs = BTreeMap<(u32, u64), SlotSums>;
 
 /// Estimates the effects. The lines must be sorted.
 pub(crate) fn answer(
@@ -161,7 +161,7 @@ impl Cost {
     }
 }
 
-impl Sums {
+impl SlotSums {
     /// Returns whether the slots had one version each, and different ones. A stretch with many slots must have both.
     fn whole(&self) -> bool {
         let [first, second] = self.slots;
@@ -262,14 +262,14 @@ fn add_processes(pairs: &mut Pairs, processes: &ProcessCpu<'_>, length: u64) -> 
             sums.processes[side].add(used);
         }
     }
-    let known = |sums: &&Sums| sums.processes.iter().all(|used| used.factor().is_some());
+    let known = |sums: &&SlotSums| sums.processes.iter().all(|used| used.factor().is_some());
     pairs.values().filter(known).count() as f64 >= MOST * pairs.len().max(1) as f64
 }
 
 /// Returns the rulers with readings on both sides of most pairs, in a fixed order of preference.
 fn used(pairs: &Pairs) -> Vec<RequestRuler> {
     let both = |ruler: &RequestRuler| {
-        let read = |sums: &&Sums| sums.rulers.get(ruler).is_some_and(|[old, new]| old.0 > 0.0 && new.0 > 0.0);
+        let read = |sums: &&SlotSums| sums.rulers.get(ruler).is_some_and(|[old, new]| old.0 > 0.0 && new.0 > 0.0);
         pairs.values().filter(read).count() as f64 >= MOST * pairs.len() as f64
     };
     let order = [RequestRuler::Syscall, RequestRuler::Icode, RequestRuler::Alu, RequestRuler::Memory];
@@ -290,12 +290,12 @@ fn weights(lines: &[Line], groups: &Groups) -> BTreeMap<(u32, u32), f64> {
 /// Estimates the effect on the total of one route or all. The interval includes the spread of hosts if there are
 /// enough.
 fn total<'a>(
-    pairs: impl Iterator<Item = (&'a (u32, u64), &'a Sums)>,
+    pairs: impl Iterator<Item = (&'a (u32, u64), &'a SlotSums)>,
     used: &[RequestRuler],
     only: Option<u32>,
     counts_processes: bool,
 ) -> Reading<Effect> {
-    let pair = |((host, _), sums): (&(u32, u64), &Sums)| {
+    let pair = |((host, _), sums): (&(u32, u64), &SlotSums)| {
         let (mut costs, weight) = sums.standardised(only)?;
         if counts_processes {
             costs = [costs[0] * sums.processes[0].factor()?, costs[1] * sums.processes[1].factor()?];
@@ -320,11 +320,11 @@ fn too_few_pairs() -> Absent {
 /// Estimates an effect by the coins of the pairs. `cost` returns the difference NEW minus OLD and the level of a pair.
 /// The interval includes the spread of hosts if there are enough.
 fn coins<'a>(
-    pairs: impl Iterator<Item = (&'a (u32, u64), &'a Sums)>,
+    pairs: impl Iterator<Item = (&'a (u32, u64), &'a SlotSums)>,
     used: &[RequestRuler],
-    cost: impl Fn(&Sums) -> Option<(f64, f64)>,
+    cost: impl Fn(&SlotSums) -> Option<(f64, f64)>,
 ) -> Reading<Effect> {
-    let pair = |((host, _), sums): (&(u32, u64), &Sums)| {
+    let pair = |((host, _), sums): (&(u32, u64), &SlotSums)| {
         let (difference, level) = cost(sums)?;
         let sign = if sums.new_first() { 1.0 } else { -1.0 };
         let covariates = sums.ruler_differences(used);

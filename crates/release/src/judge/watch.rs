@@ -17,7 +17,7 @@ const MOST_BY_PRECISION: f64 = 0.7;
 
 /// A comparison that is repeated while its window fills.
 #[derive(Clone, Debug)]
-pub struct Watch {
+pub struct RepeatedComparison {
     question: ReleaseQuestion,
     /// Part of the error rate that is spent.
     spent: f64,
@@ -29,10 +29,17 @@ pub struct Watch {
     routes: Vec<ReleaseRoute>,
 }
 
-impl Watch {
+impl RepeatedComparison {
     /// Creates a watch without looks.
-    pub fn new(question: ReleaseQuestion) -> Watch {
-        Watch { question, spent: 0.0, looked: None, known: Interval::EVERYTHING, looks: Vec::new(), routes: Vec::new() }
+    pub fn new(question: ReleaseQuestion) -> RepeatedComparison {
+        RepeatedComparison {
+            question,
+            spent: 0.0,
+            looked: None,
+            known: Interval::EVERYTHING,
+            looks: Vec::new(),
+            routes: Vec::new(),
+        }
     }
 
     /// Evaluates all rows so far. `over` is the elapsed share of the window, from 0 to 1. At 1, the look spends all of

@@ -88,13 +88,13 @@ pub(crate) fn lines(question: &ReleaseQuestion, rows: &ReleaseRows) -> Result<Ve
         };
         let ReleaseRow { route, class, host, second, process, sums, .. } = row;
         counts[side].0 += sums.requests;
-        counts[side].1 += sums.warming;
+        counts[side].1 += sums.first_requests;
         if sums.requests > 0 && (*process != 0 || sums.cpu > 0.0) {
             keys.push(((*route, *class, *host, *second, *process, side, sums.log.to_bits(), sums.cpu.to_bits()), at));
         }
     }
-    for (version, (requests, warming)) in [&question.old, &question.new].into_iter().zip(counts) {
-        check(version, requests, warming, question, rows)?;
+    for (version, (requests, first_requests)) in [&question.old, &question.new].into_iter().zip(counts) {
+        check(version, requests, first_requests, question, rows)?;
     }
     keys.sort_unstable();
     Ok(keys.into_iter().map(|((_, _, _, _, _, side, ..), at)| Line { side, row: rows.requests[at] }).collect())
@@ -104,13 +104,13 @@ pub(crate) fn lines(question: &ReleaseQuestion, rows: &ReleaseRows) -> Result<Ve
 fn check(
     version: &str,
     requests: u64,
-    warming: u64,
+    first_requests: u64,
     question: &ReleaseQuestion,
     rows: &ReleaseRows,
 ) -> Result<(), JudgeError> {
-    match (requests, warming) {
+    match (requests, first_requests) {
         (0, 0) => Err(missing(version, question, rows)),
-        (0, warming) => Err(JudgeError::OnlyWarming { version: version.into(), warming }),
+        (0, first_requests) => Err(JudgeError::OnlyFirstRequests { version: version.into(), first_requests }),
         _ => Ok(()),
     }
 }
@@ -120,7 +120,7 @@ fn missing(version: &str, question: &ReleaseQuestion, rows: &ReleaseRows) -> Jud
         .requests
         .iter()
         .filter(|row| (question.from..question.to).contains(&row.second))
-        .filter(|row| row.sums.requests + row.sums.warming > 0)
+        .filter(|row| row.sums.requests + row.sums.first_requests > 0)
         .filter_map(|row| rows.versions.get(row.version as usize).cloned())
         .collect();
     there.sort_unstable();

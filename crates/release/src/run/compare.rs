@@ -58,7 +58,9 @@ fn compare_once(
 fn judge_failure(error: &JudgeError, window: Window, service: &Service) -> Failure {
     let wider = match (error, service.kept) {
         (
-            JudgeError::NothingInWindow { .. } | JudgeError::NoSuchVersion { .. } | JudgeError::OnlyWarming { .. },
+            JudgeError::NothingInWindow { .. }
+            | JudgeError::NoSuchVersion { .. }
+            | JudgeError::OnlyFirstRequests { .. },
             Some((first, _)),
         ) if first < window.from => {
             format!("; the store has data from {} on: use --from or a longer --window", at(first))

@@ -12,7 +12,7 @@ use steady_model::{Interval, Verdict};
 use super::source::{Found, Source, SourceError, print_store_warnings};
 use crate::document::sight;
 use crate::plan::at;
-use crate::{JudgeError, Watch};
+use crate::{JudgeError, RepeatedComparison};
 
 /// Number of looks in a window if [`STEP`] allows it.
 const LOOKS: u64 = 120;
@@ -31,7 +31,7 @@ pub(super) fn follow(
     let own = |error: io::Error| Failure::Own(format!("signals: {error}"));
     let (interrupt, stop) = Interrupt::catch().map_err(own)?;
     let mut log = LookLog::default();
-    let mut watch = Watch::new(question.clone());
+    let mut watch = RepeatedComparison::new(question.clone());
     let nothing = JudgeError::NothingInWindow { service: question.service.clone() };
     let mut last: Result<ReleaseReport, Failure> = Err(Failure::Usage(nothing.to_string()));
     let long = question.to.saturating_sub(question.from).max(1);
@@ -72,7 +72,7 @@ pub(super) fn follow(
 
 /// Evaluates the rows once. The outer error ends the watch; the inner one is temporary.
 fn look(
-    watch: &mut Watch,
+    watch: &mut RepeatedComparison,
     found: Result<Found, SourceError>,
     over: f64,
 ) -> Result<Result<ReleaseReport, Failure>, Failure> {

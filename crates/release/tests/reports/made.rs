@@ -56,7 +56,7 @@ fn side(version: &str, requests: u64, cpu_micros: u64, wall_micros: u64) -> Rele
         version: version.to_owned(),
         requests,
         failed: requests / 3_000,
-        warming: 1_200,
+        first_requests: 1_200,
         processes: Ok(8),
         hosts: 2,
         seconds: LONG,
@@ -351,7 +351,7 @@ fn outside() -> ReleaseReport {
             wall_mean: absent(why),
             processes: Ok(1),
             hosts: 1,
-            warming: 0,
+            first_requests: 0,
             failed: 0,
             ..side
         }),

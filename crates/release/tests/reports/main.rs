@@ -328,7 +328,7 @@ fn side() -> impl Strategy<Value = ReleaseSide> {
             version,
             requests: counts[0],
             failed: counts[1],
-            warming: counts[2],
+            first_requests: counts[2],
             processes: Ok(processes as usize),
             hosts: hosts as usize,
             seconds: counts[3],

@@ -67,7 +67,7 @@ impl Fleet {
 
 /// Sums over requests of one or more seconds of the recording. Logarithms are relative to the mean of the route.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sums {
+struct SecondSums {
     n: f64,
     y: f64,
     yy: f64,
@@ -79,8 +79,8 @@ struct Sums {
     rulers: [(f64, f64); 4],
 }
 
-impl Sums {
-    fn add(&mut self, other: &Sums) {
+impl SecondSums {
+    fn add(&mut self, other: &SecondSums) {
         self.n += other.n;
         self.y += other.y;
         self.yy += other.yy;
@@ -93,9 +93,9 @@ impl Sums {
     }
 
     /// Returns the sums of the same requests if each is more expensive by the factor exp(`by`).
-    fn scaled(&self, by: f64) -> Sums {
+    fn scaled(&self, by: f64) -> SecondSums {
         let factor = by.exp();
-        Sums {
+        SecondSums {
             y: self.y + by * self.n,
             yy: self.yy + 2.0 * by * self.y + by * by * self.n,
             by: self.by + by * self.b,
@@ -106,7 +106,7 @@ impl Sums {
     }
 
     /// Splits the requests at random between OLD and NEW.
-    fn split(&self, coin: &mut ChaCha8Rng) -> [Sums; 2] {
+    fn split(&self, coin: &mut ChaCha8Rng) -> [SecondSums; 2] {
         let n = self.n;
         let old = (n / 2.0 + (n / 4.0).sqrt() * normal(coin)).round().clamp(1.0, n - 1.0);
         let (y, b, cpu) = (self.y / n, self.b / n, self.cpu / n);
@@ -119,7 +119,7 @@ impl Sums {
         let away = (unit * deviation * one, unit * (slope * one + (varb - slope * slope).max(0.0).sqrt() * other));
         let part = |n: f64, (dy, db): (f64, f64)| {
             let (y, b, cpu) = (y + dy, b + db, cpu * (1.0 + dy));
-            Sums {
+            SecondSums {
                 n,
                 y: n * y,
                 yy: n * (vary + y * y),
@@ -138,7 +138,7 @@ impl Sums {
 
 /// Sums of the recording by second, and a simulated load.
 pub(crate) struct Played {
-    seconds: Vec<Sums>,
+    seconds: Vec<SecondSums>,
     /// Effect of the load on the cost of requests in each second, as logarithms.
     load: Vec<f64>,
 }
@@ -180,7 +180,7 @@ impl Played {
         let effect = fleet.effect.ln_1p() + fleet.effect_spread * normal(coin);
         let mut first_is_new = false;
         for interval in 0..fleet.intervals {
-            let mut sides = [Sums::default(); 2];
+            let mut sides = [SecondSums::default(); 2];
             for second in interval * fleet.span..(interval + 1) * fleet.span {
                 let at = second as usize;
                 let load = self.load[(load_from + at) % self.load.len()];
@@ -205,7 +205,7 @@ impl Played {
     }
 }
 
-fn push(fleet: &Fleet, host: u32, interval: u64, sides: &[Sums; 2], rows: &mut ReleaseRows) {
+fn push(fleet: &Fleet, host: u32, interval: u64, sides: &[SecondSums; 2], rows: &mut ReleaseRows) {
     let second = BEGIN + interval * fleet.span;
     let assignment = match fleet.design {
         Design::Coin => Assignment::Random,
@@ -247,7 +247,7 @@ fn push(fleet: &Fleet, host: u32, interval: u64, sides: &[Sums; 2], rows: &mut R
 }
 
 /// Sums the rows by second, all routes together.
-fn seconds(rows: &ReleaseRows, first: u64, last: u64) -> Vec<Sums> {
+fn seconds(rows: &ReleaseRows, first: u64, last: u64) -> Vec<SecondSums> {
     let mut means: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
     let mut all = (0.0, 0.0);
     for row in &rows.requests {
@@ -257,11 +257,11 @@ fn seconds(rows: &ReleaseRows, first: u64, last: u64) -> Vec<Sums> {
             sum.1 += row.sums.requests as f64;
         }
     }
-    let mut seconds = vec![Sums::default(); (last - first) as usize];
+    let mut seconds = vec![SecondSums::default(); (last - first) as usize];
     for row in &rows.requests {
         let (log, requests) = means[&row.route];
         let sums = &row.sums;
-        let own = Sums {
+        let own = SecondSums {
             n: sums.requests as f64,
             y: sums.log,
             yy: sums.log_squared,

@@ -7,7 +7,7 @@ use steady_model::{
     WALL_SECONDS, WallRow, wall_bucket,
 };
 use steady_release::ReleaseQuestion;
-use steady_stats::release::{Accumulator, RequestCost, WARMING_REQUESTS};
+use steady_stats::release::{Accumulator, FIRST_REQUESTS, RequestCost};
 
 use super::recording::{AgentReading, Recorded};
 
@@ -84,7 +84,7 @@ pub(crate) fn rows(
         let began = second(request.end - request.wall);
         let at = began.checked_div(slot).map_or(second(request.end), |number| number * slot);
         let key = (at, request.host, request.process, label.version, request.route, label.class);
-        if request.number <= WARMING_REQUESTS {
+        if request.number <= FIRST_REQUESTS {
             continue;
         }
         if let Some((ruler, nanoseconds)) = request.ruler {

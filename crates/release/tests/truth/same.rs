@@ -99,7 +99,7 @@ fn half(sums: &RequestSums, first: bool) -> RequestSums {
     let part = |n: u64| if first { n / 2 } else { n - n / 2 };
     RequestSums {
         requests: part(sums.requests),
-        warming: part(sums.warming),
+        first_requests: part(sums.first_requests),
         failed: part(sums.failed),
         cpu: sums.cpu / 2.0,
         cpu_squared: sums.cpu_squared / 2.0,
@@ -169,11 +169,11 @@ fn windows_that_cannot_be_compared_give_errors() {
     assert_eq!(judge(&later, &rows), Err(JudgeError::NothingInWindow { service: "shop".into() }));
     let nothing = ReleaseRows::default();
     assert_eq!(judge(&question, &nothing), Err(JudgeError::NothingInWindow { service: "shop".into() }));
-    let mut warming = rows.clone();
-    for row in warming.requests.iter_mut().filter(|row| row.version == 1) {
-        row.sums = RequestSums { warming: row.sums.requests, ..RequestSums::default() };
+    let mut only_first = rows.clone();
+    for row in only_first.requests.iter_mut().filter(|row| row.version == 1) {
+        row.sums = RequestSums { first_requests: row.sums.requests, ..RequestSums::default() };
     }
-    assert!(matches!(judge(&question, &warming), Err(JudgeError::OnlyWarming { .. })));
+    assert!(matches!(judge(&question, &only_first), Err(JudgeError::OnlyFirstRequests { .. })));
     let mut apart = rows.clone();
     apart.requests.iter_mut().filter(|row| row.version == 1).for_each(|row| row.assignment = Assignment::Slot);
     assert!(matches!(judge(&question, &apart), Err(JudgeError::AssignedApart { .. })));

@@ -3,7 +3,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use steady_model::{Assignment, ReleaseRows, Verdict};
-use steady_release::{Refusal, ReleaseDesign, ReleaseWarning, Watch, judge};
+use steady_release::{Refusal, ReleaseDesign, ReleaseWarning, RepeatedComparison, judge};
 
 use crate::support::fleet::{Design, Fleet, Played, scraped};
 use crate::support::made;
@@ -230,7 +230,7 @@ fn followed(source: &Source, seconds: u64, way: Way, effect: f64, coin: &mut Cha
     let (first, last) = source.ends();
     let from = coin.random_range(first..last - seconds);
     let rows = source.window(from, from + seconds, way, effect, coin);
-    let mut watch = Watch::new(made::question(from, from + seconds));
+    let mut watch = RepeatedComparison::new(made::question(from, from + seconds));
     let (mut seen, mut missed) = (None, false);
     for over in (3..=seconds).step_by(3) {
         let Ok(report) = watch.look(&until(&rows, from + over), over as f64 / seconds as f64) else { continue };
@@ -273,7 +273,7 @@ fn looks_that_come_too_soon_spend_nothing() {
     let source = Source::recorded();
     let mut coin = ChaCha8Rng::seed_from_u64(3);
     let rows = source.window(400, 520, Way::Coin(0.5), 0.05, &mut coin);
-    let mut watch = Watch::new(made::question(400, 520));
+    let mut watch = RepeatedComparison::new(made::question(400, 520));
     let first = watch.look(&until(&rows, 430), 0.25).unwrap();
     let spent = watch.spent();
     let second = watch.look(&until(&rows, 433), 0.27).unwrap();

@@ -44,11 +44,11 @@ impl From<Error> for ReadError {
 /// A deserializer of a JSON value, which reads a `Result` as a reading and leaves everything else to `serde_json`.
 pub(super) struct Reader {
     value: Value,
-    place: Place,
+    place: ValuePosition,
 }
 
 /// The position of a value, which decides where the reason of a reading is.
-enum Place {
+enum ValuePosition {
     /// In a field of a struct, with the content of its `_absent` field if there is one.
     Field { name: String, reason: Option<Value> },
     /// In an array, or in a map whose keys are data.
@@ -59,14 +59,14 @@ enum Place {
 
 impl Reader {
     pub(super) fn new(value: Value) -> Self {
-        Reader { value, place: Place::Element }
+        Reader { value, place: ValuePosition::Element }
     }
 
     /// Returns the value for a type other than `Option`. Null is an error where a reading has neither a value nor a
     /// reason.
     fn value(self) -> Result<Value, Error> {
         match self.place {
-            Place::Reading { name } if self.value.is_null() => {
+            ValuePosition::Reading { name } if self.value.is_null() => {
                 Err(Error::custom(format!("null, without a reason in {name}{ABSENT}")))
             }
             _ => Ok(self.value),
@@ -94,11 +94,13 @@ impl Reader {
         let known = |reader| Ok(Variant { name: OK.to_owned(), content: Some(reader) });
         let absent = |reason| Ok(Variant { name: ERR.to_owned(), content: Some(Reader::new(reason)) });
         match (self.place, self.value) {
-            (Place::Field { reason: Some(reason), .. }, Value::Null) => absent(reason),
-            (Place::Field { name, reason: Some(_) }, _) => {
+            (ValuePosition::Field { reason: Some(reason), .. }, Value::Null) => absent(reason),
+            (ValuePosition::Field { name, reason: Some(_) }, _) => {
                 Err(Error::custom(format!("both a value and a reason in {name}{ABSENT}")))
             }
-            (Place::Field { name, reason: None }, value) => known(Reader { value, place: Place::Reading { name } }),
+            (ValuePosition::Field { name, reason: None }, value) => {
+                known(Reader { value, place: ValuePosition::Reading { name } })
+            }
             (_, Value::Object(mut fields)) if fields.len() == 1 => {
                 if let Some(reason) = fields.remove(ABSENT_ELEMENT) {
                     return absent(reason);
@@ -127,7 +129,7 @@ impl<'de> Deserializer<'de> for Reader {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        let has_reason = matches!(self.place, Place::Field { reason: Some(_), .. });
+        let has_reason = matches!(self.place, ValuePosition::Field { reason: Some(_), .. });
         if self.value.is_null() && !has_reason { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
@@ -262,9 +264,9 @@ impl<'de> MapAccess<'de> for Fields {
         let (name, value) = (std::mem::take(&mut self.name), std::mem::take(&mut self.value));
         let place = if self.is_field {
             let reason = self.reasons.get(&format!("{name}{ABSENT}")).cloned();
-            Place::Field { name: name.clone(), reason }
+            ValuePosition::Field { name: name.clone(), reason }
         } else {
-            Place::Element
+            ValuePosition::Element
         };
         seed.deserialize(Reader { value, place }).map_err(|error| error.within(&name))
     }

@@ -5,7 +5,7 @@ use super::Page;
 use crate::chart::{Axis, Bin, Chart, Height, Marks};
 use crate::document::Emphasis;
 use crate::letters::{cut, width};
-use crate::scale::{Place, Scale};
+use crate::scale::{AxisPosition, Scale};
 
 /// Blocks of one to eight eighths of a line's height.
 const EIGHTHS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -85,7 +85,7 @@ pub(super) fn write(chart: &Chart, page: &mut Page) {
 fn marked(chart: &Chart, scale: &Scale, columns: usize) -> (String, Vec<String>) {
     let mut axis = vec!['─'; columns];
     let mut put = |value: f64, letter: char| {
-        if let Place::At(share) = scale.place(value)
+        if let AxisPosition::At(share) = scale.place(value)
             && columns > 0
         {
             axis[((share * columns as f64) as usize).min(columns - 1)] = letter;

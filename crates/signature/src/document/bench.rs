@@ -94,7 +94,7 @@ fn document(record: &BenchRecord) -> Document {
         let heading = format!("Real time on {}", memory(bytes as f64));
         sections.push(section(&heading, time_by_workers(record, bytes), real(record, bytes)));
         if bytes != main {
-            sections.push(full(bytes).folded().shown(Shown::OffTerminal));
+            sections.push(full(bytes).as_detail().shown(Shown::OffTerminal));
         }
     }
     let pools: Vec<&Answer> = record.answers_to(Question::PoolSize).collect();

@@ -17,7 +17,7 @@ use std::collections::{HashMap, VecDeque};
 use steady_model::{LevelSums, RequestRuler, RequestSums};
 
 /// The number of warm-up requests of a process, which do not count because they cost a fifth more than later ones.
-pub const WARMING_REQUESTS: u64 = 150;
+pub const FIRST_REQUESTS: u64 = 150;
 
 /// The distance from the centre up to which a request is not clipped, in mean absolute deviations of its route.
 const LIMIT: f64 = 2.0;
@@ -155,8 +155,8 @@ impl Accumulator {
 
     /// Adds a request to the sums of its row. The requests of a process must come in the order of their answers.
     pub fn add(&mut self, request: &RequestCost, sums: &mut RequestSums) {
-        if request.number <= WARMING_REQUESTS {
-            sums.warming += 1;
+        if request.number <= FIRST_REQUESTS {
+            sums.first_requests += 1;
             return;
         }
         let (cpu, wall) = (request.cpu.max(1) as f64, request.wall.max(1) as f64);
@@ -332,7 +332,7 @@ mod tests {
             ruler: None,
         };
         (1..=150).for_each(|number| accumulator.add(&request(number), &mut sums));
-        assert_eq!(sums, RequestSums { warming: 150, ..RequestSums::default() });
+        assert_eq!(sums, RequestSums { first_requests: 150, ..RequestSums::default() });
         (151..=300).for_each(|number| accumulator.add(&request(number), &mut sums));
         assert_eq!((sums.requests, sums.failed, sums.with_before, sums.watched), (150, 150, 149, 150));
         assert!(sums.log.is_finite() && sums.before_log.is_finite(), "{sums:?}");

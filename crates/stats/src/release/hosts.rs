@@ -92,7 +92,7 @@ pub fn standings(hosts: &[(f64, f64)], alpha: f64) -> Vec<Standing> {
         }
     }
     let apart = &removed[..outlying];
-    let others: Sums = (0..hosts.len()).filter(|at| !apart.contains(at)).map(|at| hosts[at]).collect();
+    let others: HostSums = (0..hosts.len()).filter(|at| !apart.contains(at)).map(|at| hosts[at]).collect();
     let standing = |(at, host): (usize, &(f64, f64))| {
         let outlying = apart.contains(&at);
         let others = if outlying { others } else { others.without(*host) };
@@ -103,7 +103,7 @@ pub fn standings(hosts: &[(f64, f64)], alpha: f64) -> Vec<Standing> {
 
 /// Returns which of the remaining hosts is most distant from the others among them, and its distance.
 fn furthest(hosts: &[(f64, f64)], rest: &[usize]) -> Option<(usize, f64)> {
-    let all: Sums = rest.iter().map(|&at| hosts[at]).collect();
+    let all: HostSums = rest.iter().map(|&at| hosts[at]).collect();
     let distance = |&at: &usize| all.without(hosts[at]).distance(hosts[at]);
     let distances = rest.iter().map(distance).enumerate();
     distances.max_by(|one, other| one.1.total_cmp(&other.1))
@@ -111,29 +111,29 @@ fn furthest(hosts: &[(f64, f64)], rest: &[usize]) -> Option<(usize, f64)> {
 
 /// Sums over hosts: their number, values, squared values, and variances of their errors.
 #[derive(Clone, Copy, Default)]
-struct Sums {
+struct HostSums {
     count: f64,
     value: f64,
     square: f64,
     variance: f64,
 }
 
-impl FromIterator<(f64, f64)> for Sums {
-    fn from_iter<I: IntoIterator<Item = (f64, f64)>>(hosts: I) -> Sums {
-        let add = |sums: Sums, (value, variance): (f64, f64)| Sums {
+impl FromIterator<(f64, f64)> for HostSums {
+    fn from_iter<I: IntoIterator<Item = (f64, f64)>>(hosts: I) -> HostSums {
+        let add = |sums: HostSums, (value, variance): (f64, f64)| HostSums {
             count: sums.count + 1.0,
             value: sums.value + value,
             square: sums.square + value * value,
             variance: sums.variance + variance,
         };
-        hosts.into_iter().fold(Sums::default(), add)
+        hosts.into_iter().fold(HostSums::default(), add)
     }
 }
 
-impl Sums {
-    fn without(self, host: (f64, f64)) -> Sums {
+impl HostSums {
+    fn without(self, host: (f64, f64)) -> HostSums {
         let (value, variance) = host;
-        Sums {
+        HostSums {
             count: self.count - 1.0,
             value: self.value - value,
             square: self.square - value * value,

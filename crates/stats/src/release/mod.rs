@@ -12,7 +12,7 @@ mod linear;
 mod units;
 mod within;
 
-pub use accumulate::{Accumulator, RequestCost, WARMING_REQUESTS};
+pub use accumulate::{Accumulator, FIRST_REQUESTS, RequestCost};
 pub use coins::{CoinPairs, CostPair, PairedTotal, SlotPair, paired_total};
 pub use course::{InCourse, TimedCost, differ, in_course};
 pub use hosts::{HostShare, Standing, between_hosts, spread_of_hosts, standings};

@@ -76,7 +76,7 @@ fn document(record: &BenchRecord) -> Document {
     let has_tables = record.programs.len() <= TABLES;
     let mut sections: Vec<Section> =
         record.programs.iter().flat_map(|program| of_program(program, has_tables)).collect();
-    sections.push(Section::new("How it was measured", vec![Block::Facts(facts(record, has_tables))]).folded());
+    sections.push(Section::new("How it was measured", vec![Block::Facts(facts(record, has_tables))]).as_detail());
     sections.extend(origin(record.started, &record.host, &record.revision));
     Document { subject: "Steadyhand: gains from snapshots".to_owned(), answer, sections, is_brief: false }
 }

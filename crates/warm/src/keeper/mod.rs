@@ -26,7 +26,7 @@ use super::make::{Capturer, Made, Maker, NotMade, configures_loader, failed};
 use super::store::{SnapshotRequest, Store, StoredCard};
 use budget::Budget;
 use queue::Queue;
-use watch::{Event, Watch};
+use watch::{Event, RequestWatch};
 
 /// The first argument that makes this binary a keeper; the store's directory follows.
 pub const ARGUMENT: &str = "warm-keeper";
@@ -47,7 +47,7 @@ const CREDIT_LOOK: Nanos = Nanos(20_000_000);
 /// An error of the file system.
 pub fn keep(maker: &mut Maker<'_, impl Capturer>, command: OwnedFd, except: &OsStr) -> io::Result<()> {
     let store = maker.store();
-    let watch = Watch::new(store, command)?;
+    let watch = RequestWatch::new(store, command)?;
     let Some(_lock) = watch.lock(store)? else { return Ok(()) };
     store.tidy()?;
     let budget = Budget::new(store.counts()?.outcome(Outcome::Warm)?, clock::monotonic());

@@ -23,7 +23,7 @@ pub(super) enum Event {
     Ended,
 }
 
-pub(super) struct Watch {
+pub(super) struct RequestWatch {
     requests: OwnedFd,
     command: OwnedFd,
 }
@@ -33,11 +33,11 @@ const PATIENCE: Nanos = Nanos(2_000_000_000);
 /// How often it tries after another keeper has closed the file: the kernel releases the lock shortly after that.
 const TRIES: u32 = 20;
 
-impl Watch {
+impl RequestWatch {
     pub(super) fn new(store: &Store, command: OwnedFd) -> io::Result<Self> {
         let requests = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         inotify::add_watch(&requests, store.wanted(), WatchFlags::CREATE | WatchFlags::MOVED_TO)?;
-        Ok(Watch { requests, command })
+        Ok(RequestWatch { requests, command })
     }
 
     /// Waits for the lock of the working keeper and returns it; `None` if the command ended before that.

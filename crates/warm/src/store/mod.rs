@@ -18,7 +18,7 @@ use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
 
 pub use counts::{Counts, Work};
-pub use place::{LIMIT, Place};
+pub use place::{LIMIT, StoreDirectory};
 pub use program::{ProgramLock, StoredCard};
 pub use requests::SnapshotRequest;
 
@@ -76,7 +76,7 @@ impl Store {
     ///
     /// # Errors
     /// Why it cannot be created or trusted.
-    pub fn make(place: &Place) -> Result<Self, NoStore> {
+    pub fn make(place: &StoreDirectory) -> Result<Self, NoStore> {
         let folder = place::create(place)?;
         let store = Store { folder };
         store.complete().map_err(|error| NoStore(format!("'{}': {error}", store.folder.display())))?;
@@ -88,7 +88,7 @@ impl Store {
     ///
     /// # Errors
     /// Why it cannot be trusted.
-    pub fn find(place: &Place) -> Result<Option<Self>, NoStore> {
+    pub fn find(place: &StoreDirectory) -> Result<Option<Self>, NoStore> {
         let Ok(cache) = place.cache.canonicalize() else { return Ok(None) };
         Self::at(place::FOLDERS.iter().fold(cache, |path, name| path.join(name)).join(&place.name))
     }

@@ -14,7 +14,7 @@ use super::{FOLDER, NoStore, Store, is_ours, make_folder};
 
 /// The directory of the store of this user, boot and build.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct StoreDirectory {
     /// The user's directory for caches (XDG Base Directory Specification).
     pub(super) cache: PathBuf,
     /// The name of the store's directory.
@@ -28,7 +28,7 @@ pub struct Place {
 /// The path from the directory for caches to the stores.
 pub(super) const FOLDERS: [&str; 2] = ["steady", "warm"];
 
-impl Place {
+impl StoreDirectory {
     /// Returns the place below `cache` for this build of the program.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl Place {
         let parts = [steady_preload::HOOK, steady_preload::STUB, build.as_bytes(), cpu.as_bytes()];
         let user = rustix::process::geteuid().as_raw();
         let name = format!("{boot}-{host}-u{user}-v{VERSION}-{:016x}", hash(&parts));
-        Ok(Place { cache: cache.to_owned(), name, boot, host })
+        Ok(StoreDirectory { cache: cache.to_owned(), name, boot, host })
     }
 
     /// Returns the store's directory; it may have symbolic links above it.
@@ -148,7 +148,7 @@ const OTHERS_WRITE: u32 = 0o022;
 const STICKY: u32 = 0o1000;
 
 /// Creates the directory of a store if it does not exist, and returns its path without symbolic links.
-pub(super) fn create(place: &Place) -> Result<PathBuf, NoStore> {
+pub(super) fn create(place: &StoreDirectory) -> Result<PathBuf, NoStore> {
     // Any program may create the directory for caches, by the specification.
     let cache = DirBuilder::new().recursive(true).mode(FOLDER).create(&place.cache);
     cache.map_err(|error| no_store(&place.cache, &error))?;
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn stores_of_other_boots_are_recognised() {
-        let place = Place::of(Path::new("/c"), &Root::default(), "1").unwrap();
+        let place = StoreDirectory::of(Path::new("/c"), &Root::default(), "1").unwrap();
         assert!(!place.is_earlier(&place.name));
         let other: String = place.boot.chars().map(|digit| if digit == '-' { digit } else { '0' }).collect();
         assert!(place.is_earlier(&place.name.replace(&place.boot, &other)));
@@ -249,7 +249,11 @@ mod tests {
         ] {
             assert!(!place.is_earlier(strange), "{strange}");
         }
-        assert_ne!(place.name, Place::of(Path::new("/c"), &Root::default(), "2").unwrap().name, "another build");
+        assert_ne!(
+            place.name,
+            StoreDirectory::of(Path::new("/c"), &Root::default(), "2").unwrap().name,
+            "another build"
+        );
     }
 
     #[test]

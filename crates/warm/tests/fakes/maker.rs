@@ -16,7 +16,7 @@ use steady_warm::captured::{Captured, NotCaptured, Refusal, Request, Stack, Thre
 use steady_warm::image::Image;
 use steady_warm::launch::{Launch, StartingProcess, launch};
 use steady_warm::make::{COPIES, Capturer, Made, Maker, NotMade, Used};
-use steady_warm::store::{Place, Store, Work};
+use steady_warm::store::{Store, StoreDirectory, Work};
 use steady_warm::{identity, keeper};
 
 /// A fake that makes empty captures, and images with a fixed text.
@@ -93,7 +93,7 @@ impl Bench {
         let folder = std::env::temp_dir().join(format!("steady-made-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         DirBuilder::new().mode(0o700).create(&folder).unwrap();
-        let place = Place::of(&folder.join("cache"), &Root::default(), "test").unwrap();
+        let place = StoreDirectory::of(&folder.join("cache"), &Root::default(), "test").unwrap();
         let store = Store::make(&place).unwrap();
         let program = folder.join("program");
         fs::copy("/bin/true", &program).unwrap();

@@ -9,7 +9,7 @@ use steady_model::{Absent, Reading, Timed};
 
 use super::alone::{self, Facts};
 use super::partner::{Line, Partner, wait_until};
-use super::{Place, Primitive};
+use super::{Primitive, ProbeCpus};
 use crate::raw::{Function, opaque, opaque_function};
 
 /// Adds one: a function with almost no work.
@@ -120,7 +120,7 @@ struct AtomicContended {
 
 /// Atomic additions to a word to which a thread on another CPU adds continuously. The cost is that of one addition by
 /// this thread. Their number is the value of the word minus the additions of the other thread.
-pub(super) fn atomic_contended(place: &Place) -> Reading<Box<dyn Primitive>> {
+pub(super) fn atomic_contended(place: &ProbeCpus) -> Reading<Box<dyn Primitive>> {
     let shared = Arc::new(Contended::default());
     let theirs = Arc::clone(&shared);
     let partner = Partner::start(Some(place.other.clone()?), move |_| {

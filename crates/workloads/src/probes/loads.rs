@@ -5,7 +5,7 @@ use std::io;
 use steady_model::{Absent, Bytes, Probe, Reading, Timed};
 
 use super::meter::{Meter, Who};
-use super::{Place, Primitive};
+use super::{Primitive, ProbeCpus};
 use crate::rulers::{Chase, Flushed, Kernel, Pages};
 
 /// The seed of the order of the loads; any order is suitable.
@@ -16,7 +16,7 @@ const WORDS_PER_PAGE: usize = 4096 / WORD;
 
 /// Opens a probe of loads from the level that `probe` names. Each load depends on the previous one. The number of loads
 /// is the distance in the kernel's cycle.
-pub(super) fn open(probe: Probe, place: &Place) -> Reading<Box<dyn Primitive>> {
+pub(super) fn open(probe: Probe, place: &ProbeCpus) -> Reading<Box<dyn Primitive>> {
     let bytes = |size: &Reading<Bytes>| size.clone().map(|size| size.0 as usize);
     Ok(match probe {
         Probe::LoadL1 => Box::new(Loads::new(Chase::new(bytes(&place.l1)?, SEED), 1)),

@@ -8,7 +8,7 @@ use steady_model::{Absent, Reading, Timed};
 
 use super::alone::{self, Facts};
 use super::partner::{Line, Partner, wait_until};
-use super::{Place, Primitive};
+use super::{Primitive, ProbeCpus};
 use crate::alu;
 use crate::raw::{Monitor, opaque};
 
@@ -89,7 +89,7 @@ struct Handovers {
 /// and then unlocks it. A thread therefore always waits when the mutex is unlocked, and it is asleep, unless the C
 /// library spins; the voluntary context switches show this. The cost is the time from the unlock until the other thread
 /// has the mutex. The empty loop uses the same words and the same delay, without the mutex.
-pub(super) fn contended(place: &Place) -> Reading<Box<dyn Primitive>> {
+pub(super) fn contended(place: &ProbeCpus) -> Reading<Box<dyn Primitive>> {
     let lines = (Line::default(), Line::default());
     let shared = Arc::new(Shared { mutex: Monitor::new(0), taken: lines.0, come: lines.1 });
     let theirs = Arc::clone(&shared);

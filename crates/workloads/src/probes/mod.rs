@@ -27,7 +27,7 @@ use steady_model::{Absent, Bytes, Probe, Reading, Timed};
 
 /// The CPUs and working sets for probes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ProbeCpus {
     /// The CPU to which the thread that opens and runs the probes is pinned.
     pub cpu: usize,
     /// Another CPU, for probes that need two.
@@ -70,7 +70,7 @@ pub trait Primitive {
 }
 
 /// Opens a probe on this thread, which must be pinned to `place.cpu`. Not available if the system does not support it.
-pub fn open(probe: Probe, place: &Place) -> Reading<Box<dyn Primitive>> {
+pub fn open(probe: Probe, place: &ProbeCpus) -> Reading<Box<dyn Primitive>> {
     match probe {
         Probe::ClockRealtime | Probe::ClockMonotonic | Probe::ClockProcessCpu | Probe::ClockThreadCpu => {
             calls::clock(probe)

@@ -117,12 +117,12 @@ macro_rules! trylock_function {
 }
 use trylock_function;
 
-use super::area::{Kind, Place};
+use super::area::{Kind, ProcessPlace};
 use super::wait::{End, Wait};
 use super::{acquisition, entries, hold, index};
 
 #[inline(always)]
-fn count_result(place: &'static Place, kind: Kind, address: u64, site: u64, result: c_int) {
+fn count_result(place: &'static ProcessPlace, kind: Kind, address: u64, site: u64, result: c_int) {
     if result == SUCCESS {
         acquisition::count(place, kind, address, site);
     } else if result == EOWNERDEAD {
@@ -133,7 +133,7 @@ fn count_result(place: &'static Place, kind: Kind, address: u64, site: u64, resu
 /// Counts the acquisition of a mutex whose owner died, and discards that owner's hold.
 #[cold]
 #[inline(never)]
-fn count_owner_dead(place: &'static Place, address: u64, site: u64) {
+fn count_owner_dead(place: &'static ProcessPlace, address: u64, site: u64) {
     hold::discard(place, address);
     acquisition::count(place, Kind::Mutex, address, site);
 }
@@ -149,7 +149,7 @@ fn end_wait(wait: Wait, result: c_int) {
 }
 
 /// Notes that a lock was initialised at this address.
-fn initialised(place: &'static Place, kind: Kind, address: u64, site: u64) {
+fn initialised(place: &'static ProcessPlace, kind: Kind, address: u64, site: u64) {
     let _ = index::destroy(place, address);
     if !entries::is_half_used(place) {
         let _ = index::find_or_create(place, address, kind, Some(site));
@@ -157,7 +157,7 @@ fn initialised(place: &'static Place, kind: Kind, address: u64, site: u64) {
 }
 
 /// Notes that the lock at this address was destroyed.
-fn destroyed(place: &'static Place, address: u64) {
+fn destroyed(place: &'static ProcessPlace, address: u64) {
     if !index::destroy(place, address) && entries::is_exhausted(place) {
         place.process.folded.locks.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
     }

@@ -2,7 +2,7 @@
 
 use steady_model::{Interval, Report, Sight};
 use steady_render::document::Block;
-use steady_render::scale::{Kind, Place, Scale};
+use steady_render::scale::{AxisPosition, Kind, Scale};
 use steady_render::units::setting;
 use steady_render::{Axis, Chart, Height, Look, Marks, Whisker};
 
@@ -63,7 +63,7 @@ fn log(sight: &Sight) -> f64 {
 }
 
 fn is_shown(values: &Scale, value: f64) -> bool {
-    matches!(values.place(value), Place::At(_))
+    matches!(values.place(value), AxisPosition::At(_))
 }
 
 /// The y axis. It contains the last interval, and then zero, the resolution, the limit and earlier intervals, in this
@@ -109,9 +109,9 @@ fn note(report: &Report, sights: &[&Sight], known: &[(&Sight, Interval)], values
         text.push_str(&format!(" {open} of {looks} had no interval with two ends yet."));
     }
     let far = |value: f64, what: &str| match values.place(value) {
-        Place::Below => format!(" {what} is below the axis."),
-        Place::Above => format!(" {what} is above the axis."),
-        Place::At(_) => String::new(),
+        AxisPosition::Below => format!(" {what} is below the axis."),
+        AxisPosition::Above => format!(" {what} is above the axis."),
+        AxisPosition::At(_) => String::new(),
     };
     text.push_str(&far(0.0, "Zero"));
     if let Some(condition) = report.record.plan.fail_if {

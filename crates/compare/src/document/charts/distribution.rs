@@ -2,7 +2,7 @@
 
 use steady_model::{Judgement, Layout};
 use steady_render::document::Block;
-use steady_render::scale::{Kind, Place, Scale};
+use steady_render::scale::{AxisPosition, Kind, Scale};
 use steady_render::units::thousands;
 use steady_render::{Axis, Bin, Chart, Height, Look, Marks, Whisker};
 
@@ -28,7 +28,7 @@ fn chart(layout: Layout, list: &[Point], values: &Scale, judgement: Option<&Judg
     let tallest = bins.iter().map(|bin| bin.height).fold(0.0, f64::max);
     let down = |x: f64| Marks::Intervals(vec![Whisker { x, low: 0.0, high: tallest }]);
     let mut all = vec![series(Some(&what), look(layout), Marks::Columns(bins))];
-    if is_change && let Place::At(_) = values.place(0.0) {
+    if is_change && let AxisPosition::At(_) = values.place(0.0) {
         all.push(series(Some("no difference"), Look::Rest, down(0.0)));
     }
     let estimate = judgement.and_then(|judgement| judgement.layouts.iter().find(|one| one.layout == layout));
@@ -57,7 +57,7 @@ fn bins(points: &[Point], values: &Scale) -> Vec<Bin> {
     let columns = columns(points.len());
     let mut counts = vec![0_usize; columns];
     for point in points {
-        if let Place::At(share) = values.place(point.value) {
+        if let AxisPosition::At(share) = values.place(point.value) {
             counts[((share * columns as f64) as usize).min(columns - 1)] += 1;
         }
     }
@@ -72,9 +72,9 @@ fn bins(points: &[Point], values: &Scale) -> Vec<Bin> {
 
 /// The number of points outside the axis, on each side.
 fn beyond(points: &[Point], values: &Scale) -> String {
-    let count = |side: Place| points.iter().filter(|point| values.place(point.value) == side).count();
+    let count = |side: AxisPosition| points.iter().filter(|point| values.place(point.value) == side).count();
     let all = thousands(points.len());
-    match (count(Place::Below), count(Place::Above)) {
+    match (count(AxisPosition::Below), count(AxisPosition::Above)) {
         (0, 0) => "All are within the axis.".to_owned(),
         (below, above) => {
             format!("Outside the axis: {} below and {} above, of {all}.", thousands(below), thousands(above))

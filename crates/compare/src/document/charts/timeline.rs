@@ -2,7 +2,7 @@
 
 use steady_model::{Layout, Record};
 use steady_render::document::Block;
-use steady_render::scale::{Kind, Place, Scale};
+use steady_render::scale::{AxisPosition, Kind, Scale};
 use steady_render::units::thousands;
 use steady_render::{Axis, Chart, Height, Look, Marks};
 
@@ -21,7 +21,7 @@ pub(super) fn block(record: &Record, points: &Points, values: &Scale, most: usiz
             let name = (index == 0).then_some("a look");
             all.push(series(name, Look::Rest, Marks::Down(at)));
         }
-        if let Place::At(_) = values.place(0.0) {
+        if let AxisPosition::At(_) = values.place(0.0) {
             all.push(series(Some("no difference"), Look::Rest, Marks::Across(0.0)));
         }
     }
@@ -33,8 +33,8 @@ pub(super) fn block(record: &Record, points: &Points, values: &Scale, most: usiz
         notes.push(drawn(is_change, *layout, list, &kept, stretch) + &outside(list, values));
     }
     match values.place(0.0) {
-        Place::Below if is_change => notes.push("Zero (no difference) is below the axis.".to_owned()),
-        Place::Above if is_change => notes.push("Zero (no difference) is above the axis.".to_owned()),
+        AxisPosition::Below if is_change => notes.push("Zero (no difference) is below the axis.".to_owned()),
+        AxisPosition::Above if is_change => notes.push("Zero (no difference) is above the axis.".to_owned()),
         _ => {}
     }
     Block::Chart(Chart {
@@ -80,8 +80,11 @@ fn drawn(is_change: bool, layout: Layout, list: &[Point], kept: &[Point], stretc
 
 /// The number of points outside the axis, and the range of their values.
 fn outside(list: &[Point], values: &Scale) -> String {
-    let out: Vec<f64> =
-        list.iter().map(|point| point.value).filter(|value| !matches!(values.place(*value), Place::At(_))).collect();
+    let out: Vec<f64> = list
+        .iter()
+        .map(|point| point.value)
+        .filter(|value| !matches!(values.place(*value), AxisPosition::At(_)))
+        .collect();
     if out.is_empty() {
         return String::new();
     }

@@ -2,7 +2,7 @@
 
 use steady_model::{Absent, Knob, Reading};
 
-use super::{Found, Setting, entries, fitting, read};
+use super::{Found, KnobFile, entries, fitting, read};
 use crate::Root;
 
 /// File of intel_pstate: 1 keeps the clock below the turbo range.
@@ -45,7 +45,7 @@ pub(super) fn turbo(root: &Root) -> Found {
     let of_all = found.settings.iter().find(|setting| setting.file == BOOST).map(|setting| setting.value.clone());
     if let Some(of_all) = of_all {
         let policies = found.settings.iter_mut().filter(|setting| setting.file != BOOST);
-        policies.for_each(|setting: &mut Setting| setting.may_become.push(of_all.clone()));
+        policies.for_each(|setting: &mut KnobFile| setting.may_become.push(of_all.clone()));
     }
     found
 }

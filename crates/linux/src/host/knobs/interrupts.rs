@@ -3,7 +3,7 @@
 use steady_model::{Absent, Knob, Reading};
 
 use super::file::as_list;
-use super::{Found, Setting, file, read};
+use super::{Found, KnobFile, file, read};
 use crate::Root;
 use crate::topology::{Topology, allowed_cpus, online_cpus, parse_cpu_list};
 
@@ -65,14 +65,14 @@ fn siblings(root: &Root, cpu: usize) -> Option<Vec<usize>> {
 
 /// Returns the interrupts whose CPUs all go offline when SMT is switched off. The kernel would move these interrupts
 /// and not move them back. Move them before, so that their original CPUs are known.
-pub fn stranded(root: &Root) -> Vec<Setting> {
+pub fn stranded(root: &Root) -> Vec<KnobFile> {
     let Ok(staying) = online_after_smt(root, true) else { return Vec::new() };
     let quiet = as_list(&staying);
     let stranded = |file: String| {
         let value = read(root, &file).ok()?;
         let cpus = parse_cpu_list(&value).ok()?;
         let lost = !cpus.is_empty() && !cpus.iter().any(|cpu| staying.contains(cpu));
-        lost.then(|| Setting {
+        lost.then(|| KnobFile {
             knob: Knob::IrqAffinity,
             may_write: file::may_write(root, &file),
             quiet: Ok(quiet.clone()),

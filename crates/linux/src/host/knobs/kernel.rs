@@ -2,7 +2,7 @@
 
 use steady_model::{Absent, Knob, Reading};
 
-use super::{Found, Setting, entries, file, fitting};
+use super::{Found, KnobFile, entries, file, fitting};
 use crate::Root;
 
 pub(super) const SMT: &str = "/sys/devices/system/cpu/smt/control";
@@ -97,7 +97,7 @@ pub(super) fn caches(root: &Root) -> Found {
     if !root.has(DROP_CACHES) {
         return Found::none(Knob::Caches, format!("{DROP_CACHES} does not exist in this kernel"));
     }
-    let setting = Setting {
+    let setting = KnobFile {
         knob: Knob::Caches,
         file: DROP_CACHES.to_owned(),
         value: "kept".to_owned(),

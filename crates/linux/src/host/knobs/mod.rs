@@ -15,7 +15,7 @@ pub use interrupts::{online_after_smt, stranded};
 
 /// One file of a knob.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting {
+pub struct KnobFile {
     /// The knob that the file belongs to.
     pub knob: Knob,
     /// Path of the file, starting at `/`.
@@ -30,7 +30,7 @@ pub struct Setting {
     pub may_write: Reading<()>,
 }
 
-impl Setting {
+impl KnobFile {
     /// Returns whether the file has its quiet value.
     pub fn is_quiet(&self) -> bool {
         self.quiet.as_ref().is_ok_and(|quiet| same(self.knob, &self.value, quiet))
@@ -52,7 +52,7 @@ pub struct Found {
     /// Name of the knob.
     pub knob: Knob,
     /// Files of the knob, in the order in which they must be written.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<KnobFile>,
     /// Reason why there are no files.
     pub absent: Option<Absent>,
 }
@@ -75,7 +75,7 @@ impl Found {
         let mut settings = Vec::new();
         for file in files {
             match read(root, &file) {
-                Ok(value) => settings.push(Setting {
+                Ok(value) => settings.push(KnobFile {
                     knob,
                     quiet: quiet(&file, &value),
                     may_become: Vec::new(),
@@ -106,9 +106,9 @@ impl Found {
         let open = || self.settings.iter().filter(|setting| !setting.is_quiet());
         let all = || self.settings.iter();
         let settable: Vec<Reading<&str>> = if open().next().is_some() {
-            open().map(Setting::settable).collect()
+            open().map(KnobFile::settable).collect()
         } else {
-            all().map(Setting::settable).collect()
+            all().map(KnobFile::settable).collect()
         };
         match settable.iter().find(|one| one.is_ok()) {
             Some(_) => Ok(()),
@@ -121,7 +121,7 @@ impl Found {
 
     /// Returns a summary of the knob.
     pub fn state(&self) -> KnobState {
-        let values = |text: &dyn Fn(&Setting) -> Option<String>| {
+        let values = |text: &dyn Fn(&KnobFile) -> Option<String>| {
             let mut all: Vec<String> = self.settings.iter().filter_map(text).collect();
             all.sort_unstable();
             all.dedup();
@@ -153,7 +153,7 @@ impl Found {
 }
 
 /// Returns whether the file says that there is nothing to set: the CPU has no SMT, or SMT cannot be switched on again.
-fn is_moot(setting: &Setting) -> bool {
+fn is_moot(setting: &KnobFile) -> bool {
     setting.knob == Knob::Smt && !matches!(setting.value.trim(), "on" | "off") && setting.quiet.is_err()
 }
 

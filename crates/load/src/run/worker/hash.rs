@@ -8,7 +8,7 @@ use std::thread::{self, Thread};
 
 use steady_linux::{clock, process};
 use steady_model::{Absent, Nanos, Outcome, Reading};
-use steady_workloads::{Hashes, Sums};
+use steady_workloads::{Hashes, NumberSum};
 
 use super::{LeaderConnection, OwnRunDelay};
 use crate::LoadRun;
@@ -131,7 +131,7 @@ pub(super) fn hash(connection: &LeaderConnection, cpu_time: Nanos, poll: Option<
 
 /// Adds `work` random numbers.
 pub(super) fn sum(connection: &LeaderConnection, work: u64, seed: u64) -> io::Result<()> {
-    let mut sums = Sums::new(seed);
+    let mut sums = NumberSum::new(seed);
     black_box(sums.next(WARM_UP_NUMBERS));
     let sum = |_| {
         black_box(sums.next(work));
