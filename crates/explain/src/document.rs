@@ -5,7 +5,7 @@ mod one;
 mod pair;
 
 use steady_costs::prices::Prices;
-use steady_model::{Absent, Activity, AluTime, Interval, Nanos, Reading, Timestamp};
+use steady_model::{Absent, AluTime, Interval, Nanos, Reading, Timestamp};
 use steady_render::document::{Emphasis, Fact, Sentence};
 use steady_render::letters::one_line;
 use steady_render::units::{TIE, decimals, decimals_of, duration, fixed, percent, thousands};
@@ -60,14 +60,6 @@ fn clock(then: &Reading<AluTime>, run: &Reading<AluTime>) -> String {
     }
     let word = if faster > 0.0 { "faster" } else { "slower" };
     format!("; scaled to the clock rate at the run, which was {} {word}", percent(faster.abs()))
-}
-
-/// Load of the machine, as far as it was measured.
-fn machine(activity: &Activity) -> Option<Fact> {
-    let busy = activity.busy_ratio.as_ref().ok().map(|ratio| format!("CPUs busy {}", percent(*ratio)));
-    let steal = activity.steal_ratio.as_ref().ok().map(|ratio| format!("stolen by the host {}", percent(*ratio)));
-    let all: Vec<String> = busy.into_iter().chain(steal).collect();
-    (!all.is_empty()).then(|| Fact::new("machine", all.join(", ")))
 }
 
 /// A number of events: as an integer if it is one or at least 1000, else with one decimal.

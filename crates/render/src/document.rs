@@ -1,13 +1,13 @@
 //! A report as data: its content without its appearance. A feature builds one [`Document`] for each of its records.
 //! [`terminal`](crate::terminal), [`markdown`](crate::markdown) and [`html`](crate::html) render it.
 
-use steady_model::{Host, Quota, Reading, Timestamp};
+use steady_model::{Activity, Host, Quota, Reading, Timestamp};
 
 use crate::chart::Chart;
 use crate::letters::one_line;
 use crate::table::Table;
 use crate::timestamp;
-use crate::units::memory;
+use crate::units::{memory, percent};
 
 pub use crate::sentence::{Emphasis, Sentence, Span};
 
@@ -183,6 +183,84 @@ pub fn host_facts(host: &Host) -> Vec<Fact> {
         Fact::reading("memory", &host.memory, |bytes| memory(bytes.0 as f64)),
         Fact::reading("runs under", &host.hypervisor, hypervisor),
     ]
+}
+
+/// A share of the machine's time.
+#[derive(Clone, Copy)]
+pub struct ActivityShare {
+    /// The label of facts, and the head of columns.
+    pub label: &'static str,
+    /// Returns the share.
+    pub pick: fn(&Activity) -> &Reading<f64>,
+    /// What the share is of: words that follow the number.
+    of: &'static str,
+}
+
+/// The share of the CPU time in use, by any process.
+pub const CPUS_BUSY: ActivityShare =
+    ActivityShare { label: "CPUs busy", pick: |activity| &activity.busy_ratio, of: "of their time" };
+/// The share of the CPU time that the hypervisor gave to other guests.
+pub const STEAL: ActivityShare = ActivityShare {
+    label: "steal",
+    pick: |activity| &activity.steal_ratio,
+    of: "of their time went to other guests of the host",
+};
+const CPU_PRESSURE: ActivityShare = ActivityShare {
+    label: "CPU pressure",
+    pick: |activity| &activity.pressure,
+    of: "of the time some process waited for a CPU",
+};
+
+/// Collects facts about readings. Readings that are not available share one fact per reason.
+#[derive(Default)]
+pub struct ReadingFacts {
+    facts: Vec<Fact>,
+    /// Reasons, each with the labels of its readings.
+    reasons: Vec<(String, Vec<String>)>,
+}
+
+impl ReadingFacts {
+    /// Adds a reading.
+    pub fn add<T>(&mut self, label: &str, reading: &Reading<T>, words: impl Fn(&T) -> String) {
+        match reading {
+            Ok(value) => self.facts.push(Fact::new(label, words(value))),
+            Err(absent) => match self.reasons.iter_mut().find(|(reason, _)| *reason == absent.0) {
+                Some((_, labels)) => labels.push(label.to_owned()),
+                None => self.reasons.push((absent.0.clone(), vec![label.to_owned()])),
+            },
+        }
+    }
+
+    /// Adds the activity of the machine: its busy CPUs, steal and pressure.
+    pub fn add_activity(&mut self, activity: &Activity) {
+        for share in [CPUS_BUSY, STEAL, CPU_PRESSURE] {
+            self.add(share.label, (share.pick)(activity), |ratio| format!("{} {}", percent(*ratio), share.of));
+        }
+    }
+
+    /// Adds the share of the time in which the quota throttled the commands, if it did.
+    pub fn add_throttling(&mut self, activity: &Activity) {
+        if activity.throttled_ratio.as_ref().is_ok_and(|ratio| *ratio > 0.0) {
+            let words = |ratio: &f64| format!("{} of the time the quota throttled the commands", percent(*ratio));
+            self.add("throttling", &activity.throttled_ratio, words);
+        }
+    }
+
+    /// Returns the facts, followed by the readings that are not available.
+    pub fn finish(self) -> Vec<Fact> {
+        let missing = |(reason, labels): (String, Vec<String>)| {
+            Fact::new("not measured", format!("{}: {}", labels.join(", "), one_line(&reason)))
+        };
+        self.facts.into_iter().chain(self.reasons.into_iter().map(missing)).collect()
+    }
+}
+
+/// Returns facts about the activity of the machine during the runs, with the reasons for what was not measured.
+pub fn activity_facts(activity: &Activity) -> Vec<Fact> {
+    let mut facts = ReadingFacts::default();
+    facts.add_activity(activity);
+    facts.add_throttling(activity);
+    facts.finish()
 }
 
 /// A document for the tests of the renderers.

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use steady_feature::{Record, Report};
 use steady_model::{Facts, Interval, Nanos, Outcome};
-use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, origin};
+use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, activity_facts, origin};
 use steady_render::json;
 use steady_render::letters::{count, cut, one_line};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{TIE, percent, thousands, time, time_unit};
 
-use super::{between, charts, counted, events, indented, machine, missing, named, notes, prices};
+use super::{between, charts, counted, events, indented, missing, named, notes, prices};
 use crate::csv;
 use crate::record::{ExplainRecord, Part, ProcessUse, SCHEMA};
 
@@ -254,7 +254,7 @@ fn facts(record: &ExplainRecord) -> Vec<Fact> {
         facts.push(Fact::new("counting", text));
     }
     facts.push(prices(&record.prices, record.started, &record.alu));
-    facts.extend(machine(&record.load));
+    facts.extend(activity_facts(&record.activity));
     if record.left_behind > 0 {
         let left = count(record.left_behind as usize, "process", "processes");
         facts.push(Fact::new("left behind", format!("{left}, killed when the command ended")));

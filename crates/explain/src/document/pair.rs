@@ -2,13 +2,13 @@
 
 use steady_feature::{Record, Report};
 use steady_model::{Ending, Facts, Interval, Metric};
-use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, origin};
+use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, activity_facts, origin};
 use steady_render::json::pretty;
 use steady_render::letters::{count, one_line};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{TIE, decimals, duration, fixed, time, time_unit};
 
-use super::{between, charts, counted, events, indented, machine, missing, named, notes, prices};
+use super::{between, charts, counted, events, indented, missing, named, notes, prices};
 use crate::csv;
 use crate::record::{Difference, ExplainPairRecord, Line};
 
@@ -327,7 +327,7 @@ fn facts(record: &ExplainPairRecord) -> Vec<Fact> {
     facts.extend(missing(&record.missing));
     facts.extend(counted(&record.sources));
     facts.push(prices(&record.prices, record.record.started, &record.alu));
-    facts.extend(machine(&record.record.activity));
+    facts.extend(activity_facts(&record.record.activity));
     facts.push(Fact::new("seed", record.record.plan.seed.to_string()));
     facts
 }

@@ -89,8 +89,9 @@ pub struct ExplainRecord {
     pub processes: Reading<Vec<ProcessUse>>,
     /// Cumulative use at points during the run; empty for short runs.
     pub progress: Vec<Progress>,
-    /// Load of the machine during the run.
-    pub load: Activity,
+    /// Activity of the machine during the run.
+    #[serde(alias = "load")]
+    pub activity: Activity,
     /// CPU clock rate just before and just after the run.
     #[serde(flatten, with = "steady_costs::prices::alu")]
     #[schemars(with = "steady_costs::prices::alu::Fields")]

@@ -113,7 +113,7 @@ pub(crate) fn one(flags: &ExplainFlags, session: &mut dyn Session) -> Result<Exp
     pace.read_apart(PACE_READINGS);
     let ran = explain(&command, &flags.words, flags.trace)
         .map_err(|error| steady_feature::attended::failure(&command, &error))?;
-    let load = before.until(&KernelCounters::read(&root));
+    let activity = before.until(&KernelCounters::read(&root));
     pace.read_apart(PACE_READINGS);
     Ok(judged(ExplainRecord {
         started,
@@ -143,7 +143,7 @@ pub(crate) fn one(flags: &ExplainFlags, session: &mut dyn Session) -> Result<Exp
         counting_cost_seconds: ran.counting_cost,
         processes: ran.processes,
         progress: ran.progress,
-        load,
+        activity,
         // The rate during the run may have been any of these or another, so the interval covers all readings.
         alu: pace.anywhere(),
         left_behind: ran.left_behind,

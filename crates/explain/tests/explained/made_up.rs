@@ -130,7 +130,7 @@ pub(crate) fn record(user: Nanos, system: Nanos, counts: Counts) -> ExplainRecor
         counting_cost_seconds: absent("nothing"),
         processes: absent("none"),
         progress: vec![],
-        load: activity(),
+        activity: activity(),
         alu: alu(2e-9, 2e-9, 2e-9),
         left_behind: 0,
         prices: prices(0.02),

@@ -228,6 +228,14 @@ fn harmless(record: &dyn steady_feature::Record) {
 }
 
 #[test]
+fn the_old_name_of_the_activity_is_read() {
+    let text = alone().json(false);
+    let old = text.replacen("\"activity\": {", "\"load\": {", 1);
+    assert_ne!(text, old);
+    assert_eq!(ExplainRecord::read(&old), ExplainRecord::read(&text));
+}
+
+#[test]
 fn broken_exports_are_rejected_with_the_path_of_the_field() {
     let text = alone().json(false);
     let broken = |from: &str, to: &str| ExplainRecord::read(&text.replacen(from, to, 1)).unwrap_err().to_string();

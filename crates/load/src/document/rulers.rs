@@ -2,7 +2,7 @@
 
 use steady_feature::{Record, Report};
 use steady_model::{Absent, Ending, Facts, Reading, Resource};
-use steady_render::document::{Block, Document, Emphasis, Fact, Section, origin};
+use steady_render::document::{ActivityShare, Block, CPUS_BUSY, Document, Emphasis, Fact, STEAL, Section, origin};
 use steady_render::letters::{count, one_line};
 use steady_render::units::{TIE, duration, memory, percent, setting, time};
 use steady_render::{Cell, Column, Table, json};
@@ -195,25 +195,25 @@ fn by_neighbours(record: &RulerRecord, words: impl Fn(&RulerReading) -> String) 
     Table { label: "Rows by number of neighbours".to_owned(), rows: ("row", "rows"), columns }
 }
 
-/// Picks a share of the machine's time in a row.
-type Share = fn(&RulerRow) -> &Reading<f64>;
-const SHARES: [(&str, Share); 2] =
-    [("CPUs busy", |row| &row.activity.busy_ratio), ("steal", |row| &row.activity.steal_ratio)];
+/// The shares of the machine's time that have columns.
+const SHARES: [ActivityShare; 2] = [CPUS_BUSY, STEAL];
 
 /// Columns with the activity of the machine in each row; a share that is known in no row has no column.
 fn activity_columns(record: &RulerRecord) -> Vec<Column> {
-    let known = SHARES.into_iter().filter(|(_, pick)| record.rows.iter().any(|row| pick(row).is_ok()));
-    let column = |(head, pick): (&str, Share)| {
-        Column::numbers(head, &record.rows, |row| Cell::reading(pick(row), |ratio| percent(*ratio)))
+    let known = SHARES.into_iter().filter(|share| record.rows.iter().any(|row| (share.pick)(&row.activity).is_ok()));
+    let column = |share: ActivityShare| {
+        let cell = |row: &RulerRow| Cell::reading((share.pick)(&row.activity), |ratio| percent(*ratio));
+        Column::numbers(share.label, &record.rows, cell)
     };
     known.map(column).collect()
 }
 
 /// Returns the shares that were measured in no row, with the reason, and how long the measurement took.
 fn facts(record: &RulerRecord) -> Vec<Fact> {
-    let absent = SHARES.into_iter().filter_map(|(label, pick)| {
-        let all: Option<Vec<&Absent>> = record.rows.iter().map(|row| pick(row).as_ref().err()).collect();
-        Some(Fact::new(label, format!("not measured: {}", one_line(&all?.first()?.0))))
+    let absent = SHARES.into_iter().filter_map(|share| {
+        let reasons = record.rows.iter().map(|row| (share.pick)(&row.activity).as_ref().err());
+        let all: Option<Vec<&Absent>> = reasons.collect();
+        Some(Fact::new(share.label, format!("not measured: {}", one_line(&all?.first()?.0))))
     });
     absent.chain([Fact::new("took", duration(record.elapsed))]).collect()
 }
