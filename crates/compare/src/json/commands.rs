@@ -88,17 +88,17 @@ macro_rules! spread {
     };
 }
 
-spread!(CpuTime, "User and system time": cpu_seconds cpu_seconds_low cpu_seconds_high
+spread!(CpuTime, "User and system time": cpu_seconds cpu_low_seconds cpu_high_seconds
     cpu_seconds_median cpu_seconds_min cpu_seconds_max);
-spread!(UserTime, "User time": user_seconds user_seconds_low user_seconds_high
+spread!(UserTime, "User time": user_seconds user_low_seconds user_high_seconds
     user_seconds_median user_seconds_min user_seconds_max);
-spread!(SystemTime, "System time": system_seconds system_seconds_low system_seconds_high
+spread!(SystemTime, "System time": system_seconds system_low_seconds system_high_seconds
     system_seconds_median system_seconds_min system_seconds_max);
-spread!(RunDelay, "Time spent waiting for a CPU": run_delay_seconds run_delay_seconds_low run_delay_seconds_high
+spread!(RunDelay, "Time spent waiting for a CPU": run_delay_seconds run_delay_low_seconds run_delay_high_seconds
     run_delay_seconds_median run_delay_seconds_min run_delay_seconds_max);
-spread!(BlockedTime, "Time spent waiting for anything else": blocked_seconds blocked_seconds_low blocked_seconds_high
+spread!(BlockedTime, "Time spent waiting for anything else": blocked_seconds blocked_low_seconds blocked_high_seconds
     blocked_seconds_median blocked_seconds_min blocked_seconds_max);
-spread!(WallTime, "Wall time": wall_seconds wall_seconds_low wall_seconds_high
+spread!(WallTime, "Wall time": wall_seconds wall_low_seconds wall_high_seconds
     wall_seconds_median wall_seconds_min wall_seconds_max);
 
 /// The cost of a command's start-up.

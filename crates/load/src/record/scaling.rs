@@ -31,9 +31,9 @@ pub(crate) struct ScalingFigures {
     /// Share that a second thread adds to the work of a core: 0.2 for 20 %.
     second_thread_gain_ratio: Reading<f64>,
     /// Lower end of the range that the measurements allow.
-    second_thread_gain_ratio_low: Reading<f64>,
+    second_thread_gain_low_ratio: Reading<f64>,
     /// Upper end of the range that the measurements allow.
-    second_thread_gain_ratio_high: Reading<f64>,
+    second_thread_gain_high_ratio: Reading<f64>,
     /// Reasons why the measurements show no more, as short clauses.
     caveats: Vec<String>,
     /// The Universal Scalability Law; absent with fewer than six rows.
@@ -46,16 +46,16 @@ pub(crate) struct ScalingFigures {
 struct LawFigures {
     /// Throughput of one process, in units of work per second.
     lambda_per_second: f64,
-    lambda_per_second_low: Reading<f64>,
-    lambda_per_second_high: Reading<f64>,
+    lambda_low_per_second: Reading<f64>,
+    lambda_high_per_second: Reading<f64>,
     /// Contention: the share of the work that is serialized.
     sigma_ratio: f64,
-    sigma_ratio_low: Reading<f64>,
-    sigma_ratio_high: Reading<f64>,
+    sigma_low_ratio: Reading<f64>,
+    sigma_high_ratio: Reading<f64>,
     /// Coherency: the cost of each pair of processes.
     kappa_ratio: f64,
-    kappa_ratio_low: Reading<f64>,
-    kappa_ratio_high: Reading<f64>,
+    kappa_low_ratio: Reading<f64>,
+    kappa_high_ratio: Reading<f64>,
     /// Number of processes with the highest throughput.
     peak_procs: Reading<f64>,
     peak_procs_low: Reading<f64>,
@@ -68,7 +68,7 @@ impl From<&Scaling> for ScalingFigures {
     fn from(scaling: &Scaling) -> Self {
         let [cores_low, cores_high] = numbers(&scaling.cores);
         let [logical_cpus_low, logical_cpus_high] = numbers(&scaling.logical_cpus);
-        let [second_thread_gain_ratio_low, second_thread_gain_ratio_high] = ends(&scaling.second_thread_gain);
+        let [second_thread_gain_low_ratio, second_thread_gain_high_ratio] = ends(&scaling.second_thread_gain);
         ScalingFigures {
             per_cpu_factor: scaling.per_cpu_factor,
             per_wall_factor: scaling.per_wall_factor,
@@ -78,8 +78,8 @@ impl From<&Scaling> for ScalingFigures {
             logical_cpus_low,
             logical_cpus_high,
             second_thread_gain_ratio: value(&scaling.second_thread_gain),
-            second_thread_gain_ratio_low,
-            second_thread_gain_ratio_high,
+            second_thread_gain_low_ratio,
+            second_thread_gain_high_ratio,
             caveats: scaling.caveats.clone(),
             law: scaling.law.as_ref().map(LawFigures::from).map_err(Clone::clone),
         }
@@ -88,20 +88,20 @@ impl From<&Scaling> for ScalingFigures {
 
 impl From<&ScalabilityLaw> for LawFigures {
     fn from(law: &ScalabilityLaw) -> Self {
-        let [lambda_per_second_low, lambda_per_second_high] = ends(&Ok(law.lambda));
-        let [sigma_ratio_low, sigma_ratio_high] = ends(&Ok(law.sigma));
-        let [kappa_ratio_low, kappa_ratio_high] = ends(&Ok(law.kappa));
+        let [lambda_low_per_second, lambda_high_per_second] = ends(&Ok(law.lambda));
+        let [sigma_low_ratio, sigma_high_ratio] = ends(&Ok(law.sigma));
+        let [kappa_low_ratio, kappa_high_ratio] = ends(&Ok(law.kappa));
         let [peak_procs_low, peak_procs_high] = ends(&law.peak);
         LawFigures {
             lambda_per_second: law.lambda.value,
-            lambda_per_second_low,
-            lambda_per_second_high,
+            lambda_low_per_second,
+            lambda_high_per_second,
             sigma_ratio: law.sigma.value,
-            sigma_ratio_low,
-            sigma_ratio_high,
+            sigma_low_ratio,
+            sigma_high_ratio,
             kappa_ratio: law.kappa.value,
-            kappa_ratio_low,
-            kappa_ratio_high,
+            kappa_low_ratio,
+            kappa_high_ratio,
             peak_procs: value(&law.peak),
             peak_procs_low,
             peak_procs_high,
