@@ -52,9 +52,10 @@ pub(super) struct ComparedCommand<'a> {
     startup: Option<StartupCost>,
 }
 
-/// Defines the type with the fields of a [`Spread`]: the mean, its interval, the median and the range.
+/// Defines the type with the fields of a [`Spread`]: the mean, its interval, the standard deviation, the median
+/// and the range.
 macro_rules! spread {
-    ($type:ident, $what:literal: $mean:ident $low:ident $high:ident $median:ident $min:ident $max:ident) => {
+    ($type:ident, $what:literal: $mean:ident $low:ident $high:ident $deviation:ident $median:ident $min:ident $max:ident) => {
         #[derive(Serialize, JsonSchema)]
         struct $type {
             #[doc = concat!($what, " of a run: the arithmetic mean.")]
@@ -63,6 +64,8 @@ macro_rules! spread {
             $low: Reading<f64>,
             /// The upper end of the 95 % interval of the mean.
             $high: Reading<f64>,
+            /// The standard deviation over the runs.
+            $deviation: Reading<f64>,
             /// The median over the runs.
             $median: Reading<f64>,
             /// The smallest value of a run.
@@ -79,6 +82,7 @@ macro_rules! spread {
                     $mean: part(|spread| spread.mean),
                     $low,
                     $high,
+                    $deviation: part(|spread| spread.deviation),
                     $median: part(|spread| spread.median),
                     $min: part(|spread| spread.min),
                     $max: part(|spread| spread.max),
@@ -89,17 +93,17 @@ macro_rules! spread {
 }
 
 spread!(CpuTime, "User and system time": cpu_seconds cpu_low_seconds cpu_high_seconds
-    cpu_seconds_median cpu_seconds_min cpu_seconds_max);
+    cpu_deviation_seconds cpu_median_seconds cpu_min_seconds cpu_max_seconds);
 spread!(UserTime, "User time": user_seconds user_low_seconds user_high_seconds
-    user_seconds_median user_seconds_min user_seconds_max);
+    user_deviation_seconds user_median_seconds user_min_seconds user_max_seconds);
 spread!(SystemTime, "System time": system_seconds system_low_seconds system_high_seconds
-    system_seconds_median system_seconds_min system_seconds_max);
+    system_deviation_seconds system_median_seconds system_min_seconds system_max_seconds);
 spread!(RunDelay, "Time spent waiting for a CPU": run_delay_seconds run_delay_low_seconds run_delay_high_seconds
-    run_delay_seconds_median run_delay_seconds_min run_delay_seconds_max);
+    run_delay_deviation_seconds run_delay_median_seconds run_delay_min_seconds run_delay_max_seconds);
 spread!(BlockedTime, "Time spent waiting for anything else": blocked_seconds blocked_low_seconds blocked_high_seconds
-    blocked_seconds_median blocked_seconds_min blocked_seconds_max);
+    blocked_deviation_seconds blocked_median_seconds blocked_min_seconds blocked_max_seconds);
 spread!(WallTime, "Wall time": wall_seconds wall_low_seconds wall_high_seconds
-    wall_seconds_median wall_seconds_min wall_seconds_max);
+    wall_deviation_seconds wall_median_seconds wall_min_seconds wall_max_seconds);
 
 /// The cost of a command's start-up.
 #[derive(Serialize, JsonSchema)]

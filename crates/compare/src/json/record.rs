@@ -68,6 +68,7 @@ fn warm(value: &Value) -> Result<(), ReadError> {
     check::holds(!has_any || value["plan"]["warm"] == true, "plan.warm", problem)?;
     let why = value.get("warm_absent").is_some();
     check::holds(!why || value.get("cold_command").is_some(), "cold_command", "missing, but there is 'warm_absent'")?;
+    check::holds(!why || value.get("warm").is_some(), "warm", "missing, but there is 'warm_absent'")?;
     let measured = value["plan"]["warm"] == true && !why;
     check::holds(!measured || value["samples"]["usual"].is_array(), "samples.usual", "missing")
 }
