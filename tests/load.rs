@@ -216,12 +216,17 @@ fn tables_are_evaluated_like_experiments() {
     // The JSON of a table is a table.
     let (status, again, stderr) = with_input(&["load", "--table", "-", "--format", "json"], &json);
     assert_eq!(status, 0, "{stderr}");
-    assert_eq!(serde_json::from_str::<Value>(&again).unwrap()["scaling"], table["scaling"]);
+    let again: Value = serde_json::from_str(&again).unwrap();
+    assert_eq!((&again["scaling"], &again["cores"]), (&table["scaling"], &8.into()));
     let refused = |args: &[&str], input: &str, expected: &str| {
         let (status, stdout, stderr) = with_input(&[&["load"], args].concat(), input);
         assert!(status == 2 && stdout.is_empty() && stderr.contains(expected), "{args:?}: {status} {stderr}");
     };
     refused(&["--table", "-"], "procs,cpu_ms,wall_ms\n2,1,1\n1,1,1\n", "--table '-': the rows are not sorted");
+    let impossible = "procs,cpu_ms,wall_ms,logical_cpus\n1,100,100,2\n8,100,100,2\n";
+    refused(&["--table", "-"], impossible, "--table '-': line 3 contradicts itself: procs * CPU time");
+    let impossible = "procs,cpu_ms,wall_ms,logical_cpus,cores\n1,1,1,2,4\n2,1,1,2,4\n";
+    refused(&["--table", "-"], impossible, "line 2 contradicts itself: cores is 4, but logical_cpus is 2");
     refused(&["--table", "/nonexistent"], "", "--table '/nonexistent': No such file");
     refused(&["--table", "/dev/zero"], "", "it is a device");
     refused(&["--table", "-", "--procs", "1"], "", "cannot be used with");

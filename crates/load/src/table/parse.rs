@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use steady_model::{Absent, Reading};
 use steady_render::letters::{cut, one_line};
+use steady_render::units::{decimals_of, fixed};
 
 use super::{LoadTable, TableRow};
 
@@ -18,6 +19,8 @@ const UNITS: [(&str, f64); 3] = [("_seconds", 1.0), ("_ms", 1e-3), ("_us", 1e-6)
 const LONGEST_UNIT: usize = 24;
 /// The largest relative difference between a rate and its work divided by its time. Published rates are often rounded.
 const ROUNDED: f64 = 0.05;
+/// By how much the processes of a row may exceed the logical CPUs of the machine, relatively. Times are often rounded.
+const BEYOND_CPUS: f64 = 0.05;
 /// The size limit of a table, in bytes. Parsed JSON takes 36 times its size.
 const LARGEST: usize = 8 << 20;
 /// Maximum number of rows. The evaluation takes seconds for as many.
@@ -66,14 +69,44 @@ pub(super) fn parse(source: &str, text: &str) -> Result<LoadTable, String> {
             ));
         }
     }
-    let stated = ["logical_cpus", "cores"].map(|name| stated(&lines, name));
-    let [logical, cores] = stated;
+    let (logical, cores) = (stated(&lines, "logical_cpus")?, stated(&lines, "cores")?);
+    if let (Ok(logical), Ok(cores)) = (&logical, &cores)
+        && cores.count > logical.count
+    {
+        let (at, cores, logical) = (&cores.at, cores.count, logical.count);
+        return Err(format!("{at} contradicts itself: cores is {cores}, but logical_cpus is {logical}"));
+    }
+    if let Ok(logical) = &logical {
+        fit(&rows, &lines, logical.count)?;
+    }
     let unit = unit.unwrap_or_else(|| if has_work { "units".to_owned() } else { "runs".to_owned() });
-    Ok(LoadTable::new(source.to_owned(), &unit, [logical?, cores?], rows))
+    let [logical, cores] = [logical, cores].map(|stated| stated.map(|stated| stated.count));
+    Ok(LoadTable::new(source.to_owned(), &unit, [logical, cores], rows))
+}
+
+/// Refuses a row whose processes use more CPU time per second than the machine has logical CPUs.
+fn fit(rows: &[TableRow], lines: &[Line], logical_cpus: u32) -> Result<(), String> {
+    for (row, line) in rows.iter().zip(lines) {
+        let used = f64::from(row.procs) * row.work_per_wall_second / row.work_per_cpu_second;
+        if used > (1.0 + BEYOND_CPUS) * f64::from(logical_cpus) {
+            let (at, used) = (&line.at, fixed(used, decimals_of(used, 3)));
+            return Err(format!(
+                "{at} contradicts itself: procs * CPU time / wall time is {used} CPUs, but logical_cpus is \
+                 {logical_cpus}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A number of CPUs, and the first line that states it.
+struct Stated<'a> {
+    at: &'a str,
+    count: u32,
 }
 
 /// A number of CPUs that all rows state.
-fn stated(lines: &[Line], name: &str) -> Result<Reading<u32>, String> {
+fn stated<'a>(lines: &'a [Line], name: &str) -> Result<Reading<Stated<'a>>, String> {
     let known: Vec<(&str, f64)> =
         lines.iter().filter_map(|line| Some((line.at.as_str(), *line.numbers.get(name)?))).collect();
     let Some((at, first)) = known.first().copied() else {
@@ -82,7 +115,8 @@ fn stated(lines: &[Line], name: &str) -> Result<Reading<u32>, String> {
     if let Some((other, value)) = known.iter().find(|(_, value)| *value != first) {
         return Err(format!("{name} is {first} in {at} and {value} in {other}: a table is about one machine"));
     }
-    whole(first).map(Ok).ok_or_else(|| format!("{at}: {name} is {first}, which is not a number of CPUs"))
+    let count = whole(first).ok_or_else(|| format!("{at}: {name} is {first}, which is not a number of CPUs"))?;
+    Ok(Ok(Stated { at, count }))
 }
 
 /// A whole number from 1 to the largest number of processes in the kernel.
@@ -207,17 +241,19 @@ fn of_csv(text: &str) -> Result<Vec<Line>, String> {
     Ok(lines)
 }
 
-/// Reads an array of objects, or the array `rows` of an object, such as an export of `steady load`. Returns the unit of
-/// the work too, if the object has it.
+/// Reads an array of objects, or the array `rows` of an object, such as an export of `steady load`. Numbers of CPUs in
+/// that object hold for all rows. Returns the unit of the work too, if the object has it.
 fn of_json(text: &str) -> Result<(Vec<Line>, Option<String>), String> {
     let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let unit = value.get("unit").and_then(Value::as_str).map(|unit| cut(&one_line(unit), LONGEST_UNIT));
     let rows = value.as_array().or_else(|| value.get("rows")?.as_array());
     let rows = rows.ok_or("it has no rows: JSON must be an array of objects, or an object with the array 'rows'")?;
+    let of_all = |name: &str| value.get(name).and_then(Value::as_f64).map(|number| (name.to_owned(), number));
+    let of_all: BTreeMap<String, f64> = ["logical_cpus", "cores"].into_iter().filter_map(of_all).collect();
     let line = |(at, row): (usize, &Value)| {
         let at = format!("rows[{at}]");
         let fields = row.as_object().ok_or_else(|| format!("{at} is not an object"))?;
-        let mut numbers = BTreeMap::new();
+        let mut numbers = of_all.clone();
         for (name, field) in fields.iter().filter(|(name, field)| is_known(name) && !field.is_null()) {
             let number = field.as_f64().ok_or_else(|| format!("{at}: {name} is not a number: {field}"))?;
             numbers.insert(name.clone(), number);
@@ -261,6 +297,9 @@ mod tests {
         }
         let table = parse("t", "procs,cpu_ms,wall_ms,logical_cpus,cores\n1,1,1,4,2\n2,1,1,4,2\n").unwrap();
         assert_eq!((table.logical_cpus, table.cores, table.unit.as_str()), (Ok(4), Ok(2), "runs"));
+        // Rounded times may exceed the CPUs a little.
+        let table = parse("t", "procs,cpu_ms,wall_ms,logical_cpus\n1,10,10,2\n2,10.4,10,2\n4,10,20,2\n").unwrap();
+        assert_eq!(table.logical_cpus, Ok(2));
     }
 
     #[test]
@@ -291,6 +330,23 @@ mod tests {
             ("procs,cpu_ms,wall_ms\n1,2,3\n2,2\n", "record 2"),
             ("procs,cpu_ms,cpu_ms,wall_ms\n1,2,3,4\n2,2,3,4\n", "two columns 'cpu_ms'"),
             ("procs,cpu_ms,wall_ms,cores\n1,2,3,2\n2,2,3,4\n", "cores is 2 in line 2 and 4 in line 3"),
+            (
+                "procs,cpu_ms,wall_ms,logical_cpus\n1,100,100,2\n8,100,100,2\n",
+                "line 3 contradicts itself: procs * CPU time / wall time is 8.00 CPUs, but logical_cpus is 2",
+            ),
+            (
+                "procs,work_per_cpu_ms,work_per_wall_ms,logical_cpus\n1,9,9,1\n2,9,5,1\n",
+                "line 3 contradicts itself: procs * CPU time / wall time is 1.11 CPUs",
+            ),
+            (
+                "procs,cpu_ms,wall_ms,logical_cpus,cores\n1,2,3,,\n2,2,3,2,4\n",
+                "line 3 contradicts itself: cores is 4, but logical_cpus is 2",
+            ),
+            (
+                r#"{"logical_cpus": 2, "rows": [{"procs": 1, "cpu_ms": 5, "wall_ms": 5},
+                    {"procs": 3, "cpu_ms": 5, "wall_ms": 5}]}"#,
+                "rows[1] contradicts itself: procs * CPU time / wall time is 3.00 CPUs",
+            ),
             (
                 "procs,cpu_seconds,wall_seconds,work,work_per_cpu_second\n1,1,1,10,10\n2,1,1,10,20\n",
                 "line 3 contradicts itself: work_per_cpu is 20 per second, but work divided by time is 10",
