@@ -120,6 +120,8 @@ fn files_that_cannot_be_joined_are_rejected_with_the_reason() {
     refused(&[], &[files[0].clone(), copy.to_str().unwrap().to_owned()], "the same run");
     refused(&["--samples", "--format", "json"], &files, "--samples is for one comparison");
     refused(&["--format", "csv"], &files, "--format csv is for one comparison");
+    refused(&["--export-svg", "/dev/null"], &files, "--export-svg is for load experiments");
+    refused(&["--export-svg", "/dev/null"], &files[..1], "--export-svg is for load experiments");
     refused(&["--export-csv", "/dev/null"], &files, "--export-csv is for one comparison");
     refused(&[], &[files[0].clone(), "/nonexistent.json".to_owned()], "/nonexistent.json");
     refused(&[], &["-".to_owned(), "-".to_owned()], "one file");

@@ -240,20 +240,31 @@ fn judge_reads_exports_of_experiments() {
     let file = scratch("again.json");
     let name = file.to_str().unwrap();
     let measured = ["load", "--quiet", "--no-history", "--procs", "1,2", "--cpu-time", "200ms", "--samples"];
-    let (status, _, stderr) = run(&[&measured[..], &["--export-json", name]].concat());
+    let chart = scratch("measured.svg");
+    let exports = ["--export-json", name, "--export-svg", chart.to_str().unwrap()];
+    let (status, _, stderr) = run(&[&measured[..], &exports].concat());
     assert_eq!(status, 0, "{stderr}");
     let (status, again, stderr) = run(&["judge", "--samples", "--format", "json", name]);
     assert_eq!((status, again), (0, fs::read_to_string(&file).unwrap()), "{stderr}");
     let (status, text, _) = run(&["judge", name]);
     assert!(status == 0 && text.starts_with("From N = 1 to 2 concurrent processes"), "{text}");
+    let again = scratch("again.svg");
+    assert_eq!(run(&["judge", "--quiet", "--export-svg", again.to_str().unwrap(), name]), (0, "".into(), "".into()));
+    assert_eq!(fs::read_to_string(&again).unwrap(), fs::read_to_string(&chart).unwrap());
     let (status, _, stderr) = run(&["judge", "--fail-if", "slower>1%", name]);
     assert!(status == 2 && stderr.contains("are for comparisons"), "{stderr}");
     // Without samples, the rows of an export are a table.
     let (_, without, _) = run(&["judge", "--format", "json", name]);
     let (status, _, stderr) = with_input(&["judge", "-"], &without);
     assert!(status == 2 && stderr.contains("--samples"), "{stderr}");
-    assert_eq!(with_input(&["load", "--table", "-"], &without).0, 0);
-    fs::remove_file(file).unwrap();
+    assert!(stderr.contains("or report on its rows with `steady load --table -`"), "{stderr}");
+    let (status, table, stderr) = with_input(&["load", "--table", "-", "--format", "json"], &without);
+    assert_eq!(status, 0, "{stderr}");
+    fs::write(&file, table).unwrap();
+    let (status, _, stderr) = run(&["judge", name]);
+    let advice = format!("a table has no samples; report on it with `steady load --table {name}`");
+    assert!(status == 2 && stderr.contains(&advice), "{stderr}");
+    [file, again, chart].iter().for_each(|file| fs::remove_file(file).unwrap());
 }
 
 /// Perl's function `times` has a resolution of 10 ms.

@@ -40,6 +40,10 @@ pub(crate) struct JudgeFlags {
     #[command(flatten)]
     pub(crate) output: OutputFlags,
 
+    /// Write the chart of a load experiment or of `steady signature bench` to this file, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub(crate) export_svg: Option<PathBuf>,
+
     /// Add the raw samples to the JSON again
     #[arg(long)]
     pub(crate) samples: bool,

@@ -7,11 +7,15 @@ use clap::{ArgMatches, FromArgMatches};
 use steady_feature::flags::FormatFlag;
 use steady_feature::{Failure, Session, Status, input};
 use steady_model::Record;
-use steady_render::json;
+use steady_render::json::{self, ReadError};
 
 use super::{join, judge, status};
 use crate::flags::JudgeFlags;
 use crate::report::{Compared, JoinedReport, KIND};
+
+/// Why `--export-svg` is refused.
+const NO_DRAWING: &str = "--export-svg is for load experiments and `steady signature bench`; --export-html writes a page \
+                          with the charts of any report";
 
 /// Evaluates one file or joins several, and reports the result. Returns the exit status.
 pub(crate) fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
@@ -38,13 +42,17 @@ fn one(flags: &JudgeFlags, file: &Path, session: &mut dyn Session) -> Result<u8,
         Some(_) if flags.fail_if.is_some() || flags.require_verdict => {
             return Err(usage(&name, "--fail-if and --require-verdict are for comparisons"));
         }
-        Some(read) => read.map_err(|error| usage(&name, error))?,
+        Some(read) => read.map_err(|error| unreadable(&name, &text, &error))?,
         None => {
             let (_, record) = comparison(flags, name, &text)?;
             Box::new(Compared(judge(record)))
         }
     };
+    if flags.export_svg.is_some() && record.drawing().is_none() {
+        return Err(Failure::Usage(NO_DRAWING.to_owned()));
+    }
     session.open(&flags.output, flags.samples, Status::Own)?;
+    session.open_drawing(flags.export_svg.as_deref())?;
     session.write(&*record)?;
     Ok(record.status())
 }
@@ -57,6 +65,9 @@ fn can_be_joined(flags: &JudgeFlags) -> Result<(), Failure> {
         ("--export-csv", flags.output.files.export_csv.is_some()),
         ("--format csv", flags.output.format == FormatFlag::Csv),
     ];
+    if flags.export_svg.is_some() {
+        return Err(Failure::Usage(NO_DRAWING.to_owned()));
+    }
     match options.iter().find(|option| option.1) {
         Some((option, _)) => Err(Failure::Usage(format!(
             "{option} is for one comparison; joined comparisons have no runs and no samples of their own"
@@ -90,9 +101,22 @@ fn usage(name: &str, why: impl Display) -> Failure {
     Failure::Usage(format!("'{name}': {why}"))
 }
 
+/// Returns the failure for a file that cannot be evaluated. If `steady load` can report on it as a table, the failure
+/// says how.
+fn unreadable(name: &str, text: &str, error: &ReadError) -> Failure {
+    let command = || format!("`steady load --table {}`", shell_words::quote(name));
+    match (json::kind(text).as_deref(), error) {
+        (Some("load-table"), _) => usage(name, format!("a table has no samples; report on it with {}", command())),
+        (Some("load"), ReadError::WithoutSamples) => {
+            usage(name, format!("{error}; or report on its rows with {}", command()))
+        }
+        _ => usage(name, error),
+    }
+}
+
 /// Reads a comparison. The options `--fail-if` and `--require-verdict` replace those in the file.
 fn comparison(flags: &JudgeFlags, name: String, text: &str) -> Result<(String, Record), Failure> {
-    let mut record = crate::json::read_record(text).map_err(|error| usage(&name, error))?;
+    let mut record = crate::json::read_record(text).map_err(|error| unreadable(&name, text, &error))?;
     if record.plan.commands.len() < 2 && (flags.fail_if.is_some() || flags.require_verdict) {
         return Err(usage(&name, "--fail-if and --require-verdict need two commands"));
     }
