@@ -236,6 +236,32 @@ fn reports_of_benches_match_the_golden_files() {
 }
 
 #[test]
+fn the_published_reason_is_evaluated() {
+    let evaluated = |factor: f64, verdict| {
+        let mut record = bench();
+        let sizes = record.answers.iter_mut().filter(|answer| answer.question == Question::PoolSize);
+        // The caches are of 48 KiB and 2 MiB, the pools of 24 KiB, 48 KiB, 2 MiB and 4 MiB.
+        let larger = sizes.into_iter().nth(2).unwrap();
+        let interval = Interval { low: factor - 0.02, high: factor + 0.02 };
+        (larger.factor, larger.interval, larger.verdict) = (Ok(factor), Ok(interval), verdict);
+        text(&record, 2_000).replace('\u{a0}', " ")
+    };
+    let claim = "Published: fast because the pool fits into the L1 cache.";
+    let refuted = evaluated(0.98, Verdict::Undecided);
+    let why = "a pool of 2.00 MiB does not fit (L1: 48.0 KiB), starts over only when it is full, and takes 0.980 (0.960 to \
+               1.000) times as long as one that starts over with each block.";
+    assert!(refuted.contains(&format!("{claim} Refuted: {why}")), "{refuted}");
+    let part = evaluated(1.3, Verdict::Slower);
+    assert!(part.contains(&format!("{claim} Here, fitting explains this part of the gain: a pool of")), "{part}");
+    let open = evaluated(1.04, Verdict::Undecided);
+    assert!(open.contains(&format!("{claim} Neither confirmed nor refuted: a pool of")), "{open}");
+    let mut record = bench();
+    record.caches.clear();
+    let unknown = text(&record, 2_000);
+    assert!(unknown.contains(&format!("{claim} Not evaluated: the system does not report")), "{unknown}");
+}
+
+#[test]
 fn lines_fit_the_width_of_the_terminal() {
     for record in [bench(), interrupted()] {
         goldens::lines_fit("signature-bench", |width| text(&record, width));

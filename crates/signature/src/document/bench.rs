@@ -15,11 +15,13 @@ use steady_workloads::signature::Allocator;
 
 use super::charts::{self, throughput, time_by_pools, time_by_workers};
 use super::{field, main_bytes, name, pool, ways, workers};
-use crate::plan::ALLOCATORS;
-use crate::record::{Answer, BenchRecord, Figures, Input, MeasuredCondition, Question, SCHEMA};
+use crate::plan::{ALLOCATORS, MAIN_WORKERS, SIZES};
+use crate::record::{Answer, BenchCondition, BenchRecord, Figures, Input, MeasuredCondition, Question, SCHEMA};
 
 /// Published time of the global list with a thread for each block, divided by that of 8 threads with pools.
 const PUBLISHED_FACTOR: u32 = 18;
+/// The largest relative difference that refutes a published reason.
+const MATTERS: f64 = 0.05;
 /// Heading of the times of pools by size.
 const POOLS: &str = "Pools that start over only when they are full, one worker";
 
@@ -84,7 +86,7 @@ fn document(record: &BenchRecord) -> Document {
         let note = "locks: acquisitions of the list's lock; waiting: share of the time of all threads. The published figures \
                     are from a Ryzen 9 7940HS with 8 cores; those with – were not published.";
         let blocks = vec![Block::Table(table), Block::Paragraph(vec![plain(note)])];
-        sections.push(Section::new("The published programs, on 1 MiB", blocks).whole());
+        sections.push(Section::new("The published programs", blocks).whole());
     }
     let sizes = sizes(record);
     if sizes.contains(&main) {
@@ -248,10 +250,19 @@ fn published_table(record: &BenchRecord) -> Option<Table> {
     if !is_measured(both.condition) && !is_measured(both.beside) {
         return None;
     }
+    // Of the smaller input, the publication counts the acquisitions only.
+    let is_small = |one: &MeasuredCondition| {
+        let BenchCondition { allocator, workers, bytes, .. } = one.condition;
+        (allocator, workers, bytes) == (Allocator::PoolPerBlock, MAIN_WORKERS, SIZES[0])
+    };
+    let small = record.conditions.iter().position(|one| is_small(one) && one.figures.is_ok());
+    let small = small.filter(|small| *small != both.beside).map(|small| (small, "–", "10", "–"));
     let rows = [(both.condition, "3.060 s", "–", "over 90 %"), (both.beside, "0.167 s", "2,048", "–")];
+    let rows: Vec<_> = rows.into_iter().chain(small).collect();
     let here = |at: usize, of: fn(&MeasuredCondition) -> Cell| of(&record.conditions[at]);
     let columns = vec![
         Column::words("program", &rows, |row| name(&record.conditions[row.0].condition)),
+        Column::numbers("input", &rows, |row| memory(record.conditions[row.0].condition.bytes as f64)),
         Column::numbers("published", &rows, |row| row.1),
         Column::numbers("here", &rows, |row| here(row.0, wall)),
         Column::numbers("locks, published", &rows, |row| row.2),
@@ -287,7 +298,39 @@ fn pool_size(record: &BenchRecord, answers: &[&Answer]) -> Sentence {
         }
         None => {}
     }
+    all.push(plain(format!(" {}", cache_claim(record))));
     all
+}
+
+/// Evaluates the published reason for the gain: the pool fits into the L1 cache. If so, a pool that does not fit would
+/// take longer. The smallest such pool is compared, because larger ones may exceed the next cache too.
+fn cache_claim(record: &BenchRecord) -> String {
+    const CLAIM: &str = "Published: fast because the pool fits into the L1 cache.";
+    let Some(cache) = record.caches.first() else {
+        return format!("{CLAIM} Not evaluated: the system does not report the size of this cache.");
+    };
+    let size = |answer: &&Answer| record.conditions[answer.condition].condition.pool_bytes;
+    let larger = record.answers_to(Question::PoolSize).filter(|answer| size(answer) > Some(cache.size_bytes));
+    let Some(larger) = larger.min_by_key(size) else {
+        return format!("{CLAIM} Not evaluated: no larger pool was compared.");
+    };
+    let does_not_fit = format!(
+        "a pool of {} does not fit ({}: {}), starts over only when it is full",
+        pool(record, larger.condition),
+        cache.name,
+        memory(cache.size_bytes.0 as f64)
+    );
+    let times = match times(larger) {
+        Ok(times) => times,
+        Err(why) => return format!("{CLAIM} Not evaluated: {does_not_fit}, and could not be compared ({why})."),
+    };
+    let takes = format!("{does_not_fit}, and takes {times} times as long as one that starts over with each block");
+    let high = larger.interval.as_ref().map_or(f64::INFINITY, |interval| interval.high);
+    match larger.verdict {
+        _ if high <= 1.0 + MATTERS => format!("{CLAIM} Refuted: {takes}."),
+        Verdict::Slower => format!("{CLAIM} Here, fitting explains this part of the gain: {takes}."),
+        _ => format!("{CLAIM} Neither confirmed nor refuted: {takes}."),
+    }
 }
 
 fn plain(text: impl Into<String>) -> Span {
