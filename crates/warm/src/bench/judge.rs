@@ -190,14 +190,18 @@ fn notes(trial: &BenchTrial, modes: &[ModeFigures]) -> Vec<String> {
         let figures = modes.iter().find(|figures: &&ModeFigures| figures.mode == mode)?;
         figures.warm_ratio.as_ref().ok().copied()
     };
-    match (&trial.refusal, ratio(LaunchMode::Prewarm)) {
+    let (prewarm, on_demand) = (ratio(LaunchMode::Prewarm), ratio(LaunchMode::OnDemand));
+    let from_snapshots = [prewarm, on_demand].into_iter().flatten().any(|ratio| ratio > 0.0);
+    // A reason of one session is none of the program if other sessions had launches from a snapshot.
+    let refusal = trial.refusal.as_ref().filter(|_| !from_snapshots);
+    match (refusal, prewarm) {
         (Some(why), _) => notes.push(format!("it was launched as usual in all modes: {why}")),
         (None, Some(ratio)) if ratio < NEARLY_ALL => {
             notes.push(format!("prewarmed, only {:.0} % of the launches were from a snapshot", (ratio * 100.0).floor()))
         }
         _ => {}
     }
-    if trial.refusal.is_none() && ratio(LaunchMode::OnDemand) == Some(0.0) && ratio(LaunchMode::Prewarm) != Some(0.0) {
+    if refusal.is_none() && on_demand == Some(0.0) && prewarm != Some(0.0) {
         let advice = "use more launches (--count) or a pause between them (--pause)";
         notes.push(format!("on demand, all launches were over before the snapshot existed: {advice}"));
     }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use crate::record::{BenchSession, LaunchMode, SessionCounts, Spent};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use serde_json::Value;
 use steady_linux::counters::{self, Event, Meter};
 use steady_linux::private::remove_own_tree;
 use steady_linux::process::{self, Child, Program, Status, Stdio};
@@ -56,7 +57,7 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// Runs a session. Also returns why there was no snapshot, if `steady warm why` gives a reason.
+/// Runs a session. Also returns why no launch was from a snapshot, if `steady warm why` gives a reason.
 pub(super) fn session(
     setup: &Setup,
     order: &Order,
@@ -244,18 +245,27 @@ fn warm(mode: LaunchMode, folder: &Path) -> Reading<u64> {
     counts.ok_or_else(|| Absent::because("its store has no counts"))
 }
 
-/// Returns the answer of `steady warm why` about the program.
+/// Returns the reasons of `steady warm why` against a snapshot of the program. `None` if it knows none: the session may
+/// have ended before the snapshot existed.
 fn why(program: &Path, environment: &[(OsString, OsString)], folder: &Path) -> Option<String> {
     let answer: PathBuf = folder.join("why");
     let file = File::create(&answer).ok()?;
     let null = File::open("/dev/null").ok()?;
-    let words = ["steady", "warm", "why"].map(OsString::from).into_iter().chain([program.into()]).collect::<Vec<_>>();
+    let words = ["steady", "warm", "why", "--format", "json"].map(OsString::from);
+    let words = words.into_iter().chain([program.into()]).collect::<Vec<_>>();
     let mut command = start(&words, environment, folder).ok()?;
     let streams = Stdio { input: null.as_fd(), output: file.as_fd(), error: null.as_fd() };
     let child = command.spawn("why", 0, streams).ok()?;
     process::wait_for(child.pid).ok()?;
-    let text = fs::read_to_string(answer).ok()?;
-    Some(text.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
+    against(&fs::read_to_string(answer).ok()?)
+}
+
+/// Returns the reasons against a snapshot in the JSON of `steady warm why`; `None` if there are none.
+fn against(answer: &str) -> Option<String> {
+    let answer: Value = serde_json::from_str(answer).ok()?;
+    let reasons = answer.pointer("/programs/0/against")?.as_array()?;
+    let reasons: Vec<&str> = reasons.iter().filter_map(Value::as_str).collect();
+    (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
 fn counts(meters: [Reading<Meter>; 2], used: Nanos) -> SessionCounts {
@@ -278,4 +288,18 @@ fn counts(meters: [Reading<Meter>; 2], used: Nanos) -> SessionCounts {
 pub(super) fn can_drop_caches() -> Reading<()> {
     let opened = File::options().write(true).open(Root::default().path("/proc/sys/vm/drop_caches"));
     opened.map(drop).map_err(|error| Absent(format!("/proc/sys/vm/drop_caches: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_reasons_against_a_snapshot_are_a_refusal() {
+        let why = |against: &str| super::against(&format!("{{\"programs\": [{{\"against\": {against}}}]}}"));
+        assert_eq!(why("[]"), None);
+        assert_eq!(why("[\"it is static\", \"a\"]").as_deref(), Some("it is static; a"));
+        assert_eq!(against("{\"programs\": [{\"program\": \"/usr/bin/true\"}]}"), None);
+        assert_eq!(against(""), None);
+    }
 }

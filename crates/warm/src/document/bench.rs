@@ -37,6 +37,12 @@ const ROWS: [(Measure, &str); 13] = [
 const TABLES: usize = 8;
 /// A chart continues lines up to this multiple of the measured launches.
 const LONGEST_CONTINUED: usize = 20;
+/// With a smaller share of launches from a snapshot, the report makes no claim about their time.
+const ENOUGH: f64 = 0.5;
+/// What a publication about launches from memory says, for comparison with the break-even figures.
+const PUBLISHED: &str = "Published, for threads that load programs into memory: they pay for themselves after about \
+                         2,500 launches. But of the two published launches, the one called normal is the faster one, \
+                         so these figures contradict any gain.";
 /// The number of characters in the small chart of a mode's launches.
 const SMALL: usize = 16;
 
@@ -76,6 +82,9 @@ fn document(record: &BenchRecord) -> Document {
     let has_tables = record.programs.len() <= TABLES;
     let mut sections: Vec<Section> =
         record.programs.iter().flat_map(|program| of_program(program, has_tables)).collect();
+    if !sections.is_empty() {
+        sections.push(Section::paragraphs([vec![plain(PUBLISHED)]]));
+    }
     sections.push(Section::new("How it was measured", vec![Block::Facts(facts(record, has_tables))]).as_detail());
     sections.extend(origin(record.started, &record.host, &record.revision));
     Document { subject: "Steadyhand: gains from snapshots".to_owned(), answer, sections, is_brief: false }
@@ -95,10 +104,10 @@ fn claims(program: &BenchProgram) -> Sentence {
     match &program.modes {
         Err(absent) => claims.push(plain(format!("not measured: {}.", one_line(&absent.0)))),
         Ok(_) => {
-            let of = |mode, what| program.figures(mode).map_or_else(Vec::new, |figures| claim(figures, what));
-            claims.extend(of(LaunchMode::OnDemand, "on demand, a launch"));
+            let of = |mode, words: [&str; 2]| program.figures(mode).map_or_else(Vec::new, |one| claim(one, words));
+            claims.extend(of(LaunchMode::OnDemand, ["on demand", "a launch"]));
             claims.push(plain(" "));
-            claims.extend(of(LaunchMode::Prewarm, "Prewarmed, it"));
+            claims.extend(of(LaunchMode::Prewarm, ["Prewarmed", "it"]));
             let paid = program.figures(LaunchMode::OnDemand).and_then(repaid);
             claims.extend(paid.map(|text| plain(format!(" {text}"))));
         }
@@ -106,8 +115,25 @@ fn claims(program: &BenchProgram) -> Sentence {
     claims
 }
 
-fn claim(figures: &ModeFigures, what: &str) -> Sentence {
+/// Whether so few launches of the mode were from a snapshot that their time says little about snapshots.
+fn has_few(figures: &ModeFigures) -> bool {
+    figures.warm_ratio.as_ref().is_ok_and(|ratio| *ratio < ENOUGH)
+}
+
+/// The sentence about the wall time of a mode, with the share of its launches from a snapshot.
+fn claim(figures: &ModeFigures, words: [&str; 2]) -> Sentence {
     let Some(effect) = figures.effect(Measure::Wall) else { return vec![] };
+    let [mode, launch] = words;
+    let share = match &figures.warm_ratio {
+        Ok(0.0) => return vec![plain(format!("{mode}, no launch was from a snapshot."))],
+        Ok(ratio) if has_few(figures) => {
+            let few = format!("only {} of the launches were from a snapshot", percent(*ratio));
+            return vec![plain(format!("{mode}, ")), (Emphasis::Open, few), plain(": too few for a claim about time.")];
+        }
+        Ok(ratio) => format!("{} of the launches from a snapshot", percent(*ratio)),
+        Err(_) => "unknown share of launches from a snapshot".to_owned(),
+    };
+    let what = format!("{mode} ({share}), {launch}");
     let (change, interval) = match (&effect.change, &effect.interval()) {
         (Ok(change), Ok(interval)) => (*change, *interval),
         (Err(absent), _) | (_, Err(absent)) => {
@@ -158,9 +184,9 @@ fn of_program(program: &BenchProgram, has_tables: bool) -> Vec<Section> {
     sections
 }
 
-/// States when the snapshot of a mode pays for itself; `None` if no launch was from a snapshot.
+/// States when the snapshot of a mode pays for itself; `None` if too few launches were from a snapshot.
 fn repaid(figures: &ModeFigures) -> Option<String> {
-    if figures.warm_ratio == Ok(0.0) {
+    if has_few(figures) {
         return None;
     }
     let BreakEven { wall, cpu } = figures.break_even.as_ref().ok()?;
@@ -351,12 +377,15 @@ fn facts(record: &BenchRecord, has_tables: bool) -> Vec<Fact> {
 /// A summary for the list of the history: `true -62.9 %, cat -60.1 % wall time on demand`.
 fn summary(record: &BenchRecord) -> String {
     let one = |program: &BenchProgram| {
-        let effect = program.figures(LaunchMode::OnDemand)?.effect(Measure::Wall)?;
+        let figures = program.figures(LaunchMode::OnDemand).filter(|figures| !has_few(figures))?;
+        let effect = figures.effect(Measure::Wall)?;
         let change = effect.change.as_ref().ok()? * 100.0;
         Some(format!("{} {}{TIE}%", name(program), fixed(change, decimals_of(change, 3).min(1))))
     };
     let all: Vec<String> = record.programs.iter().filter_map(one).collect();
+    let few = record.programs.iter().filter_map(|program| program.figures(LaunchMode::OnDemand)).any(has_few);
     let text = match all.len() {
+        0 if few => "too few launches were from a snapshot".to_owned(),
         0 => "nothing was measured completely".to_owned(),
         1..=3 => format!("{} wall time on demand", all.join(", ")),
         many => format!("{}, ... ({many} programs) wall time on demand", all[..2].join(", ")),

@@ -104,6 +104,14 @@ fn a_program_without_a_snapshot_is_reported_with_the_reason() {
 }
 
 #[test]
+fn a_reason_of_one_session_does_not_hold_for_all_modes() {
+    let mut record = done(&plan(1, 20, 8), &mut SimulatedLauncher::new(4), &mut |_| ()).record;
+    let trial = record.programs[0].samples.as_mut().unwrap();
+    trial.refusal = Some("/usr/bin/true would be started from a snapshot".to_owned());
+    assert_eq!(judged(record).programs[0].notes, Some(vec![]));
+}
+
+#[test]
 fn a_snapshot_that_comes_too_late_is_reported() {
     let mut launcher = SimulatedLauncher::new(9);
     launcher.late = 20;

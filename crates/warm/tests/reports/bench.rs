@@ -116,6 +116,34 @@ fn reports_have_a_summary() {
 }
 
 #[test]
+fn few_launches_from_a_snapshot_give_no_claim_about_time() {
+    let with_share = |share: Reading<f64>| {
+        let mut record = usual();
+        record.programs.truncate(1);
+        record.programs[0].modes.as_mut().unwrap()[2].warm_ratio = share;
+        let answer = text(&record, 1_000).lines().next().unwrap().replace('\u{a0}', " ");
+        (answer, record.facts().verdict)
+    };
+    let (answer, verdict) = with_share(Ok(0.084));
+    assert!(
+        answer.starts_with(
+            "true: on demand, only 8.4 % of the launches were from a snapshot: too few for a claim about time. \
+             Prewarmed (100 % of the launches from a snapshot), it takes 63.7 % less wall time"
+        ),
+        "{answer}"
+    );
+    assert!(!answer.contains("pays for itself"), "{answer}");
+    assert_eq!(verdict, "too few launches were from a snapshot");
+    let (answer, _) = with_share(Ok(0.0));
+    assert!(answer.starts_with("true: on demand, no launch was from a snapshot. Prewarmed"), "{answer}");
+    let (answer, verdict) = with_share(Ok(0.5));
+    assert!(answer.starts_with("true: on demand (50 % of the launches from a snapshot), a launch takes"), "{answer}");
+    assert_eq!(verdict, "true -59.5 % wall time on demand");
+    let (answer, _) = with_share(absent("its store has no counts"));
+    assert!(answer.starts_with("true: on demand (unknown share of launches from a snapshot), a launch"), "{answer}");
+}
+
+#[test]
 fn hostile_texts_break_no_form() {
     let mut record = refused();
     record.host.hostname = Ok(HOSTILE.to_owned());
