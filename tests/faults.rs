@@ -37,7 +37,7 @@ fn the_error_of_a_failing_command_has_its_output() {
     let once = |then: &str| format!("if test -e {0}; then {then}; fi; touch {0}; exit 7", marker.display());
     assert!(
         failure(&once("exit 0"))
-            .contains("status 7; --ignore-failure measures it in spite of the failure; run once more, it succeeded")
+            .contains("status 7; --ignore-failure measures it even if it fails; run once more, it succeeded")
     );
     fs::remove_file(&marker).unwrap();
     let hung = failure(&once("sleep 7009"));

@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use steady_model::{Interval, Layout, Verdict};
 
 use crate::estimate::{self, Effect, Estimate, LayoutEffect, LogEffect, Reason};
+use crate::normal;
 use crate::pair::{MIN_PAIRS, Pair, Paired};
 use crate::scale::Scratch;
 use crate::score;
-use crate::spending::{MOST_BY_INFORMATION, Spending, correlation, spendable};
+use crate::spending::{MOST_BY_INFORMATION, Spending, Spent, correlation, spendable};
 
 /// The requirements on a sequence of looks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,11 +92,10 @@ impl Default for Looks {
 }
 
 impl Looks {
-    /// Returns the interval of a look after which `allowed` error may be spent in total, and the state after it.
-    fn look(&self, test: &Test, allowed: f64) -> (Interval, Spending) {
+    /// Returns the level of a look after which `allowed` error may be spent in total, and the spending after it.
+    fn look(&self, test: &Test, allowed: f64) -> Spent {
         let pairs = |layout: &Layout| (&self.scores[layout.index()][..], &test.scores[layout.index()][..]);
-        let look = self.spending.look(allowed, correlation(Layout::ALL.iter().map(pairs)));
-        (test.interval(look.level), look.spending)
+        self.spending.look(allowed, correlation(Layout::ALL.iter().map(pairs)))
     }
 
     /// Returns the state after a look. If its interval and the known one are disjoint, the newer one counts.
@@ -103,7 +103,8 @@ impl Looks {
         if test.paired.pairs() < MIN_PAIRS {
             return self.clone();
         }
-        let (interval, spending) = self.look(test, allowed);
+        let Spent { level, spending } = self.look(test, allowed);
+        let interval = test.interval(level);
         Looks { known: self.known.intersection(&interval).unwrap_or(interval), spending, scores: test.scores.clone() }
     }
 }
@@ -131,8 +132,15 @@ impl Test {
         Test { paired, centre, scores }
     }
 
+    /// Returns the effects that the test does not reject at `alpha`. They are searched outwards from the estimate. A search
+    /// may end at a rejected effect although the test does not reject zero, which is farther away: weights are estimated
+    /// again at each effect. The interval then reaches to zero, so that the verdict is that of the test.
     fn interval(&self, alpha: f64) -> Interval {
-        interval_around(&self.paired, self.centre, alpha)
+        let interval = interval_around(&self.paired, self.centre, alpha);
+        if interval.holds(0.0) || self.paired.test(0.0).p <= alpha {
+            return interval;
+        }
+        Interval { low: interval.low.min(0.0), high: interval.high.max(0.0) }
     }
 
     /// Returns the estimate with the interval of all looks so far.
@@ -213,15 +221,23 @@ impl Sequence {
     /// Returns the precision of the least precise contender with all of the remaining alpha: the square of
     /// (half the resolution / half-width of the interval). It grows linearly with the number of pairs and does not
     /// depend on the effect.
+    ///
+    /// The precision must not depend on whether the test rejects, because it determines how much error a look may spend.
+    /// The residuals at the estimate are smaller, the farther away the tested effect is from the estimate: by the factor
+    /// `1 - z² / n` in square, if Z is z and n pairs have equal weights. The precision is therefore reduced by this factor.
     fn precision_at_end(&self, prepared: &[Prepared], left: f64) -> f64 {
+        /// The least factor. It applies if almost all differences are zero, where the test can hardly reject.
+        const LEAST_BLIND: f64 = 0.1;
         let level = left / self.courses.len().max(1) as f64;
-        let half_width = |prepared: &Prepared, course: &Course| {
-            let (interval, _) = course.all.look(&prepared.all, course.allowed + level);
-            relative(&interval).half_width()
+        let precision = |prepared: &Prepared, course: &Course| {
+            let look = course.all.look(&prepared.all, course.allowed + level);
+            let critical = normal::two_sided_quantile(look.level);
+            let blind = (1.0 - critical * critical / effective_count(&prepared.all.scores)).max(LEAST_BLIND);
+            let half_width = relative(&prepared.all.interval(look.level)).half_width();
+            blind * (self.rules.resolution / 2.0 / half_width).powi(2)
         };
-        let each = prepared.iter().zip(&self.courses).map(|(prepared, course)| half_width(prepared, course));
-        let widest = each.fold(0.0, f64::max);
-        (self.rules.resolution / 2.0 / widest).powi(2)
+        let each = prepared.iter().zip(&self.courses).map(|(prepared, course)| precision(prepared, course));
+        each.reduce(f64::min).unwrap_or(f64::INFINITY)
     }
 
     /// Returns the part of alpha that this look may spend.
@@ -310,6 +326,13 @@ fn layout_effects(prepared: &Prepared, course: &Course, all: Effect) -> Vec<Layo
         effect: test.known(&course.layouts[layout.index()]).effect(),
     };
     prepared.layouts.iter().map(effect).collect()
+}
+
+/// Returns the number of equally weighted pairs with the same precision (Kish 1965); zero if all scores are zero.
+fn effective_count(scores: &[Vec<f64>]) -> f64 {
+    let (sum, squares) =
+        scores.iter().flatten().fold((0.0, 0.0), |(sum, squares), score| (sum + score.abs(), squares + score * score));
+    if squares > 0.0 { sum * sum / squares } else { 0.0 }
 }
 
 /// Converts log ratios to relative changes.

@@ -27,7 +27,7 @@ struct Tally {
     size_covered: usize,
     /// The share of the budget that each comparison used.
     used: Vec<f64>,
-    /// Half the width of the verdict's interval at the end, in standard errors of all pairs.
+    /// Half the width of the verdict's interval of comparisons that used the whole budget, in standard errors.
     z: Vec<f64>,
 }
 
@@ -41,7 +41,9 @@ pub(crate) fn compare(cells: &[(String, Vec<Vec<Recorded>>)], budget: f64, trial
         let recorded = run_of(segments, budget, theta, coin);
         tallies[which].add(&recorded, budget, theta);
     }
-    println!("| effect | verdicts | wrong | found | verdict covers | size covers | budget used | z at the end |");
+    println!(
+        "| effect | verdicts | wrong | found | verdict covers | size covers | budget used | z at the end of the budget |"
+    );
     println!("|---|---|---|---|---|---|---|---|");
     for (tally, effect) in tallies.iter_mut().zip(EFFECTS) {
         let share = |count: usize| format!("{:.2} %", 100.0 * count as f64 / tally.trials as f64);
@@ -96,7 +98,9 @@ impl Tally {
             let estimate = &found.contenders[0];
             let mean = mean_ratio(&by_layout(&pairs), ALPHA * MEAN_ALPHA_SHARE);
             if last || found.done && !estimate.mean_is_open(&mean, RESOLUTION) {
-                self.z.push(single_look_z(&rules) * width(estimate) / width(&single_look(&pairs, &rules)));
+                if last {
+                    self.z.push(single_look_z(&rules) * width(estimate) / width(&single_look(&pairs, &rules)));
+                }
                 self.end(&estimate.clone().weighed_against(mean, RESOLUTION).estimate, fraction, theta);
                 return;
             }
