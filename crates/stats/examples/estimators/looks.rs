@@ -1,7 +1,7 @@
 //! Whole comparisons with looks on recorded pairs: when they end, and how often verdict and intervals are wrong.
 
-use rand::Rng;
 use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{ContinuousCDF, Normal};
 use steady_model::{Layout, Verdict};
@@ -11,8 +11,8 @@ use crate::Recorded;
 
 /// The resolution of the comparisons. Effects are multiples of it.
 const RESOLUTION: f64 = 0.005;
-/// The true effects, in resolutions.
-const EFFECTS: [f64; 4] = [0.0, 1.0, 2.0, 4.0];
+/// The true effects, in resolutions, unless one is given.
+pub(crate) const EFFECTS: [f64; 4] = [0.0, 1.0, 2.0, 4.0];
 
 /// The error rate of a comparison.
 const ALPHA: f64 = 0.05;
@@ -32,12 +32,13 @@ struct Tally {
 }
 
 /// Repeats comparisons with a time budget, and prints a table.
-pub(crate) fn compare(cells: &[(String, Vec<Vec<Recorded>>)], budget: f64, trials: usize, coin: &mut ChaCha8Rng) {
-    let mut tallies = vec![Tally::default(); EFFECTS.len()];
+pub(crate) fn compare(cells: &[(String, Vec<Vec<Recorded>>)], budget: f64, trials: usize, effects: &[f64]) {
+    let mut tallies = vec![Tally::default(); effects.len()];
+    let coin = &mut ChaCha8Rng::seed_from_u64(2026);
     for trial in 0..trials {
-        let which = trial % EFFECTS.len();
+        let which = trial % effects.len();
         let (_, segments) = &cells[coin.random_range(0..cells.len())];
-        let theta = (EFFECTS[which] * RESOLUTION).ln_1p();
+        let theta = (effects[which] * RESOLUTION).ln_1p();
         let recorded = run_of(segments, budget, theta, coin);
         tallies[which].add(&recorded, budget, theta);
     }
@@ -45,7 +46,7 @@ pub(crate) fn compare(cells: &[(String, Vec<Vec<Recorded>>)], budget: f64, trial
         "| effect | verdicts | wrong | found | verdict covers | size covers | budget used | z at the end of the budget |"
     );
     println!("|---|---|---|---|---|---|---|---|");
-    for (tally, effect) in tallies.iter_mut().zip(EFFECTS) {
+    for (tally, effect) in tallies.iter_mut().zip(effects) {
         let share = |count: usize| format!("{:.2} %", 100.0 * count as f64 / tally.trials as f64);
         let cells = [share(tally.wrong), share(tally.found), share(tally.verdict_covered), share(tally.size_covered)];
         let (used, z) = (middle(&mut tally.used), middle(&mut tally.z));

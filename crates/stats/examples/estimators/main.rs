@@ -3,6 +3,9 @@
 //! Each cell (work, load, layout) is resampled in contiguous runs of five seconds of measuring, which preserves the
 //! autocorrelation of the load. In each pair, the labels are exchanged at random, together with the slots, so that the
 //! true effect is zero. In half of the trials, a known effect is then added.
+//!
+//! With the arguments `looks [BUDGET [TRIALS [EFFECT]]]`, repeats whole comparisons with a budget in seconds instead, and
+//! effects in multiples of the resolution.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its table")]
 
 mod looks;
@@ -36,14 +39,10 @@ type Cells = BTreeMap<String, Vec<Vec<Recorded>>>;
 fn main() {
     let cells = read();
     if std::env::args().nth(1).as_deref() == Some("looks") {
-        let number = |place: usize| std::env::args().nth(place).and_then(|word| word.parse::<f64>().ok());
-        let mut coin = ChaCha8Rng::seed_from_u64(2026);
-        return looks::compare(
-            &by_load(cells),
-            number(2).unwrap_or(5.0),
-            number(3).unwrap_or(4_000.0) as usize,
-            &mut coin,
-        );
+        let number = |place: usize| std::env::args().nth(place).map(|word| word.parse::<f64>().expect("a number"));
+        let (budget, trials) = (number(2).unwrap_or(5.0), number(3).unwrap_or(4_000.0) as usize);
+        let effects = number(4).map_or(looks::EFFECTS.to_vec(), |effect| vec![effect]);
+        return looks::compare(&by_load(cells), budget, trials, &effects);
     }
     let trials = std::env::args().nth(1).map_or(TRIALS, |word| word.parse().expect("a number of trials"));
     let mut overall: Vec<Method> = METHODS.iter().map(|_| Method::default()).collect();
