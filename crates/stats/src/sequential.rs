@@ -92,10 +92,10 @@ impl Default for Looks {
 }
 
 impl Looks {
-    /// Returns the level of a look after which `allowed` error may be spent in total, and the spending after it.
-    fn look(&self, test: &Test, allowed: f64) -> Spent {
+    /// Returns the correlation of Z at a look with Z at the previous one.
+    fn correlation(&self, test: &Test) -> f64 {
         let pairs = |layout: &Layout| (&self.scores[layout.index()][..], &test.scores[layout.index()][..]);
-        self.spending.look(allowed, correlation(Layout::ALL.iter().map(pairs)))
+        correlation(Layout::ALL.iter().map(pairs))
     }
 
     /// Returns the state after a look. If its interval and the known one are disjoint, the newer one counts.
@@ -103,7 +103,7 @@ impl Looks {
         if test.paired.pairs() < MIN_PAIRS {
             return self.clone();
         }
-        let Spent { level, spending } = self.look(test, allowed);
+        let Spent { level, spending } = self.spending.look(allowed, self.correlation(test));
         let interval = test.interval(level);
         Looks { known: self.known.intersection(&interval).unwrap_or(interval), spending, scores: test.scores.clone() }
     }
@@ -230,10 +230,11 @@ impl Sequence {
         const LEAST_BLIND: f64 = 0.1;
         let level = left / self.courses.len().max(1) as f64;
         let precision = |prepared: &Prepared, course: &Course| {
-            let look = course.all.look(&prepared.all, course.allowed + level);
-            let critical = normal::two_sided_quantile(look.level);
+            let correlation = course.all.correlation(&prepared.all);
+            let level = course.all.spending.level(course.allowed + level, correlation);
+            let critical = normal::two_sided_quantile(level);
             let blind = (1.0 - critical * critical / effective_count(&prepared.all.scores)).max(LEAST_BLIND);
-            let half_width = relative(&prepared.all.interval(look.level)).half_width();
+            let half_width = relative(&prepared.all.interval(level)).half_width();
             blind * (self.rules.resolution / 2.0 / half_width).powi(2)
         };
         let each = prepared.iter().zip(&self.courses).map(|(prepared, course)| precision(prepared, course));

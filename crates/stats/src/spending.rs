@@ -15,12 +15,12 @@
 use crate::normal;
 
 /// The intervals of Simpson's rule between zero and the critical value.
-const STEPS: usize = 128;
+const STEPS: usize = 48;
 /// The largest correlation that the integration resolves. With this one instead of a larger one, the critical value is
 /// stricter.
-const MAX_CORRELATION: f64 = 0.995;
+const MAX_CORRELATION: f64 = 0.99;
 /// A critical value that a look without any error to spend cannot exceed.
-const UNREACHABLE: f64 = 9.0;
+const UNREACHABLE: f64 = 6.0;
 
 /// The largest share of the error rate that may be spent because the precision is sufficient.
 pub(crate) const MOST_BY_INFORMATION: f64 = 0.85;
@@ -64,39 +64,56 @@ pub(crate) struct Spent {
 impl Spending {
     /// Returns the level of a look after which `allowed` error may be spent in total. `correlation` is that of its Z
     /// with the Z of the previous look, if both have no effect.
+    pub(crate) fn level(&self, allowed: f64, correlation: f64) -> f64 {
+        let error = allowed - self.spent;
+        if error > 0.0 { 2.0 * normal::upper_tail(self.critical(error, correlation)) } else { 0.0 }
+    }
+
+    /// Returns the level of a look as [`Spending::level`] does, and the state after the look.
     pub(crate) fn look(&self, allowed: f64, correlation: f64) -> Spent {
         let error = (allowed - self.spent).max(0.0);
+        let critical = self.critical(error, correlation);
         let last = match &self.last {
-            None => Distribution::first(error),
-            Some(before) => before.next(error, correlation.clamp(0.0, MAX_CORRELATION)),
+            None => Distribution::with(critical, |z| 2.0 * normal::density(z)),
+            Some(before) => before.next(critical, limited(correlation)),
         };
-        let level = if error > 0.0 { 2.0 * normal::upper_tail(last.critical) } else { 0.0 };
+        let level = if error > 0.0 { 2.0 * normal::upper_tail(critical) } else { 0.0 };
         Spent { level, spending: Spending { spent: self.spent + error, last: Some(last) } }
+    }
+
+    /// Returns the value that Z exceeds at the next look, and did not exceed before, with probability `error`.
+    fn critical(&self, error: f64, correlation: f64) -> f64 {
+        match &self.last {
+            _ if error <= 0.0 => UNREACHABLE,
+            None => normal::two_sided_quantile(error),
+            Some(before) => root(UNREACHABLE, |critical| before.exceeding(critical, limited(correlation)) - error),
+        }
     }
 }
 
-impl Distribution {
-    fn first(error: f64) -> Distribution {
-        let critical = if error > 0.0 { normal::two_sided_quantile(error) } else { UNREACHABLE };
-        Distribution::with(critical, |z| 2.0 * normal::density(z))
-    }
+/// Limits a correlation to those that the integration resolves.
+fn limited(correlation: f64) -> f64 {
+    correlation.clamp(0.0, MAX_CORRELATION)
+}
 
+impl Distribution {
     fn with(critical: f64, density: impl Fn(f64) -> f64) -> Distribution {
         let density = (0..=STEPS).map(|step| density(critical * step as f64 / STEPS as f64)).collect();
         Distribution { critical, density }
     }
 
-    /// Returns the distribution at the next look, which exceeds its critical value with probability `error`.
-    fn next(&self, error: f64, correlation: f64) -> Distribution {
+    /// Returns the probability that Z exceeds `critical` at the next look.
+    fn exceeding(&self, critical: f64, correlation: f64) -> f64 {
         let spread = (1.0 - correlation * correlation).sqrt();
-        let exceeding = |critical: f64| {
-            self.integral(|before| {
-                let centre = correlation * before;
-                normal::upper_tail((critical - centre) / spread) + normal::upper_tail((critical + centre) / spread)
-            })
-        };
-        let critical =
-            if error > 0.0 { root(UNREACHABLE, |critical| exceeding(critical) - error) } else { UNREACHABLE };
+        self.integral(|before| {
+            let centre = correlation * before;
+            normal::upper_tail((critical - centre) / spread) + normal::upper_tail((critical + centre) / spread)
+        })
+    }
+
+    /// Returns the distribution at the next look, whose critical value is `critical`.
+    fn next(&self, critical: f64, correlation: f64) -> Distribution {
+        let spread = (1.0 - correlation * correlation).sqrt();
         Distribution::with(critical, |z| {
             self.integral(|before| {
                 let centre = correlation * before;
@@ -123,7 +140,7 @@ impl Distribution {
 /// Returns the root of a decreasing function between zero and `most`, by bisection.
 fn root(most: f64, function: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (0.0, most);
-    for _ in 0..40 {
+    for _ in 0..24 {
         let middle = (low + high) / 2.0;
         if function(middle) > 0.0 { low = middle } else { high = middle }
     }
