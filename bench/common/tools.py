@@ -47,8 +47,8 @@ def wall_seconds(argv: list, environment: Optional[dict] = None) -> float:
     return time.perf_counter() - started
 
 
-def _compare(old: list, new: list, options: tuple, accepted: tuple = (0,), binary: Path = STEADY) -> Done:
-    argv = [str(binary), "compare", "-N", "--format", "json", "--quiet", "--no-history", *options]
+def _compare(old: list, new: list, options: tuple, accepted: tuple = (0,), binary: Optional[Path] = None) -> Done:
+    argv = [str(binary or STEADY), "compare", "-N", "--format", "json", "--quiet", "--no-history", *options]
     argv += [shlex.join(old), shlex.join(new)]
     return _run(argv, accepted)
 
@@ -60,7 +60,7 @@ def steady_json(old: list, new: list, *options: str) -> tuple:
 
 
 def steady(old: list, new: list, seed: int, budget: float, resolution: float, metric: str = "cpu",
-           fail_if: Optional[str] = None, binary: Path = STEADY) -> dict:
+           fail_if: Optional[str] = None, binary: Optional[Path] = None) -> dict:
     """Runs one comparison by `steady`, or by another build of it.
 
     Returns its primary verdict and the exit status, which is 1 if `fail_if` holds.

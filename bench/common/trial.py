@@ -10,7 +10,6 @@ from typing import Optional
 from common import tools
 from common.calibrate import Pair
 from common.loads import background_load
-from common.paths import STEADY
 from common.results import Results
 
 # A tool may fail under a load that leaves it no CPU time. This many failures in a row have another cause.
@@ -44,7 +43,7 @@ class Session:
 
     def __init__(self, kind: str, results: Results, under_test: tuple, reference: Optional[Path] = None):
         self.kind, self.results, self.under_test = kind, results, under_test
-        self.builds = {"steady": STEADY, "reference": reference}
+        self.reference = reference
         self.failures_in_a_row = 0
 
     def run(self, cell: Cell, pair: Pair) -> dict:
@@ -78,8 +77,9 @@ class Session:
         try:
             if tool == "hyperfine":
                 return tools.hyperfine(pair.old, pair.new)
+            build = {"binary": self.reference} if tool == "reference" else {}
             return tools.steady(pair.old, pair.new, seed, cell.budget, cell.resolution, cell.metric, cell.fail_if,
-                                self.builds[tool])
+                                **build)
         except tools.ToolFailed as failure:
             print(failure, file=sys.stderr)
             return {"error": str(failure)}
