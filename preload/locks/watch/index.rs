@@ -67,7 +67,12 @@ fn search(place: &'static ProcessPlace, address: u64) -> Search {
 /// kind belongs to an earlier lock that was never destroyed, and is released.
 #[cold]
 #[inline(never)]
-pub(crate) fn find_or_create(place: &'static ProcessPlace, address: u64, kind: Kind, made_at: Option<u64>) -> Option<Entry> {
+pub(crate) fn find_or_create(
+    place: &'static ProcessPlace,
+    address: u64,
+    kind: Kind,
+    made_at: Option<u64>,
+) -> Option<Entry> {
     for _ in 0..10_000 {
         match search(place, address) {
             Search::Found(entry) if entry.lock.kind.load(Relaxed) == kind as u32 => return Some(entry),
