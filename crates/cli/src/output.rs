@@ -28,8 +28,8 @@ pub(crate) struct Destinations {
     files: Vec<(Form, Export)>,
 }
 
-/// The name of standard output as the file of an export.
-const STANDARD_OUTPUT: &str = "-";
+/// The names of standard output as the file of an export.
+const STANDARD_OUTPUT: [&str; 2] = ["-", "/dev/stdout"];
 
 /// An output file. It is checked before the measuring begins.
 pub(crate) struct Export {
@@ -40,6 +40,8 @@ pub(crate) struct Export {
 
 /// The kind of an output file.
 enum Target {
+    /// Standard output. A closed one and a reader that ends early are treated as for the report itself.
+    StandardOutput,
     /// A pipe or a device. It stays open, because an unnamed pipe cannot be opened again, and closing a FIFO would
     /// signal the end of file to its reader.
     Stream(File),
@@ -52,10 +54,11 @@ impl Export {
     /// afterwards either, so that a failed measurement leaves no empty file. Waits for the reader of a FIFO. Call it
     /// before signals are caught, so that they interrupt this wait.
     pub(crate) fn open(option: &'static str, path: &Path) -> Result<Self, Failure> {
-        if path == Path::new(STANDARD_OUTPUT) {
-            let stream = io::stdout().as_fd().try_clone_to_owned().map(File::from);
-            let stream = stream.map_err(|error| Failure::Usage(format!("{option} '-': {error}")))?;
-            return Ok(Export { option, path: path.to_owned(), target: Target::Stream(stream) });
+        if STANDARD_OUTPUT.iter().any(|name| path == Path::new(name)) {
+            if process::stdout_was_closed() {
+                return Err(Failure::Usage(format!("{option} '{}': standard output is closed", path.display())));
+            }
+            return Ok(Export { option, path: path.to_owned(), target: Target::StandardOutput });
         }
         let open = || match File::options().append(true).open(path) {
             Ok(file) if !file.metadata()?.is_file() => Ok(Target::Stream(file)),
@@ -75,6 +78,7 @@ impl Export {
     /// Writes a text to the file.
     pub(crate) fn save(&self, text: &str) -> Result<(), Failure> {
         let written = match &self.target {
+            Target::StandardOutput => print(text.as_bytes()),
             Target::Stream(stream) => {
                 let mut stream = stream;
                 stream.write_all(text.as_bytes())
@@ -137,8 +141,7 @@ impl Destinations {
 
     /// Returns whether an export goes to standard output. The text of the report would be in the way there.
     fn has_export_on_stdout(&self) -> bool {
-        let is_stdout = |path: &Path| [STANDARD_OUTPUT, "/dev/stdout"].iter().any(|name| path == Path::new(name));
-        self.files.iter().any(|(_, file)| is_stdout(&file.path))
+        self.files.iter().any(|(_, file)| matches!(file.target, Target::StandardOutput))
     }
 
     fn print(&self, report: &dyn Report) -> io::Result<()> {

@@ -176,6 +176,32 @@ mod tests {
         each.collect()
     }
 
+    /// All error that is spent, and the probability of no rejection so far, sum to one, whatever the correlations.
+    #[test]
+    fn spent_error_and_the_rest_of_the_distribution_sum_to_one() {
+        for correlation in [0.0, 0.3, 0.7, 0.9, 0.97, 0.99, 1.0] {
+            let mut spending = Spending::default();
+            for allowed in [1e-9, 1e-6, 1e-6, 0.001, 0.01, 0.01, 0.03, 0.05] {
+                spending = spending.look(allowed, correlation).spending;
+                let rest = spending.last.as_ref().unwrap().integral(|_| 1.0);
+                assert!((rest + allowed - 1.0).abs() < 1e-4, "{correlation}, {allowed}: {rest}");
+            }
+        }
+    }
+
+    /// A look with the same Z as the previous one cannot reject for the first time if its critical value is not smaller.
+    #[test]
+    fn equal_looks_have_the_critical_value_of_one() {
+        let mut spending = Spending::default();
+        let mut levels = vec![];
+        for part in 1..=10 {
+            let look = spending.look(0.005 * f64::from(part), 1.0);
+            levels.push(look.level);
+            spending = look.spending;
+        }
+        assert!(levels.is_sorted() && *levels.last().unwrap() > 0.035, "{levels:?}");
+    }
+
     #[test]
     fn information_alone_leaves_error_for_the_final_look() {
         assert_eq!(spendable(0.1, 0.3), 0.3);

@@ -163,15 +163,16 @@ fn conclude(prepared: &Prepared, level: f64, rules: &Rules) -> Joint {
         Some((_, joint, _)) => agreement(joint, rules.alpha),
         None => agreement(&prepared.all, rules.alpha),
     };
-    let turns = sized.map(|(_, joint, centre)| in_layout(joint, *centre, level));
+    let layouts = in_layouts(prepared, level);
+    let turns = layouts.iter().find(|(layout, _)| *layout == Layout::Turns).map(|(_, effect)| effect);
     let estimate = Estimate {
         verdict,
         within_resolution: enough && estimate::within(&interval, rules.resolution),
-        size: estimate::size_of(&known, turns.as_ref(), prepared.shown),
+        size: estimate::size_of(&known, turns, prepared.shown),
         verdict_low: all.low,
         verdict_high: all.high,
         pairs: prepared.pairs,
-        layouts: layout_effects(prepared, level, all),
+        layouts: layout_effects(prepared, &layouts, all),
         reason,
         widening: None,
         time_to_settle: if open { settle() } else { None },
@@ -180,23 +181,20 @@ fn conclude(prepared: &Prepared, level: f64, rules: &Rules) -> Joint {
 }
 
 /// Returns the effect in each layout. A single layout has the effect of all pairs.
-fn layout_effects(prepared: &Prepared, level: f64, all: Effect) -> Vec<LayoutEffect> {
-    if let Some(layout) = prepared.only
-        && prepared.pairs >= MIN_PAIRS
-    {
-        return vec![LayoutEffect { layout, effect: all }];
+fn layout_effects(prepared: &Prepared, layouts: &[(Layout, LogEffect)], all: Effect) -> Vec<LayoutEffect> {
+    match prepared.only {
+        Some(layout) if prepared.pairs >= MIN_PAIRS => vec![LayoutEffect { layout, effect: all }],
+        _ => layouts.iter().map(|(layout, one)| LayoutEffect { layout: *layout, effect: one.effect() }).collect(),
     }
-    let effect = |(layout, joint, centre): &(Layout, JointScore, f64)| LayoutEffect {
-        layout: *layout,
-        effect: in_layout(joint, *centre, level).effect(),
-    };
-    prepared.layouts.iter().map(effect).collect()
 }
 
-/// Returns the effect in one layout.
-fn in_layout(joint: &JointScore, centre: f64, level: f64) -> LogEffect {
-    let interval = joint.interval(centre, &Boundary::new(level / 2.0, joint.open()));
-    LogEffect { centre, interval, pairs: joint.pairs() }
+/// Returns the effect in each layout alone.
+fn in_layouts(prepared: &Prepared, level: f64) -> Vec<(Layout, LogEffect)> {
+    let effect = |(layout, joint, centre): &(Layout, JointScore, f64)| {
+        let interval = joint.interval(*centre, &Boundary::new(level / 2.0, joint.open()));
+        (*layout, LogEffect { centre: *centre, interval, pairs: joint.pairs() })
+    };
+    prepared.layouts.iter().map(effect).collect()
 }
 
 /// Result of Cochran's test that all sources have the same effect.
