@@ -87,7 +87,7 @@ pub struct Judgement {
     /// The size of the effect; not available with fewer than six pairs.
     pub change: Reading<f64>,
     /// The interval of the size; not available if an end is infinite. It contains the interval that decides the verdict.
-    /// If the verdict is a direction and there are duets, which underestimate effects, it reaches further from zero.
+    /// It is wider if the verdict is a direction and there are duets, which show effects smaller or larger than they are.
     pub interval: Reading<Interval>,
     /// The interval over all pairs, which decides the verdict.
     pub verdict_interval: Reading<Interval>,

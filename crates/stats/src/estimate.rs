@@ -46,8 +46,8 @@ pub struct Estimate {
     pub verdict: Verdict,
     /// Whether that interval is within ± resolution.
     pub within_resolution: bool,
-    /// The size of the effect, whose interval contains that over all pairs. If the verdict is a direction and there are
-    /// duets, which underestimate effects, the interval reaches further away from zero; see `size_of`.
+    /// The size of the effect, whose interval contains that over all pairs. It is wider if the verdict is a direction and
+    /// there are duets, which show effects smaller or larger than they are; see `size_of`.
     pub size: Effect,
     /// The lower end of the interval over all pairs.
     pub verdict_low: Option<f64>,
@@ -93,20 +93,22 @@ impl LogEffect {
         Effect::from_log(self.centre, self.interval, self.pairs)
     }
 
-    /// Returns how far the interval reaches away from zero on the side of `sign`.
-    fn reach(&self, sign: f64) -> f64 {
-        if sign > 0.0 { self.interval.high } else { -self.interval.low }
+    /// Returns the ends of the interval, that towards zero first, as distances from zero on the side of `sign`.
+    fn ends(&self, sign: f64) -> (f64, f64) {
+        let Interval { low, high } = self.interval;
+        if sign > 0.0 { (low, high) } else { (-high, -low) }
     }
 }
 
 /// Returns the size of the effect.
 ///
-/// Runs in duets contend for caches, memory and locks. The longer run has the rest of its time for itself, so duets show
-/// only a part of an effect, of which `shown` is a lower bound. The effect over `all` pairs is therefore a bound on the
-/// side of zero. On the other side, the bound is that of the turns alone, or that of all pairs divided by `shown`: the
-/// one that is expected to be closer, which does not depend on the labels. Each end misses the true effect with half the
-/// error rate, so both hold at the full one. If the interval contains zero, it is that over all pairs: the part of an
-/// effect so small that duets do not show is far below the interval's width.
+/// Runs in duets contend for caches, memory and locks. What one run saves or wastes also changes the cost of its
+/// neighbour, and the longer run has the rest of its time for itself. Duets therefore show a smaller or larger effect than
+/// turns: between `shown` and `1 / shown` times as much. If the interval over `all` pairs excludes zero, that of the size
+/// reaches to it multiplied by `shown` at one end and divided by it at the other, or it is the smallest that contains the
+/// intervals over all pairs and over the turns alone: the one that is expected to be narrower, which does not depend on
+/// the labels. It excludes zero, too. If the interval over all pairs contains zero, the size has the same: a part of an
+/// effect so small is far below the interval's width.
 pub(crate) fn size_of(all: &LogEffect, turns: Option<&LogEffect>, shown: f64) -> Effect {
     let sign = if all.interval.low > 0.0 {
         1.0
@@ -115,23 +117,29 @@ pub(crate) fn size_of(all: &LogEffect, turns: Option<&LogEffect>, shown: f64) ->
     } else {
         return all.effect();
     };
-    let by_share = all.reach(sign) / shown;
-    let sized = turns.filter(|turns| turns.interval.half_width() <= by_share - all.centre.abs());
-    let far = sized.map_or(by_share, |turns| turns.reach(sign)).max(all.reach(sign));
-    let interval =
-        if sign > 0.0 { Interval { high: far, ..all.interval } } else { Interval { low: -far, ..all.interval } };
+    let (near, far) = all.ends(sign);
+    let scaled = (near * shown, far / shown);
+    let sized = turns.filter(|turns| turns.interval.half_width() <= (scaled.1 - scaled.0) / 2.0);
+    let (near, far) = sized.map_or(scaled, |turns| {
+        let (nearer, farther) = turns.ends(sign);
+        (if nearer > 0.0 { near.min(nearer) } else { scaled.0 }, far.max(farther))
+    });
+    let interval = if sign > 0.0 { Interval { low: near, high: far } } else { Interval { low: -far, high: -near } };
     // Few turns may be a worse estimate than all pairs.
     let inside = |turns: &&LogEffect| interval.low < turns.centre && turns.centre < interval.high;
     let best = sized.filter(inside).unwrap_or(all);
     Effect::from_log(best.centre, interval, best.pairs)
 }
 
-/// Returns a lower bound of the part of an effect that all pairs show; see [`size_of`]. The longer run of a duet saves
-/// at most what contention adds to the others, which the costs of both layouts show. Exchanging OLD and NEW does not
-/// change it.
+/// Returns a lower bound of the part of an effect that duets show, whose reciprocal is the upper bound; see [`size_of`].
+/// Runs in duets change each other's cost by at most what contention adds, which the costs of both layouts show.
+/// Exchanging OLD and NEW does not change it.
 pub(crate) fn shown_part<'a>(pairs: impl Iterator<Item = &'a Pair>) -> f64 {
-    /// The part that is shown at least even if no contention is visible. In measured cells it was 0.8 or more.
-    const WITHOUT_CONTENTION: f64 = 0.8;
+    /// The part without visible contention. In `docs/evidence.md`, duets that cost as much as turns showed 0.96 to 1.1;
+    /// this leaves a margin for other programs and machines.
+    const WITHOUT_CONTENTION: f64 = 0.85;
+    /// The part without turns, which would show contention.
+    const DUETS_ONLY: f64 = 0.8;
     let mut logs = [(0.0, 0usize); Layout::ALL.len()];
     for pair in pairs {
         let log = pair.old.ln() + pair.new.ln();
@@ -147,7 +155,7 @@ pub(crate) fn shown_part<'a>(pairs: impl Iterator<Item = &'a Pair>) -> f64 {
     };
     match (mean(Layout::Turns), mean(Layout::Duet)) {
         (_, None) => 1.0,
-        (None, _) => WITHOUT_CONTENTION,
+        (None, _) => DUETS_ONLY,
         (Some(turns), Some(duets)) => (turns - duets).exp().min(WITHOUT_CONTENTION),
     }
 }

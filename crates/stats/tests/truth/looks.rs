@@ -127,36 +127,47 @@ fn partly_shown(part: f64) -> Vec<Pair> {
     layouts.map(|layout| machine.pair(layout, effect(layout))).collect()
 }
 
-/// Duets show only a part of an effect. The interval of the size begins at that of all pairs, and ends at that of the
-/// turns.
+/// Duets show less or more than an effect. The interval of the size contains those of all pairs and of the turns.
 #[test]
-fn size_reaches_from_the_interval_of_all_pairs_to_that_of_the_turns() {
-    let pairs = partly_shown(0.5);
-    let estimate = single_look(&pairs, &rules());
-    let [turns, duets] = &estimate.layouts[..] else { panic!("two layouts: {estimate:?}") };
-    assert!((duets.effect.change.unwrap() - 0.1_f64.exp_m1()).abs() < 0.01);
-    assert_eq!((estimate.size.low, estimate.size.high), (estimate.verdict_low, turns.effect.high));
-    assert_eq!((estimate.size.change, estimate.size.pairs), (turns.effect.change, 100));
-    // Exchanging the labels mirrors the size.
-    let mirrored = single_look(&pairs.iter().map(|pair| pair.swapped()).collect::<Vec<_>>(), &rules()).size;
-    let product = (1.0 + mirrored.low.unwrap()) * (1.0 + estimate.size.high.unwrap());
-    assert!((product - 1.0).abs() < 1e-9, "{product}");
+fn size_contains_the_intervals_of_all_pairs_and_of_the_turns() {
+    for part in [0.5, 1.5] {
+        let pairs = partly_shown(part);
+        let estimate = single_look(&pairs, &rules());
+        let [turns, duets] = &estimate.layouts[..] else { panic!("two layouts: {estimate:?}") };
+        assert!((duets.effect.change.unwrap() - (0.2 * part).exp_m1()).abs() < 0.01);
+        let ends = if part < 1.0 {
+            (estimate.verdict_low, turns.effect.high)
+        } else {
+            (turns.effect.low, estimate.verdict_high)
+        };
+        assert_eq!((estimate.size.low, estimate.size.high), ends, "{part}");
+        assert_eq!((estimate.size.change, estimate.size.pairs), (turns.effect.change, 100));
+        // Exchanging the labels mirrors the size.
+        let mirrored = single_look(&pairs.iter().map(|pair| pair.swapped()).collect::<Vec<_>>(), &rules()).size;
+        for (one, other) in [(mirrored.low, estimate.size.high), (mirrored.high, estimate.size.low)] {
+            let product = (1.0 + one.unwrap()) * (1.0 + other.unwrap());
+            assert!((product - 1.0).abs() < 1e-9, "{product}");
+        }
+    }
 }
 
-/// With few turns, the size reaches from the interval of all pairs to its multiple.
+/// With few turns, the size reaches from a part of the interval of all pairs to its multiple.
 #[test]
-fn few_turns_hardly_widen_the_size() {
+fn few_turns_leave_the_size_to_all_pairs() {
     let few = |turns: usize| {
         let (sequential, mut chosen): (Vec<Pair>, Vec<Pair>) =
             partly_shown(1.0).into_iter().partition(|pair| pair.layout == Layout::Turns);
         chosen.extend(&sequential[..turns]);
         single_look(&chosen, &rules())
     };
-    for turns in [0, 3, 5] {
+    for (turns, part) in [(0, 0.8), (3, 0.85), (5, 0.85)] {
         let estimate = few(turns);
         let (low, high) = (estimate.size.low.unwrap(), estimate.size.high.unwrap());
-        assert_eq!((Some(low), estimate.size.pairs), (estimate.verdict_low, 100 + turns), "{turns}");
-        assert!(high.ln_1p() <= estimate.verdict_high.unwrap().ln_1p() / 0.8 + 1e-9 && high > 0.21, "{turns}: {high}");
+        assert_eq!(estimate.size.pairs, 100 + turns);
+        let verdict = (estimate.verdict_low.unwrap(), estimate.verdict_high.unwrap());
+        let ratios = (low.ln_1p() / verdict.0.ln_1p(), verdict.1.ln_1p() / high.ln_1p());
+        assert!(ratios.0 <= part + 1e-9 && (ratios.0 - ratios.1).abs() < 1e-9, "{turns}: {ratios:?}");
+        assert!(ratios.0 > part - 0.2, "{turns}: {ratios:?}");
     }
     // Equal commands have one interval.
     let mut machine = Machine::new(Noise::Heavy, 9);
@@ -165,7 +176,7 @@ fn few_turns_hardly_widen_the_size() {
     assert_eq!((estimate.size.low, estimate.size.high), (estimate.verdict_low, estimate.verdict_high));
 }
 
-/// Runs in duets that cost twice as much as in turns may show as little as half of an effect.
+/// Runs in duets that cost twice as much as in turns may show half of an effect, or twice as much.
 #[test]
 fn contention_widens_the_size() {
     let contended = |factor: f64| -> Vec<Pair> {
