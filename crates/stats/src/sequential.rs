@@ -222,18 +222,22 @@ impl Sequence {
     /// (half the resolution / half-width of the interval). It grows linearly with the number of pairs and does not
     /// depend on the effect.
     ///
-    /// The precision must not depend on whether the test rejects, because it determines how much error a look may spend.
-    /// The residuals at the estimate are smaller, the farther away the tested effect is from the estimate: by the factor
-    /// `1 - z² / n` in square, if Z is z and n pairs have equal weights. The precision is therefore reduced by this factor.
+    /// Without an effect, the precision must not depend on Z, because it determines how much error a look may spend and
+    /// which look is the last. The residuals at the estimate are smaller, the farther away zero is from the estimate: by
+    /// the factor `1 - z² / n` in square, if Z is z and n pairs have equal weights. The precision is therefore reduced by
+    /// this factor.
     fn precision_at_end(&self, prepared: &[Prepared], left: f64) -> f64 {
         /// The least factor. It applies if almost all differences are zero, where the test can hardly reject.
         const LEAST_BLIND: f64 = 0.1;
+        /// A Z that is larger without an effect is so rare that the factor need not allow for it.
+        const LARGEST_Z: f64 = 6.0;
         let level = left / self.courses.len().max(1) as f64;
         let precision = |prepared: &Prepared, course: &Course| {
             let correlation = course.all.correlation(&prepared.all);
             let level = course.all.spending.level(course.allowed + level, correlation);
-            let critical = normal::two_sided_quantile(level);
-            let blind = (1.0 - critical * critical / effective_count(&prepared.all.scores)).max(LEAST_BLIND);
+            let p = prepared.all.paired.test(0.0).p;
+            let z = normal::two_sided_quantile(p.max(f64::MIN_POSITIVE)).min(LARGEST_Z);
+            let blind = (1.0 - z * z / effective_count(&prepared.all.scores)).max(LEAST_BLIND);
             let half_width = relative(&prepared.all.interval(level)).half_width();
             blind * (self.rules.resolution / 2.0 / half_width).powi(2)
         };

@@ -105,7 +105,7 @@ fn the_size_is_covered_if_duets_show_less_or_more() {
     let experiments = repeated(60);
     let limit = most(experiments, 0.05);
     for noise in NOISES {
-        for (effect, shown) in [(0.1, 0.8), (-0.1, 0.9), (0.004, 0.8), (0.02, 0.85), (0.1, 1.25), (-0.02, 1.15)] {
+        for (effect, shown) in [(0.1, 0.85), (-0.1, 0.9), (0.004, 0.85), (0.02, 0.85), (0.1, 1.17), (-0.02, 1.15)] {
             let missed = |seed: &usize| {
                 let mut machine = Machine::new(noise, *seed as u64 + 9_000_000);
                 let size = experiment(&mut machine, Mix::Both, &[f64::ln_1p(effect)], shown).contenders[0].size;

@@ -102,5 +102,5 @@ pub(crate) fn most(experiments: usize, rate: f64) -> usize {
 /// error rates.
 pub(crate) fn repeated(experiments: usize) -> usize {
     let all = std::env::var_os("STEADY_TESTS").is_some_and(|value| value == "all");
-    if all { 50 * experiments } else { experiments }
+    if all { 20 * experiments } else { experiments }
 }
