@@ -21,7 +21,8 @@ mod session;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::FromArgMatches;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, FromArgMatches};
 use steady_feature::Status;
 use steady_linux::counters::{self, HARDWARE};
 use steady_linux::signals;
@@ -39,13 +40,13 @@ fn main() -> ExitCode {
     }
     let matches = match Flags::with_features().try_get_matches() {
         Ok(matches) => matches,
-        Err(error) => return misuse(&error),
+        Err(error) => return misuse(error),
     };
     let done = match features::named(&matches) {
         Some((feature, matches)) => (feature.run)(matches, &mut CommandLine::default()),
         None => match Flags::from_arg_matches(&matches) {
             Ok(flags) => run(flags),
-            Err(error) => return misuse(&error),
+            Err(error) => return misuse(error),
         },
     };
     match done {
@@ -82,8 +83,28 @@ fn helper() -> Option<ExitCode> {
     })
 }
 
+/// Returns advice on an unknown option that clap would pass as a value, as `-- -k`. It probably belongs to the user's
+/// command.
+fn advice(error: &clap::Error) -> Option<String> {
+    error.get(ContextKind::Suggested).filter(|_| error.kind() == ErrorKind::UnknownArgument)?;
+    let name = std::env::args_os().nth(1)?;
+    let mut steady = Flags::with_features();
+    steady.build();
+    let feature = steady.get_subcommands().find(|command| name == command.get_name())?;
+    let is_command = |argument: &&Arg| argument.get_value_names().is_some_and(|names| names == ["COMMAND"]);
+    let words = feature.get_positionals().find(is_command)?;
+    let name = feature.get_name();
+    Some(match words.is_last_set() {
+        true => format!("write -- before the command, as in 'steady {name} -- gzip -k file'"),
+        false => format!("give each command as one string, as in \"steady {name} 'gzip -1 file' 'gzip -9 file'\""),
+    })
+}
+
 /// Prints what is wrong with the flags, or the help or the version if that was requested.
-fn misuse(error: &clap::Error) -> ExitCode {
+fn misuse(mut error: clap::Error) -> ExitCode {
+    if let Some(advice) = advice(&error) {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
+    }
     // If the message cannot be printed, the exit status still reports the error.
     let _ = error.print();
     if !error.use_stderr() {

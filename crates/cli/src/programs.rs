@@ -12,7 +12,7 @@ use steady_model::Command;
 pub(crate) fn command(text: &str, shell: Option<&str>, directory: &Path) -> Result<Command, Failure> {
     let argv = typed::words(text, shell)?;
     let program = find(argv.first().map_or("", String::as_str), directory);
-    let program = program.map_err(|why| Failure::Usage(format!("'{text}': {why}{}", hint(&argv, shell))))?;
+    let program = program.map_err(|why| Failure::Usage(format!("'{text}': {why}{}", hint(text, &argv, shell))))?;
     Ok(Command { name: text.trim().to_owned(), argv, program, ..Command::default() })
 }
 
@@ -57,9 +57,9 @@ fn in_path() -> impl Iterator<Item = PathBuf> {
     env::split_paths(&path).collect::<Vec<_>>().into_iter()
 }
 
-fn hint(argv: &[String], shell: Option<&str>) -> &'static str {
+fn hint(text: &str, argv: &[String], shell: Option<&str>) -> &'static str {
     let assignment = argv.first().is_some_and(|word| word.contains('='));
-    if shell.is_none() && (assignment || typed::has_shell_word(argv)) {
+    if shell.is_none() && (assignment || typed::for_a_shell(text).is_some()) {
         "; the command runs without a shell, add --shell for pipes, redirections and variables"
     } else {
         ""

@@ -1,5 +1,6 @@
 //! The implementation of [`Session`] for the command line.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rand::TryRngCore;
 use rand::rngs::OsRng;
 use steady_feature::flags::{Form, OutputFlags};
-use steady_feature::{Failure, Record, Report, Session, Status};
+use steady_feature::{Failure, Record, Report, Session, Status, typed};
 use steady_linux::{Root, host, signals};
 use steady_model::{Command, Host, Nanos, Reading, Seed};
 use steady_process::git;
@@ -37,6 +38,8 @@ pub(crate) struct CommandLine {
     /// Whether parts of the report's text were printed.
     has_printed: bool,
     progress: Share,
+    /// Whether there was a notice about a command that seems to be meant for a shell.
+    has_noted_shell: Cell<bool>,
     /// The log of this run, if it has been created.
     log: Option<RunLog>,
 }
@@ -47,7 +50,15 @@ impl Session for CommandLine {
     }
 
     fn typed_command(&self, text: &str, shell: Option<&str>, directory: &Path) -> Result<Command, Failure> {
-        programs::command(text, shell, directory)
+        let command = programs::command(text, shell, directory)?;
+        let part = typed::for_a_shell(text).filter(|_| shell.is_none() && !self.has_noted_shell.replace(true));
+        if let Some(part) = part {
+            self.notice(&format!(
+                "'{text}' runs without a shell, so the program gets '{part}' as it is; add --shell to run it in a shell, \
+                 or quote '{part}'"
+            ));
+        }
+        Ok(command)
     }
 
     fn environment(&self) -> Vec<(OsString, OsString)> {

@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use clap::{ArgMatches, FromArgMatches};
+use steady_feature::flags::FormatFlag;
 use steady_feature::{Failure, Interrupt, Record as _, Session, Status};
 use steady_host::around;
 use steady_linux::{Root, cgroup, clock, topology};
@@ -17,14 +18,16 @@ use crate::report::Compared;
 use crate::revisions::{self, Trees};
 use crate::run::warm_runs::{self, Folder};
 use crate::run::{CompareContext, CompareError, Event, compare, show, show_begin};
-use crate::{failure, plan};
+use crate::{document, failure, plan};
 
 /// The smallest CPU quota for duets, in CPUs. Under a smaller quota, both sides would be throttled.
 const DUET_CPUS: f64 = 2.0;
 
 /// Runs a comparison and reports it. Returns the exit status.
 pub(crate) fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
-    let flags = CompareFlags::from_arg_matches(matches).map_err(|error| Failure::Own(error.to_string()))?;
+    let mut flags = CompareFlags::from_arg_matches(matches).map_err(|error| Failure::Own(error.to_string()))?;
+    let places = |id: &str| matches.indices_of(id).into_iter().flatten().collect::<Vec<_>>();
+    plan::complete(&mut flags, &places("parameter_list"), &places("commands"))?;
     around(&flags.host, flags.output.quiet, session, |session| run_here(&flags, session))
 }
 
@@ -70,6 +73,9 @@ fn run_planned(
         session.keep(&compared);
     }
     session.write(&compared)?;
+    if flags.output.quiet || flags.output.format != FormatFlag::Text {
+        document::conditions(&compared.0).for_each(|why| session.notice(&why));
+    }
     Ok(match compared.0.record.ending {
         Ending::Interrupted => Failure::Interrupted(interrupt.signal()).status(),
         Ending::Decided | Ending::Spent => compared.status(),

@@ -1,6 +1,7 @@
 //! The options of `steady compare` and `steady judge` as typed. [`crate::plan`] resolves and checks them.
 
 mod around;
+mod foreign;
 mod judge;
 mod values;
 mod variants;
@@ -12,6 +13,7 @@ use steady_model::Nanos;
 
 pub(crate) use around::AroundFlags;
 pub(crate) use judge::JudgeFlags;
+use values::MetricParser;
 pub(crate) use values::{LayoutFlag, MetricFlag};
 pub(crate) use variants::VariantFlags;
 
@@ -82,11 +84,19 @@ pub(crate) struct CompareFlags {
     #[arg(short, long, value_name = "PAIRS", conflicts_with = "budget", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) runs: Option<u64>,
 
+    /// Measure at least this number of pairs, even if there is a verdict or the budget is spent
+    #[arg(long, value_name = "PAIRS", conflicts_with = "runs", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) min_runs: Option<u64>,
+
+    /// Measure at most this number of pairs, even if the budget is not spent
+    #[arg(short = 'M', long, value_name = "PAIRS", conflicts_with = "runs", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_runs: Option<u64>,
+
     #[command(flatten)]
     pub(crate) precision: PrecisionFlags,
 
     /// The quantity that is compared. auto: CPU time, unless the commands mostly wait
-    #[arg(short, long, value_enum, default_value_t = MetricFlag::Auto)]
+    #[arg(short, long, value_parser = MetricParser, default_value = "auto")]
     pub(crate) metric: MetricFlag,
 
     /// How the runs of a pair are arranged: in turns, concurrently on two CPUs, or a mix of both
@@ -132,6 +142,9 @@ pub(crate) struct CompareFlags {
 
     #[command(flatten)]
     pub(crate) output: OutputFlags,
+
+    #[command(flatten)]
+    foreign: foreign::ForeignFlags,
 
     /// Add the raw samples to the JSON, so that `steady judge` can evaluate them again
     #[arg(long)]

@@ -14,17 +14,20 @@ use steady_model::{Effort, Layout, Metric, Output, PerCommand, Plan};
 
 use crate::flags::{CompareFlags, LayoutFlag, MetricFlag};
 
-pub(crate) use parameters::ParameterList;
+pub(crate) use parameters::{Given, complete};
 
 /// Returns the plan that the flags describe.
 pub(crate) fn plan(flags: &CompareFlags, session: &dyn Session) -> Result<Plan, Failure> {
     let compared = commands::compared(flags, session)?;
     check_conditions(flags, compared.commands.len())?;
+    check_limits(flags)?;
     check_layout(flags)?;
     check_input(flags)?;
     Ok(Plan {
         seed: session.seed(flags.seed)?,
         effort: flags.runs.map_or(Effort::Budget(flags.budget), Effort::Pairs),
+        pairs_min: flags.min_runs,
+        pairs_max: flags.max_runs,
         resolution: flags.precision.resolution,
         confidence: flags.precision.confidence,
         metric: metric(flags.metric),
@@ -78,6 +81,16 @@ fn check_conditions(flags: &CompareFlags, commands: usize) -> Result<(), Failure
         ));
     }
     Ok(())
+}
+
+/// Refuses a smallest number of pairs above the largest.
+fn check_limits(flags: &CompareFlags) -> Result<(), Failure> {
+    match (flags.min_runs, flags.max_runs) {
+        (Some(min), Some(max)) if min > max => {
+            Err(Failure::Usage(format!("--min-runs {min} is above --max-runs {max}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The destinations of the commands' output. Checks that files can be written.

@@ -4,7 +4,7 @@ use serde_json::Value;
 use steady_model::{Facts, RunKind};
 use steady_render::document::Document;
 use steady_render::json::ReadError;
-use steady_render::{Chart, Style, html, markdown, terminal};
+use steady_render::{Chart, Style, asciidoc, html, markdown, org, terminal};
 
 use crate::flags::Form;
 
@@ -36,6 +36,8 @@ pub trait Report {
             Form::Json => self.json(samples),
             Form::Csv => self.csv(),
             Form::Markdown => markdown::text(&self.document()),
+            Form::AsciiDoc => asciidoc::text(&self.document()),
+            Form::Org => org::text(&self.document()),
             Form::Html => html::text(&self.document()),
         }
     }

@@ -29,6 +29,66 @@ pub fn has_shell_word(argv: &[String]) -> bool {
     argv.iter().any(|word| SHELL_WORDS.contains(&word.as_str()))
 }
 
+/// Returns the first part of a command that a shell would expand or act on. Without a shell, the program gets it as it
+/// is written. Quoted parts are not meant for a shell, except `$` and backquotes between double quotes.
+pub fn for_a_shell(text: &str) -> Option<&str> {
+    let is_name = |letter: char| letter.is_ascii_alphabetic() || "_{(".contains(letter);
+    let (mut quote, mut begins_word, mut skip) = (None, true, false);
+    for (at, letter) in text.char_indices() {
+        if std::mem::take(&mut skip) {
+            continue;
+        }
+        let rest = &text[at + letter.len_utf8()..];
+        let expands = letter == '`' || letter == '$' && rest.starts_with(is_name);
+        match quote {
+            Some('\'') => quote = if letter == '\'' { None } else { quote },
+            Some(_) if letter == '"' => quote = None,
+            _ if letter == '\\' => skip = true,
+            _ if expands => return Some(&text[at..=at]),
+            Some(_) => {}
+            None if letter == '\'' || letter == '"' => quote = Some(letter),
+            None if "|&;<>()*?".contains(letter) || letter == '~' && begins_word => return Some(&text[at..=at]),
+            None => {}
+        }
+        begins_word = letter.is_whitespace();
+    }
+    None
+}
+
 fn split(text: &str) -> Result<Vec<String>, Failure> {
     shell_words::split(text).map_err(|error| Failure::Usage(format!("'{text}': {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_unquoted_parts_are_for_a_shell() {
+        for (text, found) in [
+            ("sort f | uniq", Some("|")),
+            ("echo \"$HOME\"", Some("$")),
+            ("echo `date`", Some("`")),
+            ("ls *.c", Some("*")),
+            ("cat ~/f", Some("~")),
+            ("make 2>&1", Some(">")),
+            ("awk '{ print $1 }' f", None),
+            ("awk \"!s[\\$0]++\" f", None),
+            ("grep -E '(a|b)*' f", None),
+            ("find . -name \\*.c", None),
+            ("cut -d~ -f1 100%", None),
+            ("grep a$ f", None),
+            ("git show HEAD~1", None),
+        ] {
+            assert_eq!(for_a_shell(text), found, "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn quoted_words_are_for_no_shell(words in proptest::collection::vec(".*", 0..4)) {
+            let text = shell_words::join(&words);
+            proptest::prop_assert_eq!(for_a_shell(&text), None);
+        }
+    }
 }

@@ -340,6 +340,12 @@ pub struct Plan {
     pub seed: Seed,
     /// The budget or the number of pairs.
     pub effort: Effort,
+    /// The least number of pairs, even if there is a verdict or the budget is spent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pairs_min: Option<u64>,
+    /// The largest number of pairs, even if the budget is not spent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pairs_max: Option<u64>,
     /// The smallest relative change that matters to the user.
     #[serde(rename = "resolution_ratio", alias = "resolution")]
     pub resolution: f64,
@@ -421,6 +427,8 @@ impl Plan {
             commands,
             seed,
             effort,
+            pairs_min: None,
+            pairs_max: None,
             resolution: 0.01,
             confidence: 0.95,
             metric: None,
@@ -454,6 +462,25 @@ impl Plan {
             Effort::Pairs(_) => None,
         };
         self.timeout.into_iter().chain(budget).min()
+    }
+
+    /// Returns the largest number of pairs, if there is a limit.
+    pub fn most_pairs(&self) -> Option<u64> {
+        match self.effort {
+            Effort::Budget(_) => self.pairs_max,
+            Effort::Pairs(pairs) => Some(pairs),
+        }
+    }
+
+    /// Returns the share of the effort that is spent, from 0 to 1, after a share of the budget's time and a number of
+    /// pairs. The time counts only if there is a budget.
+    pub fn spent(&self, time: f64, pairs: u64) -> f64 {
+        let of_pairs = self.most_pairs().map_or(0.0, |most| pairs as f64 / most as f64);
+        let share = match self.effort {
+            Effort::Budget(_) => time.max(of_pairs),
+            Effort::Pairs(_) => of_pairs,
+        };
+        if share.is_finite() { share.clamp(0.0, 1.0) } else { 1.0 }
     }
 
     /// Returns the shell command of `hook` for `command`, if there is one.

@@ -1,8 +1,9 @@
-//! Renders documents as text for a terminal, Markdown, HTML and CSV, and records as JSON. Pure functions without files,
-//! clocks or environment. The crate names no feature.
+//! Renders documents as text for a terminal, Markdown, AsciiDoc, Org, HTML and CSV, and records as JSON. Pure functions
+//! without files, clocks or environment. The crate names no feature.
 #![forbid(unsafe_code)]
 
 mod ascii;
+pub mod asciidoc;
 pub mod chart;
 pub mod csv;
 pub mod document;
@@ -11,6 +12,8 @@ pub mod html;
 pub mod json;
 pub mod letters;
 pub mod markdown;
+mod markup;
+pub mod org;
 pub mod scale;
 mod sentence;
 pub mod shell;

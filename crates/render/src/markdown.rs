@@ -1,92 +1,53 @@
-//! Documents as GitHub-flavoured Markdown. Texts of users are escaped, so that they read as written.
+//! Documents as GitHub-flavoured Markdown.
 
-use crate::document::{Block, Document, Emphasis, Fact, Section, Shown, Span};
+use crate::document::{Document, Span};
 use crate::letters::harmless;
-use crate::table::{Align, Column, Table};
-
-/// The maximum rows of a table, unless its section is shown whole.
-const ROWS: usize = 50;
+use crate::markup::{self, Markup};
+use crate::table::Align;
 
 /// Returns a document: its answer, then each section below its heading.
 pub fn text(document: &Document) -> String {
-    let mut out = document.answer.iter().map(|one| sentence(one) + "\n").collect::<Vec<_>>().join("\n");
-    // Markdown shows no charts, and a section of charts only would be a heading above nothing.
-    let is_drawn = |section: &Section| section.is_all(|block| matches!(block, Block::Chart(_)));
-    let shown =
-        document.sections.iter().filter(|section| matches!(section.shown, Shown::Everywhere | Shown::OffTerminal));
-    for section in shown.filter(|section| !is_drawn(section)) {
-        blank(&mut out);
-        let heading = section.heading_in_text(document);
-        match heading {
-            Some(heading) if section.is_detail => {
-                out.push_str(&format!("<details><summary>{}</summary>\n\n", plain(heading)));
-            }
-            Some(heading) => out.push_str(&format!("### {}\n\n", plain(heading))),
-            None => {}
-        }
-        section.blocks.iter().for_each(|one| block(one, section.rows(ROWS), &mut out));
-        if heading.is_some() && section.is_detail {
-            blank(&mut out);
-            out.push_str("</details>\n");
-        }
-    }
-    out
-}
-
-fn block(block: &Block, most: usize, out: &mut String) {
-    match block {
-        Block::Command(words) => out.push_str(&format!("- command: {}\n", code(words))),
-        Block::Facts(facts) => facts.iter().for_each(|fact| out.push_str(&item(fact))),
-        Block::Paragraph(spans) => {
-            blank(out);
-            out.push_str(&format!("{}\n", sentence(spans)));
-        }
-        Block::Table(table) => {
-            // Without an empty line, Markdown would read the table as part of the paragraph above.
-            if !out.is_empty() {
-                blank(out);
-            }
-            rows(table, most, out);
-        }
-        Block::Chart(_) => {}
-    }
-}
-
-fn rows(table: &Table, most: usize, out: &mut String) {
-    let shown = table.shown(most);
-    let mut line = |cells: Vec<String>| out.push_str(&format!("| {} |\n", cells.join(" | ")));
-    line(table.columns.iter().map(|column| plain(&column.head)).collect());
-    let rule = |column: &Column| if column.align == Align::Words { "---" } else { "---:" }.to_owned();
-    line(table.columns.iter().map(rule).collect());
-    for row in 0..shown.rows {
-        line(table.columns.iter().map(|column| sentence(&[shown.cell(column, row)])).collect());
-    }
-    for note in shown.notes() {
-        out.push_str(&format!("\n{}\n", plain(&note)));
-    }
-}
-
-/// Ends a paragraph with an empty line.
-fn blank(out: &mut String) {
-    if !out.ends_with("\n\n") {
-        out.push('\n');
-    }
-}
-
-/// Returns a fact as an item of a list.
-fn item(fact: &Fact) -> String {
-    let note = fact.note.as_ref().map_or_else(String::new, |note| format!(" — {}", plain(note)));
-    format!("- {}: {}{note}\n", plain(&fact.label), sentence(&fact.text))
+    markup::text::<Markdown>(document)
 }
 
 /// Returns a sentence with its emphasized parts in bold.
 pub fn sentence(spans: &[Span]) -> String {
-    let piece = |(emphasis, text): &Span| match emphasis {
-        Emphasis::Plain => plain(text),
-        Emphasis::Code => code(text),
-        _ => format!("**{}**", plain(text)),
-    };
-    spans.iter().map(piece).collect()
+    markup::sentence::<Markdown>(spans)
+}
+
+struct Markdown;
+
+impl Markup for Markdown {
+    const ITEM: &'static str = "- ";
+
+    fn plain(text: &str) -> String {
+        plain(text)
+    }
+
+    fn code(text: &str) -> String {
+        code(text)
+    }
+
+    fn strong(escaped: &str) -> String {
+        format!("**{escaped}**")
+    }
+
+    fn heading(escaped: &str) -> String {
+        format!("### {escaped}\n\n")
+    }
+
+    fn begin_detail(escaped: &str) -> String {
+        format!("<details><summary>{escaped}</summary>\n\n")
+    }
+
+    const END_DETAIL: &'static str = "</details>\n";
+
+    fn table(heads: &[(String, Align)], rows: &[Vec<String>]) -> String {
+        let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
+        let rule = heads.iter().map(|(_, align)| if *align == Align::Words { "---" } else { "---:" });
+        let rows: String = rows.iter().map(|row| line(row.iter().map(String::as_str).collect())).collect();
+        line(heads.iter().map(|(head, _)| head.as_str()).collect()) + &line(rule.collect()) + &rows
+    }
 }
 
 /// Escapes a text so that it reads as written, on one line, in a paragraph or in a cell of a table.
@@ -122,6 +83,7 @@ pub fn code(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::{Block, Section};
 
     #[test]
     fn sections_have_headings_if_text_needs_them() {

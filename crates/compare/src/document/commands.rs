@@ -45,8 +45,13 @@ pub(super) fn choices(report: &Report) -> Section {
         Effort::Budget(budget) => format!("at most {}", time_setting(budget)),
         Effort::Pairs(pairs) => blocks(plan, usize::try_from(pairs).unwrap_or(usize::MAX)),
     };
+    let limit = |word: &str, pairs: Option<u64>| {
+        let pairs = pairs.map(|pairs| blocks(plan, usize::try_from(pairs).unwrap_or(usize::MAX)));
+        pairs.map_or_else(String::new, |pairs| format!("; at {word} {pairs}"))
+    };
+    let limits = limit("least", plan.pairs_min) + &limit("most", plan.pairs_max);
     let mut requested =
-        format!("{effort}; resolution ±{}; confidence {}", setting(plan.resolution), setting(plan.confidence));
+        format!("{effort}{limits}; resolution ±{}; confidence {}", setting(plan.resolution), setting(plan.confidence));
     if let Some(layout) = plan.layout {
         requested.push_str(if layout == Layout::Turns { "; turns only" } else { "; duets only" });
     }

@@ -15,6 +15,7 @@ mod verdicts;
 use steady_model::{Report, Undecided, Warning};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, origin};
 
+use crate::units::TIE;
 use crate::words::message;
 
 pub(crate) use headline::sentences as headline;
@@ -45,6 +46,13 @@ pub fn document(report: &Report) -> Document {
     sections.push(Section::paragraphs([plain(format!("Seed {}", record.plan.seed))]));
     sections.push(repeat::section(&record.plan));
     Document { subject: subject(report), answer: answer.collect(), sections, is_brief: false }
+}
+
+/// The verdict and the condition of `--fail-if` as a line per command after the first, if a condition was given.
+pub(crate) fn conditions(report: &Report) -> impl Iterator<Item = String> {
+    let text = |spans: Sentence| spans.into_iter().map(|(_, text)| text).collect::<String>().replace(TIE, " ");
+    let verdicts = report.primary().map(|judgement| sentence::spans(report, judgement));
+    verdicts.zip(headline::conditions(report)).map(move |(why, state)| format!("{} {}", text(why), text(state)))
 }
 
 /// The title of the report.

@@ -48,6 +48,9 @@ fn effort(plan: &Plan) -> Vec<String> {
         Effort::Budget(budget) => vec!["--budget".to_owned(), seconds(budget)],
         Effort::Pairs(pairs) => vec!["--runs".to_owned(), pairs.to_string()],
     };
+    for (option, pairs) in [("--min-runs", plan.pairs_min), ("--max-runs", plan.pairs_max)] {
+        words.extend(pairs.into_iter().flat_map(|pairs| [option.to_owned(), pairs.to_string()]));
+    }
     let percent = |share: f64| setting(share).replace('\u{a0}', "");
     words.extend(["--resolution".to_owned(), percent(plan.resolution)]);
     if plan.confidence != 0.95 {

@@ -1,6 +1,10 @@
 //! Parsers and types of option values.
 
-use clap::ValueEnum;
+use std::ffi::OsStr;
+
+use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Arg, Command, Error, ValueEnum};
 use steady_model::Output;
 
 /// The value of `--metric`.
@@ -18,6 +22,28 @@ pub(crate) enum MetricFlag {
     Memory,
     /// Retired instructions, if the CPU's counters can be read
     Instructions,
+}
+
+/// Parses the value of `--metric`. A number was meant for another option: hyperfine's `-m` is `--min-runs`.
+#[derive(Clone)]
+pub(super) struct MetricParser;
+
+impl TypedValueParser for MetricParser {
+    type Value = MetricFlag;
+
+    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<MetricFlag, Error> {
+        match value.to_str().and_then(|text| text.parse::<u64>().ok()) {
+            Some(pairs) => {
+                let why = format!("-m is --metric; for the smallest number of pairs, write --min-runs {pairs}\n");
+                Err(Error::raw(ErrorKind::InvalidValue, why).with_cmd(command))
+            }
+            None => EnumValueParser::<MetricFlag>::new().parse_ref(command, argument, value),
+        }
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(MetricFlag::value_variants().iter().filter_map(ValueEnum::to_possible_value)))
+    }
 }
 
 /// The value of `--layout`.

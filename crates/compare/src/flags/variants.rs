@@ -4,15 +4,16 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
-use crate::plan::ParameterList;
+use crate::plan::Given;
 
 /// The options that make several commands of one.
 #[derive(Debug, Args)]
 pub(crate) struct VariantFlags {
     /// Run each command once for every value. The value replaces {NAME} in the command, its name, its scripts and its
-    /// --output. Several lists give all combinations. '\,' is a comma within a value, and {{NAME}} is the text {NAME}
+    /// --output. Several lists give all combinations. '\,' is a comma within a value, and {{NAME}} is the text {NAME}.
+    /// NAME A,B,... is accepted, too
     #[arg(help_heading = HEADING, short = 'L', long, value_name = "NAME=A,B,...", action = ArgAction::Append)]
-    pub(crate) parameter_list: Vec<ParameterList>,
+    pub(crate) parameter_list: Vec<Given>,
 
     /// As --parameter-list, with the numbers from MIN to MAX
     #[arg(help_heading = HEADING, short = 'P', long, value_names = ["NAME", "MIN", "MAX"], num_args = 3, action = ArgAction::Append, allow_negative_numbers = true)]

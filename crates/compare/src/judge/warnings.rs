@@ -76,7 +76,7 @@ fn budget_exceeded(record: &Record, judgements: &[Judgement]) -> Option<Warning>
     const SLACK: f64 = 1.1;
     let Effort::Budget(budget) = record.plan.effort else { return None };
     let few = judgements.iter().any(|judgement| judgement.primary && judgement.pairs <= MIN_PAIRS);
-    let exceeded = few && record.elapsed.seconds() > SLACK * budget.seconds();
+    let exceeded = few && record.plan.pairs_min.is_none() && record.elapsed.seconds() > SLACK * budget.seconds();
     exceeded.then_some(Warning::BudgetExceeded { budget, elapsed: record.elapsed })
 }
 

@@ -96,6 +96,17 @@ fn shell(flags: &CompareFlags) -> Result<Option<&str>, Failure> {
     Ok(flags.shell.as_deref().filter(|shell| *shell != "none"))
 }
 
+/// Adds what to write to a failure to find a program, if the words of one command seem to be given as several commands.
+fn as_one_string(failure: Failure, commands: &[String]) -> Failure {
+    let is_word = |command: &String| !command.contains(char::is_whitespace);
+    match failure {
+        Failure::Usage(why) if commands.len() > 1 && commands.iter().all(is_word) => {
+            Failure::Usage(format!("{why}; if these are the words of one command, write '{}'", commands.join(" ")))
+        }
+        other => other,
+    }
+}
+
 fn commands(flags: &CompareFlags, expansion: &Expansion<'_>, session: &dyn Session) -> Result<Vec<Command>, Failure> {
     let VariantFlags { rev, env_new, preload_new, command_name, .. } = &flags.variants;
     let names = expansion.names(command_name)?;
@@ -103,7 +114,9 @@ fn commands(flags: &CompareFlags, expansion: &Expansion<'_>, session: &dyn Sessi
     let mut commands = Vec::new();
     for ((text, values), name) in expansion.commands()?.into_iter().zip(names) {
         let mut command = match rev.is_empty() {
-            true => session.typed_command(&text, shell, Path::new(""))?,
+            true => session
+                .typed_command(&text, shell, Path::new(""))
+                .map_err(|failure| as_one_string(failure, &flags.commands))?,
             false => Command { name: text.trim().to_owned(), argv: typed::words(&text, shell)?, ..Command::default() },
         };
         command.name = name.unwrap_or(command.name);

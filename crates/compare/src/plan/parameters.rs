@@ -8,7 +8,7 @@ use std::str::FromStr;
 use steady_feature::Failure;
 
 use super::plural;
-use crate::flags::VariantFlags;
+use crate::flags::{CompareFlags, VariantFlags};
 
 pub(crate) use template::Template;
 
@@ -24,6 +24,15 @@ pub(crate) struct ParameterList {
     pub(crate) values: Vec<String>,
 }
 
+/// The value of `--parameter-list`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Given {
+    /// `NAME=A,B,...`
+    Whole(ParameterList),
+    /// `NAME`, as hyperfine has it. The next word has the values, which clap takes for a command.
+    Name(String),
+}
+
 /// One value for each of several parameters, in the order of the options.
 pub(crate) type Values = Vec<(String, String)>;
 
@@ -32,6 +41,12 @@ impl FromStr for ParameterList {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, list) = text.split_once('=').ok_or("write NAME=A,B,...")?;
+        ParameterList::new(name, list)
+    }
+}
+
+impl ParameterList {
+    fn new(name: &str, list: &str) -> Result<Self, String> {
         let values = split_list(list);
         let twice = values.iter().enumerate().find(|(index, value)| values[..*index].contains(value));
         match twice {
@@ -41,9 +56,41 @@ impl FromStr for ParameterList {
     }
 }
 
+impl FromStr for Given {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.contains('=') { text.parse().map(Given::Whole) } else { named(text).map(Given::Name) }
+    }
+}
+
+/// Completes the lists that have only a name, with the words after them. `lists` and `commands` are the positions of
+/// the lists and of the commands on the command line.
+pub(crate) fn complete(flags: &mut CompareFlags, lists: &[usize], commands: &[usize]) -> Result<(), Failure> {
+    let mut taken = Vec::new();
+    for (given, at) in flags.variants.parameter_list.iter_mut().zip(lists) {
+        let Given::Name(name) = given else { continue };
+        let usage = |why: &str| Failure::Usage(format!("--parameter-list {name}: {why}"));
+        let next = commands.iter().position(|command| *command == at + 1).ok_or_else(|| usage("write NAME=A,B,..."))?;
+        let list = ParameterList::new(name, &flags.commands[next]).map_err(|why| usage(&why))?;
+        *given = Given::Whole(list);
+        taken.push(next);
+    }
+    let mut index = 0..;
+    flags.commands.retain(|_| index.next().is_none_or(|index| !taken.contains(&index)));
+    match flags.commands.is_empty() {
+        true => Err(Failure::Usage("--parameter-list: write NAME=A,B,..., and then a command".to_owned())),
+        false => Ok(()),
+    }
+}
+
 /// All parameters of the options.
 pub(crate) fn given(flags: &VariantFlags) -> Result<Vec<ParameterList>, Failure> {
-    let mut all = flags.parameter_list.clone();
+    let whole = |given: &Given| match given {
+        Given::Whole(list) => Some(list.clone()),
+        Given::Name(_) => None,
+    };
+    let mut all: Vec<ParameterList> = flags.parameter_list.iter().filter_map(whole).collect();
     let (scans, steps) = (flags.parameter_scan.chunks(3), &flags.parameter_step_size);
     if steps.len() > 1 && steps.len() != scans.len() {
         return Err(Failure::Usage(format!(

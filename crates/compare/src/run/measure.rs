@@ -167,11 +167,17 @@ impl<'a> Measuring<'a> {
         let pace = &self.layouts[pace];
         let planned = self.rounds_within(pace, self.plan.effort, now);
         match self.plan.effort {
+            Effort::Budget(_) if planned == 0 && self.below_minimum() => 1,
             Effort::Budget(budget) if planned == 0 && self.too_few() => {
                 self.rounds_within(pace, Effort::Budget(Nanos(2 * budget.0)), now).min(1)
             }
             _ => planned,
         }
+    }
+
+    /// Returns whether the user wants more pairs, whatever they show.
+    fn below_minimum(&self) -> bool {
+        self.plan.pairs_min.is_some_and(|least| self.rounds() < least)
     }
 
     /// Returns whether there are too few pairs for a verdict, or no run of a single command.
@@ -181,10 +187,11 @@ impl<'a> Measuring<'a> {
 
     /// The number of rounds in the next batch of a layout, or in its next draw, that fit into `effort`.
     fn rounds_within(&self, pace: &Pace, effort: Effort, now: Nanos) -> u64 {
+        let allowed = self.plan.most_pairs().map_or(u64::MAX, |most| most.saturating_sub(self.rounds()));
         if let Some(draw) = &pace.draw {
             return match effort {
-                Effort::Budget(budget) => draw.rounds_within(budget - now, pace.per_unit()),
-                Effort::Pairs(pairs) => draw.rounds.min(pairs.saturating_sub(self.rounds())),
+                Effort::Budget(budget) => draw.rounds_within(budget - now, pace.per_unit()).min(allowed),
+                Effort::Pairs(_) => draw.rounds.min(allowed),
             };
         }
         let per_round = pace.per_round().0.max(1);
@@ -192,8 +199,8 @@ impl<'a> Measuring<'a> {
         let batch = Nanos(((now - self.began).0 / BATCH_SHARE).clamp(BATCH.0, longest.0));
         let batch = (batch.0 / per_round).clamp(1, BATCH_MOST);
         match effort {
-            Effort::Budget(budget) => batch.min((budget - now).0 / per_round),
-            Effort::Pairs(pairs) => batch.min(pairs.saturating_sub(self.rounds())),
+            Effort::Budget(budget) => batch.min((budget - now).0 / per_round).min(allowed),
+            Effort::Pairs(_) => batch.min(allowed),
         }
     }
 
@@ -288,7 +295,7 @@ impl<'a> Measuring<'a> {
         let fraction = if last { 1.0 } else { self.fraction(now) };
         self.looks.push(Look { blocks: self.blocks.len(), fraction, last });
         let found = self.sequence.look(self.evidence.contenders(), fraction, last);
-        last || (found.done && !self.mean_is_open(&found))
+        last || (found.done && !self.mean_is_open(&found) && !self.below_minimum())
     }
 
     /// Returns whether the mean cost of a contender may still change the verdict on the usual run.
@@ -298,11 +305,11 @@ impl<'a> Measuring<'a> {
     }
 
     fn fraction(&self, now: Nanos) -> f64 {
-        let spent = match self.plan.effort {
+        let time = match self.plan.effort {
             Effort::Budget(budget) => (now - self.began).seconds() / (budget - self.began).seconds(),
-            Effort::Pairs(pairs) => self.rounds() as f64 / pairs as f64,
+            Effort::Pairs(_) => 0.0,
         };
-        if spent.is_finite() { spent.min(1.0) } else { 1.0 }
+        self.plan.spent(time, self.rounds())
     }
 
     fn watch<R: Runner>(&mut self, runner: &mut R, events: &mut dyn FnMut(Event)) {

@@ -18,16 +18,31 @@ pub(crate) fn effort_for_verdict(record: &Record, ratio: Option<f64>) -> String 
 
 /// Advice to measure more, by the option that limits the effort now.
 pub(crate) fn more_effort(record: &Record) -> String {
-    match record.plan.effort {
-        Effort::Budget(budget) => format!("set --budget to more than {}", time_setting(budget)),
-        Effort::Pairs(pairs) => format!("set --runs to more than {pairs}"),
+    match limit(record) {
+        Limit::Budget(budget) => format!("set --budget to more than {}", time_setting(budget)),
+        Limit::Pairs(option, pairs) => format!("set {option} to more than {pairs}"),
+    }
+}
+
+/// What limits the effort of a comparison.
+enum Limit {
+    Budget(Nanos),
+    /// An option and its number of pairs.
+    Pairs(&'static str, u64),
+}
+
+fn limit(record: &Record) -> Limit {
+    match (record.plan.effort, record.plan.pairs_max) {
+        (Effort::Pairs(pairs), _) => Limit::Pairs("--runs", pairs),
+        (Effort::Budget(_), Some(most)) if record.blocks.len() as u64 >= most => Limit::Pairs("--max-runs", most),
+        (Effort::Budget(budget), _) => Limit::Budget(budget),
     }
 }
 
 /// The option that gives `ratio` times the effort spent so far, and what that effort would do.
 pub(crate) fn effort_for(record: &Record, ratio: f64, does: &str) -> String {
-    let within = match record.plan.effort {
-        Effort::Budget(budget) => {
+    let within = match limit(record) {
+        Limit::Budget(budget) => {
             let wanted = round_up(ratio * record.elapsed.seconds());
             if wanted > TOO_LONG.seconds() {
                 return format!("more than a day {does}: a coarser --resolution needs less time");
@@ -38,11 +53,11 @@ pub(crate) fn effort_for(record: &Record, ratio: f64, does: &str) -> String {
             }
             format!("the budget of {} {does}", time_setting(budget))
         }
-        Effort::Pairs(pairs) => {
+        Limit::Pairs(option, pairs) => {
             let wanted = round_up(ratio * record.blocks.len() as f64).min(1e15) as u64;
             let (one, many) = if record.plan.commands.len() > 2 { ("block", "blocks") } else { ("pair", "pairs") };
             if wanted > pairs {
-                return format!("about {} {does}: --runs {wanted}", count(wanted as usize, one, many));
+                return format!("about {} {does}: {option} {wanted}", count(wanted as usize, one, many));
             }
             format!("all {} {does}", count(usize::try_from(pairs).unwrap_or(usize::MAX), one, many))
         }

@@ -73,11 +73,11 @@ prop_compose! {
         timeout in prop::option::of(prop_oneof![nanos(), Just(Nanos(31_536_000_000_000_000))]),
         cpus in any::<Option<Vec<usize>>>(),
         fail_if in prop::option::of((select(&[Verdict::Slower, Verdict::Faster]), ratio())),
-        (require_verdict, warm) in any::<(bool, bool)>(),
+        (require_verdict, warm, pairs_min, pairs_max) in any::<(bool, bool, Option<u64>, Option<u64>)>(),
     ) -> Plan {
         let fail_if = fail_if.map(|(verdict, beyond)| FailIf { verdict, beyond });
         Plan {
-            commands: vec![], seed: Seed(seed), effort, resolution, confidence, metric, layout, warmup, input,
+            commands: vec![], seed: Seed(seed), effort, pairs_min, pairs_max, resolution, confidence, metric, layout, warmup, input,
             setup: PerCommand::NONE, prepare: PerCommand::NONE, conclude: PerCommand::NONE, cleanup: PerCommand::NONE,
             output: PerCommand(output), failures, timeout, cpus, fail_if, require_verdict, warm,
         }

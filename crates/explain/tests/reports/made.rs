@@ -312,6 +312,8 @@ fn record(pairs: usize) -> Record {
         commands: vec![command("./sort --heap big.txt"), command("./sort --arena big.txt")],
         seed: Seed(1_314_300_071_535_409_598),
         effort: Effort::Budget(seconds(10.0)),
+        pairs_min: None,
+        pairs_max: None,
         resolution: 0.01,
         confidence: 0.95,
         metric: None,

@@ -15,6 +15,10 @@ pub enum Form {
     Csv,
     /// Markdown in GitHub's dialect.
     Markdown,
+    /// AsciiDoc.
+    AsciiDoc,
+    /// The markup of Org mode.
+    Org,
     /// An HTML page with charts.
     Html,
 }
@@ -75,6 +79,14 @@ pub struct FileFlags {
     #[arg(long, value_name = "FILE")]
     pub export_markdown: Option<PathBuf>,
 
+    /// Write the report as AsciiDoc to this file
+    #[arg(long, value_name = "FILE")]
+    pub export_asciidoc: Option<PathBuf>,
+
+    /// Write the report for Org mode to this file
+    #[arg(long, value_name = "FILE")]
+    pub export_orgmode: Option<PathBuf>,
+
     /// Write the report as an HTML page with charts to this file. The page needs no other files and no network
     #[arg(long, value_name = "FILE")]
     pub export_html: Option<PathBuf>,
@@ -87,6 +99,8 @@ impl FileFlags {
             ("--export-json", Form::Json, &self.export_json),
             ("--export-csv", Form::Csv, &self.export_csv),
             ("--export-markdown", Form::Markdown, &self.export_markdown),
+            ("--export-asciidoc", Form::AsciiDoc, &self.export_asciidoc),
+            ("--export-orgmode", Form::Org, &self.export_orgmode),
             ("--export-html", Form::Html, &self.export_html),
         ];
         files.into_iter().filter_map(|(option, form, path)| Some((option, form, path.as_ref()?)))

@@ -1,5 +1,6 @@
 //! Tables that fit a terminal. Headings and cells of several words are broken into lines. Columns that do not fit
-//! continue in a further part below, which repeats the first column.
+//! continue in a further part below, which repeats the first column. Remarks, which are words without a heading in the
+//! last column, are below their rows then.
 
 use super::Page;
 use crate::document::Emphasis;
@@ -39,6 +40,11 @@ pub(super) fn write(table: &Table, rows: usize, page: &mut Page) {
     }
     let all: Vec<(&Column, usize)> = table.columns.iter().zip(widths).collect();
     let Some((first, mut rest)) = all.split_first() else { return };
+    let is_remark = |(column, _): &(&Column, usize)| column.align == Align::Words && column.head.is_empty();
+    let remarks = rest.last().filter(|last| excess > 0 && is_remark(last)).map(|(column, _)| *column);
+    if remarks.is_some() {
+        rest = &rest[..rest.len() - 1];
+    }
     loop {
         let mut used = first.1;
         let fitting = rest.iter().take_while(|(_, width)| {
@@ -46,7 +52,8 @@ pub(super) fn write(table: &Table, rows: usize, page: &mut Page) {
             used <= room
         });
         let (part, further) = rest.split_at(fitting.count().max(1).min(rest.len()));
-        set(page, &shown, &std::iter::once(*first).chain(part.iter().copied()).collect::<Vec<_>>());
+        let columns: Vec<_> = std::iter::once(*first).chain(part.iter().copied()).collect();
+        set(page, &shown, &columns, remarks.filter(|_| further.is_empty()));
         if further.is_empty() {
             break;
         }
@@ -56,8 +63,8 @@ pub(super) fn write(table: &Table, rows: usize, page: &mut Page) {
     shown.notes().into_iter().for_each(|note| page.paragraph(2, 6, &[(Emphasis::Plain, note)]));
 }
 
-/// Writes some columns next to one another, with their headings aligned at the bottom.
-fn set(page: &mut Page, shown: &Shown<'_>, columns: &[(&Column, usize)]) {
+/// Writes some columns next to one another, with their headings aligned at the bottom, and each remark below its row.
+fn set(page: &mut Page, shown: &Shown<'_>, columns: &[(&Column, usize)], remarks: Option<&Column>) {
     let heads: Vec<Vec<String>> = columns.iter().map(|(column, width)| broken(&column.head, *width)).collect();
     let height = heads.iter().map(Vec::len).max().unwrap_or(0);
     for line in 0..height {
@@ -87,6 +94,8 @@ fn set(page: &mut Page, shown: &Shown<'_>, columns: &[(&Column, usize)]) {
             }
             page.line(&spans);
         }
+        let remark = remarks.map(|column| shown.cell(column, row)).filter(|(_, text)| !text.is_empty());
+        remark.into_iter().for_each(|remark| page.paragraph(2 * INDENT, 2 * INDENT, &[remark]));
     }
 }
 
@@ -179,6 +188,19 @@ mod tests {
         write(&table, ROWS, &mut page);
         let lines = ["  waited  holder", "   12 ms  push() in", "          src/queue.c:88", "     1 s  pop()"];
         assert_eq!(page.finish().lines().collect::<Vec<_>>(), lines);
+    }
+
+    #[test]
+    fn remarks_are_below_their_rows_if_they_do_not_fit() {
+        let remarks = ["", "estimated, and not counted"];
+        let mut columns = vec![Column::words("", &["calls", "other"], |row| *row), numbers("time", ["12 ms", "1 s"])];
+        columns.push(numbers("share of all", ["1234567 %", "0 %"]));
+        columns.push(Column::words("", &remarks, |row| *row));
+        let table = Table { label: "Times".to_owned(), rows: ("time", "times"), columns };
+        assert!(text(&table, 80).lines().any(|line| line.ends_with("0 %  estimated, and not counted")));
+        let narrow = text(&table, 40);
+        let last: Vec<&str> = narrow.lines().skip(2).collect();
+        assert_eq!(last, ["  calls  12 ms  1234567 %", "  other    1 s        0 %", "    estimated, and not counted"]);
     }
 
     #[test]

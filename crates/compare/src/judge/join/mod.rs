@@ -113,11 +113,11 @@ fn replayed(record: &Record) -> Vec<steady_stats::Source> {
 
 /// The share of its effort that a record spent, from 0 to 1.
 fn spent(record: &Record) -> f64 {
-    let share = match record.plan.effort {
+    let time = match record.plan.effort {
         Effort::Budget(budget) => record.elapsed.seconds() / budget.seconds(),
-        Effort::Pairs(pairs) => record.blocks.len() as f64 / pairs as f64,
+        Effort::Pairs(_) => 0.0,
     };
-    if share.is_finite() { share.clamp(0.0, 1.0) } else { 1.0 }
+    record.plan.spent(time, record.blocks.len() as u64)
 }
 
 /// All pairs of one record by `metric`, with a single look.
