@@ -281,9 +281,10 @@ impl<'a> Measuring<'a> {
     }
 
     /// Has a look if the schedule has one due. Returns whether there is a verdict. A fixed number of pairs has one
-    /// look, at the end. There is no look before each layout has been tried, because the size needs turns.
+    /// look, at the end. There is no look before each layout has been tried, because the size needs turns, and none below
+    /// the smallest number of pairs, because it would spend error that is better spent later.
     fn look_if_due(&mut self, now: Nanos) -> bool {
-        if self.one_look {
+        if self.one_look || self.below_minimum() {
             return false;
         }
         let tried = self.layouts.iter().all(|pace| pace.units > EXPLORATION_PAIRS as u64);
@@ -295,7 +296,7 @@ impl<'a> Measuring<'a> {
         let fraction = if last { 1.0 } else { self.fraction(now) };
         self.looks.push(Look { blocks: self.blocks.len(), fraction, last });
         let found = self.sequence.look(self.evidence.contenders(), fraction, last);
-        last || (found.done && !self.mean_is_open(&found) && !self.below_minimum())
+        last || (found.done && !self.mean_is_open(&found))
     }
 
     /// Returns whether the mean cost of a contender may still change the verdict on the usual run.

@@ -175,8 +175,10 @@ proptest! {
     #[test]
     fn a_missing_field_is_never_invented(record in record(), place in any::<Index>()) {
         let (key, without) = without_a_field(json(&report(record.clone()), true), &place);
-        // Derived fields may be missing. A missing reason changes the meaning of some nulls, so these are not compared.
-        if let Ok(found) = read_record(&without.to_string()) && !key.ends_with("_absent") {
+        // Derived fields may be missing. A missing reason changes the meaning of some nulls, so these are not compared. Nor
+        // are the limits of pairs, which files of earlier versions do not have.
+        let is_compared = !key.ends_with("_absent") && !["pairs_min", "pairs_max"].contains(&key.as_str());
+        if let Ok(found) = read_record(&without.to_string()) && is_compared {
             prop_assert_eq!(found, record);
         }
     }
