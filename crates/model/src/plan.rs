@@ -455,10 +455,10 @@ impl Plan {
     }
 
     /// Returns the time limit of one run: the smaller of the user's limit and the budget. A run that takes longer than
-    /// the budget leaves no time for a verdict, and may never end.
+    /// the budget leaves no time for a verdict, and may never end. A smallest number of pairs may exceed the budget.
     pub fn run_limit(&self) -> Option<Nanos> {
         let budget = match self.effort {
-            Effort::Budget(budget) => Some(budget),
+            Effort::Budget(budget) => Some(budget).filter(|_| self.pairs_min.is_none()),
             Effort::Pairs(_) => None,
         };
         self.timeout.into_iter().chain(budget).min()
