@@ -44,11 +44,12 @@ impl Drop for Stubs {
 #[test]
 fn examples_that_mean_the_same_work() {
     let stubs = Stubs::new("hyperfine-works");
-    let examples: [&[&str]; 14] = [
+    let examples: [&[&str]; 15] = [
         &["sleep 0.3"],
         &["--runs", "5", "sleep 0.3"],
         &["hexdump file", "xxd file"],
         &["--warmup", "3", "grep -R TODO *"],
+        &["--reference", "sleep 1", "sleep 2", "sleep 3"],
         &["--prepare", "sync; echo 3 | sudo tee /proc/sys/vm/drop_caches", "grep -R TODO *"],
         &["--prepare", "make clean", "--parameter-scan", "num_threads", "1", "12", "make -j {num_threads}"],
         &["--parameter-scan", "delay", "0.3", "0.7", "-D", "0.2", "sleep {delay}"],
@@ -91,9 +92,9 @@ fn examples_that_mean_something_else_name_our_option() {
         (&["my_function() { sleep 1; }; my_function"], "--shell"),
         (&["-m", "10", "sleep 1"], "--min-runs 10"),
         (&["--style", "basic", "sleep 1"], "NO_COLOR=1"),
-        (&["--sort", "command", "sleep 1"], "in their order"),
+        (&["--sort", "command", "sleep 1"], "in their order elsewhere"),
         (&["-u", "second", "sleep 1"], "JSON and CSV have seconds"),
-        (&["--reference", "sleep 1", "sleep 2"], "give this command first"),
+        (&["--reference", "3", "sleep 1", "sleep 2"], "none of the commands"),
         (&["sort", "-u", "file"], "as one string"),
         (&["grep", "-c", "root", "/etc/passwd"], "'grep"),
         (&["gzip", "-k", "file"], "as one string"),

@@ -60,5 +60,6 @@ fn run(command: usize, pair: u64) -> Run {
         left_behind: 0,
         outcome: Outcome::Exited(0),
         counters: None,
+        values: vec![],
     }
 }

@@ -84,7 +84,9 @@ impl<'a> CommandRunner<'a> {
         let groups = blocks.iter().map(|block| group(block, 0, &block.runs)).collect();
         self.turns.ask(&Request::Runs { groups, probe })?;
         for _ in blocks {
-            done(self.turns.runs(self.interrupt.as_ref().map(AsFd::as_fd))?);
+            let runs = self.turns.runs(self.interrupt.as_ref().map(AsFd::as_fd))?;
+            check_values(&self.plan, &runs)?;
+            done(runs);
         }
         Ok(())
     }
@@ -100,6 +102,7 @@ impl<'a> CommandRunner<'a> {
         for run in &block.runs {
             replies.extend(launchers[run.seat].runs(self.interrupt.as_ref().map(AsFd::as_fd))?);
         }
+        check_values(&self.plan, &replies)?;
         Ok(replies)
     }
 }
@@ -183,6 +186,15 @@ impl Runner for CommandRunner<'_> {
     }
 }
 
+/// Returns an error if a successful run has no value of a custom metric. A failed run need not have one.
+fn check_values(plan: &Plan, replies: &[RunReply]) -> Result<(), RunError> {
+    let mut without = replies.iter().filter_map(|reply| Some((&reply.run, reply.no_value.as_ref()?)));
+    match without.find(|(run, _)| run.succeeded(&plan.failures)) {
+        Some((run, why)) => Err(RunError::NoValue { command: run.command, why: why.clone() }),
+        None => Ok(()),
+    }
+}
+
 /// The settings that all launchers share.
 fn setup(plan: &Plan, epoch: Nanos) -> Setup {
     Setup {
@@ -191,6 +203,8 @@ fn setup(plan: &Plan, epoch: Nanos) -> Setup {
         conclude: plan.conclude.clone(),
         input: plan.input.clone(),
         output: plan.output.clone(),
+        metrics: plan.metrics.clone(),
+        metric_input: plan.metric_input.clone(),
         run_limit: plan.run_limit(),
         cpus: plan.cpus.clone(),
         pinned: None,

@@ -28,6 +28,7 @@ pub(crate) fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8,
     let mut flags = CompareFlags::from_arg_matches(matches).map_err(|error| Failure::Own(error.to_string()))?;
     let places = |id: &str| matches.indices_of(id).into_iter().flatten().collect::<Vec<_>>();
     plan::complete(&mut flags, &places("parameter_list"), &places("commands"))?;
+    plan::add_reference(&mut flags);
     around(&flags.host, flags.output.quiet, session, |session| run_here(&flags, session))
 }
 

@@ -39,11 +39,17 @@ const WARM_COLUMNS: [&str; 2] = ["draw", "start"];
 ///
 /// `pair` and `order` (the place within the pair) count from 1. `command` counts from 0, as in the JSON. A `pair` is a
 /// block if the number of commands is not two. If runs started from snapshots, a line also has `draw`, counted from 1,
-/// and `start`; runs that started as usual then belong to no pair. Times are exact to the nanosecond.
+/// and `start`; runs that started as usual then belong to no pair. Times are exact to the nanosecond. Custom metrics have
+/// a column each, such as `latency_ms`.
 pub fn csv(report: &Report) -> String {
     let record = &report.record;
     let names: Vec<String> = record.plan.commands.iter().map(|command| quoted(&command.name)).collect();
-    let columns = if record.is_warm() { [&COLUMNS[..], &WARM_COLUMNS].concat() } else { COLUMNS.to_vec() };
+    let mut columns: Vec<String> = COLUMNS.iter().map(|column| (*column).to_owned()).collect();
+    columns.extend(record.plan.metrics.iter().map(|source| match source.unit.as_str() {
+        "" => source.name.clone(),
+        unit => quoted(&format!("{}_{unit}", source.name)),
+    }));
+    columns.extend(WARM_COLUMNS.iter().filter(|_| record.is_warm()).map(|column| (*column).to_owned()));
     let mut out = columns.join(",");
     out.push('\n');
     let pairs = record.blocks.iter().zip((1..).map(Some));
@@ -52,6 +58,9 @@ pub fn csv(report: &Report) -> String {
         for (run, order) in block.runs.iter().zip(1..) {
             let name = names.get(run.command).map_or("", String::as_str);
             out.push_str(&line(record, block, pair, run, order, name));
+            for index in 0..record.plan.metrics.len() {
+                out.push_str(&format!(",{}", field(run.values.get(index))));
+            }
             if record.is_warm() {
                 out.push_str(&format!(",{},{start}", field(block.draw.map(|draw| draw + 1))));
             }

@@ -3,7 +3,8 @@
 use std::os::fd::OwnedFd;
 
 use steady_feature::{Failure, Interrupt, Session, typed};
-use steady_model::{Outcome, Output, Plan};
+use steady_model::{MetricInput, Outcome, Output, Plan};
+use steady_process::launcher::NoValue;
 use steady_process::runner::{RunError, how};
 
 use crate::again;
@@ -29,6 +30,7 @@ pub fn failure(
             "no new snapshot of the program of '{}' could be created: {reason}; without --warm it starts as usual",
             name(command)
         )),
+        CompareError::Run(RunError::NoValue { command, why }) => Failure::Measured(no_value(plan, name(command), &why)),
         CompareError::Run(error @ RunError::LauncherLost(_)) => Failure::Own(error.to_string()),
         CompareError::Failed { command, outcome: Outcome::TimedOut } if plan.timeout != plan.run_limit() => {
             Failure::Usage(format!(
@@ -53,6 +55,20 @@ pub fn failure(
         error @ CompareError::LayoutAbsent { .. } => Failure::Usage(format!("{error}; use --layout auto")),
         error @ CompareError::MetricAbsent { .. } => Failure::Usage(format!("{error}; use --metric auto")),
     }
+}
+
+/// A run without a value of a custom metric: why, and what it printed.
+fn no_value(plan: &Plan, name: &str, why: &NoValue) -> String {
+    let NoValue { metric, reason, printed } = why;
+    let printed = match (printed.is_empty(), &plan.metric_input) {
+        (false, _) => format!(". It ends with:\n{printed}"),
+        (true, MetricInput::Stdout) => {
+            "; nothing was printed there; --metric-input stderr reads standard error, --metric-input FILE a file"
+                .to_owned()
+        }
+        (true, _) => String::new(),
+    };
+    format!("'{name}' has no value of '{metric}' in {}: {reason}{printed}", plan.metric_input)
 }
 
 /// Rounds a time in seconds up to two digits. Rounding down could make a time that exceeds a budget fit into it.

@@ -6,15 +6,15 @@ mod judge;
 mod values;
 mod variants;
 
-use clap::Args;
+use clap::{ArgAction, Args};
 use steady_feature::flags::{GateFlags, IgnoredFailures, OutputFlags, PrecisionFlags, duration};
 use steady_host::QuietHostFlags;
-use steady_model::Nanos;
+use steady_model::{MetricInput, MetricSource, Nanos};
 
 pub(crate) use around::AroundFlags;
 pub(crate) use judge::JudgeFlags;
-use values::MetricParser;
-pub(crate) use values::{LayoutFlag, MetricFlag};
+pub(crate) use values::{ChosenMetric, LayoutFlag, MetricFlag};
+use values::{MetricParser, metric_input, metric_source};
 pub(crate) use variants::VariantFlags;
 
 const EXAMPLES: &str = "\
@@ -33,6 +33,8 @@ Examples:
       steady compare --rev main..HEAD --build 'make -j2' './prog input'
   Short commands, without the cost of loading them
       steady compare --warm 'sort -n list' 'sort -g list'
+  The program measures itself: compare what it prints, such as 'p99: 12 ms'
+      steady compare --metric-from 'p99[ms]=regex:p99: (.*) ms' ./old ./new
   Every value against the first; one variable or one library changed
       steady compare -L level=1,6,9 'gzip -{level} -c file'
       steady compare --env-new MALLOC_ARENA_MAX=1 './server --bench'
@@ -95,9 +97,20 @@ pub(crate) struct CompareFlags {
     #[command(flatten)]
     pub(crate) precision: PrecisionFlags,
 
-    /// The quantity that is compared. auto: CPU time, unless the commands mostly wait
-    #[arg(short, long, value_parser = MetricParser, default_value = "auto")]
-    pub(crate) metric: MetricFlag,
+    /// The quantity that is compared. auto: the first of --metric-from, or else CPU time, unless the commands mostly wait.
+    /// Of several, separated by commas, the first decides
+    #[arg(short, long, value_name = "METRIC,...", value_parser = MetricParser, default_value = "auto", value_delimiter = ',')]
+    pub(crate) metric: Vec<ChosenMetric>,
+
+    /// Compare a number that the commands report themselves. latency[ms]: it is in a line 'steady: latency 12.5 ms'.
+    /// latency[ms]=regex:EXPRESSION: in the only group of its last match. latency[ms]=json:POINTER: there in the JSON.
+    /// rate[1/s,more]: more is better. Can be given several times
+    #[arg(long, value_name = "NAME[UNIT]", value_parser = metric_source, action = ArgAction::Append)]
+    pub(crate) metric_from: Vec<MetricSource>,
+
+    /// Where the commands report these numbers: stdout, stderr, or a file that every run writes [default: stdout]
+    #[arg(long, value_name = "WHERE", value_parser = metric_input, requires = "metric_from")]
+    pub(crate) metric_input: Option<MetricInput>,
 
     /// How the runs of a pair are arranged: in turns, concurrently on two CPUs, or a mix of both
     #[arg(long, value_enum, default_value_t = LayoutFlag::Auto)]

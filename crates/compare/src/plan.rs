@@ -10,9 +10,9 @@ use std::fs::File;
 
 use steady_feature::flags::failures;
 use steady_feature::{Failure, Session, chosen_cpus};
-use steady_model::{Effort, Layout, Metric, Output, PerCommand, Plan};
+use steady_model::{CUSTOM_METRICS_MAX, Effort, Layout, Metric, MetricInput, MetricSource, Output, PerCommand, Plan};
 
-use crate::flags::{CompareFlags, LayoutFlag, MetricFlag};
+use crate::flags::{ChosenMetric, CompareFlags, LayoutFlag, MetricFlag};
 
 pub(crate) use parameters::{Given, complete};
 
@@ -23,6 +23,8 @@ pub(crate) fn plan(flags: &CompareFlags, session: &dyn Session) -> Result<Plan, 
     check_limits(flags)?;
     check_layout(flags)?;
     check_input(flags)?;
+    check_metrics(flags, &compared.output)?;
+    let (metric, further_metrics) = metrics(flags)?;
     Ok(Plan {
         seed: session.seed(flags.seed)?,
         effort: flags.runs.map_or(Effort::Budget(flags.budget), Effort::Pairs),
@@ -30,7 +32,10 @@ pub(crate) fn plan(flags: &CompareFlags, session: &dyn Session) -> Result<Plan, 
         pairs_max: flags.max_runs,
         resolution: flags.precision.resolution,
         confidence: flags.precision.confidence,
-        metric: metric(flags.metric),
+        metric,
+        further_metrics,
+        metrics: flags.metric_from.clone(),
+        metric_input: flags.metric_input.clone().unwrap_or_default(),
         layout: layout(flags.layout),
         warmup: flags.warmup,
         setup: compared.setup,
@@ -49,19 +54,82 @@ pub(crate) fn plan(flags: &CompareFlags, session: &dyn Session) -> Result<Plan, 
     })
 }
 
+/// Adds the command of `--reference`, unless it is one of the commands or may be one of their values of parameters.
+pub(crate) fn add_reference(flags: &mut CompareFlags) {
+    let variants = &flags.variants;
+    let Some(reference) = &variants.reference else { return };
+    let is_one = flags.commands.contains(reference) || variants.command_name.contains(reference);
+    let is_number = reference.parse::<usize>().is_ok();
+    let is_expanded =
+        !(variants.parameter_list.is_empty() && variants.parameter_scan.is_empty() && variants.rev.is_empty());
+    if !(is_one || is_number || is_expanded) {
+        flags.commands.insert(0, reference.clone());
+    }
+}
+
 /// A number and a noun, in the plural if needed: `1 command`, `2 commands`.
 fn plural(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
-fn metric(flag: MetricFlag) -> Option<Metric> {
-    match flag {
-        MetricFlag::Auto => None,
-        MetricFlag::Cpu => Some(Metric::Cpu),
-        MetricFlag::Elapsed => Some(Metric::Elapsed),
-        MetricFlag::Wall => Some(Metric::Wall),
-        MetricFlag::Memory => Some(Metric::Memory),
-        MetricFlag::Instructions => Some(Metric::Instructions),
+/// The metric of the verdict (`None` if the warm-up chooses it), and the further ones that not every comparison has.
+fn metrics(flags: &CompareFlags) -> Result<(Option<Metric>, Vec<Metric>), Failure> {
+    let custom = || flags.metric_from.iter().enumerate().filter_map(|(index, source)| source.metric(index));
+    let chosen = |chosen: &ChosenMetric| match chosen {
+        ChosenMetric::BuiltIn(MetricFlag::Auto) => Ok(custom().next()),
+        ChosenMetric::BuiltIn(MetricFlag::Cpu) => Ok(Some(Metric::Cpu)),
+        ChosenMetric::BuiltIn(MetricFlag::Elapsed) => Ok(Some(Metric::Elapsed)),
+        ChosenMetric::BuiltIn(MetricFlag::Wall) => Ok(Some(Metric::Wall)),
+        ChosenMetric::BuiltIn(MetricFlag::Memory) => Ok(Some(Metric::Memory)),
+        ChosenMetric::BuiltIn(MetricFlag::Instructions) => Ok(Some(Metric::Instructions)),
+        ChosenMetric::BuiltIn(MetricFlag::Faults) => Ok(Some(Metric::Faults)),
+        ChosenMetric::BuiltIn(MetricFlag::Switches) => Ok(Some(Metric::Switches)),
+        ChosenMetric::Custom(name) => match custom().find(|metric| metric.name() == name) {
+            Some(metric) => Ok(Some(metric)),
+            None => {
+                let known: Vec<String> = Metric::built_in().map(|metric| metric.name().to_owned()).collect();
+                Err(Failure::Usage(format!(
+                    "there is no metric '{name}': choose auto, {}, or the name of a --metric-from",
+                    known.join(", ")
+                )))
+            }
+        },
+    };
+    let mut all = flags.metric.iter().map(chosen).collect::<Result<Vec<_>, _>>()?.into_iter();
+    let primary = all.next().flatten();
+    let mut further: Vec<Metric> = all.flatten().filter(|metric| Metric::OPTIONAL.contains(metric)).collect();
+    further.dedup();
+    Ok((primary, further))
+}
+
+/// Checks the custom metrics: their names, and that what they are read from has no other destination.
+fn check_metrics(flags: &CompareFlags, outputs: &PerCommand<Output>) -> Result<(), Failure> {
+    let sources = &flags.metric_from;
+    if sources.len() > CUSTOM_METRICS_MAX {
+        return Err(Failure::Usage(format!("--metric-from: at most {CUSTOM_METRICS_MAX} metrics are possible")));
+    }
+    let is_repeated =
+        |(index, source): &(usize, &MetricSource)| sources[..*index].iter().any(|one| one.name == source.name);
+    if let Some((_, source)) = sources.iter().enumerate().find(is_repeated) {
+        return Err(Failure::Usage(format!("--metric-from: the name '{}' is there twice", source.name)));
+    }
+    let input = flags.metric_input.clone().unwrap_or_default();
+    let is_used = flags.around.show_output || outputs.0.iter().any(|output| *output != Output::Null);
+    match input {
+        _ if sources.is_empty() => Ok(()),
+        MetricInput::Stdout if is_used => Err(Failure::Usage(
+            "the standard output of the commands goes to --metric-from: leave out --output and --show-output, or \
+             choose another --metric-input"
+                .to_owned(),
+        )),
+        MetricInput::File(path) if path.exists() && !path.is_file() => {
+            Err(Failure::Usage(format!("--metric-input '{}': it is not a file", path.display())))
+        }
+        MetricInput::File(_) if flags.layout == LayoutFlag::Duet => Err(Failure::Usage(
+            "--metric-input with a file excludes --layout duet, because both commands would write it: use --layout turns"
+                .to_owned(),
+        )),
+        _ => Ok(()),
     }
 }
 

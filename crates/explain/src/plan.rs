@@ -72,28 +72,15 @@ fn check_pair(flags: &ExplainFlags) -> Result<(), Failure> {
 pub(crate) fn pairs(flags: &ExplainFlags, session: &dyn Session) -> Result<Plan, Failure> {
     let pairs = &flags.pairs;
     let commands = flags.commands.iter().map(|text| session.typed_command(text, pairs.shell.as_deref(), Path::new("")));
+    let effort = pairs.runs.map_or(Effort::Budget(pairs.budget.unwrap_or(BUDGET)), Effort::Pairs);
     Ok(Plan {
-        commands: commands.collect::<Result<_, _>>()?,
-        seed: session.seed(pairs.seed)?,
-        effort: pairs.runs.map_or(Effort::Budget(pairs.budget.unwrap_or(BUDGET)), Effort::Pairs),
-        pairs_min: None,
-        pairs_max: None,
         resolution: RESOLUTION,
         confidence: CONFIDENCE,
-        metric: None,
         layout: Some(Layout::Turns),
         warmup: pairs.warmup,
-        setup: PerCommand::NONE,
-        prepare: PerCommand::NONE,
-        conclude: PerCommand::NONE,
-        cleanup: PerCommand::NONE,
-        input: None,
         output: if pairs.show_output { PerCommand(vec![Output::Stderr]) } else { PerCommand::NONE },
         failures: failures(pairs.ignore_failure.as_ref()),
         timeout: pairs.timeout,
-        cpus: None,
-        fail_if: None,
-        require_verdict: false,
-        warm: false,
+        ..Plan::new(commands.collect::<Result<_, _>>()?, effort, session.seed(pairs.seed)?)
     })
 }

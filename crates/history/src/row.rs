@@ -23,7 +23,7 @@ pub(crate) fn with_parameters<T>(log: &str, facts: &Facts, then: impl FnOnce(&[(
         [&facts.hostname, &facts.kernel, &facts.revision].map(|reading| split(reading, String::clone));
     let seed = split(&facts.seed, Seed::to_string);
     let pairs = split(&facts.pairs, |pairs| whole(*pairs as u64));
-    let metric = split(&facts.primary, |metric| metric.name());
+    let metric = split(&facts.primary, |metric| metric.name().to_owned());
     then(named_params! {
         ":log": log,
         ":kind": facts.kind.name(),
@@ -100,8 +100,7 @@ fn kind(name: &str) -> Result<RunKind, String> {
 }
 
 fn metric(name: &str) -> Result<Metric, String> {
-    let found = Metric::ALL.into_iter().find(|known| known.name() == name);
-    found.ok_or_else(|| invalid("metric", "unknown"))
+    Metric::named(name).ok_or_else(|| invalid("metric", "not a name"))
 }
 
 /// Reads the cells of a row one after the other.

@@ -1,5 +1,7 @@
 //! The list of runs as text, and the facts of one run as text.
 
+use std::borrow::Cow;
+
 use steady_model::{Facts, Kept, Metric, Reading};
 use steady_render::effect::noun;
 use steady_render::letters::{capital, cut, one_line, width};
@@ -90,7 +92,7 @@ fn facts(kept: &Kept, mut page: Page) -> String {
     facts.pairs.iter().for_each(|pairs| item("pairs", pairs.to_string()));
     let complete = if facts.complete { "yes" } else { "no: it was interrupted, killed or stopped by a failure" };
     item("complete", complete.to_owned());
-    facts.primary.iter().for_each(|metric| item("metric", words(*metric).to_owned()));
+    facts.primary.iter().for_each(|metric| item("metric", words(*metric).into_owned()));
     item("host", reading(&facts.hostname));
     item("kernel", reading(&facts.kernel));
     item("revision", reading(&facts.revision));
@@ -98,9 +100,9 @@ fn facts(kept: &Kept, mut page: Page) -> String {
     page.finish()
 }
 
-fn words(metric: Metric) -> &'static str {
+fn words(metric: Metric) -> Cow<'static, str> {
     match metric {
-        Metric::Elapsed => "elapsed time: wall time minus the time spent waiting for a CPU",
+        Metric::Elapsed => "elapsed time: wall time minus the time spent waiting for a CPU".into(),
         other => noun(other),
     }
 }

@@ -74,7 +74,7 @@ fn noise(effects: &NoiseEffects) -> Section {
         rows: ("effect", "effects"),
         columns: vec![
             TableColumn::words("knob", rows, |effect| effect.name.name()),
-            TableColumn::words("time", rows, |effect| effect.metric.name()),
+            TableColumn::words("time", rows, |effect| effect.metric.name().to_owned()),
             TableColumn::words("noise", rows, verdict),
             TableColumn::numbers("now", rows, noise(|effect| &effect.usual_noise_ratio)),
             TableColumn::numbers("if set", rows, noise(|effect| &effect.quiet_noise_ratio)),

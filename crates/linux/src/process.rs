@@ -1,6 +1,8 @@
 //! Starts, reaps and kills processes and process trees, and sets their CPUs and priorities.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -184,30 +186,76 @@ pub fn keep_to(cpus: &[usize]) -> io::Result<()> {
 /// Returns the peak resident memory of this process since its exec (`VmHWM` of proc_pid_status(5)). A child's
 /// `ru_maxrss` starts at this value, because the child uses this memory until its own exec.
 pub fn own_peak_memory() -> Reading<Bytes> {
-    let status = std::fs::read_to_string("/proc/self/status").map_err(|error| Absent::because(error.to_string()))?;
-    parse_peak_memory(&status).ok_or_else(|| Absent::because("/proc/self/status has no line VmHWM"))
+    OwnPeak::open()?.read()
 }
 
-/// Releases memory that this process needed only to start, and resets its peak. Then the peaks of its children can be
-/// distinguished from its own. Best effort: without `/proc` nothing changes.
-pub fn shed_memory() {
-    /// Value that resets `VmHWM` (proc_pid_clear_refs(5)).
-    const RESET_PEAK: &str = "5";
-    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
-    for (start, length) in clean_file_mappings(&maps) {
-        crate::sys::drop_clean_file_pages(start, length);
+/// The file with the peak resident memory of this process, for several readings.
+pub struct OwnPeak(File);
+
+impl OwnPeak {
+    /// Opens the file.
+    ///
+    /// # Errors
+    /// There is no `/proc`.
+    pub fn open() -> Reading<Self> {
+        File::open("/proc/self/status").map(OwnPeak).map_err(|error| Absent::because(error.to_string()))
     }
-    // If the peak cannot be reset, the peaks of small children are not available.
-    let _ = std::fs::write("/proc/self/clear_refs", RESET_PEAK);
+
+    /// Reads the peak, as [`own_peak_memory`] does. It is that of the begin of the call.
+    ///
+    /// # Errors
+    /// The file has no peak.
+    pub fn read(&self) -> Reading<Bytes> {
+        let mut status = [0; 4096];
+        let length = self.0.read_at(&mut status, 0).map_err(|error| Absent::because(error.to_string()))?;
+        let peak = std::str::from_utf8(&status[..length]).ok().and_then(parse_peak_memory);
+        peak.ok_or_else(|| Absent::because("/proc/self/status has no line VmHWM"))
+    }
 }
 
-/// Returns start and length of the file mappings that are not writable and have no dirty pages (proc_pid_smaps(5)).
+/// Reduces the resident memory of this process, so that the peaks of its children can be distinguished from its own.
+pub struct Shedder {
+    /// Start and length of mappings whose pages can be read from their files again.
+    mappings: Vec<(usize, usize)>,
+    clear_refs: Option<File>,
+}
+
+impl Shedder {
+    /// Finds the memory that can be released. Without `/proc` there is none.
+    pub fn new() -> Self {
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+        let clear_refs = File::options().write(true).open("/proc/self/clear_refs").ok();
+        Shedder { mappings: clean_file_mappings(&maps), clear_refs }
+    }
+
+    /// Releases the pages of programs and libraries, and resets the peak. Pages that are needed are read from the page
+    /// cache again.
+    pub fn shed(&self) {
+        /// Value that resets `VmHWM` (proc_pid_clear_refs(5)).
+        const RESET_PEAK: &[u8] = b"5";
+        let Some(clear_refs) = &self.clear_refs else { return };
+        for (start, length) in &self.mappings {
+            crate::sys::drop_clean_file_pages(*start, *length);
+        }
+        // If the peak cannot be reset, the peaks of small children are not available.
+        let _ = (&*clear_refs).write_all(RESET_PEAK);
+    }
+}
+
+impl Default for Shedder {
+    fn default() -> Self {
+        Shedder::new()
+    }
+}
+
+/// Returns start and length of the file mappings that are not writable and have no pages of their own, such as relocated
+/// ones (proc_pid_smaps(5)). The file's pages may be dirty: a program that was just built is not on the disk yet.
 fn clean_file_mappings(smaps: &str) -> Vec<(usize, usize)> {
     let mut clean: Vec<(usize, usize)> = Vec::new();
     for line in smaps.lines() {
         if let Some(range) = file_mapping(line) {
             clean.push(range.unwrap_or_default());
-        } else if line.starts_with("Private_Dirty:")
+        } else if line.starts_with("Anonymous:")
             && !line.ends_with(" 0 kB")
             && let Some(last) = clean.last_mut()
         {
@@ -260,16 +308,17 @@ mod tests {
     fn only_clean_read_only_file_mappings_are_dropped() {
         let smaps = "\
 00001000-00003000 r-xp 00000000 fe:00 12 /usr/bin/x
-Private_Dirty:         0 kB
-00003000-00004000 r--p 00002000 fe:00 12 /usr/bin/x
 Private_Dirty:         4 kB
+Anonymous:             0 kB
+00003000-00004000 r--p 00002000 fe:00 12 /usr/bin/x
+Anonymous:             4 kB
 00004000-00005000 rw-p 00003000 fe:00 12 /usr/bin/x
-Private_Dirty:         0 kB
+Anonymous:             0 kB
 00006000-00007000 rw-p 00000000 00:00 0 [heap]
-Private_Dirty:         0 kB
+Anonymous:             0 kB
 7f000000-7f002000 r--p 00000000 00:00 0
 7f005000-7f006000 r--p 00000000 fe:00 13 /lib/libc.so.6
-Private_Dirty:         0 kB
+Anonymous:             0 kB
 VmFlags: rd mr
 7fff0000-7fff1000 r-xp 00000000 00:00 0 [vdso]
 ";
@@ -279,7 +328,9 @@ VmFlags: rd mr
 
     #[test]
     fn dropped_pages_still_work() {
-        shed_memory();
-        assert!(own_peak_memory().is_ok());
+        let (shedder, peak) = (Shedder::new(), OwnPeak::open().unwrap());
+        let before = peak.read().unwrap();
+        shedder.shed();
+        assert!(peak.read().unwrap() < before, "{before:?}");
     }
 }

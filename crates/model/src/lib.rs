@@ -7,6 +7,7 @@ mod host;
 mod joined;
 mod kept;
 mod machine;
+mod metric;
 mod overflow;
 pub mod path;
 mod plan;
@@ -21,18 +22,17 @@ pub use host::{Condition, ConditionState, Knob, KnobState};
 pub use joined::{Agreement, Homogeneity, Joined, Source};
 pub use kept::{Facts, Kept, RunKind};
 pub use machine::{AluTime, Machine, Resource};
+pub use metric::{CUSTOM_METRICS_MAX, CustomMetric, Metric, MetricInput, MetricSource, Pattern};
 pub use overflow::OverflowCheck;
-pub use plan::{
-    Command, Effort, FailIf, FailureRule, GateState, Hook, Metric, Output, PerCommand, Plan, Seed, parse_percent,
-};
+pub use plan::{Command, Effort, FailIf, FailureRule, GateState, Hook, Output, PerCommand, Plan, Seed, parse_percent};
 pub use release::{
     ALL_PROCESSES, Assignment, HostSecond, LevelSums, ProcessRow, ReleaseRow, ReleaseRows, ReleaseRulerRow, Request,
     RequestProcess, RequestRuler, RequestSums, RulerSums, TimeSlot, WALL_BUCKETS, WALL_SECONDS, WallRow, wall_bucket,
     wall_bucket_middle,
 };
 pub use report::{
-    Breakdown, CounterMeans, DecidedBy, Judgement, LayoutEffect, Load, Report, Sight, Size, Spread, StartUp, Undecided,
-    Warning,
+    Breakdown, CounterMeans, DecidedBy, Judgement, LayoutEffect, Load, Rank, Report, Sight, Size, Spread, StartUp,
+    Undecided, Warning,
 };
 pub use samples::{
     Activity, Block, Cold, CounterScope, Counters, Ending, Host, LeftOut, Look, Moment, Outcome, Quota, Record, Run,

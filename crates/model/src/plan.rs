@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::units::required;
-use crate::{Interval, Layout, Nanos, Reading, Verdict};
+use crate::{Interval, Layout, Metric, MetricInput, MetricSource, Nanos, Reading, Verdict};
 
 /// A command to measure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -138,38 +138,6 @@ impl Hook {
     }
 }
 
-/// The cost that a verdict is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Metric {
-    /// User and system time of the whole process tree, from wait4(2).
-    Cpu,
-    /// Wall time minus time waiting for a CPU; only for single-threaded commands.
-    Elapsed,
-    /// Wall time from start to exit.
-    Wall,
-    /// Peak resident memory of the largest process in the tree.
-    Memory,
-    /// Instructions retired by the whole process tree, from the CPU's counters.
-    Instructions,
-}
-
-impl Metric {
-    /// Every metric, in the order in which reports list them.
-    pub const ALL: [Metric; 5] = [Metric::Cpu, Metric::Elapsed, Metric::Wall, Metric::Memory, Metric::Instructions];
-
-    /// Returns the name in options and in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Metric::Cpu => "cpu",
-            Metric::Elapsed => "elapsed",
-            Metric::Wall => "wall",
-            Metric::Memory => "memory",
-            Metric::Instructions => "instructions",
-        }
-    }
-}
-
 /// The limit on how much is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -214,18 +182,19 @@ pub struct FailIf {
 }
 
 impl FailIf {
-    /// Returns the limit as a signed relative change (NEW / OLD - 1): `faster>2%` is -0.02.
-    pub fn limit(&self) -> f64 {
-        if self.verdict == Verdict::Faster { -self.beyond } else { self.beyond }
+    /// Returns the limit as a signed relative change (NEW / OLD - 1): `faster>2%` is -0.02, unless more is better.
+    pub fn limit(&self, metric: Metric) -> f64 {
+        let is_above = (self.verdict == Verdict::Slower) != metric.is_more_better();
+        if is_above { self.beyond } else { -self.beyond }
     }
 
-    /// Returns whether the condition holds, from a verdict and the interval of the relative change.
-    pub fn evaluate(&self, verdict: Verdict, interval: &Reading<Interval>) -> GateState {
-        let limit = self.limit();
+    /// Returns whether the condition holds, from a verdict by `metric` and the interval of the relative change.
+    pub fn evaluate(&self, metric: Metric, verdict: Verdict, interval: &Reading<Interval>) -> GateState {
+        let limit = self.limit(metric);
         let Ok(interval) = interval else { return GateState::Open };
-        let (beyond, short) = match self.verdict {
-            Verdict::Slower => (interval.low > limit, interval.high <= limit),
-            _ => (interval.high < limit, interval.low >= limit),
+        let (beyond, short) = match (self.verdict == Verdict::Slower) != metric.is_more_better() {
+            true => (interval.low > limit, interval.high <= limit),
+            false => (interval.high < limit, interval.low >= limit),
         };
         match (verdict == self.verdict && beyond, short) {
             (true, _) => GateState::Holds,
@@ -354,6 +323,15 @@ pub struct Plan {
     /// The primary metric, or `None` if the warm-up chooses it.
     #[serde(deserialize_with = "required")]
     pub metric: Option<Metric>,
+    /// Further metrics of the report, of those that not every comparison has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further_metrics: Vec<Metric>,
+    /// The custom metrics, whose values the commands report themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<MetricSource>,
+    /// What the values of the custom metrics are found in.
+    #[serde(default, skip_serializing_if = "MetricInput::is_stdout")]
+    pub metric_input: MetricInput,
     /// The layout, or `None` to use all layouts that are possible.
     #[serde(deserialize_with = "required")]
     pub layout: Option<Layout>,
@@ -432,6 +410,9 @@ impl Plan {
             resolution: 0.01,
             confidence: 0.95,
             metric: None,
+            further_metrics: vec![],
+            metrics: vec![],
+            metric_input: MetricInput::Stdout,
             layout: None,
             warmup: None,
             setup: PerCommand::NONE,
@@ -483,6 +464,20 @@ impl Plan {
         if share.is_finite() { share.clamp(0.0, 1.0) } else { 1.0 }
     }
 
+    /// Returns the custom metrics, in the order of their values in [`Run::values`](crate::Run::values).
+    pub fn custom_metrics(&self) -> impl Iterator<Item = Metric> {
+        self.metrics.iter().enumerate().filter_map(|(index, source)| source.metric(index))
+    }
+
+    /// Returns the metric with all that the plan says about it. A custom metric that was read has only its name.
+    /// `None` if the plan has no such metric.
+    pub fn resolved(&self, metric: Metric) -> Option<Metric> {
+        match metric {
+            Metric::Custom(_) => self.custom_metrics().find(|custom| custom.name() == metric.name()),
+            built_in => Some(built_in),
+        }
+    }
+
     /// Returns the shell command of `hook` for `command`, if there is one.
     pub fn script(&self, hook: Hook, command: usize) -> Option<&str> {
         let scripts = match hook {
@@ -504,7 +499,7 @@ mod tests {
         let slower: FailIf = "slower>1%".parse().unwrap();
         assert_eq!((slower.verdict, slower.beyond), (Verdict::Slower, 0.01));
         let faster: FailIf = " faster > 0.02 ".parse().unwrap();
-        assert_eq!(faster.limit(), -0.02);
+        assert_eq!(faster.limit(Metric::Cpu), -0.02);
         for wrong in
             ["", "slower", "slower<1%", "same>1%", "slower>", "slower>x%", "slower>-1%", "slower>nan", "slower>1"]
         {

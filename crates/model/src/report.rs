@@ -106,6 +106,15 @@ pub struct Judgement {
     pub widening: Option<f64>,
 }
 
+impl Judgement {
+    /// Returns whether the verdict is that the value of the metric is larger than that of the first command. It is
+    /// *slower*, or *faster* if more is better.
+    pub fn is_more(&self) -> bool {
+        let larger = if self.metric.is_more_better() { Verdict::Faster } else { Verdict::Slower };
+        self.verdict == larger
+    }
+}
+
 /// The interim result on one command compared with the first after a look, as relative changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sight {
@@ -173,6 +182,8 @@ pub struct Breakdown {
     pub involuntary_switches: f64,
     /// Events of the CPU's counters, mean per run, if they were read; [`Record::counters`] has the reason otherwise.
     pub counters: Option<CounterMeans>,
+    /// The custom metrics with their values.
+    pub values: Vec<(Metric, Reading<Spread>)>,
 }
 
 /// Events of the CPU's counters, mean per run; `None` for events that the CPU does not count.
@@ -186,6 +197,17 @@ pub struct CounterMeans {
     pub branch_misses: Option<f64>,
     /// Accesses that missed the last-level cache.
     pub cache_misses: Option<f64>,
+}
+
+/// The place of a command among at least three, by the primary metric: 1 is the best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Rank {
+    /// The index of the command in the plan.
+    pub command: usize,
+    /// The best place that it may have: all commands before it are certainly better.
+    pub best: usize,
+    /// The worst place that it may have. It is that of `best`, unless the command is tied with others.
+    pub worst: usize,
 }
 
 /// The start-up cost of a command: its normal runs compared with those from snapshots, in the same draws. Times are in
@@ -301,6 +323,8 @@ pub struct Report {
     pub record: Record,
     /// The verdicts: for each command all metrics, the primary first.
     pub judgements: Vec<Judgement>,
+    /// The ranks of at least three commands, from the best estimate to the worst; empty for fewer.
+    pub ranking: Vec<Rank>,
     /// The interim results on the primary metric: one for each look and command.
     pub course: Vec<Sight>,
     /// The composition of each command's time.

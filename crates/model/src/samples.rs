@@ -62,6 +62,9 @@ pub struct Run {
     /// Events of the CPU's counters for the whole tree, if they can be read (see [`Record::counters`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters: Option<Counters>,
+    /// The values of the custom metrics, in the order of [`Plan::metrics`]. Empty if the run failed or reported none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<f64>,
 }
 
 /// Events that the CPU counted during a run, over its whole process tree. Counts are scaled up if the kernel
@@ -103,7 +106,8 @@ impl Run {
         matches!(self.outcome, Outcome::Exited(status) if rule.accepts(status))
     }
 
-    /// Returns the cost by `metric`, in seconds, bytes or instructions; not available if a required reading is not.
+    /// Returns the cost by `metric`, in seconds, bytes, events or the unit of a custom metric; not available if a required
+    /// reading is not.
     pub fn cost(&self, metric: Metric) -> Reading<f64> {
         match metric {
             Metric::Cpu => Ok(self.cpu_time().seconds()),
@@ -115,6 +119,12 @@ impl Run {
                 Some(None) => Err(Absent::because("the CPU did not count all the instructions of every run")),
                 None => Err(Absent::because("the CPU's counters were not read")),
             },
+            Metric::Faults => Ok((self.minor_faults + self.major_faults) as f64),
+            Metric::Switches => Ok(self.voluntary_switches as f64),
+            Metric::Custom(custom) => {
+                let value = self.values.get(custom.index()).copied();
+                value.ok_or_else(|| Absent::because("the run reported no value"))
+            }
         }
     }
 }
@@ -320,6 +330,27 @@ impl Record {
     /// Returns whether runs were started from snapshots.
     pub fn is_warm(&self) -> bool {
         self.plan.warm && self.cold.is_none()
+    }
+
+    /// Returns all metrics of its runs, in the order in which reports list them.
+    pub fn metrics(&self) -> impl Iterator<Item = Metric> {
+        let are_counted = self.counters.is_ok();
+        let usual = Metric::USUAL.into_iter().filter(move |metric| *metric != Metric::Instructions || are_counted);
+        let further = Metric::OPTIONAL.into_iter();
+        let further = further.filter(|metric| *metric == self.primary || self.plan.further_metrics.contains(metric));
+        usual.chain(further).chain(self.plan.custom_metrics())
+    }
+
+    /// Returns the record with all that its plan says about its metrics, of which only the names are read. `None` if
+    /// the plan has no such metric.
+    #[must_use]
+    pub fn resolved(mut self) -> Option<Self> {
+        self.primary = self.plan.resolved(self.primary)?;
+        self.plan.metric = match self.plan.metric {
+            Some(metric) => Some(self.plan.resolved(metric)?),
+            None => None,
+        };
+        Some(self)
     }
 
     /// Returns the number of draws of snapshots in the blocks.

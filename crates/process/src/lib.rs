@@ -12,6 +12,8 @@ pub mod runner;
 mod scripts;
 pub mod simulated;
 pub mod unpacked;
+mod values;
 
 pub use attended::Unattended;
 pub use scripts::Scripts;
+pub use values::Extractor;

@@ -4,6 +4,8 @@
 use steady_model::{Activity, Block, Hook, Layout, Moment, Nanos, Outcome};
 use thiserror::Error;
 
+use crate::launcher::NoValue;
+
 /// Parameters of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunSpec {
@@ -83,6 +85,14 @@ pub enum RunError {
         script: String,
         /// Exit status or signal of the shell.
         outcome: Outcome,
+    },
+    /// A successful run has no value of a custom metric.
+    #[error("command {} has no value of '{}': {}", .command + 1, .why.metric, .why.reason)]
+    NoValue {
+        /// Index of the command in the plan.
+        command: usize,
+        /// The metric, the reason, and what was printed.
+        why: NoValue,
     },
     /// No new snapshot of a command's program could be captured.
     #[error("no new snapshot of command {}: {reason}", .command + 1)]

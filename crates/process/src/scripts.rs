@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use steady_linux::clock;
-use steady_model::{Absent, Command, Hook, Nanos, Outcome, Output, PerCommand};
+use steady_model::{Absent, Command, Hook, MetricInput, Nanos, Outcome, Output, PerCommand};
 
 use crate::launcher::{Launcher, Request, Setup};
 use crate::runner::RunError;
@@ -29,6 +29,8 @@ impl Scripts {
             conclude: PerCommand::NONE,
             input: None,
             output,
+            metrics: vec![],
+            metric_input: MetricInput::Stdout,
             run_limit: None,
             cpus: None,
             pinned: None,

@@ -72,6 +72,8 @@ pub struct SimulatedMachine {
     pub failures: Vec<Option<(u64, Outcome)>>,
     /// Instructions that each command retires, and the maximal number of additional ones. Empty if nothing counts them.
     pub instructions: Vec<(u64, u64)>,
+    /// The value of each custom metric for a second of CPU time.
+    pub value_per_second: Vec<f64>,
     /// The expensive mode of each command: share of its runs, and factor on their cost. Empty if no command has one.
     pub modes: Vec<(f64, f64)>,
     /// Properties of snapshots, if there are any.
@@ -97,6 +99,7 @@ impl SimulatedMachine {
             interrupt_after: None,
             failures: vec![None; seconds.len()],
             instructions: Vec::new(),
+            value_per_second: Vec::new(),
             modes: Vec::new(),
             snapshots: None,
             lucks: vec![0.0; seconds.len()],
@@ -188,6 +191,7 @@ impl SimulatedMachine {
             left_behind: 0,
             outcome: failure.map_or(Outcome::Exited(0), |(_, outcome)| outcome),
             counters: self.count(spec.command),
+            values: self.value_per_second.iter().map(|factor| factor * cpu).collect(),
         }
     }
 

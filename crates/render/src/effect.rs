@@ -1,5 +1,7 @@
 //! Relative changes as text: in percent, or as a factor if they are large.
 
+use std::borrow::Cow;
+
 use steady_model::{FailIf, GateState, Interval, Metric, Reading, Verdict};
 
 use crate::document::{Emphasis, Sentence};
@@ -78,22 +80,23 @@ pub fn verdict_in_words(verdict: Verdict, change: &Reading<f64>, interval: &Read
     }
 }
 
-/// Returns the sentence that says whether a condition of `--fail-if` holds, from the interval of the change if there is
-/// one. `of` names what it is about, after a blank, or is empty.
-pub fn condition(fail_if: FailIf, state: GateState, interval: Option<Interval>, of: &str) -> Sentence {
+/// Returns the sentence that says whether a condition of `--fail-if` on a metric holds, from the interval of the change
+/// if there is one. `of` names what it is about, after a blank, or is empty.
+pub fn condition(fail_if: FailIf, metric: Metric, state: GateState, interval: Option<Interval>, of: &str) -> Sentence {
     let plain = |text: String| (Emphasis::Plain, text);
     let (emphasis, holds, why) = match state {
         GateState::Holds => (Emphasis::More, "holds", String::new()),
         GateState::DoesNotHold => (Emphasis::Same, "does not hold", String::new()),
-        GateState::Open => (Emphasis::Open, "is open", format!(": {}", undecided_because(fail_if, interval))),
+        GateState::Open => {
+            (Emphasis::Open, "is open", format!(": {}", undecided_because(fail_if.limit(metric), interval)))
+        }
     };
     vec![plain(format!("The condition {fail_if} ")), (emphasis, holds.to_owned()), plain(format!("{of}{why}."))]
 }
 
 /// Returns why a condition is open. The interval has a digit more than elsewhere, which shows on which side of the limit
 /// its ends are.
-fn undecided_because(fail_if: FailIf, interval: Option<Interval>) -> String {
-    let limit = fail_if.limit();
+fn undecided_because(limit: f64, interval: Option<Interval>) -> String {
     match interval.filter(|interval| interval.holds(limit)) {
         Some(Interval { low, high }) if low.is_finite() && high.is_finite() => {
             let range = Interval { low: low * 100.0, high: high * 100.0 };
@@ -134,8 +137,9 @@ fn digits(range: Interval) -> usize {
         let end = if range.low.is_finite() { range.low } else { range.high };
         return decimals_of(end, 2);
     }
-    if half <= 0.0 {
-        return decimals_of(range.low, 3);
+    // Ends that differ by rounding errors only are one value.
+    if half <= 1e-12 {
+        return if range.low.abs() <= 1e-9 { 0 } else { decimals_of(range.low, 3) };
     }
     let enough = decimals(half);
     let vanishes = |end: f64| end != 0.0 && fixed(end, enough).chars().all(|c| matches!(c, '0' | '.'));
@@ -144,13 +148,16 @@ fn digits(range: Interval) -> usize {
 }
 
 /// Returns what a metric measures: `CPU time`.
-pub fn noun(metric: Metric) -> &'static str {
+pub fn noun(metric: Metric) -> Cow<'static, str> {
     match metric {
-        Metric::Cpu => "CPU time",
-        Metric::Elapsed => "elapsed time",
-        Metric::Wall => "wall time",
-        Metric::Memory => "peak memory",
-        Metric::Instructions => "instructions",
+        Metric::Cpu => "CPU time".into(),
+        Metric::Elapsed => "elapsed time".into(),
+        Metric::Wall => "wall time".into(),
+        Metric::Memory => "peak memory".into(),
+        Metric::Instructions => "instructions".into(),
+        Metric::Faults => "page faults".into(),
+        Metric::Switches => "voluntary context switches".into(),
+        Metric::Custom(custom) => custom.name().to_owned().into(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use steady_model::Metric;
 
-use crate::units::{TIE, count, decimals_of, fixed, memory, short, time, time_unit};
+use crate::units::{TIE, count, decimals_of, fixed, memory, short, time, time_unit, with_unit};
 
 /// The quantity of an axis, which decides its ticks and their unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +106,8 @@ impl Scale {
             Kind::Count => count(value),
             Kind::Clock | Kind::Cost(Metric::Cpu | Metric::Elapsed | Metric::Wall) => time(value),
             Kind::Cost(Metric::Memory) => memory(value),
-            Kind::Cost(Metric::Instructions) => count(value),
+            Kind::Cost(Metric::Instructions | Metric::Faults | Metric::Switches) => count(value),
+            Kind::Cost(Metric::Custom(custom)) => with_unit(value, custom.unit()),
             Kind::Number | Kind::Factors => short(value),
             Kind::LogNumber => short(value.exp()),
         }
@@ -136,6 +137,7 @@ impl Scale {
                 steps.map(|value| (value, count(value))).collect()
             }
             Kind::Clock => scaled(self.low, self.high, clock_unit(self.high)),
+            Kind::Cost(Metric::Custom(custom)) => scaled(self.low, self.high, (custom.unit(), 1.0)),
             Kind::Cost(metric) => scaled(self.low, self.high, cost_unit(metric, self.high)),
             Kind::Number => labelled(&round_steps(self.low, self.high), fixed),
             Kind::LogNumber => factors(self.low, self.high, short),
@@ -159,7 +161,7 @@ fn clock_unit(high: f64) -> (&'static str, f64) {
     }
 }
 
-/// Returns the unit of a cost, and its size in the metric's base unit.
+/// Returns the unit of a cost, and its size in the metric's base unit. Custom metrics have the unit of the user.
 fn cost_unit(metric: Metric, high: f64) -> (&'static str, f64) {
     match metric {
         Metric::Cpu | Metric::Elapsed | Metric::Wall => {
@@ -176,13 +178,15 @@ fn cost_unit(metric: Metric, high: f64) -> (&'static str, f64) {
             _ if high >= 1e6 => ("million", 1e6),
             _ => ("thousand", 1e3),
         },
+        Metric::Faults | Metric::Switches | Metric::Custom(_) => ("", 1.0),
     }
 }
 
 /// Returns ticks at round multiples of a unit.
 fn scaled(low: f64, high: f64, unit: (&str, f64)) -> Vec<(f64, String)> {
     let (unit, size) = unit;
-    let label = |value: f64, decimals| format!("{}{TIE}{unit}", fixed(value, decimals));
+    let tie = if unit.is_empty() { "" } else { TIE };
+    let label = |value: f64, decimals| format!("{}{tie}{unit}", fixed(value, decimals));
     let ticks = labelled(&round_steps(low / size, high / size), label);
     ticks.into_iter().map(|(value, label)| (value * size, label)).collect()
 }

@@ -114,6 +114,27 @@ pub fn time(seconds: f64) -> String {
     format!("{}{TIE}{unit}", fixed(seconds * scale, decimals_of(seconds * scale, 3)))
 }
 
+/// Formats a value with a unit of the user, which may be empty: `12.3 ms`, `1.24e9`.
+pub fn with_unit(value: f64, unit: &str) -> String {
+    let text = match value.abs() {
+        size if size != 0.0 && !(1e-3..1e7).contains(&size) => format!("{value:.2e}"),
+        _ => fixed(value, decimals_of(value, 3)),
+    };
+    if unit.is_empty() { text } else { format!("{text}{TIE}{unit}") }
+}
+
+/// Formats a value with a unit of the user, and the uncertainty of its mean: `12.31 ms ±0.05`.
+pub fn with_unit_and_interval(value: f64, interval: Interval, unit: &str) -> String {
+    let off = (value - interval.low).max(interval.high - value);
+    let text = match off {
+        _ if !off.is_finite() => return format!("{}{TIE}±?", with_unit(value, unit)),
+        _ if off <= 0.0 || !(1e-3..1e7).contains(&value.abs()) => return with_unit(value, unit),
+        _ => fixed(value, decimals(off)),
+    };
+    let unit = if unit.is_empty() { String::new() } else { format!("{TIE}{unit}") };
+    format!("{text}{unit}{TIE}±{}", fixed(off, decimals(off)))
+}
+
 /// Formats a duration for prose: `3.1 s`, `12 min`, `3.5 h`.
 pub fn duration(time: Nanos) -> String {
     let seconds = time.seconds();

@@ -70,7 +70,7 @@ pub struct Paired {
 
 impl Paired {
     /// Prepares `pairs`, which are in time order. `grain` is the resolution of the instrument, in the unit of the
-    /// costs. A cost of zero counts as half of it, because its logarithm must be finite.
+    /// costs; 0 if they are exact. A cost of zero counts as half of it, because its logarithm must be finite.
     pub fn new(pairs: &[Pair], grain: f64) -> Paired {
         let least = half_grain(pairs, grain);
         let strata = Layout::ALL
@@ -83,7 +83,11 @@ impl Paired {
         let zeros = pairs.iter().filter(|pair| pair.old == pair.new).count();
         let total: f64 = pairs.iter().map(|pair| pair.old + pair.new).sum();
         let mean = total / (2 * pairs.len().max(1)) as f64;
-        let relative_grain = if mean > 0.0 { grain / mean } else { f64::INFINITY };
+        let relative_grain = match grain > 0.0 {
+            true if mean > 0.0 => grain / mean,
+            true => f64::INFINITY,
+            false => 0.0,
+        };
         Paired { strata, pairs: pairs.len(), zeros, relative_grain }
     }
 

@@ -46,6 +46,8 @@ pub struct Sequence {
     rules: Rules,
     spent: f64,
     courses: Vec<Course>,
+    /// Whether contenders that differ from the reference leave their share of the error to the others.
+    step_down: bool,
 }
 
 /// All looks so far at one contender.
@@ -194,7 +196,14 @@ fn interval_around(paired: &Paired, centre: f64, alpha: f64) -> Interval {
 impl Sequence {
     /// Creates a sequence before its first look, with `contenders` commands to compare with the reference.
     pub fn new(rules: Rules, contenders: usize) -> Sequence {
-        Sequence { rules, spent: 0.0, courses: vec![Course::default(); contenders] }
+        let step_down = rules.limits.is_empty();
+        Sequence { rules, spent: 0.0, courses: vec![Course::default(); contenders], step_down }
+    }
+
+    /// Creates a sequence as [`Sequence::new`] does, in which every contender keeps its share of the error. The intervals
+    /// of all contenders then contain their effects together with probability `1 - alpha`.
+    pub fn with_equal_shares(rules: Rules, contenders: usize) -> Sequence {
+        Sequence { step_down: false, ..Sequence::new(rules, contenders) }
     }
 
     /// Evaluates all pairs so far: one slice of pairs for each contender, with the reference as OLD. `time_fraction` is
@@ -256,7 +265,7 @@ impl Sequence {
     /// share to the others. Limits are additional questions, so with limits all contenders keep equal shares.
     fn narrow(&mut self, prepared: &[Prepared], spend: f64) {
         let contenders = prepared.len();
-        let step_down = self.rules.limits.is_empty();
+        let step_down = self.step_down;
         let differing = |courses: &[Course]| courses.iter().filter(|course| course.differs()).count();
         let before = std::mem::take(&mut self.courses);
         let mut settled = if step_down { differing(&before) } else { 0 };

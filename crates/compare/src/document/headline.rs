@@ -1,6 +1,6 @@
 //! The first sentences of the report: the verdicts.
 
-use steady_model::{FailIf, Judgement, Metric, Report, Verdict};
+use steady_model::{FailIf, Interval, Judgement, Metric, Report, Verdict};
 use steady_render::document::{Emphasis, Sentence};
 use steady_render::effect::condition;
 use steady_render::units::duration;
@@ -31,8 +31,8 @@ pub(super) fn conditions(report: &Report) -> impl Iterator<Item = Sentence> {
     let of = |command| if plan.commands.len() > 2 { format!(" for {}", subject(plan, command)) } else { String::new() };
     let sentence = move |fail_if: FailIf, judgement: &Judgement| {
         let interval = &judgement.interval;
-        let state = fail_if.evaluate(judgement.verdict, interval);
-        condition(fail_if, state, interval.as_ref().ok().copied(), &of(judgement.command))
+        let state = fail_if.evaluate(judgement.metric, judgement.verdict, interval);
+        condition(fail_if, judgement.metric, state, interval.as_ref().ok().copied(), &of(judgement.command))
     };
     plan.fail_if
         .into_iter()
@@ -48,26 +48,28 @@ fn start_up(report: &Report) -> Option<Sentence> {
     startups(report).map(|text| vec![(Emphasis::Heading, "Start-up".to_owned()), (Emphasis::Plain, text)])
 }
 
+/// Returns whether the size of an effect has the sign of the verdict.
+fn agrees(judgement: &Judgement, change: f64, interval: Interval) -> bool {
+    if judgement.is_more() { change > 0.0 && interval.low > 0.0 } else { change < 0.0 && interval.high < 0.0 }
+}
+
 /// The primary verdicts of a report in a few words, for a list: `5.8 % more`, `same`, `undecided`. There is one for
 /// each command after the first.
 pub fn summary(report: &Report) -> String {
     if report.record.plan.commands.len() == 1 {
         let all: String = sentence::alone(report).into_iter().map(|(_, text)| text).collect();
         let what = all.split(';').next().unwrap_or_default();
-        let size = what.strip_prefix(&capital(noun(report.record.primary))).unwrap_or("nothing measured");
+        let size = what.strip_prefix(&capital(&noun(report.record.primary))).unwrap_or("nothing measured");
         return size.trim().replace(TIE, " ");
     }
     let words = report.primary().map(|judgement| match (judgement.verdict, &judgement.change, &judgement.interval) {
         (Verdict::Same, ..) => "same".to_owned(),
         (Verdict::Undecided, ..) => "undecided".to_owned(),
-        (Verdict::Slower, Ok(change), Ok(interval)) if *change > 0.0 && interval.low > 0.0 => {
+        (_, Ok(change), Ok(interval)) if agrees(judgement, *change, *interval) => {
             Effect::relative_to_first(*change, *interval).relative()
         }
-        (Verdict::Faster, Ok(change), Ok(interval)) if *change < 0.0 && interval.high < 0.0 => {
-            Effect::relative_to_first(*change, *interval).relative()
-        }
-        (Verdict::Slower, ..) => "more".to_owned(),
-        (Verdict::Faster, ..) => "less".to_owned(),
+        _ if judgement.is_more() => "more".to_owned(),
+        _ => "less".to_owned(),
     });
     let all = words.collect::<Vec<_>>().join("; ").replace(TIE, " ");
     if all.is_empty() { "no verdict".to_owned() } else { all }

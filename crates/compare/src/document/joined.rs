@@ -7,7 +7,7 @@ use steady_render::document::{Document, Emphasis, Section, Sentence};
 use steady_render::units::{TIE, duration, fixed, percent, round_up, setting};
 
 use super::{headline, secondary, sentence};
-use crate::words::{blocks, capital, count, noun, signed, subject, units};
+use crate::words::{blocks, capital, count, noun, signed, subject, ties, units};
 
 /// Joined comparisons as a document: the joint verdict, the verdict of each source, and whether the sources agree.
 pub fn joined_document(joined: &Joined) -> Document {
@@ -42,6 +42,7 @@ fn whole(joined: &Joined) -> Option<Report> {
     report.record.ending = Ending::Spent;
     report.record.blocks = vec![];
     report.breakdowns = vec![];
+    report.ranking = vec![];
     report.warnings = vec![];
     Some(report)
 }
@@ -63,8 +64,8 @@ fn undecided(joined: &Joined, whole: &Report, judgement: &Judgement) -> Sentence
             )
         }
         Undecided::BelowGrain => format!(
-            "in more than half of the pairs, {who} and {first} do not differ in {what} by as much as the clock \
-             resolves; {basis}. Give each run more work"
+            "in more than half of the pairs, {who} and {first} {}; {basis}. Give each run more work",
+            ties(judgement.metric)
         ),
         Undecided::UnequalFailures => format!(
             "{first} and {who} did not fail equally often; the remaining runs are not a fair sample of both, so there \

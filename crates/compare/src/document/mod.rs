@@ -6,6 +6,7 @@ mod headline;
 mod joined;
 mod machine;
 mod pairs;
+mod ranking;
 mod repeat;
 mod secondary;
 mod sentence;
@@ -30,6 +31,7 @@ pub fn document(report: &Report) -> Document {
     let answer = headline::sentences(report).into_iter().chain(warnings(report));
     let mut sections = Vec::new();
     if has_several {
+        sections.extend(ranking::sections(report));
         sections.extend(secondary::section(report).map(|section| section.shown(Shown::OnTerminal)));
         sections.push(verdicts::section(report));
     }

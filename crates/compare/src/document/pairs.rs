@@ -36,6 +36,7 @@ fn lines(report: &Report) -> Vec<(&'static str, String)> {
         }
         lines.push((label(layout), line));
     }
+    lines.extend(shared(report).into_iter().map(|line| ("pairs", line)));
     let rest = record.elapsed.seconds() - total;
     if rest > 0.0 {
         let rest = duration(Nanos::from_seconds(rest));
@@ -50,6 +51,19 @@ fn lines(report: &Report) -> Vec<(&'static str, String)> {
         (what, left.reason.clone())
     }));
     lines
+}
+
+/// If there are more than two commands and both layouts, the pairs of each command with the first by layout.
+fn shared(report: &Report) -> Vec<String> {
+    let has_both = Layout::ALL.iter().all(|layout| report.blocks_of(*layout) > 0);
+    let judged = report.primary().filter(|_| has_both && report.record.plan.commands.len() > 2);
+    let line = |judgement: &Judgement| {
+        let of =
+            |layout| judgement.layouts.iter().find(|effect| effect.layout == layout).map_or(0, |effect| effect.pairs);
+        let (turns, duets) = (of(Layout::Turns), of(Layout::Duet));
+        format!("{}: {} with command 1, {turns} in turns and {duets} in duets", judgement.command + 1, judgement.pairs)
+    };
+    judged.map(line).collect()
 }
 
 /// The mean cost of each command relative to the first, next to the verdict on the usual run.

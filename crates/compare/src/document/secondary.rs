@@ -11,11 +11,11 @@ pub(super) fn section(report: &Report) -> Option<Section> {
     let has_many = report.record.plan.commands.len() > 2;
     let fact = |judgement: &Judgement| {
         let what = noun(judgement.metric);
-        let label = if has_many { format!("{what} of {}", judgement.command + 1) } else { what.to_owned() };
+        let label = if has_many { format!("{what} of {}", judgement.command + 1) } else { what.into_owned() };
         Fact { label, text: line(judgement), note: None }
     };
     let of = |metric: Metric| report.judgements.iter().filter(move |one| !one.primary && one.metric == metric);
-    let facts: Vec<Fact> = Metric::ALL.into_iter().flat_map(of).map(fact).collect();
+    let facts: Vec<Fact> = report.record.metrics().flat_map(of).map(fact).collect();
     if facts.is_empty() {
         return None;
     }
@@ -36,8 +36,9 @@ pub(crate) fn line(judgement: &Judgement) -> Vec<Span> {
     let (word, emphasis) = match judgement.verdict {
         Verdict::Same => ("same", Emphasis::Same),
         Verdict::Undecided => ("undecided", Emphasis::Open),
-        Verdict::Slower => ("more", Emphasis::More),
-        Verdict::Faster => ("less", Emphasis::Less),
+        Verdict::Slower | Verdict::Faster => {
+            (if judgement.is_more() { "more" } else { "less" }, emphasis(judgement.verdict))
+        }
     };
     if matches!(judgement.verdict, Verdict::Slower | Verdict::Faster) {
         let effect = Effect::relative_to_first(change, interval);
@@ -45,10 +46,20 @@ pub(crate) fn line(judgement: &Judgement) -> Vec<Span> {
         return vec![(emphasis, effect.relative()), (Emphasis::Plain, format!("{mean} ({})", effect.range))];
     }
     let word = match judgement.undecided {
-        Some(Undecided::BelowGrain) => "below the resolution of the clock",
+        Some(Undecided::BelowGrain) if !judgement.metric.is_count() => "below the resolution of the clock",
         Some(Undecided::UnequalFailures) => "no verdict, because failures are unequal",
         _ => word,
     };
     let (size, range) = signed(change, interval);
     vec![(emphasis, word.to_owned()), (Emphasis::Plain, format!(": {size} ({range})"))]
+}
+
+/// The emphasis of a verdict.
+pub(super) fn emphasis(verdict: Verdict) -> Emphasis {
+    match verdict {
+        Verdict::Faster => Emphasis::Less,
+        Verdict::Slower => Emphasis::More,
+        Verdict::Same => Emphasis::Same,
+        Verdict::Undecided => Emphasis::Open,
+    }
 }

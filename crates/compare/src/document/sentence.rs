@@ -6,9 +6,10 @@ use steady_model::{
 use steady_render::document::{Emphasis, Span};
 use steady_render::units::{count as amount, duration, memory, setting, time, time_setting};
 
-use super::times::mean_in_words;
+use super::secondary::emphasis;
+use super::times::{mean_in_words, values_in_words};
 use crate::words::{
-    Effect, blocks, capital, count, effort_for_verdict, more_pairs, more_work, noun, signed, subject, units, verb,
+    Effect, blocks, capital, count, effort_for_verdict, more_pairs, more_work, noun, signed, subject, ties, units, verb,
 };
 
 /// The verdict in one sentence of plain text, or two if it needs a remedy. It names the command, the size of the effect
@@ -68,8 +69,8 @@ fn different(report: &Report, judgement: &Judgement) -> Vec<Span> {
     let plan = &report.record.plan;
     let (who, first) = (capital(&subject(plan, judgement.command)), subject(plan, 0));
     let (verb, what) = (verb(judgement.metric), noun(judgement.metric));
-    let more = judgement.verdict == Verdict::Slower;
-    let paint = if more { Emphasis::More } else { Emphasis::Less };
+    let more = judgement.is_more();
+    let paint = emphasis(judgement.verdict);
     let level = setting(judgement.confidence);
     let (change, size) = match (&judgement.change, &judgement.interval) {
         (Ok(change), Ok(size)) => (change, size),
@@ -83,15 +84,25 @@ fn different(report: &Report, judgement: &Judgement) -> Vec<Span> {
         }
     };
     let effect = Effect::of(*change, *size);
+    let within = match judgement.within_resolution {
+        true => format!(", within the resolution of ±{}", setting(plan.resolution)),
+        false => String::new(),
+    };
+    if let Metric::Custom(_) = judgement.metric {
+        let (claim, than) = match (effect.factor, effect.more) {
+            (true, true) => (format!("is {} times", effect.size), format!(" that of {first}")),
+            (true, false) => ("is lower".to_owned(), format!(": that of {first} is {} times as high", effect.size)),
+            (false, true) => (format!("is {} higher", effect.size), format!(" than that of {first}")),
+            (false, false) => (format!("is {} lower", effect.size), format!(" than that of {first}")),
+        };
+        let subject = format!("The {what} of {} ", self::subject(plan, judgement.command));
+        let rest = format!("{than} ({}, {level}){within}", effect.range);
+        return vec![(Emphasis::Plain, subject), (paint, claim), (Emphasis::Plain, rest)];
+    }
     let (claim, than) = match (effect.factor, effect.more) {
         (true, true) => (format!("{verb} {} times the {what}", effect.size), format!(" of {first}")),
         (true, false) => (format!("{verb} less {what}: {first} {verb} {} times as much", effect.size), String::new()),
         (false, _) => (format!("{verb} {} {what}", effect.relative()), format!(" than {first}")),
-    };
-    let within = if judgement.within_resolution {
-        format!(", within the resolution of ±{}", setting(plan.resolution))
-    } else {
-        String::new()
     };
     vec![
         (Emphasis::Plain, format!("{who} ")),
@@ -115,7 +126,7 @@ fn by_mean(report: &Report, judgement: &Judgement) -> Option<Vec<Span>> {
     let (signed_usual, usual_range) = signed(usual, usual_interval);
     let mut spans = match judgement.verdict {
         Verdict::Slower | Verdict::Faster => {
-            let paint = if judgement.verdict == Verdict::Slower { Emphasis::More } else { Emphasis::Less };
+            let paint = emphasis(judgement.verdict);
             let (mean, usual_run) =
                 (Effect::relative_to_first(change, interval), Effect::relative_to_first(usual, usual_interval));
             let usual = match usual_interval.holds(0.0) {
@@ -211,10 +222,7 @@ fn undecided(report: &Report, judgement: &Judgement) -> Vec<Span> {
             (why, more_pairs(report, judgement.pairs))
         }
         Undecided::BelowGrain => {
-            let why = format!(
-                "in more than half of the pairs, {who} and {first} do not differ in {what} by as much as the clock \
-                 resolves; {basis}"
-            );
+            let why = format!("in more than half of the pairs, {who} and {first} {}; {basis}", ties(judgement.metric));
             (why, more_work(record, judgement.metric))
         }
         Undecided::UnequalFailures => unequal(report, judgement),
@@ -273,13 +281,20 @@ pub(crate) fn alone(report: &Report) -> Vec<Span> {
         };
         return vec![(Emphasis::Open, "Nothing measured:".to_owned()), (Emphasis::Plain, format!(" {why}"))];
     };
-    let what = capital(noun(record.primary));
+    let what = capital(&noun(record.primary));
     let spread = match record.primary {
         Metric::Cpu => Ok(breakdown.cpu),
         Metric::Wall => Ok(breakdown.wall),
         Metric::Elapsed => {
             let waited = breakdown.run_delay.as_ref().map(|delay| delay.mean);
             Err(waited.map(|waited| time(breakdown.wall.mean - waited)))
+        }
+        Metric::Faults => Err(Ok(amount(breakdown.minor_faults + breakdown.major_faults))),
+        Metric::Switches => Err(Ok(amount(breakdown.voluntary_switches))),
+        Metric::Custom(custom) => {
+            let found = breakdown.values.iter().find(|value| value.0 == record.primary);
+            let spread = found.map(|value| value.1.as_ref().map(|spread| values_in_words(spread, custom.unit())));
+            Err(spread.unwrap_or_else(|| Ok("not reported".to_owned())))
         }
         Metric::Memory => Err(breakdown.peak_memory.as_ref().map(|bytes| memory(bytes.0 as f64))),
         Metric::Instructions => Err(record.counters.as_ref().map(|_| {
@@ -289,7 +304,7 @@ pub(crate) fn alone(report: &Report) -> Vec<Span> {
     };
     let size = match spread {
         Ok(spread) => mean_in_words(&spread),
-        Err(Ok(size)) if record.primary == Metric::Memory => size,
+        Err(Ok(size)) if matches!(record.primary, Metric::Memory | Metric::Custom(_)) => size,
         Err(Ok(size)) => format!("{size} a run"),
         Err(Err(absent)) => format!("not measured: {absent}"),
     };

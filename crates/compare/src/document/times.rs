@@ -1,9 +1,11 @@
 //! The parts of the time of each command's runs.
 
-use steady_model::{Breakdown, CounterMeans, Interval, Layout, Reading, Report, Spread};
+use std::borrow::Cow;
+
+use steady_model::{Breakdown, CounterMeans, Interval, Layout, Metric, Reading, Report, Spread};
 use steady_render::document::{Block, Section, Shown};
 use steady_render::table::{Cell, Column, Table};
-use steady_render::units::{TIE, count, memory, short, time, time_unit, time_with};
+use steady_render::units::{TIE, count, memory, short, time, time_unit, time_with, with_unit, with_unit_and_interval};
 
 use super::{charts, plain};
 use crate::words::{between, cut, label};
@@ -17,7 +19,7 @@ const NAME: usize = 40;
 const WORD: usize = 16;
 
 /// A row of the table: its label, and its cell for a command that has runs.
-type Row = (&'static str, Box<dyn Fn(&Breakdown) -> Cell>);
+type Row = (Cow<'static, str>, Box<dyn Fn(&Breakdown) -> Cell>);
 
 /// The table with a column for each command. Pages have a bar chart of the same times too.
 pub(super) fn sections(report: &Report) -> Vec<Section> {
@@ -73,14 +75,14 @@ const RUNS: &str = "runs";
 fn rows(report: &Report) -> Vec<Row> {
     fn times(label: &'static str, pick: fn(&Breakdown) -> Reading<Spread>) -> Row {
         let cell = move |one: &Breakdown| Cell::reading(&pick(one), |spread| time_with(spread.mean, spread.interval));
-        (label, Box::new(cell))
+        (label.into(), Box::new(cell))
     }
     fn both(label: &'static str, pick: fn(&Breakdown) -> [f64; 2]) -> Row {
         let cell = move |one: &Breakdown| Cell::from(pick(one).map(short).join(&format!("{TIE}/{TIE}")));
-        (label, Box::new(cell))
+        (label.into(), Box::new(cell))
     }
     fn of_runs(label: &'static str, pick: fn(&Breakdown) -> Spread, text: fn(&Spread) -> String) -> Row {
-        (label, Box::new(move |one: &Breakdown| Cell::from(text(&pick(one)))))
+        (label.into(), Box::new(move |one: &Breakdown| Cell::from(text(&pick(one)))))
     }
     let deviation = |spread: &Spread| time(spread.deviation);
     let mut rows = vec![
@@ -96,14 +98,20 @@ fn rows(report: &Report) -> Vec<Row> {
         of_runs("  deviation", |one| one.wall, deviation),
         of_runs("  median", |one| one.wall, |spread| time(spread.median)),
         of_runs("  range", |one| one.wall, range),
-        ("peak memory", Box::new(|one: &Breakdown| Cell::reading(&one.peak_memory, |bytes| memory(bytes.0 as f64)))),
+        (
+            "peak memory".into(),
+            Box::new(|one: &Breakdown| Cell::reading(&one.peak_memory, |bytes| memory(bytes.0 as f64))),
+        ),
     ];
     if report.record.counters.is_ok() {
         rows.extend(counters());
     }
+    for metric in report.record.plan.custom_metrics() {
+        rows.extend(custom(metric));
+    }
     rows.push(both("faults min/major", |one| [one.minor_faults, one.major_faults]));
     rows.push(both("switches vol/inv", |one| [one.voluntary_switches, one.involuntary_switches]));
-    rows.push((RUNS, Box::new(|one: &Breakdown| Cell::from(runs_in_words(one.runs, one.failures)))));
+    rows.push((RUNS.into(), Box::new(|one: &Breakdown| Cell::from(runs_in_words(one.runs, one.failures)))));
     rows
 }
 
@@ -124,7 +132,7 @@ fn counters() -> Vec<Row> {
             let known = one.counters.as_ref().and_then(pick);
             known.map_or_else(|| Cell::Absent(UNCOUNTED.to_owned()), Cell::from)
         };
-        (label, Box::new(cell))
+        (label.into(), Box::new(cell))
     }
     vec![
         row("instructions", |means| means.instructions.map(count)),
@@ -133,6 +141,34 @@ fn counters() -> Vec<Row> {
         row("branch misses", |means| means.branch_misses.map(count)),
         row("cache misses", |means| means.cache_misses.map(count)),
     ]
+}
+
+/// The rows of a custom metric.
+fn custom(metric: Metric) -> Vec<Row> {
+    let Metric::Custom(custom) = metric else { return vec![] };
+    let row = |label: &str, text: fn(&Spread, &str) -> String| -> Row {
+        let cell = move |one: &Breakdown| match one.values.iter().find(|value| value.0 == metric) {
+            Some((_, spread)) => Cell::reading(spread, |spread| text(spread, custom.unit())),
+            None => Cell::Absent(NOTHING.to_owned()),
+        };
+        (label.to_owned().into(), Box::new(cell))
+    };
+    vec![
+        row(custom.name(), |spread, unit| with_unit_and_interval(spread.mean, spread.interval, unit)),
+        row("  deviation", |spread, unit| with_unit(spread.deviation, unit)),
+        row("  median", |spread, unit| with_unit(spread.median, unit)),
+        row("  range", |spread, unit| format!("{} to {}", with_unit(spread.min, ""), with_unit(spread.max, unit))),
+    ]
+}
+
+/// The mean of a custom metric inside a sentence.
+pub(super) fn values_in_words(spread: &Spread, unit: &str) -> String {
+    let Interval { low, high } = spread.interval;
+    let mean = with_unit(spread.mean, unit);
+    match spread.interval.half_width().is_finite() {
+        true => format!("{mean} ({} to {}, 95{TIE}%)", with_unit(low, ""), with_unit(high, unit)),
+        false => format!("{mean} (too few runs for an interval)"),
+    }
 }
 
 /// A mean inside a sentence, as in `12.3 ms a run (12.2 to 12.4, 95 %)`.

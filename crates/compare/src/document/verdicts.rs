@@ -1,9 +1,9 @@
 //! The verdicts as a table: a row for each command, a column for each metric.
 
-use steady_model::{Judgement, Metric, Report, Verdict};
+use steady_model::{Judgement, Metric, Report};
 use steady_render::document::{Block, Emphasis, Section, Shown};
 use steady_render::table::{Cell, Column, Table};
-use steady_render::units::{count, memory, setting, time_with};
+use steady_render::units::{count, memory, setting, time_with, with_unit_and_interval};
 
 use super::{plain, secondary};
 use crate::words::{ELAPSED, capital, name, noun, signed};
@@ -13,14 +13,14 @@ pub(super) fn section(report: &Report) -> Section {
     let plan = &report.record.plan;
     let primary = report.record.primary;
     let is_judged = |metric: &Metric| report.judgements.iter().any(|judgement| judgement.metric == *metric);
-    let others = Metric::ALL.into_iter().filter(|metric| *metric != primary && is_judged(metric));
+    let others = report.record.metrics().filter(|metric| *metric != primary && is_judged(metric));
     let commands: Vec<usize> = (0..plan.commands.len()).collect();
     let mut columns = vec![
         Column::words("", &commands, |command| (command + 1).to_string()),
         Column::words("Command", &commands, |command| Cell::Text(Emphasis::Code, name(plan, *command))),
     ];
     for metric in std::iter::once(primary).chain(others) {
-        columns.push(Column::words(&capital(noun(metric)), &commands, |command| cell(report, *command, metric)));
+        columns.push(Column::words(&capital(&noun(metric)), &commands, |command| cell(report, *command, metric)));
     }
     let table = Table { label: "Verdicts".to_owned(), rows: ("command", "commands"), columns };
     let mut note = format!(
@@ -39,19 +39,9 @@ pub(super) fn section(report: &Report) -> Section {
 fn cell(report: &Report, command: usize, metric: Metric) -> Cell {
     let found = report.judgements.iter().find(|one| one.command == command && one.metric == metric);
     match found {
-        Some(judgement) if judgement.primary => Cell::Text(emphasis(judgement.verdict), primary(judgement)),
+        Some(judgement) if judgement.primary => Cell::Text(secondary::emphasis(judgement.verdict), primary(judgement)),
         Some(judgement) => secondary::line(judgement).into_iter().map(|(_, text)| text).collect::<String>().into(),
-        None => reference(report, command, metric),
-    }
-}
-
-/// The emphasis of a verdict.
-pub(super) fn emphasis(verdict: Verdict) -> Emphasis {
-    match verdict {
-        Verdict::Faster => Emphasis::Less,
-        Verdict::Slower => Emphasis::More,
-        Verdict::Same => Emphasis::Same,
-        Verdict::Undecided => Emphasis::Open,
+        None => mean_cost(report, command, metric),
     }
 }
 
@@ -67,14 +57,21 @@ fn primary(judgement: &Judgement) -> String {
     format!("{} {size}", judgement.verdict.name())
 }
 
-/// The mean cost of the first command, with which the others are compared.
-fn reference(report: &Report, command: usize, metric: Metric) -> Cell {
+/// The mean cost of a command.
+pub(super) fn mean_cost(report: &Report, command: usize, metric: Metric) -> Cell {
     let found = report.breakdowns.iter().find(|one| one.command == command && one.runs > 0);
     let cost = found.and_then(|found| match metric {
         Metric::Cpu => Some(time_with(found.cpu.mean, found.cpu.interval)),
         Metric::Wall => Some(time_with(found.wall.mean, found.wall.interval)),
         Metric::Memory => found.peak_memory.as_ref().ok().map(|bytes| memory(bytes.0 as f64)),
         Metric::Elapsed => None,
+        Metric::Faults => Some(count(found.minor_faults + found.major_faults)),
+        Metric::Switches => Some(count(found.voluntary_switches)),
+        Metric::Custom(custom) => {
+            let (_, spread) = found.values.iter().find(|value| value.0 == metric)?;
+            let spread = spread.as_ref().ok()?;
+            Some(with_unit_and_interval(spread.mean, spread.interval, custom.unit()))
+        }
         Metric::Instructions => found.counters.and_then(|means| means.instructions).map(count),
     });
     cost.map_or(Cell::Nothing, Cell::from)

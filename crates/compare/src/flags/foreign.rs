@@ -10,16 +10,13 @@ pub(crate) struct ForeignFlags {
     #[arg(long, hide = true, value_parser = refused("NO_COLOR=1 turns colours off, and --quiet the text"))]
     style: Option<Infallible>,
 
-    #[arg(long, hide = true, value_parser = refused("reports list the commands in their order"))]
+    #[arg(long, hide = true, value_parser = refused("reports rank three or more commands, and list them in their order elsewhere"))]
     sort: Option<Infallible>,
 
     #[arg(short = 'u', long, hide = true, value_parser = time_unit)]
     time_unit: Option<Infallible>,
 
-    #[arg(long, hide = true, value_parser = refused("give this command first: all others are compared with it"))]
-    reference: Option<Infallible>,
-
-    #[arg(long, hide = true, value_parser = refused("name the first command with -n: all others are compared with it"))]
+    #[arg(long, hide = true, value_parser = refused("name each command with -n"))]
     reference_name: Option<Infallible>,
 
     #[arg(long, hide = true, value_parser = refused("use --budget, which is the largest time to measure"))]

@@ -5,7 +5,8 @@ use std::ffi::OsStr;
 use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, Command, Error, ValueEnum};
-use steady_model::Output;
+use steady_model::{Metric, MetricInput, MetricSource, Output};
+use steady_process::Extractor;
 
 /// The value of `--metric`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -22,6 +23,19 @@ pub(crate) enum MetricFlag {
     Memory,
     /// Retired instructions, if the CPU's counters can be read
     Instructions,
+    /// Page faults
+    Faults,
+    /// Voluntary context switches: how often the program waited
+    Switches,
+}
+
+/// The value of `--metric`: one of [`MetricFlag`], or the name of a metric of `--metric-from`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ChosenMetric {
+    /// A metric that `steady` measures.
+    BuiltIn(MetricFlag),
+    /// The name of a custom metric.
+    Custom(String),
 }
 
 /// Parses the value of `--metric`. A number was meant for another option: hyperfine's `-m` is `--min-runs`.
@@ -29,15 +43,21 @@ pub(crate) enum MetricFlag {
 pub(super) struct MetricParser;
 
 impl TypedValueParser for MetricParser {
-    type Value = MetricFlag;
+    type Value = ChosenMetric;
 
-    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<MetricFlag, Error> {
+    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<ChosenMetric, Error> {
         match value.to_str().and_then(|text| text.parse::<u64>().ok()) {
             Some(pairs) => {
                 let why = format!("-m is --metric; for the smallest number of pairs, write --min-runs {pairs}\n");
                 Err(Error::raw(ErrorKind::InvalidValue, why).with_cmd(command))
             }
-            None => EnumValueParser::<MetricFlag>::new().parse_ref(command, argument, value),
+            None => {
+                let built_in = EnumValueParser::<MetricFlag>::new().parse_ref(command, argument, value);
+                match value.to_str().and_then(Metric::named) {
+                    Some(Metric::Custom(custom)) => Ok(ChosenMetric::Custom(custom.name().to_owned())),
+                    _ => built_in.map(ChosenMetric::BuiltIn),
+                }
+            }
         }
     }
 
@@ -55,6 +75,22 @@ pub(crate) enum LayoutFlag {
     Turns,
     /// The runs of a pair are concurrent, each on its own CPU
     Duet,
+}
+
+/// Parses a value of `--metric-from`, and checks its pattern.
+pub(super) fn metric_source(text: &str) -> Result<MetricSource, String> {
+    let source: MetricSource = text.parse()?;
+    Extractor::new(&source)?;
+    Ok(source)
+}
+
+pub(super) fn metric_input(text: &str) -> Result<MetricInput, String> {
+    match text {
+        "stdout" => Ok(MetricInput::Stdout),
+        "stderr" => Ok(MetricInput::Stderr),
+        "" => Err("write stdout, stderr or the name of a file".to_owned()),
+        file => Ok(MetricInput::File(file.into())),
+    }
 }
 
 pub(super) fn child_output(text: &str) -> Result<Output, String> {

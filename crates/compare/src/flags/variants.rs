@@ -43,6 +43,11 @@ pub(crate) struct VariantFlags {
     /// The name of a command in reports. Give it once per command
     #[arg(help_heading = HEADING, short = 'n', long, value_name = "NAME", action = ArgAction::Append)]
     pub(crate) command_name: Vec<String>,
+
+    /// The command with which all others are compared: the name or number of one of them, or one more command [default:
+    /// the first]
+    #[arg(help_heading = HEADING, long, value_name = "NAME")]
+    pub(crate) reference: Option<String>,
 }
 
 /// The heading of these options in the help.

@@ -1,12 +1,14 @@
 //! Checks that a record from outside is consistent, so that the evaluation can rely on it.
 
-use steady_model::{Block, Cold, FailIf, Nanos, OverflowCheck, Plan, Record, Run, Verdict};
+use steady_model::{Block, CUSTOM_METRICS_MAX, Cold, FailIf, Nanos, OverflowCheck, Plan, Record, Run, Verdict};
 
 use super::ReadError;
 
 /// The upper limit of all times: 2^23 s, 97 days. Below it, JSON preserves every nanosecond.
 pub(super) const LONGEST: Nanos = Nanos((1 << 23) * 1_000_000_000);
 /// The upper limit of all counts. A double, and therefore any reader of JSON, has them exactly.
+/// The upper limit of values of custom metrics, whose sums are then finite.
+pub(crate) const VALUE_MAX: f64 = 1e300;
 pub(super) const MOST: u64 = 1 << 53;
 const TOO_LONG: &str = "it is longer than 97 days";
 
@@ -30,7 +32,7 @@ fn blocks(record: &Record, all: &[Block], name: &str, totals: &mut OverflowCheck
     let (mut before, mut draw) = (Nanos::ZERO, None);
     for (index, each) in all.iter().enumerate() {
         let path = format!("samples.{name}[{index}]");
-        block(each, &path, record.plan.commands.len(), totals)?;
+        block(each, &path, &record.plan, totals)?;
         let has_counters = each.runs.iter().all(|run| run.counters.is_some() == record.counters.is_ok());
         holds(has_counters, &path, "the counters of a run contradict the field 'counters'")?;
         holds(each.ended >= before, &path, "it ended before the previous block")?;
@@ -61,6 +63,12 @@ fn plan(plan: &Plan) -> Result<(), ReadError> {
         let path = format!("plan.{name}");
         holds(scripts.suits(plan.commands.len()), &path, "it is neither one for all nor one per command")?;
     }
+    for (index, source) in plan.metrics.iter().enumerate() {
+        let problem = "its name or unit is invalid, or the name is not unique";
+        let is_unique = plan.metrics[..index].iter().all(|other| other.name != source.name);
+        let is_valid = is_unique && index < CUSTOM_METRICS_MAX && source.metric(index).is_some();
+        holds(is_valid, &format!("plan.metrics[{index}]"), problem)?;
+    }
     holds(plan.output.suits(plan.commands.len()), "plan.output", "it is neither one for all nor one per command")?;
     if let Some(FailIf { verdict, beyond }) = plan.fail_if {
         let known = matches!(verdict, Verdict::Slower | Verdict::Faster) && beyond >= 0.0;
@@ -70,7 +78,8 @@ fn plan(plan: &Plan) -> Result<(), ReadError> {
 }
 
 /// Checks that each run of a block belongs to another command of the plan, and that its times are possible.
-fn block(block: &Block, path: &str, commands: usize, totals: &mut OverflowCheck) -> Result<(), ReadError> {
+fn block(block: &Block, path: &str, plan: &Plan, totals: &mut OverflowCheck) -> Result<(), ReadError> {
+    let commands = plan.commands.len();
     holds(block.ended < LONGEST, &format!("{path}.ended_seconds"), TOO_LONG)?;
     let mut seen = vec![false; commands];
     for (place, each) in block.runs.iter().enumerate() {
@@ -81,11 +90,20 @@ fn block(block: &Block, path: &str, commands: usize, totals: &mut OverflowCheck)
         };
         holds(first, &format!("{path}.command"), "the block has another run of this command")?;
         run(each, &path)?;
+        values(each, plan, &path)?;
         holds(each.started <= block.ended, &format!("{path}.started_seconds"), "it is after the end of its block")?;
         let fits = add(each, block.ended, totals);
         holds(fits, &path, "the sum over the runs up to here overflows")?;
     }
     Ok(())
+}
+
+/// Checks that a run has a value of each custom metric, unless it failed.
+fn values(run: &Run, plan: &Plan, path: &str) -> Result<(), ReadError> {
+    let path = format!("{path}.values");
+    let is_complete = run.values.len() == plan.metrics.len() || run.values.is_empty() && !run.succeeded(&plan.failures);
+    holds(is_complete, &path, "it does not have one value for each metric of the plan")?;
+    holds(run.values.iter().all(|value| (0.0..=VALUE_MAX).contains(value)), &path, "a value is negative or above 1e300")
 }
 
 /// Checks that the times and counts of a run are below their limits.

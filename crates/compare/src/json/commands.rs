@@ -48,8 +48,24 @@ pub(super) struct ComparedCommand<'a> {
     branch_misses: Reading<f64>,
     /// Accesses that missed the last level of cache, as a mean.
     cache_misses: Reading<f64>,
+    /// The values of the custom metrics. Missing if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    values: Vec<CustomValues>,
     #[serde(flatten)]
     startup: Option<StartupCost>,
+}
+
+/// The values of a custom metric, in its unit.
+#[derive(Serialize, JsonSchema)]
+struct CustomValues {
+    /// The name of the metric.
+    metric: Metric,
+    /// Its unit; empty if it has none.
+    unit: String,
+    /// Whether a command with a larger value is better.
+    more_is_better: bool,
+    #[serde(flatten)]
+    spread: Values,
 }
 
 /// Defines the type with the fields of a [`Spread`]: the mean, its interval, the standard deviation, the median
@@ -104,6 +120,18 @@ spread!(BlockedTime, "Time spent waiting for anything else": blocked_seconds blo
     blocked_deviation_seconds blocked_median_seconds blocked_min_seconds blocked_max_seconds);
 spread!(WallTime, "Wall time": wall_seconds wall_low_seconds wall_high_seconds
     wall_deviation_seconds wall_median_seconds wall_min_seconds wall_max_seconds);
+
+impl CustomValues {
+    fn of(metric: Metric, spread: Reading<Spread>) -> Self {
+        let unit = match metric {
+            Metric::Custom(custom) => custom.unit().to_owned(),
+            _ => String::new(),
+        };
+        CustomValues { metric, unit, more_is_better: metric.is_more_better(), spread: spread.into() }
+    }
+}
+
+spread!(Values, "The value": mean low high deviation median min max);
 
 /// The cost of a command's start-up.
 #[derive(Serialize, JsonSchema)]
@@ -165,6 +193,18 @@ fn compared<'a>(report: &'a Report, index: usize, command: &'a Command) -> Compa
         cycles: counted(|means| means.cycles),
         branch_misses: counted(|means| means.branch_misses),
         cache_misses: counted(|means| means.cache_misses),
+        values: report
+            .record
+            .plan
+            .custom_metrics()
+            .map(|metric| {
+                let found = known().and_then(|breakdown| {
+                    let found = breakdown.values.iter().find(|value| value.0 == metric);
+                    found.map_or_else(|| Err(Absent::because("no run succeeded")), |value| value.1.clone())
+                });
+                CustomValues::of(metric, found)
+            })
+            .collect(),
         startup: report.startups.iter().find(|startup| startup.command == index).map(StartupCost::from),
     }
 }

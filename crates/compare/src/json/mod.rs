@@ -10,7 +10,7 @@ mod verdicts;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use steady_model::{CounterScope, Ending, Host, LeftOut, Metric, Nanos, Plan, Reading, Report, Seed, Timestamp};
+use steady_model::{CounterScope, Ending, Host, LeftOut, Metric, Nanos, Plan, Rank, Reading, Report, Seed, Timestamp};
 use steady_render::json::{self as codec, Schema};
 
 use commands::ComparedCommand;
@@ -54,6 +54,9 @@ pub struct Comparison<'a> {
     runs: usize,
     /// The verdicts on each command after the first, by each metric.
     verdicts: Vec<MetricVerdict>,
+    /// The ranks of at least three commands, from the best estimate to the worst.
+    #[serde(skip_serializing_if = "<[Rank]>::is_empty")]
+    ranking: &'a [Rank],
     /// The effect of the load on the pairs, and the activity of the machine.
     load: LoadDuring<'a>,
     /// Warnings about the results.
@@ -95,6 +98,7 @@ impl<'a> Comparison<'a> {
             pairs: record.blocks.len(),
             runs: report.runs(),
             verdicts: report.judgements.iter().map(|judgement| verdicts::of(record, judgement)).collect(),
+            ranking: &report.ranking,
             load: LoadDuring::of(report),
             warnings: during::warnings(report),
             primary: record.primary,

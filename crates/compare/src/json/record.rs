@@ -56,7 +56,8 @@ pub fn read_record_of(schema: &Schema, json: &str) -> Result<Record, ReadError> 
         return Err(ReadError::WithoutSamples);
     }
     warm(&value)?;
-    let record = Record::from(of_value::<Export<'_>>(value)?);
+    let record = Record::from(of_value::<Export<'_>>(value)?).resolved();
+    let record = record.ok_or_else(|| ReadError::inconsistent("primary", "it is not a metric of the plan"))?;
     check::check(&record)?;
     Ok(record)
 }

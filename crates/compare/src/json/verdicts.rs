@@ -127,7 +127,7 @@ impl MetricVerdict {
             pairs: judgement.pairs,
             condition: fail_if
                 .filter(|_| judgement.primary)
-                .map(|fail_if| fail_if.evaluate(judgement.verdict, &judgement.interval)),
+                .map(|fail_if| fail_if.evaluate(judgement.metric, judgement.verdict, &judgement.interval)),
             undecided: judgement.undecided,
             effort_to_settle_ratio: finite(judgement.effort_to_settle.unwrap_or(f64::NAN), settled),
             widening_ratio: Some(finite(judgement.widening.unwrap_or(f64::NAN), "there are too few pairs")),

@@ -1,12 +1,13 @@
 //! The parts of the time of each command's runs.
 
 use steady_model::{
-    Absent, Breakdown, Bytes, CounterMeans, Counters, Interval, Layout, Nanos, Reading, Record, Run, Spread,
+    Absent, Breakdown, Bytes, CounterMeans, Counters, Interval, Layout, Metric, Nanos, Reading, Record, Run, Spread,
 };
 use steady_stats::descriptive::{self, quantile};
 use steady_stats::pooled::{self, Pooled};
 
 use super::evidence::succeeded;
+use super::verdicts::serves;
 
 /// The confidence of the intervals. They are descriptive; no verdict depends on them.
 const CONFIDENCE: f64 = 0.95;
@@ -46,7 +47,16 @@ fn breakdown(record: &Record, command: usize) -> Option<Breakdown> {
         voluntary_switches: mean(|run| run.voluntary_switches),
         involuntary_switches: mean(|run| run.involuntary_switches),
         counters: counters(&runs),
+        values: record.plan.custom_metrics().map(|metric| (metric, values(record, command, metric))).collect(),
     })
+}
+
+/// The values of a custom metric. A run without a value was killed or failed, and is left out.
+fn values(record: &Record, command: usize, metric: Metric) -> Reading<Spread> {
+    let blocks = record.blocks.iter().filter(|block| serves(metric, block.layout));
+    let runs = blocks.filter_map(|block| Some(block.run_of(command)?.1)).filter(|run| succeeded(&record.plan, run));
+    let values = runs.map(|run| run.cost(metric)).collect::<Reading<Vec<f64>>>()?;
+    spread(&values).ok_or_else(|| Absent::because("no run in turns succeeded"))
 }
 
 /// The means of the counters. `None` if a run has no counters; a single mean is `None` if a run lacks that counter.

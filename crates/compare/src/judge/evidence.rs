@@ -135,20 +135,21 @@ impl Evidence {
         Rules {
             alpha: self.plan.alpha() * (1.0 - MEAN_ALPHA_SHARE),
             resolution: self.plan.resolution,
-            limits: self.plan.fail_if.iter().map(|condition| condition.limit()).collect(),
+            limits: self.plan.fail_if.iter().map(|condition| condition.limit(self.metric)).collect(),
             grain: grain(self.metric),
         }
     }
 }
 
-/// The resolution of the instrument, in seconds, bytes or instructions. rusage has microseconds, and memory in whole
-/// pages; the monotonic clock has nanoseconds.
+/// The resolution of the instrument, in seconds, bytes or instructions; 0 if it is not known. rusage has microseconds,
+/// and memory in whole pages; the monotonic clock has nanoseconds.
 pub(crate) fn grain(metric: Metric) -> f64 {
     match metric {
         Metric::Cpu => 1e-6,
         Metric::Wall | Metric::Elapsed => 1e-9,
         Metric::Memory => 4096.0,
-        Metric::Instructions => 1.0,
+        Metric::Instructions | Metric::Faults | Metric::Switches => 1.0,
+        Metric::Custom(_) => 0.0,
     }
 }
 

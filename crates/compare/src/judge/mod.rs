@@ -5,6 +5,7 @@ mod evidence;
 pub(crate) mod files;
 mod join;
 mod load;
+mod ranking;
 mod startups;
 mod status;
 mod verdicts;
@@ -20,8 +21,9 @@ use steady_model::{Record, Report};
 pub fn judge(record: Record) -> Report {
     let failures = evidence::Failures::of(&record);
     let (judgements, course) = verdicts::judgements(&record, &failures);
+    let ranking = ranking::ranking(&record, &judgements);
     let breakdowns = breakdown::breakdowns(&record);
     let warnings = warnings::warnings(&record, &judgements, &failures);
     let startups = startups::startups(&record);
-    Report { load: load::load(&record), startups, judgements, course, breakdowns, warnings, record }
+    Report { load: load::load(&record), startups, judgements, ranking, course, breakdowns, warnings, record }
 }

@@ -17,7 +17,7 @@ pub(super) fn startups(record: &Record) -> Vec<StartUp> {
     }
     let metric = match record.primary {
         time @ (Metric::Cpu | Metric::Elapsed | Metric::Wall) => time,
-        Metric::Memory | Metric::Instructions => Metric::Cpu,
+        _ => Metric::Cpu,
     };
     (0..record.plan.commands.len()).map(|command| startup(record, command, metric)).collect()
 }

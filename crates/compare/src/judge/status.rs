@@ -7,7 +7,7 @@ use steady_model::{FailIf, GateState, Judgement, Plan, Undecided, Verdict};
 pub(crate) fn status(plan: &Plan, judgements: &[Judgement]) -> u8 {
     let primary = || judgements.iter().filter(|judgement| judgement.primary);
     let is = |fail_if: FailIf, state: GateState| {
-        primary().any(|judgement| fail_if.evaluate(judgement.verdict, &judgement.interval) == state)
+        primary().any(|judgement| fail_if.evaluate(judgement.metric, judgement.verdict, &judgement.interval) == state)
     };
     let is_open = || match plan.fail_if {
         Some(fail_if) => is(fail_if, GateState::Open),

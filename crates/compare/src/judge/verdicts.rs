@@ -10,10 +10,10 @@ use super::evidence::{Evidence, Failures};
 /// The verdicts on each command after the first by all metrics, the primary metric first; and the primary estimates at
 /// each look.
 pub(super) fn judgements(record: &Record, failures: &Failures) -> (Vec<Judgement>, Vec<Sight>) {
-    let (primary, course) = primary(record);
-    let secondary: Vec<(Metric, Vec<Weighed>)> = Metric::ALL
-        .into_iter()
-        .filter(|metric| *metric != record.primary && (*metric != Metric::Instructions || record.counters.is_ok()))
+    let (primary, course) = replayed(record, Sequence::new);
+    let secondary: Vec<(Metric, Vec<Weighed>)> = record
+        .metrics()
+        .filter(|metric| *metric != record.primary)
         .map(|metric| (metric, at_the_end(record, metric)))
         .collect();
     let mut judgements = Vec::new();
@@ -28,10 +28,10 @@ pub(super) fn judgements(record: &Record, failures: &Failures) -> (Vec<Judgement
     (judgements, course)
 }
 
-/// Replays the looks of the comparison.
-fn primary(record: &Record) -> (Vec<Weighed>, Vec<Sight>) {
+/// Replays the looks of the comparison with a sequence that is made of its rules and the number of contenders.
+pub(super) fn replayed(record: &Record, sequence: fn(Rules, usize) -> Sequence) -> (Vec<Weighed>, Vec<Sight>) {
     let mut evidence = Evidence::new(&record.plan, record.primary);
-    let mut sequence = Sequence::new(evidence.rules(), record.plan.commands.len() - 1);
+    let mut sequence = sequence(evidence.rules(), record.plan.commands.len() - 1);
     let (mut estimates, mut course) = (Vec::new(), Vec::new());
     let mut blocks = record.blocks.iter();
     let mut seen = 0;
@@ -75,25 +75,25 @@ fn at_the_end(record: &Record, metric: Metric) -> Vec<Weighed> {
     weighed(evidence.contenders().iter().map(|pairs| single_look(pairs, &rules)).collect(), &evidence)
 }
 
-/// Returns whether a layout measures a metric. Duets do not measure wall and elapsed time, because a concurrent run
-/// changes both.
+/// Returns whether a layout measures a metric. Duets do not measure wall time, because a concurrent run changes it.
 pub(super) fn serves(metric: Metric, layout: steady_model::Layout) -> bool {
-    layout == steady_model::Layout::Turns || matches!(metric, Metric::Cpu | Metric::Memory | Metric::Instructions)
+    layout == steady_model::Layout::Turns || !metric.is_of_wall_time()
 }
 
 pub(super) fn judgement(record: &Record, metric: Metric, command: usize, weighed: &Weighed) -> Judgement {
     let estimate = &weighed.estimate;
-    let why = || absent(record, metric, estimate.pairs);
+    let has_ratio = !is_zero_on_one_side(record, metric, command);
+    let why = || absent(record, metric, has_ratio, estimate.pairs);
     let size = |effect: &Effect| Size {
-        change: effect.change.filter(|_| estimate.pairs >= MIN_PAIRS).ok_or_else(why),
-        interval: interval(effect).ok_or_else(why),
+        change: effect.change.filter(|_| has_ratio && estimate.pairs >= MIN_PAIRS).ok_or_else(why),
+        interval: interval(effect).filter(|_| has_ratio).ok_or_else(why),
     };
     let verdict_ends = Effect { low: estimate.verdict_low, high: estimate.verdict_high, ..estimate.size };
     Judgement {
         metric,
         command,
         primary: metric == record.primary,
-        verdict: estimate.verdict,
+        verdict: directed(estimate.verdict, metric),
         within_resolution: estimate.within_resolution,
         decided_by: if weighed.mean_decides { DecidedBy::Mean } else { DecidedBy::UsualRun },
         usual: size(&weighed.usual),
@@ -101,13 +101,22 @@ pub(super) fn judgement(record: &Record, metric: Metric, command: usize, weighed
         mean_open: !weighed.mean_decides && estimate.mean_is_open(&weighed.mean, record.plan.resolution),
         change: size(&estimate.size).change,
         interval: size(&estimate.size).interval,
-        verdict_interval: interval(&verdict_ends).ok_or_else(why),
+        verdict_interval: size(&verdict_ends).interval,
         confidence: record.plan.confidence,
         pairs: estimate.pairs,
         layouts: estimate.layouts.iter().filter_map(layout_effect).collect(),
         undecided: (estimate.verdict == Verdict::Undecided).then(|| undecided(estimate)),
         effort_to_settle: estimate.time_to_settle,
         widening: estimate.widening,
+    }
+}
+
+/// The verdict on a cost as a verdict by `metric`. A larger value is *faster* if more is better.
+fn directed(verdict: Verdict, metric: Metric) -> Verdict {
+    match verdict {
+        Verdict::Slower if metric.is_more_better() => Verdict::Faster,
+        Verdict::Faster if metric.is_more_better() => Verdict::Slower,
+        verdict => verdict,
     }
 }
 
@@ -128,8 +137,22 @@ fn undecided(estimate: &Estimate) -> Undecided {
     }
 }
 
-/// Why there is no effect: a cost was not measured, or there are too few pairs.
-fn absent(record: &Record, metric: Metric, pairs: usize) -> Absent {
+/// Returns whether one of the two commands mostly reports zeros, and the other does not. Its values have no ratio then.
+fn is_zero_on_one_side(record: &Record, metric: Metric, command: usize) -> bool {
+    let is_mostly_zero = |command: usize| {
+        let blocks = record.blocks.iter().filter(|block| serves(metric, block.layout));
+        let costs = blocks.filter_map(|block| block.run_of(command)?.1.cost(metric).ok());
+        let (zeros, all) = costs.fold((0, 0), |(zeros, all), cost| (zeros + usize::from(cost == 0.0), all + 1));
+        2 * zeros > all
+    };
+    metric.is_count() && is_mostly_zero(0) != is_mostly_zero(command)
+}
+
+/// Why there is no effect: a cost was not measured, it has no ratio, or there are too few pairs.
+fn absent(record: &Record, metric: Metric, has_ratio: bool, pairs: usize) -> Absent {
+    if !has_ratio {
+        return Absent::because("one of the commands reports 0 in most runs, so there is no ratio");
+    }
     if pairs >= MIN_PAIRS {
         return Absent::because("too few pairs for an interval with two ends");
     }

@@ -106,8 +106,8 @@ fn mean_goes_the_other_way(judgement: &Judgement) -> bool {
     let Ok(mean) = judgement.mean.change else { return false };
     judgement.decided_by == DecidedBy::UsualRun
         && match judgement.verdict {
-            Verdict::Faster => mean > 0.0,
-            Verdict::Slower => mean < 0.0,
+            Verdict::Faster | Verdict::Slower if judgement.is_more() => mean < 0.0,
+            Verdict::Faster | Verdict::Slower => mean > 0.0,
             Verdict::Same | Verdict::Undecided => false,
         }
 }

@@ -34,14 +34,44 @@ pub(super) fn compared(flags: &CompareFlags, session: &dyn Session) -> Result<Co
         over_parameters(flags, &lists)?
     };
     let around = &flags.around;
-    Ok(Compared {
+    let compared = Compared {
         commands: commands(flags, &expansion, session)?,
         setup: expansion.texts("--setup", &around.setup)?,
         prepare: expansion.texts("--prepare", &around.prepare)?,
         conclude: expansion.texts("--conclude", &around.conclude)?,
         cleanup: expansion.texts("--cleanup", &around.cleanup)?,
         output: expansion.outputs(&around.child_output)?,
-    })
+    };
+    match &variants.reference {
+        Some(reference) => compared.with_first(reference),
+        None => Ok(compared),
+    }
+}
+
+impl Compared {
+    /// Moves the command with this name or number to the first place, with all that belongs to it.
+    fn with_first(mut self, reference: &str) -> Result<Self, Failure> {
+        let named = self.commands.iter().position(|command| command.name == reference);
+        let numbered = || reference.parse::<usize>().ok()?.checked_sub(1).filter(|index| *index < self.commands.len());
+        let Some(index) = named.or_else(numbered) else {
+            return Err(Failure::Usage(format!(
+                "--reference '{reference}' is none of the commands: write the name or the number of one"
+            )));
+        };
+        self.commands[..=index].rotate_right(1);
+        for scripts in [&mut self.setup, &mut self.prepare, &mut self.conclude, &mut self.cleanup] {
+            to_front(scripts, index);
+        }
+        to_front(&mut self.output, index);
+        Ok(self)
+    }
+}
+
+/// Moves the value of a command to the first place, unless there is one value for all.
+fn to_front<T>(values: &mut PerCommand<T>, index: usize) {
+    if values.0.len() > 1 {
+        values.0[..=index].rotate_right(1);
+    }
 }
 
 fn one_command<'a>(flags: &'a CompareFlags, options: &str) -> Result<&'a String, Failure> {

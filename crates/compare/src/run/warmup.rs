@@ -1,7 +1,7 @@
 //! The warm-up. It fills caches, and chooses the metric and the layouts by properties of the commands. No choice
 //! depends on which command costs more.
 
-use steady_model::{Block, Effort, Layout, LeftOut, Metric, Nanos, Outcome, Output, Plan, Reading, Run};
+use steady_model::{Block, Effort, Layout, LeftOut, Metric, MetricInput, Nanos, Outcome, Output, Plan, Reading, Run};
 use steady_stats::MIN_PAIRS;
 use steady_stats::allocate::EXPLORATION_PAIRS;
 
@@ -227,7 +227,11 @@ fn no_duets(plan: &Plan, duets: &Reading<()>, primary: Metric, waits: bool, turn
         Some("--prepare and --conclude may touch what the other command reads".to_owned())
     } else if plan.output.0.iter().any(|output| matches!(output, Output::File(_))) {
         Some("the commands' output goes to a file, and both would write concurrently".to_owned())
-    } else if matches!(primary, Metric::Wall | Metric::Elapsed) {
+    } else if !plan.metrics.is_empty() && matches!(plan.metric_input, MetricInput::File(_)) {
+        Some("custom metrics are read from a file, and both would write it concurrently".to_owned())
+    } else if let Metric::Custom(custom) = primary {
+        Some(format!("'{}' is measured in turns only", custom.name()))
+    } else if primary.is_of_wall_time() {
         Some(format!("{} time is measured in turns only", primary.name()))
     } else if primary == Metric::Instructions {
         Some("load hardly changes instructions, so duets have no advantage".to_owned())

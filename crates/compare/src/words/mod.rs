@@ -19,9 +19,18 @@ use steady_render::letters::width;
 /// What [`Metric::Elapsed`] is, as a sentence without its full stop. Every report that has this metric contains it.
 pub(crate) const ELAPSED: &str = "Elapsed time is wall time minus the time spent waiting for a CPU";
 
-/// The verb that goes with a metric: a command *needs* CPU time, but *takes* wall time.
+/// Why pairs do not differ if the resolution of the instrument hides a difference, as a clause about two subjects.
+pub(crate) fn ties(metric: Metric) -> String {
+    match metric.is_count() {
+        true => format!("have the same {}", noun(metric)),
+        false => format!("do not differ in {} by as much as the clock resolves", noun(metric)),
+    }
+}
+
+/// The verb that goes with a metric: a command *needs* CPU time, *takes* wall time, and *has* what it reports itself.
 pub(crate) fn verb(metric: Metric) -> &'static str {
     match metric {
+        Metric::Faults | Metric::Switches | Metric::Custom(_) => "has",
         Metric::Cpu | Metric::Memory | Metric::Instructions => "needs",
         Metric::Elapsed | Metric::Wall => "takes",
     }
@@ -97,9 +106,14 @@ pub(crate) fn blocks(plan: &Plan, number: usize) -> String {
     }
 }
 
-/// A number of units of the test: draws if runs were started from snapshots, otherwise blocks.
+/// A number of units of the test: draws if runs were started from snapshots, otherwise pairs with the first command. A
+/// block of more than two commands has a pair for each of them, and a duet has one.
 pub(crate) fn units(record: &Record, number: usize) -> String {
-    if record.is_warm() { count(number, "draw", "draws") } else { blocks(&record.plan, number) }
+    match record.plan.commands.len() {
+        _ if record.is_warm() => count(number, "draw", "draws"),
+        1 => count(number, "run", "runs"),
+        _ => count(number, "pair", "pairs"),
+    }
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ pub(crate) fn effort_for(record: &Record, ratio: f64, does: &str) -> String {
 /// What helps if the difference between runs is smaller than the resolution of the clock.
 pub(crate) fn more_work(record: &Record, metric: Metric) -> String {
     let work = "give each run more work: a larger input, or a loop";
-    if metric == Metric::Wall || record.plan.metric == Some(Metric::Wall) {
+    if metric == Metric::Wall || metric.is_count() || record.plan.metric == Some(Metric::Wall) {
         work.to_owned()
     } else {
         format!("{work}; or compare {}, whose clock is finer: --metric wall", noun(Metric::Wall))

@@ -1,6 +1,6 @@
 //! Warnings in words, each with its remedy.
 
-use steady_model::{FailureRule, Interval, Judgement, Layout, Metric, Report, Verdict, Warning};
+use steady_model::{FailureRule, Interval, Judgement, Layout, Metric, Report, Warning};
 
 use super::{capital, count, effort_for, more_effort, more_work, noun, signed, subject};
 use crate::units::{duration, percent, time_setting};
@@ -77,7 +77,11 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
         Warning::MeanOtherWay { command, metric } => mean_other_way(report, *command, *metric),
         Warning::BelowGrain { metric } => {
             let what = noun(*metric);
-            format!("The commands differ in {what} by less than the clock resolves: {}.", more_work(record, *metric))
+            let how = match metric.is_count() {
+                true => format!("In most pairs, both commands have the same {what}"),
+                false => format!("The commands differ in {what} by less than the clock resolves"),
+            };
+            format!("{how}: {}.", more_work(record, *metric))
         }
     }
 }
@@ -85,8 +89,8 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
 /// The verdict is about the usual run, and the estimate of the mean has the opposite sign.
 fn mean_other_way(report: &Report, command: usize, metric: Metric) -> String {
     let found = report.judgements.iter().find(|one| one.command == command && one.metric == metric);
-    let faster = found.is_some_and(|one| one.verdict == Verdict::Faster);
-    let (usual, mean) = if faster { ("less", "more") } else { ("more", "less") };
+    let is_more = found.is_some_and(Judgement::is_more);
+    let (usual, mean) = if is_more { ("more", "less") } else { ("less", "more") };
     let (verb, what) = (super::verb(metric), noun(metric));
     format!(
         "The verdict is about the usual run of {}, which {verb} {usual} {what}. The mean {what} may have changed in \

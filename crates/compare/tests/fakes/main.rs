@@ -5,7 +5,9 @@ mod calibration;
 #[path = "../common/mod.rs"]
 mod common;
 mod comparison;
+mod custom;
 mod drawn;
 mod instructions;
 mod joined;
 mod log;
+mod ranking;

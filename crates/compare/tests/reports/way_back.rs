@@ -15,7 +15,16 @@ use crate::values::{changed, command, count, garbled, host, nanos, odd_value, pa
 /// A report with only a record. Reading it back does not use the derived parts.
 fn report(record: Record) -> Report {
     let load = Load { preempted_ratio: 0.0, run_delay_ratio: Ok(0.0) };
-    Report { record, judgements: vec![], course: vec![], breakdowns: vec![], startups: vec![], load, warnings: vec![] }
+    Report {
+        record,
+        judgements: vec![],
+        ranking: vec![],
+        course: vec![],
+        breakdowns: vec![],
+        startups: vec![],
+        load,
+        warnings: vec![],
+    }
 }
 
 prop_compose! {
@@ -36,7 +45,7 @@ prop_compose! {
         let [minor_faults, major_faults, voluntary_switches, involuntary_switches] = counts;
         Run {
             command, cpu, padding, started, wall, user, system, run_delay, peak_memory, minor_faults, major_faults,
-            voluntary_switches, involuntary_switches, left_behind, outcome,
+            voluntary_switches, involuntary_switches, left_behind, outcome, values: vec![],
             counters: counted.map(|[instructions, cycles]| Counters { instructions, cycles, ..Counters::default() }),
         }
     }
@@ -62,7 +71,7 @@ prop_compose! {
         seed in any::<u64>(),
         resolution in ratio(),
         confidence in 0.001..0.999f64,
-        metric in prop::option::of(select(&Metric::ALL)),
+        metric in prop::option::of(select(&Metric::USUAL)),
         layout in prop::option::of(select(&Layout::ALL)),
         warmup in any::<Option<u32>>(),
         input in prop::option::of(path()),
@@ -78,9 +87,26 @@ prop_compose! {
         let fail_if = fail_if.map(|(verdict, beyond)| FailIf { verdict, beyond });
         Plan {
             commands: vec![], seed: Seed(seed), effort, pairs_min, pairs_max, resolution, confidence, metric, layout, warmup, input,
+            further_metrics: vec![Metric::Faults], metrics: vec![], metric_input: MetricInput::Stdout,
             setup: PerCommand::NONE, prepare: PerCommand::NONE, conclude: PerCommand::NONE, cleanup: PerCommand::NONE,
             output: PerCommand(output), failures, timeout, cpus, fail_if, require_verdict, warm,
         }
+    }
+}
+
+prop_compose! {
+    /// Custom metrics with different names, and what they are read from.
+    fn metrics()(
+        names in prop::collection::btree_set("x[a-z0-9_.-]{0,31}", 0..4),
+        unit in "[a-zµ/%]{0,8}",
+        more_is_better in any::<bool>(),
+        patterns in [Just(Pattern::Line).boxed(), ".*".prop_map(Pattern::Regex).boxed(), ".*".prop_map(Pattern::Json).boxed()],
+        input in prop_oneof![
+            Just(MetricInput::Stdout), Just(MetricInput::Stderr), path().prop_map(MetricInput::File)
+        ],
+    ) -> (Vec<MetricSource>, MetricInput) {
+        let source = |(name, pattern): (String, Pattern)| MetricSource { name, unit: unit.clone(), more_is_better, pattern };
+        (names.into_iter().zip(patterns).map(source).collect(), input)
     }
 }
 
@@ -117,7 +143,9 @@ prop_compose! {
         (started, revision) in (0..253_402_300_800u64, reading(".*")),
         counters in reading(select(&[CounterScope::User, CounterScope::UserAndKernel])),
         moments in prop::collection::vec(moment(), 0..3),
-        primary in select(&Metric::ALL),
+        primary in select(&[Metric::Cpu, Metric::Wall, Metric::Faults, Metric::Switches]),
+        (metrics, metric_input) in metrics(),
+        values in [0.0..1e300f64, 0.0..10.0, 0.0..1.0],
         left_out in prop::collection::vec((select(&Layout::ALL), ".*"), 0..2),
         (blocks, usual) in (blocks(commands), blocks(commands)),
         cold in prop::option::of((prop::option::of(0..commands), ".*")),
@@ -127,6 +155,8 @@ prop_compose! {
         ending in select(&[Ending::Decided, Ending::Spent, Ending::Interrupted]),
     ) -> Record {
         let [busy_ratio, steal_ratio, pressure, throttled_ratio] = activity;
+        let plan = Plan { metrics, metric_input, ..plan };
+        let primary = plan.custom_metrics().last().unwrap_or(primary);
         let cold = cold.filter(|_| plan.warm).map(|(command, reason)| Cold { command, reason });
         let warm = plan.warm && cold.is_none();
         let (mut blocks, mut usual) = (blocks, if warm { usual } else { vec![] });
@@ -135,6 +165,7 @@ prop_compose! {
         }
         for run in blocks.iter_mut().chain(&mut usual).flat_map(|block| &mut block.runs) {
             run.counters = run.counters.filter(|_| counters.is_ok()).or(counters.is_ok().then(Counters::default));
+            run.values = values[..plan.metrics.len()].to_vec();
         }
         let looks = fractions.iter().enumerate().map(|(index, &fraction)| Look {
             blocks: blocks.len() * (index + 1) / fractions.len(), fraction, last: index + 1 == fractions.len(),
@@ -176,8 +207,9 @@ proptest! {
     fn a_missing_field_is_never_invented(record in record(), place in any::<Index>()) {
         let (key, without) = without_a_field(json(&report(record.clone()), true), &place);
         // Derived fields may be missing. A missing reason changes the meaning of some nulls, so these are not compared. Nor
-        // are the limits of pairs, which files of earlier versions do not have.
-        let is_compared = !key.ends_with("_absent") && !["pairs_min", "pairs_max"].contains(&key.as_str());
+        // are limits of pairs and custom metrics, which files of earlier versions do not have.
+        let is_newer = ["pairs_min", "pairs_max", "further_metrics", "metrics", "metric_input", "values"].contains(&key.as_str());
+        let is_compared = !key.ends_with("_absent") && !is_newer;
         if let Ok(found) = read_record(&without.to_string()) && is_compared {
             prop_assert_eq!(found, record);
         }

@@ -304,34 +304,14 @@ fn run(command: usize, place: usize, at: f64) -> Run {
         left_behind: 0,
         outcome: Outcome::Exited(0),
         counters: None,
+        values: vec![],
     }
 }
 
 fn record(pairs: usize) -> Record {
-    let plan = Plan {
-        commands: vec![command("./sort --heap big.txt"), command("./sort --arena big.txt")],
-        seed: Seed(1_314_300_071_535_409_598),
-        effort: Effort::Budget(seconds(10.0)),
-        pairs_min: None,
-        pairs_max: None,
-        resolution: 0.01,
-        confidence: 0.95,
-        metric: None,
-        layout: Some(Layout::Turns),
-        warmup: None,
-        setup: PerCommand::NONE,
-        prepare: PerCommand::NONE,
-        conclude: PerCommand::NONE,
-        cleanup: PerCommand::NONE,
-        input: None,
-        output: PerCommand::NONE,
-        failures: FailureRule::Abort,
-        timeout: None,
-        cpus: None,
-        fail_if: None,
-        require_verdict: false,
-        warm: false,
-    };
+    let commands = vec![command("./sort --heap big.txt"), command("./sort --arena big.txt")];
+    let plan = Plan::new(commands, Effort::Budget(seconds(10.0)), Seed(1_314_300_071_535_409_598));
+    let plan = Plan { layout: Some(Layout::Turns), ..plan };
     let block = |index: usize| {
         let at = index as f64 * 0.1;
         let first = index % 2;

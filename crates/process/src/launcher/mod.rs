@@ -6,6 +6,7 @@
 //! and exits.
 
 mod client;
+mod custom;
 mod prepared;
 mod protocol;
 mod run;
@@ -14,7 +15,7 @@ mod streams;
 mod wait;
 
 pub use client::Launcher;
-pub use protocol::{Group, Job, Reply, Request, RunReply, Setup, Snapshot};
+pub use protocol::{Group, Job, NoValue, Reply, Request, RunReply, Setup, Snapshot};
 pub use run::run_delay;
 pub use serve::{Instrument, serve};
 pub use wait::outcome;

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use steady_linux::process::{self, Program, Status, Stdio};
-use steady_model::{Command, Hook, PerCommand};
+use steady_model::{Command, Hook, MetricInput, PerCommand};
 
 use super::PADDING_MAX;
 use super::protocol::{Reply, Setup};
@@ -31,6 +31,7 @@ impl Prepared {
         setup: &Setup,
         index: usize,
         environment: &[(OsString, OsString)],
+        metrics: Option<&MetricInput>,
         null: &File,
     ) -> io::Result<Self> {
         let command = &setup.commands[index];
@@ -41,7 +42,7 @@ impl Prepared {
             command: command.clone(),
             program: program(&command.program, &command.argv, index, command, environment)?,
             snapshot: None,
-            sink: Sink::new(setup.output.of(index), null)?,
+            sink: Sink::new(setup.output.of(index), metrics, null)?,
             prepare: script(Hook::Prepare, &setup.prepare)?,
             conclude: script(Hook::Conclude, &setup.conclude)?,
         })

@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use steady_model::{Command, CounterScope, Hook, Layout, Nanos, Outcome, Output, PerCommand, Reading, Run};
+use steady_model::{
+    Command, CounterScope, Hook, Layout, MetricInput, MetricSource, Nanos, Outcome, Output, PerCommand, Reading, Run,
+};
 
 use crate::runner::Start;
 
@@ -21,6 +23,10 @@ pub struct Setup {
     pub input: Option<PathBuf>,
     /// Destination of the commands' output.
     pub output: PerCommand<Output>,
+    /// The custom metrics, whose values the commands report themselves.
+    pub metrics: Vec<MetricSource>,
+    /// What these values are found in.
+    pub metric_input: MetricInput,
     /// Time limit of one run.
     pub run_limit: Option<Nanos>,
     /// CPUs to pin the launcher and its runs to, if not all.
@@ -144,4 +150,18 @@ pub struct RunReply {
     pub wrote_to_storage: bool,
     /// Only for probes: whether it ended on, or may use, another CPU than the launcher's.
     pub left_its_cpu: bool,
+    /// The first metric without a valid value. [`Run::values`] is empty then.
+    #[serde(default)]
+    pub no_value: Option<NoValue>,
+}
+
+/// Why a run has no value of a metric.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoValue {
+    /// The name of the metric.
+    pub metric: String,
+    /// The reason, as a clause.
+    pub reason: String,
+    /// The last lines of what was searched for the value.
+    pub printed: String,
 }

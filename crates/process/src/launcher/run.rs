@@ -9,10 +9,11 @@ use std::path::PathBuf;
 
 use rustix::process::Pid;
 use steady_linux::counters::Meter;
-use steady_linux::process::{self, Child, LeftOvers, Reaped};
+use steady_linux::process::{self, Child, LeftOvers, OwnPeak, Reaped, Shedder};
 use steady_linux::{Root, clock, procfs};
 use steady_model::{Absent, Bytes, CounterScope, Counters, Hook, Nanos, Output, Reading, Run};
 
+use super::custom::CustomMetrics;
 use super::prepared::{Prepared, Script, program};
 use super::protocol::{Job, Reply, RunReply, Setup, Snapshot};
 use super::wait::{Stop, lost, outcome, wait_or_kill};
@@ -22,6 +23,9 @@ use crate::runner::Start;
 const SAME_CPU_TIME_RATIO: f64 = 0.02;
 /// ... or by no more than this time, a few steps of the microsecond clock of getrusage(2).
 const SAME_CPU_TIME_GRAIN: Nanos = Nanos(4_000);
+
+/// If the peak of a run is below this, the launcher releases memory before the next one.
+const SMALL_PEAK: Bytes = Bytes(16 << 20);
 
 /// A peak of memory that exceeds the launcher's by less than this may be the launcher's own, because the kernel counts
 /// pages in batches.
@@ -40,7 +44,12 @@ pub(super) struct RunContext {
     schedstat: Reading<procfs::SchedstatReader>,
     own_schedstat: Reading<procfs::SchedstatFile>,
     own_peak: Reading<Bytes>,
+    peak_file: Reading<OwnPeak>,
+    shedder: Shedder,
+    /// Whether the previous run had a small peak of memory, or there was none.
+    is_small: bool,
     meter: Reading<Meter>,
+    custom: CustomMetrics,
 }
 
 /// Distinguishes a command that cannot be executed from a system without room for a process.
@@ -77,7 +86,9 @@ impl RunContext {
         let schedstat = procfs::SchedstatReader::new(&Root::default());
         let own_schedstat =
             schedstat.as_ref().map_err(Clone::clone).and_then(|reader| reader.open(number(rustix::process::getpid())));
-        let prepared = (0..setup.commands.len()).map(|index| Prepared::new(setup, index, environment, &null));
+        let custom = CustomMetrics::new(setup)?;
+        let indices = 0..setup.commands.len();
+        let prepared = indices.map(|index| Prepared::new(setup, index, environment, custom.input(), &null));
         Ok(RunContext {
             commands: prepared.collect::<io::Result<_>>()?,
             null,
@@ -89,7 +100,11 @@ impl RunContext {
             schedstat,
             own_schedstat,
             own_peak: Err(Absent::because("not read yet")),
+            peak_file: OwnPeak::open(),
+            shedder: Shedder::new(),
+            is_small: true,
             meter,
+            custom,
         })
     }
 
@@ -100,7 +115,7 @@ impl RunContext {
 
     /// Reads values that change over time. Call this before the runs of a request.
     pub(super) fn refresh(&mut self) {
-        self.own_peak = process::own_peak_memory();
+        self.own_peak = self.peak_file.as_ref().map_err(Clone::clone).and_then(OwnPeak::read);
     }
 
     /// Makes one run, with the user's scripts before and after it. `word` is the value of `STEADY_RUN`. `control` is
@@ -116,6 +131,8 @@ impl RunContext {
         if let Some(script) = &mut self.commands[job.command].prepare {
             script.run(word, &self.null, &self.script_output, control)?;
         }
+        let Prepared { command, sink, .. } = &self.commands[job.command];
+        self.custom.begin(command, sink).map_err(lost)?;
         // Scripts are children too, so the counters start after them.
         if let Ok(meter) = &mut self.meter {
             meter.begin();
@@ -129,11 +146,17 @@ impl RunContext {
         let left = process::end_descendants().map_err(lost)?;
         let cpu_time = reaped.usage.user + reaped.usage.system + left.cpu_time;
         let counters = self.meter.as_mut().ok().map(|meter| meter.end(cpu_time));
-        let run = self.account(job, started, seen, &reaped, &left, counters);
+        let Prepared { command, sink, .. } = &self.commands[job.command];
+        let (values, no_value) = match self.custom.end(command, sink) {
+            Ok(values) => (values, None),
+            Err(no_value) => (vec![], Some(no_value)),
+        };
+        let run = Run { values, ..self.account(job, started, seen, &reaped, &left, counters) };
+        self.is_small = reaped.usage.peak_memory.0 < SMALL_PEAK.0;
         if let Some(script) = &mut self.commands[job.command].conclude {
             script.run(word, &self.null, &self.script_output, control)?;
         }
-        Ok(RunReply { run, wrote_to_storage, left_its_cpu })
+        Ok(RunReply { run, wrote_to_storage, left_its_cpu, no_value })
     }
 
     /// Prepares snapshots to start runs from.
@@ -172,10 +195,18 @@ impl RunContext {
             (Start::Snapshot, Some(snapshot)) => snapshot,
             (Start::Snapshot, None) => return Err(io::Error::other("the command has no snapshot")),
         };
-        sink.with(&self.null, input.as_ref().unwrap_or(&self.null), |streams| {
+        // A child's peak starts at that of the launcher (see [`process::own_peak_memory`]).
+        if self.is_small {
+            self.shedder.shed();
+        }
+        let begun = sink.with(input.as_ref().unwrap_or(&self.null), |streams| {
             let started = clock::monotonic();
             Ok((started, program.spawn(word, job.padding as usize, streams)?))
-        })
+        });
+        if self.is_small {
+            self.own_peak = self.peak_file.as_ref().map_err(Clone::clone).and_then(OwnPeak::read);
+        }
+        begun
     }
 
     /// Waits until the child becomes a zombie.
@@ -218,6 +249,7 @@ impl RunContext {
             left_behind: left.killed,
             outcome: outcome(reaped.status, seen.in_time),
             counters,
+            values: vec![],
         }
     }
 

@@ -81,9 +81,7 @@ fn set_up(setup: &Setup, environment: &[(OsString, OsString)], instrument: Instr
         Some(Ok(scope)) => instrument(Some(*scope)),
         Some(Err(absent)) => Err(absent.clone()),
     };
-    let context = RunContext::new(setup, environment, meter)?;
-    process::shed_memory();
-    Ok(context)
+    RunContext::new(setup, environment, meter)
 }
 
 /// Makes the runs, logs them, and replies. Replies of short groups are sent together, because waking `steady` for each

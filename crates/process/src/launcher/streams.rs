@@ -1,5 +1,6 @@
 //! Standard streams of runs.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -7,70 +8,121 @@ use std::path::PathBuf;
 
 use rustix::fs::OFlags;
 use steady_linux::process::Stdio;
-use steady_model::Output;
+use steady_model::{MetricInput, Output};
 
-/// Destination of a command's output.
-pub(super) enum Sink {
-    /// The same descriptors for all runs: standard output, standard error.
-    Fixed(OwnedFd, OwnedFd),
-    /// Standard output goes to a pipe, which the launcher reads while the command runs.
-    Pipe { reader: File, writer: OwnedFd },
-    /// Standard output goes to a file, which is truncated before each run.
+use crate::values::OUTPUT_MAX;
+
+/// The destinations of a command's standard output and standard error.
+pub(super) struct Sink {
+    output: Target,
+    error: Target,
+}
+
+/// The destination of one stream.
+enum Target {
+    /// The same descriptor for all runs.
+    Fixed(OwnedFd),
+    /// A pipe, which the launcher reads while the command runs.
+    Pipe(Pipe),
+    /// A file, which is truncated before each run.
     File(PathBuf),
 }
 
+struct Pipe {
+    reader: File,
+    writer: OwnedFd,
+    /// What the present run has written, if it is needed.
+    kept: Option<RefCell<Vec<u8>>>,
+}
+
 impl Sink {
-    pub(super) fn new(output: Option<&Output>, null: &File) -> io::Result<Self> {
-        let to_null = || null.as_fd().try_clone_to_owned();
-        let errors = || io::stderr().as_fd().try_clone_to_owned();
-        Ok(match output {
-            None | Some(Output::Null) => Sink::Fixed(to_null()?, to_null()?),
-            Some(Output::Stderr) => Sink::Fixed(errors()?, errors()?),
-            Some(Output::Inherit) => Sink::Fixed(io::stdout().as_fd().try_clone_to_owned()?, errors()?),
-            Some(Output::Pipe) => {
-                let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-                rustix::fs::fcntl_setfl(&reader, OFlags::NONBLOCK)?;
-                Sink::Pipe { reader: File::from(reader), writer }
-            }
-            Some(Output::File(path)) => Sink::File(path.clone()),
+    /// Prepares the streams. If the values of metrics are printed, `metrics` says on which stream.
+    pub(super) fn new(output: Option<&Output>, metrics: Option<&MetricInput>, null: &File) -> io::Result<Self> {
+        let to_null = || Ok::<_, io::Error>(Target::Fixed(null.as_fd().try_clone_to_owned()?));
+        let errors = || Ok::<_, io::Error>(Target::Fixed(io::stderr().as_fd().try_clone_to_owned()?));
+        let (output, error) = match output {
+            None | Some(Output::Null) => (to_null()?, to_null()?),
+            Some(Output::Stderr) => (errors()?, errors()?),
+            Some(Output::Inherit) => (Target::Fixed(io::stdout().as_fd().try_clone_to_owned()?), errors()?),
+            Some(Output::Pipe) => (Target::Pipe(Pipe::new(false)?), to_null()?),
+            Some(Output::File(path)) => (Target::File(path.clone()), to_null()?),
+        };
+        Ok(match metrics {
+            Some(MetricInput::Stdout) => Sink { output: Target::Pipe(Pipe::new(true)?), error },
+            Some(MetricInput::Stderr) => Sink { output, error: Target::Pipe(Pipe::new(true)?) },
+            Some(MetricInput::File(_)) | None => Sink { output, error },
         })
     }
 
     /// Calls `start` with the streams of one run.
-    pub(super) fn with<T>(
-        &self,
-        null: &File,
-        input: &File,
-        start: impl FnOnce(Stdio<'_>) -> io::Result<T>,
-    ) -> io::Result<T> {
+    pub(super) fn with<T>(&self, input: &File, start: impl FnOnce(Stdio<'_>) -> io::Result<T>) -> io::Result<T> {
         let file;
-        let (output, error) = match self {
-            Sink::Fixed(output, error) => (output.as_fd(), error.as_fd()),
-            Sink::Pipe { writer, .. } => (writer.as_fd(), null.as_fd()),
-            Sink::File(path) => {
+        let output = match &self.output {
+            Target::File(path) => {
                 file = File::create(path)?;
-                (file.as_fd(), null.as_fd())
+                file.as_fd()
             }
+            output => output.writer()?,
         };
-        start(Stdio { input: input.as_fd(), output, error })
+        start(Stdio { input: input.as_fd(), output, error: self.error.writer()? })
     }
 
-    /// The end of the pipe that the launcher must read while a command runs.
-    pub(super) fn reader(&self) -> Option<BorrowedFd<'_>> {
+    fn pipes(&self) -> impl Iterator<Item = &Pipe> {
+        [&self.output, &self.error].into_iter().filter_map(|target| match target {
+            Target::Pipe(pipe) => Some(pipe),
+            Target::Fixed(_) | Target::File(_) => None,
+        })
+    }
+
+    /// The ends of the pipes that the launcher must read while a command runs.
+    pub(super) fn readers(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.pipes().map(|pipe| pipe.reader.as_fd())
+    }
+
+    /// Reads the present content of the pipes.
+    pub(super) fn drain(&self) {
+        self.pipes().for_each(Pipe::drain);
+    }
+
+    /// Returns what was printed on the stream with metrics since the last call.
+    pub(super) fn take_printed(&self) -> Vec<u8> {
+        self.drain();
+        self.pipes().find_map(|pipe| Some(pipe.kept.as_ref()?.take())).unwrap_or_default()
+    }
+}
+
+impl Target {
+    fn writer(&self) -> io::Result<BorrowedFd<'_>> {
         match self {
-            Sink::Pipe { reader, .. } => Some(reader.as_fd()),
-            Sink::Fixed(..) | Sink::File(_) => None,
+            Target::Fixed(descriptor) => Ok(descriptor.as_fd()),
+            Target::Pipe(pipe) => Ok(pipe.writer.as_fd()),
+            Target::File(path) => Err(io::Error::other(format!("'{}' is not open", path.display()))),
         }
     }
+}
 
-    /// Discards the present content of the pipe.
-    pub(super) fn drain(&self) {
-        if let Sink::Pipe { reader, .. } = self {
-            let mut buffer = [0; 65_536];
-            let mut reader: &File = reader;
-            // Reading an empty pipe fails with WouldBlock. There is no end of file, because the launcher also has the
-            // writing end.
-            while matches!(reader.read(&mut buffer), Ok(count) if count > 0) {}
+impl Pipe {
+    fn new(is_kept: bool) -> io::Result<Self> {
+        let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        rustix::fs::fcntl_setfl(&reader, OFlags::NONBLOCK)?;
+        Ok(Pipe { reader: File::from(reader), writer, kept: is_kept.then(RefCell::default) })
+    }
+
+    /// Reads the present content. Of what is kept, the last [`OUTPUT_MAX`] bytes remain.
+    fn drain(&self) {
+        let mut buffer = [0; 65_536];
+        let mut reader: &File = &self.reader;
+        // Reading an empty pipe fails with WouldBlock. There is no end of file, because the launcher also has the
+        // writing end.
+        while let Ok(count @ 1..) = reader.read(&mut buffer) {
+            if let Some(kept) = &self.kept {
+                let kept = &mut kept.borrow_mut();
+                kept.extend_from_slice(&buffer[..count]);
+                if kept.len() > 2 * OUTPUT_MAX {
+                    let surplus = kept.len() - OUTPUT_MAX;
+                    kept.drain(..surplus);
+                }
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Waits for the end of a child, while it enforces its time limit, reads its pipe and watches the connection to
+//! Waits for the end of a child, while it enforces its time limit, reads its pipes and watches the connection to
 //! `steady`.
 
 use std::io;
@@ -20,7 +20,7 @@ pub(super) enum Stop {
     Reply(Reply),
 }
 
-/// Waits for the child's end and reads its pipe. Kills its process group at the time limit. Returns whether it ended in
+/// Waits for the child's end and reads its pipes. Kills its process group at the time limit. Returns whether it ended in
 /// time.
 pub(super) fn wait_or_kill(
     child: &Child,
@@ -34,8 +34,9 @@ pub(super) fn wait_or_kill(
         // poll(2) always reports a closed socket. Requests that arrive early are read later.
         let child_and_control =
             [PollFd::new(&child.pidfd, PollFlags::IN), PollFd::from_borrowed_fd(control, PollFlags::empty())];
-        let pipe = sink.and_then(Sink::reader).map(|reader| PollFd::from_borrowed_fd(reader, PollFlags::IN));
-        let mut watched: Vec<PollFd<'_>> = child_and_control.into_iter().chain(pipe).collect();
+        let pipes = sink.into_iter().flat_map(Sink::readers);
+        let pipes = pipes.map(|reader| PollFd::from_borrowed_fd(reader, PollFlags::IN));
+        let mut watched: Vec<PollFd<'_>> = child_and_control.into_iter().chain(pipes).collect();
         let left = deadline.filter(|_| in_time).map(|deadline| timespec(deadline - clock::monotonic()));
         let polled = poll(&mut watched, left.as_ref());
         let ready = |place: usize| watched.get(place).is_some_and(|fd| !fd.revents().is_empty());
@@ -46,7 +47,7 @@ pub(super) fn wait_or_kill(
             }
             Ok(_) if ready(1) => return Err(Stop::Abandoned),
             Ok(_) => {
-                if let Some(sink) = sink.filter(|_| ready(2)) {
+                if let Some(sink) = sink.filter(|_| ready(2) || ready(3)) {
                     sink.drain();
                 }
                 if ready(0) {

@@ -14,7 +14,7 @@ use crate::runner::Start;
 pub fn read(text: &str) -> Option<Record> {
     let mut entries = text.lines().map_while(|line| serde_json::from_str(line).ok());
     match entries.next()? {
-        Entry::Begun(begun) => comparison(*begun, entries),
+        Entry::Begun(begun) => comparison(begun.resolved()?, entries),
         _ => None,
     }
 }

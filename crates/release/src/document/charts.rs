@@ -4,7 +4,7 @@ mod changes;
 mod course;
 mod wall;
 
-use steady_model::Interval;
+use steady_model::{Interval, Metric};
 use steady_render::chart::{Axis, Chart, Height, Look, Marks, Series, Whisker};
 use steady_render::document::{Block, Section, Shown};
 use steady_render::letters::count;
@@ -59,7 +59,11 @@ pub(super) fn looks(report: &ReleaseReport) -> Option<Section> {
         line(resolution.ln_1p(), None, Look::Third),
     ];
     if let Some(condition) = report.question.fail_if {
-        all.push(line(condition.limit().max(-0.999).ln_1p(), Some(format!("limit: {condition}")), Look::Second));
+        all.push(line(
+            condition.limit(Metric::Cpu).max(-0.999).ln_1p(),
+            Some(format!("limit: {condition}")),
+            Look::Second,
+        ));
     }
     let chart = Chart {
         label: format!("Interval of the change after each of {}.", count(known.len(), "look", "looks")),

@@ -1,6 +1,6 @@
 //! Sentences of the answer.
 
-use steady_model::{FailIf, GateState, Interval, Verdict};
+use steady_model::{FailIf, GateState, Interval, Metric, Verdict};
 use steady_render::document::{Emphasis, Span};
 use steady_render::effect::{Effect, condition, signed, verdict_in_words};
 use steady_render::units::{TIE, decimals, decimals_of, fixed, setting, time};
@@ -30,10 +30,10 @@ pub(crate) fn sentences(report: &ReleaseReport) -> Vec<Vec<Span>> {
 fn gate(report: &ReleaseReport, fail_if: FailIf) -> Vec<Span> {
     let total = &report.total;
     let holds = match report.refused.is_empty() {
-        true => fail_if.evaluate(total.verdict, &total.interval()),
+        true => fail_if.evaluate(Metric::Cpu, total.verdict, &total.interval()),
         false => GateState::Open,
     };
-    condition(fail_if, holds, total.interval().ok(), "")
+    condition(fail_if, Metric::Cpu, holds, total.interval().ok(), "")
 }
 
 /// The verdict with the size of the change, the CPUs saved, and the change of the median wall time.

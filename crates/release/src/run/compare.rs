@@ -2,7 +2,7 @@
 
 use steady_feature::{Failure, Session, Status};
 use steady_linux::clock;
-use steady_model::{GateState, Verdict};
+use steady_model::{GateState, Metric, Verdict};
 
 use super::follow;
 use super::service::{Service, versions_there};
@@ -77,7 +77,7 @@ pub(crate) fn status(report: &ReleaseReport, require_verdict: bool) -> u8 {
     let refused = !report.refused.is_empty();
     let state = report.question.fail_if.map(|fail_if| match refused {
         true => GateState::Open,
-        false => fail_if.evaluate(total.verdict, &total.interval()),
+        false => fail_if.evaluate(Metric::Cpu, total.verdict, &total.interval()),
     });
     let is_open = match state {
         Some(state) => state == GateState::Open,

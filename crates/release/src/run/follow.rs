@@ -7,7 +7,7 @@ use crate::record::{ReleaseQuestion, ReleaseReport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use steady_feature::{Failure, Interrupt, Session};
 use steady_linux::clock;
-use steady_model::{Interval, Verdict};
+use steady_model::{Interval, Metric, Verdict};
 
 use super::source::{Found, Source, SourceError, print_store_warnings};
 use crate::document::sight;
@@ -103,7 +103,7 @@ fn settled(report: &ReleaseReport) -> bool {
     let Some(condition) = report.question.fail_if.filter(|condition| condition.verdict == total.verdict) else {
         return true;
     };
-    let apart = |interval: &Interval| !interval.holds(condition.limit());
+    let apart = |interval: &Interval| !interval.holds(condition.limit(Metric::Cpu));
     total.interval().as_ref().is_ok_and(apart)
 }
 

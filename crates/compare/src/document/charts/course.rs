@@ -22,7 +22,7 @@ pub(super) fn block(report: &Report, contender: usize) -> Block {
         |(sight, interval): &(&Sight, Interval)| Whisker { x: log(sight), low: interval.low, high: interval.high };
     let size = |(sight, _): &(&Sight, Interval)| Some((log(sight), sight.change?.ln_1p()));
     let sizes = known.iter().filter_map(size).filter(|size| is_shown(&values, size.1)).collect();
-    let plan = &report.record.plan;
+    let (plan, metric) = (&report.record.plan, report.record.primary);
     let mut all = Vec::new();
     let limit = plan.resolution.min(0.999);
     for (end, name) in [((-limit).ln_1p(), None), (limit.ln_1p(), Some(format!("±{}, the resolution", setting(limit))))]
@@ -31,9 +31,9 @@ pub(super) fn block(report: &Report, contender: usize) -> Block {
             all.push(series(name.as_deref(), Look::Third, Marks::Across(end)));
         }
     }
-    if let Some(condition) = plan.fail_if.filter(|condition| is_shown(&values, condition.limit().ln_1p())) {
+    if let Some(condition) = plan.fail_if.filter(|condition| is_shown(&values, condition.limit(metric).ln_1p())) {
         let name = format!("limit of --fail-if: {condition}");
-        all.push(series(Some(&name), Look::Second, Marks::Across(condition.limit().ln_1p())));
+        all.push(series(Some(&name), Look::Second, Marks::Across(condition.limit(metric).ln_1p())));
     }
     if is_shown(&values, 0.0) {
         all.push(series(Some("no difference"), Look::Rest, Marks::Across(0.0)));
@@ -81,10 +81,10 @@ fn axis(report: &Report, known: &[(&Sight, Interval)]) -> Scale {
             (low, high) = (low.min(one), high.max(other));
         }
     };
-    let resolution = report.record.plan.resolution.min(0.999);
+    let (resolution, metric) = (report.record.plan.resolution.min(0.999), report.record.primary);
     include(0.0, 0.0);
     include((-resolution).ln_1p(), resolution.ln_1p());
-    if let Some(limit) = report.record.plan.fail_if.map(|condition| condition.limit().max(-0.999).ln_1p()) {
+    if let Some(limit) = report.record.plan.fail_if.map(|condition| condition.limit(metric).max(-0.999).ln_1p()) {
         include(limit, limit);
     }
     known.iter().rev().for_each(|(_, interval)| include(interval.low, interval.high));
@@ -115,7 +115,7 @@ fn note(report: &Report, sights: &[&Sight], known: &[(&Sight, Interval)], values
     };
     text.push_str(&far(0.0, "Zero"));
     if let Some(condition) = report.record.plan.fail_if {
-        text.push_str(&far(condition.limit().ln_1p(), &format!("The limit {condition}")));
+        text.push_str(&far(condition.limit(report.record.primary).ln_1p(), &format!("The limit {condition}")));
     }
     if known.iter().any(|(_, interval)| interval.low < values.low || interval.high > values.high) {
         text.push_str(" Intervals that reach the edge continue beyond it.");

@@ -52,7 +52,7 @@ fn contender(report: &Report, command: usize, most: usize) -> Section {
         blocks.extend(distribution::blocks(&points, &values, judgement));
     }
     blocks.extend(missing(&points, "pairs"));
-    let what = capital(noun(record.primary));
+    let what = capital(&noun(record.primary));
     let (who, first) = (subject(&record.plan, command), subject(&record.plan, 0));
     Section::new(&format!("{what} of {who} relative to {first}"), blocks)
 }
@@ -71,7 +71,7 @@ fn alone(report: &Report) -> Section {
         blocks.extend(distribution::blocks(&points, &values, None));
     }
     blocks.extend(missing(&points, "runs"));
-    Section::new(&format!("{} of the runs", capital(noun(record.primary))), blocks)
+    Section::new(&format!("{} of the runs", capital(&noun(record.primary))), blocks)
 }
 
 /// Sentences about the pairs or runs that the charts leave out. `what` is their plural.
@@ -86,7 +86,7 @@ fn missing(points: &Points, what: &str) -> Vec<Block> {
         .collect()
 }
 
-fn series(name: Option<&str>, look: Look, marks: Marks) -> Series {
+pub(super) fn series(name: Option<&str>, look: Look, marks: Marks) -> Series {
     Series { name: name.map(str::to_owned), look, marks }
 }
 

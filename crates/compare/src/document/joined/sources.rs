@@ -8,7 +8,7 @@ use steady_render::table::{Cell, Column, Table};
 use steady_render::timestamp;
 use steady_render::units::TIE;
 
-use crate::document::verdicts::emphasis;
+use crate::document::secondary::emphasis;
 use crate::document::warning;
 use crate::words::{cut, message, one_line, signed, subject};
 

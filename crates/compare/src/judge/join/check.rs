@@ -74,11 +74,22 @@ fn difference(one: &Record, other: &Record) -> Option<(String, String, String)> 
     compare("the number of commands", a.commands.len().to_string(), b.commands.len().to_string())
         .or_else(|| command(a, b))
         .or_else(|| compare("the primary metric", one.primary.name().to_owned(), other.primary.name().to_owned()))
+        .or_else(|| compare("the list of custom metrics", metrics(a), metrics(b)))
         .or_else(|| compare("how runs were started", started(one), started(other)))
         .or_else(|| compare("--resolution", share(a.resolution), share(b.resolution)))
         .or_else(|| compare("--confidence", share(a.confidence), share(b.confidence)))
         .or_else(|| compare("--fail-if", condition(a), condition(b)))
         .or_else(|| compare("--require-verdict", a.require_verdict.to_string(), b.require_verdict.to_string()))
+}
+
+/// The custom metrics of a plan, as in `latency[ms], rate[1/s]`.
+fn metrics(plan: &Plan) -> String {
+    let each = plan.metrics.iter().map(|source| {
+        let better = if source.more_is_better { ",more" } else { "" };
+        format!("{}[{}{better}]", source.name, source.unit)
+    });
+    let all = each.collect::<Vec<_>>().join(", ");
+    if all.is_empty() { "empty".to_owned() } else { all }
 }
 
 /// How runs were started. Comparisons with and without start-up cannot be joined.

@@ -46,7 +46,7 @@ fn judgements(first: &Record, records: &[&Record]) -> (Vec<Judgement>, Vec<Agree
         let joints: Vec<Joint> = each.into_iter().flat_map(|sources| steady_stats::join(&[sources], &rules)).collect();
         (metric, weighed(&joints, records, metric))
     };
-    let secondary: Vec<(Metric, Vec<Weighed>)> = Metric::ALL.into_iter().filter(is_secondary).map(at_the_end).collect();
+    let secondary: Vec<(Metric, Vec<Weighed>)> = first.metrics().filter(is_secondary).map(at_the_end).collect();
     let mut judgements = Vec::new();
     for command in 1..=contenders {
         let invalid = unequal(records, command);

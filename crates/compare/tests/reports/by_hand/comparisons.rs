@@ -21,6 +21,7 @@ fn base(names: &[&str], blocks: usize) -> Report {
         (0..names.len()).map(|command| breakdown(command, blocks.len(), 0.0123 * (1.0 + 0.38 * command as f64)));
     Report {
         judgements: vec![],
+        ranking: vec![],
         course: vec![],
         breakdowns: breakdowns.collect(),
         startups: vec![],
@@ -77,6 +78,7 @@ fn block(index: usize, commands: usize) -> Block {
             involuntary_switches: u64::from(index.is_multiple_of(5)),
             left_behind: 0,
             counters: None,
+            values: vec![],
             outcome: Outcome::Exited(0),
         }
     });
@@ -107,6 +109,7 @@ fn breakdown(command: usize, runs: usize, cpu: f64) -> Breakdown {
         voluntary_switches: 1.02,
         involuntary_switches: 0.203,
         counters: None,
+        values: vec![],
     }
 }
 
@@ -277,6 +280,8 @@ pub(crate) fn three() -> Report {
     report.judgements.push(judgement(Metric::Cpu, 2, Verdict::Same, 0.002, Interval { low: -0.003, high: 0.007 }));
     report.judgements.extend(secondary(2, 0.003));
     report.judgements.iter_mut().for_each(|judgement| judgement.pairs = 40);
+    let rank = |command, best, worst| Rank { command, best, worst };
+    report.ranking = vec![rank(1, 1, 1), rank(0, 2, 3), rank(2, 2, 3)];
     report
         .record
         .left_out
@@ -498,6 +503,35 @@ fn count(report: &mut Report, cycles: Option<f64>) {
     }
 }
 
+/// The first metric is a rate that the commands report themselves: a larger one is better. The second one is a count
+/// that is zero for the first command.
+pub(crate) fn custom() -> Report {
+    let mut report = base(&TWO, 64);
+    let sources = ["rate[req/s,more]=regex:([0-9]+) req/s", "retries=json:/retries"];
+    report.record.plan.metrics = sources.iter().map(|source| source.parse().unwrap()).collect();
+    report.record.plan.metric_input = MetricInput::Stderr;
+    let metrics: Vec<Metric> = report.record.plan.custom_metrics().collect();
+    report.record.primary = metrics[0];
+    report.record.plan.metric = Some(metrics[0]);
+    for run in report.record.blocks.iter_mut().flat_map(|block| &mut block.runs) {
+        run.values = vec![41_200.0 - 2_000.0 * run.command as f64, 3.0 * run.command as f64];
+    }
+    for (command, breakdown) in report.breakdowns.iter_mut().enumerate() {
+        let count = command as f64 * 3.0;
+        let values = [spread(41_200.0 - 2_000.0 * command as f64, 310.0), spread(count, count * 0.01)];
+        breakdown.values = metrics.iter().copied().zip(values.map(Ok)).collect();
+    }
+    let rate = judgement(metrics[0], 1, Verdict::Slower, -0.0485, Interval { low: -0.052, high: -0.045 });
+    let absent = Absent::because("one of the commands reports 0 in most runs, so there is no ratio");
+    let mut retries = judgement(metrics[1], 1, Verdict::Slower, 0.0, Interval { low: 0.0, high: 0.0 });
+    (retries.change, retries.interval) = (Err(absent.clone()), Err(absent));
+    report.judgements.push(Judgement { primary: true, ..rate });
+    report.judgements.extend(secondary(1, 0.374));
+    report.judgements.push(retries);
+    report.record.plan.fail_if = Some(FailIf { verdict: Verdict::Slower, beyond: 0.02 });
+    report
+}
+
 /// All reports, each with the name of its golden files.
 pub(crate) fn all() -> Vec<(&'static str, Report)> {
     vec![
@@ -523,5 +557,6 @@ pub(crate) fn all() -> Vec<(&'static str, Report)> {
         ("counted", counted()),
         ("from-snapshots", watched(from_snapshots())),
         ("cold", cold()),
+        ("custom", custom()),
     ]
 }

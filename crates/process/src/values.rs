@@ -1,0 +1,227 @@
+//! Finds the values of custom metrics in what a run printed.
+
+use regex::bytes::Regex;
+use serde_json::Value;
+use steady_model::{MetricSource, Pattern};
+
+/// The maximum number of bytes that are kept of what a run prints: the last ones count.
+pub(crate) const OUTPUT_MAX: usize = 16 << 20;
+
+/// The maximum value. Sums of values are finite.
+const VALUE_MAX: f64 = 1e300;
+
+/// The beginning of a line with the value of a metric.
+const LINE: &[u8] = b"steady:";
+
+/// Finds the values of one metric.
+#[derive(Debug)]
+pub struct Extractor {
+    name: String,
+    unit: String,
+    pattern: Compiled,
+}
+
+#[derive(Debug)]
+enum Compiled {
+    Line,
+    Regex(Regex),
+    Json(String),
+}
+
+impl Extractor {
+    /// Prepares the search for the values of a metric.
+    ///
+    /// # Errors
+    /// A regular expression that is invalid or has not exactly one group, or an invalid JSON pointer: the message for
+    /// the user.
+    pub fn new(source: &MetricSource) -> Result<Self, String> {
+        let pattern = match &source.pattern {
+            Pattern::Line => Compiled::Line,
+            Pattern::Regex(text) => {
+                let expression = Regex::new(text).map_err(|error| error.to_string())?;
+                match expression.captures_len() - 1 {
+                    1 => Compiled::Regex(expression),
+                    0 => return Err(format!("'{text}' has no group (...) around the value")),
+                    groups => {
+                        return Err(format!(
+                            "'{text}' has {groups} groups: only the value may be in (...), write (?:...) for others"
+                        ));
+                    }
+                }
+            }
+            Pattern::Json(pointer) if pointer.is_empty() || pointer.starts_with('/') => Compiled::Json(pointer.clone()),
+            Pattern::Json(pointer) => {
+                return Err(format!("'{pointer}' is not a JSON pointer: it begins with '/', as in /results/0/mean"));
+            }
+        };
+        Ok(Extractor { name: source.name.clone(), unit: source.unit.clone(), pattern })
+    }
+
+    /// Returns the value of the metric in what a run printed, in the unit of the metric.
+    ///
+    /// # Errors
+    /// Why there is no valid value, as a clause.
+    pub fn value(&self, printed: &[u8]) -> Result<f64, String> {
+        let value = match &self.pattern {
+            Compiled::Line => self.of_lines(printed)?,
+            Compiled::Regex(expression) => {
+                let last = expression.captures_iter(printed).filter_map(|found| found.get(1)).last();
+                let last = last.ok_or("the expression matches nothing")?;
+                number(&String::from_utf8_lossy(last.as_bytes()))?
+            }
+            Compiled::Json(pointer) => of_json(pointer, printed)?,
+        };
+        match value {
+            _ if !value.is_finite() || value > VALUE_MAX => Err(format!("the value {value} is too large")),
+            // A change in per cent of a negative value has no meaning.
+            _ if value < 0.0 => Err(format!("the value {value} is negative, and a relative change needs 0 or more")),
+            _ => Ok(value),
+        }
+    }
+
+    fn of_lines(&self, printed: &[u8]) -> Result<f64, String> {
+        let lines = printed.rsplit(|byte| *byte == b'\n').filter_map(|line| line.strip_prefix(LINE));
+        let mut named = lines.filter_map(|line| {
+            let line = String::from_utf8_lossy(line);
+            let (name, rest) = line.trim().split_once(char::is_whitespace)?;
+            (name == self.name).then(|| rest.trim().to_owned())
+        });
+        let rest = named.next().ok_or_else(|| {
+            let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
+            format!("there is no line 'steady: {} VALUE{unit}'", self.name)
+        })?;
+        let (value, unit) = rest.split_once(char::is_whitespace).unwrap_or((&rest, ""));
+        let (value, unit) = (number(value)?, unit.trim());
+        let factor = conversion(unit, &self.unit).ok_or_else(|| match (unit, self.unit.as_str()) {
+            ("", own) => format!("the value has no unit instead of '{own}'"),
+            (unit, _) => format!("the value is in '{unit}'; write --metric-from '{}[{unit}]'", self.name),
+        })?;
+        Ok(value * factor)
+    }
+}
+
+fn of_json(pointer: &str, printed: &[u8]) -> Result<f64, String> {
+    let last_line = || printed.trim_ascii_end().rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    let whole = serde_json::from_slice::<Value>(printed).or_else(|_| serde_json::from_slice(last_line()));
+    let whole = whole.map_err(|error| format!("neither the whole nor its last line is JSON ({error})"))?;
+    match whole.pointer(pointer) {
+        Some(Value::Number(number)) => Ok(number.as_f64().unwrap_or(f64::NAN)),
+        Some(Value::String(text)) => number(text),
+        Some(_) => Err(format!("what is at {pointer} is not a number")),
+        None => Err(format!("nothing is at {pointer}")),
+    }
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    text.trim().parse().map_err(|_| format!("'{}' is not a number", text.trim()))
+}
+
+/// Returns the factor that converts a value from one unit to another; `None` if that is not known to be possible.
+fn conversion(from: &str, to: &str) -> Option<f64> {
+    const TIMES: &[(&str, f64)] =
+        &[("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0)];
+    const SIZES: &[(&str, f64)] = &[
+        ("B", 1.0),
+        ("kB", 1e3),
+        ("KB", 1e3),
+        ("MB", 1e6),
+        ("GB", 1e9),
+        ("KiB", 1024.0),
+        ("MiB", 1048576.0),
+        ("GiB", 1073741824.0),
+    ];
+    if from == to {
+        return Some(1.0);
+    }
+    let size = |units: &[(&str, f64)], unit: &str| units.iter().find(|(name, _)| *name == unit).map(|(_, size)| *size);
+    [TIMES, SIZES].iter().find_map(|units| Some(size(units, from)? / size(units, to)?))
+}
+
+/// Returns the last lines of what a run printed, for a message. Empty if it printed nothing.
+pub(crate) fn excerpt(printed: &[u8]) -> String {
+    /// The maximum number of bytes and lines.
+    const BYTES: usize = 600;
+    const LINES: usize = 8;
+    let end = &printed[printed.len().saturating_sub(BYTES)..];
+    let text = String::from_utf8_lossy(end);
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    lines[lines.len().saturating_sub(LINES)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(spec: &str, printed: &str) -> Result<f64, String> {
+        Extractor::new(&spec.parse().unwrap()).unwrap().value(printed.as_bytes())
+    }
+
+    #[test]
+    fn the_last_line_of_a_metric_counts_and_units_are_converted() {
+        let printed = "x\nsteady: latency 3 ms\nsteady: other 9\nsteady:  latency  2500 us \nend\n";
+        assert_eq!(value("latency[ms]", printed), Ok(2.5));
+        assert_eq!(value("other", printed), Ok(9.0));
+        assert_eq!(value("size[KiB]", "steady: size 2 MiB"), Ok(2048.0));
+        assert!(value("other[ms]", printed).unwrap_err().contains("no unit"));
+        assert!(value("latency", printed).unwrap_err().contains("'latency[us]'"));
+        assert!(value("lat[ms]", printed).unwrap_err().contains("'steady: lat VALUE ms'"));
+        assert!(value("latency[B]", printed).is_err());
+    }
+
+    #[test]
+    fn the_group_of_the_last_match_counts() {
+        assert_eq!(value("t[ms]=regex:took ([0-9.]+) ms", "took 1.5 ms\ntook 2.5 ms\n"), Ok(2.5));
+        assert_eq!(value("t=regex:(?m)^n=(.*)$", "n=1e3\nn= 7 \n"), Ok(7.0));
+        assert!(value("t=regex:n=(.*)", "n=x").unwrap_err().contains("'x'"));
+        assert!(value("t=regex:n=(.*)", "m=1").unwrap_err().contains("matches nothing"));
+        assert!(Extractor::new(&"t=regex:n".parse().unwrap()).unwrap_err().contains("no group"));
+        assert!(Extractor::new(&"t=regex:(a)(b)".parse().unwrap()).unwrap_err().contains("2 groups"));
+        assert!(Extractor::new(&"t=regex:(a".parse().unwrap()).is_err());
+    }
+
+    #[test]
+    fn json_is_the_whole_output_or_its_last_line() {
+        assert_eq!(value("t=json:/a/1", "{\"a\": [1,\n 2]}\n"), Ok(2.0));
+        assert_eq!(value("t=json:/a", "starting...\n{\"a\": \"4.5\"}\n\n"), Ok(4.5));
+        assert_eq!(value("t=json:", "17\n"), Ok(17.0));
+        assert!(value("t=json:/b", "{\"a\": 1}").unwrap_err().contains("/b"));
+        assert!(value("t=json:/a", "{\"a\": []}").unwrap_err().contains("not a number"));
+        assert!(value("t=json:/a", "oops").unwrap_err().contains("is JSON"));
+        assert!(Extractor::new(&"t=json:a.b".parse().unwrap()).is_err());
+    }
+
+    #[test]
+    fn negative_and_infinite_values_are_refused() {
+        assert!(value("t", "steady: t -3").unwrap_err().contains("negative"));
+        assert!(value("t", "steady: t inf").unwrap_err().contains("too large"));
+        assert!(value("t", "steady: t nan").unwrap_err().contains("too large"));
+        assert_eq!(value("t", "steady: t 0"), Ok(0.0));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_output_has_a_valid_value_or_none(
+            printed in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200),
+            text in "(steady: t [-+0-9.einfa]{1,6}( ms| s)?\n|\\{\"a\": [-0-9.e]{1,5}\\}\n|.|\n){0,6}",
+            cut in 0..40usize,
+        ) {
+            for source in ["t[ms]", "t=json:/a", "t=json:", "t=regex:t (.*) ?", "t=regex:(?s)(.*)"] {
+                let extractor = Extractor::new(&source.parse().unwrap()).unwrap();
+                let cut = &text.as_bytes()[..text.len().min(cut)];
+                for bytes in [&printed[..], text.as_bytes(), cut] {
+                    if let Ok(value) = extractor.value(bytes) {
+                        proptest::prop_assert!((0.0..=VALUE_MAX).contains(&value), "{value}");
+                    }
+                    proptest::prop_assert!(excerpt(bytes).len() <= 3 * 600);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn excerpts_are_the_last_lines() {
+        assert_eq!(excerpt(b""), "");
+        assert_eq!(excerpt(b"1\n2\n3\n4\n5\n6\n7\n8\n9\n\n"), "2\n3\n4\n5\n6\n7\n8\n9");
+        assert!(excerpt(&[b'x'; 5000]).len() <= 600);
+    }
+}
