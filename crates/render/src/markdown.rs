@@ -67,11 +67,13 @@ pub fn plain(text: &str) -> String {
 
 /// Returns a text as inline code, for a paragraph or a cell of a table.
 pub fn code(text: &str) -> String {
+    /// Characters with a meaning in Markdown, also inside of HTML elements, or on GitHub.
+    const ACTIVE: &str = "\\`*_[]<>|~&!#@:$";
     // Between backticks, a pipe ends the cell of a table and a backtick cannot be escaped.
     if text.is_empty() || text.contains(['`', '|', '\\']) || text.starts_with(' ') || text.ends_with(' ') {
         let letter = |letter: char| match letter {
             _ if letter.is_control() => " ".to_owned(),
-            _ if letter.is_ascii_punctuation() => format!("&#{};", letter as u32),
+            _ if ACTIVE.contains(letter) => format!("&#{};", letter as u32),
             _ => letter.to_string(),
         };
         return harmless(format!("<code>{}</code>", text.chars().map(letter).collect::<String>()));
