@@ -92,17 +92,29 @@ fn different(record: &ExplainPairRecord, line: Line, size: f64, interval: Interv
         rest.push_str(&format!(": {}", reasons.join(", and ")));
     }
     rest.push('.');
-    if line == Line::Cpu && is_own_code(record, size) {
-        rest.push_str(
-            " Counted events explain hardly any of it: it is in the commands' own code, where a profiler such as \
-             perf(1) shows the functions.",
-        );
+    if line == Line::Cpu && is_unexplained(record, size) {
+        rest.push_str(match is_system_time(record, size) {
+            true => {
+                " Counted events explain hardly any of it at their prices, which are lower bounds: the kernel needs this \
+                 time for the system calls whose numbers differ in the table."
+            }
+            false => {
+                " Counted events explain hardly any of it: it is in the commands' own code, where a profiler such as \
+                 perf(1) shows the functions."
+            }
+        });
     }
     vec![(emphasis, claim), (Emphasis::Plain, rest)]
 }
 
-/// Whether the difference in CPU time is in the commands' own code: nearly all of it is unexplained.
-fn is_own_code(record: &ExplainPairRecord, size: f64) -> bool {
+/// Whether most of the difference in CPU time is system time, which is not spent in the commands' own code.
+fn is_system_time(record: &ExplainPairRecord, size: f64) -> bool {
+    let system = find(record, Line::System).and_then(certain);
+    system.is_some_and(|(system, _)| system.signum() == size.signum() && system.abs() >= size.abs() / 2.0)
+}
+
+/// Whether nearly all of the difference in CPU time is unexplained.
+fn is_unexplained(record: &ExplainPairRecord, size: f64) -> bool {
     const NEARLY_ALL: f64 = 0.9;
     let left = find(record, Line::Unexplained).and_then(certain);
     left.is_some_and(|(left, _)| left.signum() == size.signum() && left.abs() >= NEARLY_ALL * size.abs())
@@ -153,7 +165,10 @@ fn of_cpu(record: &ExplainPairRecord, size: f64) -> Vec<String> {
     if all.is_empty() && !within.is_empty() {
         // Without a split into user and system time, the unexplained rest may still be a reason.
         let left = reasons(record.lines.iter().filter(|line| line.line == Line::Unexplained), size);
-        let unexplained = |left: &Reason<'_>| format!("{} is unexplained", amount(left.size.abs(), left.interval));
+        let unexplained = |left: &Reason<'_>| match left.size.abs() >= size.abs() {
+            true => "all of it is unexplained".to_owned(),
+            false => format!("{} is unexplained", amount(left.size.abs(), left.interval)),
+        };
         within.extend(left.iter().map(unexplained));
     }
     if !within.is_empty() {
@@ -163,7 +178,10 @@ fn of_cpu(record: &ExplainPairRecord, size: f64) -> Vec<String> {
     if all.is_empty() {
         // Each event by itself is too small to be named, but the unexplained rest may be named.
         let left = find(record, Line::Unexplained).and_then(certain).filter(|(left, _)| left.signum() == size.signum());
-        all.extend(left.map(|(left, interval)| format!("{} of it is unexplained", amount(left.abs(), interval))));
+        all.extend(left.map(|(left, interval)| match left.abs() >= size.abs() {
+            true => "all of it is unexplained".to_owned(),
+            false => format!("{} of it is unexplained", amount(left.abs(), interval)),
+        }));
     }
     all
 }

@@ -43,6 +43,7 @@ fn pairs(programs: [Program; 2], pairs: usize, fault: f64, coin: &mut ChaCha8Rng
             left_behind: 0,
             outcome: Outcome::Exited(0),
             counters: None,
+            energy_joules: None,
             values: vec![],
         }
     };

@@ -304,6 +304,7 @@ fn run(command: usize, place: usize, at: f64) -> Run {
         left_behind: 0,
         outcome: Outcome::Exited(0),
         counters: None,
+        energy_joules: None,
         values: vec![],
     }
 }
@@ -333,6 +334,7 @@ fn record(pairs: usize) -> Record {
         moments: vec![],
         elapsed: seconds(9.8),
         ending: Ending::Spent,
+        unfinished: None,
     }
 }
 
