@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
-use steady_feature::flags::{FileFlags, FormatFlag, OutputFlags, duration};
+use steady_feature::flags::{FileFlags, FormatFlag, OutputFlags, span};
 use steady_model::Nanos;
 
 use crate::record::CpuSource;
@@ -38,7 +38,7 @@ Exit status:
 pub(crate) struct LimitFlags {
     /// CPU time that the command may use, including all its threads and children, for example 5s, 500ms or 1m30s; at
     /// most 24h
-    #[arg(long, value_name = "TIME", value_parser = within_a_day)]
+    #[arg(long, value_name = "TIME", value_parser = span)]
     pub(crate) cpu: Nanos,
 
     /// Wall time that the command may use, as a multiple of --cpu; waiting for a CPU and stops do not count
@@ -46,7 +46,7 @@ pub(crate) struct LimitFlags {
     pub(crate) wall_factor: f64,
 
     /// Read the CPU time only at this interval [default: as often as precision requires]
-    #[arg(long, value_name = "TIME", value_parser = within_a_day)]
+    #[arg(long, value_name = "TIME", value_parser = span)]
     pub(crate) poll: Option<Nanos>,
 
     /// Time between SIGTERM and SIGKILL at a limit; 0 sends SIGKILL immediately
@@ -100,16 +100,9 @@ impl From<SourceFlag> for CpuSource {
     }
 }
 
-/// Parses a time above zero and of at most a day.
-fn within_a_day(text: &str) -> Result<Nanos, String> {
-    const DAY: Nanos = Nanos(86_400_000_000_000);
-    let time = duration(text)?;
-    if time <= DAY { Ok(time) } else { Err("it must be at most a day".to_owned()) }
-}
-
 /// Parses a time of at most a day, or 0.
 fn time_or_nothing(text: &str) -> Result<Nanos, String> {
-    if text.trim().parse() == Ok(0.0) { Ok(Nanos::ZERO) } else { within_a_day(text) }
+    if text.trim().parse() == Ok(0.0) { Ok(Nanos::ZERO) } else { span(text) }
 }
 
 fn factor(text: &str) -> Result<f64, String> {
@@ -129,10 +122,10 @@ mod tests {
 
     #[test]
     fn cpu_limits_are_above_zero_and_at_most_a_day() {
-        assert_eq!(within_a_day("1m30s"), Ok(Nanos(90_000_000_000)));
-        assert_eq!(within_a_day("24h"), Ok(Nanos(86_400_000_000_000)));
+        assert_eq!(span("1m30s"), Ok(Nanos(90_000_000_000)));
+        assert_eq!(span("24h"), Ok(Nanos(86_400_000_000_000)));
         for wrong in ["0", "0s", "-1s", "25h", "3days", "x", ""] {
-            assert!(within_a_day(wrong).is_err(), "{wrong}");
+            assert!(span(wrong).is_err(), "{wrong}");
         }
         assert_eq!((time_or_nothing("0"), time_or_nothing("1s")), (Ok(Nanos::ZERO), Ok(Nanos(1_000_000_000))));
         assert!(time_or_nothing("-1").is_err());

@@ -32,7 +32,7 @@ pub(crate) enum HistoryCommands {
 #[derive(Debug, Args)]
 pub(crate) struct ListFlags {
     /// List only this number of runs, the last ones
-    #[arg(short, long, value_name = "RUNS")]
+    #[arg(short, long, value_name = "RUNS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: Option<u32>,
 
     /// The format of standard output
