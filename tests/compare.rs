@@ -232,6 +232,19 @@ fn fail_if_and_require_verdict_set_the_exit_status() {
 }
 
 #[test]
+fn ignored_failures_are_in_the_report() {
+    let words = ["compare", "--no-history", "--runs", "8", "--warmup", "1", "--shell=sh"];
+    let (status, text, stderr) = run(&[&words[..], &["-i", "exit 3", "true"]].concat());
+    assert_eq!(status, 0, "{stderr}");
+    let text = text.replace("\n  ", " ");
+    assert!(text.contains("8 of 8 runs of 'exit 3' exited with a status other than 0 (the first with 3)"), "{text}");
+    let (status, text, stderr) = run(&[&words[..], &["-i", "kill -9 $$", "true"]].concat());
+    assert_eq!(status, 3, "{stderr}");
+    let text = text.replace("\n  ", " ");
+    assert!(text.contains("0 of 8 runs of 'true' failed") && text.contains("8 of 8 runs of 'kill -9 $$'"), "{text}");
+}
+
+#[test]
 fn memory_can_be_the_metric() {
     let big = "python3 -c 'x = bytearray(100 << 20)'";
     let report = json(0, &["--runs", "12", "--metric", "memory", "python3 -c 'x = 1'", big]);

@@ -97,6 +97,7 @@ fn a_larger_value_can_be_better() {
     let (status, text, stderr) = compare(&[&words[..], &["--shell=sh"]].concat(), &new, &old);
     assert_eq!(status, 1, "{stderr}");
     assert!(text.starts_with("The rate of") && text.contains("lower than that of"), "{text}");
+    assert!(text.replace("\n  ", " ").contains("which is worse"), "{text}");
     assert!(text.contains("slower>5% holds"), "{text}");
 }
 
@@ -158,6 +159,8 @@ fn an_export_is_judged_as_it_was_measured() {
     let (status, text, stderr) = run(&["judge", &json]);
     assert_eq!(status, 0, "{stderr}");
     assert!(text.starts_with("The rate of") && text.contains("20.0 % higher"), "{text}");
+    let (_, markdown, _) = run(&["judge", "--format", "markdown", &json]);
+    assert!(markdown.contains("--metric rate --metric-from 'rate&#91;1/s,more&#93;'"), "{markdown}");
     let (status, again, _) = run(&["judge", "--format", "json", &json]);
     assert_eq!(status, 0);
     let (first, again): (serde_json::Value, serde_json::Value) =
@@ -183,6 +186,9 @@ fn contradictory_options_are_refused() {
     };
     usage(&["--metric-from", "took ([0-9]+) ms"], "'latency[ms]=regex:took ([0-9]+) ms'");
     usage(&["--metric-from", "t=regex:took"], "no group");
+    usage(&["--metric-from", "t=took (.*) ms"], "must begin with regex: or json:");
+    usage(&["--metric-from", "t[more]"], "'t[,more]'");
+    usage(&["--fail-if", "faster>100%"], "can never hold");
     usage(&["--metric-from", "t=json:a"], "not a JSON pointer");
     usage(&["--metric-from", "t", "--metric-from", "t"], "there twice");
     usage(&["--metric", "latency"], "there is no metric 'latency'");

@@ -44,12 +44,14 @@ impl Drop for Stubs {
 #[test]
 fn examples_that_mean_the_same_work() {
     let stubs = Stubs::new("hyperfine-works");
-    let examples: [&[&str]; 15] = [
+    let examples: [&[&str]; 17] = [
         &["sleep 0.3"],
         &["--runs", "5", "sleep 0.3"],
         &["hexdump file", "xxd file"],
         &["--warmup", "3", "grep -R TODO *"],
         &["--reference", "sleep 1", "sleep 2", "sleep 3"],
+        &["--reference", "sleep 1", "-n", "one", "-n", "two", "sleep 1", "sleep 2"],
+        &["--reference", "sleep 1", "-n", "two", "-n", "three", "sleep 2", "sleep 3"],
         &["--prepare", "sync; echo 3 | sudo tee /proc/sys/vm/drop_caches", "grep -R TODO *"],
         &["--prepare", "make clean", "--parameter-scan", "num_threads", "1", "12", "make -j {num_threads}"],
         &["--parameter-scan", "delay", "0.3", "0.7", "-D", "0.2", "sleep {delay}"],

@@ -60,6 +60,7 @@ fn run(command: usize, pair: u64) -> Run {
         left_behind: 0,
         outcome: Outcome::Exited(0),
         counters: None,
+        energy_joules: None,
         values: vec![],
     }
 }

@@ -205,6 +205,7 @@ fn setup(plan: &Plan, epoch: Nanos) -> Setup {
         output: plan.output.clone(),
         metrics: plan.metrics.clone(),
         metric_input: plan.metric_input.clone(),
+        energy: plan.measures_energy(),
         run_limit: plan.run_limit(),
         cpus: plan.cpus.clone(),
         pinned: None,

@@ -1,7 +1,7 @@
 //! Runs `steady compare`: from its flags to its report.
 
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, FromArgMatches};
 use steady_feature::flags::FormatFlag;
@@ -14,6 +14,7 @@ use steady_process::log::Appender;
 use crate::commands::CommandRunner;
 use crate::flags::CompareFlags;
 use crate::judge::judge;
+use crate::ratchet::{Outcome, RatchetFile};
 use crate::report::Compared;
 use crate::revisions::{self, Trees};
 use crate::run::warm_runs::{self, Folder};
@@ -38,50 +39,80 @@ fn run_here(flags: &CompareFlags, session: &mut dyn Session) -> Result<u8, Failu
     session.open(&flags.output, flags.samples, Status::Own)?;
     let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;
     let trees = revisions::build(flags, &mut plan, &interrupt, &readable, session)?;
-    let status = run_planned(flags, &plan, trees.as_ref(), interrupt, readable, session);
+    let ready = Ready { flags, trees: trees.as_ref(), interrupt, readable };
+    let status = match &flags.ratchet {
+        Some(file) => ready.ratchet(file, &plan, session),
+        None => ready.measured(&plan, session).and_then(|compared| ready.reported(&compared, session)),
+    };
     if let Some(trees) = trees {
         trees.remove(session);
     }
     status
 }
 
-/// As [`run_here`], with a resolved plan and built revisions.
-fn run_planned(
-    flags: &CompareFlags,
-    plan: &Plan,
-    trees: Option<&Trees>,
+/// A comparison with a resolved plan and built revisions, ready to be measured.
+struct Ready<'a> {
+    flags: &'a CompareFlags,
+    trees: Option<&'a Trees>,
     interrupt: Interrupt,
     readable: OwnedFd,
-    session: &mut dyn Session,
-) -> Result<u8, Failure> {
-    let mut log = if flags.no_history { None } else { Log::open(session) };
-    let also_readable = readable.try_clone().map_err(|error| Failure::Own(error.to_string()))?;
-    let record = measure(plan, readable, log.as_mut(), session).map_err(|error| {
-        let failure = failure::failure(plan, error, &interrupt, also_readable, session);
-        match trees {
-            Some(trees) => trees.explain(plan, failure),
-            None => failure,
-        }
-    })?;
-    interrupt.release();
-    if let Some(log) = &mut log {
-        // An error is ignored, as in [`Log::note`].
-        let _ = log.appender.ended(&record);
-    }
-    let compared = Compared(judge(record));
-    // The history comes first, because writing the report may block or fail.
-    if !flags.no_history {
-        session.keep(&compared);
-    }
-    session.write(&compared)?;
-    if flags.output.quiet || flags.output.format != FormatFlag::Text {
-        document::conditions(&compared.0).for_each(|why| session.notice(&why));
-    }
-    Ok(match compared.0.record.ending {
-        Ending::Interrupted => Failure::Interrupted(interrupt.signal()).status(),
-        Ending::Decided | Ending::Spent => compared.status(),
-    })
 }
+
+impl Ready<'_> {
+    /// Measures one comparison and keeps it in the history.
+    fn measured(&self, plan: &Plan, session: &mut dyn Session) -> Result<Compared, Failure> {
+        let mut log = if self.flags.no_history { None } else { Log::open(session) };
+        let readable = || self.readable.try_clone().map_err(|error| Failure::Own(error.to_string()));
+        let also_readable = readable()?;
+        let record = measure(plan, readable()?, log.as_mut(), session).map_err(|error| {
+            let failure = failure::failure(plan, error, &self.interrupt, also_readable, session);
+            match self.trees {
+                Some(trees) => trees.explain(plan, failure),
+                None => failure,
+            }
+        })?;
+        if let Some(log) = &mut log {
+            // An error is ignored, as in [`Log::note`].
+            let _ = log.appender.ended(&record);
+        }
+        let compared = Compared(judge(record));
+        // The history comes first, because writing the report may block or fail.
+        if !self.flags.no_history {
+            session.keep(&compared);
+        }
+        Ok(compared)
+    }
+
+    /// Writes the report. Returns its exit status.
+    fn reported(&self, compared: &Compared, session: &mut dyn Session) -> Result<u8, Failure> {
+        self.interrupt.release();
+        session.write(compared)?;
+        let output = &self.flags.output;
+        if output.quiet || output.format != FormatFlag::Text {
+            document::conditions(&compared.0).for_each(|why| session.notice(&why));
+        }
+        Ok(match compared.0.record.ending {
+            Ending::Interrupted => Failure::Interrupted(self.interrupt.signal()).status(),
+            Ending::Decided | Ending::Spent => compared.status(),
+        })
+    }
+
+    /// Compares a candidate with the accepted command, and accepts it if it is certainly better.
+    fn ratchet(&self, file: &Path, plan: &Plan, session: &mut dyn Session) -> Result<u8, Failure> {
+        let (mut file, mut ratchet) = RatchetFile::open(file, plan.alpha())?;
+        let tried = ratchet.try_next(plan, |ratchet, plan| {
+            file.save(ratchet)?;
+            self.measured(plan, session).map(|compared| compared.0)
+        })?;
+        file.save(&ratchet)?;
+        let status = self.reported(&Compared(tried.report), session)?;
+        session.notice(&format!("{} {}", tried.outcome.in_words(), ratchet.in_words()));
+        Ok(if status == 0 && tried.outcome != Outcome::Accepted { NOT_ACCEPTED } else { status })
+    }
+}
+
+/// The exit status if a candidate is not accepted.
+const NOT_ACCEPTED: u8 = 1;
 
 /// The log of a comparison. Launchers append their runs to the same file.
 struct Log {

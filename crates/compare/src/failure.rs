@@ -66,7 +66,10 @@ fn no_value(plan: &Plan, name: &str, why: &NoValue) -> String {
             "; nothing was printed there; --metric-input stderr reads standard error, --metric-input FILE a file"
                 .to_owned()
         }
-        (true, _) => String::new(),
+        (true, MetricInput::Stderr) => {
+            "; nothing was printed there; without --metric-input, standard output is read".to_owned()
+        }
+        (true, MetricInput::File(_)) => String::new(),
     };
     format!("'{name}' has no value of '{metric}' in {}: {reason}{printed}", plan.metric_input)
 }
@@ -89,7 +92,7 @@ fn failed(plan: &Plan, command: usize, outcome: &Outcome, again: &str) -> String
     };
     let remedy = match outcome {
         Outcome::TimedOut => "; raise --timeout".to_owned(),
-        Outcome::Exited(_) if typed::has_shell_word(&command.argv) => {
+        Outcome::Exited(_) if typed::is_for_a_shell(&command.name, &command.argv) => {
             "; it ran without a shell, add --shell for pipes, redirections and variables".to_owned()
         }
         Outcome::Exited(_) => format!("{shows}; --ignore-failure measures it even if it fails"),

@@ -6,6 +6,8 @@ mod judge;
 mod values;
 mod variants;
 
+use std::path::PathBuf;
+
 use clap::{ArgAction, Args};
 use steady_feature::flags::{GateFlags, IgnoredFailures, OutputFlags, PrecisionFlags, duration};
 use steady_host::QuietHostFlags;
@@ -35,6 +37,8 @@ Examples:
       steady compare --warm 'sort -n list' 'sort -g list'
   The program measures itself: compare what it prints, such as 'p99: 12 ms'
       steady compare --metric-from 'p99[ms]=regex:p99: (.*) ms' ./old ./new
+  A loop over many changes: exit with 0 only if new is certainly better
+      steady compare --ratchet loop.json ./best ./new && cp new best
   Every value against the first; one variable or one library changed
       steady compare -L level=1,6,9 'gzip -{level} -c file'
       steady compare --env-new MALLOC_ARENA_MAX=1 './server --bench'
@@ -52,7 +56,7 @@ because the order and the CPU of the runs of every pair are random.
 
 Exit status:
   0    done
-  1    the --fail-if condition certainly holds
+  1    the --fail-if condition certainly holds; with --ratchet: not accepted
   2    wrong usage, no such program, a revision that cannot be built, or a
        budget that is too small even on an idle machine
   3    a measured command failed or ran too long
@@ -78,7 +82,8 @@ pub(crate) struct CompareFlags {
     #[arg(short = 'S', long, value_name = "SHELL", num_args = 0..=1, require_equals = true, default_missing_value = "sh")]
     pub(crate) shell: Option<String>,
 
-    /// The maximum time to measure: 10s, 1m30s, 500ms. The comparison stops early once it has a verdict
+    /// The maximum time to measure: 10s, 1m30s, 500ms. The comparison stops early once the verdict and the
+    /// size are known
     #[arg(short, long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) budget: Nanos,
 
@@ -149,6 +154,12 @@ pub(crate) struct CompareFlags {
 
     #[command(flatten)]
     pub(crate) gate: GateFlags,
+
+    /// For loops over many candidate changes: accept the second command only if it is certainly better than the first,
+    /// on fresh pairs. FILE holds the error that the loop has spent, so that all its candidates together are wrongly
+    /// accepted with the probability of one comparison. Exit with 0 if it is accepted, and with 1 if not
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "fail_if", "require_verdict"])]
+    pub(crate) ratchet: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) host: QuietHostFlags,

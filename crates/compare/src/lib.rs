@@ -17,6 +17,7 @@ mod flags;
 pub mod json;
 pub mod judge;
 mod plan;
+pub mod ratchet;
 mod report;
 mod revisions;
 pub mod run;

@@ -10,7 +10,11 @@ use std::fs::File;
 
 use steady_feature::flags::failures;
 use steady_feature::{Failure, Session, chosen_cpus};
-use steady_model::{CUSTOM_METRICS_MAX, Effort, Layout, Metric, MetricInput, MetricSource, Output, PerCommand, Plan};
+use steady_linux::Root;
+use steady_linux::energy::EnergyMeter;
+use steady_model::{
+    CUSTOM_METRICS_MAX, Effort, FailIf, Layout, Metric, MetricInput, MetricSource, Output, PerCommand, Plan,
+};
 
 use crate::flags::{ChosenMetric, CompareFlags, LayoutFlag, MetricFlag};
 
@@ -19,12 +23,14 @@ pub(crate) use parameters::{Given, complete};
 /// Returns the plan that the flags describe.
 pub(crate) fn plan(flags: &CompareFlags, session: &dyn Session) -> Result<Plan, Failure> {
     let compared = commands::compared(flags, session)?;
-    check_conditions(flags, compared.commands.len())?;
     check_limits(flags)?;
+    check_ratchet(flags, compared.commands.len())?;
     check_layout(flags)?;
     check_input(flags)?;
     check_metrics(flags, &compared.output)?;
     let (metric, further_metrics) = metrics(flags)?;
+    check_conditions(flags, compared.commands.len(), metric)?;
+    note_direction(flags, session);
     Ok(Plan {
         seed: session.seed(flags.seed)?,
         effort: flags.runs.map_or(Effort::Budget(flags.budget), Effort::Pairs),
@@ -54,17 +60,24 @@ pub(crate) fn plan(flags: &CompareFlags, session: &dyn Session) -> Result<Plan, 
     })
 }
 
-/// Adds the command of `--reference`, unless it is one of the commands or may be one of their values of parameters.
+/// Resolves `--reference`. A command that is not one of the typed ones is added, unless it may be one of the values of
+/// parameters. The text of a typed command becomes its number, because its name may be another one.
 pub(crate) fn add_reference(flags: &mut CompareFlags) {
-    let variants = &flags.variants;
+    let variants = &mut flags.variants;
     let Some(reference) = &variants.reference else { return };
-    let is_one = flags.commands.contains(reference) || variants.command_name.contains(reference);
-    let is_number = reference.parse::<usize>().is_ok();
     let is_expanded =
         !(variants.parameter_list.is_empty() && variants.parameter_scan.is_empty() && variants.rev.is_empty());
-    if !(is_one || is_number || is_expanded) {
+    if is_expanded || variants.command_name.contains(reference) || reference.parse::<usize>().is_ok() {
+        return;
+    }
+    let place = flags.commands.iter().position(|command| command == reference);
+    if place.is_none() {
+        if !variants.command_name.is_empty() && variants.command_name.len() == flags.commands.len() {
+            variants.command_name.insert(0, reference.clone());
+        }
         flags.commands.insert(0, reference.clone());
     }
+    variants.reference = Some((place.unwrap_or(0) + 1).to_string());
 }
 
 /// A number and a noun, in the plural if needed: `1 command`, `2 commands`.
@@ -84,6 +97,10 @@ fn metrics(flags: &CompareFlags) -> Result<(Option<Metric>, Vec<Metric>), Failur
         ChosenMetric::BuiltIn(MetricFlag::Instructions) => Ok(Some(Metric::Instructions)),
         ChosenMetric::BuiltIn(MetricFlag::Faults) => Ok(Some(Metric::Faults)),
         ChosenMetric::BuiltIn(MetricFlag::Switches) => Ok(Some(Metric::Switches)),
+        ChosenMetric::BuiltIn(MetricFlag::Energy) => match EnergyMeter::open(&Root::default()) {
+            Ok(_) => Ok(Some(Metric::Energy)),
+            Err(absent) => Err(Failure::Usage(format!("the metric energy is not available: {absent}"))),
+        },
         ChosenMetric::Custom(name) => match custom().find(|metric| metric.name() == name) {
             Some(metric) => Ok(Some(metric)),
             None => {
@@ -100,6 +117,14 @@ fn metrics(flags: &CompareFlags) -> Result<(Option<Metric>, Vec<Metric>), Failur
     let mut further: Vec<Metric> = all.flatten().filter(|metric| Metric::OPTIONAL.contains(metric)).collect();
     further.dedup();
     Ok((primary, further))
+}
+
+/// Notes which direction counts as worse if the unit is a rate, of which more is usually better.
+fn note_direction(flags: &CompareFlags, session: &dyn Session) {
+    let is_rate = |source: &&MetricSource| !source.more_is_better && source.unit.ends_with("/s");
+    if let Some(MetricSource { name, unit, .. }) = flags.metric_from.iter().find(is_rate) {
+        session.notice(&format!("a larger {name} counts as worse; write {name}[{unit},more] if it is better"));
+    }
 }
 
 /// Checks the custom metrics: their names, and that what they are read from has no other destination.
@@ -141,14 +166,29 @@ fn layout(flag: LayoutFlag) -> Option<Layout> {
     }
 }
 
-/// Refuses a condition on the verdict if there is only one command. Without a verdict, such a gate would always pass.
-fn check_conditions(flags: &CompareFlags, commands: usize) -> Result<(), Failure> {
+/// Refuses a condition that can never hold, also because there is only one command and therefore no verdict: such a gate
+/// would always pass.
+fn check_conditions(flags: &CompareFlags, commands: usize, metric: Option<Metric>) -> Result<(), Failure> {
+    let never = |condition: &FailIf| condition.limit(metric.unwrap_or(Metric::Cpu)) <= -1.0;
+    if let Some(condition) = flags.gate.fail_if.as_ref().filter(|condition| never(condition)) {
+        return Err(Failure::Usage(format!("--fail-if '{condition}' can never hold: nothing falls by 100 % or more")));
+    }
     if commands < 2 && (flags.gate.fail_if.is_some() || flags.gate.require_verdict) {
         return Err(Failure::Usage(
             "--fail-if and --require-verdict need a verdict: give two commands or more".to_owned(),
         ));
     }
     Ok(())
+}
+
+/// Refuses a loop over candidates with another number of commands than two.
+fn check_ratchet(flags: &CompareFlags, commands: usize) -> Result<(), Failure> {
+    match flags.ratchet {
+        Some(_) if commands != 2 => {
+            Err(Failure::Usage("--ratchet needs two commands: the accepted one and the candidate".to_owned()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a smallest number of pairs above the largest.

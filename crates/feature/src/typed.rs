@@ -24,9 +24,12 @@ pub fn words(text: &str, shell: Option<&str>) -> Result<Vec<String>, Failure> {
     }
 }
 
-/// Returns whether one of the words was probably meant for a shell.
-pub fn has_shell_word(argv: &[String]) -> bool {
-    argv.iter().any(|word| SHELL_WORDS.contains(&word.as_str()))
+/// Returns whether a command was probably meant for a shell: by its text, or by its words if it has another name.
+pub fn is_for_a_shell(name: &str, argv: &[String]) -> bool {
+    match shell_words::split(name) {
+        Ok(words) if words == argv => for_a_shell(name).is_some(),
+        _ => argv.iter().any(|word| SHELL_WORDS.contains(&word.as_str())),
+    }
 }
 
 /// Returns the first part of a command that a shell would expand or act on. Without a shell, the program gets it as it

@@ -12,6 +12,7 @@ pub mod datagrams;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 pub mod debuggee;
 pub mod directory;
+pub mod energy;
 pub mod exits;
 pub mod files;
 pub mod host;

@@ -27,6 +27,8 @@ pub enum Metric {
     /// Voluntary context switches of the whole process tree: it gave up its CPU to wait. Involuntary ones are left out,
     /// because load causes them.
     Switches,
+    /// Energy of the CPU packages of the whole machine during a run, from their counters.
+    Energy,
     /// A number that the commands report themselves.
     Custom(CustomMetric),
 }
@@ -35,7 +37,7 @@ impl Metric {
     /// The metrics that every comparison has, if they can be measured, in the order in which reports list them.
     pub const USUAL: [Metric; 5] = [Metric::Cpu, Metric::Elapsed, Metric::Wall, Metric::Memory, Metric::Instructions];
     /// The metrics that a comparison has only if the user asks for them.
-    pub const OPTIONAL: [Metric; 2] = [Metric::Faults, Metric::Switches];
+    pub const OPTIONAL: [Metric; 3] = [Metric::Faults, Metric::Switches, Metric::Energy];
 
     /// Returns every metric that is not a custom one.
     pub fn built_in() -> impl Iterator<Item = Metric> {
@@ -52,6 +54,7 @@ impl Metric {
             Metric::Instructions => "instructions",
             Metric::Faults => "faults",
             Metric::Switches => "switches",
+            Metric::Energy => "energy",
             Metric::Custom(custom) => &custom.name,
         }
     }
@@ -73,10 +76,19 @@ impl Metric {
         matches!(self, Metric::Instructions | Metric::Faults | Metric::Switches | Metric::Custom(_))
     }
 
-    /// Returns whether the metric measures how long a run takes, so that runs next to each other change it. Only turns
-    /// measure such a metric. What the numbers of commands measure is not known, so custom metrics are included.
-    pub fn is_of_wall_time(&self) -> bool {
-        matches!(self, Metric::Wall | Metric::Elapsed | Metric::Custom(_))
+    /// Returns whether runs next to each other change each other's value, so that only turns measure the metric: wall
+    /// time, the energy of the machine, and custom metrics, because what they measure is not known.
+    pub fn needs_turns(&self) -> bool {
+        matches!(self, Metric::Wall | Metric::Elapsed | Metric::Energy | Metric::Custom(_))
+    }
+
+    /// Returns the unit of the values that are not times, sizes or counts; empty if there is none.
+    pub fn unit(&self) -> &str {
+        match self {
+            Metric::Energy => "J",
+            Metric::Custom(custom) => custom.unit(),
+            _ => "",
+        }
     }
 }
 
@@ -249,9 +261,18 @@ impl FromStr for MetricSource {
     fn from_str(text: &str) -> Result<Self, String> {
         let (what, pattern) = match text.split_once('=') {
             None => (text, Pattern::Line),
-            Some((what, pattern)) => (what, text_pattern(pattern).ok_or_else(|| usage(text))?),
+            Some((what, pattern)) => match text_pattern(pattern) {
+                Some(pattern) => (what, pattern),
+                None if described(what).is_some_and(|(name, ..)| is_name(name)) => {
+                    return Err(format!("'{pattern}' must begin with regex: or json:, as in '{what}=regex:{pattern}'"));
+                }
+                None => return Err(usage(text)),
+            },
         };
         let (name, unit, more_is_better) = described(what).ok_or_else(|| usage(text))?;
+        if unit == "more" {
+            return Err(format!("'{text}': write '{name}[,more]' if a larger value is better"));
+        }
         let source = MetricSource { name: name.to_owned(), unit: unit.to_owned(), more_is_better, pattern };
         match source.metric(0) {
             Some(_) => Ok(source),
@@ -261,7 +282,32 @@ impl FromStr for MetricSource {
             None if Metric::named(name).is_some() || name == "auto" => {
                 Err(format!("the name '{name}' has another meaning: choose another one"))
             }
+            None if text.contains('=') && !text.starts_with(['=', '[']) && pattern_begins(text) => Err(format!(
+                "'{name}' is not a name: it has letters, digits, '_', '.' and '-', and begins with a letter"
+            )),
             None => Err(usage(text)),
+        }
+    }
+}
+
+/// Returns whether what follows the first `=` is a pattern, so that the name must be at fault.
+fn pattern_begins(text: &str) -> bool {
+    text.split_once('=').is_some_and(|(_, pattern)| text_pattern(pattern).is_some())
+}
+
+/// The form that [`FromStr`] parses.
+impl fmt::Display for MetricSource {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.name)?;
+        match (self.unit.as_str(), self.more_is_better) {
+            ("", false) => {}
+            (unit, false) => write!(formatter, "[{unit}]")?,
+            (unit, true) => write!(formatter, "[{unit},more]")?,
+        }
+        match &self.pattern {
+            Pattern::Line => Ok(()),
+            Pattern::Regex(expression) => write!(formatter, "=regex:{expression}"),
+            Pattern::Json(pointer) => write!(formatter, "=json:{pointer}"),
         }
     }
 }
@@ -285,7 +331,8 @@ fn described(text: &str) -> Option<(&str, &str, bool)> {
 
 /// Returns an error with the forms, in which `text` is the expression if it may be one.
 fn usage(text: &str) -> String {
-    let example = if text.contains('(') { text } else { "took ([0-9.]+) ms" };
+    let is_pattern = text.contains('(') && !text.contains("regex:") && !text.contains("json:");
+    let example = if is_pattern { text } else { "took ([0-9.]+) ms" };
     format!(
         "'{text}' does not say what is measured: write 'latency[ms]' for lines 'steady: latency 12.5 ms', \
          'latency[ms]=regex:{example}' or 'latency[ms]=json:/results/0/mean', with a name of your choice; \
@@ -324,7 +371,11 @@ mod tests {
         assert!(error.contains("'latency[ms]=regex:took ([0-9]+) ms'"), "{error}");
         // This is no metric called `time`.
         let error = "time=([0-9]+)".parse::<MetricSource>().unwrap_err();
-        assert!(error.contains("regex:time=([0-9]+)"), "{error}");
+        assert!(error.contains("must begin with regex: or json:"), "{error}");
+        let error = "a b[ms]=regex:(x)".parse::<MetricSource>().unwrap_err();
+        assert!(error.contains("'a b' is not a name"), "{error}");
+        let error = "rate[more]".parse::<MetricSource>().unwrap_err();
+        assert!(error.contains("'rate[,more]'"), "{error}");
     }
 
     #[test]
@@ -352,6 +403,7 @@ mod tests {
         fn sources_parse_any_text_without_panic(text in ".*|[a-z]{1,4}(\\[.*\\])?(=(regex|json):.*)?") {
             if let Ok(source) = text.parse::<MetricSource>() {
                 proptest::prop_assert!(source.metric(0).is_some());
+                proptest::prop_assert_eq!(source.to_string().parse(), Ok(source));
             }
         }
     }

@@ -220,7 +220,10 @@ impl FromStr for FailIf {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let usage = || format!("'{text}' is not a condition; write 'slower>1%' or 'faster>2%'");
+        let usage = || {
+            let quotes = if text.contains('>') { "" } else { ", in quotes, because '>' has a meaning in a shell" };
+            format!("'{text}' is not a condition; write 'slower>1%' or 'faster>2%'{quotes}")
+        };
         let (word, limit) = text.split_once('>').ok_or_else(usage)?;
         let verdict = match word.trim() {
             "slower" => Verdict::Slower,
@@ -467,6 +470,11 @@ impl Plan {
     /// Returns the custom metrics, in the order of their values in [`Run::values`](crate::Run::values).
     pub fn custom_metrics(&self) -> impl Iterator<Item = Metric> {
         self.metrics.iter().enumerate().filter_map(|(index, source)| source.metric(index))
+    }
+
+    /// Returns whether the energy of the machine must be measured.
+    pub fn measures_energy(&self) -> bool {
+        self.metric == Some(Metric::Energy) || self.further_metrics.contains(&Metric::Energy)
     }
 
     /// Returns the metric with all that the plan says about it. A custom metric that was read has only its name.

@@ -137,7 +137,7 @@ pub struct Spread {
     pub mean: f64,
     /// The 95 % interval of the mean, with autocorrelation taken into account. Unknown ends are infinite.
     pub interval: Interval,
-    /// The standard deviation of the values.
+    /// The standard deviation of the values; NaN with one value.
     pub deviation: f64,
     /// The median of the values.
     pub median: f64,
@@ -182,7 +182,7 @@ pub struct Breakdown {
     pub involuntary_switches: f64,
     /// Events of the CPU's counters, mean per run, if they were read; [`Record::counters`] has the reason otherwise.
     pub counters: Option<CounterMeans>,
-    /// The custom metrics with their values.
+    /// The energy, if it was asked for, and the custom metrics, with their values.
     pub values: Vec<(Metric, Reading<Spread>)>,
 }
 
@@ -280,6 +280,29 @@ pub enum Warning {
         budget: Nanos,
         /// The duration of the measuring.
         elapsed: Nanos,
+    },
+    /// A run did not end within the budget and was killed, because of load or because it waited for something.
+    Unfinished {
+        /// The index of the command.
+        command: usize,
+    },
+    /// Runs with a status other than 0 count as successes, because the user wants that.
+    FailuresIgnored {
+        /// The index of the command.
+        command: usize,
+        /// The number of these runs.
+        failed: usize,
+        /// The number of all runs.
+        runs: usize,
+        /// The first status.
+        status: i32,
+    },
+    /// The metric includes time waiting for a CPU, which depends on the load.
+    Waiting {
+        /// The metric.
+        metric: Metric,
+        /// The share of the runs' wall time that was spent waiting for a CPU.
+        ratio: f64,
     },
     /// Runs were started normally although snapshots were requested.
     Cold {

@@ -62,6 +62,9 @@ pub struct Run {
     /// Events of the CPU's counters for the whole tree, if they can be read (see [`Record::counters`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters: Option<Counters>,
+    /// The energy of the CPU packages of the whole machine during the run, if it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy_joules: Option<f64>,
     /// The values of the custom metrics, in the order of [`Plan::metrics`]. Empty if the run failed or reported none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<f64>,
@@ -121,6 +124,7 @@ impl Run {
             },
             Metric::Faults => Ok((self.minor_faults + self.major_faults) as f64),
             Metric::Switches => Ok(self.voluntary_switches as f64),
+            Metric::Energy => self.energy_joules.ok_or_else(|| Absent::because("the counters of energy were not read")),
             Metric::Custom(custom) => {
                 let value = self.values.get(custom.index()).copied();
                 value.ok_or_else(|| Absent::because("the run reported no value"))
@@ -324,6 +328,10 @@ pub struct Record {
     pub elapsed: Nanos,
     /// Why the measuring ended.
     pub ending: Ending,
+    /// The command of a run that was killed at the end of the budget although it used little time itself, so that load
+    /// may be the reason. Its block is left out.
+    #[serde(default)]
+    pub unfinished: Option<usize>,
 }
 
 impl Record {

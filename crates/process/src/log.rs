@@ -92,6 +92,8 @@ struct End {
     activity: Activity,
     elapsed: Nanos,
     ending: Ending,
+    #[serde(default)]
+    unfinished: Option<usize>,
 }
 
 impl Appender {
@@ -158,9 +160,9 @@ impl Appender {
     /// # Errors
     /// Errors of write(2).
     pub fn ended(&mut self, record: &Record) -> io::Result<()> {
-        let (activity, elapsed, ending) = (record.activity.clone(), record.elapsed, record.ending);
-        let (blocks, usual) = (record.blocks.len(), record.usual.len());
-        self.append(&Line::Ended(End { blocks, usual, activity, elapsed, ending }))
+        let Record { elapsed, ending, unfinished, .. } = *record;
+        let (blocks, usual, activity) = (record.blocks.len(), record.usual.len(), record.activity.clone());
+        self.append(&Line::Ended(End { blocks, usual, activity, elapsed, ending, unfinished }))
     }
 
     /// Appends a line of another feature: the text of a JSON value.

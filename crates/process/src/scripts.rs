@@ -31,6 +31,7 @@ impl Scripts {
             output,
             metrics: vec![],
             metric_input: MetricInput::Stdout,
+            energy: false,
             run_limit: None,
             cpus: None,
             pinned: None,

@@ -191,6 +191,7 @@ impl SimulatedMachine {
             left_behind: 0,
             outcome: failure.map_or(Outcome::Exited(0), |(_, outcome)| outcome),
             counters: self.count(spec.command),
+            energy_joules: None,
             values: self.value_per_second.iter().map(|factor| factor * cpu).collect(),
         }
     }

@@ -18,6 +18,7 @@ const LINE: &[u8] = b"steady:";
 pub struct Extractor {
     name: String,
     unit: String,
+    more_is_better: bool,
     pattern: Compiled,
 }
 
@@ -54,7 +55,8 @@ impl Extractor {
                 return Err(format!("'{pointer}' is not a JSON pointer: it begins with '/', as in /results/0/mean"));
             }
         };
-        Ok(Extractor { name: source.name.clone(), unit: source.unit.clone(), pattern })
+        let MetricSource { name, unit, more_is_better, .. } = source.clone();
+        Ok(Extractor { name, unit, more_is_better, pattern })
     }
 
     /// Returns the value of the metric in what a run printed, in the unit of the metric.
@@ -94,7 +96,10 @@ impl Extractor {
         let (value, unit) = (number(value)?, unit.trim());
         let factor = conversion(unit, &self.unit).ok_or_else(|| match (unit, self.unit.as_str()) {
             ("", own) => format!("the value has no unit instead of '{own}'"),
-            (unit, _) => format!("the value is in '{unit}'; write --metric-from '{}[{unit}]'", self.name),
+            (unit, _) => {
+                let more = if self.more_is_better { ",more" } else { "" };
+                format!("there is a value, but in '{unit}': write --metric-from '{}[{unit}{more}]'", self.name)
+            }
         })?;
         Ok(value * factor)
     }

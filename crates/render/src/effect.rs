@@ -157,6 +157,7 @@ pub fn noun(metric: Metric) -> Cow<'static, str> {
         Metric::Instructions => "instructions".into(),
         Metric::Faults => "page faults".into(),
         Metric::Switches => "voluntary context switches".into(),
+        Metric::Energy => "energy".into(),
         Metric::Custom(custom) => custom.name().to_owned().into(),
     }
 }

@@ -107,7 +107,7 @@ impl Scale {
             Kind::Clock | Kind::Cost(Metric::Cpu | Metric::Elapsed | Metric::Wall) => time(value),
             Kind::Cost(Metric::Memory) => memory(value),
             Kind::Cost(Metric::Instructions | Metric::Faults | Metric::Switches) => count(value),
-            Kind::Cost(Metric::Custom(custom)) => with_unit(value, custom.unit()),
+            Kind::Cost(metric @ (Metric::Energy | Metric::Custom(_))) => with_unit(value, metric.unit()),
             Kind::Number | Kind::Factors => short(value),
             Kind::LogNumber => short(value.exp()),
         }
@@ -137,7 +137,9 @@ impl Scale {
                 steps.map(|value| (value, count(value))).collect()
             }
             Kind::Clock => scaled(self.low, self.high, clock_unit(self.high)),
-            Kind::Cost(Metric::Custom(custom)) => scaled(self.low, self.high, (custom.unit(), 1.0)),
+            Kind::Cost(metric @ (Metric::Energy | Metric::Custom(_))) => {
+                scaled(self.low, self.high, (metric.unit(), 1.0))
+            }
             Kind::Cost(metric) => scaled(self.low, self.high, cost_unit(metric, self.high)),
             Kind::Number => labelled(&round_steps(self.low, self.high), fixed),
             Kind::LogNumber => factors(self.low, self.high, short),
@@ -178,7 +180,7 @@ fn cost_unit(metric: Metric, high: f64) -> (&'static str, f64) {
             _ if high >= 1e6 => ("million", 1e6),
             _ => ("thousand", 1e3),
         },
-        Metric::Faults | Metric::Switches | Metric::Custom(_) => ("", 1.0),
+        Metric::Faults | Metric::Switches | Metric::Energy | Metric::Custom(_) => ("", 1.0),
     }
 }
 

@@ -61,7 +61,8 @@ fn shared(report: &Report) -> Vec<String> {
         let of =
             |layout| judgement.layouts.iter().find(|effect| effect.layout == layout).map_or(0, |effect| effect.pairs);
         let (turns, duets) = (of(Layout::Turns), of(Layout::Duet));
-        format!("{}: {} with command 1, {turns} in turns and {duets} in duets", judgement.command + 1, judgement.pairs)
+        let (command, pairs) = (judgement.command + 1, judgement.pairs);
+        format!("command {command} has {pairs} with command 1: {turns} in turns and {duets} in duets")
     };
     judged.map(line).collect()
 }

@@ -32,7 +32,7 @@ fn table(report: &Report) -> Table {
     let columns = vec![
         Column::words("Rank", rows, rank_in_words),
         Column::words("Command", rows, |rank| {
-            let name = format!("{} {}", rank.command + 1, cut(&label(plan, rank.command), NAME));
+            let name = format!("{}: {}", rank.command + 1, cut(&label(plan, rank.command), NAME));
             Cell::Text(Emphasis::Code, name)
         }),
         Column::words(&capital(&noun(metric)), rows, |rank| mean_cost(report, rank.command, metric)),

@@ -1,6 +1,6 @@
 //! The command line that repeats a comparison.
 
-use steady_model::{Command, Effort, FailIf, FailureRule, Hook, Layout, Output, PerCommand, Plan};
+use steady_model::{Command, Effort, FailIf, FailureRule, Hook, Layout, MetricInput, Output, PerCommand, Plan};
 use steady_render::document::{Block, Section, Shown};
 use steady_render::shell::{line, printable, seconds};
 use steady_render::units::setting;
@@ -29,7 +29,11 @@ fn repeat(plan: &Plan) -> Result<String, &'static str> {
     let mut words = vec!["steady".to_owned(), "compare".to_owned(), "--seed".to_owned(), plan.seed.to_string()];
     words.extend(effort(plan));
     words.extend(choices(plan));
+    words.extend(metrics(plan)?);
     words.extend(around(plan)?);
+    if plan.commands.iter().any(|command| command.name != as_typed(command)) {
+        words.extend(plan.commands.iter().flat_map(|command| ["--command-name".to_owned(), command.name.clone()]));
+    }
     words.extend(plan.commands.iter().map(as_typed));
     Ok(line(&words))
 }
@@ -67,7 +71,6 @@ fn choices(plan: &Plan) -> Vec<String> {
             words.extend([format!("--{name}"), value]);
         }
     };
-    option("metric", plan.metric.map(|metric| metric.name().to_owned()));
     option("layout", plan.layout.map(Layout::name).map(str::to_owned));
     option("warmup", plan.warmup.map(|pairs| pairs.to_string()));
     option("timeout", plan.timeout.map(seconds));
@@ -89,6 +92,24 @@ fn choices(plan: &Plan) -> Vec<String> {
         words.push("--warm".to_owned());
     }
     words
+}
+
+/// Options of the metrics.
+fn metrics(plan: &Plan) -> Result<Vec<String>, &'static str> {
+    let mut words = Vec::new();
+    let primary = plan.metric.as_ref().map_or("auto", |metric| metric.name());
+    let named: Vec<&str> = std::iter::once(primary).chain(plan.further_metrics.iter().map(|one| one.name())).collect();
+    if named != ["auto"] {
+        words.extend(["--metric".to_owned(), named.join(",")]);
+    }
+    words.extend(plan.metrics.iter().flat_map(|source| ["--metric-from".to_owned(), source.to_string()]));
+    let input = match &plan.metric_input {
+        MetricInput::Stdout => None,
+        MetricInput::Stderr => Some("stderr"),
+        MetricInput::File(path) => Some(path.to_str().ok_or("the name of a file is not UTF-8")?),
+    };
+    words.extend(input.into_iter().flat_map(|input| ["--metric-input".to_owned(), input.to_owned()]));
+    Ok(words)
 }
 
 /// Options of the scripts around the runs, and of their input and output.

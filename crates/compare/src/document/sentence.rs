@@ -96,7 +96,8 @@ fn different(report: &Report, judgement: &Judgement) -> Vec<Span> {
             (false, false) => (format!("is {} lower", effect.size), format!(" than that of {first}")),
         };
         let subject = format!("The {what} of {} ", self::subject(plan, judgement.command));
-        let rest = format!("{than} ({}, {level}){within}", effect.range);
+        let judged = if judgement.verdict == Verdict::Slower { "worse" } else { "better" };
+        let rest = format!("{than} ({}, {level}){within}, which is {judged}", effect.range);
         return vec![(Emphasis::Plain, subject), (paint, claim), (Emphasis::Plain, rest)];
     }
     let (claim, than) = match (effect.factor, effect.more) {
@@ -247,8 +248,10 @@ fn undecided(report: &Report, judgement: &Judgement) -> Vec<Span> {
 /// The reason and the remedy if one command failed more often than the other.
 fn unequal(report: &Report, judgement: &Judgement) -> (String, String) {
     let failures = |command: usize| {
-        let found = report.breakdowns.iter().find(|breakdown| breakdown.command == command);
-        let (failed, runs) = found.map_or((0, 0), |found| (found.failures, found.failures + found.runs));
+        let record = &report.record;
+        let all = record.blocks.iter().filter_map(|block| Some(block.run_of(command)?.1));
+        let runs = all.clone().count();
+        let failed = all.filter(|run| !run.succeeded(&record.plan.failures)).count();
         format!("{failed} of {}", count(runs, "run", "runs"))
     };
     let plan = &report.record.plan;
@@ -291,9 +294,10 @@ pub(crate) fn alone(report: &Report) -> Vec<Span> {
         }
         Metric::Faults => Err(Ok(amount(breakdown.minor_faults + breakdown.major_faults))),
         Metric::Switches => Err(Ok(amount(breakdown.voluntary_switches))),
-        Metric::Custom(custom) => {
+        Metric::Energy | Metric::Custom(_) => {
             let found = breakdown.values.iter().find(|value| value.0 == record.primary);
-            let spread = found.map(|value| value.1.as_ref().map(|spread| values_in_words(spread, custom.unit())));
+            let spread =
+                found.map(|value| value.1.as_ref().map(|spread| values_in_words(spread, record.primary.unit())));
             Err(spread.unwrap_or_else(|| Ok("not reported".to_owned())))
         }
         Metric::Memory => Err(breakdown.peak_memory.as_ref().map(|bytes| memory(bytes.0 as f64))),
@@ -304,7 +308,7 @@ pub(crate) fn alone(report: &Report) -> Vec<Span> {
     };
     let size = match spread {
         Ok(spread) => mean_in_words(&spread),
-        Err(Ok(size)) if matches!(record.primary, Metric::Memory | Metric::Custom(_)) => size,
+        Err(Ok(size)) if matches!(record.primary, Metric::Memory | Metric::Energy | Metric::Custom(_)) => size,
         Err(Ok(size)) => format!("{size} a run"),
         Err(Err(absent)) => format!("not measured: {absent}"),
     };

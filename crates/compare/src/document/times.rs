@@ -106,9 +106,8 @@ fn rows(report: &Report) -> Vec<Row> {
     if report.record.counters.is_ok() {
         rows.extend(counters());
     }
-    for metric in report.record.plan.custom_metrics() {
-        rows.extend(custom(metric));
-    }
+    let has_unit = |metric: &Metric| matches!(metric, Metric::Energy | Metric::Custom(_));
+    rows.extend(report.record.metrics().filter(has_unit).flat_map(values));
     rows.push(both("faults min/major", |one| [one.minor_faults, one.major_faults]));
     rows.push(both("switches vol/inv", |one| [one.voluntary_switches, one.involuntary_switches]));
     rows.push((RUNS.into(), Box::new(|one: &Breakdown| Cell::from(runs_in_words(one.runs, one.failures)))));
@@ -143,18 +142,17 @@ fn counters() -> Vec<Row> {
     ]
 }
 
-/// The rows of a custom metric.
-fn custom(metric: Metric) -> Vec<Row> {
-    let Metric::Custom(custom) = metric else { return vec![] };
+/// The rows of a metric whose values have a unit of their own.
+fn values(metric: Metric) -> Vec<Row> {
     let row = |label: &str, text: fn(&Spread, &str) -> String| -> Row {
         let cell = move |one: &Breakdown| match one.values.iter().find(|value| value.0 == metric) {
-            Some((_, spread)) => Cell::reading(spread, |spread| text(spread, custom.unit())),
+            Some((_, spread)) => Cell::reading(spread, |spread| text(spread, metric.unit())),
             None => Cell::Absent(NOTHING.to_owned()),
         };
         (label.to_owned().into(), Box::new(cell))
     };
     vec![
-        row(custom.name(), |spread, unit| with_unit_and_interval(spread.mean, spread.interval, unit)),
+        row(metric.name(), |spread, unit| with_unit_and_interval(spread.mean, spread.interval, unit)),
         row("  deviation", |spread, unit| with_unit(spread.deviation, unit)),
         row("  median", |spread, unit| with_unit(spread.median, unit)),
         row("  range", |spread, unit| format!("{} to {}", with_unit(spread.min, ""), with_unit(spread.max, unit))),

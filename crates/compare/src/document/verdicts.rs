@@ -67,10 +67,10 @@ pub(super) fn mean_cost(report: &Report, command: usize, metric: Metric) -> Cell
         Metric::Elapsed => None,
         Metric::Faults => Some(count(found.minor_faults + found.major_faults)),
         Metric::Switches => Some(count(found.voluntary_switches)),
-        Metric::Custom(custom) => {
+        Metric::Energy | Metric::Custom(_) => {
             let (_, spread) = found.values.iter().find(|value| value.0 == metric)?;
             let spread = spread.as_ref().ok()?;
-            Some(with_unit_and_interval(spread.mean, spread.interval, custom.unit()))
+            Some(with_unit_and_interval(spread.mean, spread.interval, metric.unit()))
         }
         Metric::Instructions => found.counters.and_then(|means| means.instructions).map(count),
     });

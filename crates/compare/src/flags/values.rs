@@ -27,6 +27,8 @@ pub(crate) enum MetricFlag {
     Faults,
     /// Voluntary context switches: how often the program waited
     Switches,
+    /// Energy of the CPUs of the whole machine, if its counters can be read
+    Energy,
 }
 
 /// The value of `--metric`: one of [`MetricFlag`], or the name of a metric of `--metric-from`.

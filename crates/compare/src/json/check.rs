@@ -22,6 +22,8 @@ pub(super) fn check(record: &Record) -> Result<(), ReadError> {
     if let Some(Cold { command: Some(command), .. }) = record.cold {
         holds(command < record.plan.commands.len(), "cold_command", "it is not a command of the plan")?;
     }
+    let is_there = record.unfinished.is_none_or(|command| command < record.plan.commands.len());
+    holds(is_there, "unfinished_command", "it is not a command of the plan")?;
     let problem = "it is not empty, but no run started from a snapshot";
     holds(record.is_warm() || record.usual.is_empty(), "samples.usual", problem)?;
     looks(record)
@@ -103,6 +105,7 @@ fn values(run: &Run, plan: &Plan, path: &str) -> Result<(), ReadError> {
     let path = format!("{path}.values");
     let is_complete = run.values.len() == plan.metrics.len() || run.values.is_empty() && !run.succeeded(&plan.failures);
     holds(is_complete, &path, "it does not have one value for each metric of the plan")?;
+    holds(run.energy_joules.is_none_or(|joules| (0.0..=VALUE_MAX).contains(&joules)), &path, "its energy is invalid")?;
     holds(run.values.iter().all(|value| (0.0..=VALUE_MAX).contains(value)), &path, "a value is negative or above 1e300")
 }
 

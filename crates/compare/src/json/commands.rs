@@ -5,7 +5,7 @@ use serde::Serialize;
 use steady_model::{
     Absent, Breakdown, Bytes, Command, CounterMeans, CounterScope, Layout, Metric, Reading, Report, Spread, StartUp,
 };
-use steady_render::json::ends;
+use steady_render::json::{ends, finite};
 
 /// A command of the plan, with its breakdown, which is not available if no run succeeded. Times and counts are per run.
 #[derive(Serialize, JsonSchema)]
@@ -48,16 +48,17 @@ pub(super) struct ComparedCommand<'a> {
     branch_misses: Reading<f64>,
     /// Accesses that missed the last level of cache, as a mean.
     cache_misses: Reading<f64>,
-    /// The values of the custom metrics. Missing if there are none.
+    /// The energy, if it was asked for, and the values of the custom metrics. Missing if there are none, or if no run
+    /// succeeded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    values: Vec<CustomValues>,
+    values: Vec<MetricValues>,
     #[serde(flatten)]
     startup: Option<StartupCost>,
 }
 
-/// The values of a custom metric, in its unit.
+/// The values of a metric, in its unit.
 #[derive(Serialize, JsonSchema)]
-struct CustomValues {
+struct MetricValues {
     /// The name of the metric.
     metric: Metric,
     /// Its unit; empty if it has none.
@@ -98,7 +99,8 @@ macro_rules! spread {
                     $mean: part(|spread| spread.mean),
                     $low,
                     $high,
-                    $deviation: part(|spread| spread.deviation),
+                    $deviation: part(|spread| spread.deviation)
+                        .and_then(|value| finite(value, "there is a single run")),
                     $median: part(|spread| spread.median),
                     $min: part(|spread| spread.min),
                     $max: part(|spread| spread.max),
@@ -121,13 +123,10 @@ spread!(BlockedTime, "Time spent waiting for anything else": blocked_seconds blo
 spread!(WallTime, "Wall time": wall_seconds wall_low_seconds wall_high_seconds
     wall_deviation_seconds wall_median_seconds wall_min_seconds wall_max_seconds);
 
-impl CustomValues {
+impl MetricValues {
     fn of(metric: Metric, spread: Reading<Spread>) -> Self {
-        let unit = match metric {
-            Metric::Custom(custom) => custom.unit().to_owned(),
-            _ => String::new(),
-        };
-        CustomValues { metric, unit, more_is_better: metric.is_more_better(), spread: spread.into() }
+        let unit = metric.unit().to_owned();
+        MetricValues { metric, unit, more_is_better: metric.is_more_better(), spread: spread.into() }
     }
 }
 
@@ -193,18 +192,9 @@ fn compared<'a>(report: &'a Report, index: usize, command: &'a Command) -> Compa
         cycles: counted(|means| means.cycles),
         branch_misses: counted(|means| means.branch_misses),
         cache_misses: counted(|means| means.cache_misses),
-        values: report
-            .record
-            .plan
-            .custom_metrics()
-            .map(|metric| {
-                let found = known().and_then(|breakdown| {
-                    let found = breakdown.values.iter().find(|value| value.0 == metric);
-                    found.map_or_else(|| Err(Absent::because("no run succeeded")), |value| value.1.clone())
-                });
-                CustomValues::of(metric, found)
-            })
-            .collect(),
+        values: breakdown.map_or_else(Vec::new, |breakdown| {
+            breakdown.values.iter().map(|(metric, spread)| MetricValues::of(*metric, spread.clone())).collect()
+        }),
         startup: report.startups.iter().find(|startup| startup.command == index).map(StartupCost::from),
     }
 }

@@ -65,6 +65,9 @@ pub struct Comparison<'a> {
     primary: Metric,
     /// Why the measuring ended.
     ending: Ending,
+    /// The command of a run that did not end within the budget and was killed. Missing if there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unfinished_command: Option<usize>,
     /// Layouts that were not used.
     layouts_left_out: &'a [LeftOut],
     /// The draws of snapshots. Missing if snapshots were not requested.
@@ -103,6 +106,7 @@ impl<'a> Comparison<'a> {
             warnings: during::warnings(report),
             primary: record.primary,
             ending: record.ending,
+            unfinished_command: record.unfinished,
             layouts_left_out: &record.left_out,
             warm: during::warm(record),
             cold_command: record.cold.as_ref().filter(|_| plan.warm).map(|cold| cold.command),

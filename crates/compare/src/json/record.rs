@@ -28,6 +28,8 @@ struct Export<'a> {
     load: Activity,
     primary: Metric,
     ending: Ending,
+    #[serde(default)]
+    unfinished_command: Option<usize>,
     layouts_left_out: Vec<LeftOut>,
     #[serde(default)]
     warm: Option<Reading<IgnoredAny>>,
@@ -104,6 +106,9 @@ pub struct RecordEnd<'a> {
     primary: Metric,
     /// Why the measuring ended.
     ending: Ending,
+    /// The command of a run that did not end within the budget and was killed. Missing if there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unfinished_command: Option<usize>,
     /// Layouts that were not used.
     layouts_left_out: &'a [LeftOut],
     /// The options of the comparison.
@@ -134,6 +139,7 @@ impl<'a> RecordEnd<'a> {
             load: &record.activity,
             primary: record.primary,
             ending: record.ending,
+            unfinished_command: record.unfinished,
             layouts_left_out: &record.left_out,
             plan: choices(&record.plan),
             samples: samples.then(|| Samples::of(record)),
@@ -190,6 +196,7 @@ impl From<Export<'_>> for Record {
             activity: export.load,
             elapsed: export.elapsed_seconds,
             ending: export.ending,
+            unfinished: export.unfinished_command,
         }
     }
 }

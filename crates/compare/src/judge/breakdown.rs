@@ -47,11 +47,16 @@ fn breakdown(record: &Record, command: usize) -> Option<Breakdown> {
         voluntary_switches: mean(|run| run.voluntary_switches),
         involuntary_switches: mean(|run| run.involuntary_switches),
         counters: counters(&runs),
-        values: record.plan.custom_metrics().map(|metric| (metric, values(record, command, metric))).collect(),
+        values: reported(record).map(|metric| (metric, values(record, command, metric))).collect(),
     })
 }
 
-/// The values of a custom metric. A run without a value was killed or failed, and is left out.
+/// The metrics whose values have a unit of their own.
+fn reported(record: &Record) -> impl Iterator<Item = Metric> {
+    record.metrics().filter(|metric| matches!(metric, Metric::Energy | Metric::Custom(_)))
+}
+
+/// The values of a metric. A run without a value was killed or failed, and is left out.
 fn values(record: &Record, command: usize, metric: Metric) -> Reading<Spread> {
     let blocks = record.blocks.iter().filter(|block| serves(metric, block.layout));
     let runs = blocks.filter_map(|block| Some(block.run_of(command)?.1)).filter(|run| succeeded(&record.plan, run));
@@ -75,7 +80,18 @@ fn counters(runs: &[&Run]) -> Option<CounterMeans> {
 }
 
 fn spread_of(runs: &[&Run], time: impl Fn(&Run) -> Reading<Nanos>) -> Reading<Spread> {
-    let seconds = runs.iter().map(|run| Ok(time(run)?.seconds())).collect::<Reading<Vec<f64>>>()?;
+    /// The largest share of runs whose time may be missing. The others then stand for all.
+    const MISSING_RATIO: f64 = 0.01;
+    let (mut seconds, mut absent) = (Vec::new(), None);
+    for run in runs {
+        match time(run) {
+            Ok(time) => seconds.push(time.seconds()),
+            Err(why) => absent = Some(why),
+        }
+    }
+    if let Some(why) = absent.filter(|_| (runs.len() - seconds.len()) as f64 > MISSING_RATIO * runs.len() as f64) {
+        return Err(why);
+    }
     spread(&seconds).ok_or_else(|| Absent::because("no run succeeded"))
 }
 
@@ -102,10 +118,13 @@ fn part(runs: &[&Run], cpu: &Spread, time: impl Fn(&Run) -> Nanos) -> Option<Spr
     let Some(share) = pooled::ratio(&parts, &wholes, CONFIDENCE) else {
         return spread(&parts);
     };
-    let scaled = interval(&share);
+    // Both the share and the CPU time are uncertain.
+    let mean = share.value * cpu.mean;
+    let half =
+        share.half_width.map_or(f64::INFINITY, |half| (half * cpu.mean).hypot(share.value * cpu.interval.half_width()));
     Some(Spread {
-        mean: share.value * cpu.mean,
-        interval: Interval { low: scaled.low * cpu.mean, high: scaled.high.min(1.0) * cpu.mean },
+        mean,
+        interval: Interval { low: (mean - half).max(0.0), high: mean + half },
         deviation: single.deviation,
         median: single.median,
         min: single.min,

@@ -149,6 +149,8 @@ pub(crate) fn grain(metric: Metric) -> f64 {
         Metric::Wall | Metric::Elapsed => 1e-9,
         Metric::Memory => 4096.0,
         Metric::Instructions | Metric::Faults | Metric::Switches => 1.0,
+        // The counters have steps of 15 to 61 µJ, and change once in a millisecond.
+        Metric::Energy => 61e-6,
         Metric::Custom(_) => 0.0,
     }
 }

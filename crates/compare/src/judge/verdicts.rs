@@ -77,7 +77,7 @@ fn at_the_end(record: &Record, metric: Metric) -> Vec<Weighed> {
 
 /// Returns whether a layout measures a metric. Duets do not measure wall time, because a concurrent run changes it.
 pub(super) fn serves(metric: Metric, layout: steady_model::Layout) -> bool {
-    layout == steady_model::Layout::Turns || !metric.is_of_wall_time()
+    layout == steady_model::Layout::Turns || !metric.needs_turns()
 }
 
 pub(super) fn judgement(record: &Record, metric: Metric, command: usize, weighed: &Weighed) -> Judgement {

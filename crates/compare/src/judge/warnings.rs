@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use steady_model::{Cold, DecidedBy, Effort, Ending, Judgement, Layout, Record, Undecided, Verdict, Warning};
+use steady_model::{
+    Cold, DecidedBy, Effort, Ending, Judgement, Layout, Metric, Outcome, Record, Undecided, Verdict, Warning,
+};
 use steady_stats::MIN_PAIRS;
 
 use super::evidence::{Failures, succeeded};
@@ -26,8 +28,12 @@ pub(super) fn warnings(record: &Record, judgements: &[Judgement], failures: &Fai
             .filter(|judgement| judgement.primary && judgement.pairs < MIN_PAIRS)
             .map(|judgement| Warning::TooFewPairs { pairs: judgement.pairs }),
     );
-    warnings.extend(budget_exceeded(record, judgements));
-    warnings.extend(failed(record, failures));
+    warnings.extend(record.unfinished.map(|command| Warning::Unfinished { command }));
+    let failed = failed(record, failures);
+    warnings.extend(budget_exceeded(record, judgements).filter(|_| failed.is_empty()));
+    warnings.extend(failed);
+    warnings.extend(ignored(record));
+    warnings.extend(waiting(record));
     warnings.extend(left_behind(record));
     if let Ok(ratio) = record.activity.throttled_ratio
         && ratio > THROTTLED
@@ -87,6 +93,30 @@ fn failed(record: &Record, failures: &Failures) -> Vec<Warning> {
         Some(Warning::Failures { command, failed, runs, first: how(&first.outcome) })
     };
     failures.counts.iter().enumerate().filter_map(warn).collect()
+}
+
+/// A warning for each command with runs whose status counts as a success although it is not 0.
+fn ignored(record: &Record) -> impl Iterator<Item = Warning> {
+    let of = |command: usize| {
+        let runs = record.blocks.iter().filter_map(move |block| Some(block.run_of(command)?.1));
+        let statuses = runs.clone().filter(|run| succeeded(&record.plan, run)).filter_map(|run| match run.outcome {
+            Outcome::Exited(0) | Outcome::Signalled(_) | Outcome::TimedOut => None,
+            Outcome::Exited(status) => Some(status),
+        });
+        let status = statuses.clone().next()?;
+        Some(Warning::FailuresIgnored { command, failed: statuses.count(), runs: runs.count(), status })
+    };
+    (0..record.plan.commands.len()).filter_map(of)
+}
+
+/// A warning if the metric includes much time that the runs spent waiting for a CPU. Only wall time certainly includes
+/// it. A number that the commands report may be a time.
+fn waiting(record: &Record) -> Option<Warning> {
+    /// The smallest share of the wall time with a warning.
+    const MUCH: f64 = 0.1;
+    let metric = Some(record.primary).filter(|metric| matches!(metric, Metric::Wall | Metric::Custom(_)))?;
+    let ratio = super::load::load(record).run_delay_ratio.ok().filter(|ratio| *ratio > MUCH)?;
+    Some(Warning::Waiting { metric, ratio })
 }
 
 fn left_behind(record: &Record) -> Vec<Warning> {

@@ -1,7 +1,7 @@
 //! Measures random blocks, evaluates them on a schedule of looks, and divides the time between the layouts by their
 //! precision.
 
-use steady_model::{Block, Effort, Ending, Interval, Layout, Look, Moment, Nanos, Plan};
+use steady_model::{Block, Effort, Ending, Interval, Layout, Look, Moment, Nanos, Outcome, Plan};
 use steady_stats::allocate::{self, EXPLORATION_PAIRS, Standing};
 use steady_stats::{MIN_PAIRS, Schedule, Sequence, single_look};
 
@@ -55,8 +55,8 @@ pub(super) fn measure<R: Runner>(
         }
         measuring.report_progress(runner, events);
     };
-    let (blocks, usual) = (measuring.blocks, measuring.usual);
-    Ok(Measured { blocks, usual, looks: measuring.looks, moments: measuring.moments, ending })
+    let Measuring { blocks, usual, looks, moments, unfinished, .. } = measuring;
+    Ok(Measured { blocks, usual, looks, moments, ending, unfinished })
 }
 
 struct Measuring<'a> {
@@ -80,6 +80,8 @@ struct Measuring<'a> {
     watch_at: Nanos,
     report_at: Nanos,
     effects: Vec<Option<(f64, Interval)>>,
+    /// The command of a run that did not end, maybe because of load.
+    unfinished: Option<usize>,
 }
 
 /// The speed of a layout.
@@ -133,6 +135,7 @@ impl<'a> Measuring<'a> {
             watch_at: began,
             report_at: began,
             effects: vec![None; contenders],
+            unfinished: None,
         }
     }
 
@@ -248,6 +251,10 @@ impl<'a> Measuring<'a> {
         // A run that did not end because of load is not a failure of its command. Its block is left out.
         let ended = |block: &Block| !starved(self.plan, block, runner);
         let before = self.blocks.len() + self.usual.len();
+        let all = self.blocks[first_new..].iter().chain(&self.usual[first_usual..]);
+        let killed = all.filter(|block| !ended(block)).flat_map(|block| &block.runs);
+        let unfinished = { killed }.find(|run| run.outcome == Outcome::TimedOut).map(|run| run.command);
+        self.unfinished = self.unfinished.or(unfinished);
         retain_from(&mut self.blocks, first_new, ended);
         retain_from(&mut self.usual, first_usual, ended);
         let any_starved = self.blocks.len() + self.usual.len() < before;

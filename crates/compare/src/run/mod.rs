@@ -178,10 +178,18 @@ fn record_of<R: Runner>(
         moments: vec![],
         elapsed: runner.now(),
         ending: Ending::Interrupted,
+        unfinished: None,
     };
     events(Event::Begun(Box::new(record.clone())));
     let measured = match starved {
-        true => Measured { blocks: vec![], usual: vec![], looks: vec![], moments: vec![], ending: Ending::Spent },
+        true => Measured {
+            blocks: vec![],
+            usual: vec![],
+            looks: vec![],
+            moments: vec![],
+            ending: Ending::Spent,
+            unfinished: None,
+        },
         false => measure::measure(plan, one_look, &warm, runner, &mut coins, events)?,
     };
     Ok(Record {
@@ -192,6 +200,7 @@ fn record_of<R: Runner>(
         moments: measured.moments,
         elapsed: runner.now(),
         ending: measured.ending,
+        unfinished: measured.unfinished,
         ..record
     })
 }
@@ -203,4 +212,5 @@ struct Measured {
     looks: Vec<Look>,
     moments: Vec<Moment>,
     ending: Ending,
+    unfinished: Option<usize>,
 }

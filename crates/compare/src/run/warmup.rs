@@ -231,7 +231,9 @@ fn no_duets(plan: &Plan, duets: &Reading<()>, primary: Metric, waits: bool, turn
         Some("custom metrics are read from a file, and both would write it concurrently".to_owned())
     } else if let Metric::Custom(custom) = primary {
         Some(format!("'{}' is measured in turns only", custom.name()))
-    } else if primary.is_of_wall_time() {
+    } else if primary == Metric::Energy {
+        Some("the energy is that of the whole machine".to_owned())
+    } else if primary.needs_turns() {
         Some(format!("{} time is measured in turns only", primary.name()))
     } else if primary == Metric::Instructions {
         Some("load hardly changes instructions, so duets have no advantage".to_owned())

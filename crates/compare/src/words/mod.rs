@@ -31,7 +31,7 @@ pub(crate) fn ties(metric: Metric) -> String {
 pub(crate) fn verb(metric: Metric) -> &'static str {
     match metric {
         Metric::Faults | Metric::Switches | Metric::Custom(_) => "has",
-        Metric::Cpu | Metric::Memory | Metric::Instructions => "needs",
+        Metric::Cpu | Metric::Memory | Metric::Instructions | Metric::Energy => "needs",
         Metric::Elapsed | Metric::Wall => "takes",
     }
 }

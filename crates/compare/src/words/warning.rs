@@ -33,6 +33,28 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
                  time. Raise its cpu.max{helps}."
             )
         }
+        Warning::Unfinished { command } => format!(
+            "A run of {} did not end within the budget and was killed; it is in none of the figures. If the machine was \
+             not too busy for it, the command sometimes hangs: --timeout ends such runs, and they count as failures.",
+            subject(&record.plan, *command)
+        ),
+        Warning::FailuresIgnored { command, failed, runs, status } => format!(
+            "{failed} of {} of {} exited with a status other than 0 (the first with {status}). They count as successes, as \
+             --ignore-failure says.",
+            count(*runs, "run", "runs"),
+            subject(&record.plan, *command)
+        ),
+        Warning::Waiting { metric, ratio } => {
+            let share = percent(*ratio);
+            let (what, helps) = match metric {
+                Metric::Custom(custom) => (format!("If {} is a time, it", custom.name()), "--metric cpu leaves"),
+                _ => ("Wall time".to_owned(), "--metric elapsed leaves"),
+            };
+            format!(
+                "{what} includes the time spent waiting for a CPU, here {share} of the runs' wall time, and its change \
+                 then depends on the load. {helps} that time out."
+            )
+        }
         Warning::Cold { command, reason } => {
             let who = command.map_or_else(String::new, |command| {
                 let program = record

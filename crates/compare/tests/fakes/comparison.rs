@@ -243,6 +243,11 @@ fn a_run_that_does_not_end_because_of_load_leaves_the_comparison_undecided() {
         assert_eq!(report.record.ending, Ending::Spent);
         assert!(!report.warnings.iter().any(|one| matches!(one, Warning::Failures { .. })), "{:?}", report.warnings);
     }
+    // The report says that a run was killed after others had ended.
+    let mut machine = SimulatedMachine::new(&[0.05, 0.05], Conditions::QUIET, 8);
+    machine.failures[1] = Some((40, Outcome::TimedOut));
+    let report = judge(measure(&plan(2, 10.0, 8), &mut machine).unwrap());
+    assert!(report.warnings.contains(&Warning::Unfinished { command: 1 }), "{:?}", report.warnings);
     // A run that uses a CPU or is blocked for all of its time is a failure of the command.
     for cpu_share in [1.0, 0.001] {
         let mut machine =
@@ -411,7 +416,10 @@ fn a_failing_command_ends_the_comparison() {
 fn ignored_statuses_are_successes() {
     let report = judge(with_failures(FailureRule::IgnoreAll, Outcome::Exited(1)).unwrap());
     assert_eq!((primary(&report).pairs, primary(&report).verdict), (100, Verdict::Slower));
-    assert_eq!(report.warnings, []);
+    let failed = report.record.blocks.iter().flat_map(|block| &block.runs);
+    let failed = failed.filter(|run| run.outcome == Outcome::Exited(1)).count();
+    let warning = Warning::FailuresIgnored { command: 1, failed, runs: 100, status: 1 };
+    assert_eq!((failed > 0, report.warnings), (true, vec![warning]));
 }
 
 #[test]

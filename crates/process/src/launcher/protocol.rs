@@ -27,6 +27,8 @@ pub struct Setup {
     pub metrics: Vec<MetricSource>,
     /// What these values are found in.
     pub metric_input: MetricInput,
+    /// Whether to measure the energy of the machine during each run.
+    pub energy: bool,
     /// Time limit of one run.
     pub run_limit: Option<Nanos>,
     /// CPUs to pin the launcher and its runs to, if not all.

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use rustix::process::Pid;
 use steady_linux::counters::Meter;
+use steady_linux::energy::{EnergyCount, EnergyMeter};
 use steady_linux::process::{self, Child, LeftOvers, OwnPeak, Reaped, Shedder};
 use steady_linux::{Root, clock, procfs};
 use steady_model::{Absent, Bytes, CounterScope, Counters, Hook, Nanos, Output, Reading, Run};
@@ -50,6 +51,7 @@ pub(super) struct RunContext {
     is_small: bool,
     meter: Reading<Meter>,
     custom: CustomMetrics,
+    energy: Option<EnergyMeter>,
 }
 
 /// Distinguishes a command that cannot be executed from a system without room for a process.
@@ -105,6 +107,7 @@ impl RunContext {
             is_small: true,
             meter,
             custom,
+            energy: setup.energy.then(|| EnergyMeter::open(&Root::default()).ok()).flatten(),
         })
     }
 
@@ -137,6 +140,7 @@ impl RunContext {
         if let Ok(meter) = &mut self.meter {
             meter.begin();
         }
+        let energy_before = self.energy();
         let (started, child) =
             self.start(job, start, word).map_err(|error| Stop::Reply(not_started(job.command, &error)))?;
         let seen = self.watch(job.command, &child, control)?;
@@ -144,6 +148,8 @@ impl RunContext {
         let left_its_cpu = probe && self.left_its_cpu(child.pid);
         let reaped = process::wait_for(child.pid).map_err(lost)?;
         let left = process::end_descendants().map_err(lost)?;
+        let energy_joules = self.energy.as_ref().zip(energy_before.zip(self.energy()));
+        let energy_joules = energy_joules.map(|(meter, counts)| meter.joules(&counts.0, &counts.1));
         let cpu_time = reaped.usage.user + reaped.usage.system + left.cpu_time;
         let counters = self.meter.as_mut().ok().map(|meter| meter.end(cpu_time));
         let Prepared { command, sink, .. } = &self.commands[job.command];
@@ -151,7 +157,7 @@ impl RunContext {
             Ok(values) => (values, None),
             Err(no_value) => (vec![], Some(no_value)),
         };
-        let run = Run { values, ..self.account(job, started, seen, &reaped, &left, counters) };
+        let run = Run { values, energy_joules, ..self.account(job, started, seen, &reaped, &left, counters) };
         self.is_small = reaped.usage.peak_memory.0 < SMALL_PEAK.0;
         if let Some(script) = &mut self.commands[job.command].conclude {
             script.run(word, &self.null, &self.script_output, control)?;
@@ -249,8 +255,14 @@ impl RunContext {
             left_behind: left.killed,
             outcome: outcome(reaped.status, seen.in_time),
             counters,
+            energy_joules: None,
             values: vec![],
         }
+    }
+
+    /// The present counts of energy, if they are needed and can be read.
+    fn energy(&self) -> Option<EnergyCount> {
+        self.energy.as_ref()?.read().ok()
     }
 
     /// Total run delay of this launcher. If the kernel does not report it, it is zero, which means no correction.
@@ -273,7 +285,7 @@ impl RunContext {
         if peak.0 > own.0 + PEAK_MEMORY_GRAIN.0 {
             return Ok(peak);
         }
-        Err(Absent::because(format!("not above the launcher's own {} KiB", own.0 / 1024)))
+        Err(Absent::because("it is not above that of the process that starts the runs"))
     }
 }
 

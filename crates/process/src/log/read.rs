@@ -73,6 +73,7 @@ fn finish(record: &mut Record, end: End) {
     record.blocks.truncate(end.blocks);
     record.usual.truncate(end.usual);
     (record.activity, record.elapsed, record.ending) = (end.activity, end.elapsed, end.ending);
+    record.unfinished = end.unfinished.filter(|command| *command < record.plan.commands.len());
     record.looks.retain(|look| look.blocks <= record.blocks.len());
 }
 

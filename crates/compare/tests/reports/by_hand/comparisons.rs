@@ -43,6 +43,7 @@ fn base(names: &[&str], blocks: usize) -> Report {
             moments: vec![],
             elapsed: seconds(3.1),
             ending: Ending::Decided,
+            unfinished: None,
         },
     }
 }
@@ -78,6 +79,7 @@ fn block(index: usize, commands: usize) -> Block {
             involuntary_switches: u64::from(index.is_multiple_of(5)),
             left_behind: 0,
             counters: None,
+            energy_joules: None,
             values: vec![],
             outcome: Outcome::Exited(0),
         }
@@ -385,6 +387,9 @@ pub(crate) fn failures_ignored() -> Report {
 pub(crate) fn unequal_failures() -> Report {
     let mut report = failures_ignored();
     report.record.plan.failures = FailureRule::Abort;
+    for block in report.record.blocks.iter_mut().skip(1).step_by(20).take(3) {
+        block.runs.iter_mut().filter(|run| run.command == 1).for_each(|run| run.outcome = Outcome::Exited(2));
+    }
     report.judgements.truncate(1);
     report.judgements[0].verdict = Verdict::Undecided;
     report.judgements[0].undecided = Some(Undecided::UnequalFailures);
