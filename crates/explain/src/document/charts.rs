@@ -31,10 +31,14 @@ struct Piece<const ROWS: usize> {
 /// The time of one command by state, as a stacked bar.
 pub(super) fn times(record: &ExplainRecord) -> Option<Chart> {
     let piece = |name, look, seconds: f64| Piece { name, look, seconds: [seconds] };
-    let mut pieces = vec![
-        piece("user time", Look::First, record.user_seconds.seconds()),
-        piece("system time", Look::Second, record.system_seconds.seconds()),
-    ];
+    let mut pieces = match record.system_interval {
+        Ok(_) => vec![
+            piece("user time", Look::First, record.user_seconds.seconds()),
+            piece("system time", Look::Second, record.system_seconds.seconds()),
+        ],
+        // The kernel has not sampled enough to split it.
+        Err(_) => vec![piece("CPU time", Look::First, record.cpu().seconds())],
+    };
     match &record.waiting_seconds {
         Ok(waiting) => {
             pieces.push(piece("waiting for a CPU", Look::Third, waiting.seconds()));

@@ -142,8 +142,15 @@ fn times(record: &ExplainRecord) -> Table {
         rows.push(row(0, "time of all threads", whole));
     }
     rows.push(row(1, "CPU time", record.cpu().seconds()));
-    rows.push(row(2, "user time", record.user_seconds.seconds()));
-    rows.push(Row { remark: split(record), ..row(2, "system time", record.system_seconds.seconds()) });
+    for (label, time, remark) in
+        [("user time", record.user_seconds, String::new()), ("system time", record.system_seconds, split(record))]
+    {
+        rows.push(match &record.system_interval {
+            Ok(_) => Row { remark, ..row(2, label, time.seconds()) },
+            // The kernel has not sampled enough to split the CPU time.
+            Err(absent) => Row { time: Cell::Absent(absent.0.clone()), share: no_share(), ..row(2, label, 0.0) },
+        });
+    }
     let waiting = record.waiting_seconds.clone().map(Nanos::seconds);
     for (label, reading) in [("waiting for a CPU", &waiting), ("blocked", &record.blocked_seconds)] {
         rows.push(match reading {
@@ -175,7 +182,7 @@ fn split(record: &ExplainRecord) -> String {
             let range = Interval { low: interval.low * scale, high: interval.high * scale };
             format!("{}: sampled at ticks of {}", between(range, &format!("{TIE}{unit}")), time(tick.seconds()))
         }
-        (Err(absent), Ok(_)) => format!("uncertain: {}", one_line(&absent.0)),
+        (Err(_), Ok(_)) => String::new(),
     }
 }
 

@@ -124,7 +124,7 @@ fn programs(record: &StatusRecord) -> Table {
         Column::words("program", all, |program| one_line(&program.program)),
         Column::words("state", all, |program| program.state.name()),
         Column::numbers("warm launches", all, |program| number(&program.warm_launches)),
-        Column::numbers("usual launches", all, |program| number(&program.usual_launches)),
+        Column::numbers("missed launches", all, |program| number(&program.usual_launches)),
         Column::numbers("snapshots", all, |program| unless_none(program.copies == 0, program.copies.to_string())),
         Column::numbers("size", all, |program| {
             unless_none(program.size_bytes.0 == 0, memory(program.size_bytes.0 as f64))
