@@ -96,7 +96,7 @@ fn assert_compare_page(text: &str) {
     for line in [
         "steady compare [OPTIONS] <COMMAND>...",
         "steady compare --fail-if 'slower>2%' './main' './branch'",
-        "1    the --fail-if condition certainly holds",
+        "1    the --fail-if condition certainly holds; with --ratchet: not accepted",
         "4    with --require-verdict: undecided; with --fail-if: not known whether the",
     ] {
         assert!(lines.contains(&line), "no line '{line}': {text}");

@@ -19,10 +19,10 @@ fn state(file: &str) -> serde_json::Value {
 #[test]
 fn a_loop_keeps_what_is_better_and_nothing_else() {
     let file = scratch("loop.json").display().to_string();
-    let (status, _, stderr) = tried(&file, &work(60), &work(90));
+    let (status, _, stderr) = tried(&file, &work(60), &work(4000));
     assert!(status == 1 && stderr.contains("Not accepted: the first comparison found no improvement"), "{stderr}");
     assert_eq!((&state(&file)["candidates"], &state(&file)["tests"]), (&1.into(), &0.into()));
-    let (status, text, stderr) = tried(&file, &work(90), &work(60));
+    let (status, text, stderr) = tried(&file, &work(4000), &work(60));
     assert!(status == 0 && stderr.contains("Accepted.") && text.contains("less CPU time"), "{text}{stderr}");
     let found = state(&file);
     assert_eq!((&found["candidates"], &found["tests"]), (&2.into(), &1.into()));
@@ -54,7 +54,7 @@ fn only_one_comparison_of_a_loop_runs_at_a_time() {
     first.kill().unwrap();
     first.wait().unwrap();
     assert_eq!(state(&file)["candidates"], 1);
-    let (status, _, stderr) = tried(&file, &work(60), &work(90));
+    let (status, _, stderr) = tried(&file, &work(60), &work(4000));
     assert!(status == 1 && stderr.contains("candidates so far: 2"), "{stderr}");
 }
 

@@ -137,7 +137,7 @@ pub struct Spread {
     pub mean: f64,
     /// The 95 % interval of the mean, with autocorrelation taken into account. Unknown ends are infinite.
     pub interval: Interval,
-    /// The standard deviation of the values; NaN with one value.
+    /// The standard deviation of the values; infinite with one value, because it is not known.
     pub deviation: f64,
     /// The median of the values.
     pub median: f64,

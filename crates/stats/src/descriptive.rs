@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Summary {
     /// The arithmetic mean of the costs.
     pub mean: f64,
-    /// The standard deviation of the costs; NaN with one cost.
+    /// The standard deviation of the costs; infinite with one cost, because it is not known.
     pub deviation: f64,
     /// The middle value, or the mean of the two middle values.
     pub median: f64,
@@ -22,7 +22,7 @@ pub fn summary(costs: &[f64]) -> Option<Summary> {
     let (min, max) = (costs.iter().copied().reduce(f64::min)?, costs.iter().copied().reduce(f64::max)?);
     let mean = costs.iter().sum::<f64>() / costs.len() as f64;
     let squares: f64 = costs.iter().map(|cost| (cost - mean).powi(2)).sum();
-    let deviation = (squares / (costs.len() as f64 - 1.0)).sqrt();
+    let deviation = if costs.len() > 1 { (squares / (costs.len() as f64 - 1.0)).sqrt() } else { f64::INFINITY };
     Some(Summary { mean, deviation, median: quantile(costs, 0.5)?, min, max })
 }
 

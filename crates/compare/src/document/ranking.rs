@@ -11,9 +11,8 @@ use super::verdicts::mean_cost;
 use super::{charts, plain, secondary};
 use crate::words::{capital, cut, label, noun};
 
-/// The maximum width of a command's name in the table and below the chart, in columns.
+/// The maximum width of a command's name, in columns.
 const NAME: usize = 24;
-const SHORT_NAME: usize = 18;
 
 /// The table, and for pages the chart. Empty for fewer than three commands.
 pub(super) fn sections(report: &Report) -> Vec<Section> {
@@ -74,7 +73,6 @@ fn judgement(report: &Report, command: usize) -> Option<&Judgement> {
 /// The changes relative to the first command with their intervals, in the order of the ranks. `None` if no interval has
 /// two ends.
 fn chart(report: &Report) -> Option<Block> {
-    let plan = &report.record.plan;
     let known = |(place, rank): (usize, &Rank)| {
         let found = judgement(report, rank.command)?;
         let (change, interval) = (found.change.as_ref().ok()?, found.interval.as_ref().ok()?);
@@ -85,10 +83,7 @@ fn chart(report: &Report) -> Option<Block> {
     let known: Vec<((f64, f64), Whisker)> = report.ranking.iter().enumerate().filter_map(known).collect();
     let low = known.iter().map(|(_, interval)| interval.low).reduce(f64::min)?;
     let high = known.iter().map(|(_, interval)| interval.high).reduce(f64::max)?;
-    let names = report.ranking.iter().map(|rank| {
-        let name = format!("{} {}", rank.command + 1, label(plan, rank.command));
-        cut(&name, SHORT_NAME)
-    });
+    let names = report.ranking.iter().map(|rank| (rank.command + 1).to_string());
     let series = vec![
         charts::series(Some("command 1"), Look::Rest, Marks::Across(0.0)),
         charts::series(Some("interval"), Look::First, Marks::Intervals(known.iter().map(|one| one.1).collect())),
@@ -100,6 +95,6 @@ fn chart(report: &Report) -> Option<Block> {
         x: Axis::Names(names.collect()),
         y: Axis::Scale(Scale::new(Kind::Change, low.min(0.0), high.max(0.0)).padded()),
         series,
-        note: Some("The commands in the order of their ranks.".to_owned()),
+        note: Some("The commands by their numbers, in the order of their ranks.".to_owned()),
     }))
 }

@@ -104,10 +104,7 @@ fn metric(scope: &Scope<'_>, scaling: &Scaling) -> String {
         (true, more) if more >= NO_CHANGE => {
             "CPU time is the better metric here, and load hardly affects it".to_owned()
         }
-        (_, more) if more >= NO_CHANGE => {
-            let less = factor(more);
-            format!("CPU time is the better metric here; load affects it too, {less} times less than wall time")
-        }
+        (_, more) if more >= NO_CHANGE => "CPU time is the better metric here, although load affects it too".to_owned(),
         (true, _) => "load affects neither".to_owned(),
         _ => "CPU time is not a better metric than wall time here".to_owned(),
     };

@@ -168,7 +168,7 @@ fn unadjusted(report: &ReleaseReport) -> Option<String> {
     let shift = match &report.total.load_shift {
         Ok(shift) => {
             let mix = if report.has_classes { "routes and classes" } else { "routes" };
-            format!("; load and the mix of {mix} explain {} of that", moved(*shift))
+            format!("; load and the mix of {mix} alone would make them differ by {}", moved(*shift))
         }
         Err(_) => String::new(),
     };

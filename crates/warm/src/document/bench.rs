@@ -276,6 +276,9 @@ fn against(modes: &[ModeFigures]) -> Table {
     ]);
     let cell = |figures: &ModeFigures, row: &Row| match (row, &figures.break_even) {
         (Row::Effect(measure), _) => figures.effect(*measure).map_or(Cell::Nothing, effect),
+        (Row::PaidBack(_), Ok(_)) if has_few(figures) => {
+            Cell::Absent("too few launches were from a snapshot".to_owned())
+        }
         (Row::PaidBack(of), Ok(both)) => paid(of(both)).into(),
         (Row::PaidBack(_), Err(absent)) => Cell::Absent(absent.0.clone()),
         (Row::Taking, Ok(both)) => Cell::reading(&both.cpu.taking_seconds, |seconds| time(seconds.max(0.0))),

@@ -118,7 +118,7 @@ fn every_result_has_a_sentence() {
     let all = sentences_of(&report());
     for sentence in [
         "From N = 1 to 8 concurrent processes, work per CPU second varies by a factor of 1.69 and work per wall second \
-         by a factor of 3.46: CPU time is the better metric here; load affects it too, 2.04 times less than wall time.",
+         by a factor of 3.46: CPU time is the better metric here, although load affects it too.",
         "By the measurements alone, each process has its own core up to N = 2.",
         "By the measurements alone, each process has its own logical CPU up to some N from 3 to 4.",
         "The system reports 4 logical CPUs on 2 cores, up to 2 threads each.",
