@@ -59,6 +59,19 @@ fn only_one_comparison_of_a_loop_runs_at_a_time() {
 }
 
 #[test]
+fn a_candidate_that_hangs_is_killed_and_a_link_stays_a_link() {
+    let (file, link) = (scratch("linked.json"), scratch("link.json"));
+    let _ = fs::remove_file(&link);
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let link_text = link.display().to_string();
+    let words = ["compare", "--no-history", "--budget", "2s", "--ratchet", &link_text, "true", "sleep 600"];
+    let (status, _, stderr) = run(&words);
+    assert!(status == 3 && stderr.contains("time limit"), "{stderr}");
+    assert!(link.is_symlink());
+    assert_eq!(state(&file.display().to_string())["candidates"], 1);
+}
+
+#[test]
 fn other_files_and_options_are_refused() {
     let file = scratch("other.json").display().to_string();
     fs::write(&file, "{\"a\": 1}").unwrap();

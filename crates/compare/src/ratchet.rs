@@ -1,6 +1,6 @@
 //! A loop over many candidate changes (`--ratchet FILE`): a candidate is accepted only if it is certainly better.
 //!
-//! Whoever compares hundreds of changes that do nothing, each at an error rate of 5 %, accepts dozens of them. Here a
+//! Of hundreds of changes that do nothing, each compared at an error rate of 5 %, dozens would be accepted. Here a
 //! candidate is compared in up to two comparisons. The first one only decides whether the candidate is promising. It
 //! accepts nothing, so it spends no error. The second one has fresh pairs, and the n-th second comparison of a loop
 //! has the share `6 / (pi^2 n^2)` of the loop's error rate. These shares add up to the whole, so a loop that contains
@@ -169,14 +169,17 @@ fn share(number: u64) -> f64 {
     6.0 / (PI * PI * (number as f64).powi(2))
 }
 
-/// A comparison with a part of the budget. It may exceed it to get the least number of pairs.
+/// A comparison with a part of the budget. It may exceed it to get the least number of pairs, but no run may take longer
+/// than the whole budget.
 fn part(plan: &Plan, ratio: f64, confidence: f64, seed: Seed) -> Plan {
     let effort = match plan.effort {
         Effort::Budget(budget) => Effort::Budget(Nanos::from_seconds(budget.seconds() * ratio)),
         pairs @ Effort::Pairs(_) => pairs,
     };
     let pairs_min = plan.pairs_min.or(Some(MIN_PAIRS as u64));
-    Plan { effort, confidence, seed, pairs_min, ..plan.clone() }
+    // Without the limit of the budget, which a least number of pairs lifts, a run that hangs would never end.
+    let timeout = plan.timeout.or(plan.run_limit());
+    Plan { effort, confidence, seed, pairs_min, timeout, ..plan.clone() }
 }
 
 /// The file of a loop. It is locked as long as this exists.
@@ -201,7 +204,9 @@ impl RatchetFile {
             let why = format!("this loop began with --confidence {percent}%: give it again");
             return Err(failed(io::Error::other(why)));
         }
-        Ok((RatchetFile { path: path.to_owned(), _lock: lock }, ratchet))
+        // A symbolic link stays one: the file that it names is replaced.
+        let path = path.canonicalize().map_err(failed)?;
+        Ok((RatchetFile { path, _lock: lock }, ratchet))
     }
 
     /// Stores the state. The file has the old or the new state, whatever happens.
@@ -210,7 +215,9 @@ impl RatchetFile {
         let mut text = serde_json::to_string_pretty(ratchet).map_err(|error| failed(error.into()))?;
         text.push('\n');
         let temporary = self.path.with_extension(format!("{}.tmp", std::process::id()));
-        let written = File::options().write(true).create_new(true).open(&temporary).and_then(|mut file| {
+        // A file of this name that exists already belongs to another process, and is neither followed nor removed.
+        let file = File::options().write(true).create_new(true).open(&temporary).map_err(failed)?;
+        let written = Ok(file).and_then(|mut file| {
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
             // The new file is locked before it is there under its name.
