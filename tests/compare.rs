@@ -184,6 +184,8 @@ fn a_shell_that_would_be_measured_as_a_command_is_rejected() {
         assert_eq!(status, 2, "{stderr}");
         assert!(stderr.contains("--shell=bash"), "{stderr}");
     }
+    let (status, _, stderr) = run(&["compare", "--no-history", "-i", "7", "false", "false"]);
+    assert!(status == 2 && stderr.contains("--ignore-failure=7"), "{status} {stderr}");
     let without = ["compare", "--no-history", "--runs", "1", "--quiet", "--shell=none", "true", "true"];
     assert_eq!(run(&without).0, 0);
 }

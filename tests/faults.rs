@@ -162,6 +162,10 @@ fn a_full_disk_is_an_error_after_the_report_is_printed() {
     let (status, _, stderr) = output_of(output.unwrap());
     assert_eq!(status, 125);
     assert!(stderr.contains("standard output"), "{stderr}");
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = steady().args(["compare", "--help"]).stdout(full).stderr(Stdio::piped()).output();
+    let (status, _, stderr) = output_of(output.unwrap());
+    assert!(status == 125 && stderr.contains("the help cannot be written"), "{status} {stderr}");
 }
 
 #[test]

@@ -68,6 +68,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "testing",
         ],
     ),
+    // It compares commits with the comparisons of `compare`.
+    ("crates/bisect", &["model", "linux", "stats", "process", "render", "feature", "compare", "host", "testing"]),
     ("crates/host", &["model", "linux", "stats", "process", "rulers", "render", "feature", "testing"]),
     ("crates/signature", &["model", "linux", "stats", "workloads", "render", "feature", "testing"]),
     ("crates/warm", &["model", "linux", "stats", "process", "render", "feature", "preload", "testing"]),

@@ -1,6 +1,8 @@
 //! Helpers that run the `steady` binary.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub(crate) mod repository;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -19,6 +19,7 @@ mod progress;
 mod session;
 
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -105,11 +106,19 @@ fn misuse(mut error: clap::Error) -> ExitCode {
     if let Some(advice) = advice(&error) {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
     }
-    // If the message cannot be printed, the exit status still reports the error.
-    let _ = error.print();
+    let printed = error.print().and_then(|()| io::stdout().flush());
     if !error.use_stderr() {
-        return ExitCode::SUCCESS;
+        return match printed {
+            // A reader such as `head` needs no more.
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                let failure = Failure::Own(format!("the help cannot be written: {error}"));
+                failure::notice(&failure.to_string());
+                ExitCode::from(failure.status())
+            }
+            _ => ExitCode::SUCCESS,
+        };
     }
+    // If the message cannot be printed, the exit status still reports the error.
     // A subcommand that returns the user's command's status uses a status for its own errors that commands seldom have.
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     let status = words.split_first().map_or(Status::Own, |(name, words)| features::status(name, words));

@@ -14,7 +14,7 @@ use std::convert::Infallible;
 use steady_compare::judge;
 use steady_compare::ratchet::{Outcome, Ratchet};
 use steady_compare::run::{CompareContext, compare};
-use steady_model::{Absent, Command, Effort, Host, Nanos, Plan, Report, Seed, Timestamp};
+use steady_model::{Command, Effort, Nanos, Plan, Report, Seed};
 use steady_process::simulated::{Conditions, SimulatedMachine};
 
 const ERROR_RATE: f64 = 0.05;
@@ -55,28 +55,8 @@ fn plan(seed: u64) -> Plan {
 }
 
 fn simulated(plan: &Plan, ratio: f64) -> Report {
-    let absent = || Absent::because("simulated");
-    let host = Host {
-        hostname: Err(absent()),
-        kernel: Err(absent()),
-        cpu_model: Err(absent()),
-        cpus_allowed: 2,
-        cpus_online: 2,
-        cpu_quota: Ok(None),
-        memory: Err(absent()),
-        hypervisor: Ok(None),
-    };
-    let context = CompareContext {
-        host,
-        duets: Err(absent()),
-        started: Timestamp(0),
-        revision: Err(absent()),
-        counters: Err(absent()),
-        cold: None,
-        one_look: false,
-    };
     let mut machine = SimulatedMachine::new(&[0.005, 0.005 * ratio], CONDITIONS, plan.seed.0 ^ 0x5eed);
-    match compare(plan, context, &mut machine, &mut |_| {}) {
+    match compare(plan, CompareContext::simulated(false), &mut machine, &mut |_| {}) {
         Ok(record) => judge(record),
         // The simulated machine has no failures.
         Err(error) => unreachable!("{error}"),

@@ -138,6 +138,15 @@ impl Log {
     }
 }
 
+/// Measures a plan on this machine, with progress but without a log. The measuring ends when `interrupt` becomes
+/// readable.
+///
+/// # Errors
+/// See [`CompareError`].
+pub fn measure_plan(plan: &Plan, interrupt: OwnedFd, session: &mut dyn Session) -> Result<Record, CompareError> {
+    measure(plan, interrupt, None, session)
+}
+
 fn measure(
     plan: &Plan,
     interrupt: OwnedFd,

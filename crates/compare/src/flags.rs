@@ -3,20 +3,21 @@
 mod around;
 mod foreign;
 mod judge;
+mod runs;
 mod values;
 mod variants;
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args};
-use steady_feature::flags::{GateFlags, IgnoredFailures, OutputFlags, PrecisionFlags, duration};
+use clap::Args;
+use steady_feature::flags::{GateFlags, OutputFlags, PrecisionFlags, duration};
 use steady_host::QuietHostFlags;
-use steady_model::{MetricInput, MetricSource, Nanos};
+use steady_model::Nanos;
 
 pub(crate) use around::AroundFlags;
 pub(crate) use judge::JudgeFlags;
+pub use runs::RunFlags;
 pub(crate) use values::{ChosenMetric, LayoutFlag, MetricFlag};
-use values::{MetricParser, metric_input, metric_source};
 pub(crate) use variants::VariantFlags;
 
 const EXAMPLES: &str = "\
@@ -74,14 +75,6 @@ pub(crate) struct CompareFlags {
     #[arg(required = true, value_name = "COMMAND")]
     pub(crate) commands: Vec<String>,
 
-    /// Run without a shell. This is the default; the option exists for compatibility with hyperfine
-    #[arg(short = 'N', long, conflicts_with = "shell")]
-    pub(crate) no_shell: bool,
-
-    /// Run the commands in a shell; its start-up is part of the cost. `none`: without a shell
-    #[arg(short = 'S', long, value_name = "SHELL", num_args = 0..=1, require_equals = true, default_missing_value = "sh")]
-    pub(crate) shell: Option<String>,
-
     /// The maximum time to measure: 10s, 1m30s, 500ms. The comparison stops early once the verdict and the
     /// size are known
     #[arg(short, long, value_name = "TIME", default_value = "10s", value_parser = duration)]
@@ -102,28 +95,8 @@ pub(crate) struct CompareFlags {
     #[command(flatten)]
     pub(crate) precision: PrecisionFlags,
 
-    /// The quantity that is compared. auto: the first of --metric-from, or else CPU time, unless the commands mostly wait.
-    /// Of several, separated by commas, the first decides
-    #[arg(short, long, value_name = "METRIC,...", value_parser = MetricParser, default_value = "auto", value_delimiter = ',')]
-    pub(crate) metric: Vec<ChosenMetric>,
-
-    /// Compare a number that the commands report themselves. latency[ms]: it is in a line 'steady: latency 12.5 ms'.
-    /// latency[ms]=regex:EXPRESSION: in the only group of its last match. latency[ms]=json:POINTER: there in the JSON.
-    /// rate[1/s,more]: more is better. Can be given several times
-    #[arg(long, value_name = "NAME[UNIT]", value_parser = metric_source, action = ArgAction::Append)]
-    pub(crate) metric_from: Vec<MetricSource>,
-
-    /// Where the commands report these numbers: stdout, stderr, or a file that every run writes [default: stdout]
-    #[arg(long, value_name = "WHERE", value_parser = metric_input, requires = "metric_from")]
-    pub(crate) metric_input: Option<MetricInput>,
-
-    /// How the runs of a pair are arranged: in turns, concurrently on two CPUs, or a mix of both
-    #[arg(long, value_enum, default_value_t = LayoutFlag::Auto)]
-    pub(crate) layout: LayoutFlag,
-
-    /// Pairs of each layout to run first and discard, at least 1 [default: as many as the commands need]
-    #[arg(short, long, value_name = "PAIRS", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) warmup: Option<u32>,
+    #[command(flatten)]
+    pub(crate) run: RunFlags,
 
     /// Start each run from a snapshot of its program, which excludes the cost of loading it. The report has the cost of
     /// start-up separately. If a program cannot have a snapshot, all runs start as usual, and the report says why
@@ -132,25 +105,6 @@ pub(crate) struct CompareFlags {
 
     #[command(flatten)]
     pub(crate) variants: VariantFlags,
-
-    #[command(flatten)]
-    pub(crate) around: AroundFlags,
-
-    /// Count runs with an exit status other than 0 as successes: all of them, or only those with one of these statuses
-    #[arg(short, long, value_name = "STATUS,...", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
-    pub(crate) ignore_failure: Option<IgnoredFailures>,
-
-    /// The maximum duration of one run. A run that takes longer is killed
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub(crate) timeout: Option<Nanos>,
-
-    /// The seed of all random choices [default: from the system; the report contains it]
-    #[arg(long)]
-    pub(crate) seed: Option<u64>,
-
-    /// The CPUs to use: 0,2-3 [default: all]
-    #[arg(long, value_name = "LIST")]
-    pub(crate) cpus: Option<String>,
 
     #[command(flatten)]
     pub(crate) gate: GateFlags,

@@ -19,7 +19,7 @@ pub mod judge;
 mod plan;
 pub mod ratchet;
 mod report;
-mod revisions;
+pub mod revisions;
 pub mod run;
 mod words;
 mod workspace;
@@ -27,10 +27,13 @@ mod workspace;
 use steady_feature::{Feature, Status};
 
 pub use commands::CommandRunner;
+pub use compare::measure_plan;
 pub use csv::csv;
 pub use document::{document, joined_document, summary};
 pub use failure::failure;
+pub use flags::RunFlags;
 pub use judge::{JoinError, join, judge};
+pub use plan::plan_of_runs;
 pub use report::Compared;
 pub(crate) use steady_render::units;
 

@@ -13,10 +13,10 @@ use steady_feature::{Failure, Session, chosen_cpus};
 use steady_linux::Root;
 use steady_linux::energy::EnergyMeter;
 use steady_model::{
-    CUSTOM_METRICS_MAX, Effort, FailIf, Layout, Metric, MetricInput, MetricSource, Output, PerCommand, Plan,
+    CUSTOM_METRICS_MAX, Effort, FailIf, Layout, Metric, MetricInput, MetricSource, Nanos, Output, PerCommand, Plan,
 };
 
-use crate::flags::{ChosenMetric, CompareFlags, LayoutFlag, MetricFlag};
+use crate::flags::{AroundFlags, ChosenMetric, CompareFlags, LayoutFlag, MetricFlag, RunFlags};
 
 pub(crate) use parameters::{Given, complete};
 
@@ -25,38 +25,66 @@ pub(crate) fn plan(flags: &CompareFlags, session: &dyn Session) -> Result<Plan, 
     let compared = commands::compared(flags, session)?;
     check_limits(flags)?;
     check_ratchet(flags, compared.commands.len())?;
-    check_layout(flags)?;
-    check_input(flags)?;
-    check_metrics(flags, &compared.output)?;
-    let (metric, further_metrics) = metrics(flags)?;
-    check_conditions(flags, compared.commands.len(), metric)?;
-    note_direction(flags, session);
+    let plan = of_runs(&flags.run, compared.output, session)?;
+    check_conditions(flags, compared.commands.len(), plan.metric)?;
     Ok(Plan {
-        seed: session.seed(flags.seed)?,
         effort: flags.runs.map_or(Effort::Budget(flags.budget), Effort::Pairs),
         pairs_min: flags.min_runs,
         pairs_max: flags.max_runs,
         resolution: flags.precision.resolution,
         confidence: flags.precision.confidence,
+        setup: compared.setup,
+        prepare: compared.prepare,
+        conclude: compared.conclude,
+        cleanup: compared.cleanup,
+        fail_if: flags.gate.fail_if,
+        require_verdict: flags.gate.require_verdict,
+        warm: flags.warm,
+        commands: compared.commands,
+        ..plan
+    })
+}
+
+/// A plan with the options about the runs, for commands that share all of them. It has no commands yet.
+///
+/// # Errors
+/// Options that exclude each other, a script for each command, or a file that cannot be read or written.
+pub fn plan_of_runs(flags: &RunFlags, session: &dyn Session) -> Result<Plan, Failure> {
+    let AroundFlags { setup, prepare, conclude, cleanup, child_output, .. } = &flags.around;
+    for (option, given) in [("setup", setup), ("prepare", prepare), ("conclude", conclude), ("cleanup", cleanup)] {
+        if given.len() > 1 {
+            return Err(Failure::Usage(format!("--{option}: give it once, for all commands")));
+        }
+    }
+    if child_output.len() > 1 {
+        return Err(Failure::Usage("--output: give it once, for all commands".to_owned()));
+    }
+    let plan = of_runs(flags, PerCommand(child_output.clone()), session)?;
+    let all = |given: &[String]| PerCommand(given.to_vec());
+    Ok(Plan { setup: all(setup), prepare: all(prepare), conclude: all(conclude), cleanup: all(cleanup), ..plan })
+}
+
+/// A plan with the options about the runs. It has no commands and no scripts yet.
+fn of_runs(flags: &RunFlags, outputs: PerCommand<Output>, session: &dyn Session) -> Result<Plan, Failure> {
+    check_layout(flags)?;
+    check_input(flags)?;
+    check_metrics(flags, &outputs)?;
+    let (metric, further_metrics) = metrics(flags)?;
+    note_direction(flags, session);
+    let plan = Plan::new(vec![], Effort::Budget(Nanos::ZERO), session.seed(flags.seed)?);
+    Ok(Plan {
         metric,
         further_metrics,
         metrics: flags.metric_from.clone(),
         metric_input: flags.metric_input.clone().unwrap_or_default(),
         layout: layout(flags.layout),
         warmup: flags.warmup,
-        setup: compared.setup,
-        prepare: compared.prepare,
-        conclude: compared.conclude,
-        cleanup: compared.cleanup,
         input: flags.around.input.clone(),
-        output: output(flags, compared.output)?,
+        output: output(flags, outputs)?,
         failures: failures(flags.ignore_failure.as_ref()),
         timeout: flags.timeout,
         cpus: chosen_cpus(flags.cpus.as_deref())?,
-        fail_if: flags.gate.fail_if,
-        require_verdict: flags.gate.require_verdict,
-        warm: flags.warm,
-        commands: compared.commands,
+        ..plan
     })
 }
 
@@ -86,7 +114,7 @@ fn plural(number: usize, noun: &str) -> String {
 }
 
 /// The metric of the verdict (`None` if the warm-up chooses it), and the further ones that not every comparison has.
-fn metrics(flags: &CompareFlags) -> Result<(Option<Metric>, Vec<Metric>), Failure> {
+fn metrics(flags: &RunFlags) -> Result<(Option<Metric>, Vec<Metric>), Failure> {
     let custom = || flags.metric_from.iter().enumerate().filter_map(|(index, source)| source.metric(index));
     let chosen = |chosen: &ChosenMetric| match chosen {
         ChosenMetric::BuiltIn(MetricFlag::Auto) => Ok(custom().next()),
@@ -120,7 +148,7 @@ fn metrics(flags: &CompareFlags) -> Result<(Option<Metric>, Vec<Metric>), Failur
 }
 
 /// Notes which direction counts as worse if the unit is a rate, of which more is usually better.
-fn note_direction(flags: &CompareFlags, session: &dyn Session) {
+fn note_direction(flags: &RunFlags, session: &dyn Session) {
     let is_rate = |source: &&MetricSource| !source.more_is_better && source.unit.ends_with("/s");
     if let Some(MetricSource { name, unit, .. }) = flags.metric_from.iter().find(is_rate) {
         session.notice(&format!("a larger {name} counts as worse; write {name}[{unit},more] if it is better"));
@@ -128,7 +156,7 @@ fn note_direction(flags: &CompareFlags, session: &dyn Session) {
 }
 
 /// Checks the custom metrics: their names, and that what they are read from has no other destination.
-fn check_metrics(flags: &CompareFlags, outputs: &PerCommand<Output>) -> Result<(), Failure> {
+fn check_metrics(flags: &RunFlags, outputs: &PerCommand<Output>) -> Result<(), Failure> {
     let sources = &flags.metric_from;
     if sources.len() > CUSTOM_METRICS_MAX {
         return Err(Failure::Usage(format!("--metric-from: at most {CUSTOM_METRICS_MAX} metrics are possible")));
@@ -202,7 +230,7 @@ fn check_limits(flags: &CompareFlags) -> Result<(), Failure> {
 }
 
 /// The destinations of the commands' output. Checks that files can be written.
-fn output(flags: &CompareFlags, outputs: PerCommand<Output>) -> Result<PerCommand<Output>, Failure> {
+fn output(flags: &RunFlags, outputs: PerCommand<Output>) -> Result<PerCommand<Output>, Failure> {
     if flags.around.show_output {
         return Ok(PerCommand(vec![Output::Stderr]));
     }
@@ -217,7 +245,7 @@ fn output(flags: &CompareFlags, outputs: PerCommand<Output>) -> Result<PerComman
 }
 
 /// Refuses scripts around each run with duets: the scripts of one command would run next to the other command.
-fn check_layout(flags: &CompareFlags) -> Result<(), Failure> {
+fn check_layout(flags: &RunFlags) -> Result<(), Failure> {
     let around = [("prepare", &flags.around.prepare), ("conclude", &flags.around.conclude)];
     match around.iter().find(|(_, scripts)| !scripts.is_empty()) {
         Some((option, _)) if flags.layout == LayoutFlag::Duet => Err(Failure::Usage(format!(
@@ -228,7 +256,7 @@ fn check_layout(flags: &CompareFlags) -> Result<(), Failure> {
 }
 
 /// Refuses an input that is not a file. The first run would read a pipe to its end, and opening one may block forever.
-fn check_input(flags: &CompareFlags) -> Result<(), Failure> {
+fn check_input(flags: &RunFlags) -> Result<(), Failure> {
     let Some(path) = &flags.around.input else { return Ok(()) };
     let usage = |why: String| Failure::Usage(format!("--input '{}': {why}", path.display()));
     let metadata = path.metadata().map_err(|error| usage(error.to_string()))?;

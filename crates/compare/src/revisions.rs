@@ -14,18 +14,13 @@ use steady_feature::{Failure, Interrupt, Session};
 use steady_model::{Command, Plan, Seed};
 use steady_process::Scripts;
 
-use crate::flags::CompareFlags;
+use crate::flags::{CompareFlags, RunFlags};
 use crate::workspace::Workspace;
-use repository::{Repository, Revision};
 use trees::Builder;
 
+pub use repository::{LineCommit, Repository, Revision};
 pub(crate) use spec::specs;
-
-/// The source trees of the revisions that are compared.
-pub(crate) struct Trees {
-    workspace: Workspace,
-    built_at: PathBuf,
-}
+pub use trees::NotBuilt;
 
 /// Builds the revisions of the flags, and lets the commands of the plan run in them. Returns `None` if there are none.
 pub(crate) fn build(
@@ -38,7 +33,7 @@ pub(crate) fn build(
     if flags.variants.rev.is_empty() {
         return Ok(None);
     }
-    let repository = Repository::discover()?;
+    let repository = Repository::discover("--rev")?;
     let specs = specs(&flags.variants.rev)?;
     let revisions = specs.iter().map(|spec| repository.resolve(spec)).collect::<Result<Vec<_>, _>>()?;
     if revisions.iter().all(|revision| !revision.work) && repository.is_dirty(session) {
@@ -50,58 +45,38 @@ pub(crate) fn build(
     {
         session.notice(&format!("{} and {} are the same commit", first.label, last.label));
     }
-    let interrupted = |failure| match failure {
-        Failure::Interrupted(_) => Failure::Interrupted(interrupt.signal()),
-        failure => failure,
-    };
-    let workspace = Workspace::open(Some(&repository.common), session)?;
-    match build_all(flags, plan, &repository, &revisions, &workspace, readable, session) {
-        Ok(built_at) => Ok(Some(Trees { workspace, built_at })),
+    let mut trees = Trees::open(repository, flags.variants.build.clone(), &flags.run, readable, session)?;
+    match build_all(flags, plan, &revisions, &mut trees, session) {
+        Ok(()) => Ok(Some(trees)),
         Err(failure) => {
-            workspace.remove(session);
-            Err(interrupted(failure))
+            trees.remove(session);
+            Err(match failure {
+                Failure::Interrupted(_) => Failure::Interrupted(interrupt.signal()),
+                failure => failure,
+            })
         }
     }
 }
 
-/// Builds all revisions in a workspace. Returns the path where each of them was built.
+/// Builds all revisions.
 fn build_all(
     flags: &CompareFlags,
     plan: &mut Plan,
-    repository: &Repository,
     revisions: &[Revision],
-    workspace: &Workspace,
-    readable: &OwnedFd,
+    trees: &mut Trees,
     session: &mut dyn Session,
-) -> Result<PathBuf, Failure> {
-    let shown = flags.around.show_output;
-    let interrupt = readable.try_clone().map_err(|error| Failure::Own(error.to_string()))?;
-    let scripts = Scripts::start(builders(&plan.commands, revisions), shown, interrupt)
-        .map_err(|error| Failure::Own(error.to_string()))?;
-    let build = flags.variants.build.as_deref();
-    let mut builder = Builder { repository, workspace, scripts, build, shown };
+) -> Result<(), Failure> {
     let named = flags.variants.command_name.len() == revisions.len();
+    let text = flags.commands.first().map_or("", String::as_str);
     for (done, index) in order(revisions.len(), plan.seed).into_iter().enumerate() {
         let (command, revision) = (&mut plan.commands[index], &revisions[index]);
-        if !shown {
-            session.progress(None, &format!("building {} ({} of {})", revision.label, done + 1, revisions.len()));
-            session.lasting_step("build", None);
-        }
-        let directory = builder.tree(index, revision, session)?;
-        command.revision = Some(revision.recorded());
+        trees.show(&format!("building {} ({} of {})", revision.label, done + 1, revisions.len()), session);
+        trees.add(text, flags.run.shell(), command, revision, session)?;
         if !named {
             command.name = format!("{} ({})", command.name, revision.label);
         }
-        place_in_tree(command, revision, &directory, flags, session)?;
-        if command.program.starts_with(&repository.root) && !command.program.starts_with(workspace.path()) {
-            return Err(Failure::Usage(format!(
-                "'{}' is the same file for all revisions: use a path relative to the current directory, as in './{}'",
-                command.program.display(),
-                command.program.file_name().unwrap_or_default().display()
-            )));
-        }
     }
-    Ok(builder.path())
+    Ok(())
 }
 
 /// The order of the builds. It depends on the seed, because files written first may be read at another speed than files
@@ -111,48 +86,128 @@ fn order(revisions: usize, seed: Seed) -> Vec<usize> {
     if seed.0.is_multiple_of(2) { forward.collect() } else { forward.rev().collect() }
 }
 
-/// The commands with the environment of their builds: `STEADY_REVISION`.
-fn builders(commands: &[Command], revisions: &[Revision]) -> Vec<Command> {
-    let with_revision = |(command, revision): (&Command, &Revision)| {
-        let value = format!("{}{}", revision.commit, if revision.changes { "+changes" } else { "" });
-        Command { environment: vec![("STEADY_REVISION".to_owned(), value)], ..command.clone() }
-    };
-    commands.iter().zip(revisions).map(with_revision).collect()
-}
-
-/// Sets the program and the directory of a command to those in its tree.
-fn place_in_tree(
-    command: &mut Command,
-    revision: &Revision,
-    directory: &Path,
-    flags: &CompareFlags,
-    session: &dyn Session,
-) -> Result<(), Failure> {
-    let text = flags.commands.first().map_or("", String::as_str);
-    let found = session
-        .typed_command(text, flags.shell.as_deref().filter(|shell| *shell != "none"), directory)
-        .map_err(|failure| {
-            let remedy = if flags.variants.build.is_none() { "; --build COMMAND builds a revision" } else { "" };
-            Failure::Usage(format!("in {}: {failure}{remedy}", revision.label))
-        })?;
-    command.program = found.program;
-    command.directory = Some(directory.to_owned());
-    Ok(())
+/// Source trees of revisions, in a private directory that is removed at the end.
+pub struct Trees {
+    repository: Repository,
+    workspace: Workspace,
+    build: Option<String>,
+    shown: bool,
+    interrupt: OwnedFd,
+    /// The number of trees so far.
+    added: usize,
 }
 
 impl Trees {
+    /// Creates the directory. `build` is a shell command that builds a tree; `interrupt` becomes readable to end it.
+    ///
+    /// # Errors
+    /// The directory cannot be created, or programs cannot be run in it.
+    pub fn open(
+        repository: Repository,
+        build: Option<String>,
+        flags: &RunFlags,
+        interrupt: &OwnedFd,
+        session: &dyn Session,
+    ) -> Result<Self, Failure> {
+        let interrupt = interrupt.try_clone().map_err(|error| Failure::Own(error.to_string()))?;
+        let workspace = Workspace::open(Some(&repository.common), session)?;
+        Ok(Trees { repository, workspace, build, shown: flags.around.show_output, interrupt, added: 0 })
+    }
+
+    /// Shows a step of building as progress, unless the output of the builds is shown.
+    pub fn show(&self, step: &str, session: &mut dyn Session) {
+        if !self.shown {
+            session.progress(None, step);
+            session.lasting_step("build", None);
+        }
+    }
+
+    /// Checks out and builds a revision, and sets the program, the directory and the revision of `command`, which is
+    /// typed as `text`, to those in its tree.
+    ///
+    /// # Errors
+    /// See [`NotBuilt`]. The tree is removed then.
+    pub fn add(
+        &mut self,
+        text: &str,
+        shell: Option<&str>,
+        command: &mut Command,
+        revision: &Revision,
+        session: &dyn Session,
+    ) -> Result<(), NotBuilt> {
+        /// The names of trees have two digits, so that all are equally long.
+        const TREES_MAX: usize = 100;
+        if self.added == TREES_MAX {
+            return Err(NotBuilt::Other(Failure::Own("there are already 100 trees".to_owned())));
+        }
+        let name = format!("rev{:02}", self.added);
+        let placed = self.directory(&name, command, revision, session).and_then(|directory| {
+            let found = session.typed_command(text, shell, &directory).map_err(|failure| {
+                let remedy = if self.build.is_none() { "; --build COMMAND builds a revision" } else { "" };
+                NotBuilt::Revision(format!("in {}: {failure}{remedy}", revision.label))
+            })?;
+            self.check_program(&found.program)?;
+            command.program = found.program;
+            command.directory = Some(directory);
+            command.revision = Some(revision.recorded());
+            Ok(())
+        });
+        match placed {
+            Ok(()) => self.added += 1,
+            Err(_) => [name.as_str(), trees::BUILD].iter().for_each(|tree| {
+                // What remains is removed with the workspace.
+                let _ = self.workspace.discard(tree.as_ref());
+            }),
+        }
+        placed
+    }
+
+    /// Builds a revision. Returns the directory in which its command runs.
+    fn directory(
+        &self,
+        name: &str,
+        command: &Command,
+        revision: &Revision,
+        session: &dyn Session,
+    ) -> Result<PathBuf, NotBuilt> {
+        let own = |error: String| NotBuilt::Other(Failure::Own(error));
+        let interrupt = self.interrupt.try_clone().map_err(|error| own(error.to_string()))?;
+        let scripts = Scripts::start(vec![with_revision(command, revision)], self.shown, interrupt)
+            .map_err(|error| own(error.to_string()))?;
+        let mut builder = Builder {
+            repository: &self.repository,
+            workspace: &self.workspace,
+            scripts,
+            build: self.build.as_deref(),
+            shown: self.shown,
+        };
+        builder.tree(name, revision, session)
+    }
+
+    fn check_program(&self, program: &Path) -> Result<(), NotBuilt> {
+        if program.starts_with(&self.repository.root) && !program.starts_with(self.workspace.path()) {
+            return Err(NotBuilt::Other(Failure::Usage(format!(
+                "'{}' is the same file for all revisions: use a path relative to the current directory, as in './{}'",
+                program.display(),
+                program.file_name().unwrap_or_default().display()
+            ))));
+        }
+        Ok(())
+    }
+
     /// Removes the trees. If that fails, a notice says why.
-    pub(crate) fn remove(self, session: &dyn Session) {
+    pub fn remove(self, session: &dyn Session) {
         self.workspace.remove(session);
     }
 
     /// Adds an explanation to the failure of a run, if a file of its tree contains the path where it was built.
-    pub(crate) fn explain(&self, plan: &Plan, failure: Failure) -> Failure {
+    pub fn explain(&self, plan: &Plan, failure: Failure) -> Failure {
         let Failure::Measured(text) = failure else { return failure };
         let trees = plan.commands.iter().filter_map(|command| command.directory.as_deref());
         let roots =
             trees.filter_map(|tree| tree.ancestors().find(|above| above.parent() == Some(self.workspace.path())));
-        let found = roots.filter_map(|root| paths::file_that_names(&self.built_at, root)).next();
+        let found =
+            roots.filter_map(|root| paths::file_that_names(&self.workspace.path().join(trees::BUILD), root)).next();
         Failure::Measured(match found {
             None => text,
             Some(file) => format!(
@@ -162,4 +217,10 @@ impl Trees {
             ),
         })
     }
+}
+
+/// The command with the environment of its build: `STEADY_REVISION`.
+fn with_revision(command: &Command, revision: &Revision) -> Command {
+    let value = format!("{}{}", revision.commit, if revision.changes { "+changes" } else { "" });
+    Command { environment: vec![("STEADY_REVISION".to_owned(), value)], ..command.clone() }
 }

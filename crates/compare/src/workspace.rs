@@ -66,6 +66,14 @@ impl Workspace {
         &self.path
     }
 
+    /// Removes a tree of the repository and its registration, if it exists.
+    pub(crate) fn discard(&self, tree: &OsStr) -> io::Result<()> {
+        let workspace = self.base.open_in(&self.name)?;
+        let common = workspace.read(OsStr::new(REPOSITORY), LONGEST_PATH)?;
+        workspace.remove_tree(tree)?;
+        deregister(Path::new(OsStr::from_bytes(&common)), &self.path.join(tree))
+    }
+
     /// Removes the directory and the registration of its trees. If that fails, a notice says why.
     pub(crate) fn remove(mut self, session: &dyn Session) {
         self.is_removed = true;

@@ -55,6 +55,11 @@ impl Verdict {
             Verdict::Undecided => "undecided",
         }
     }
+
+    /// Returns whether the verdict says that the costs differ.
+    pub fn is_difference(self) -> bool {
+        matches!(self, Verdict::Faster | Verdict::Slower)
+    }
 }
 
 /// A closed interval of effects, on the scale (log ratio or relative change) that its owner documents.

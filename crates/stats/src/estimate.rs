@@ -182,10 +182,20 @@ pub(crate) fn within(interval: &Interval, resolution: f64) -> bool {
 /// estimated. It assumes that the width of the interval falls with the square root of time, and that the interval must
 /// exclude zero or be within the resolution.
 pub(crate) fn time_to_settle(change: f64, interval: &Interval, resolution: f64) -> Option<f64> {
+    time_for(interval, change.abs().max(resolution - change.abs()))
+}
+
+/// Returns the factor by which the time must grow until the interval excludes `limit` with a probability of 80 %, under
+/// the assumptions of [`time_to_settle`].
+pub fn time_to_exclude(limit: f64, change: f64, interval: &Interval) -> Option<f64> {
+    time_for(interval, (change - limit).abs())
+}
+
+/// Returns the factor by which the time must grow until the half-width of the interval is certainly below `distance`.
+fn time_for(interval: &Interval, distance: f64) -> Option<f64> {
     /// The margin for changes of the estimate: (1.96 + 0.84) / 1.96.
     const MARGIN: f64 = 1.43;
-    let wanted = change.abs().max(resolution - change.abs()) / MARGIN;
-    let factor = (interval.half_width() / wanted).powi(2);
+    let factor = (interval.half_width() / (distance / MARGIN)).powi(2);
     (factor.is_finite() && factor > 0.0).then(|| factor.max(1.0))
 }
 

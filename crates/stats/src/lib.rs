@@ -36,10 +36,11 @@ mod slot;
 mod spending;
 mod tail;
 
-pub use estimate::{Effect, Estimate, LayoutEffect, Reason};
+pub use estimate::{Effect, Estimate, LayoutEffect, Reason, time_to_exclude};
 pub use gather::gather;
 pub use joined::{Agreement, Joint, Source, Stage, join};
 pub use mean_ratio::{MEAN_ALPHA_SHARE, Weighed, mean_ratio};
+pub use normal::two_sided_quantile;
 pub use pair::{MIN_PAIRS, Pair, Paired, Slot};
 pub use scaling::{CountRange, Fitted, ScalabilityLaw, Scaling, ScalingPoint, scaling};
 pub use score::Tested;

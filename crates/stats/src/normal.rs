@@ -15,7 +15,7 @@ pub(crate) fn density(z: f64) -> f64 {
 
 /// Returns the `z` with probability `p` outside ±`z`; at most 40, because smaller `p` cannot be represented as a
 /// double.
-pub(crate) fn two_sided_quantile(p: f64) -> f64 {
+pub fn two_sided_quantile(p: f64) -> f64 {
     if p <= 0.0 { 40.0 } else { (SQRT_2 * erfc_inv(p.min(1.0))).min(40.0) }
 }
 

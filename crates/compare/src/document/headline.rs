@@ -1,18 +1,18 @@
 //! The first sentences of the report: the verdicts.
 
-use steady_model::{FailIf, Interval, Judgement, Metric, Report, Verdict};
+use steady_model::{FailIf, GateState, Interval, Judgement, Layout, Metric, Report, Verdict};
 use steady_render::document::{Emphasis, Sentence};
 use steady_render::effect::condition;
 use steady_render::units::duration;
 
 use super::sentence;
 use crate::units::TIE;
-use crate::words::{ELAPSED, Effect, capital, count, noun, startups, subject};
+use crate::words::{ELAPSED, Effect, capital, count, effort_for_condition, noun, startups, subject};
 
 /// One sentence per command after the first, or the mean cost of a single command. Sentences that say whether the
 /// condition of `--fail-if` holds, explain elapsed time and give the cost of start-up follow if they apply.
 pub(crate) fn sentences(report: &Report) -> Vec<Sentence> {
-    let further = || elapsed(report.record.primary).into_iter().chain(start_up(report));
+    let further = || lopsided(report).into_iter().chain(elapsed(report.record.primary)).chain(start_up(report));
     if report.record.plan.commands.len() == 1 {
         return std::iter::once(sentence::alone(report)).chain(further()).collect();
     }
@@ -32,11 +32,37 @@ pub(super) fn conditions(report: &Report) -> impl Iterator<Item = Sentence> {
     let sentence = move |fail_if: FailIf, judgement: &Judgement| {
         let interval = &judgement.interval;
         let state = fail_if.evaluate(judgement.metric, judgement.verdict, interval);
-        condition(fail_if, judgement.metric, state, interval.as_ref().ok().copied(), &of(judgement.command))
+        let of = of(judgement.command);
+        let mut sentence = condition(fail_if, judgement.metric, state, interval.as_ref().ok().copied(), &of);
+        if let (GateState::Open, Ok(change), Ok(interval)) = (state, &judgement.change, interval) {
+            let limit = fail_if.limit(judgement.metric);
+            let remedy = effort_for_condition(&report.record, limit, *change, interval);
+            sentence.push((Emphasis::Plain, format!(" {}.", capital(&remedy))));
+        }
+        sentence
     };
     plan.fail_if
         .into_iter()
         .flat_map(move |fail_if| report.primary().map(move |judgement| sentence(fail_if, judgement)))
+}
+
+/// A sentence that explains why an interval reaches much further to one side of the estimate, if one does because of
+/// duets.
+fn lopsided(report: &Report) -> Option<Sentence> {
+    /// The ratio of the two sides from which readers wonder about it.
+    const NOTICEABLE: f64 = 3.0;
+    let is_lopsided = |judgement: &Judgement| {
+        let (Ok(change), Ok(interval)) = (&judgement.change, &judgement.interval) else { return false };
+        let side = |end: f64| (end.ln_1p() - change.ln_1p()).abs();
+        let (one, other) = (side(interval.low), side(interval.high));
+        let has_duets = judgement.layouts.iter().any(|seen| seen.layout == Layout::Duet);
+        has_duets && judgement.verdict.is_difference() && one.max(other) > NOTICEABLE * one.min(other)
+    };
+    report.primary().any(is_lopsided).then(|| {
+        let why = "The interval is wider on one side because concurrent runs may show a difference smaller or larger than \
+                   it is.";
+        vec![(Emphasis::Plain, why.to_owned())]
+    })
 }
 
 /// A sentence that explains elapsed time, if that is the metric of the verdict.

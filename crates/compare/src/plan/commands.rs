@@ -33,7 +33,7 @@ pub(super) fn compared(flags: &CompareFlags, session: &dyn Session) -> Result<Co
     } else {
         over_parameters(flags, &lists)?
     };
-    let around = &flags.around;
+    let around = &flags.run.around;
     let compared = Compared {
         commands: commands(flags, &expansion, session)?,
         setup: expansion.texts("--setup", &around.setup)?,
@@ -86,7 +86,7 @@ fn one_command<'a>(flags: &'a CompareFlags, options: &str) -> Result<&'a String,
 
 /// Repeats each command for all values of the parameters in it or in its own scripts.
 fn over_parameters<'a>(flags: &'a CompareFlags, lists: &[ParameterList]) -> Result<Expansion<'a>, Failure> {
-    let around = &flags.around;
+    let around = &flags.run.around;
     let scripts = [&around.setup, &around.prepare, &around.conclude, &around.cleanup];
     let texts_of = |index: usize| {
         let own = scripts.into_iter().filter_map(move |given| match given.as_slice() {
@@ -119,11 +119,11 @@ fn shell(flags: &CompareFlags) -> Result<Option<&str>, Failure> {
     const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "fish", "none"];
     let first = flags.commands.first().map_or("", |first| first.trim());
     let name = first.rsplit('/').next().unwrap_or_default();
-    if flags.shell.is_some() && flags.commands.len() > 1 && SHELLS.contains(&name) {
+    if flags.run.shell.is_some() && flags.commands.len() > 1 && SHELLS.contains(&name) {
         let why = format!("'{first}' would be measured as a command: write --shell={first}");
         return Err(Failure::Usage(format!("{why} to run the other commands in it")));
     }
-    Ok(flags.shell.as_deref().filter(|shell| *shell != "none"))
+    Ok(flags.run.shell())
 }
 
 /// Adds what to write to a failure to find a program, if the words of one command seem to be given as several commands.
@@ -137,10 +137,22 @@ fn as_one_string(failure: Failure, commands: &[String]) -> Failure {
     }
 }
 
+/// Refuses `-i 7 A B`, which would measure `7` as a command.
+fn check_statuses(flags: &CompareFlags) -> Result<(), Failure> {
+    let is_status = |text: &String| text.split(',').all(|part| part.trim().parse::<u8>().is_ok());
+    match flags.commands.first().filter(|first| flags.run.ignore_failure.is_some() && is_status(first)) {
+        Some(first) => Err(Failure::Usage(format!(
+            "'{first}' would be measured as a command: write --ignore-failure={first} to ignore this status"
+        ))),
+        None => Ok(()),
+    }
+}
+
 fn commands(flags: &CompareFlags, expansion: &Expansion<'_>, session: &dyn Session) -> Result<Vec<Command>, Failure> {
     let VariantFlags { rev, env_new, preload_new, command_name, .. } = &flags.variants;
     let names = expansion.names(command_name)?;
     let shell = shell(flags)?;
+    check_statuses(flags)?;
     let mut commands = Vec::new();
     for ((text, values), name) in expansion.commands()?.into_iter().zip(names) {
         let mut command = match rev.is_empty() {

@@ -61,7 +61,7 @@ impl<'a> Expansion<'a> {
             let Some(text) = path.to_str() else { return Ok(output.clone()) };
             Ok(Output::File(self.fill("--output", text, variant)?.into()))
         });
-        self.shared(given.len(), filled.collect::<Result<_, _>>()?)
+        self.shared(given.len(), filled.collect::<Result<_, Failure>>()?)
     }
 
     /// The names of the commands. `None` if the text of a command is its name. Parameters that the text does not show

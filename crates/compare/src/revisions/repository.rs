@@ -11,7 +11,9 @@ use super::spec::{Spec, WORK};
 
 /// The git repository of the directory in which `steady` was started.
 #[derive(Clone, Debug)]
-pub(super) struct Repository {
+pub struct Repository {
+    /// What needs the repository, for errors: `--rev`.
+    needed_by: &'static str,
     /// The top directory of the working tree, or the repository itself if it is bare.
     pub(super) root: PathBuf,
     /// The directory that all its working trees share (`--git-common-dir`).
@@ -24,15 +26,43 @@ pub(super) struct Repository {
 
 /// A revision to compare.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Revision {
+pub struct Revision {
     /// The full hash of the commit.
-    pub(super) commit: String,
+    pub commit: String,
     /// Whether it is the working tree, which is based on that commit.
-    pub(super) work: bool,
+    pub work: bool,
     /// Whether the working tree differs from the commit.
-    pub(super) changes: bool,
+    pub changes: bool,
     /// The name in reports, as in `main 1a2b3c4`.
-    pub(super) label: String,
+    pub label: String,
+}
+
+/// A commit of a line of first parents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineCommit {
+    /// The full hash.
+    pub commit: String,
+    /// The short hash.
+    pub short: String,
+    /// The full hashes of its parents.
+    pub parents: Vec<String>,
+    /// The first line of its message.
+    pub subject: String,
+}
+
+impl LineCommit {
+    /// Parses a line: the hash, the short hash and the parents, a null character, and the subject.
+    fn parse(line: &str) -> Option<Self> {
+        let (hashes, subject) = line.split_once('\0')?;
+        let mut hashes = hashes.split_ascii_whitespace().map(str::to_owned);
+        let (commit, short) = (hashes.next()?, hashes.next()?);
+        Some(LineCommit { commit, short, parents: hashes.collect(), subject: subject.to_owned() })
+    }
+
+    /// The commit as a revision that can be built.
+    pub fn revision(&self) -> Revision {
+        Revision { commit: self.commit.clone(), work: false, changes: false, label: self.short.clone() }
+    }
 }
 
 impl Revision {
@@ -44,8 +74,11 @@ impl Revision {
 
 impl Repository {
     /// Finds the repository of the current directory.
-    pub(super) fn discover() -> Result<Self, Failure> {
-        let needs = |why: NoAnswer| Failure::Usage(format!("--rev needs a git repository: {why}"));
+    ///
+    /// # Errors
+    /// There is none. The error says that `needed_by` needs it.
+    pub fn discover(needed_by: &'static str) -> Result<Self, Failure> {
+        let needs = |why: NoAnswer| Failure::Usage(format!("{needed_by} needs a git repository: {why}"));
         let here = Path::new(".");
         let lines = |words: &[&str]| -> Result<Vec<PathBuf>, Failure> {
             let output = git::ask(here, [&["rev-parse"], words].concat()).map_err(needs)?;
@@ -62,7 +95,7 @@ impl Repository {
         let place = if has_tree { lines(&["--show-toplevel", "--show-prefix"])? } else { vec![] };
         let root = place.first().map_or(Ok(common.clone()), |root| full(root))?;
         let prefix = place.get(1).cloned().unwrap_or_default();
-        Ok(Repository { root, common, prefix, has_tree, shallow: shallow.as_os_str() == "true" })
+        Ok(Repository { needed_by, root, common, prefix, has_tree, shallow: shallow.as_os_str() == "true" })
     }
 
     /// Finds the commit of a revision.
@@ -87,6 +120,12 @@ impl Repository {
         }
     }
 
+    /// The directory in which `steady` was started, as a path that is the same for all working trees of a repository and
+    /// differs between repositories.
+    pub fn place(&self) -> PathBuf {
+        self.common.join(&self.prefix)
+    }
+
     /// Returns whether tracked files differ from HEAD.
     pub(super) fn is_dirty(&self, session: &dyn Session) -> bool {
         self.has_tree && session.revision().is_ok_and(|revision| revision.ends_with("+changes"))
@@ -99,7 +138,7 @@ impl Repository {
 
     fn short(&self, commit: &str) -> Result<String, Failure> {
         let short = git::ask(&self.root, ["rev-parse", "--short", commit]);
-        short.map(|text| text.to_string_lossy().into_owned()).map_err(|why| Failure::Usage(format!("--rev: {why}")))
+        short.map(|text| text.to_string_lossy().into_owned()).map_err(|why| self.usage(&why.to_string()))
     }
 
     fn unknown(&self, text: &str) -> String {
@@ -110,6 +149,42 @@ impl Repository {
         } else {
             String::new()
         };
-        format!("--rev: there is no commit '{text}' in this repository{remedy}")
+        format!("{}: there is no commit '{text}' in this repository{remedy}", self.needed_by)
+    }
+
+    fn usage(&self, why: &str) -> Failure {
+        Failure::Usage(format!("{}: {why}", self.needed_by))
+    }
+
+    /// The commits from `good` to `bad`, in the order of time and with both ends, along first parents: a merged branch
+    /// is one commit.
+    ///
+    /// # Errors
+    /// One of them does not exist, or `good` is not on the line of first parents of `bad`.
+    pub fn first_parents(&self, good: &str, bad: &str) -> Result<Vec<LineCommit>, Failure> {
+        let commit = |text: &str| self.commit(text).ok_or_else(|| Failure::Usage(self.unknown(text)));
+        let (first, last) = (commit(good)?, commit(bad)?);
+        if first == last {
+            return Err(self.usage(&format!("'{good}' and '{bad}' are the same commit")));
+        }
+        let lines = |range: &str| -> Result<Vec<LineCommit>, Failure> {
+            let words = ["log", "--first-parent", "--reverse", "--format=%H %h %P%x00%s", range];
+            let text = git::ask(&self.root, words).map_err(|why| self.usage(&why.to_string()))?;
+            Ok(text.to_string_lossy().lines().filter_map(LineCommit::parse).collect())
+        };
+        let mut commits = lines(&format!("{first}..{last}"))?;
+        let is_line = commits.first().is_some_and(|next| next.parents.first() == Some(&first));
+        if !is_line {
+            let words = ["merge-base", first.as_str(), last.as_str()];
+            let base = git::ask(&self.root, words).ok().and_then(|base| self.short(base.to_str()?).ok());
+            let remedy = match base {
+                Some(base) if !first.starts_with(&base) => format!("; '{base}' is the last commit that both have"),
+                _ => String::new(),
+            };
+            let why = format!("'{good}' is not on the line of first parents of '{bad}'{remedy}");
+            return Err(self.usage(&why));
+        }
+        commits.splice(0..0, lines(&format!("{first}^!"))?);
+        Ok(commits)
     }
 }

@@ -19,7 +19,7 @@ use crate::again::last_lines;
 use crate::workspace::Workspace;
 
 /// The directory of all builds. Its name is as long as the names of the directories where trees are stored, `revNN`.
-const BUILD: &str = "build";
+pub(super) const BUILD: &str = "build";
 
 /// Builds revisions in a workspace.
 pub(super) struct Builder<'a> {
@@ -33,23 +33,13 @@ pub(super) struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// The path where every revision is built.
-    pub(super) fn path(&self) -> PathBuf {
-        self.workspace.path().join(BUILD)
-    }
-
     /// Checks out and builds a revision, and moves its tree. Returns the directory in which its command runs.
-    pub(super) fn tree(
-        &mut self,
-        index: usize,
-        revision: &Revision,
-        session: &dyn Session,
-    ) -> Result<PathBuf, Failure> {
-        let path = self.path();
-        self.check_out(index, revision, &path, session)?;
+    pub(super) fn tree(&mut self, name: &str, revision: &Revision, session: &dyn Session) -> Result<PathBuf, NotBuilt> {
+        let path = self.workspace.path().join(BUILD);
+        self.check_out(revision, &path, session)?;
         let directory = path.join(&self.repository.prefix);
         if !directory.is_dir() {
-            return Err(Failure::Usage(format!(
+            return Err(NotBuilt::Revision(format!(
                 "{} has no directory '{}', the current directory",
                 revision.label,
                 self.repository.prefix.display()
@@ -57,39 +47,32 @@ impl Builder<'_> {
         }
         if let Some(build) = self.build {
             let script = format!("cd {} && exec sh -c {}", quoted(&directory)?, shell_words::quote(build));
-            self.run(index, &script).map_err(|what| match what {
+            self.run(&script).map_err(|what| match what {
                 Failed::Script { how, output } => {
-                    Failure::Usage(format!("the build of {} {how}{output}", revision.label))
+                    NotBuilt::Revision(format!("the build of {} {how}{output}", revision.label))
                 }
-                Failed::Otherwise(failure) => failure,
+                Failed::Otherwise(failure) => NotBuilt::Other(failure),
             })?;
         }
-        let stored = self.workspace.path().join(format!("rev{index:02}"));
+        let stored = self.workspace.path().join(name);
         move_tree(&path, &stored)
             .and_then(|()| paths::redirect(&stored, &path, &stored))
-            .map_err(|error| Failure::Own(format!("'{}': {error}", stored.display())))?;
+            .map_err(|error| NotBuilt::Other(Failure::Own(format!("'{}': {error}", stored.display()))))?;
         Ok(stored.join(&self.repository.prefix))
     }
 
-    fn check_out(
-        &mut self,
-        index: usize,
-        revision: &Revision,
-        path: &Path,
-        session: &dyn Session,
-    ) -> Result<(), Failure> {
+    fn check_out(&mut self, revision: &Revision, path: &Path, session: &dyn Session) -> Result<(), Failure> {
         let add = ["worktree", "add", "--quiet", "--detach"].join(" ");
         let add = format!("{add} {} {}", quoted(path)?, revision.commit);
-        self.git(index, revision, &self.repository.root.clone(), &add)?;
+        self.git(revision, &self.repository.root.clone(), &add)?;
         if revision.work {
             overlay::put(&self.repository.root, path, session)?;
         }
-        self.check_out_submodules(index, revision, &self.repository.root.clone(), path, session)
+        self.check_out_submodules(revision, &self.repository.root.clone(), path, session)
     }
 
     fn check_out_submodules(
         &mut self,
-        index: usize,
         revision: &Revision,
         from: &Path,
         tree: &Path,
@@ -105,16 +88,16 @@ impl Builder<'_> {
                 ));
                 continue;
             };
-            self.git(index, revision, tree, &submodules::update(&name, &path, &source)?)?;
-            self.check_out_submodules(index, revision, &source, &tree.join(&path), session)?;
+            self.git(revision, tree, &submodules::update(&name, &path, &source)?)?;
+            self.check_out_submodules(revision, &source, &tree.join(&path), session)?;
         }
         Ok(())
     }
 
     /// Runs git as a script, because it may take long and must not outlive `steady`.
-    fn git(&mut self, index: usize, revision: &Revision, directory: &Path, words: &str) -> Result<(), Failure> {
+    fn git(&mut self, revision: &Revision, directory: &Path, words: &str) -> Result<(), Failure> {
         let script = format!("exec git -C {} {} {words}", quoted(directory)?, git::OPTIONS.join(" "));
-        self.run(index, &script).map_err(|what| match what {
+        self.run(&script).map_err(|what| match what {
             Failed::Script { output, .. } => {
                 Failure::Usage(format!("{} could not be checked out{output}", revision.label))
             }
@@ -122,18 +105,42 @@ impl Builder<'_> {
         })
     }
 
-    fn run(&mut self, index: usize, script: &str) -> Result<(), Failed> {
+    fn run(&mut self, script: &str) -> Result<(), Failed> {
         let log = self.workspace.path().join("log");
         let redirection = match self.shown {
             true => String::new(),
             false => format!("exec >{} 2>&1\n", quoted(&log).map_err(Failed::Otherwise)?),
         };
         let script = format!("{redirection}unset {}\nexport GIT_TERMINAL_PROMPT=0\n{script}", git::LOCAL.join(" "));
-        self.scripts.run(index, script).map_err(|error| match error {
+        self.scripts.run(0, script).map_err(|error| match error {
             RunError::ScriptFailed { outcome, .. } => Failed::Script { how: how(&outcome), output: last_lines(&log) },
             RunError::Interrupted => Failed::Otherwise(Failure::Interrupted(0)),
             other => Failed::Otherwise(Failure::Own(other.to_string())),
         })
+    }
+}
+
+/// Why a revision has no tree in which its command can run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotBuilt {
+    /// It cannot be built, or has no such program or directory. Another revision may have one.
+    Revision(String),
+    /// A failure that is not due to the revision.
+    Other(Failure),
+}
+
+impl From<Failure> for NotBuilt {
+    fn from(failure: Failure) -> Self {
+        NotBuilt::Other(failure)
+    }
+}
+
+impl From<NotBuilt> for Failure {
+    fn from(not_built: NotBuilt) -> Self {
+        match not_built {
+            NotBuilt::Revision(why) => Failure::Usage(why),
+            NotBuilt::Other(failure) => failure,
+        }
     }
 }
 

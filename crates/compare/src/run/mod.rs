@@ -8,8 +8,8 @@ pub(crate) mod warm_runs;
 mod warmup;
 
 use steady_model::{
-    Cold, CounterScope, Ending, Hook, Host, Interval, Layout, Look, Metric, Moment, Nanos, Outcome, Plan, Reading,
-    Record, Timestamp,
+    Absent, Cold, CounterScope, Ending, Hook, Host, Interval, Layout, Look, Metric, Moment, Nanos, Outcome, Plan,
+    Reading, Record, Timestamp,
 };
 use thiserror::Error;
 
@@ -83,6 +83,33 @@ pub struct CompareContext {
     pub cold: Option<Cold>,
     /// Whether the whole effort is spent, with a single look at the end.
     pub one_look: bool,
+}
+
+impl CompareContext {
+    /// The properties of a simulated machine with two CPUs, on which nothing can be read. `duets` says whether duets are
+    /// possible.
+    pub fn simulated(duets: bool) -> Self {
+        let absent = || Absent::because("simulated");
+        let host = Host {
+            hostname: Err(absent()),
+            kernel: Err(absent()),
+            cpu_model: Err(absent()),
+            cpus_allowed: 2,
+            cpus_online: 2,
+            cpu_quota: Ok(None),
+            memory: Err(absent()),
+            hypervisor: Ok(None),
+        };
+        CompareContext {
+            host,
+            duets: if duets { Ok(()) } else { Err(absent()) },
+            started: Timestamp(0),
+            revision: Err(absent()),
+            counters: Err(absent()),
+            cold: None,
+            one_look: false,
+        }
+    }
 }
 
 /// An event of a running comparison.

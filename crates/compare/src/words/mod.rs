@@ -7,7 +7,7 @@ mod warning;
 pub(crate) use steady_render::effect::{Effect, between, noun, signed};
 pub(crate) use steady_render::letters::{capital, count, cut, harmless, one_line};
 
-pub(crate) use remedy::{effort_for, effort_for_verdict, more_effort, more_work};
+pub(crate) use remedy::{effort_for, effort_for_condition, effort_for_verdict, more_effort, more_work};
 pub(crate) use startups::startups;
 pub(crate) use warning::{message, more_pairs, warning_message};
 

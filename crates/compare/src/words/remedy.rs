@@ -1,6 +1,7 @@
 //! Remedies. They name only options that the plan does not have already.
 
-use steady_model::{Effort, Ending, Metric, Nanos, Record};
+use steady_model::{Effort, Ending, Interval, Metric, Nanos, Record};
+use steady_stats::time_to_exclude;
 
 use super::{count, noun};
 use crate::units::{round_up, time_setting};
@@ -13,6 +14,16 @@ pub(crate) fn effort_for_verdict(record: &Record, ratio: Option<f64>) -> String 
     match ratio.filter(|ratio| ratio.is_finite() && *ratio > 0.0) {
         Some(ratio) => effort_for(record, ratio, "would probably give a verdict"),
         None => format!("it is not known how much longer a verdict would take; {}", more_effort(record)),
+    }
+}
+
+/// What would probably decide a condition whose limit is inside the interval of the change.
+pub(crate) fn effort_for_condition(record: &Record, limit: f64, change: f64, interval: &Interval) -> String {
+    /// The largest ratio that a remedy names.
+    const RATIO_MAX: f64 = 100.0;
+    match time_to_exclude(limit, change, interval).filter(|ratio| *ratio <= RATIO_MAX) {
+        Some(ratio) => effort_for(record, ratio, "would probably decide it"),
+        None => "the change is so close to the limit that more time will hardly decide it".to_owned(),
     }
 }
 

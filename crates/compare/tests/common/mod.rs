@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use steady_compare::judge;
 use steady_compare::run::{CompareContext, CompareError, compare};
-use steady_model::{Absent, Command, Effort, Host, Nanos, Plan, Record, Report, Seed, Timestamp};
+use steady_model::{Command, Effort, Nanos, Plan, Record, Report, Seed};
 use steady_process::simulated::{Conditions, SimulatedMachine};
 
 /// A plan for `commands` commands within `seconds`.
@@ -22,26 +22,7 @@ pub(crate) fn plan(commands: usize, seconds: f64, seed: u64) -> Plan {
 
 /// The setting of a simulated host.
 pub(crate) fn setting() -> CompareContext {
-    let absent = || Absent::because("simulated");
-    let host = Host {
-        hostname: Err(absent()),
-        kernel: Err(absent()),
-        cpu_model: Err(absent()),
-        cpus_allowed: 2,
-        cpus_online: 2,
-        cpu_quota: Ok(None),
-        memory: Err(absent()),
-        hypervisor: Ok(None),
-    };
-    CompareContext {
-        host,
-        duets: Ok(()),
-        started: Timestamp(0),
-        revision: Err(absent()),
-        counters: Err(absent()),
-        cold: None,
-        one_look: false,
-    }
+    CompareContext::simulated(true)
 }
 
 /// Runs a comparison on `machine`.

@@ -1,0 +1,346 @@
+//! The report of a search as a document, and as lines of CSV.
+
+use std::borrow::Cow;
+
+use steady_feature::{Record, Report};
+use steady_model::{Facts, Interval, Reading};
+use steady_render::Chart;
+use steady_render::chart::{Axis, Height, Look, Marks, Series, Whisker};
+use steady_render::csv::{self, Row};
+use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, origin};
+use steady_render::effect::{noun, signed};
+use steady_render::json;
+use steady_render::letters::{capital, count, one_line};
+use steady_render::scale::{Kind, Scale};
+use steady_render::table::{Cell, Column, Table};
+use steady_render::units::{TIE, duration, percent, setting, time_setting};
+use steady_stats::two_sided_quantile;
+
+use crate::judge::{confirmed, pooled};
+use crate::record::{BisectOutcome, BisectRecord, Comparison, HistoryCommit, KIND, SCHEMA};
+
+impl Report for BisectRecord {
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn csv(&self) -> String {
+        csv(self)
+    }
+
+    /// A search has no samples, so the JSON is the same with and without them.
+    fn json(&self, _samples: bool) -> String {
+        json::text(&SCHEMA, self)
+    }
+}
+
+impl Record for BisectRecord {
+    fn facts(&self) -> Facts {
+        Facts {
+            seed: Ok(self.seed),
+            commands: vec![self.command.clone()],
+            pairs: Ok(self.comparisons.iter().map(|one| one.pairs).sum()),
+            complete: !self.interrupted,
+            primary: self.metric.clone(),
+            ..Facts::new(KIND, self.started, &self.host, &self.revision, summary(self))
+        }
+    }
+
+    fn sentences(&self) -> Vec<String> {
+        answer(self).into_iter().map(|spans| spans.into_iter().map(|span| span.1).collect()).collect()
+    }
+
+    fn status(&self) -> u8 {
+        if self.outcome == BisectOutcome::Found { 0 } else { crate::NOT_FOUND }
+    }
+}
+
+fn document(record: &BisectRecord) -> Document {
+    let mut sections = vec![Section::new("The search", vec![Block::Facts(facts(record))])];
+    let listed = listed(record);
+    if !listed.is_empty() {
+        let chart = chart(record, &listed).map(Block::Chart);
+        let blocks = std::iter::once(Block::Table(commits(record, &listed))).chain(chart).collect();
+        sections.push(Section::new("Commits", blocks).whole());
+    }
+    if !record.comparisons.is_empty() {
+        sections.push(Section::new("Comparisons", vec![Block::Table(comparisons(record))]).as_detail().whole());
+    }
+    sections.extend(origin(record.started, &record.host, &record.revision));
+    Document {
+        subject: "Steadyhand: which commit changed the cost".to_owned(),
+        answer: answer(record),
+        sections,
+        is_brief: false,
+    }
+}
+
+fn plain(text: impl Into<String>) -> (Emphasis, String) {
+    (Emphasis::Plain, text.into())
+}
+
+/// The compared quantity: `CPU time`.
+fn quantity(record: &BisectRecord) -> Cow<'static, str> {
+    record.metric.as_ref().map_or(Cow::Borrowed("cost"), |metric| noun(*metric))
+}
+
+/// The answer: the commit, then the change of the whole range, then what to do.
+fn answer(record: &BisectRecord) -> Vec<Sentence> {
+    let Some(ends) = record.comparisons.first() else {
+        return vec![vec![(Emphasis::Open, "Nothing was compared.".to_owned())]];
+    };
+    let what = quantity(record);
+    let range = one_line(&record.range);
+    let whole = format!("From {range} it changed by {}.", change(ends));
+    let mut sentences = match (record.outcome, confirmed(record)) {
+        (BisectOutcome::Found, Some(confirmation)) => found(record, confirmation, whole),
+        (BisectOutcome::Same, _) => {
+            let resolution = setting(record.resolution_ratio);
+            vec![vec![
+                plain("There is no commit to find: "),
+                (Emphasis::Same, format!("the {what} of both ends is the same")),
+                plain(format!(" within the resolution of ±{resolution}: {}.", change(ends))),
+            ]]
+        }
+        _ if !ends.verdict.is_difference() => vec![vec![
+            plain(format!("In {range} it is ")),
+            (Emphasis::Open, format!("undecided whether the {what} changed")),
+            plain(format!(": {}.", change(ends))),
+        ]],
+        _ => open(record, whole),
+    };
+    let further = match (record.outcome, record.interrupted) {
+        (BisectOutcome::Open, true) => Some("The search was interrupted. The same command continues it."),
+        (BisectOutcome::Open, false) => Some("The same command continues the search, with another budget."),
+        _ => None,
+    };
+    sentences.extend(further.map(|text| vec![plain(text)]));
+    sentences
+}
+
+/// The sentences about a commit that was found.
+fn found(record: &BisectRecord, confirmation: &Comparison, whole: String) -> Vec<Sentence> {
+    let what = quantity(record);
+    let commit = &record.commits[confirmation.to];
+    let parent = &record.commits[confirmation.from].short;
+    let by = format!(" by {} relative to {parent}.", change(confirmation));
+    let mut first = match record.candidates.len() {
+        0 | 1 => vec![
+            (Emphasis::Heading, format!("{} changed the {what}", commit.short)),
+            plain(by),
+            plain(format!(" Its subject: \u{201c}{}\u{201d}.", one_line(&commit.subject))),
+        ],
+        several => vec![
+            (Emphasis::Heading, format!("One of {several} commits, up to {}, changed the {what}", commit.short)),
+            plain(by),
+            plain(" The others of them cannot be measured, so it is not known which one it was."),
+        ],
+    };
+    if commit.is_merge && record.candidates.len() == 1 {
+        let advice = format!(
+            " It is a merge; 'steady bisect {parent}..{}^2' searches its branch, if the branch began there.",
+            commit.short
+        );
+        first.push(plain(advice));
+    }
+    vec![first, vec![plain(whole)]]
+}
+
+/// The sentences about a search without a result.
+fn open(record: &BisectRecord, whole: String) -> Vec<Sentence> {
+    let what = quantity(record);
+    let all = record.commits.len() - 1;
+    let candidates: Vec<&HistoryCommit> = record.candidates.iter().map(|at| &record.commits[*at]).collect();
+    let probability: f64 = candidates.iter().map(|commit| commit.probability).sum();
+    let among = match candidates.as_slice() {
+        [one] => {
+            format!("It is {} with a probability of {}, which was not confirmed.", one.short, percent(probability))
+        }
+        [first, .., last] if candidates.len() < all => format!(
+            "With a probability of {} it is one of {} from {} to {}.",
+            percent(probability),
+            count(candidates.len(), "commit", "commits"),
+            first.short,
+            last.short
+        ),
+        _ => "It may be any of them.".to_owned(),
+    };
+    let claim = format!("open which of {} changed the {what}", count(all, "commit", "commits"));
+    vec![vec![plain("It is "), (Emphasis::Open, claim), plain(format!(". {among}"))], vec![plain(whole)]]
+}
+
+/// The change of a comparison with its interval, or why there is none: `+3.1 % (2.2 to 4.0 %, 95 %)`.
+fn change(comparison: &Comparison) -> String {
+    match (&comparison.change, &comparison.low, &comparison.high) {
+        (Ok(change), Ok(low), Ok(high)) => {
+            let (change, range) = signed(*change, Interval { low: *low, high: *high });
+            format!("{change} ({range}, {})", setting(comparison.confidence))
+        }
+        (Err(absent), ..) | (_, Err(absent), _) | (_, _, Err(absent)) => format!("an unknown change: {absent}"),
+    }
+}
+
+fn facts(record: &BisectRecord) -> Vec<Fact> {
+    let skipped = record.commits.iter().filter(|commit| commit.skipped.is_some()).count();
+    let mut facts = vec![
+        Fact::new("command", one_line(&record.command)),
+        Fact::new("commits", format!("{} in {}", record.commits.len() - 1, one_line(&record.range))),
+    ];
+    if let Some(build) = &record.build {
+        facts.push(Fact::new("build", one_line(build)));
+    }
+    facts.push(Fact::new(
+        "measured",
+        format!(
+            "{} of {}, in {}",
+            duration(record.measured()),
+            time_setting(record.budget_seconds),
+            count(record.comparisons.len(), "comparison", "comparisons")
+        ),
+    ));
+    if skipped > 0 {
+        facts.push(Fact::new("skipped", format!("{} that cannot be measured", count(skipped, "commit", "commits"))));
+    }
+    facts
+}
+
+/// A row of the table of commits.
+struct Listed<'a> {
+    at: usize,
+    commit: &'a HistoryCommit,
+    /// The change relative to GOOD, and its interval.
+    change: Option<(f64, Interval)>,
+}
+
+/// The commits that were measured or skipped, or that are candidates.
+fn listed(record: &BisectRecord) -> Vec<Listed<'_>> {
+    let is_compared = |at: usize| record.comparisons.iter().any(|one| one.from == at || one.to == at);
+    let each = record.commits.iter().enumerate();
+    let listed = each.filter(|(at, commit)| {
+        is_compared(*at) || commit.skipped.is_some() || record.candidates.len() <= 20 && record.candidates.contains(at)
+    });
+    let z = two_sided_quantile(1.0 - record.confidence);
+    let relative = |(change, deviation): (f64, f64)| {
+        let end = |sign: f64| (change + sign * z * deviation).exp_m1();
+        (change.exp_m1(), Interval { low: end(-1.0), high: end(1.0) })
+    };
+    listed.map(|(at, commit)| Listed { at, commit, change: pooled(record, at).map(relative) }).collect()
+}
+
+fn commits(record: &BisectRecord, listed: &[Listed<'_>]) -> Table {
+    let first = record.commits.first().map_or("", |commit| commit.short.as_str());
+    let change = |row: &Listed| match (&row.commit.skipped, row.change) {
+        (Some(_), _) => Cell::from("skipped"),
+        (None, Some((change, interval))) => {
+            let (change, range) = signed(change, interval);
+            Cell::from(format!("{change} ({range})"))
+        }
+        (None, None) => Cell::Nothing,
+    };
+    let subject = |row: &Listed| match &row.commit.skipped {
+        Some(why) => {
+            // The output of a failed build has several lines, which the JSON has.
+            let why = why.lines().next().unwrap_or_default();
+            let why = why.split("; the last lines").next().unwrap_or_default();
+            format!("{} – {}", one_line(&row.commit.subject), one_line(why))
+        }
+        None => one_line(&row.commit.subject),
+    };
+    let probability = |row: &Listed| {
+        if row.at == 0 { Cell::Nothing } else { Cell::from(format!("{:.0}{TIE}%", row.commit.probability * 100.0)) }
+    };
+    Table {
+        label: "Commits".to_owned(),
+        rows: ("commit", "commits"),
+        columns: vec![
+            Column::words("commit", listed, |row| row.commit.short.clone()),
+            Column::numbers(&format!("{} relative to {first}", capital(&quantity(record))), listed, change),
+            Column::numbers("probability", listed, probability),
+            Column::words("subject", listed, subject),
+        ],
+    }
+}
+
+/// The changes relative to GOOD by commit.
+fn chart(record: &BisectRecord, listed: &[Listed<'_>]) -> Option<Chart> {
+    let points: Vec<(f64, f64, Interval)> = listed
+        .iter()
+        .filter_map(|row| row.change.map(|(change, interval)| (row.at as f64, change, interval)))
+        .filter(|(.., interval)| interval.low > -1.0 && interval.high.is_finite())
+        .collect();
+    if points.len() < 2 {
+        return None;
+    }
+    let log = |value: f64| value.ln_1p();
+    let ends = || points.iter().flat_map(|(.., interval)| [log(interval.low), log(interval.high)]).chain([0.0]);
+    let (low, high) = (ends().fold(f64::INFINITY, f64::min), ends().fold(f64::NEG_INFINITY, f64::max));
+    let dots = points.iter().map(|(at, change, _)| (*at, log(*change))).collect();
+    let whisker =
+        |(at, _, interval): &(f64, f64, Interval)| Whisker { x: *at, low: log(interval.low), high: log(interval.high) };
+    let series = |name: Option<&str>, look, marks| Series { name: name.map(str::to_owned), look, marks };
+    let first = record.commits.first().map_or("", |commit| commit.short.as_str());
+    Some(Chart {
+        label: format!("{} relative to {first}, by commit", capital(&quantity(record))),
+        height: Height::Middle,
+        x: Axis::Scale(Scale::new(Kind::Count, 0.0, (record.commits.len() - 1) as f64).padded()),
+        y: Axis::Scale(Scale::new(Kind::Change, low, high).padded()),
+        series: vec![
+            series(None, Look::Rest, Marks::Across(0.0)),
+            series(None, Look::First, Marks::Intervals(points.iter().map(whisker).collect())),
+            series(None, Look::First, Marks::Dots(dots)),
+        ],
+        note: Some(format!("Horizontally: the number of the commit after {first}.")),
+    })
+}
+
+fn comparisons(record: &BisectRecord) -> Table {
+    let all = &record.comparisons;
+    let short = |at: usize| record.commits[at].short.as_str();
+    Table {
+        label: "Comparisons".to_owned(),
+        rows: ("comparison", "comparisons"),
+        columns: vec![
+            Column::words("purpose", all, |one| one.purpose.name()),
+            Column::words("commits", all, |one| format!("{}..{}", short(one.from), short(one.to))),
+            Column::words("change", all, change),
+            Column::numbers("pairs", all, |one| one.pairs.to_string()),
+            Column::numbers("time", all, |one| duration(one.measured_seconds)),
+        ],
+    }
+}
+
+/// The result in a few words, for a list.
+fn summary(record: &BisectRecord) -> String {
+    match (record.outcome, confirmed(record)) {
+        (BisectOutcome::Found, Some(confirmation)) => {
+            format!("{}: {}", record.commits[confirmation.to].short, change(confirmation)).replace(TIE, " ")
+        }
+        (BisectOutcome::Same, _) => "same".to_owned(),
+        _ => "open".to_owned(),
+    }
+}
+
+/// One line for each commit.
+fn csv(record: &BisectRecord) -> String {
+    let z = two_sided_quantile(1.0 - record.confidence);
+    let no_change = || steady_model::Absent::because("not compared with the first commit");
+    let rows: Vec<Row> = record
+        .commits
+        .iter()
+        .enumerate()
+        .map(|(at, commit)| {
+            let pooled: Reading<(f64, f64)> = pooled(record, at).ok_or_else(no_change);
+            let end =
+                |factor: f64| pooled.clone().map(|(change, deviation)| (change + factor * z * deviation).exp_m1());
+            Row::new()
+                .with("commit", &commit.commit)
+                .with("subject", &commit.subject)
+                .with("skipped", commit.skipped.as_deref().unwrap_or(""))
+                .with_reading("change", &end(0.0), f64::to_string)
+                .with_reading("low", &end(-1.0), f64::to_string)
+                .with_reading("high", &end(1.0), f64::to_string)
+                .with("probability", commit.probability)
+        })
+        .collect();
+    csv::text(&rows)
+}

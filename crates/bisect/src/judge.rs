@@ -1,0 +1,222 @@
+//! What the comparisons so far say about each commit: a pure function of the record.
+//!
+//! The model: the cost changed once, by the log ratio `d`, at one of the commits. A comparison of commits `i < j` then
+//! has the expected log ratio `d` if the commit is among `i+1 ..= j`, and 0 otherwise. Its estimate has a normal error
+//! whose standard deviation follows from its interval. All commits are equally probable before the first comparison,
+//! and all values of `d` are. The probability of each commit given the comparisons has a closed form then, because
+//! the integral over `d` is that of a normal density. If costs change in several steps, the commit at which the larger
+//! part has happened is the most probable one.
+//!
+//! These probabilities choose what to measure next. They need not be exact, because the result depends on a
+//! confirmation on fresh pairs.
+
+use std::f64::consts::PI;
+
+use steady_model::{Nanos, Verdict};
+use steady_render::json::{self, ReadError};
+use steady_stats::two_sided_quantile;
+
+use crate::record::{BisectOutcome, BisectRecord, Comparison, Purpose, SCHEMA};
+
+/// The probability of a commit that is confirmed before the time for searching is over.
+const CERTAIN: f64 = 0.95;
+/// The probability of a commit that is confirmed at the end of the time for searching.
+const PROBABLE: f64 = 0.5;
+/// The part of the budget for the comparison of both ends.
+const ENDS_RATIO: f64 = 0.25;
+/// The part of the budget for one comparison of the search.
+const STEP_RATIO: f64 = 1.0 / 12.0;
+/// The part of the budget that is kept for the confirmation.
+const RESERVED_RATIO: f64 = 0.3;
+
+/// A comparison to do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// What it is for.
+    pub purpose: Purpose,
+    /// Position of the older commit.
+    pub from: usize,
+    /// Position of the newer commit.
+    pub to: usize,
+    /// The maximum time to measure.
+    pub budget: Nanos,
+    /// The smallest relative change that matters.
+    pub resolution: f64,
+    /// The confidence of the verdict.
+    pub confidence: f64,
+}
+
+impl BisectRecord {
+    /// Parses a record from its JSON text, and judges it again.
+    ///
+    /// # Errors
+    /// What is wrong with the text, and where. No input makes it panic.
+    pub fn read(text: &str) -> Result<Self, ReadError> {
+        let record: BisectRecord = json::record(&SCHEMA, text)?;
+        let commits = record.commits.len();
+        let is_within = |one: &Comparison| one.from < one.to && one.to < commits;
+        if commits < 2 || !record.comparisons.iter().all(is_within) {
+            return Err(ReadError::inconsistent("comparisons", "they name commits that do not exist"));
+        }
+        Ok(judged(record))
+    }
+}
+
+/// The largest log ratio and standard deviation that count, and the inverse of the smallest standard deviation.
+const LARGEST: f64 = 1e6;
+
+/// Returns the record with its result, and with the probability of each commit.
+pub fn judged(record: BisectRecord) -> BisectRecord {
+    let mut record = record;
+    let probabilities = probabilities(&record);
+    for (commit, probability) in record.commits.iter_mut().zip(&probabilities) {
+        commit.probability = *probability;
+    }
+    let ends = record.comparisons.first().map(|ends| ends.verdict);
+    (record.outcome, record.candidates) = match (ends, confirmed(&record)) {
+        (_, Some(confirmation)) => (BisectOutcome::Found, (confirmation.from + 1..=confirmation.to).collect()),
+        (Some(Verdict::Same), None) => (BisectOutcome::Same, vec![]),
+        _ => (BisectOutcome::Open, most_probable(&probabilities, record.confidence)),
+    };
+    record
+}
+
+/// The next comparison, or `None` if there is a result or no time is left.
+pub(crate) fn next(record: &BisectRecord) -> Option<Step> {
+    let last = record.commits.len() - 1;
+    let budget = record.budget_seconds;
+    let part = |ratio: f64| Nanos::from_seconds(budget.seconds() * ratio);
+    let step = Step {
+        purpose: Purpose::Ends,
+        from: 0,
+        to: last,
+        budget: part(ENDS_RATIO),
+        resolution: record.resolution_ratio,
+        confidence: record.confidence,
+    };
+    let Some(ends) = record.comparisons.first() else { return Some(step) };
+    let left = (budget.seconds() - record.measured().seconds()).max(0.0);
+    if !ends.verdict.is_difference() || confirmed(record).is_some() || left <= 0.0 {
+        return None;
+    }
+    let bounds = bounds(record);
+    let probabilities = probabilities(record);
+    let until = |commit: usize| probabilities[..=commit].iter().sum::<f64>();
+    let of_group = |group: &[usize]| until(group[1]) - until(group[0]);
+    let best = bounds.windows(2).max_by(|one, other| of_group(one).total_cmp(&of_group(other)))?;
+    let searching = left - part(RESERVED_RATIO).seconds();
+    let needed = if searching > 0.0 { CERTAIN } else { PROBABLE };
+    if of_group(best) >= needed || bounds.len() == 2 {
+        let confidence = 1.0 - 2.0 * (1.0 - record.confidence) * share(record.confirmations + 1);
+        let [from, to] = [best[0], best[1]];
+        let budget = Nanos::from_seconds(left);
+        return Some(Step { purpose: Purpose::Confirmation, from, to, budget, confidence, ..step });
+    }
+    if searching <= 0.0 {
+        return None;
+    }
+    let inner = &bounds[1..bounds.len() - 1];
+    let distance = |commit: &&usize| (until(**commit) - 0.5).abs();
+    let to = *inner.iter().min_by(|one, other| distance(one).total_cmp(&distance(other)))?;
+    let budget = part(STEP_RATIO).min(Nanos::from_seconds(searching));
+    // Half of the change divides commits before it from those after it.
+    let resolution = ends.change.as_ref().map_or(step.resolution, |change| (change.abs() / 2.0).max(1e-6));
+    Some(Step { purpose: Purpose::Search, to, budget, resolution, ..step })
+}
+
+/// The change of the cost from GOOD to a commit: its log ratio and the standard deviation, from all comparisons of both.
+pub(crate) fn pooled(record: &BisectRecord, commit: usize) -> Option<(f64, f64)> {
+    let of_both = record.comparisons.iter().filter(|one| one.from == 0 && one.to == commit);
+    let sums = of_both.filter_map(measured).fold((0.0, 0.0), |(weights, sum), (change, deviation)| {
+        let weight = deviation.powi(-2);
+        (weights + weight, sum + weight * change)
+    });
+    (sums.0 > 0.0).then(|| (sums.1 / sums.0, sums.0.sqrt().recip()))
+}
+
+/// The confirmation that found a change in the direction of the whole change.
+pub(crate) fn confirmed(record: &BisectRecord) -> Option<&Comparison> {
+    let direction = record.comparisons.first()?.verdict;
+    let is_confirmed = |one: &&Comparison| one.purpose == Purpose::Confirmation && one.verdict == direction;
+    record.comparisons.iter().find(is_confirmed).filter(|_| direction.is_difference())
+}
+
+/// The share of the error rate for the `number`-th confirmation, from 1. All shares add up to 1.
+fn share(number: u64) -> f64 {
+    6.0 / (PI * PI * (number as f64).powi(2))
+}
+
+/// The commits that can be measured, with both ends.
+fn bounds(record: &BisectRecord) -> Vec<usize> {
+    let last = record.commits.len() - 1;
+    (0..=last).filter(|commit| [0, last].contains(commit) || record.commits[*commit].skipped.is_none()).collect()
+}
+
+/// The log ratio of a comparison and its standard deviation. `None` if it has no interval with two ends.
+fn measured(comparison: &Comparison) -> Option<(f64, f64)> {
+    let log = |value: &steady_model::Reading<f64>| value.as_ref().ok().map(|value| value.ln_1p());
+    let (change, low, high) = (log(&comparison.change)?, log(&comparison.low)?, log(&comparison.high)?);
+    let deviation = (high - low) / 2.0 / two_sided_quantile(1.0 - comparison.confidence);
+    let is_usable = change.abs() < LARGEST && deviation > LARGEST.recip() && deviation < LARGEST;
+    is_usable.then_some((change, deviation))
+}
+
+/// The probability of each commit, given all comparisons. That of the first one is 0.
+fn probabilities(record: &BisectRecord) -> Vec<f64> {
+    let commits = record.commits.len();
+    let evidence: Vec<(usize, usize, f64, f64)> = record
+        .comparisons
+        .iter()
+        .filter_map(|one| measured(one).map(|(change, deviation)| (one.from, one.to, change, deviation.powi(-2))))
+        .collect();
+    let log_likelihood = |commit: usize| {
+        let (mut weights, mut sum, mut squares) = (0.0, 0.0, 0.0);
+        for &(from, to, change, weight) in &evidence {
+            squares += weight * change * change;
+            if from < commit && commit <= to {
+                weights += weight;
+                sum += weight * change;
+            }
+        }
+        if weights > 0.0 { -0.5 * (squares - sum * sum / weights) - 0.5 * f64::ln(weights) } else { -0.5 * squares }
+    };
+    let each: Vec<f64> = (1..commits).map(log_likelihood).collect();
+    let most = each.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let relative: Vec<f64> = each.iter().map(|one| (one - most).exp()).collect();
+    let sum: f64 = relative.iter().sum();
+    std::iter::once(0.0).chain(relative.into_iter().map(|one| one / sum)).collect()
+}
+
+/// The most probable commits, in their order, that together have at least `probability`.
+fn most_probable(probabilities: &[f64], probability: f64) -> Vec<usize> {
+    let mut commits: Vec<usize> = (1..probabilities.len()).collect();
+    commits.sort_by(|one, other| probabilities[*other].total_cmp(&probabilities[*one]));
+    let mut sum = 0.0;
+    let mut chosen: Vec<usize> = commits
+        .into_iter()
+        .take_while(|commit| {
+            let before = sum;
+            sum += probabilities[*commit];
+            before < probability
+        })
+        .collect();
+    chosen.sort_unstable();
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shares_add_up_to_one() {
+        let sum: f64 = (1..100_000).map(share).sum();
+        assert!(sum < 1.0 && sum > 0.9999, "{sum}");
+    }
+
+    #[test]
+    fn the_most_probable_commits_are_few() {
+        assert_eq!(most_probable(&[0.0, 0.1, 0.6, 0.02, 0.28], 0.95), [1, 2, 4]);
+        assert_eq!(most_probable(&[0.0, 1.0], 0.95), [1]);
+    }
+}

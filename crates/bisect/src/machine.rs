@@ -1,0 +1,107 @@
+//! Builds and compares commits on this machine.
+
+use std::os::fd::OwnedFd;
+
+use steady_compare::revisions::{LineCommit, NotBuilt, Trees};
+use steady_compare::run::CompareError;
+use steady_compare::{failure, judge, measure_plan};
+use steady_feature::{Failure, Interrupt, Session};
+use steady_linux::clock;
+use steady_model::{Command, Effort, Ending, Plan, Seed};
+use steady_stats::MIN_PAIRS;
+
+use crate::flags::BisectFlags;
+use crate::judge::Step;
+use crate::record::BisectRecord;
+use crate::run::{Commits, Measured, Stop};
+use crate::state::State;
+
+/// The commits of a repository, each built when it is needed.
+pub(crate) struct Machine<'a> {
+    pub(crate) flags: &'a BisectFlags,
+    /// The plan of all comparisons. Its only command is not built.
+    pub(crate) plan: Plan,
+    pub(crate) line: &'a [LineCommit],
+    /// The command of each commit that is built.
+    pub(crate) built: Vec<Option<Command>>,
+    pub(crate) trees: Trees,
+    /// Becomes readable at a signal.
+    pub(crate) readable: OwnedFd,
+    pub(crate) interrupt: &'a Interrupt,
+    pub(crate) state: State,
+    pub(crate) session: &'a mut dyn Session,
+}
+
+impl Machine<'_> {
+    fn command(&self, commit: usize) -> Result<Command, Stop> {
+        let not_built = || Stop::Failed(Failure::Own("a commit is not built".to_owned()));
+        self.built[commit].clone().ok_or_else(not_built)
+    }
+
+    fn readable(&self) -> Result<OwnedFd, Stop> {
+        self.readable.try_clone().map_err(|error| Stop::Failed(Failure::Own(error.to_string())))
+    }
+}
+
+impl Commits for Machine<'_> {
+    fn build(&mut self, commit: usize) -> Result<(), Stop> {
+        if self.built[commit].is_some() {
+            return Ok(());
+        }
+        let one = &self.line[commit];
+        let what = if self.flags.build.is_some() { "building" } else { "checking out" };
+        self.trees.show(&format!("{what} {}", one.short), self.session);
+        self.session.log_progress(&format!("{what} {}", one.short));
+        let mut command = self.plan.commands.first().cloned().unwrap_or_default();
+        let (text, shell) = (self.flags.command.as_str(), self.flags.run.shell());
+        match self.trees.add(text, shell, &mut command, &one.revision(), self.session) {
+            Ok(()) => {
+                command.name = format!("{} ({})", command.name, one.short);
+                self.built[commit] = Some(command);
+                Ok(())
+            }
+            Err(NotBuilt::Revision(why)) => Err(Stop::Skip(commit, Failure::Usage(why))),
+            Err(NotBuilt::Other(failure)) => Err(Stop::Failed(failure)),
+        }
+    }
+
+    fn compare(&mut self, step: &Step, done: usize) -> Result<Measured, Stop> {
+        let commands = vec![self.command(step.from)?, self.command(step.to)?];
+        let plan = Plan {
+            commands,
+            effort: Effort::Budget(step.budget),
+            resolution: step.resolution,
+            confidence: step.confidence,
+            seed: Seed(self.plan.seed.0.wrapping_add(done as u64)),
+            pairs_min: Some(MIN_PAIRS as u64),
+            timeout: self.plan.timeout.or(Some(self.flags.budget)),
+            ..self.plan.clone()
+        };
+        let names = [step.from, step.to].map(|commit| self.line[commit].short.as_str());
+        self.session.log_progress(&format!("comparing {} with {}", names[1], names[0]));
+        let (readable, again) = (self.readable()?, self.readable()?);
+        let began = clock::monotonic();
+        let record = measure_plan(&plan, readable, self.session).map_err(|error| {
+            let failed = match &error {
+                CompareError::Failed { command, .. } => Some(*command),
+                _ => None,
+            };
+            let failure = failure(&plan, error, self.interrupt, again, self.session);
+            match failed {
+                Some(command) => {
+                    let commit = if command == 0 { step.from } else { step.to };
+                    Stop::Skip(commit, self.trees.explain(&plan, failure))
+                }
+                None => Stop::Failed(failure),
+            }
+        })?;
+        if record.ending == Ending::Interrupted {
+            return Err(Stop::Failed(Failure::Interrupted(self.interrupt.signal())));
+        }
+        Ok(Measured { report: judge(record), took: clock::monotonic() - began })
+    }
+
+    fn save(&mut self, record: &BisectRecord) -> Result<(), Failure> {
+        self.state.save(record, self.session)
+    }
+}

@@ -1,0 +1,106 @@
+//! Searches in simulated histories with a known truth.
+
+mod common;
+
+use common::History;
+use steady_bisect::{BisectOutcome, bisect};
+use steady_feature::Failure;
+use steady_model::{Nanos, Verdict};
+
+#[test]
+fn the_commit_is_found_under_load() {
+    let (mut right, mut wrong) = (0, 0);
+    for seed in 0..20 {
+        let at = 1 + (seed as usize * 29) % 64;
+        let record = History::new(64, 0.03, at, seed).searched(180.0);
+        if record.outcome == BisectOutcome::Found {
+            let is_right = record.candidates == [at];
+            right += usize::from(is_right);
+            wrong += usize::from(!is_right);
+        }
+    }
+    // Expected are 19 and 0. With 17 of 20 as the true rate, fewer than 13 have a probability of 0.6 %; with one wrong
+    // in 20, more than 4 have one of 0.3 %.
+    assert!(right >= 13 && wrong <= 4, "{right} right, {wrong} wrong");
+}
+
+#[test]
+fn equal_commits_have_no_result() {
+    for seed in 0..10 {
+        let record = History::new(16, 0.0, 1, 100 + seed).searched(60.0);
+        assert_ne!(record.outcome, BisectOutcome::Found, "{seed}: {:?}", record.candidates);
+    }
+}
+
+#[test]
+fn an_improvement_is_found_too() {
+    let record = History::new(30, -0.06, 11, 5).searched(180.0);
+    assert_eq!((record.outcome, record.candidates.as_slice()), (BisectOutcome::Found, &[11][..]));
+    assert_eq!(record.comparisons[0].verdict, Verdict::Faster);
+}
+
+#[test]
+fn few_commits_are_built() {
+    let mut history = History::new(1000, 0.10, 700, 3);
+    let record = history.searched(180.0);
+    assert_eq!(record.candidates, [700]);
+    assert!(history.built.len() <= 16, "{:?}", history.built);
+    assert_eq!(history.built[..2], [0, 1000]);
+}
+
+#[test]
+fn commits_that_cannot_be_built_are_skipped() {
+    let mut history = History::new(16, 0.10, 8, 7);
+    history.broken = vec![6, 7, 8];
+    let record = history.searched(180.0);
+    assert_eq!((record.outcome, record.candidates.as_slice()), (BisectOutcome::Found, &[6, 7, 8, 9][..]));
+    let skipped: Vec<usize> = (0..=16).filter(|at| record.commits[*at].skipped.is_some()).collect();
+    assert!(!skipped.is_empty() && skipped.iter().all(|at| history.broken.contains(at)), "{skipped:?}");
+}
+
+#[test]
+fn an_end_that_cannot_be_built_is_an_error() {
+    for broken in [0, 16] {
+        let mut history = History::new(16, 0.10, 8, 7);
+        history.broken = vec![broken];
+        let mut record = history.record(60.0);
+        let failure = bisect(&mut record, &mut history);
+        assert_eq!(failure, Err(Failure::Usage("the build failed".to_owned())));
+    }
+}
+
+#[test]
+fn an_interrupted_search_continues_with_what_it_knows() {
+    let mut history = History::new(32, 0.10, 20, 9);
+    history.interrupt_after = Some(3);
+    let mut record = history.record(180.0);
+    assert_eq!(bisect(&mut record, &mut history), Err(Failure::Interrupted(2)));
+    assert_eq!((record.comparisons.len(), history.saved), (3, 3));
+    history.interrupt_after = None;
+    let before = record.comparisons.clone();
+    bisect(&mut record, &mut history).unwrap();
+    assert_eq!(record.comparisons[..3], before);
+    assert_eq!((record.outcome, record.candidates.as_slice()), (BisectOutcome::Found, &[20][..]));
+}
+
+#[test]
+fn two_commits_need_one_confirmation() {
+    let record = History::new(1, 0.10, 1, 11).searched(60.0);
+    assert_eq!((record.comparisons.len(), record.candidates.as_slice()), (2, &[1][..]));
+}
+
+#[test]
+fn a_change_in_two_steps_names_one_of_them() {
+    let mut history = History::new(40, 0.10, 10, 13);
+    history.seconds[30..].iter_mut().for_each(|seconds| *seconds *= 1.04);
+    let record = history.searched(180.0);
+    assert_eq!((record.outcome, record.candidates.as_slice()), (BisectOutcome::Found, &[10][..]));
+}
+
+#[test]
+fn the_budget_holds() {
+    for (effect, budget) in [(0.01, 20.0), (0.03, 30.0), (0.10, 10.0)] {
+        let record = History::new(64, effect, 33, 17).searched(budget);
+        assert!(record.measured() <= Nanos::from_seconds(budget * 1.1), "{:?}", record.measured());
+    }
+}

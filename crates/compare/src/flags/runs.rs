@@ -1,0 +1,69 @@
+//! Options about the runs, which `compare` and `bisect` share.
+
+use clap::{ArgAction, Args};
+use steady_feature::flags::{IgnoredFailures, duration};
+use steady_model::{MetricInput, MetricSource, Nanos};
+
+use super::around::AroundFlags;
+use super::values::{ChosenMetric, LayoutFlag, MetricParser, metric_input, metric_source};
+
+/// The options about what is measured, and how commands are run.
+#[derive(Debug, Args)]
+pub struct RunFlags {
+    /// The quantity that is compared. auto: the first of --metric-from, or else CPU time, unless the commands mostly wait.
+    /// Of several, separated by commas, the first decides
+    #[arg(short, long, value_name = "METRIC,...", value_parser = MetricParser, default_value = "auto", value_delimiter = ',')]
+    pub(crate) metric: Vec<ChosenMetric>,
+
+    /// Compare a number that the commands report themselves. latency[ms]: it is in a line 'steady: latency 12.5 ms'.
+    /// latency[ms]=regex:EXPRESSION: in the only group of its last match. latency[ms]=json:POINTER: there in the JSON.
+    /// rate[1/s,more]: more is better. Can be given several times
+    #[arg(long, value_name = "NAME[UNIT]", value_parser = metric_source, action = ArgAction::Append)]
+    pub(crate) metric_from: Vec<MetricSource>,
+
+    /// Where the commands report these numbers: stdout, stderr, or a file that every run writes [default: stdout]
+    #[arg(long, value_name = "WHERE", value_parser = metric_input, requires = "metric_from")]
+    pub(crate) metric_input: Option<MetricInput>,
+
+    /// How the runs of a pair are arranged: in turns, concurrently on two CPUs, or a mix of both
+    #[arg(long, value_enum, default_value_t = LayoutFlag::Auto)]
+    pub(crate) layout: LayoutFlag,
+
+    /// Pairs of each layout to run first and discard, at least 1 [default: as many as the commands need]
+    #[arg(short, long, value_name = "PAIRS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) warmup: Option<u32>,
+
+    /// Run without a shell. This is the default; the option exists for compatibility with hyperfine
+    #[arg(short = 'N', long, conflicts_with = "shell")]
+    pub(crate) no_shell: bool,
+
+    /// Run the commands in a shell; its start-up is part of the cost. `none`: without a shell
+    #[arg(short = 'S', long, value_name = "SHELL", num_args = 0..=1, require_equals = true, default_missing_value = "sh")]
+    pub(crate) shell: Option<String>,
+
+    /// Count runs with an exit status other than 0 as successes: all of them, or only those with one of these statuses
+    #[arg(short, long, value_name = "STATUS,...", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    pub(crate) ignore_failure: Option<IgnoredFailures>,
+
+    /// The maximum duration of one run. A run that takes longer is killed
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) timeout: Option<Nanos>,
+
+    /// The seed of all random choices [default: from the system; the report contains it]
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+
+    /// The CPUs to use: 0,2-3 [default: all]
+    #[arg(long, value_name = "LIST")]
+    pub(crate) cpus: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) around: AroundFlags,
+}
+
+impl RunFlags {
+    /// The shell for the commands. `None`: they run without a shell.
+    pub fn shell(&self) -> Option<&str> {
+        self.shell.as_deref().filter(|shell| *shell != "none")
+    }
+}

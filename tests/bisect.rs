@@ -1,0 +1,127 @@
+//! `steady bisect`: finds the commit of a git repository that changed the cost of a command.
+
+mod steady;
+
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use steady::repository::{Repository, busy};
+use steady::{eventually, output_of};
+
+/// A repository with ten commits after the tag `good`. `make.sh` builds `prog`, which is slower from commit `at` on, and
+/// fails at the commits of `broken`.
+fn history(name: &str, at: usize, broken: &[usize]) -> Repository {
+    let repository = Repository::new(name);
+    for number in 0..=10 {
+        let make = if broken.contains(&number) {
+            "#!/bin/sh\necho no compiler; exit 1\n"
+        } else {
+            "#!/bin/sh\ncp source prog\n"
+        };
+        repository.write("make.sh", make);
+        repository.write("source", &busy(if number >= at { 16_000 } else { 8_000 }));
+        repository.write("number", &number.to_string());
+        repository.commit(&format!("Change {number}"));
+        if number == 0 {
+            repository.git(&["tag", "good"]);
+        }
+    }
+    repository
+}
+
+/// A `steady` command in the repository, with a history of its own.
+fn steady(repository: &Repository, args: &[&str]) -> Command {
+    let mut command = repository.steady("", args);
+    command.env("XDG_DATA_HOME", repository.folder.join("data"));
+    command
+}
+
+fn bisect(repository: &Repository, args: &[&str]) -> (i32, String, String) {
+    output_of(steady(repository, &[&["bisect"], args].concat()).output().unwrap())
+}
+
+fn json(repository: &Repository, args: &[&str]) -> (i32, Value) {
+    let (status, stdout, stderr) = bisect(repository, &[&["--format", "json"], args].concat());
+    (status, serde_json::from_str(&stdout).unwrap_or_else(|_| panic!("{stderr}")))
+}
+
+#[test]
+fn the_commit_is_found_and_nothing_is_left() {
+    let repository = history("bisect-found", 7, &[6]);
+    let words = ["good..HEAD", "--build", "./make.sh", "--budget", "40s", "./prog"];
+    let (status, text, stderr) = bisect(&repository, &words);
+    assert_eq!(status, 0, "{text}{stderr}");
+    // Commit 6 cannot be built, so it may have changed the cost, too, unless its parent was never measured.
+    assert!(text.contains("changed the CPU time") && text.contains("Change 7"), "{text}");
+    assert!(repository.leftovers().is_empty(), "{:?}", repository.leftovers());
+    let (status, listed, _) = output_of(steady(&repository, &["history", "list"]).output().unwrap());
+    assert!(status == 0 && listed.contains("./prog"), "{listed}");
+}
+
+#[test]
+fn each_export_has_the_commit() {
+    let repository = history("bisect-exports", 2, &[]);
+    let (status, record) = json(&repository, &["good..HEAD", "--build", "./make.sh", "--budget", "40s", "./prog"]);
+    assert_eq!((status, &record["outcome"], &record["candidates"]), (0, &"found".into(), &serde_json::json!([2])));
+    assert_eq!(record["commits"][2]["subject"], "Change 2");
+    assert_eq!(record["commits"].as_array().unwrap().len(), 11);
+}
+
+#[test]
+fn equal_ends_have_no_commit() {
+    let repository = history("bisect-same", 99, &[]);
+    let words = ["--resolution", "20%", "--budget", "40s", "--build", "./make.sh", "good..HEAD", "./prog"];
+    let (status, text, stderr) = bisect(&repository, &words);
+    assert!(status == 4 && text.contains("There is no commit to find"), "{text}{stderr}");
+}
+
+#[test]
+fn a_search_that_is_interrupted_or_killed_continues() {
+    let repository = history("bisect-continue", 5, &[]);
+    let words = ["bisect", "good..HEAD", "--build", "./make.sh", "--budget", "60s", "./prog"];
+    for signal in ["INT", "KILL"] {
+        let mut child = steady(&repository, &words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let state = || {
+            let folder = repository.folder.join("data/steady/bisect");
+            std::fs::read_dir(folder).is_ok_and(|mut files| files.next().is_some())
+        };
+        assert!(eventually(state), "no state was stored");
+        let sent = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        if signal == "INT" {
+            let (status, text, stderr) = output_of(child.wait_with_output().unwrap());
+            assert!(status == 130 && text.contains("The search was interrupted"), "{text}{stderr}");
+        } else {
+            child.wait().unwrap();
+        }
+    }
+    let (status, text, stderr) = bisect(&repository, &words[1..]);
+    assert!(stderr.contains("this continues an earlier search"), "{stderr}");
+    assert!(status == 0 && text.contains("Change 5"), "{text}{stderr}");
+    let (_, _, stderr) = bisect(&repository, &[&words[1..], &["--budget", "1s"]].concat());
+    assert!(!stderr.contains("this continues"), "{stderr}");
+    assert!(eventually(|| repository.leftovers_unless_busy().is_some_and(|left| left.is_empty())));
+}
+
+#[test]
+fn wrong_usage_says_what_to_write() {
+    let repository = history("bisect-usage", 3, &[0]);
+    repository.git(&["checkout", "-q", "-b", "side", "good"]);
+    repository.write("side", "x");
+    repository.commit("Side");
+    for (args, why, status) in [
+        (&["good", "./prog"][..], "write GOOD..BAD", 2),
+        (&["good...main", "./prog"], "write GOOD..BAD", 2),
+        (&["good..good", "./prog"], "write GOOD..BAD", 2),
+        (&["good..nothing", "./prog"], "there is no commit 'nothing'", 2),
+        (&["side..main", "./prog"], "not on the line of first parents", 2),
+        (&["main..good", "./prog"], "not on the line of first parents", 2),
+        (&["good..main", ""], "a command is empty", 2),
+        (&["good..main", "--build", "./make.sh", "./prog"], "the build of", 2),
+        (&["good..main", "./prog"], "--build COMMAND builds a revision", 2),
+    ] {
+        let (found, stdout, stderr) = bisect(&repository, args);
+        assert!(found == status && stderr.contains(why), "{args:?}: {found} {stdout}{stderr}");
+    }
+    assert!(repository.leftovers().is_empty(), "{:?}", repository.leftovers());
+}
