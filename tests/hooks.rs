@@ -1,4 +1,4 @@
-//! `steady compare` with --setup, --prepare, --conclude and --cleanup, their environment, and --output.
+//! `steady compare` with --setup, --prepare, --conclude, --cleanup and --relink, their environment, and --output.
 
 mod steady;
 
@@ -143,4 +143,24 @@ fn variables_of_an_outer_steady_are_replaced() {
     outer.args(["compare", "--runs", "2", inner, inner]).env("STEADY_COMMAND", "9").env("STEADY_RUN", "outer");
     let (status, _, stderr) = output_of(outer.output().unwrap());
     assert_eq!(status, 0, "{stderr}");
+}
+
+#[test]
+fn programs_are_linked_again_for_each_draw() {
+    let notes = scratch("relink");
+    let relink = format!("echo $STEADY_LAYOUT >>{}", notes.display());
+    let record = json(0, &["--samples", "--runs", "240", "--relink", &relink, "true", "true"]);
+    let numbers = lines(&notes);
+    fs::remove_file(&notes).unwrap();
+    let draws = record["samples"]["blocks"].as_array().unwrap().last().unwrap()["draw"].as_u64().unwrap() + 1;
+    // The warm-up has a draw, too.
+    assert_eq!(numbers.len() as u64, 2 * (draws + 1));
+    let mut distinct = numbers.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    assert_eq!(distinct.len(), numbers.len());
+    let verdict = &record["verdicts"][0];
+    assert_eq!((&verdict["unit"], verdict["pairs"].as_u64()), (&"draw".into(), Some(draws)));
+    let (status, _, stderr) = run(&["compare", "--no-history", "--relink", "exit 9", "true", "true"]);
+    assert!(status == 3 && stderr.contains("relink"), "{status} {stderr}");
 }

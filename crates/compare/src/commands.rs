@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use steady_linux::activity::KernelCounters;
 use steady_linux::{Root, clock};
-use steady_model::{Absent, Activity, Block, CounterScope, Hook, Layout, Moment, Nanos, Plan, Reading};
+use steady_model::{Absent, Activity, Block, CounterScope, Hook, Layout, Moment, Nanos, Plan, Reading, Seed};
 
 use steady_process::launcher::{Group, Job, Launcher, Request, RunReply, Setup};
 use steady_process::runner::{BlockSpec, RunError, RunSpec, Runner, Traits};
@@ -20,6 +20,8 @@ pub struct CommandRunner<'a> {
     /// Runs setup and cleanup scripts. It is started before the first script.
     scripts: Option<Launcher>,
     images: Option<Images<'a>>,
+    /// The number of programs that were linked again.
+    relinked: u64,
     log: Option<PathBuf>,
     interrupt: Option<OwnedFd>,
     begun: KernelCounters,
@@ -43,8 +45,8 @@ impl<'a> CommandRunner<'a> {
         let turns = Launcher::start(&Setup { log: log.clone(), folder, ..setup(plan, epoch) })?;
         let begun = KernelCounters::read(&Root::default());
         let last = begun.clone();
-        let (plan, duet, scripts, images) = (plan.clone(), None, None, None);
-        Ok(CommandRunner { epoch, plan, turns, duet, scripts, images, log, interrupt, begun, last })
+        let (plan, duet, scripts, images, relinked) = (plan.clone(), None, None, None, 0);
+        Ok(CommandRunner { epoch, plan, turns, duet, scripts, images, relinked, log, interrupt, begun, last })
     }
 
     /// Sets the snapshots for blocks that start from snapshots.
@@ -139,6 +141,11 @@ impl Runner for CommandRunner<'_> {
     }
 
     fn draw(&mut self) -> Result<Nanos, RunError> {
+        if !self.plan.relink.is_empty() {
+            let began = self.now();
+            (0..self.plan.commands.len()).try_for_each(|command| self.hook(Hook::Relink, command))?;
+            return Ok(self.now() - began);
+        }
         let none = || RunError::LauncherLost("there are no snapshots".to_owned());
         let (snapshots, takes) = self.images.as_mut().ok_or_else(none)?.draw()?;
         let launchers = std::iter::once(&mut self.turns).chain(self.duet.iter_mut().flatten());
@@ -151,6 +158,13 @@ impl Runner for CommandRunner<'_> {
 
     fn hook(&mut self, hook: Hook, command: usize) -> Result<(), RunError> {
         let Some(script) = self.plan.script(hook, command).map(str::to_owned) else { return Ok(()) };
+        let script = match hook {
+            Hook::Relink => {
+                self.relinked += 1;
+                format!("export STEADY_LAYOUT={}\n{script}", layout_number(self.plan.seed, self.relinked))
+            }
+            _ => script,
+        };
         // A cleanup script runs after an interruption too.
         let interrupt = self.interrupt.as_ref().filter(|_| hook != Hook::Cleanup).map(AsFd::as_fd);
         let launcher = match &mut self.scripts {
@@ -184,6 +198,14 @@ impl Runner for CommandRunner<'_> {
             pressure: activity.pressure.ok(),
         }
     }
+}
+
+/// A number from 0 to 2^31 - 1 for the `number`-th program that is linked again (splitmix64, Steele et al. 2014).
+fn layout_number(seed: Seed, number: u64) -> u64 {
+    let mut z = seed.0.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)) >> 33
 }
 
 /// Returns an error if a successful run has no value of a custom metric. A failed run need not have one.

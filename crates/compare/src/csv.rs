@@ -31,15 +31,12 @@ const COLUMNS: [&str; 23] = [
     "cache_misses",
 ];
 
-/// Additional columns if runs started from snapshots.
-const WARM_COLUMNS: [&str; 2] = ["draw", "start"];
-
 /// The runs as CSV: a line with the names of the columns, and one line per run. A field is empty if it was not
 /// measured.
 ///
 /// `pair` and `order` (the place within the pair) count from 1. `command` counts from 0, as in the JSON. A `pair` is a
-/// block if the number of commands is not two. If runs started from snapshots, a line also has `draw`, counted from 1,
-/// and `start`; runs that started as usual then belong to no pair. Times are exact to the nanosecond. Custom metrics have
+/// block if the number of commands is not two. If there are draws, a line also has `draw`, counted from 1. If
+/// runs started from snapshots, it has `start`, too; runs that started as usual then belong to no pair. Times are exact to the nanosecond. Custom metrics have
 /// a column each, such as `latency_ms`.
 pub fn csv(report: &Report) -> String {
     let record = &report.record;
@@ -49,7 +46,8 @@ pub fn csv(report: &Report) -> String {
         "" => source.name.clone(),
         unit => quoted(&format!("{}_{unit}", source.name)),
     }));
-    columns.extend(WARM_COLUMNS.iter().filter(|_| record.is_warm()).map(|column| (*column).to_owned()));
+    columns.extend(record.has_draws().then(|| "draw".to_owned()));
+    columns.extend(record.is_warm().then(|| "start".to_owned()));
     let mut out = columns.join(",");
     out.push('\n');
     let pairs = record.blocks.iter().zip((1..).map(Some));
@@ -61,8 +59,11 @@ pub fn csv(report: &Report) -> String {
             for index in 0..record.plan.metrics.len() {
                 out.push_str(&format!(",{}", field(run.values.get(index))));
             }
+            if record.has_draws() {
+                out.push_str(&format!(",{}", field(block.draw.map(|draw| draw + 1))));
+            }
             if record.is_warm() {
-                out.push_str(&format!(",{},{start}", field(block.draw.map(|draw| draw + 1))));
+                out.push_str(&format!(",{start}"));
             }
             out.push('\n');
         }

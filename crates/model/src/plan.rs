@@ -124,6 +124,8 @@ pub enum Hook {
     Conclude,
     /// Once per command, after its last run, even if the experiment fails.
     Cleanup,
+    /// Before each draw of memory layouts, for each command.
+    Relink,
 }
 
 impl Hook {
@@ -134,6 +136,7 @@ impl Hook {
             Hook::Prepare => "prepare",
             Hook::Conclude => "conclude",
             Hook::Cleanup => "cleanup",
+            Hook::Relink => "relink",
         }
     }
 }
@@ -349,6 +352,9 @@ pub struct Plan {
     pub conclude: PerCommand<String>,
     /// Shell commands run once after a command's last run.
     pub cleanup: PerCommand<String>,
+    /// Shell commands run before each draw of memory layouts, to link the programs again.
+    #[serde(default, skip_serializing_if = "PerCommand::is_empty")]
+    pub relink: PerCommand<String>,
     /// The file that every run reads as standard input; `/dev/null` by default.
     #[serde(with = "crate::path::optional")]
     #[schemars(with = "Option<crate::path::Form>")]
@@ -422,6 +428,7 @@ impl Plan {
             prepare: PerCommand::NONE,
             conclude: PerCommand::NONE,
             cleanup: PerCommand::NONE,
+            relink: PerCommand::NONE,
             input: None,
             output: PerCommand::NONE,
             failures: FailureRule::Abort,
@@ -493,6 +500,7 @@ impl Plan {
             Hook::Prepare => &self.prepare,
             Hook::Conclude => &self.conclude,
             Hook::Cleanup => &self.cleanup,
+            Hook::Relink => &self.relink,
         };
         scripts.of(command).map(String::as_str)
     }

@@ -340,6 +340,11 @@ impl Record {
         self.plan.warm && self.cold.is_none()
     }
 
+    /// Returns whether the units of the test are draws, of snapshots or of memory layouts, with several blocks each.
+    pub fn has_draws(&self) -> bool {
+        self.is_warm() || !self.plan.relink.is_empty()
+    }
+
     /// Returns all metrics of its runs, in the order in which reports list them.
     pub fn metrics(&self) -> impl Iterator<Item = Metric> {
         let are_counted = self.counters.is_ok();
@@ -361,14 +366,14 @@ impl Record {
         Some(self)
     }
 
-    /// Returns the number of draws of snapshots in the blocks.
+    /// Returns the number of draws in the blocks.
     pub fn draws(&self) -> usize {
         let mut draws: Vec<u64> = self.blocks.iter().filter_map(|block| block.draw).collect();
         draws.dedup();
         draws.len()
     }
 
-    /// Returns the number of draws of snapshots in the blocks with `layout`.
+    /// Returns the number of draws in the blocks with `layout`.
     pub fn draws_of(&self, layout: Layout) -> usize {
         let of_layout = self.blocks.iter().filter(|block| block.layout == layout);
         let mut draws: Vec<u64> = of_layout.filter_map(|block| block.draw).collect();

@@ -133,11 +133,11 @@ pub trait Runner {
     /// The same as for [`Runner::run`].
     fn probe(&mut self, block: &BlockSpec) -> Result<(Block, Vec<Traits>), RunError>;
 
-    /// Captures a new snapshot of every command for blocks that start from snapshots, in place of the previous ones.
-    /// Returns the mean time that this takes.
+    /// Captures a new snapshot of every command, or links every program again, in place of the previous ones. Returns
+    /// the mean time that this takes.
     ///
     /// # Errors
-    /// See [`RunError::NotDrawn`].
+    /// See [`RunError::NotDrawn`] and [`RunError::ScriptFailed`].
     fn draw(&mut self) -> Result<Nanos, RunError>;
 
     /// Runs the user's shell command for `hook` and `command`, if the plan has one. The hook is [`Hook::Setup`] or

@@ -78,7 +78,10 @@ pub struct SimulatedMachine {
     pub modes: Vec<(f64, f64)>,
     /// Properties of snapshots, if there are any.
     pub snapshots: Option<Snapshots>,
-    /// Log cost that each command's present snapshot adds.
+    /// Standard deviation of the log cost that a memory layout adds to all runs with it, and the time to link with a new
+    /// layout, in seconds.
+    pub layouts: Option<(f64, f64)>,
+    /// Log cost that each command's present snapshot or memory layout adds.
     lucks: Vec<f64>,
     /// Hooks that have run, in order.
     pub hooks: Vec<(Hook, usize)>,
@@ -102,6 +105,7 @@ impl SimulatedMachine {
             value_per_second: Vec::new(),
             modes: Vec::new(),
             snapshots: None,
+            layouts: None,
             lucks: vec![0.0; seconds.len()],
             hooks: Vec::new(),
             runs: vec![0; seconds.len()],
@@ -151,6 +155,7 @@ impl SimulatedMachine {
             + if odd_first { self.conditions.parity } else { 0.0 };
         let (luck, start_up) = match (start, self.snapshots) {
             (Start::Snapshot, _) => (self.lucks[spec.command], 0.0),
+            (Start::Usual, _) if self.layouts.is_some() => (self.lucks[spec.command], 0.0),
             (Start::Usual, snapshots) => (0.0, snapshots.map_or(0.0, |snapshots| snapshots.start_up)),
         };
         let mode = match self.modes.get(spec.command) {
@@ -237,16 +242,17 @@ impl Runner for SimulatedMachine {
     }
 
     fn draw(&mut self) -> Result<Nanos, RunError> {
-        let Some(snapshots) = self.snapshots else {
+        let snapshots = self.snapshots.map(|snapshots| (snapshots.luck, snapshots.drawing));
+        let Some((luck, drawing)) = self.layouts.or(snapshots) else {
             return Err(RunError::NotDrawn { command: 0, reason: "the machine has no snapshots".to_owned() });
         };
         for command in 0..self.lucks.len() {
             let (u, v): (f64, f64) = (self.generator.random(), self.generator.random());
             let normal = (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos();
-            self.lucks[command] = snapshots.luck * normal;
+            self.lucks[command] = luck * normal;
         }
-        self.now += snapshots.drawing;
-        Ok(Nanos::from_seconds(snapshots.drawing))
+        self.now += drawing;
+        Ok(Nanos::from_seconds(drawing))
     }
 
     fn hook(&mut self, hook: Hook, command: usize) -> Result<(), RunError> {

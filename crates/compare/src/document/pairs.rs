@@ -46,6 +46,9 @@ fn lines(report: &Report) -> Vec<(&'static str, String)> {
     if record.is_warm() {
         lines.push(("draws", "each has a new snapshot of every program, and counts as one pair".to_owned()));
     }
+    if !record.plan.relink.is_empty() {
+        lines.push(("draws", "for each, --relink linked every program again; it counts as one pair".to_owned()));
+    }
     lines.extend(record.left_out.iter().map(|left| {
         let what = if left.layout == Layout::Duet { "no duets" } else { "no turns" };
         (what, left.reason.clone())

@@ -115,12 +115,13 @@ fn metrics(plan: &Plan) -> Result<Vec<String>, &'static str> {
 /// Options of the scripts around the runs, and of their input and output.
 fn around(plan: &Plan) -> Result<Vec<String>, &'static str> {
     let mut words = Vec::new();
-    for hook in [Hook::Setup, Hook::Prepare, Hook::Conclude, Hook::Cleanup] {
+    for hook in [Hook::Setup, Hook::Prepare, Hook::Conclude, Hook::Cleanup, Hook::Relink] {
         let scripts: &PerCommand<String> = match hook {
             Hook::Setup => &plan.setup,
             Hook::Prepare => &plan.prepare,
             Hook::Conclude => &plan.conclude,
             Hook::Cleanup => &plan.cleanup,
+            Hook::Relink => &plan.relink,
         };
         scripts.0.iter().for_each(|script| words.extend([format!("--{}", hook.name()), script.clone()]));
     }

@@ -9,7 +9,8 @@ use steady_render::units::{count as amount, duration, memory, setting, time, tim
 use super::secondary::emphasis;
 use super::times::{mean_in_words, values_in_words};
 use crate::words::{
-    Effect, blocks, capital, count, effort_for_verdict, more_pairs, more_work, noun, signed, subject, ties, units, verb,
+    Effect, blocks, capital, count, drawn, effort_for_verdict, more_pairs, more_work, noun, signed, subject, ties,
+    units, verb,
 };
 
 /// The verdict in one sentence of plain text, or two if it needs a remedy. It names the command, the size of the effect
@@ -54,11 +55,11 @@ fn is_clear_at_first_look(report: &Report, judgement: &Judgement) -> bool {
 /// The data of the verdict, as in `64 pairs, 3.1 s`.
 fn basis(report: &Report, judgement: &Judgement) -> String {
     let record = &report.record;
-    let pairs = match record.is_warm() {
-        true => {
-            format!("{} in {} of snapshots", blocks(&record.plan, record.blocks.len()), units(record, judgement.pairs))
+    let pairs = match drawn(record) {
+        Some(what) => {
+            format!("{} in {} of {what}", blocks(&record.plan, record.blocks.len()), units(record, judgement.pairs))
         }
-        false => units(record, judgement.pairs),
+        None => units(record, judgement.pairs),
     };
     let early = if report.record.ending == Ending::Interrupted { ", interrupted" } else { "" };
     format!("{pairs}, {}{early}", duration(report.record.elapsed))
@@ -204,9 +205,9 @@ fn undecided(report: &Report, judgement: &Judgement) -> Vec<Span> {
     let basis = basis(report, judgement);
     let (why, helps) = match judgement.undecided.unwrap_or(Undecided::TooWide) {
         Undecided::TooFewPairs => {
-            let pairs = match record.is_warm() {
-                true => format!("{} of snapshots", units(record, judgement.pairs)),
-                false => count(judgement.pairs, "pair", "pairs"),
+            let pairs = match drawn(record) {
+                Some(what) => format!("{} of {what}", units(record, judgement.pairs)),
+                None => count(judgement.pairs, "pair", "pairs"),
             };
             let time = duration(record.elapsed);
             let why = match (record.plan.effort, record.blocks.is_empty()) {

@@ -40,6 +40,13 @@ pub(crate) struct VariantFlags {
     #[arg(help_heading = HEADING, long, value_name = "COMMAND", requires = "rev")]
     pub(crate) build: Option<String>,
 
+    /// A shell command that links the program again, with another memory layout for each draw of layouts. It runs in the
+    /// directory of each command, and STEADY_LAYOUT contains a random number. Draws are then the units of the test, so
+    /// that a difference which only the positions of functions cause is not reported. Give it once for all commands, or
+    /// once per command
+    #[arg(help_heading = HEADING, long, value_name = "COMMAND", action = ArgAction::Append, conflicts_with = "warm")]
+    pub(crate) relink: Vec<String>,
+
     /// The name of a command in reports. Give it once per command
     #[arg(help_heading = HEADING, short = 'n', long, value_name = "NAME", action = ArgAction::Append)]
     pub(crate) command_name: Vec<String>,

@@ -38,8 +38,8 @@ fn blocks(record: &Record, all: &[Block], name: &str, totals: &mut OverflowCheck
         let has_counters = each.runs.iter().all(|run| run.counters.is_some() == record.counters.is_ok());
         holds(has_counters, &path, "the counters of a run contradict the field 'counters'")?;
         holds(each.ended >= before, &path, "it ended before the previous block")?;
-        let is_as_planned = each.draw.is_some() == record.is_warm();
-        holds(is_as_planned, &path, "a draw of snapshots is missing, or is there against the plan")?;
+        let is_as_planned = each.draw.is_some() == record.has_draws();
+        holds(is_as_planned, &path, "a draw is missing, or is there against the plan")?;
         holds(each.draw >= draw, &path, "its draw is before the draw of the previous block")?;
         (before, draw) = (each.ended, each.draw);
     }
@@ -59,9 +59,13 @@ fn plan(plan: &Plan) -> Result<(), ReadError> {
     }
     holds(plan.resolution >= 0.0, "plan.resolution_ratio", "it is negative")?;
     holds(plan.confidence > 0.0 && plan.confidence < 1.0, "plan.confidence", "it is not between 0 and 1")?;
-    for (name, scripts) in
-        [("setup", &plan.setup), ("prepare", &plan.prepare), ("conclude", &plan.conclude), ("cleanup", &plan.cleanup)]
-    {
+    for (name, scripts) in [
+        ("setup", &plan.setup),
+        ("prepare", &plan.prepare),
+        ("conclude", &plan.conclude),
+        ("cleanup", &plan.cleanup),
+        ("relink", &plan.relink),
+    ] {
         let path = format!("plan.{name}");
         holds(scripts.suits(plan.commands.len()), &path, "it is neither one for all nor one per command")?;
     }

@@ -140,7 +140,7 @@ impl MetricVerdict {
 
 /// A verdict of one comparison, without its sentence.
 pub(super) fn of(record: &Record, judgement: &Judgement) -> MetricVerdict {
-    let unit = record.is_warm().then_some("draw");
+    let unit = record.has_draws().then_some("draw");
     MetricVerdict { unit, ..MetricVerdict::new(judgement, record.plan.fail_if) }
 }
 

@@ -18,6 +18,7 @@ pub(super) struct Compared {
     pub(super) prepare: PerCommand<String>,
     pub(super) conclude: PerCommand<String>,
     pub(super) cleanup: PerCommand<String>,
+    pub(super) relink: PerCommand<String>,
     pub(super) output: PerCommand<Output>,
 }
 
@@ -40,6 +41,7 @@ pub(super) fn compared(flags: &CompareFlags, session: &dyn Session) -> Result<Co
         prepare: expansion.texts("--prepare", &around.prepare)?,
         conclude: expansion.texts("--conclude", &around.conclude)?,
         cleanup: expansion.texts("--cleanup", &around.cleanup)?,
+        relink: expansion.texts("--relink", &variants.relink)?,
         output: expansion.outputs(&around.child_output)?,
     };
     match &variants.reference {
@@ -59,7 +61,8 @@ impl Compared {
             )));
         };
         self.commands[..=index].rotate_right(1);
-        for scripts in [&mut self.setup, &mut self.prepare, &mut self.conclude, &mut self.cleanup] {
+        let scripts = [&mut self.setup, &mut self.prepare, &mut self.conclude, &mut self.cleanup, &mut self.relink];
+        for scripts in scripts {
             to_front(scripts, index);
         }
         to_front(&mut self.output, index);
@@ -87,7 +90,7 @@ fn one_command<'a>(flags: &'a CompareFlags, options: &str) -> Result<&'a String,
 /// Repeats each command for all values of the parameters in it or in its own scripts.
 fn over_parameters<'a>(flags: &'a CompareFlags, lists: &[ParameterList]) -> Result<Expansion<'a>, Failure> {
     let around = &flags.run.around;
-    let scripts = [&around.setup, &around.prepare, &around.conclude, &around.cleanup];
+    let scripts = [&around.setup, &around.prepare, &around.conclude, &around.cleanup, &flags.variants.relink];
     let texts_of = |index: usize| {
         let own = scripts.into_iter().filter_map(move |given| match given.as_slice() {
             [one] => Some(one),

@@ -1,5 +1,5 @@
-//! Draws of snapshots. A snapshot has fixed addresses, which affect all runs from it in the same way. Therefore each
-//! draw has new snapshots, and is one unit of the test.
+//! Draws of snapshots or of memory layouts. A snapshot or a linked program has fixed addresses, which affect all its runs
+//! in the same way. Therefore each draw has new ones, and is one unit of the test.
 
 use steady_model::{Effort, Layout, Nanos};
 
@@ -20,17 +20,19 @@ const USUAL: u64 = 2;
 /// The composition of a draw. It is fixed before the first measured pair, and does not depend on signs of differences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PerDraw {
-    /// The number of rounds that start from the snapshots.
+    /// The number of measured rounds.
     pub(super) rounds: u64,
-    /// The number of rounds that start as usual, at random places among the others.
+    /// The number of rounds that start as usual, at random places among those from snapshots.
     pub(super) usual: u64,
+    /// How the runs of measured rounds start.
+    start: Start,
     drawing: Nanos,
 }
 
 impl PerDraw {
-    /// Chooses the number of rounds so that measuring takes at least as long as creating the snapshots. A round takes
-    /// `took`, and creating the snapshots takes `drawing`.
-    pub(super) fn new(effort: Effort, drawing: Nanos, took: Nanos, now: Nanos) -> Self {
+    /// Chooses the number of rounds so that measuring takes at least as long as drawing. A round takes `took`, and a draw
+    /// takes `drawing`.
+    pub(super) fn new(effort: Effort, start: Start, drawing: Nanos, took: Nanos, now: Nanos) -> Self {
         let wanted = drawing.0.div_ceil(took.0.max(1)).clamp(LEAST, MOST).next_multiple_of(WHOLE);
         let most = match effort {
             Effort::Budget(budget) => (Nanos((budget - now).0 / DRAWS) - drawing).0 / took.0.max(1),
@@ -41,7 +43,12 @@ impl PerDraw {
             2 | 3 => 2,
             more => more - more % WHOLE,
         };
-        PerDraw { rounds, usual: if rounds < LEAST { 1 } else { USUAL }, drawing }
+        let usual = match start {
+            Start::Usual => 0,
+            Start::Snapshot if rounds < LEAST => 1,
+            Start::Snapshot => USUAL,
+        };
+        PerDraw { rounds, usual, start, drawing }
     }
 
     /// The estimated duration of a draw, before the first draw has ended.
@@ -56,7 +63,7 @@ impl PerDraw {
         if 2 * fit > self.rounds { fit.min(self.rounds) } else { 0 }
     }
 
-    /// The blocks of a draw: `rounds` rounds from its snapshots, with the usual rounds at random places among them.
+    /// The blocks of a draw: `rounds` measured rounds, with the usual rounds at random places among them.
     pub(super) fn blocks(
         &self,
         coins: &mut Coins,
@@ -71,7 +78,7 @@ impl PerDraw {
             blocks.for_each(|block| (block.start, block.draw) = (start, Some(draw)));
             all
         };
-        let mut all = started(coins, Start::Snapshot, rounds);
+        let mut all = started(coins, self.start, rounds);
         for round in started(coins, Start::Usual, self.usual) {
             all.insert(coins.place(all.len() + 1), round);
         }
@@ -88,7 +95,7 @@ mod tests {
     const MILLI: u64 = 1_000_000;
 
     fn rounds(effort: Effort, drawing: u64, took: u64) -> u64 {
-        PerDraw::new(effort, Nanos(drawing), Nanos(took), Nanos::ZERO).rounds
+        PerDraw::new(effort, Start::Snapshot, Nanos(drawing), Nanos(took), Nanos::ZERO).rounds
     }
 
     #[test]
@@ -106,14 +113,14 @@ mod tests {
 
     #[test]
     fn the_last_draw_is_shorter_or_left_out() {
-        let draw = PerDraw { rounds: 8, usual: 2, drawing: Nanos(1) };
+        let draw = PerDraw { rounds: 8, usual: 2, start: Start::Snapshot, drawing: Nanos(1) };
         let within = |left| draw.rounds_within(Nanos(left), Nanos(100));
         assert_eq!([within(1_000), within(100), within(75), within(50), within(0)], [8, 8, 6, 0, 0]);
     }
 
     #[test]
     fn usual_rounds_are_at_random_places_of_a_draw() {
-        let draw = PerDraw { rounds: 8, usual: 2, drawing: Nanos(1) };
+        let draw = PerDraw { rounds: 8, usual: 2, start: Start::Snapshot, drawing: Nanos(1) };
         let mut coins = Coins::new(Seed(1));
         let mut places = Vec::new();
         for number in 0..50 {

@@ -61,6 +61,8 @@ pub(super) fn measure<R: Runner>(
 
 struct Measuring<'a> {
     plan: &'a Plan,
+    /// How the runs of measured blocks start.
+    start: Start,
     /// Whether there is no look before the effort is spent.
     one_look: bool,
     began: Nanos,
@@ -69,7 +71,7 @@ struct Measuring<'a> {
     /// The number of pairs at which the shares are computed again.
     reallocate_at: usize,
     blocks: Vec<Block>,
-    /// Blocks in draws of snapshots that started as usual.
+    /// Blocks between those from snapshots that started as usual.
     usual: Vec<Block>,
     draws: u64,
     evidence: Evidence,
@@ -87,7 +89,7 @@ struct Measuring<'a> {
 /// The speed of a layout.
 struct Pace {
     layout: Layout,
-    /// The composition of a draw, if runs start from snapshots.
+    /// The composition of a draw, if there are draws.
     draw: Option<PerDraw>,
     /// The number of measured rounds.
     rounds: u64,
@@ -113,12 +115,13 @@ impl Pace {
 
 impl<'a> Measuring<'a> {
     fn new(plan: &'a Plan, warm: &WarmUp, began: Nanos) -> Self {
-        let draw = |took| warm.drawing.map(|drawing| PerDraw::new(plan.effort, drawing, took, began));
+        let draw = |took| warm.drawing.map(|drawing| PerDraw::new(plan.effort, warm.start, drawing, took, began));
         let layouts: Vec<_> = warm.layouts.iter().map(|&(layout, took)| Pace::new(layout, took, draw(took))).collect();
         let contenders = plan.commands.len() - 1;
         let evidence = Evidence::new(plan, warm.primary);
         Measuring {
             plan,
+            start: warm.start,
             one_look: matches!(plan.effort, Effort::Pairs(_)),
             began,
             shares: vec![1.0; layouts.len()],
@@ -245,7 +248,7 @@ impl<'a> Measuring<'a> {
         let (first_new, first_usual) = (self.blocks.len(), self.usual.len());
         let mut each = specs.iter();
         let ran = runner.run(specs, &mut |block| match each.next() {
-            Some(spec) if spec.draw.is_some() && spec.start == Start::Usual => self.usual.push(block),
+            Some(spec) if spec.start != self.start => self.usual.push(block),
             _ => self.blocks.push(block),
         });
         // A run that did not end because of load is not a failure of its command. Its block is left out.

@@ -36,14 +36,17 @@ pub(super) struct WarmUp {
     pub(super) layouts: Vec<(Layout, Nanos)>,
     /// The layouts that are not used, each with the reason.
     pub(super) left_out: Vec<LeftOut>,
-    /// The time to create the snapshots of a draw, if runs start from snapshots.
+    /// How the runs of measured pairs start.
+    pub(super) start: Start,
+    /// The time to draw snapshots or memory layouts, if there are draws.
     pub(super) drawing: Option<Nanos>,
 }
 
 impl WarmUp {
     /// The results if no run ended within the budget.
     pub(super) fn of_nothing(plan: &Plan) -> Self {
-        WarmUp { primary: plan.metric.unwrap_or(Metric::Cpu), layouts: vec![], left_out: vec![], drawing: None }
+        let primary = plan.metric.unwrap_or(Metric::Cpu);
+        WarmUp { primary, layouts: vec![], left_out: vec![], start: Start::Usual, drawing: None }
     }
 }
 
@@ -64,7 +67,8 @@ pub(super) fn warm_up<R: Runner>(
     coins: &mut Coins,
     events: &mut dyn FnMut(Event),
 ) -> Result<WarmUp, CompareError> {
-    let drawing = if start == Start::Snapshot { Some(runner.draw()?) } else { None };
+    let has_draws = start == Start::Snapshot || !plan.relink.is_empty();
+    let drawing = if has_draws { Some(runner.draw()?) } else { None };
     let mut layout = |layout, runner: &mut R| warm_layout(layout, start, plan, runner, coins, events);
     let turns = layout(Layout::Turns, runner)?;
     let queued = runner.activity().pressure.unwrap_or(0.0);
@@ -87,7 +91,7 @@ pub(super) fn warm_up<R: Runner>(
         }
     }
     let left_out = choose(plan, &mut layouts, why_no_duets)?;
-    let mut warm = WarmUp { primary, layouts, left_out, drawing };
+    let mut warm = WarmUp { primary, layouts, left_out, start, drawing };
     keep_what_fits(plan, &mut warm, runner.now());
     let seen = [turns.before, vec![turns.block]].concat();
     check_budget(plan, start, &mut warm, seen, runner, coins)?;

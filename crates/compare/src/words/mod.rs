@@ -106,11 +106,19 @@ pub(crate) fn blocks(plan: &Plan, number: usize) -> String {
     }
 }
 
-/// A number of units of the test: draws if runs were started from snapshots, otherwise pairs with the first command. A
+/// What is drawn: `snapshots` or `memory layouts`. `None` if there are no draws.
+pub(crate) fn drawn(record: &Record) -> Option<&'static str> {
+    match record.is_warm() {
+        true => Some("snapshots"),
+        false => record.has_draws().then_some("memory layouts"),
+    }
+}
+
+/// A number of units of the test: draws of snapshots or memory layouts, otherwise pairs with the first command. A
 /// block of more than two commands has a pair for each of them, and a duet has one.
 pub(crate) fn units(record: &Record, number: usize) -> String {
     match record.plan.commands.len() {
-        _ if record.is_warm() => count(number, "draw", "draws"),
+        _ if record.has_draws() => count(number, "draw", "draws"),
         1 => count(number, "run", "runs"),
         _ => count(number, "pair", "pairs"),
     }

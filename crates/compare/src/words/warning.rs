@@ -81,7 +81,7 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
             duration(*elapsed)
         ),
         Warning::TooFewPairs { pairs } => {
-            let many = match record.is_warm() {
+            let many = match record.has_draws() {
                 true => super::units(record, *pairs),
                 false => count(*pairs, "pair", "pairs"),
             };

@@ -1,9 +1,9 @@
-//! Comparisons from snapshots on simulated machines, where each snapshot changes the cost of its runs by a random
-//! factor. The error rate holds because a draw is one unit of the test. It would not hold if pairs were the units.
+//! Comparisons from snapshots or with linked programs on simulated machines, where each snapshot or memory layout changes
+//! the cost of its runs by a random factor. The error rate holds because a draw is one unit of the test. It would not hold if pairs were the units.
 
 use steady_compare::judge;
 use steady_compare::run::compare;
-use steady_model::{Cold, Interval, Plan, Record, Report, Verdict, Warning};
+use steady_model::{Cold, Interval, PerCommand, Plan, Record, Report, Verdict, Warning};
 use steady_process::simulated::{Conditions, SimulatedMachine, Snapshots};
 
 use crate::common::{measure, plan, repeated, setting};
@@ -147,4 +147,35 @@ fn without_snapshots_runs_start_as_usual_with_a_warning() {
     let report = judge(record);
     assert!(report.startups.is_empty());
     assert!(report.warnings.iter().any(|warning| matches!(warning, Warning::Cold { command: Some(1), .. })));
+}
+
+fn relinked(costs: &[f64], seed: u64) -> Record {
+    let plan = Plan { relink: PerCommand(vec!["link".to_owned()]), ..plan(costs.len(), 2.0, seed) };
+    let mut machine = SimulatedMachine::new(costs, Conditions { hit_per_mille: 5, ..Conditions::QUIET }, seed ^ 0x5eed);
+    machine.layouts = Some((LUCK, 5e-3));
+    measure(&plan, &mut machine).unwrap()
+}
+
+#[test]
+fn the_error_rate_holds_with_layouts_as_units_and_not_with_pairs() {
+    let trials = repeated(80);
+    let (mut wrong, mut wrong_by_pairs) = (0, 0);
+    for seed in 0..trials {
+        let record = relinked(&[10.0 * SECONDS, 10.0 * SECONDS], seed);
+        let mut as_pairs = as_pairs(&record);
+        as_pairs.plan.relink = PerCommand::NONE;
+        wrong_by_pairs += u32::from(rejects(&judge(as_pairs)));
+        wrong += u32::from(rejects(&judge(record)));
+    }
+    assert!(f64::from(wrong) <= most(trials), "{wrong} of {trials}");
+    assert!(f64::from(wrong_by_pairs) > 2.0 * most(trials), "{wrong_by_pairs} of {trials}: pairs would do as well");
+}
+
+#[test]
+fn a_difference_is_found_over_all_layouts() {
+    let report = judge(relinked(&[10.0 * SECONDS, 11.0 * SECONDS], 5));
+    let judgement = report.primary().next().unwrap();
+    assert!(judgement.verdict == Verdict::Slower && judgement.interval.as_ref().unwrap().holds(0.1), "{judgement:?}");
+    assert!(report.record.usual.is_empty() && report.record.blocks.iter().all(|block| block.draw.is_some()));
+    assert_eq!(judgement.pairs, report.record.draws());
 }

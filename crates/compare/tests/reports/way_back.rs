@@ -89,6 +89,7 @@ prop_compose! {
             commands: vec![], seed: Seed(seed), effort, pairs_min, pairs_max, resolution, confidence, metric, layout, warmup, input,
             further_metrics: vec![Metric::Faults], metrics: vec![], metric_input: MetricInput::Stdout,
             setup: PerCommand::NONE, prepare: PerCommand::NONE, conclude: PerCommand::NONE, cleanup: PerCommand::NONE,
+            relink: PerCommand::NONE,
             output: PerCommand(output), failures, timeout, cpus, fail_if, require_verdict, warm,
         }
     }
@@ -119,16 +120,16 @@ fn plan(commands: usize) -> impl Strategy<Value = Plan> {
         let number = prop_oneof![Just(0), Just(1), Just(commands)];
         number.prop_flat_map(|n| prop::collection::vec(".*", n)).prop_map(PerCommand)
     };
-    (choices(), prop::collection::vec(command(), commands), [scripts(), scripts(), scripts(), scripts()]).prop_map(
-        |(plan, commands, [setup, prepare, conclude, cleanup])| Plan {
+    (choices(), prop::collection::vec(command(), commands), [scripts(), scripts(), scripts(), scripts(), scripts()])
+        .prop_map(|(plan, commands, [setup, prepare, conclude, cleanup, relink])| Plan {
             commands,
             setup,
             prepare,
             conclude,
             cleanup,
+            relink: if plan.warm { PerCommand::NONE } else { relink },
             ..plan
-        },
-    )
+        })
 }
 
 fn moment() -> impl Strategy<Value = Moment> {
@@ -161,7 +162,7 @@ prop_compose! {
         let warm = plan.warm && cold.is_none();
         let (mut blocks, mut usual) = (blocks, if warm { usual } else { vec![] });
         for (draw, block) in blocks.iter_mut().enumerate().chain(usual.iter_mut().enumerate()) {
-            block.draw = warm.then_some(draw as u64 / 2);
+            block.draw = (warm || !plan.relink.is_empty()).then_some(draw as u64 / 2);
         }
         for run in blocks.iter_mut().chain(&mut usual).flat_map(|block| &mut block.runs) {
             run.counters = run.counters.filter(|_| counters.is_ok()).or(counters.is_ok().then(Counters::default));

@@ -50,7 +50,7 @@ fn comparison(mut record: Record, entries: impl Iterator<Item = Entry>) -> Optio
     }
     let commands = record.plan.commands.len();
     for (part, runs) in parts.into_values() {
-        let as_usual = part.draw.is_some() && part.start == Start::Usual;
+        let as_usual = record.plan.warm && part.draw.is_some() && part.start == Start::Usual;
         let kept = if as_usual { &mut record.usual } else { &mut record.blocks };
         kept.extend(block(&part, runs, commands));
     }

@@ -94,7 +94,12 @@ fn metrics(plan: &Plan) -> String {
 
 /// How runs were started. Comparisons with and without start-up cannot be joined.
 fn started(record: &Record) -> String {
-    if record.is_warm() { "from snapshots" } else { "as usual" }.to_owned()
+    match (record.is_warm(), record.has_draws()) {
+        (true, _) => "from snapshots",
+        (false, true) => "with --relink",
+        (false, false) => "as usual",
+    }
+    .to_owned()
 }
 
 /// The first command that differs: in both its name and its words, or in its revision.
