@@ -115,7 +115,7 @@ fn wrong_usage_says_what_to_write() {
         (&["good..good", "./prog"], "write GOOD..BAD", 2),
         (&["good..nothing", "./prog"], "there is no commit 'nothing'", 2),
         (&["side..main", "./prog"], "not on the line of first parents", 2),
-        (&["main..good", "./prog"], "not on the line of first parents", 2),
+        (&["main..good", "./prog"], "write good..main", 2),
         (&["good..main", ""], "a command is empty", 2),
         (&["good..main", "--build", "./make.sh", "./prog"], "the build of", 2),
         (&["good..main", "./prog"], "--build COMMAND builds a revision", 2),

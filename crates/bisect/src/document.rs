@@ -174,7 +174,8 @@ fn change(comparison: &Comparison) -> String {
     match (&comparison.change, &comparison.low, &comparison.high) {
         (Ok(change), Ok(low), Ok(high)) => {
             let (change, range) = signed(*change, Interval { low: *low, high: *high });
-            format!("{change} ({range}, {})", setting(comparison.confidence))
+            // The share of a confirmation is a number with many digits.
+            format!("{change} ({range}, {})", setting((comparison.confidence * 1e3).round() / 1e3))
         }
         (Err(absent), ..) | (_, Err(absent), _) | (_, _, Err(absent)) => format!("an unknown change: {absent}"),
     }

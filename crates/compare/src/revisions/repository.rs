@@ -176,9 +176,12 @@ impl Repository {
         let is_line = commits.first().is_some_and(|next| next.parents.first() == Some(&first));
         if !is_line {
             let words = ["merge-base", first.as_str(), last.as_str()];
-            let base = git::ask(&self.root, words).ok().and_then(|base| self.short(base.to_str()?).ok());
+            let base = git::ask(&self.root, words).ok().and_then(|base| base.into_string().ok());
             let remedy = match base {
-                Some(base) if !first.starts_with(&base) => format!("; '{base}' is the last commit that both have"),
+                Some(base) if base == last => format!("; write {bad}..{good}"),
+                Some(base) if base != first => {
+                    format!("; '{}' is the last commit that both have", self.short(&base)?)
+                }
                 _ => String::new(),
             };
             let why = format!("'{good}' is not on the line of first parents of '{bad}'{remedy}");
