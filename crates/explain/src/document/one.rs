@@ -49,9 +49,19 @@ fn answer(record: &ExplainRecord) -> Sentence {
     vec![(Emphasis::Heading, claim), (Emphasis::Plain, rest)]
 }
 
+/// Says that the command was killed; `None` if it exited.
+fn killed(record: &ExplainRecord) -> Option<String> {
+    match record.ended {
+        Outcome::Exited(_) => None,
+        Outcome::Signalled(signal) => Some(format!("Signal{TIE}{signal} ended the command")),
+        Outcome::TimedOut => Some("The command was killed at its time limit".to_owned()),
+    }
+}
+
 fn times_in_words(record: &ExplainRecord) -> (String, String) {
     let whole = whole(record);
-    let claim = format!("{} of wall time", time(record.wall_seconds.seconds()));
+    let wall = format!("{} of wall time", time(record.wall_seconds.seconds()));
+    let claim = killed(record).map_or(wall.clone(), |killed| format!("{killed} after {wall}"));
     let lived = if several(record) { format!(", {} summed over all threads", time(whole)) } else { String::new() };
     let of = |seconds: f64| format!("{} ({})", time(seconds), share(seconds, whole));
     let cpu = record.cpu().seconds();
@@ -84,7 +94,8 @@ fn traced(record: &ExplainRecord) -> (String, String) {
         time(record.wall_seconds.seconds()),
         time(record.cpu().seconds())
     );
-    (format!("Traced: {}", all.join(", ")), rest)
+    let traced = killed(record).map_or("Traced".to_owned(), |killed| format!("{killed}. Traced until then"));
+    (format!("{traced}: {}", all.join(", ")), rest)
 }
 
 /// How much of the CPU time the counted events explain.

@@ -111,6 +111,22 @@ fn the_history_reads_both_kinds() {
 }
 
 #[test]
+fn the_first_sentence_says_that_the_command_was_killed() {
+    let start = |ended, trace| {
+        let record = ExplainRecord { ended, trace, ..alone() };
+        text(&record, 132).replace('\u{a0}', " ").split([':', ';']).nth(1).unwrap().trim_start().to_owned()
+    };
+    for (ended, expected) in [
+        (Outcome::Exited(3), "1.23 s of wall time"),
+        (Outcome::Signalled(9), "Signal 9 ended the command after 1.23 s of wall time"),
+        (Outcome::TimedOut, "The command was killed at its time limit after 1.23 s of wall time"),
+    ] {
+        assert_eq!(start(ended, false), expected);
+    }
+    assert_eq!(start(Outcome::Signalled(9), true), "Signal 9 ended the command. Traced until then");
+}
+
+#[test]
 fn exports_of_versions_without_the_clock_rate_can_be_read() {
     let mut json = value(&alone().json(true));
     for name in ["alu_seconds", "alu_low_seconds", "alu_high_seconds", "alu_readings"] {
