@@ -103,7 +103,8 @@ fn the_best_readings_are_stored_and_a_broken_file_is_replaced() {
         let reading = &report["rows"][0]["readings"][0];
         reading["seconds_per_unit"].as_f64().unwrap() / reading["slowdown_ratio"].as_f64().unwrap()
     };
-    assert_eq!(read().1, "");
+    let (first, stderr) = read();
+    assert_eq!((stderr.as_str(), &first["earlier_readings"]), ("", &false.into()));
     let file = home.join("steady/rulers.json");
     let mut stored: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     // Pretend that this host was once ten times as fast, which no load explains. Bins are thousandths of a natural
@@ -118,11 +119,13 @@ fn the_best_readings_are_stored_and_a_broken_file_is_replaced() {
         }
     }
     fs::write(&file, stored.to_string()).unwrap();
-    let ratio = best(&read().0) / pretended;
-    assert!((0.98..1.02).contains(&ratio), "{ratio}");
+    let second = read().0;
+    let ratio = best(&second) / pretended;
+    assert!((0.98..1.02).contains(&ratio) && second["earlier_readings"] == true, "{ratio}");
     fs::write(&file, "no JSON").unwrap();
-    let ratio = best(&read().0) / pretended;
-    assert!(ratio > 2.0, "{ratio}");
+    let third = read().0;
+    let ratio = best(&third) / pretended;
+    assert!(ratio > 2.0 && third["earlier_readings"] == false, "{ratio}");
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
     assert!(read().1.contains("not kept for later runs"), "a directory in place of the file is reported");

@@ -22,7 +22,7 @@ use facts::summary;
 use sentences::sentences;
 
 /// Heading of the table of ruler readings.
-const RULERS: &str = "Slowdown of each resource during the rows (1: the best of this host)";
+const RULERS: &str = "Slowdown of each resource during the rows (1: the best of this host so far)";
 
 impl Report for LoadRecord {
     fn document(&self) -> Document {

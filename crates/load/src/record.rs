@@ -479,6 +479,9 @@ pub struct RulerRecord {
     /// The kind of the neighbours; null if none were requested.
     #[serde(deserialize_with = "required")]
     pub neighbour: Option<Neighbour>,
+    /// Whether earlier runs left readings of this host. If not, slowdowns are relative to the best reading of this run.
+    #[serde(default = "has_earlier_readings")]
+    pub earlier_readings: bool,
     /// The host that it ran on.
     pub host: Host,
     /// The CPUs of the host.
@@ -493,6 +496,11 @@ pub struct RulerRecord {
     /// failed.
     #[serde(deserialize_with = "required")]
     pub failure: Option<String>,
+}
+
+/// The value of [`RulerRecord::earlier_readings`] in a record of a version without this field.
+fn has_earlier_readings() -> bool {
+    true
 }
 
 impl RulerRecord {

@@ -41,6 +41,7 @@ pub struct Rulers {
     gauges: Vec<(Resource, Reading<Gauge>)>,
     cpu_model: String,
     best: Best,
+    has_earlier_readings: bool,
 }
 
 impl Rulers {
@@ -55,7 +56,8 @@ impl Rulers {
         };
         let gauges = Resource::ALL.into_iter().map(|resource| (resource, gauge(resource))).collect();
         let cpu_model = procfs::cpu_model(root).unwrap_or_else(|_| "unknown CPU".to_owned());
-        let mut rulers = Rulers { gauges, cpu_model, best };
+        let mut rulers = Rulers { gauges, cpu_model, best, has_earlier_readings: false };
+        rulers.has_earlier_readings = Resource::ALL.into_iter().any(|resource| rulers.best_of(resource).is_some());
         for _ in 0..FIRST_READINGS {
             for resource in Resource::ALL {
                 // A ruler that cannot be read now may be readable later.
@@ -102,6 +104,12 @@ impl Rulers {
     fn best_of(&self, resource: Resource) -> Option<f64> {
         let (_, gauge) = self.gauges.iter().find(|(of, _)| *of == resource)?;
         self.best.of(&key(&self.cpu_model, resource, gauge.as_ref().ok()?.working_set()))
+    }
+
+    /// Whether `best` had a reading of one of these rulers when this object was created. Otherwise, slowdowns are
+    /// relative to the readings of this object alone.
+    pub fn has_earlier_readings(&self) -> bool {
+        self.has_earlier_readings
     }
 
     /// The best readings of this host, including those of this object.

@@ -16,7 +16,7 @@ pub struct RulerReading {
     pub seconds_per_unit: f64,
     /// Interquartile range of the repetitions, or of the rounds of the row, divided by their median.
     pub spread_ratio: f64,
-    /// `seconds_per_unit` divided by the best reading of this host.
+    /// `seconds_per_unit` divided by the best reading of this host so far, which may be of this run.
     pub slowdown_ratio: f64,
     /// CPU time of the reading, including the warm-up. For several readings, the maximum.
     #[serde(rename = "cost_seconds", alias = "cost")]

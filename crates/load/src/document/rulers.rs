@@ -44,14 +44,24 @@ fn neighbours(kind: Option<Neighbour>, number: u32) -> String {
 
 /// Returns a sentence on the readings without neighbours, and one on those with the most neighbours.
 fn sentences(record: &RulerRecord) -> Vec<String> {
-    let alone = record.rows.iter().find(|row| row.neighbours == 0).map(|row| described("Right now", row));
+    let best = best(record);
+    let alone = record.rows.iter().find(|row| row.neighbours == 0).map(|row| described("Right now", row, best));
     let most = record.rows.iter().max_by_key(|row| row.neighbours).filter(|row| row.neighbours > 0);
-    let loaded = most.map(|row| described(&format!("Next to {}", neighbours(record.neighbour, row.neighbours)), row));
-    alone.into_iter().chain(loaded).collect()
+    let next_to = |row: &RulerRow| format!("Next to {}", neighbours(record.neighbour, row.neighbours));
+    let loaded = most.map(|row| described(&next_to(row), row, best));
+    let first = "There are no earlier readings of this host: how slow it is now compared with its best is not known. Later \
+                 runs compare with the readings of this one.";
+    let first = (!record.earlier_readings).then(|| first.to_owned());
+    alone.into_iter().chain(loaded).chain(first).collect()
 }
 
-/// Describes a row: the resources that are slower than at their best, the slowest first.
-fn described(when: &str, row: &RulerRow) -> String {
+/// Names the readings that a slowdown of 1 stands for.
+fn best(record: &RulerRecord) -> &'static str {
+    if record.earlier_readings { "its best on this host" } else { "its best in this run" }
+}
+
+/// Describes a row: the resources that are slower than `best`, the slowest first.
+fn described(when: &str, row: &RulerRow, best: &str) -> String {
     let mut slower: Vec<&RulerReading> = read(row).filter(|reading| reading.slowdown_ratio >= NOTICEABLE).collect();
     slower.sort_by(|one, two| two.slowdown_ratio.total_cmp(&one.slowdown_ratio));
     let (readings, within) = (read(row).count(), setting(NOTICEABLE - 1.0));
@@ -59,13 +69,13 @@ fn described(when: &str, row: &RulerRow) -> String {
         return format!("{when}, no ruler could be read.");
     }
     if slower.is_empty() {
-        return format!("{when}, every resource is within {within} of its best on this host.");
+        return format!("{when}, every resource is within {within} of {best}.");
     }
     let one = |reading: &&RulerReading| format!("{}{TIE}{}", label(reading.resource), factor(reading));
     let each: Vec<String> = slower.iter().map(one).collect();
     let rest =
         if slower.len() < readings { format!("; the rest is within {within} of its best") } else { String::new() };
-    format!("{when}, CPU time per unit of work, relative to the best of this host: {}{rest}.", each.join(", "))
+    format!("{when}, CPU time per unit of work, relative to {best}: {}{rest}.", each.join(", "))
 }
 
 /// Formats a slowdown with two decimals; `?` if it is not finite.
@@ -157,8 +167,7 @@ fn tables(record: &RulerRecord) -> Vec<(String, Table)> {
     if record.rows.len() > 1 {
         let mut slowdowns = by_neighbours(record, factor);
         slowdowns.columns.extend(activity_columns(record));
-        let heading = "Slowdown by number of neighbours (1: the best of this host)";
-        tables.push((heading.to_owned(), slowdowns));
+        tables.push((format!("Slowdown by number of neighbours (1: {})", best(record)), slowdowns));
         let heading = "Spread over the rounds of each row (interquartile range over median)";
         tables.push((heading.to_owned(), by_neighbours(record, |reading| percent(reading.spread_ratio))));
     }

@@ -103,7 +103,9 @@ pub(crate) fn run(flags: &LoadFlags, session: &mut dyn Session) -> Result<u8, Fa
     let revision = session.revision();
     session.progress(None, "measuring each resource at its best");
     let file = BestFile::find(session);
-    let mut stage = Live::new(file.rulers(), neighbour, cpus, Some(readable));
+    let rulers = file.rulers();
+    let earlier_readings = rulers.has_earlier_readings();
+    let mut stage = Live::new(rulers, neighbour, cpus, Some(readable));
     let measured = measure(&plan, &mut stage, &mut |event| session.progress(None, &message(&event)));
     file.keep(&mut stage.into_rulers(), session);
     let Measured { rows, elapsed, ending, failure } = measured;
@@ -114,7 +116,19 @@ pub(crate) fn run(flags: &LoadFlags, session: &mut dyn Session) -> Result<u8, Fa
         });
     }
     let host = session.host();
-    let record = RulerRecord { started, host, machine, revision, neighbour, seed, rows, elapsed, ending, failure };
+    let record = RulerRecord {
+        seed,
+        started,
+        elapsed,
+        neighbour,
+        earlier_readings,
+        host,
+        machine,
+        revision,
+        rows,
+        ending,
+        failure,
+    };
     interrupt.release();
     if !flags.no_history {
         session.keep(&record);

@@ -53,6 +53,7 @@ fn record(neighbour: Option<Neighbour>, rows: Vec<RulerRow>) -> RulerRecord {
         machine: shared::machine(),
         revision: Ok("0123456789ab".into()),
         neighbour,
+        earlier_readings: true,
         seed: Seed(1_314_300_071_535_409_598),
         rows,
         elapsed: Nanos(3_412_000_000),
@@ -72,12 +73,14 @@ fn all() -> Vec<(&'static str, RulerRecord)> {
     interrupted.ending = Ending::Interrupted;
     let mut failed = record(Some(Neighbour::Hash), vec![row(0, quiet, false), row(1, [1.2; 7], false)]);
     failed.failure = Some("neighbour 3 of 4 cannot be started: Resource temporarily unavailable".into());
+    let first = RulerRecord { earlier_readings: false, ..record(None, vec![row(0, [1.0; 7], true)]) };
     vec![
         ("rulers-alone", record(None, vec![row(0, quiet, true)])),
         ("rulers-stream", record(Some(Neighbour::Stream), rows)),
         ("rulers-interrupted", interrupted),
         ("rulers-failed", failed),
         ("rulers-none", record(None, vec![])),
+        ("rulers-first", first),
     ]
 }
 
@@ -112,6 +115,18 @@ fn readings_are_read_back_unchanged() {
     for (name, record) in all() {
         assert_eq!(RulerRecord::read(&shown(&record, Form::Json)).as_ref(), Ok(&record), "{name}");
     }
+}
+
+#[test]
+fn the_best_is_that_of_the_host_only_with_earlier_readings() {
+    let records = all();
+    let (alone, first) = (text(&records[0].1, 80), text(&records[5].1, 80));
+    assert!(alone.contains("on this host") && !alone.contains("earlier"), "{alone}");
+    assert!(!first.contains("on this host") && first.contains("in this run"), "{first}");
+    let json = shown(&records[0].1, Form::Json);
+    let field = "  \"earlier_readings\": true,\n";
+    assert!(json.contains(field), "{json}");
+    assert_eq!(RulerRecord::read(&json.replace(field, "")).unwrap(), records[0].1, "a record without the field");
 }
 
 #[test]
@@ -151,7 +166,7 @@ fn other_exports_are_rejected() {
 proptest! {
     #[test]
     fn no_change_of_the_json_causes_a_panic(
-        which in 0..5_usize, at in any::<prop::sample::Index>(), put in "[0-9\\[\\]{}\",:a-z.-]{0,4}"
+        which in 0..6_usize, at in any::<prop::sample::Index>(), put in "[0-9\\[\\]{}\",:a-z.-]{0,4}"
     ) {
         let json = shown(&all()[which].1, Form::Json);
         let cut = at.index(json.len());
