@@ -40,9 +40,8 @@ const LONGEST_CONTINUED: usize = 20;
 /// With a smaller share of launches from a snapshot, the report makes no claim about their time.
 const ENOUGH: f64 = 0.5;
 /// What a publication about launches from memory says, for comparison with the break-even figures.
-const PUBLISHED: &str = "Published, for threads that load programs into memory: they pay for themselves after about \
-                         2,500 launches. But of the two published launches, the one called normal is the faster one, \
-                         so these figures contradict any gain.";
+const PUBLISHED: &str = "For comparison: a published method has threads that load the programs of a script into memory. By \
+                         its own figures, it pays for itself only after about 2,500 launches.";
 /// The number of characters in the small chart of a mode's launches.
 const SMALL: usize = 16;
 
@@ -316,9 +315,14 @@ fn paid(one: &PaidBack) -> String {
     }
 }
 
-/// A table with a small chart of the launches of each mode; all charts have the same scale.
+/// A table with a small chart of the launches of each mode, and the values of its first and last bar. All charts have
+/// the same scale. If there are many launches, each bar is the mean of as many of them.
 fn course(modes: &[ModeFigures]) -> Table {
-    let heights: Vec<Vec<f64>> = modes.iter().map(gathered).collect();
+    let launches = modes.iter().map(|figures| figures.launch_wall_seconds.len()).max().unwrap_or(0);
+    let together = launches.div_ceil(SMALL).max(1);
+    let mean = |launches: &[f64]| launches.iter().sum::<f64>() / launches.len() as f64;
+    let bars = |figures: &ModeFigures| figures.launch_wall_seconds.chunks(together).map(mean).collect();
+    let heights: Vec<Vec<f64>> = modes.iter().map(bars).collect();
     let most = heights.iter().flatten().copied().fold(0.0, f64::max);
     // The maximum of all modes, appended here and cut off below, gives all charts the same scale.
     let drawn = |heights: &Vec<f64>| {
@@ -326,21 +330,18 @@ fn course(modes: &[ModeFigures]) -> Table {
         cells.chars().take(heights.len()).collect::<String>().replace(' ', TIE)
     };
     let rows: Vec<(&ModeFigures, &Vec<f64>)> = modes.iter().zip(&heights).collect();
-    let end = |launch: Option<&f64>| launch.map_or(Cell::Nothing, |seconds| time(*seconds).into());
+    let bar = |bar: Option<&f64>| bar.map_or(Cell::Nothing, |seconds| time(*seconds).into());
+    let each = match together {
+        1 => "wall time, a bar for each launch".to_owned(),
+        _ => format!("wall time, a bar for the mean of {together} launches"),
+    };
     let columns = vec![
-        Column::words("wall time, launch by launch", &rows, |row| row.0.mode.name()),
+        Column::words(&each, &rows, |row| row.0.mode.name()),
         Column::words("from the first to the last", &rows, |row| drawn(row.1)),
-        Column::numbers("first", &rows, |row| end(row.0.launch_wall_seconds.first())),
-        Column::numbers("last", &rows, |row| end(row.0.launch_wall_seconds.last())),
+        Column::numbers("first bar", &rows, |row| bar(row.1.first())),
+        Column::numbers("last bar", &rows, |row| bar(row.1.last())),
     ];
-    Table { label: "Launches one by one".to_owned(), rows: ("mode", "modes"), columns }
-}
-
-/// The wall times of the launches in seconds; if there are many, the means of groups of launches.
-fn gathered(figures: &ModeFigures) -> Vec<f64> {
-    let launches = &figures.launch_wall_seconds;
-    let together = launches.len().div_ceil(SMALL).max(1);
-    launches.chunks(together).map(|launches| launches.iter().sum::<f64>() / launches.len() as f64).collect()
+    Table { label: "Launches in their order".to_owned(), rows: ("mode", "modes"), columns }
 }
 
 /// The facts about how the bench was run.
