@@ -20,6 +20,7 @@ fn the_first_screen_of_the_help_warns_about_services() {
         let first_screen: String = help.lines().take(20).collect::<Vec<_>>().join(" ");
         let all = ["services", "/proc/PID/exe", "--except"].iter().all(|word| first_screen.contains(word));
         assert!(status == 0 && all, "{option}: {help}");
+        assert!(help.starts_with("Speed up a script"), "the purpose comes first: {help}");
     }
 }
 

@@ -58,7 +58,7 @@ pub use user_store::available;
 /// The entry of `steady warm` in the table of features.
 pub const FEATURE: Feature = Feature {
     name: "warm",
-    about: "Start the programs of a script from snapshots, which are captured after the first launch",
+    about: "Speed up a script that starts many short programs: they start from snapshots of themselves",
     flags: Feature::flags_of::<WarmFlags>,
     run,
     status: Status::of_words,
