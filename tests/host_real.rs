@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use serde_json::Value;
 use steady::{output_of, run, scratch, skip, steady};
 
 /// The journal of changed settings.
@@ -195,13 +196,26 @@ fn unprivileged_users_are_shown_the_sudo_command() {
     };
     let (status, stdout, stderr) = output_of(output);
     assert_eq!(status, 1, "{stdout} {stderr}");
-    assert!(stdout.contains("only root may set it"), "{stdout}");
+    assert!(stdout.contains("Nothing was set, because only root may set perf-sample-rate and thp."), "{stdout}");
     assert!(stdout.contains("As root: sudo steady host quiet --only thp,perf-sample-rate"), "{stdout}");
     let (status, stdout, stderr) = output_of(nobody(&["host", "quiet", "--", "sh", "-c", "echo ran; exit 3"]).unwrap());
     assert_eq!((status, stdout.as_str()), (3, "ran\n"), "the command does not run: {stderr}");
     let (status, stdout, _) = output_of(nobody(&["host", "restore"]).unwrap());
     assert_eq!((status, stdout.as_str()), (0, "There was nothing to restore.\n"));
-    assert_eq!(output_of(nobody(&["host", "status", "--no-rulers"]).unwrap()).0, 0);
+    let status = ["host", "status", "--no-rulers", "--format", "json"];
+    let knobs = |output: std::process::Output| -> Vec<Value> {
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(report["busy_ratio"].as_f64().is_some(), "{report}");
+        report["knobs"].as_array().unwrap().clone()
+    };
+    let (by_user, by_root) = (knobs(nobody(&status).unwrap()), knobs(steady().args(status).output().unwrap()));
+    for (user, root) in by_user.iter().zip(&by_root) {
+        // What root cannot set either has the same reason for all users.
+        match root["settable"] == true {
+            true => assert_eq!((&user["settable"], &user["reason"]), (&false.into(), &"only root may set it".into())),
+            false => assert_eq!((&user["reason"], &user["needs_root"]), (&root["reason"], &false.into())),
+        }
+    }
 }
 
 struct RemovedOnDrop(PathBuf);

@@ -1,6 +1,8 @@
 //! The subcommands `status`, `quiet` and `restore`.
 
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use steady_feature::flags::FormatFlag;
 use steady_feature::{Failure, Session, Status, attended};
@@ -16,15 +18,17 @@ use crate::run::{self, Applied, HostError, QuietHost, Restored};
 
 /// How long rulers are read.
 const READING: Nanos = Nanos(1_000_000_000);
+/// How long the CPU time of other processes is measured.
+const BUSY_SAMPLE: Duration = Duration::from_millis(500);
 
 /// Reports how quiet the host is and returns the exit status.
 pub(crate) fn status(flags: &HostStatusFlags, session: &mut dyn Session) -> Result<u8, Failure> {
     let root = root(&flags.root.root)?;
     session.open(&flags.output, false, Status::Own)?;
     let mut record = record(&root, HostQuestion::Status);
-    let (spreads, steal) = watch(&root, flags.no_rulers);
-    record.conditions = host::conditions(&root, steal);
-    record.spreads = spreads;
+    let Watched { busy_ratio, steal_ratio, spreads } = watch(&root, flags.no_rulers);
+    record.conditions = host::conditions(&root, busy_ratio.clone(), steal_ratio);
+    (record.busy_ratio, record.spreads) = (busy_ratio, spreads);
     if flags.effects {
         record.wants_effects = true;
         record.effects = effects(&root, flags.seed, session)?;
@@ -52,20 +56,32 @@ fn effects(root: &Root, seed: Option<u64>, session: &mut dyn Session) -> Result<
     measured.map_err(failure)
 }
 
-/// Measures for one second: the spread of ruler readings, and the share of CPU time that the hypervisor gave to other
-/// guests.
-fn watch(root: &Root, no_rulers: bool) -> (Reading<Vec<RulerSpread>>, Reading<f64>) {
-    let not = |why: &str| (Err(Absent::because(why)), Err(Absent::because(why)));
-    if no_rulers {
-        return not("--no-rulers was given");
-    }
+/// What is measured over time.
+struct Watched {
+    /// Share of the CPU time that other processes used.
+    busy_ratio: Reading<f64>,
+    /// Share of the CPU time that the hypervisor gave to other guests.
+    steal_ratio: Reading<f64>,
+    spreads: Reading<Vec<RulerSpread>>,
+}
+
+/// Measures the CPU time of other processes while this one sleeps, then the spread of ruler readings, and stolen time
+/// during both.
+fn watch(root: &Root, no_rulers: bool) -> Watched {
+    let skipped = || Absent::because("--no-rulers was given");
     if !root.is_live() {
-        return not("--root is a copy of a host's files");
+        let why = || Absent::because("--root is a copy of a host's files");
+        let spreads = Err(if no_rulers { skipped() } else { why() });
+        return Watched { busy_ratio: Err(why()), steal_ratio: Err(why()), spreads };
     }
-    let mut rulers = Rulers::new(root, Best::default());
     let before = KernelCounters::read(root);
-    let spreads = run::spreads(&mut rulers, READING);
-    (spreads, before.until(&KernelCounters::read(root)).steal_ratio)
+    thread::sleep(BUSY_SAMPLE);
+    let busy_ratio = before.until(&KernelCounters::read(root)).busy_ratio;
+    let spreads = match no_rulers {
+        true => Err(skipped()),
+        false => run::spreads(&mut Rulers::new(root, Best::default()), READING),
+    };
+    Watched { busy_ratio, steal_ratio: before.until(&KernelCounters::read(root)).steal_ratio, spreads }
 }
 
 /// Restores the host and returns the exit status.
@@ -183,6 +199,7 @@ fn record(root: &Root, kind: HostQuestion) -> HostRecord {
         complete: true,
         knobs: run::find_all(root).into_iter().map(Into::into).collect(),
         conditions: Vec::new(),
+        busy_ratio: Err(Absent::because("only steady host status measures it")),
         spreads: Err(Absent::because("only steady host status reads rulers")),
         effects: Err(Absent::because("only steady host status --effects measures them")),
         set: Vec::new(),

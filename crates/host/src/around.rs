@@ -100,9 +100,9 @@ fn hint(root: &Root) -> Option<String> {
         let names = names(&settable);
         return Some(format!("this host can be made quieter ({names}): use --quiet-host, or see steady host status"));
     }
-    let barred = of(&|state| state.quiet_value.is_ok() && state.settable.is_err());
-    (!barred.is_empty() && !is_root())
-        .then(|| format!("root could make this host quieter ({}): sudo steady host quiet", names(&barred)))
+    let needs_root = of(&|state| state.needs_root);
+    (!needs_root.is_empty())
+        .then(|| format!("root could make this host quieter ({}): sudo steady host quiet", names(&needs_root)))
 }
 
 fn names(knobs: &[Knob]) -> String {

@@ -3,13 +3,13 @@
 mod attempts;
 
 use steady_feature::Report;
-use steady_model::{ConditionState, Knob, Reading, Resource, Verdict};
+use steady_model::{Condition, ConditionState, Knob, Reading, Resource, Verdict};
 use steady_render::csv::{Column, table};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section};
 use steady_render::effect::signed;
 use steady_render::letters::{count, one_line};
 use steady_render::table::{Cell, Column as TableColumn, Table};
-use steady_render::units::{TIE, percent};
+use steady_render::units::percent;
 use steady_render::{json, timestamp};
 
 use crate::record::{
@@ -113,21 +113,21 @@ fn facts(record: &HostRecord) -> Vec<(&'static str, Vec<Fact>)> {
 fn final_paragraphs(record: &HostRecord) -> Vec<String> {
     let mut final_paragraphs: Vec<String> =
         record.notes.iter().map(|note| format!("Note: {}.", one_line(note))).collect();
-    if !record.is_root && could_as_root(record) {
+    if could_as_root(record) {
         final_paragraphs.push(format!("As root: {}", record.as_root));
     }
     if record.kind == HostQuestion::Status {
         let absent = record.effects.as_ref().err().filter(|_| record.wants_effects);
         final_paragraphs
             .extend(absent.map(|why| format!("The effects of the knobs were not measured: {}.", one_line(&why.0))));
-        final_paragraphs.extend(distance(&record.spreads));
+        final_paragraphs.extend(distance(record));
     }
     final_paragraphs
 }
 
-/// Says how far this host is from quiet, by the spread of the rulers.
-fn distance(spreads: &Reading<Vec<RulerSpread>>) -> Option<String> {
-    let spreads = match spreads {
+/// Says how far this host is from quiet, by the spread of the rulers and the CPU time of other processes.
+fn distance(record: &HostRecord) -> Option<String> {
+    let spreads = match &record.spreads {
         Ok(spreads) => spreads,
         Err(absent) => return Some(format!("How far it is from quiet was not measured: {}.", one_line(&absent.0))),
     };
@@ -135,9 +135,13 @@ fn distance(spreads: &Reading<Vec<RulerSpread>>) -> Option<String> {
     let most = spreads.iter().max_by(by_spread)?;
     let least = spreads.iter().min_by(by_spread)?;
     let of = |spread: &RulerSpread| format!("{} ({})", percent(spread.spread_ratio), name(spread));
+    let others = record.busy_ratio.as_ref().map_or_else(
+        |_| String::new(),
+        |ratio| format!(", and other processes use no CPU time (here {})", percent(*ratio)),
+    );
     Some(format!(
         "How far it is from quiet: for one second, rulers repeated the same work. The interquartile range of their \
-         times was at most {} and at least {} of the median. On a quiet host, all times are equal.",
+         times was at most {} and at least {} of the median. On a quiet host, all times are equal{others}.",
         of(most),
         of(least)
     ))
@@ -150,19 +154,37 @@ fn name(spread: &RulerSpread) -> &'static str {
     }
 }
 
+/// How busy other processes keep the CPUs, and which knobs can be set by whom.
 fn status_answer(record: &HostRecord) -> String {
-    let open = || record.knobs.iter().filter(|knob| worth_setting(knob));
-    let helpful: Vec<&str> = open().filter(|knob| knob.settable).map(|knob| knob.name.name()).collect();
-    let barred = open().filter(|knob| is_barred(knob)).count();
-    let first = match helpful.len() {
-        0 => "No further knob can be set here".to_owned(),
-        _ => format!("This host can be made quieter: {} can be set", listed(&helpful)),
+    let disturbs = |state: &ConditionState| state.name == Condition::BusyCpus && state.disturbs;
+    let busy = match &record.busy_ratio {
+        Ok(ratio) if record.conditions.iter().any(disturbs) => {
+            format!("This host is busy: other processes use {} of its CPU time. ", percent(*ratio))
+        }
+        Ok(ratio) => format!("Other processes use {} of the CPU time. ", percent(*ratio)),
+        Err(_) => String::new(),
     };
-    let more = if helpful.is_empty() { count(barred, "knob", "knobs") } else { format!("{barred}{TIE}more") };
-    match barred {
-        0 => format!("{first}."),
-        _ => format!("{first}; {more} cannot be set on this host or by this user."),
+    let of = |wanted: &dyn Fn(&KnobRecord) -> bool| -> Option<String> {
+        let names: Vec<&str> = record
+            .knobs
+            .iter()
+            .filter(|knob| worth_setting(knob) && wanted(knob))
+            .map(|knob| knob.name.name())
+            .collect();
+        (!names.is_empty()).then(|| listed(&names))
+    };
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(of(&|knob| knob.settable).map(|names| format!("This host can be made quieter: {names} can be set")));
+    parts.extend(of(&|knob| knob.needs_root).map(|names| match parts.is_empty() {
+        true => format!("Only root can make this host quieter: {names} can be set"),
+        false => format!("only root can set {names}"),
+    }));
+    if parts.is_empty() {
+        parts.push("No knob that can be set makes this host quieter".to_owned());
     }
+    let fixed = of(&|knob| !knob.settable && !knob.needs_root && knob.value.is_ok());
+    parts.extend(fixed.map(|names| format!("{names} cannot be set on this host")));
+    format!("{busy}{}.", parts.join("; "))
 }
 
 /// Returns whether the knob is noisy, has a quiet value, and is set without being named.
@@ -170,17 +192,18 @@ fn worth_setting(knob: &KnobRecord) -> bool {
     !knob.is_quiet && !knob.name.only_if_named() && knob.quiet_value.is_ok()
 }
 
-/// Returns whether the knob exists but cannot be set here, perhaps for lack of privileges.
-fn is_barred(knob: &KnobRecord) -> bool {
-    !knob.settable && knob.value.is_ok()
-}
-
 fn could_as_root(record: &HostRecord) -> bool {
     match record.kind {
-        HostQuestion::Status => record.knobs.iter().any(|knob| worth_setting(knob) && is_barred(knob)),
-        HostQuestion::Quiet => !record.left.is_empty(),
+        HostQuestion::Status => record.knobs.iter().any(|knob| worth_setting(knob) && knob.needs_root),
+        HostQuestion::Quiet => !left_to_root(record).is_empty(),
         HostQuestion::Restore => false,
     }
+}
+
+/// Returns the knobs that were requested and that only root may set.
+fn left_to_root(record: &HostRecord) -> Vec<&'static str> {
+    let needs_root = |name: Knob| record.knobs.iter().any(|knob| knob.name == name && knob.needs_root);
+    record.left.iter().filter(|left| needs_root(left.name)).map(|left| left.name.name()).collect()
 }
 
 /// Joins names in a sentence.
@@ -204,6 +227,14 @@ fn knob(knob: &KnobRecord) -> Fact {
     let (emphasis, text) = match &knob.value {
         Err(absent) => (Emphasis::Plain, format!("not available: {}", one_line(&absent.0))),
         Ok(_) if knob.is_quiet => (Emphasis::Same, format!("{now} (quiet)")),
+        Ok(_) if knob.needs_root && knob.name.only_if_named() => {
+            let one = format!("--only {} -- COMMAND sets it to {quiet} for one command", knob.name.name());
+            (Emphasis::Plain, format!("now {now}; {one}, and only root may set it for all"))
+        }
+        Ok(_) if knob.needs_root && knob.name == Knob::Caches => {
+            (Emphasis::Open, "only root may drop them before a run".to_owned())
+        }
+        Ok(_) if knob.needs_root => (Emphasis::Open, format!("now {now}; only root may set it to {quiet}")),
         Ok(_) if !knob.settable && knob.quiet_value.is_ok() => {
             (Emphasis::Plain, format!("now {now}; {quiet} is quiet, but cannot be set: {why}"))
         }

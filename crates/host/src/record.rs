@@ -33,6 +33,8 @@ pub struct HostRecord {
     pub knobs: Vec<KnobRecord>,
     /// Other conditions that affect measurements; for a status only.
     pub conditions: Vec<ConditionState>,
+    /// Share of the CPU time that other processes used, over half a second before rulers were read.
+    pub busy_ratio: Reading<f64>,
     /// Spread of the readings of each ruler over one second.
     pub spreads: Reading<Vec<RulerSpread>>,
     /// Effects of the knobs on the noise of a short command.
@@ -93,6 +95,8 @@ pub struct KnobRecord {
     pub settable: bool,
     /// Why it cannot be set.
     pub reason: Option<String>,
+    /// Whether root could set it, although this user may not.
+    pub needs_root: bool,
     /// The effect of setting it, in one line.
     pub worth: &'static str,
     /// The publication that describes this effect.
@@ -110,6 +114,7 @@ impl From<KnobState> for KnobRecord {
             quiet_value: state.quiet_value,
             is_quiet: state.is_quiet,
             settable: state.settable.is_ok(),
+            needs_root: state.needs_root,
             reason: state.settable.err().map(|absent| absent.0),
             worth,
             source,
@@ -352,7 +357,7 @@ fn worth(knob: Knob) -> (&'static str, &'static str) {
         ),
         Knob::PerfSampleRate => ("sampling profilers interrupt at most once a second", "pyperf, Tune the system"),
         Knob::IrqAffinity => (
-            "devices interrupt CPUs other than the two that duets run on",
+            "devices do not interrupt the two CPUs that comparisons run on",
             "Linux, core-api/irq/irq-affinity; pyperf, Tune the system",
         ),
         Knob::Thp => ("the kernel assembles no huge pages during a run", "Linux, admin-guide/mm/transhuge"),

@@ -13,12 +13,23 @@ use steady_testing::made::{HOSTILE, absent};
 fn knob(knob: Knob, value: &str, quiet: &str, settable: Reading<()>, files: usize) -> KnobState {
     let is_quiet = value == quiet;
     let files = (0..files).map(|number| format!("/sys/{}/{number}", knob.name())).collect();
-    KnobState { knob, value: Ok(value.to_owned()), quiet_value: Ok(quiet.to_owned()), is_quiet, settable, files }
+    let needs_root = !is_quiet && settable == absent("only root may set it");
+    let (value, quiet_value) = (Ok(value.to_owned()), Ok(quiet.to_owned()));
+    KnobState { knob, value, quiet_value, is_quiet, settable, needs_root, files }
 }
 
 fn missing(knob: Knob, why: &str) -> KnobState {
     let settable = absent(why);
-    KnobState { knob, value: absent(why), quiet_value: absent(why), is_quiet: false, settable, files: vec![] }
+    let files = vec![];
+    KnobState {
+        knob,
+        value: absent(why),
+        quiet_value: absent(why),
+        is_quiet: false,
+        settable,
+        needs_root: false,
+        files,
+    }
 }
 
 fn knobs(settable: &Reading<()>) -> Vec<KnobRecord> {
@@ -46,13 +57,16 @@ fn knobs(settable: &Reading<()>) -> Vec<KnobRecord> {
     states.map(KnobRecord::from).to_vec()
 }
 
-fn conditions() -> Vec<ConditionState> {
+fn conditions(busy_ratio: f64) -> Vec<ConditionState> {
+    let busy =
+        format!("other processes use {:.0} % of the CPU time; load average over a minute 17.30", busy_ratio * 100.0);
     let state =
         |name, value: Reading<&str>, disturbs| ConditionState { name, value: value.map(str::to_owned), disturbs };
     vec![
         state(Condition::Power, Ok("battery"), true),
         state(Condition::Throttling, Ok("17 times since boot, on the core with the most"), true),
         state(Condition::IsolatedCpus, Ok("none"), false),
+        state(Condition::BusyCpus, Ok(&busy), busy_ratio > 0.1),
         state(Condition::Steal, absent("the hypervisor has reported no stolen time since boot"), false),
         state(
             Condition::Wakers,
@@ -83,6 +97,7 @@ fn report(kind: HostQuestion) -> HostRecord {
         as_root: "sudo steady host quiet".to_owned(),
         knobs: knobs(&Ok(())),
         conditions: Vec::new(),
+        busy_ratio: absent("only steady host status measures it"),
         spreads: absent("only steady host status reads rulers"),
         effects: absent("only steady host status --effects measures them"),
         wants_effects: false,
@@ -228,7 +243,8 @@ fn all() -> Vec<(&'static str, HostRecord)> {
         (
             "host-status",
             HostRecord {
-                conditions: conditions(),
+                conditions: conditions(0.96),
+                busy_ratio: Ok(0.96),
                 spreads,
                 effects: Ok(effects()),
                 wants_effects: true,
@@ -240,7 +256,8 @@ fn all() -> Vec<(&'static str, HostRecord)> {
             HostRecord {
                 knobs: knobs(&user),
                 is_root: false,
-                conditions: conditions(),
+                conditions: conditions(0.021),
+                busy_ratio: Ok(0.021),
                 journal: journal(1, false),
                 spreads: absent("--no-rulers was given"),
                 effects: absent("only root may set knobs"),
@@ -252,6 +269,7 @@ fn all() -> Vec<(&'static str, HostRecord)> {
         (
             "host-quiet-user",
             HostRecord {
+                knobs: knobs(&user),
                 left: barred,
                 is_root: false,
                 as_root: "sudo steady host quiet --only turbo,thp".to_owned(),
@@ -347,6 +365,24 @@ fn every_null_in_json_has_a_reason() {
         }
         assert_eq!(json["spreads"].is_null(), json["spreads_absent"].is_string());
     }
+}
+
+#[test]
+fn a_busy_host_and_missing_rights_are_in_the_first_sentences() {
+    let start = |name: &str| {
+        let (_, report) = all().into_iter().find(|(of, _)| *of == name).unwrap();
+        text(&report, 132).split("\n\n").next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let busy = start("host-status");
+    assert!(
+        busy.starts_with("This host is busy: other processes use 96 % of its CPU time. This host can be"),
+        "{busy}"
+    );
+    assert!(busy.ends_with("; perf-sample-rate cannot be set on this host."), "{busy}");
+    let user = start("host-status-user");
+    let expected = "Other processes use 2.1 % of the CPU time. Only root can make this host quieter: turbo, governor";
+    assert!(user.starts_with(expected), "{user}");
+    assert_eq!(start("host-quiet-user"), "Nothing was set, because only root may set turbo and thp.");
 }
 
 #[test]

@@ -106,6 +106,8 @@ pub struct KnobState {
     pub is_quiet: bool,
     /// Whether the knob can be set on this host, or why not.
     pub settable: Reading<()>,
+    /// Whether root could set it, although this process may not.
+    pub needs_root: bool,
     /// The files that the knob stands for.
     pub files: Vec<String>,
 }
@@ -120,6 +122,8 @@ pub enum Condition {
     Throttling,
     /// CPUs that the scheduler does not use (`isolcpus`).
     IsolatedCpus,
+    /// CPU time that other processes use.
+    BusyCpus,
     /// CPU time that the hypervisor gave to other guests.
     Steal,
     /// Timers and services that are known to wake up periodically.
@@ -138,6 +142,7 @@ impl Condition {
             Condition::Power => "power",
             Condition::Throttling => "throttling",
             Condition::IsolatedCpus => "isolated-cpus",
+            Condition::BusyCpus => "busy-cpus",
             Condition::Steal => "steal",
             Condition::Wakers => "wakers",
             Condition::CpuQuota => "cpu-quota",

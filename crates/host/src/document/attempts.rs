@@ -5,7 +5,7 @@ use steady_render::document::{Emphasis, Fact};
 use steady_render::letters::{count, one_line};
 use steady_render::units::duration;
 
-use super::{files, listed};
+use super::{files, left_to_root, listed};
 use crate::record::{Attempt, AttemptOutcome, HostRecord, QuietRun};
 
 /// Returns the answer for a host that was made quiet.
@@ -13,7 +13,10 @@ pub(super) fn quieted(record: &HostRecord) -> String {
     let set = knobs(&record.set, |outcome| *outcome == AttemptOutcome::Set);
     let done = match set.len() {
         0 if record.left.is_empty() && record.set.is_empty() => "There is nothing to set".to_owned(),
-        0 => "Nothing was set".to_owned(),
+        0 => match left_to_root(record).as_slice() {
+            [] => "Nothing was set".to_owned(),
+            names => format!("Nothing was set, because only root may set {}", listed(names)),
+        },
         number => format!("{} set: {}", count(number, "knob was", "knobs were"), listed(&set)),
     };
     let Some(_) = &record.run else {

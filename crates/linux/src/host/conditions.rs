@@ -32,8 +32,12 @@ const WAKERS: [(&str, &str); 22] = [
     ("tracker-miner-f", "reads all files"),
 ];
 
-/// Returns all conditions. The caller measures `steal` over time, because no file has its current value.
-pub fn conditions(root: &Root, steal: Reading<f64>) -> Vec<ConditionState> {
+/// The share of CPU time from which on other processes disturb measurements.
+const BUSY: f64 = 0.1;
+
+/// Returns all conditions. The caller measures over time the shares of the CPU time that other processes (`busy`) and
+/// other guests (`steal`) use, because no file has their current values.
+pub fn conditions(root: &Root, busy: Reading<f64>, steal: Reading<f64>) -> Vec<ConditionState> {
     let state = |name, value: Reading<(String, bool)>| {
         let disturbs = value.as_ref().is_ok_and(|(_, disturbs)| *disturbs);
         ConditionState { name, value: value.map(|(text, _)| text), disturbs }
@@ -42,6 +46,7 @@ pub fn conditions(root: &Root, steal: Reading<f64>) -> Vec<ConditionState> {
         state(Condition::Power, power(root)),
         state(Condition::Throttling, throttling(root)),
         state(Condition::IsolatedCpus, isolated(root)),
+        state(Condition::BusyCpus, busy.map(|ratio| (busy_cpus(root, ratio), ratio >= BUSY))),
         state(Condition::Steal, steal.map(|ratio| (format!("{:.1} %", ratio * 100.0), ratio > 0.0005))),
         state(Condition::Wakers, wakers(root)),
         state(Condition::CpuQuota, quota(root)),
@@ -103,6 +108,14 @@ fn isolated(root: &Root) -> Reading<(String, bool)> {
     let parts = [isolated.map(|cpus| format!("CPUs {cpus}")), tickless.map(|cpus| format!("without tick: {cpus}"))];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     Ok((if parts.is_empty() { "none".to_owned() } else { parts.join("; ") }, false))
+}
+
+/// CPU time of other processes, and the load average, which also shows what runs only now and then.
+fn busy_cpus(root: &Root, ratio: f64) -> String {
+    let load = procfs::load_average(root);
+    let load =
+        load.map_or_else(|_| String::new(), |load| format!("; load average over a minute {:.2}", load.one_minute));
+    format!("other processes use {:.0} % of the CPU time{load}", ratio * 100.0)
 }
 
 /// Known programs that run now, and enabled systemd timers.

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 
-use rustix::fs::Access;
+use rustix::fs::{Access, StatVfsMountFlags};
 use rustix::io::Errno;
 use steady_model::{Absent, Knob, Reading};
 
@@ -81,6 +81,11 @@ pub fn read(root: &Root, file: &str) -> Reading<String> {
     String::from_utf8(bytes).map_err(|_| Absent::because(format!("{file} is not text")))
 }
 
+/// Returns the reason for a file that this process may not write, but root may.
+pub(super) fn only_root() -> Absent {
+    Absent::because("only root may set it")
+}
+
 /// Returns whether this process may write a file. Whether the kernel accepts a value is known only after the write.
 pub(super) fn may_write(root: &Root, file: &str) -> Reading<()> {
     let path = root.path(file);
@@ -90,15 +95,14 @@ pub(super) fn may_write(root: &Root, file: &str) -> Reading<()> {
     if mode & 0o222 == 0 {
         return Err(Absent::because("the kernel's file is read-only"));
     }
+    // For other users than root, access(2) reports missing rights even if the file system is read-only for all.
+    if rustix::fs::statvfs(&path).is_ok_and(|mount| mount.f_flag.contains(StatVfsMountFlags::RDONLY)) {
+        let top = file.split('/').nth(1).unwrap_or_default();
+        return Err(Absent::because(format!("/{top} is mounted read-only, as in containers")));
+    }
     match rustix::fs::access(&path, Access::WRITE_OK) {
         Ok(()) => Ok(()),
-        Err(Errno::ROFS) => {
-            let top = file.split('/').nth(1).unwrap_or_default();
-            Err(Absent::because(format!("/{top} is mounted read-only, as in containers")))
-        }
-        Err(Errno::ACCESS | Errno::PERM) if !rustix::process::geteuid().is_root() => {
-            Err(Absent::because("only root may set it"))
-        }
+        Err(Errno::ACCESS | Errno::PERM) if !rustix::process::geteuid().is_root() => Err(only_root()),
         Err(Errno::ACCESS | Errno::PERM) => Err(Absent::because("even root may not set it on this system")),
         Err(error) => Err(Absent::because(format!("the file is not writable ({error})"))),
     }

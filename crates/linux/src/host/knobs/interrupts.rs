@@ -43,7 +43,8 @@ fn free_cpus(root: &Root, smt_goes_off: bool) -> Reading<Vec<usize>> {
     let kept: Vec<usize> = siblings(one).into_iter().chain(siblings(two)).collect();
     let free: Vec<usize> = staying.into_iter().filter(|cpu| !kept.contains(cpu)).collect();
     if free.is_empty() {
-        return Err(Absent::because("a duet uses all CPUs; none is left for interrupts"));
+        let why = "comparisons run on two CPUs, and this host has no CPU outside their cores for interrupts";
+        return Err(Absent::because(why));
     }
     Ok(free)
 }

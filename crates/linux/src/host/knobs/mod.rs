@@ -41,8 +41,14 @@ impl KnobFile {
     /// # Errors
     /// The reason why the file cannot be set.
     pub fn settable(&self) -> Reading<&str> {
-        self.may_write.clone()?;
-        self.quiet.as_deref().map_err(Clone::clone)
+        // Without a value to write, rights make no difference.
+        let quiet = self.quiet.as_deref().map_err(Clone::clone)?;
+        self.may_write.clone().map(|()| quiet)
+    }
+
+    /// Returns whether root could set the file to another value, although this process may not.
+    fn needs_root(&self) -> bool {
+        !self.is_quiet() && self.settable().is_err_and(|absent| absent == file::only_root())
     }
 }
 
@@ -98,7 +104,7 @@ impl Found {
     /// Returns whether at least one file can be set.
     ///
     /// # Errors
-    /// The reason why no file can be set.
+    /// The reason why no file can be set; missing rights, if root could set one.
     pub fn settable(&self) -> Reading<()> {
         if let Some(absent) = &self.absent {
             return Err(absent.clone());
@@ -114,7 +120,8 @@ impl Found {
             Some(_) => Ok(()),
             None => Err(settable
                 .into_iter()
-                .find_map(Result::err)
+                .filter_map(Result::err)
+                .min_by_key(|absent| *absent != file::only_root())
                 .unwrap_or_else(|| Absent::because("the knob has no file"))),
         }
     }
@@ -147,6 +154,7 @@ impl Found {
             quiet_value: if quiet.is_empty() { Err(no_quiet()) } else { Ok(quiet) },
             is_quiet: self.is_quiet(),
             settable: self.settable(),
+            needs_root: self.settable().is_err() && self.settings.iter().any(KnobFile::needs_root),
             files: self.settings.iter().map(|setting| setting.file.clone()).collect(),
         }
     }

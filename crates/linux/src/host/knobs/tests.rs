@@ -120,7 +120,7 @@ fn interrupts_avoid_the_cores_of_duets() {
         assert_eq!(of(126).unwrap().is_quiet(), !smt_goes_off, "CPU 7 is free while it is online");
     }
     assert_eq!(stranded(&root).iter().map(|one| one.value.as_str()).collect::<Vec<_>>(), ["4\n", "7\n"]);
-    assert!(why("host-acpi-cpufreq", Knob::IrqAffinity).contains("a duet uses all CPUs"));
+    assert!(why("host-acpi-cpufreq", Knob::IrqAffinity).contains("no CPU outside their cores"));
 }
 
 #[test]
@@ -151,6 +151,26 @@ fn read_only_files_have_a_reason() {
     fs::remove_dir_all(&top).unwrap();
     assert_eq!((state.value, state.quiet_value), (Ok("1".to_owned()), Ok("0".to_owned())));
     assert!(state.settable.unwrap_err().0.contains("read-only"));
+}
+
+#[test]
+fn missing_rights_are_the_reason_only_if_root_could_set_a_file() {
+    let setting = |quiet: Reading<&str>| KnobFile {
+        knob: Knob::IrqAffinity,
+        file: "/proc/irq/1/smp_affinity_list".to_owned(),
+        value: "0-1".to_owned(),
+        quiet: quiet.map(str::to_owned),
+        may_become: vec![],
+        may_write: Err(file::only_root()),
+    };
+    let reason = |settings: Vec<KnobFile>| {
+        let state = Found { knob: Knob::IrqAffinity, settings, absent: None }.state();
+        (state.settable.unwrap_err(), state.needs_root)
+    };
+    let full = || Absent::because("no CPU is left");
+    assert_eq!(reason(vec![setting(Err(full()))]), (full(), false));
+    assert_eq!(reason(vec![setting(Err(full())), setting(Ok("2"))]), (file::only_root(), true));
+    assert_eq!(reason(vec![setting(Ok("0-1"))]), (file::only_root(), false), "it is quiet already");
 }
 
 #[test]
