@@ -1,6 +1,6 @@
 //! Warnings in words, each with its remedy.
 
-use steady_model::{FailureRule, Interval, Judgement, Layout, Metric, Report, Warning};
+use steady_model::{FailureRule, Interval, Judgement, Layout, Metric, Record, Report, Warning};
 
 use super::{capital, count, effort_for, more_effort, more_work, noun, signed, subject};
 use crate::units::{duration, percent, time_setting};
@@ -15,6 +15,12 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
     let record = &report.record;
     match warning {
         Warning::Failures { command, failed, runs, first } => failures(report, *command, *failed, *runs, first),
+        Warning::LeftBehind { command, .. } if is_steady_warm(record, *command) => format!(
+            "{} leaves the background process of steady warm, which captures programs. It was killed at the end of each \
+             run, and its CPU time until then is counted. To measure with complete snapshots, run the command before \
+             the comparison. To compare programs that all start from snapshots, use --warm instead of steady warm.",
+            capital(&subject(&record.plan, *command))
+        ),
         Warning::LeftBehind { command, processes } => {
             let who = capital(&subject(&record.plan, *command));
             let many = count(usize::try_from(*processes).unwrap_or(usize::MAX), "process", "processes");
@@ -106,6 +112,14 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
             format!("{how}: {}.", more_work(record, *metric))
         }
     }
+}
+
+/// Returns whether the command is `steady warm`, which leaves its background process to the next run.
+fn is_steady_warm(record: &Record, command: usize) -> bool {
+    record.plan.commands.get(command).is_some_and(|command| {
+        command.program.file_name().is_some_and(|name| name == "steady")
+            && command.argv.get(1).is_some_and(|word| word == "warm")
+    })
 }
 
 /// The verdict is about the usual run, and the estimate of the mean has the opposite sign.

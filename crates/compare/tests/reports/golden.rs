@@ -63,6 +63,19 @@ fn coloured_text_differs_only_in_its_colours() {
 }
 
 #[test]
+fn the_warning_about_the_background_process_of_steady_warm_says_what_to_do() {
+    let words = |report: &Report| text(report, Style::default()).split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut report = comparisons::failures_ignored();
+    let remedy = "let the command wait for it";
+    assert!(words(&report).contains(remedy));
+    let command = &mut report.record.plan.commands[1];
+    command.program = "/usr/bin/steady".into();
+    command.argv = ["steady", "warm", "--", "./script"].map(str::to_owned).to_vec();
+    let words = words(&report);
+    assert!(words.contains("use --warm instead of steady warm") && !words.contains(remedy), "{words}");
+}
+
+#[test]
 fn json_begins_with_the_documented_fields_and_nulls_have_reasons() {
     for (name, report) in comparisons::all() {
         let json = json_text(&report, false);
