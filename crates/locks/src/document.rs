@@ -53,7 +53,7 @@ fn document(record: &LocksRecord) -> Document {
     }
     let tables = [
         ("Threads that still waited when their process ended", tables::ends(record)),
-        ("Call sites that acquired the locks, with the time waited there", tables::sites(record)),
+        ("Call sites that requested the locks, with the time waited there", tables::sites(record)),
     ];
     sections.extend(tables.into_iter().filter_map(|(heading, table)| titled(heading, table)));
     if let Some(threads) = titled("Threads", tables::threads(record)) {

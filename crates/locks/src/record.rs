@@ -36,7 +36,7 @@ pub struct LocksRecord {
     /// Total lifetime of the threads. A thread that is alone in its process and waited for nothing counts only if there
     /// are no others.
     pub thread_seconds: f64,
-    /// Total time that these threads waited for locks.
+    /// Total time that these threads waited for locks, including waits that were given up.
     pub wait_seconds: f64,
     /// `wait_seconds` as a share of `thread_seconds`.
     pub wait_ratio: Reading<f64>,
@@ -128,7 +128,7 @@ pub struct CodePlace {
     pub offset: u64,
 }
 
-/// A call site that acquired a lock, with its counts.
+/// A call site that requested a lock, with its counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LockSite {
     /// Name of the function, as in [`CodePlace`].
@@ -178,10 +178,11 @@ pub struct LockUse {
     pub acquisitions: u64,
     /// Number of acquisitions for which a thread waited.
     pub contended: u64,
-    /// Number of waits that ended without the lock: timeouts, and errors of the lock functions (a deadlock, or an owner
-    /// that died).
+    /// Number of waits that ended without the lock: by a timeout, an error (a deadlock, or a mutex that cannot be
+    /// recovered), cancellation, or for a semaphore an interruption by a signal.
     pub given_up: u64,
-    /// Number of waits, including those that had not ended when the process ended. Absent if there were none.
+    /// Number of waits, including those that were given up or had not ended when the process ended. Absent if there
+    /// were none.
     pub waits: Reading<u64>,
     /// Total time of these waits.
     pub wait_seconds: Reading<Nanos>,
@@ -216,7 +217,7 @@ pub struct LockUse {
     pub waiting: Vec<usize>,
     /// Index of the thread that held it then (that acquired it last), if other threads waited for it.
     pub held_by: Reading<usize>,
-    /// Call sites that acquired it, sorted by waiting time, longest first.
+    /// Call sites that requested it, sorted by waiting time, longest first.
     pub sites: Vec<LockSite>,
 }
 

@@ -111,7 +111,7 @@ fn add_to_lock(place: &'static ProcessPlace, entry: Entry, pair: Option<&Pair>, 
         spread.buckets[bucket_of(wait) % BUCKETS].fetch_add(1, Relaxed);
     }
     if let Some(pair) = pair {
-        pair.contended.fetch_add(1, Relaxed);
+        pair.contended.fetch_add(acquired.into(), Relaxed);
         pair.wait.fetch_add(wait, Relaxed);
     }
     if let Some(hold) = hold {

@@ -22,6 +22,7 @@ pub(super) fn facts(record: &LocksRecord) -> Vec<Fact> {
     if !record.processes.is_empty() {
         facts.push(Fact::new("watched", watched(record)));
         facts.push(Fact::new("waiting", waiting_totals(record)));
+        facts.extend(given_up(record).map(|text| Fact::new("given up", text)));
     }
     facts.extend(folded(record).map(|text| Fact::new("folded", text)));
     facts.push(Fact::new("futexes", futexes(record)));
@@ -86,6 +87,24 @@ fn waiting_totals(record: &LocksRecord) -> String {
         of(record.wait_joins_seconds),
         time(record.thread_seconds)
     )
+}
+
+/// The waits that ended without the lock, or `None` if there are none. Their time is part of all waiting times.
+fn given_up(record: &LocksRecord) -> Option<String> {
+    let of = |are_held: bool, what: &str| {
+        let locks = record.locks.iter().filter(|lock| lock.kind.is_held() == are_held);
+        let number = locks.fold(0u64, |sum, lock| sum.saturating_add(lock.given_up));
+        (number > 0).then(|| format!("{} for {what}", numbered(number, "wait", "waits")))
+    };
+    let waits: Vec<String> =
+        [of(true, "locks"), of(false, "conditions and semaphores")].into_iter().flatten().collect();
+    (!waits.is_empty()).then(|| {
+        format!(
+            "{} ended without success: by a timeout, an error, a signal or cancellation. All waiting times include \
+             them, but no number of acquisitions does",
+            waits.join(" and ")
+        )
+    })
 }
 
 /// Totals of the locks without an entry of their own, or `None` if there are none.

@@ -98,9 +98,9 @@ fn longest_wait(record: &LocksRecord) -> String {
         part => format!("{} of it", percent(part)),
     };
     let at = match most_at(lock) {
-        Some((at, true)) => format!(", acquired by {}", place(&at)),
-        Some((at, false)) => format!(", mostly acquired by {}", place(&at)),
-        None if lock.sites.len() > 1 => format!(", acquired at {} call sites", lock.sites.len()),
+        Some((at, true)) => format!(", requested by {}", place(&at)),
+        Some((at, false)) => format!(", mostly requested by {}", place(&at)),
+        None if lock.sites.len() > 1 => format!(", requested at {} call sites", lock.sites.len()),
         None => String::new(),
     };
     format!(", {how_much} for one {} ({}){at}", noun(lock.kind), label(lock))
@@ -149,14 +149,14 @@ fn unwatched(record: &LocksRecord) -> String {
     }
 }
 
-/// The answer in a few words, for a list: `61 % waiting for locks, mostly a mutex acquired by push() in
+/// The answer in a few words, for a list: `61 % waiting for locks, mostly a mutex requested by push() in
 /// src/queue.c:88`.
 pub(crate) fn summary(record: &LocksRecord) -> String {
     let text = match longest_waited(record) {
         _ if record.processes.is_empty() => "no locks were watched".to_owned(),
         _ if deadlock(record).is_some() => "deadlock".to_owned(),
         Some(lock) if record.wait_seconds >= HARDLY * record.thread_seconds => {
-            let at = most_at(lock).map(|(at, _)| format!(" acquired by {}", place(&at)));
+            let at = most_at(lock).map(|(at, _)| format!(" requested by {}", place(&at)));
             let kind = if lock.kind == LockKind::Rwlock { "rwlock" } else { noun(lock.kind) };
             format!(
                 "{} waiting for locks, mostly a {kind}{}",

@@ -1,4 +1,4 @@
-//! The tables: locks, call sites that acquired them, threads that still waited, threads, processes.
+//! The tables: locks, call sites that requested them, threads that still waited, threads, processes.
 
 use std::cmp::Reverse;
 
@@ -33,6 +33,11 @@ pub(super) fn locks(record: &LocksRecord) -> Table {
         Column::numbers("acquisitions", locks, |lock| number(lock.acquisitions)),
         Column::numbers("contended", locks, |lock| number(lock.contended)),
         Column::numbers("of all", locks, |lock| share(lock.contended as f64, lock.acquisitions as f64)),
+    ]);
+    if locks.iter().any(|lock| lock.given_up > 0) {
+        columns.push(Column::numbers("given up", locks, |lock| number(lock.given_up)));
+    }
+    columns.extend([
         wait("waited", |lock| &lock.wait_seconds, exactly),
         wait("median wait", |lock| &lock.wait_median_seconds, rounded),
         wait("99\u{a0}% wait", |lock| &lock.wait_p99_seconds, rounded),
@@ -71,7 +76,7 @@ struct SiteRow<'a> {
     waited: f64,
 }
 
-/// Table of the call sites that acquired locks, grouped by lock.
+/// Table of the call sites that requested locks, grouped by lock.
 pub(super) fn sites(record: &LocksRecord) -> Table {
     // With locks sorted by waiting time, call sites without waiting are of no interest.
     let counts = |site: &&LockSite| record.order != LockOrder::Wait || site.wait_seconds > Nanos::ZERO;
@@ -95,7 +100,7 @@ pub(super) fn sites(record: &LocksRecord) -> Table {
         Column::numbers("acquisitions (about)", &rows, |row| {
             row.site.map_or(Cell::Nothing, |site| number(site.acquisitions).into())
         }),
-        Column::words("acquired by", &rows, |row| row.at.clone()),
+        Column::words("requested by", &rows, |row| row.at.clone()),
     ];
     Table { label: "Call sites".to_owned(), rows: ("call site", "call sites"), columns }
 }

@@ -88,7 +88,7 @@ fn the_first_sentence_answers() {
     assert_eq!(
         answer(&queue()),
         "The threads waited for locks during 61 % of their lifetimes, nearly all of it for one mutex (L1), mostly \
-         acquired by push() in src/queue.c:88."
+         requested by push() in src/queue.c:88."
     );
     let begins = |report: &LocksRecord, text: &str| assert!(answer(report).starts_with(text), "{}", answer(report));
     begins(
@@ -101,6 +101,18 @@ fn the_first_sentence_answers() {
     begins(&untaken(), "No lock was acquired (1 thread in 1 process).");
     let many = answer(&many());
     assert!(many.contains("of their lifetimes, 19 % of it for one mutex (L1)."), "{many}");
+}
+
+#[test]
+fn waits_that_were_given_up_are_counted_separately() {
+    let words = |report: &LocksRecord| text(report, 132).split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut report = queue();
+    assert!(!words(&report).contains("given up"));
+    (report.locks[0].given_up, report.locks[1].given_up) = (3, 1);
+    let words = words(&report);
+    assert!(words.contains("L1 mutex 1,204,331 311,204 26 % 3 13.0 s"), "{words}");
+    let fact = "given up 3 waits for locks and 1 wait for conditions and semaphores ended without success";
+    assert!(words.contains(fact) && words.contains("All waiting times include them"), "{words}");
 }
 
 #[test]
@@ -126,7 +138,7 @@ fn a_thread_that_waits_for_itself_is_a_deadlock() {
 
 #[test]
 fn summaries_are_short() {
-    assert_eq!(summary(&queue()), "61 % waiting for locks, mostly a mutex acquired by push() in src/queue.c:88");
+    assert_eq!(summary(&queue()), "61 % waiting for locks, mostly a mutex requested by push() in src/queue.c:88");
     assert_eq!(summary(&deadlocked()), "deadlock");
     assert_eq!(summary(&none()), "no locks were watched");
     assert_eq!(summary(&quiet()), "0 % waiting for locks");
