@@ -47,7 +47,7 @@ pub struct HostRecord {
     pub restored: Vec<Attempt>,
     /// The command that ran while the host was quiet.
     pub run: Option<QuietRun>,
-    /// Summary of the journal, now; null without a reason if there is no journal.
+    /// Summary of the journal, now; `None` if there is no journal.
     pub journal: Reading<Option<JournalFacts>>,
     /// Further notes, for example about a void journal or a command that was killed.
     pub notes: Vec<String>,

@@ -3,14 +3,36 @@
 use std::fs;
 use std::path::Path;
 
+use serde_json::Value;
 use steady_feature::Report;
 use steady_feature::flags::Form;
 use steady_render::Style;
 use steady_render::json::Schema;
 
-/// Compares each text with the golden file of its name. With `STEADY_BLESS=1`, writes the files instead.
+/// Compares each text with the golden file of its name. With `STEADY_BLESS=1`, writes the files instead. In JSON, each
+/// null must have a reason.
 pub fn check(files: impl IntoIterator<Item = (String, String)>) {
-    check_in("testdata/reports", files);
+    check_in(
+        "testdata/reports",
+        files.into_iter().inspect(|(file, text)| match file.rsplit('.').next() {
+            Some("json") => nulls_have_reasons(&serde_json::from_str(text).unwrap(), file),
+                _ => {}
+        }),
+    );
+}
+
+fn nulls_have_reasons(value: &Value, path: &str) {
+    match value {
+        Value::Object(fields) => {
+            for (key, field) in fields {
+                let reason = fields.get(&format!("{key}_absent"));
+                assert_eq!(field.is_null(), reason.is_some_and(Value::is_string), "{path}.{key}: a value or a reason");
+                nulls_have_reasons(field, &format!("{path}.{key}"));
+            }
+        }
+        Value::Array(elements) => elements.iter().for_each(|element| nulls_have_reasons(element, path)),
+        _ => {}
+    }
 }
 
 /// Compares the JSON Schema of a record with the file in `docs/schemas`, as [`check`] does.

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use steady_model::{
-    DecidedBy, FailIf, GateState, Joined, Judgement, Layout, LayoutEffect, Metric, Reading, Record, Report, Undecided,
-    Verdict,
+    Absent, DecidedBy, FailIf, GateState, Joined, Judgement, Layout, LayoutEffect, Metric, Reading, Record, Report,
+    Undecided, Verdict,
 };
 use steady_render::json::{ends, finite};
 
@@ -54,8 +54,8 @@ pub(super) struct MetricVerdict {
     /// Whether the condition of `--fail-if` holds. Missing without a condition, and for secondary metrics.
     #[serde(skip_serializing_if = "Option::is_none")]
     condition: Option<GateState>,
-    /// Why the verdict is undecided. Null if there is a verdict.
-    undecided: Option<Undecided>,
+    /// Why the verdict is undecided. Not available if there is a verdict.
+    undecided: Reading<Undecided>,
     /// The effort that would probably give a verdict, as a multiple of the effort spent.
     effort_to_settle_ratio: Reading<f64>,
     /// The factor by which changing load widened the interval, compared with all pairs being as quiet as the quietest
@@ -128,7 +128,7 @@ impl MetricVerdict {
             condition: fail_if
                 .filter(|_| judgement.primary)
                 .map(|fail_if| fail_if.evaluate(judgement.metric, judgement.verdict, &judgement.interval)),
-            undecided: judgement.undecided,
+            undecided: judgement.undecided.ok_or_else(|| Absent::because("there is a verdict")),
             effort_to_settle_ratio: finite(judgement.effort_to_settle.unwrap_or(f64::NAN), settled),
             widening_ratio: Some(finite(judgement.widening.unwrap_or(f64::NAN), "there are too few pairs")),
             layouts: judgement.layouts.iter().map(LayoutVerdict::from).collect(),

@@ -159,11 +159,11 @@ fn as_in_comparisons<S: Serializer>(command: &AttendedCommand, serializer: S) ->
     struct InComparisons<'a> {
         #[serde(flatten)]
         command: &'a AttendedCommand,
-        directory: (),
+        directory: Option<()>,
         environment: BTreeMap<String, String>,
         parameters: BTreeMap<String, String>,
-        revision: (),
+        revision: Option<()>,
     }
     let (environment, parameters) = (BTreeMap::new(), BTreeMap::new());
-    InComparisons { command, directory: (), environment, parameters, revision: () }.serialize(serializer)
+    InComparisons { command, directory: None, environment, parameters, revision: None }.serialize(serializer)
 }

@@ -40,11 +40,14 @@ pub fn description<T: JsonSchema>(schema: &Schema) -> String {
     pretty::indented(&root)
 }
 
-/// Replaces the schema of each reading by the schema of its JSON. A field becomes its value or null, followed by a
-/// field for the reason. An element becomes its value or an object with the reason.
+/// Replaces the schema of each reading by the schema of its JSON. A field becomes its value or null. An element becomes
+/// its value or an object with the reason. After each field that is always there and can be null, adds a field for the
+/// reason.
 fn with_readings(value: &mut Value, definitions: &Value) {
     match value {
         Value::Object(object) => {
+            let required = object.get("required").cloned().unwrap_or_default();
+            let is_required = |name: &str| required.as_array().is_some_and(|names| names.iter().any(|one| one == name));
             if let Some(Value::Object(fields)) = object.get_mut("properties") {
                 let mut all = Map::new();
                 for (name, mut field) in std::mem::take(fields) {
@@ -53,10 +56,12 @@ fn with_readings(value: &mut Value, definitions: &Value) {
                         field.shift_remove("readOnly");
                         field.shift_remove("default");
                     }
-                    let absent = reading(&field, definitions).map(|inner| {
+                    let inner = reading(&field, definitions);
+                    let has_reason = inner.is_some() || (is_required(&name) && can_be_null(&field));
+                    if let Some(inner) = inner {
                         field = or_null(inner, field.get("description").cloned());
-                        (format!("{name}{ABSENT}"), json!({ "type": "string" }))
-                    });
+                    }
+                    let absent = has_reason.then(|| (format!("{name}{ABSENT}"), json!({ "type": "string" })));
                     all.insert(name, field);
                     all.extend(absent);
                 }
@@ -84,6 +89,12 @@ pub(super) fn or_null(schema: Value, description: Option<Value>) -> Value {
     Value::Object(description.into_iter().chain([("anyOf".to_owned(), any)]).collect())
 }
 
+/// Returns whether a schema allows null.
+fn can_be_null(schema: &Value) -> bool {
+    let mut all = [schema.get("type"), schema.get("anyOf")].into_iter().flatten().filter_map(Value::as_array).flatten();
+    all.any(|one| *one == "null" || *one == json!({ "type": "null" }))
+}
+
 /// Returns whether a schema refers to the definition of a reading.
 pub(super) fn is_reading(field: &Value) -> bool {
     field.get("$ref").and_then(Value::as_str).is_some_and(|name| name.starts_with(DEFINITION))
@@ -109,6 +120,9 @@ mod tests {
         /// The duration in seconds.
         wait_seconds: Reading<Nanos>,
         looks: Vec<Reading<u32>>,
+        limit_ratio: Option<f64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        log: Option<String>,
     }
 
     #[test]
@@ -121,7 +135,9 @@ mod tests {
         assert_eq!(fields["wait_seconds"]["description"], "The duration in seconds.");
         assert_eq!(fields["wait_seconds_absent"], json!({ "type": "string" }));
         assert_eq!(fields["looks"]["items"]["anyOf"][1]["required"], json!(["absent"]), "{text}");
-        assert_eq!(schema["required"], json!(["schema", "wait_seconds", "looks"]));
+        assert_eq!(schema["required"], json!(["schema", "wait_seconds", "looks", "limit_ratio"]));
+        assert_eq!(fields["limit_ratio_absent"], json!({ "type": "string" }));
+        assert_eq!(fields.get("log_absent"), None, "a field that is left out has no reason: {text}");
         assert!(!text.contains("Result_of"), "{text}");
     }
 

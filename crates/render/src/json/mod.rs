@@ -4,6 +4,8 @@
 //! serde: the name of the schema, and the JSON of a [`Reading`](steady_model::Reading).
 //!
 //! - A field that is a reading becomes its value, or null and the reason in `<name>_absent` next to it.
+//! - A field that is an option and `None`, also within a reading, becomes null with the reason [`NONE`]. No reading has
+//!   this reason.
 //! - An element of an array, or of a map whose keys are data, becomes the value or `{"absent": reason}`. A value that
 //!   looks like such an object is wrapped: `{"present": value}`.
 //!
@@ -36,6 +38,8 @@ const OK: &str = "Ok";
 const ERR: &str = "Err";
 /// The suffix of the field that holds the reason why another field is not available.
 const ABSENT: &str = "_absent";
+/// The reason of a field that is `None`: an option that the user did not set, or a fact that does not apply.
+const NONE: &str = "not set, or does not apply";
 /// The only field of an element that is not available.
 const ABSENT_ELEMENT: &str = "absent";
 /// The only field of a wrapped element, whose value is an object with one field named `absent` or `present`.

@@ -15,7 +15,7 @@ use serde::de::{
 use serde_json::map::IntoIter;
 use serde_json::{Map, Value};
 
-use super::{ABSENT, ABSENT_ELEMENT, ERR, OK, PRESENT_ELEMENT, READING, ReadError};
+use super::{ABSENT, ABSENT_ELEMENT, ERR, NONE, OK, PRESENT_ELEMENT, READING, ReadError};
 
 /// A problem and the path to the value that has it. A box, so that results of readers stay small.
 #[derive(Debug, thiserror::Error)]
@@ -263,7 +263,7 @@ impl<'de> MapAccess<'de> for Fields {
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
         let (name, value) = (std::mem::take(&mut self.name), std::mem::take(&mut self.value));
         let place = if self.is_field {
-            let reason = self.reasons.get(&format!("{name}{ABSENT}")).cloned();
+            let reason = self.reasons.get(&format!("{name}{ABSENT}")).filter(|reason| *reason != NONE).cloned();
             ValuePosition::Field { name: name.clone(), reason }
         } else {
             ValuePosition::Element

@@ -46,13 +46,20 @@ fn readings_are_values_or_null_with_a_reason() {
     let json = text(&SCHEMA, &sample());
     let value: Value = serde_json::from_str(&json).unwrap();
     let expected = serde_json::json!({
-        "schema": "steady.sample/1", "wall_seconds": 1.5, "quota_ratio": null, "poll_seconds": null,
-        "by_cpu": [3, { "absent": "offline" }], "outcome": { "exited": 3 },
+        "schema": "steady.sample/1", "wall_seconds": 1.5, "quota_ratio": null, "quota_ratio_absent": NONE,
+        "poll_seconds": null, "poll_seconds_absent": NONE, "by_cpu": [3, { "absent": "offline" }], "outcome": { "exited": 3 },
         "parts": [{ "name": "a", "pages": null, "pages_absent": "no \"counter\"" }],
     });
     assert_eq!(value, expected);
     assert!(json.starts_with("{\n  \"schema\": \"steady.sample/1\",\n"), "{json}");
     assert_eq!(record::<Sample>(&SCHEMA, &json), Ok(sample()));
+    // Exports of earlier versions have no reason for what is `None`.
+    let earlier = ["quota_ratio", "poll_seconds"].iter().fold(json, |json, name| {
+        let reason = format!(",\n  \"{name}_absent\": \"{NONE}\"");
+        assert!(json.contains(&reason), "{json}");
+        json.replacen(&reason, "", 1)
+    });
+    assert_eq!(record::<Sample>(&SCHEMA, &earlier), Ok(sample()));
 }
 
 #[test]
@@ -159,7 +166,7 @@ fn only_the_type_decides_what_is_a_reading() {
     };
     let expected = serde_json::json!({
         "schema": "steady.sample/1", "environment": { "Ok": "1" }, "by_name": { "a": { "absent": "why" }, "a_absent": null },
-        "by_number": { "7": 1 }, "nested": {}, "chosen": null, "held": { "Err": "no reason" },
+        "by_number": { "7": 1 }, "nested": {}, "chosen": null, "chosen_absent": NONE, "held": { "Err": "no reason" },
         "listed": [{ "present": { "absent": "no reason" } }, { "b": "" }, { "absent": "why" }],
         "plain": [{ "absent": "no reason" }], "way": { "Known": { "absent": "why" } },
     });

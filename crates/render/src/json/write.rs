@@ -7,7 +7,7 @@ use serde::ser::{
 };
 use serde_json::{Error, Map, Value};
 
-use super::{ABSENT, ABSENT_ELEMENT, ERR, OK, PRESENT_ELEMENT, READING};
+use super::{ABSENT, ABSENT_ELEMENT, ERR, NONE, OK, PRESENT_ELEMENT, READING};
 
 /// Serializes a record or a part of one to a JSON value.
 ///
@@ -25,6 +25,8 @@ enum Written {
     Known(Value),
     /// The reason of a reading that is not available.
     Absent(Value),
+    /// `None` of an option, also within a reading.
+    None,
 }
 
 impl Written {
@@ -35,13 +37,14 @@ impl Written {
             Written::Known(value) if is_marked(&value) => only(PRESENT_ELEMENT, value),
             Written::Known(value) => value,
             Written::Absent(reason) => only(ABSENT_ELEMENT, reason),
+            Written::None => Value::Null,
         }
     }
 
     fn known(self) -> Self {
         match self {
             Written::Plain(value) | Written::Known(value) => Written::Known(value),
-            absent => absent,
+            other => other,
         }
     }
 }
@@ -107,7 +110,7 @@ impl Serializer for Writer {
     }
 
     fn serialize_none(self) -> Result<Written, Error> {
-        self.serialize_unit()
+        Ok(Written::None)
     }
 
     fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<Written, Error> {
@@ -253,24 +256,22 @@ struct Fields {
     /// The key of the value that follows.
     key: String,
     variant: Option<&'static str>,
-    /// Whether a type defines the names of the fields. Then the reason of a reading is in a field of its own; otherwise
+    /// Whether a type defines the names of the fields. Then the reason of a null is in a field of its own; otherwise
     /// values are elements.
     are_named_by_type: bool,
 }
 
 impl Fields {
     fn put<T: Serialize + ?Sized>(&mut self, name: String, value: &T) -> Result<(), Error> {
-        let value = match value.serialize(Writer)? {
-            Written::Absent(reason) if self.are_named_by_type => {
-                let absent = format!("{name}{ABSENT}");
-                self.all.insert(name, Value::Null);
-                self.all.insert(absent, reason);
-                return Ok(());
-            }
-            Written::Known(value) if self.are_named_by_type => value,
-            element => element.element(),
+        let (value, reason) = match value.serialize(Writer)? {
+            Written::Absent(reason) if self.are_named_by_type => (Value::Null, Some(reason)),
+            Written::None if self.are_named_by_type => (Value::Null, Some(NONE.into())),
+            Written::Known(value) if self.are_named_by_type => (value, None),
+            element => (element.element(), None),
         };
+        let absent = reason.map(|reason| (format!("{name}{ABSENT}"), reason));
         self.all.insert(name, value);
+        self.all.extend(absent);
         Ok(())
     }
 }

@@ -145,7 +145,7 @@ pub struct ModeFigures {
 }
 
 /// Means by measure, in the order of [`Measure::ALL`]. In JSON each mean has three fields: `wall_seconds`,
-/// `wall_deviation_seconds` (null if there is only one session) and `wall_sessions`.
+/// `wall_deviation_seconds` (not available if there is only one session) and `wall_sessions`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Means(pub Vec<(Measure, Reading<Mean>)>);
 
@@ -471,9 +471,10 @@ impl Serialize for Means {
         let mut map = serializer.serialize_map(None)?;
         for (measure, mean) in &self.0 {
             let [value, deviation, sessions] = measure.fields();
-            let known = mean.as_ref().ok();
-            map.serialize_entry(&value, &mean.as_ref().map_err(Clone::clone).and_then(|mean| finite(mean.mean)))?;
-            map.serialize_entry(&deviation, &known.and_then(|mean| mean.deviation))?;
+            let known = mean.as_ref().map_err(Clone::clone);
+            let spread = |mean: &Mean| mean.deviation.ok_or_else(|| Absent::because("there is only one session"));
+            map.serialize_entry(&value, &known.clone().and_then(|mean| finite(mean.mean)))?;
+            map.serialize_entry(&deviation, &known.clone().and_then(spread))?;
             map.serialize_entry(&sessions, &known.map_or(0, |mean| mean.sessions))?;
         }
         map.end()

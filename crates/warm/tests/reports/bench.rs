@@ -52,7 +52,7 @@ fn a_record_read_back_has_the_same_measurements() {
 }
 
 #[test]
-fn nulls_have_reasons_and_names_have_units() {
+fn names_have_units() {
     for (name, record) in all() {
         let value = record.value(true);
         assert_eq!((&value["schema"], &value["kind"]), (&json!("steady.warm/1"), &json!("bench")), "{name}");
@@ -61,8 +61,6 @@ fn nulls_have_reasons_and_names_have_units() {
         let keys: Vec<&String> = mode.as_object().unwrap().keys().collect();
         let wanted = ["wall_seconds", "cpu_seconds", "all_cpu_seconds", "switches", "migrations", "faults", "cycles"];
         assert!(wanted.iter().all(|key| keys.iter().any(|one| one == key)), "{keys:?}");
-        assert_eq!(mode["cycles"], Value::Null);
-        assert!(mode["cycles_absent"].is_string());
         assert_eq!(mode["launch_wall_seconds"].as_array().unwrap().len(), modes[2].launch_wall_seconds.len());
     }
 }
