@@ -44,7 +44,7 @@ class Arithmetic(unittest.TestCase):
 
     def test_the_report_of_steady_is_read(self):
         even = {"wall": {"launches": 3, "extrapolated": False}, "cpu": {"launches": None, "extrapolated": False,
-                                                                      "taking_seconds": 7e-3}}
+                                                                      "capture_seconds": 7e-3}}
         modes = [{"mode": "normal", "break_even": None}, {"mode": "on-demand", "break_even": even}]
         self.assertEqual(warm.read({"programs": [{"modes": modes}]}),
                          {"wall": (3, False), "cpu": (None, False), "creation": 7e-3})

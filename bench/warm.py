@@ -263,7 +263,7 @@ def read(document: dict) -> dict:
         print(f"no break-even: {on_demand['break_even_absent']}")
         return {"wall": (None, False), "cpu": (None, False), "creation": None}
     found = {time: (even[time]["launches"], even[time]["extrapolated"]) for time in ("wall", "cpu")}
-    return {**found, "creation": even["cpu"]["taking_seconds"]}
+    return {**found, "creation": even["cpu"]["capture_seconds"]}
 
 
 def ratios(rounds: list, name: str) -> list:

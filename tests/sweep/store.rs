@@ -40,7 +40,7 @@ impl Sandbox {
 
     /// Creates all snapshots that launches have requested, so that the following rounds do not depend on the keeper.
     pub(crate) fn settle(&self, steady: &Path) {
-        let folder = text(&self.status(steady)["store"]["folder"]);
+        let folder = text(&self.status(steady)["store"]["directory"]);
         let requests = fs::read_dir(Path::new(&folder).join("wanted"))
             .expect("the store has a directory for requests")
             .filter_map(Result::ok);

@@ -126,7 +126,7 @@ impl TestEnv {
 
     /// Returns the directory of the store.
     pub(crate) fn store(&self) -> PathBuf {
-        self.status_of(&[])["store"]["folder"].as_str().expect("the store has a directory").into()
+        self.status_of(&[])["store"]["directory"].as_str().expect("the store has a directory").into()
     }
 
     /// Returns the process ids of the keepers of this store.

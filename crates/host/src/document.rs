@@ -301,7 +301,7 @@ fn csv(record: &HostRecord) -> String {
         ("files", |knob| knob.files.to_string()),
     ];
     let attempts: [Column<(&str, &Attempt)>; 7] = [
-        ("deed", |(done, _)| (*done).to_owned()),
+        ("action", |(done, _)| (*done).to_owned()),
         ("name", |(_, attempt)| attempt.name.name().to_owned()),
         ("file", |(_, attempt)| attempt.file.clone()),
         ("from", |(_, attempt)| attempt.from.trim_end().to_owned()),

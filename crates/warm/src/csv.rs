@@ -16,11 +16,11 @@ fn columns() -> [Column<KeptProgram>; 10] {
             ProgramState::Script { interpreter, .. } => interpreter.clone(),
             state => state.reason().unwrap_or_default().to_owned(),
         }),
-        ("copies", |program| program.copies.to_string()),
+        ("snapshots", |program| program.snapshots.to_string()),
         ("size_bytes", |program| program.size_bytes.0.to_string()),
         ("warm_launches", |program| field(program.warm_launches.as_ref().ok())),
-        ("usual_launches", |program| field(program.usual_launches.as_ref().ok())),
-        ("taken_unix_seconds", |program| field(program.taken.as_ref().ok().map(|taken| taken.0))),
+        ("missed_launches", |program| field(program.missed_launches.as_ref().ok())),
+        ("created_unix_seconds", |program| field(program.created.as_ref().ok().map(|created| created.0))),
         ("hook_inside", |program| program.hook_inside.to_string()),
         ("against", |program| program.answer.as_ref().map_or_else(String::new, |answer| answer.against.join("; "))),
     ]
@@ -50,9 +50,10 @@ fn row(program: &BenchProgram, figures: Option<&ModeFigures>) -> Row {
         .with("warm_ratio", field(figures.and_then(|figures| figures.warm_ratio.as_ref().ok())));
     for measure in Measure::ALL {
         let mean = mean(measure);
+        let [value, deviation, _] = measure.fields();
         row = row
-            .with(measure.name(), number(mean.map(|mean| mean.mean)))
-            .with(format!("{}_deviation", measure.name()), number(mean.and_then(|mean| mean.deviation)));
+            .with(value, number(mean.map(|mean| mean.mean)))
+            .with(deviation, number(mean.and_then(|mean| mean.deviation)));
     }
     for measure in Measure::JUDGED {
         let effect = figures.and_then(|figures| figures.effect(measure));
@@ -67,9 +68,9 @@ fn row(program: &BenchProgram, figures: Option<&ModeFigures>) -> Row {
     let both = figures.and_then(|figures| figures.break_even.as_ref().ok());
     for (time, one) in [("wall", both.map(|both| &both.wall)), ("cpu", both.map(|both| &both.cpu))] {
         row = row
-            .with(format!("{time}_taking_seconds"), number(one.and_then(|one| known(&one.taking_seconds))))
-            .with(format!("{time}_paid_back"), one.map_or_else(String::new, paid_back))
-            .with(format!("{time}_surely"), field(one.and_then(|one| known(&one.certain_launches))));
+            .with(format!("{time}_capture_seconds"), number(one.and_then(|one| known(&one.capture_seconds))))
+            .with(format!("{time}_break_even"), one.map_or_else(String::new, paid_back))
+            .with(format!("{time}_certain_launches"), field(one.and_then(|one| known(&one.certain_launches))));
     }
     row.with("absent", program.modes.as_ref().err().map_or("", |absent| absent.0.as_str()))
 }

@@ -45,13 +45,13 @@ fn of_store(store: &Store) -> StoreFacts {
     let launches = counts.as_ref().map_err(Clone::clone).and_then(|counts| absent_if_broken(launches(counts)));
     let cpu = counts.and_then(|counts| absent_if_broken(counts.work(Work::CpuNanos)));
     StoreFacts {
-        folder: store.folder().display().to_string(),
+        directory: store.folder().display().to_string(),
         size_bytes: Bytes(store.used().unwrap_or(0)),
         limit_bytes: Bytes(LIMIT),
         keeper: store.has_keeper(),
-        wanted: store.requests().map_or(0, |requests| requests.len()),
+        requested: store.requests().map_or(0, |requests| requests.len()),
         launches,
-        taking_cpu_seconds: cpu.map(Nanos),
+        capture_cpu_seconds: cpu.map(Nanos),
         trouble: store.trouble(),
     }
 }
@@ -92,11 +92,11 @@ fn unknown(program: &Path) -> KeptProgram {
     KeptProgram {
         program: program.display().to_string(),
         state: ProgramState::Unknown,
-        copies: 0,
+        snapshots: 0,
         size_bytes: Bytes(0),
         warm_launches: nothing(),
-        usual_launches: nothing(),
-        taken: Err(Absent::because("it has not been captured")),
+        missed_launches: nothing(),
+        created: Err(Absent::because("it has not been captured")),
         hook_inside: false,
         answer: None,
     }
@@ -112,24 +112,24 @@ fn known(store: &Store, counts: &Reading<Counts>, stored: &StoredCard, path: Opt
     };
     let path = path.map(Path::to_owned).or(named)?;
     let program = unknown(&path);
-    let taken = Ok(stored.written);
+    let created = Ok(stored.written);
     let same = identity::at(&path).is_ok_and(|now| now == Some(*card.identity()));
     Some(match card {
         _ if !same => {
             let reason = "its file has changed since the capture".to_owned();
-            KeptProgram { state: ProgramState::Stale { reason }, taken, ..program }
+            KeptProgram { state: ProgramState::Stale { reason }, created, ..program }
         }
         Card::Refused { reason, dependencies, .. } => {
             let refused = || ProgramState::Refused { reason: reason.to_string_lossy().into_owned() };
             let state = changed(dependencies.iter()).map_or_else(refused, |reason| ProgramState::Stale { reason });
-            KeptProgram { state, taken, ..program }
+            KeptProgram { state, created, ..program }
         }
         Card::Script { interpreter, argument, .. } => {
             let text = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
             let state = ProgramState::Script { interpreter: text(interpreter), argument: argument.map(text) };
-            KeptProgram { state, taken, ..program }
+            KeptProgram { state, created, ..program }
         }
-        Card::Warm(warm) => KeptProgram { taken, ..of_warm(store, counts, &stored.key, &warm, program) },
+        Card::Warm(warm) => KeptProgram { created, ..of_warm(store, counts, &stored.key, &warm, program) },
     })
 }
 
@@ -142,10 +142,10 @@ fn of_warm(store: &Store, counts: &Reading<Counts>, key: &str, warm: &Warm<'_>, 
         state: changed(warm.dependencies())
             .or_else(|| damaged(store, warm))
             .map_or(ProgramState::Warm, |reason| ProgramState::Stale { reason }),
-        copies: warm.copies,
+        snapshots: warm.copies,
         size_bytes: Bytes(store.size(key)),
         warm_launches: launches.clone().map(|[warm, _]| warm),
-        usual_launches: launches.map(|[_, usual]| usual),
+        missed_launches: launches.map(|[_, usual]| usual),
         hook_inside: warm.hook_inside,
         ..program
     }

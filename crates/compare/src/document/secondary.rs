@@ -33,13 +33,7 @@ pub(crate) fn line(judgement: &Judgement) -> Vec<Span> {
         (Ok(change), Ok(interval)) => (*change, *interval),
         (Err(absent), _) | (_, Err(absent)) => return vec![(Emphasis::Plain, format!("not measured: {absent}"))],
     };
-    let (word, emphasis) = match judgement.verdict {
-        Verdict::Same => ("same", Emphasis::Same),
-        Verdict::Undecided => ("undecided", Emphasis::Open),
-        Verdict::Slower | Verdict::Faster => {
-            (if judgement.is_more() { "more" } else { "less" }, emphasis(judgement.verdict))
-        }
-    };
+    let emphasis = emphasis(judgement.verdict);
     if matches!(judgement.verdict, Verdict::Slower | Verdict::Faster) {
         let effect = Effect::relative_to_first(change, interval);
         let mean = if judgement.decided_by == DecidedBy::Mean { " on average" } else { "" };
@@ -48,10 +42,20 @@ pub(crate) fn line(judgement: &Judgement) -> Vec<Span> {
     let word = match judgement.undecided {
         Some(Undecided::BelowGrain) if !judgement.metric.is_count() => "below the resolution of the clock",
         Some(Undecided::UnequalFailures) => "no verdict, because failures are unequal",
-        _ => word,
+        _ => word(judgement),
     };
     let (size, range) = signed(change, interval);
     vec![(emphasis, word.to_owned()), (Emphasis::Plain, format!(": {size} ({range})"))]
+}
+
+/// The verdict in one word. JSON and CSV have the names of verdicts instead.
+pub(super) fn word(judgement: &Judgement) -> &'static str {
+    match judgement.verdict {
+        Verdict::Same => "same",
+        Verdict::Undecided => "undecided",
+        Verdict::Slower | Verdict::Faster if judgement.is_more() => "more",
+        Verdict::Slower | Verdict::Faster => "less",
+    }
 }
 
 /// The emphasis of a verdict.

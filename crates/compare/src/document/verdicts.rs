@@ -1,12 +1,12 @@
 //! The verdicts as a table: a row for each command, a column for each metric.
 
-use steady_model::{Judgement, Metric, Report};
+use steady_model::{Metric, Report};
 use steady_render::document::{Block, Emphasis, Section, Shown};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{count, memory, setting, time_with, with_unit_and_interval};
 
 use super::{plain, secondary};
-use crate::words::{ELAPSED, capital, name, noun, signed};
+use crate::words::{ELAPSED, capital, name, noun};
 
 /// The table. It is left out on a terminal, where the sentences and the secondary metrics have the same content.
 pub(super) fn section(report: &Report) -> Section {
@@ -39,22 +39,13 @@ pub(super) fn section(report: &Report) -> Section {
 fn cell(report: &Report, command: usize, metric: Metric) -> Cell {
     let found = report.judgements.iter().find(|one| one.command == command && one.metric == metric);
     match found {
-        Some(judgement) if judgement.primary => Cell::Text(secondary::emphasis(judgement.verdict), primary(judgement)),
-        Some(judgement) => secondary::line(judgement).into_iter().map(|(_, text)| text).collect::<String>().into(),
+        Some(judgement) => {
+            let text = secondary::line(judgement).into_iter().map(|(_, text)| text).collect();
+            let emphasis = if judgement.primary { secondary::emphasis(judgement.verdict) } else { Emphasis::Plain };
+            Cell::Text(emphasis, text)
+        }
         None => mean_cost(report, command, metric),
     }
-}
-
-/// The verdict and the size of the primary effect.
-fn primary(judgement: &Judgement) -> String {
-    let size = match (&judgement.change, &judgement.interval) {
-        (Ok(change), Ok(interval)) => {
-            let (change, range) = signed(*change, *interval);
-            format!("{change} ({range})")
-        }
-        (Err(absent), _) | (_, Err(absent)) => format!("(not measured: {absent})"),
-    };
-    format!("{} {size}", judgement.verdict.name())
 }
 
 /// The mean cost of a command.

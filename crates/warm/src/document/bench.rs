@@ -197,7 +197,7 @@ fn repaid(figures: &ModeFigures) -> Option<String> {
         }
         (Err(_), _) => format!("never in {of}"),
     };
-    let costs = match &cpu.taking_seconds {
+    let costs = match &cpu.capture_seconds {
         Ok(seconds) => {
             let costs = time(seconds.max(0.0));
             format!("Captured on demand, its snapshot costs {costs} of CPU time while the launches run")
@@ -280,7 +280,7 @@ fn against(modes: &[ModeFigures]) -> Table {
         }
         (Row::PaidBack(of), Ok(both)) => paid(of(both)).into(),
         (Row::PaidBack(_), Err(absent)) => Cell::Absent(absent.0.clone()),
-        (Row::Taking, Ok(both)) => Cell::reading(&both.cpu.taking_seconds, |seconds| time(seconds.max(0.0))),
+        (Row::Taking, Ok(both)) => Cell::reading(&both.cpu.capture_seconds, |seconds| time(seconds.max(0.0))),
         (Row::Taking, Err(_)) => Cell::Nothing,
     };
     let head = Column::words("compared with normal launches (95\u{a0}% intervals)", &rows, |row| row.1);
@@ -419,7 +419,7 @@ fn total(modes: &[ModeFigures]) -> Option<Chart> {
     let end = end.min(measured.saturating_mul(LONGEST_CONTINUED));
     let line = |figures: &ModeFigures| {
         let mut total = match &figures.break_even {
-            Ok(both) => both.cpu.taking_seconds.clone().ok()?,
+            Ok(both) => both.cpu.capture_seconds.clone().ok()?,
             Err(_) if figures.mode == LaunchMode::Normal => 0.0,
             Err(_) => return None,
         };

@@ -94,9 +94,9 @@ fn details(program: &KeptProgram) -> String {
         let argument = argument.as_ref().map_or_else(String::new, |argument| format!(" {}", one_line(argument)));
         return format!(" for {}{argument}.", one_line(interpreter));
     }
-    let copies = count(program.copies as usize, "snapshot", "snapshots");
+    let snapshots = count(program.snapshots as usize, "snapshot", "snapshots");
     let hook = if program.hook_inside { ", with the hook preloaded" } else { "" };
-    format!(": {copies} of {} together{hook}.", memory(program.size_bytes.0 as f64))
+    format!(": {snapshots} of {} together{hook}.", memory(program.size_bytes.0 as f64))
 }
 
 fn sections(record: &StatusRecord) -> Vec<Section> {
@@ -124,13 +124,13 @@ fn programs(record: &StatusRecord) -> Table {
         Column::words("program", all, |program| one_line(&program.program)),
         Column::words("state", all, |program| program.state.name()),
         Column::numbers("warm launches", all, |program| number(&program.warm_launches)),
-        Column::numbers("missed launches", all, |program| number(&program.usual_launches)),
-        Column::numbers("snapshots", all, |program| unless_none(program.copies == 0, program.copies.to_string())),
+        Column::numbers("missed launches", all, |program| number(&program.missed_launches)),
+        Column::numbers("snapshots", all, |program| unless_none(program.snapshots == 0, program.snapshots.to_string())),
         Column::numbers("size", all, |program| {
             unless_none(program.size_bytes.0 == 0, memory(program.size_bytes.0 as f64))
         }),
         Column::numbers("created", all, |program| {
-            program.taken.as_ref().map_or(Cell::Nothing, |created| ago(record.now, *created).into())
+            program.created.as_ref().map_or(Cell::Nothing, |created| ago(record.now, *created).into())
         }),
     ];
     Table { label: "Programs".to_owned(), rows: ("program", "programs"), columns }
@@ -181,16 +181,16 @@ fn launches(store: &StoreFacts) -> Vec<Fact> {
 
 /// Returns the other facts about a store.
 fn facts(store: &StoreFacts) -> Vec<Fact> {
-    let requested = match store.wanted {
+    let requested = match store.requested {
         0 => "none".to_owned(),
         number => count(number, "program without a snapshot", "programs without a snapshot"),
     };
     let keeper = if store.keeper { "running" } else { "not running; each command starts one" };
     let mut facts = vec![
-        Fact::reading("CPU time of captures", &store.taking_cpu_seconds, |cpu| time(cpu.seconds())),
+        Fact::reading("CPU time of captures", &store.capture_cpu_seconds, |cpu| time(cpu.seconds())),
         Fact::new("requested", requested),
         Fact::new("keeper", keeper),
-        Fact::new("directory", one_line(&store.folder)),
+        Fact::new("directory", one_line(&store.directory)),
     ];
     facts.extend(store.trouble.as_ref().map(|trouble| Fact::new("last failure", one_line(trouble))));
     facts

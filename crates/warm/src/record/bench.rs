@@ -231,7 +231,7 @@ impl Measure {
     }
 
     /// The names of the three JSON fields of its mean.
-    fn fields(self) -> [String; 3] {
+    pub(crate) fn fields(self) -> [String; 3] {
         let unit = if self.is_time() { "_seconds" } else { "" };
         [self.name().to_owned(), format!("{}_deviation{unit}", self.base()), format!("{}_sessions", self.base())]
     }
@@ -287,7 +287,7 @@ pub struct BreakEven {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PaidBack {
     /// Mean cost of the capture, in seconds. In wall time, only the part that launches wait for.
-    pub taking_seconds: Reading<f64>,
+    pub capture_seconds: Reading<f64>,
     /// The launch from which on the means of the runs show no loss; not available if later launches are no cheaper.
     pub launches: Reading<u64>,
     /// Whether `launches` is more than the measured launches. It then assumes that further launches cost as much as the

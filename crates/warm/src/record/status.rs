@@ -37,7 +37,7 @@ pub enum Question {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct StoreFacts {
     /// The path of its directory.
-    pub folder: String,
+    pub directory: String,
     /// Disk space that its snapshots use.
     pub size_bytes: Bytes,
     /// Disk space that its snapshots may use.
@@ -45,11 +45,11 @@ pub struct StoreFacts {
     /// Whether a keeper works in it now.
     pub keeper: bool,
     /// Number of programs that were requested and have no snapshot yet.
-    pub wanted: usize,
+    pub requested: usize,
     /// Numbers of launches, by outcome.
     pub launches: Reading<Launches>,
     /// CPU time that creating snapshots used.
-    pub taking_cpu_seconds: Reading<Nanos>,
+    pub capture_cpu_seconds: Reading<Nanos>,
     /// Why the last capture failed, if none has succeeded since.
     pub trouble: Option<String>,
 }
@@ -88,17 +88,17 @@ pub struct KeptProgram {
     #[serde(flatten)]
     pub state: ProgramState,
     /// Number of its snapshots.
-    pub copies: u32,
+    pub snapshots: u32,
     /// Disk space that they use.
     pub size_bytes: Bytes,
     /// Number of launches from a snapshot.
     pub warm_launches: Reading<u64>,
     /// Number of launches as usual although it has snapshots.
-    pub usual_launches: Reading<u64>,
+    pub missed_launches: Reading<u64>,
     /// When its snapshots were created, or it was refused.
     #[serde(serialize_with = "moment")]
     #[schemars(with = "Reading<String>")]
-    pub taken: Reading<Timestamp>,
+    pub created: Reading<Timestamp>,
     /// Whether its snapshots contain the hook, so that programs it starts can start from snapshots too.
     pub hook_inside: bool,
     /// How it would be started here and now, for [`Question::Why`] only.

@@ -73,11 +73,11 @@ fn a_capture_pays_for_itself_when_the_savings_reach_its_cost() {
     assert_eq!((&on_demand.wall.launches, &on_demand.wall.certain_launches), (&Ok(3), &Ok(3)));
     assert!(!on_demand.wall.extrapolated);
     // CPU time of 8,600 and 80, at 310 saved each time: 28 more launches.
-    near(on_demand.cpu.taking_seconds.clone().unwrap(), 8_600e-6, 0.01);
+    near(on_demand.cpu.capture_seconds.clone().unwrap(), 8_600e-6, 0.01);
     assert!(matches!(on_demand.cpu.launches, Ok(29..=31)) && !on_demand.cpu.extrapolated, "{on_demand:?}");
     // Prewarmed, the first launch waits 8,000, and each launch saves 320.
     let wall = figures(&report, 0, LaunchMode::Prewarm).break_even.clone().unwrap().wall;
-    near(wall.taking_seconds.clone().unwrap(), 8_000e-6, 0.05);
+    near(wall.capture_seconds.clone().unwrap(), 8_000e-6, 0.05);
     assert!(matches!(wall.launches, Ok(24..=27)) && !wall.extrapolated, "{wall:?}");
 }
 

@@ -105,7 +105,7 @@ fn figures(mode: LaunchMode, wall: f64, cpu: f64) -> ModeFigures {
 
 fn even(taking: f64, launches: Option<u64>, certain: Option<u64>) -> PaidBack {
     PaidBack {
-        taking_seconds: Ok(taking),
+        capture_seconds: Ok(taking),
         launches: launches.ok_or_else(|| Absent::because("later launches are no cheaper")),
         extrapolated: false,
         certain_launches: certain.ok_or_else(|| Absent::because("not within the measured launches")),

@@ -16,11 +16,11 @@ fn program(path: &str, state: ProgramState) -> KeptProgram {
     KeptProgram {
         program: path.to_owned(),
         state,
-        copies: 0,
+        snapshots: 0,
         size_bytes: Bytes(0),
         warm_launches: Err(Absent::because("it has no snapshots")),
-        usual_launches: Err(Absent::because("it has no snapshots")),
-        taken: Ok(Timestamp(1_795_171_000)),
+        missed_launches: Err(Absent::because("it has no snapshots")),
+        created: Ok(Timestamp(1_795_171_000)),
         hook_inside: false,
         answer: None,
     }
@@ -28,10 +28,10 @@ fn program(path: &str, state: ProgramState) -> KeptProgram {
 
 fn warm(path: &str, launches: u64, hook_inside: bool) -> KeptProgram {
     KeptProgram {
-        copies: 2,
+        snapshots: 2,
         size_bytes: Bytes(4_521_984),
         warm_launches: Ok(launches),
-        usual_launches: Ok(launches / 100),
+        missed_launches: Ok(launches / 100),
         hook_inside,
         ..program(path, ProgramState::Warm)
     }
@@ -41,14 +41,14 @@ fn store() -> StoreFacts {
     let launches =
         Launches { warm: 18_204, no_card: 31, refused: 12, environment: 2, other_way: 1, ..Launches::default() };
     StoreFacts {
-        folder: "/home/u/.cache/steady/warm/379cb4c9-9446-4ab7-b3a6-1c4342b5497f-59f72bde-u1000-v1-f0956fffc0d8a9b4"
+        directory: "/home/u/.cache/steady/warm/379cb4c9-9446-4ab7-b3a6-1c4342b5497f-59f72bde-u1000-v1-f0956fffc0d8a9b4"
             .into(),
         size_bytes: Bytes(61_341_696),
         limit_bytes: Bytes(512 << 20),
         keeper: true,
-        wanted: 1,
+        requested: 1,
         launches: Ok(launches),
-        taking_cpu_seconds: Ok(Nanos(412_000_000)),
+        capture_cpu_seconds: Ok(Nanos(412_000_000)),
         trouble: None,
     }
 }
@@ -64,7 +64,7 @@ pub(crate) fn all() -> Vec<(&'static str, StatusRecord)> {
         ..program
     };
     let unknown = KeptProgram {
-        taken: Err(Absent::because("it has not been captured")),
+        created: Err(Absent::because("it has not been captured")),
         ..program("/bin/new", ProgramState::Unknown)
     };
     let some = vec![
@@ -77,9 +77,9 @@ pub(crate) fn all() -> Vec<(&'static str, StatusRecord)> {
     ];
     let troubled = StoreFacts {
         keeper: false,
-        wanted: 0,
+        requested: 0,
         launches: Err(Absent::because("the counts cannot be read: No such file or directory")),
-        taking_cpu_seconds: Err(Absent::because("the counts cannot be read: No such file or directory")),
+        capture_cpu_seconds: Err(Absent::because("the counts cannot be read: No such file or directory")),
         trouble: Some("'/usr/bin/cat': no process could be started and traced: Operation not permitted".to_owned()),
         ..store()
     };
@@ -162,7 +162,7 @@ fn json_has_its_kind_and_a_reason_for_each_null() {
         };
         assert_eq!(json["kind"], kind, "{name}");
         for program in json["programs"].as_array().unwrap() {
-            for field in ["warm_launches", "usual_launches", "taken"] {
+            for field in ["warm_launches", "missed_launches", "created"] {
                 assert_eq!(program[field].is_null(), program[format!("{field}_absent")].is_string(), "{name}: {field}");
             }
         }

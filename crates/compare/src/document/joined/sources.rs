@@ -8,7 +8,7 @@ use steady_render::table::{Cell, Column, Table};
 use steady_render::timestamp;
 use steady_render::units::TIE;
 
-use crate::document::secondary::emphasis;
+use crate::document::secondary::{emphasis, word};
 use crate::document::warning;
 use crate::words::{cut, message, one_line, signed, subject};
 
@@ -29,7 +29,7 @@ pub(super) fn section(joined: &Joined, command: usize) -> Section {
         judgement.map_or(source.report.record.blocks.len(), |judgement| judgement.pairs).to_string()
     };
     let verdict = |judgement: Option<&Judgement>| match judgement {
-        Some(judgement) => Cell::Text(emphasis(judgement.verdict), judgement.verdict.name().to_owned()),
+        Some(judgement) => Cell::Text(emphasis(judgement.verdict), word(judgement).to_owned()),
         None => Cell::Nothing,
     };
     let columns = vec![

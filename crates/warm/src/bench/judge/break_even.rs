@@ -67,7 +67,7 @@ fn of(runs: &[Pair<'_>], time: fn(&Spent) -> f64, taking: fn(&Pair<'_>) -> f64) 
     let paid = from_where(&means.iter().map(|mean| *mean <= 0.0).collect::<Vec<_>>());
     let none = |why: &str| Absent::because(why);
     PaidBack {
-        taking_seconds: finite(mean(&takings, &weights)),
+        capture_seconds: finite(mean(&takings, &weights)),
         launches: paid.or_else(|| beyond(&means)).ok_or_else(|| none("later launches are no cheaper")),
         extrapolated: paid.is_none() && beyond(&means).is_some(),
         certain_launches: from_where(&surely).ok_or_else(|| none("not within the measured launches")),
@@ -145,7 +145,9 @@ mod tests {
         assert_eq!(paid(&trial, LaunchMode::OnDemand)[1], (Some(6), true, None));
         // The capture of prewarm costs 130, and each launch saves 60.
         assert_eq!(paid(&trial, LaunchMode::Prewarm), [both, both]);
-        assert!((break_even(&trial, LaunchMode::Prewarm).unwrap().wall.taking_seconds.unwrap() - 130e-6).abs() < 1e-12);
+        assert!(
+            (break_even(&trial, LaunchMode::Prewarm).unwrap().wall.capture_seconds.unwrap() - 130e-6).abs() < 1e-12
+        );
     }
 
     #[test]
