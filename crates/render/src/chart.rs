@@ -62,6 +62,8 @@ pub enum Look {
     Second,
     /// The third of several lines or kinds of bars.
     Third,
+    /// The fourth of several lines or kinds of bars.
+    Fourth,
     /// The rest, or a reference that other series are compared with.
     Rest,
 }
@@ -73,6 +75,7 @@ impl Look {
             Look::First => "first",
             Look::Second => "second",
             Look::Third => "third",
+            Look::Fourth => "fourth",
             Look::Rest => "rest",
         }
     }

@@ -2,7 +2,7 @@
 
 use steady_model::Metric;
 
-use crate::units::{TIE, count, decimals_of, fixed, memory, short, time, time_unit, with_unit};
+use crate::units::{TIE, count, decimals_of, fixed, memory, short, time, time_unit, with_unit, without_zeros};
 
 /// The quantity of an axis, which decides its ticks and their unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +117,8 @@ impl Scale {
     pub fn ticks(&self) -> Vec<(f64, String)> {
         let ticks = match self.kind {
             Kind::Change if self.high - self.low >= FACTORS => {
-                factors(self.low, self.high, |factor| format!("{}×", fixed(factor, decimals_of(factor, 1))))
+                let label = |factor: f64| format!("{}×", without_zeros(&fixed(factor, decimals_of(factor, 3))));
+                factors(self.low, self.high, label)
             }
             Kind::Change => {
                 let percent = |log: f64| log.exp_m1() * 100.0;
@@ -193,20 +194,30 @@ fn scaled(low: f64, high: f64, unit: (&str, f64)) -> Vec<(f64, String)> {
     ticks.into_iter().map(|(value, label)| (value * size, label)).collect()
 }
 
-/// Returns four to eight round numbers from `low` to `high`, and the decimals that distinguish them.
+/// The least number of labels from which the values between them can be read.
+const LEAST: usize = 3;
+
+/// Returns three to six round numbers from `low` to `high`, and the decimals that distinguish them.
 fn round_steps(low: f64, high: f64) -> (Vec<f64>, usize) {
     let rough = (high - low) / 5.0;
     if !(rough.is_finite() && rough > 0.0) {
         return (vec![], 0);
     }
-    let power = rough.log10().floor();
-    let scale = 10f64.powf(power);
+    let scale = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|step| step * scale).find(|step| *step >= rough * 0.999);
     let step = step.unwrap_or(10.0 * scale);
-    let decimals = (-(step.log10() + 1e-9).floor()).clamp(0.0, 9.0) as usize;
-    let first = (low / step).ceil();
-    let count = ((high / step).floor() - first).clamp(0.0, 20.0) as usize;
-    ((0..=count).map(|index| (first + index as f64) * step).collect(), decimals)
+    let multiples = |step: f64| -> Vec<f64> {
+        let first = (low / step).ceil();
+        let count = ((high / step).floor() - first + 1.0).clamp(0.0, 21.0) as usize;
+        (0..count).map(|index| (first + index as f64) * step).collect()
+    };
+    let whole = multiples(step);
+    let (step, values) = if whole.len() < LEAST { (step / 2.0, multiples(step / 2.0)) } else { (step, whole) };
+    let is_whole = |decimals: &i32| {
+        let digits = step * 10f64.powi(*decimals);
+        digits > 0.5 && (digits - digits.round()).abs() < 1e-6
+    };
+    (values, (0..9).find(is_whole).unwrap_or(9) as usize)
 }
 
 /// Pairs each number with its label.
@@ -224,14 +235,19 @@ fn powers(low: f64, high: f64) -> Vec<(f64, String)> {
     (0..=count).map(|index| (first + index as f64 * step).exp2()).map(|value| (value, short(value))).collect()
 }
 
-/// Returns ticks at round factors; the values are their natural logarithms.
+/// Returns ticks at round factors, or at round numbers if the axis is too short for them; the values are their natural
+/// logarithms.
 fn factors(low: f64, high: f64, label: impl Fn(f64) -> String) -> Vec<(f64, String)> {
     let decades = |steps: &[f64]| -> Vec<f64> {
         let each = |power: i32| steps.iter().map(move |step| step * 10f64.powi(power)).collect::<Vec<_>>();
         (-9..=9).flat_map(each).filter(|factor| (low..=high).contains(&factor.ln())).collect()
     };
     let dense = decades(&[1.0, 2.0, 5.0]);
-    let chosen = if dense.len() <= 7 { dense } else { decades(&[1.0]) };
+    let chosen = match dense.len() {
+        0..LEAST => round_steps(low.exp(), high.exp()).0.into_iter().filter(|factor| *factor > 0.0).collect(),
+        LEAST..=7 => dense,
+        _ => decades(&[1.0]),
+    };
     chosen.into_iter().map(|factor| (factor.ln(), label(factor))).collect()
 }
 
@@ -257,6 +273,11 @@ mod tests {
         assert_eq!(labels(Scale::new(Kind::LogNumber, 13f64.ln(), 120f64.ln())), ["20", "50", "100"]);
         assert_eq!(labels(Scale::new(Kind::Number, 0.0, 0.9)), ["0.0", "0.2", "0.4", "0.6", "0.8"]);
         assert_eq!(labels(Scale::new(Kind::Factors, 1.0, 32.0)), ["1", "2", "4", "8", "16", "32"]);
+        assert_eq!(labels(Scale::new(Kind::Change, -0.2, 0.6)), ["0 %", "25 %", "50 %", "75 %"]);
+        assert_eq!(labels(Scale::new(Kind::Change, -0.2, 1.3)), ["1×", "2×", "3×"]);
+        let short = Scale::new(Kind::Cost(Metric::Cpu), 0.0023, 0.0034);
+        assert_eq!(labels(short), ["2.50 ms", "2.75 ms", "3.00 ms", "3.25 ms"]);
+        assert_eq!(labels(Scale::new(Kind::LogNumber, 29f64.ln(), 44f64.ln())), ["30", "35", "40"]);
         assert_eq!(labels(Scale::new(Kind::Factors, 1.0, 5000.0)), ["1", "4", "16", "64", "256", "1024", "4096"]);
         for scale in [small, Scale::new(Kind::Clock, 3.0, 1e6)] {
             assert!(scale.ticks().iter().all(|(place, _)| (0.0..=1.0).contains(place)));

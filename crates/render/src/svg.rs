@@ -23,10 +23,10 @@ const STYLE: &str = "
 svg { background: #ffffff; } text { font: 14px system-ui, sans-serif; fill: #1c2126; } .quiet { fill: #565f69; }
 .grid { color: #e9ecef; stroke-width: 1; } path { stroke: currentColor; stroke-width: 2; fill: none; }
 rect { fill: currentColor; } .first { color: #1f5fae; } .second { color: #b0480c; stroke-dasharray: 7 3; }
-path.dots { stroke-width: 8; stroke-linecap: round; stroke-dasharray: none; } .third { color: #2b7a4b; stroke-dasharray: 2 3; } .rest { color: #565f69; }
+path.dots { stroke-width: 8; stroke-linecap: round; stroke-dasharray: none; } .third { color: #2b7a4b; stroke-dasharray: 2 3; } .fourth { color: #7a5cc0; stroke-dasharray: 10 3 2 3; } .rest { color: #565f69; }
 @media (prefers-color-scheme: dark) {
 svg { background: #14171a; } text { fill: #e7eaed; } .quiet { fill: #a3adb8; } .grid { color: #262c32; }
-.first { color: #6aa9f4; } .second { color: #f3955a; } .third { color: #6cc492; } .rest { color: #a3adb8; } }
+.first { color: #6aa9f4; } .second { color: #f3955a; } .third { color: #6cc492; } .fourth { color: #b49cf0; } .rest { color: #a3adb8; } }
 ";
 
 /// Returns a chart with its label, axes, key and note. A chart without series has its label only.
@@ -98,7 +98,11 @@ impl<'a> Drawing<'a> {
                     @if matches!(series.marks, Marks::Bars(_) | Marks::Columns(_) | Marks::Squares(_)) {
                         rect class=(series.look.class()) x=(at) y="40" width="28" height="12" {}
                     } @else {
-                        @let sample = if matches!(series.marks, Marks::Dots(_)) { "m14 0h0" } else { "h28" };
+                        @let sample = match &series.marks {
+                            Marks::Dots(_) => "m14 0h0",
+                            Marks::Intervals(_) => "m14 -8v16",
+                            _ => "h28",
+                        };
                         path class=(path_class(series)) d={ "M" (at) " 46" (sample) } {}
                     }
                     text x=(at + 36.0) y="51" { (name) }

@@ -2,7 +2,7 @@
 
 use steady_model::Reading;
 
-use crate::letters::{count, one_line};
+use crate::letters::{count, one_line, width};
 use crate::sentence::Emphasis;
 
 /// Columns of equal length. The first column names the rows.
@@ -134,6 +134,14 @@ impl Shown<'_> {
         }
     }
 
+    /// Returns the columns of text that the table needs with headings broken into words, and a gap of two after each
+    /// column.
+    pub(crate) fn width(&self) -> usize {
+        let head = |column: &Column| column.head.split(' ').map(width).max().unwrap_or(0);
+        let cells = |column: &Column| (0..self.rows).map(|row| width(&self.cell(column, row).1)).max().unwrap_or(0);
+        self.table.columns.iter().map(|column| head(column).max(cells(column)) + 2).sum()
+    }
+
     /// Returns the lines below the table: the marks with their reasons, and the number of rows not shown.
     pub(crate) fn notes(&self) -> Vec<String> {
         let reason =
@@ -181,5 +189,6 @@ mod tests {
         assert_eq!(shown.notes(), notes);
         assert_eq!(table.shown(1).notes(), ["2\u{a0}locks are not shown; the JSON export has them."]);
         assert_eq!(table.shown(9).notes().len(), 1);
+        assert_eq!(shown.width(), "L1 mutex".len() + 2 + "1234 s".len() + 2 + "at".len() + 2);
     }
 }

@@ -48,8 +48,12 @@ pub fn short(value: f64) -> String {
     if !value.is_finite() {
         return "?".to_owned();
     }
-    let text = fixed(value, decimals_of(value, 3).min(2));
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    without_zeros(&fixed(value, decimals_of(value, 3).min(2))).to_owned()
+}
+
+/// Returns a number in decimals without its trailing zeros.
+pub(crate) fn without_zeros(text: &str) -> &str {
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
 /// Formats a number of events per run with three significant digits: `950`, `12.3 million`.

@@ -1,5 +1,6 @@
 //! Golden files: recorded reports in `testdata/reports`, which a person has reviewed.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -10,13 +11,14 @@ use steady_render::Style;
 use steady_render::json::Schema;
 
 /// Compares each text with the golden file of its name. With `STEADY_BLESS=1`, writes the files instead. In JSON, each
-/// null must have a reason.
+/// null must have a reason. In a page, the entries of a chart's key must look different.
 pub fn check(files: impl IntoIterator<Item = (String, String)>) {
     check_in(
         "testdata/reports",
         files.into_iter().inspect(|(file, text)| match file.rsplit('.').next() {
             Some("json") => nulls_have_reasons(&serde_json::from_str(text).unwrap(), file),
-                _ => {}
+            Some("html") => keys_can_be_read(text, file),
+            _ => {}
         }),
     );
 }
@@ -32,6 +34,14 @@ fn nulls_have_reasons(value: &Value, path: &str) {
         }
         Value::Array(elements) => elements.iter().for_each(|element| nulls_have_reasons(element, path)),
         _ => {}
+    }
+}
+
+fn keys_can_be_read(page: &str, file: &str) {
+    for key in page.split("<p class=\"key\">").skip(1).filter_map(|rest| rest.split("</p>").next()) {
+        let samples: Vec<&str> = key.split("<span>").skip(1).filter_map(|entry| entry.split("</svg>").next()).collect();
+        let different = samples.iter().collect::<BTreeSet<_>>().len();
+        assert_eq!(different, samples.len(), "{file}: entries look the same: {key}");
     }
 }
 

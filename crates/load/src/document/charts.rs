@@ -180,9 +180,9 @@ impl Rates {
     fn chart(&self, label: String, top: f64, series: Vec<Series>) -> Chart {
         let (low, high) = self.range();
         let kind = if self.logarithmic { Kind::Factors } else { Kind::Count };
-        let marks = self.marks.iter().filter(|(at, _)| (low..=high).contains(at));
-        let edges =
-            marks.map(|(at, name)| Series { name: Some(name.clone()), look: Look::Rest, marks: Marks::Down(*at) });
+        let looks = [Look::Rest, Look::Third, Look::Second];
+        let marks = self.marks.iter().zip(looks).filter(|((at, _), _)| (low..=high).contains(at));
+        let edges = marks.map(|((at, name), look)| Series { name: Some(name.clone()), look, marks: Marks::Down(*at) });
         let scale = if self.logarithmic { " (log scale)" } else { "" };
         let note =
             format!("x axis: concurrent processes{scale}. y axis: {} per {}.", self.what().to_lowercase(), self.per);

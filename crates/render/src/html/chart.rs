@@ -27,11 +27,12 @@ pub(super) fn figure(chart: &Chart) -> Markup {
     let (mut down, mut across) = (Path::default(), Path::default());
     x.iter().for_each(|(place, _)| down.line((*place, 0.0), (*place, 1.0)));
     y.iter().for_each(|(place, _)| across.line((0.0, *place), (1.0, *place)));
+    let is_dense = longest(&x) * x.len() > NARROW;
     let named = || chart.series.iter().filter_map(|series| Some((series, series.name.as_ref()?)));
     html! {
         figure {
             @if let Some(note) = &chart.note { figcaption.note { (note) } }
-            div class={ "plot " (height) } style=[room_for_names(&chart.y, least)] {
+            div class={ "plot " (height) } style=[room_for_labels(chart, &x, &y, least)] {
                 div.y aria-hidden="true" {
                     @for (place, label) in &y { span style={ "top:" (percent(1.0 - place)) } { (label) } }
                 }
@@ -42,7 +43,10 @@ pub(super) fn figure(chart: &Chart) -> Markup {
                     @for series in &chart.series { (drawn(chart, series)) }
                 }
                 div.x aria-hidden="true" {
-                    @for (place, label) in &x { span style={ "left:" (percent(*place)) } { (label) } }
+                    @for (at, (place, label)) in x.iter().enumerate() {
+                        @let class = (is_dense && at % 2 == 1).then_some("spare");
+                        span class=[class] style={ "left:" (percent(*place)) } { (label) }
+                    }
                 }
             }
             @if named().next().is_some() {
@@ -56,18 +60,39 @@ fn percent(share: f64) -> String {
     format!("{:.2}%", share * 100.0)
 }
 
-/// Returns the inline style of a chart with names at its left. The chart is at least `least` rem high, has one line of
-/// text for each name, and is as wide as the longest name needs.
-fn room_for_names(axis: &Axis, least: f64) -> Option<String> {
-    /// The height of a line, the width of a letter, and the maximum width of the names, in rem.
+/// The columns of text below a chart on a phone. If the labels of an axis need more, every second one is not shown there.
+const NARROW: usize = 36;
+
+/// Returns the width of the longest label, in columns.
+fn longest(labels: &[(f64, String)]) -> usize {
+    labels.iter().map(|(_, label)| width(label)).max().unwrap_or(0)
+}
+
+/// Returns the inline style of a chart whose labels need more room than the style sheet gives them. A chart with names
+/// at its left is at least `least` rem high, and has one line of text for each name.
+fn room_for_labels(chart: &Chart, x: &[(f64, String)], y: &[(f64, String)], least: f64) -> Option<String> {
+    /// The height of a line, the width of a letter, the usual and the maximum width of the left labels, and the usual
+    /// width right of the axis, in rem.
     const LINE: f64 = 1.1;
     const LETTER: f64 = 0.42;
+    const USUAL: f64 = 3.75;
     const MOST: f64 = 14.0;
-    let Axis::Names(names) = axis else { return None };
-    let height = (names.len() as f64 * LINE).max(least);
-    let longest = names.iter().map(|name| width(name)).max().unwrap_or(0);
-    let left = (longest as f64 * LETTER + 0.9).clamp(3.75, MOST);
-    Some(format!("grid-template:{height:.1}rem auto/{left:.2}rem minmax(0,1fr)"))
+    const RIGHT: f64 = 1.25;
+    let left = (longest(y) as f64 * LETTER + 0.9).clamp(USUAL, MOST);
+    let columns = format!("{left:.2}rem minmax(0,1fr)");
+    let mut styles = Vec::new();
+    if let Axis::Names(names) = &chart.y {
+        let height = (names.len() as f64 * LINE).max(least);
+        styles.push(format!("grid-template:{height:.1}rem auto/{columns}"));
+    } else if left > USUAL {
+        styles.push(format!("grid-template-columns:{columns}"));
+    }
+    // The last label may be centred at the end of the axis.
+    let right = longest(x) as f64 * LETTER / 2.0;
+    if right > RIGHT {
+        styles.push(format!("margin-right:{right:.2}rem"));
+    }
+    (!styles.is_empty()).then(|| styles.join(";"))
 }
 
 /// A chart with more dots than `SOME` has small dots, and with more than `MANY` transparent ones.
@@ -79,7 +104,7 @@ fn class(chart: &Chart, series: &Series) -> String {
     let count = |series: &Series| if let Marks::Dots(points) = &series.marks { points.len() } else { 0 };
     let shape = match &series.marks {
         Marks::Squares(_) => return "heat".to_owned(),
-        Marks::Down(_) => return "look".to_owned(),
+        Marks::Down(_) => "look",
         Marks::Dots(_) => match chart.series.iter().map(count).sum::<usize>() {
             dots if dots > MANY => "dots",
             dots if dots > SOME => "dots some",
@@ -173,6 +198,7 @@ fn sample(chart: &Chart, series: &Series) -> Markup {
                 Marks::Bars(_) | Marks::Columns(_) | Marks::Squares(_) => {
                     rect class=(class) x="0" y="0" width="20" height="12" {}
                 }
+                Marks::Intervals(_) => path class=(class) d="M10 0V12" {},
                 _ => path class=(class) d="M0 6H20" {},
             }
         }

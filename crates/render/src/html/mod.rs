@@ -48,17 +48,22 @@ fn block(block: &Block, most: usize) -> Markup {
     }
 }
 
+/// The columns of text that fit next to each other on a phone. The cells of a wider table are below the first cell of
+/// their row there, each with its heading.
+const NARROW: usize = 46;
+
 fn rows(table: &Table, most: usize) -> Markup {
     let shown = table.shown(most);
     let class = |column: &Column| if column.align == Align::Words { "words" } else { "number" };
+    let is_wide = shown.width() > NARROW;
     html! {
-        div.scroll role="region" aria-label=(table.label) tabindex="0" { table.numbers {
+        div.scroll role="region" aria-label=(table.label) tabindex="0" { table.numbers.stacked[is_wide] {
             thead { tr { @for column in &table.columns { th scope="col" class=(class(column)) { (column.head) } } } }
             tbody { @for row in 0..shown.rows { tr {
                 @for (at, column) in table.columns.iter().enumerate() {
                     @let cell = sentence(&[shown.cell(column, row)]);
                     @if at == 0 { th scope="row" class=(class(column)) { (cell) } }
-                    @else { td class=(class(column)) { (cell) } }
+                    @else { td class=(class(column)) data-head=[is_wide.then_some(&column.head)] { (cell) } }
                 }
             } } }
         } }

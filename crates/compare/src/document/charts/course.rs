@@ -95,7 +95,8 @@ fn axis(report: &Report, known: &[(&Sight, Interval)]) -> Scale {
 fn blocks_axis(sights: &[&Sight]) -> Scale {
     let low = sights.iter().map(|sight| log(sight)).fold(f64::INFINITY, f64::min);
     let high = sights.iter().map(|sight| log(sight)).fold(f64::NEG_INFINITY, f64::max);
-    let room = ((high - low) * 0.05).max(0.02);
+    // The axis of a single look needs a range with labels.
+    let room = if high > low { (high - low) * 0.05 } else { 1.5_f64.ln() };
     Scale::new(Kind::LogNumber, low - room, high + room)
 }
 

@@ -18,7 +18,7 @@ const PARTS: [(&str, Look); 5] = [
     ("system", Look::Second),
     ("waiting for a CPU", Look::Third),
     ("blocked", Look::Rest),
-    ("waiting for a CPU or blocked", Look::Rest),
+    ("waiting for a CPU or blocked", Look::Fourth),
 ];
 
 /// The chart with a bar for each command.
@@ -80,4 +80,15 @@ fn notes(command: usize, one: &Breakdown) -> Vec<String> {
         notes.push(format!("Command {which}: CPU time exceeds the wall time of {wall}, because {why}."));
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_look_different() {
+        let twice = PARTS.iter().enumerate().find(|(at, part)| PARTS[..*at].iter().any(|one| one.1 == part.1));
+        assert_eq!(twice, None);
+    }
 }

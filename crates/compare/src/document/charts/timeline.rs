@@ -25,7 +25,10 @@ pub(super) fn block(record: &Record, points: &Points, values: &Scale, most: usiz
             all.push(series(Some("no difference"), Look::Rest, Marks::Across(0.0)));
         }
     }
-    let mut notes = vec![if is_change { "Differences over time.".to_owned() } else { "Costs over time.".to_owned() }];
+    let mut notes = vec![match is_change {
+        true => "Differences over time; y axis: change relative to the first command (log scale).".to_owned(),
+        false => "Costs over time.".to_owned(),
+    }];
     for (layout, list) in &points.by_layout {
         let (kept, stretch) = thin(list, (most * list.len() / points.len().max(1)).max(200));
         let dots = kept.iter().map(|point| (point.at, point.value)).collect();
