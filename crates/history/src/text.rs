@@ -14,13 +14,13 @@ use steady_render::{Emphasis as Paint, Style};
 const GAP: usize = 2;
 /// The maximum width of a verdict, in characters.
 const VERDICT: usize = 22;
-/// The minimum width of commands next to the other columns. If there is less, the verdict and the commands have their
-/// own line.
-const LEAST_ROOM: usize = 12;
+/// The lines that the commands of a run fill at most, if they do not fit next to the other columns.
+const LINES: usize = 3;
 /// The number of columns, without that of the commands.
 const COLUMNS: usize = 5;
 
-/// The runs as a table with a line for each.
+/// The runs as a table with a line for each. If the commands of a run do not fit next to the other columns, the verdict
+/// and the commands of every run are below its line.
 pub fn runs_text(runs: &[Kept], style: Style) -> String {
     let mut page = Page::new(style);
     if runs.is_empty() {
@@ -35,19 +35,19 @@ pub fn runs_text(runs: &[Kept], style: Style) -> String {
     };
     let widths: [usize; COLUMNS] = std::array::from_fn(wide);
     let room = page.width().saturating_sub(widths.iter().sum::<usize>() + GAP * widths.len());
-    let wide_enough = room >= LEAST_ROOM;
-    let (verdict, commands_head) = if wide_enough { ("Verdict", "Commands") } else { ("", "") };
+    let all_fit = runs.iter().all(|kept| width(&commands(&kept.facts, usize::MAX)) <= room);
+    let (verdict, commands_head) = if all_fit { ("Verdict", "Commands") } else { ("", "") };
     page.line(&[(Paint::Heading, line(&["ID", "Started (UTC)", "Kind", "Pairs", verdict], widths, commands_head))]);
     for (kept, cells) in runs.iter().zip(&lines) {
         let cells = cells.each_ref().map(String::as_str);
-        if wide_enough {
+        if all_fit {
             page.line(&[(Paint::Plain, line(&cells, widths, &commands(&kept.facts, room)))]);
         } else {
             let [id, time, kind, pairs, verdict] = cells;
-            let below = page.width().saturating_sub(GAP + width(verdict) + ": ".len());
+            let below = (LINES * (page.width() - 2 * GAP)).saturating_sub(width(verdict) + ": ".len());
             page.line(&[(Paint::Plain, line(&[id, time, kind, pairs, ""], widths, ""))]);
             let commands = commands(&kept.facts, below);
-            page.line(&[(Paint::Plain, format!("{}{verdict}: {commands}", " ".repeat(GAP)))]);
+            page.paragraph(GAP, 2 * GAP, &[(Paint::Plain, format!("{verdict}: {commands}"))]);
         }
     }
     if runs.iter().any(|kept| !kept.facts.complete) {

@@ -6,6 +6,7 @@ use steady_feature::Record;
 use steady_history::{run_json_text_with_verdicts, run_text_with_sentences, runs_json_text, runs_text};
 use steady_model::{Facts, Kept, Report, Timestamp};
 use steady_render::Style;
+use steady_render::letters::one_line;
 
 use crate::by_hand::comparisons;
 
@@ -20,32 +21,55 @@ fn runs() -> Vec<Kept> {
     comparisons::all().into_iter().enumerate().map(kept).collect()
 }
 
-#[test]
-fn a_list_fits_eighty_columns_with_a_line_for_each_run() {
-    let mut runs = runs();
-    runs[0].facts.commands = vec!["日本語".repeat(20), "a\u{1b}[31m\nb".to_owned(), "x".repeat(200)];
-    let text = runs_text(&runs, Style { width: 80, color: false });
+fn list(runs: &[Kept], columns: usize) -> String {
+    let text = runs_text(runs, Style { width: columns, color: false });
     for line in text.lines() {
-        assert!(unicode_width::UnicodeWidthStr::width(line) <= 80, "{line}");
+        assert!(unicode_width::UnicodeWidthStr::width(line) <= columns, "{line}");
         assert_eq!(line, line.trim_end());
     }
-    assert!(!text.contains('\u{1b}'), "{text}");
+    text
+}
+
+/// The commands of a run as the list shows them, with single spaces.
+fn commands(kept: &Kept) -> String {
+    words(&one_line(&kept.facts.commands.join(" · ")))
+}
+
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_wide_list_has_a_line_for_each_run() {
+    let runs = runs();
+    let text = list(&runs, 400);
     let lines: Vec<&str> = text.lines().skip(1).take(runs.len()).collect();
     for (line, kept) in lines.iter().zip(&runs) {
         let first = line.trim_start().split(' ').next().unwrap();
         assert_eq!(first, kept.id.to_string(), "{text}");
+        assert!(words(line).ends_with(&commands(kept)), "{line}");
     }
     assert!(text.ends_with("* did not run to its end\n"), "an interrupted run is among them: {text}");
 }
 
 #[test]
-fn a_narrow_list_still_shows_the_commands() {
+fn a_narrow_list_shows_whole_commands_below_the_lines() {
     let runs = runs();
-    for columns in [40, 60] {
-        let text = runs_text(&runs, Style { width: columns, color: false });
-        assert!(text.lines().all(|line| unicode_width::UnicodeWidthStr::width(line) <= columns), "{text}");
-        assert!(text.lines().nth(2).unwrap().starts_with("  38.2 % more: sha2"), "{text}");
+    for columns in [40, 60, 80] {
+        let text = list(&runs, columns);
+        assert!(text.lines().nth(2).unwrap().starts_with("  38.2 % more: sha256sum"), "{text}");
+        let short = runs.iter().map(commands).filter(|commands| commands.len() < 60);
+        assert!(short.clone().count() > 3 && short.into_iter().all(|one| words(&text).contains(&one)), "{text}");
     }
+}
+
+#[test]
+fn long_commands_lose_their_middle() {
+    let mut runs = runs();
+    runs.truncate(1);
+    runs[0].facts.commands = vec!["日本語".repeat(20), "a\u{1b}[31m\nb".to_owned(), "x ".repeat(500) + "end"];
+    let text = list(&runs, 80);
+    assert!(text.lines().count() <= 6 && text.ends_with(" end\n") && !text.contains('\u{1b}'), "{text}");
 }
 
 #[test]
