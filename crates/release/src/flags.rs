@@ -33,7 +33,7 @@ Examples:
       steady release compare --window 30m --by route v1 v2
   v2 replaced v1: choose a window that contains requests of both
       steady release compare --from '2026-11-21 09:00:00' --window 20m v1 v2
-  Follow a release that has just started, until there is a verdict
+  Follow a release that has just started, until the answer is known
       steady release compare --watch --window 10m v1 v2
   Many hosts, from the Prometheus server that scrapes their agents
       steady release compare --prometheus http://prometheus:9090 v1 v2
@@ -95,8 +95,8 @@ pub(crate) struct ReleaseCompareFlags {
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) by: Option<ByFlag>,
 
-    /// Follow the release live: evaluate repeatedly, and end when there is a verdict or the window is over. The error
-    /// rate holds for all evaluations together
+    /// Follow the release live: evaluate repeatedly, and end when it is known whether the change exceeds --resolution
+    /// (or the limit of --fail-if), or the window is over. The error rate holds for all evaluations together
     #[arg(long)]
     pub(crate) watch: bool,
 

@@ -1,4 +1,4 @@
-//! `--watch`: evaluates a release repeatedly, until there is a verdict or the window is over.
+//! `--watch`: evaluates a release repeatedly, until the answer is known or the window is over.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -7,7 +7,7 @@ use crate::record::{ReleaseQuestion, ReleaseReport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use steady_feature::{Failure, Interrupt, Session};
 use steady_linux::clock;
-use steady_model::{Interval, Metric, Verdict};
+use steady_model::{FailIf, Interval, Metric, Verdict};
 
 use super::source::{Found, Source, SourceError, print_store_warnings};
 use crate::document::sight;
@@ -19,7 +19,7 @@ const LOOKS: u64 = 120;
 /// Range of the time between two looks, in seconds.
 const STEP: std::ops::RangeInclusive<u64> = 2..=60;
 
-/// Follows a release until there is a verdict, the window is over or a signal arrives. Returns the last report.
+/// Follows a release until the answer is known, the window is over or a signal arrives. Returns the last report.
 ///
 /// # Errors
 /// The reason why there was no report by then.
@@ -93,18 +93,25 @@ fn wait(stop: &OwnedFd, seconds: u64) -> bool {
     poll(&mut watched, Some(&timeout)).is_ok_and(|ready| ready > 0)
 }
 
-/// Returns whether the watch can end: there is a verdict, and if it has the direction of the `--fail-if` condition, the
-/// whole interval lies on one side of the limit.
+/// Returns whether the watch can end.
 fn settled(report: &ReleaseReport) -> bool {
     let total = &report.total;
-    if !report.refused.is_empty() || total.verdict == Verdict::Undecided {
-        return false;
+    let ReleaseQuestion { fail_if, resolution, .. } = report.question;
+    let known = |interval: &Interval| is_settled(interval, total.verdict, fail_if, resolution);
+    report.refused.is_empty() && total.interval().as_ref().is_ok_and(known)
+}
+
+/// Returns whether further looks could not change what follows from the answer. With a `--fail-if` condition on the
+/// direction of the verdict, the limit must lie outside of the interval. Without a condition, it must be known whether
+/// the change exceeds the resolution, unless the interval is as narrow as the resolution.
+fn is_settled(interval: &Interval, verdict: Verdict, fail_if: Option<FailIf>, resolution: f64) -> bool {
+    match fail_if {
+        _ if verdict == Verdict::Undecided => false,
+        Some(condition) if condition.verdict == verdict => !interval.holds(condition.limit(Metric::Cpu)),
+        Some(_) => true,
+        None if interval.half_width() <= resolution / 2.0 => true,
+        None => ![-resolution, resolution].iter().any(|limit| interval.holds(*limit)),
     }
-    let Some(condition) = report.question.fail_if.filter(|condition| condition.verdict == total.verdict) else {
-        return true;
-    };
-    let apart = |interval: &Interval| !interval.holds(condition.limit(Metric::Cpu));
-    total.interval().as_ref().is_ok_and(apart)
 }
 
 /// Longest time between two lines of the log, in seconds, while the outcome stays the same.
@@ -150,6 +157,23 @@ fn outcome(result: &Result<ReleaseReport, Failure>) -> (Outcome, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_watch_ends_when_it_is_known_whether_the_change_matters() {
+        let ends = |low, high, verdict, fail_if: Option<&str>| {
+            let fail_if = fail_if.map(|condition| condition.parse().unwrap());
+            is_settled(&Interval { low, high }, verdict, fail_if, 0.01)
+        };
+        assert!(!ends(-0.02, 0.03, Verdict::Undecided, None));
+        assert!(!ends(0.002, 0.04, Verdict::Slower, None), "the change may be below the resolution of 1 %");
+        assert!(!ends(-0.3, -0.005, Verdict::Faster, None));
+        assert!(ends(0.012, 0.2, Verdict::Slower, None));
+        assert!(ends(0.002, 0.008, Verdict::Slower, None) && ends(-0.005, 0.008, Verdict::Same, None));
+        assert!(ends(0.006, 0.015, Verdict::Slower, None), "a further look has no error rate to spend");
+        assert!(!ends(0.02, 0.06, Verdict::Slower, Some("slower>3%")));
+        assert!(ends(0.002, 0.02, Verdict::Slower, Some("slower>3%")));
+        assert!(ends(-0.02, -0.002, Verdict::Faster, Some("slower>3%")));
+    }
 
     #[test]
     fn the_log_gets_new_outcomes_and_one_line_per_minute() {
