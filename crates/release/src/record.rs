@@ -321,7 +321,7 @@ impl WallParts {
 }
 
 /// A quantile of the wall time per request.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WallQuantile {
     /// Share of the requests below the quantile: 0.5, 0.9, ...
     pub ratio: f64,
@@ -329,6 +329,30 @@ pub struct WallQuantile {
     #[serde(flatten, with = "parts::seconds")]
     #[schemars(with = "parts::seconds::Form")]
     pub times: [Nanos; 2],
+    /// Lower end of the interval of the change: NEW divided by OLD, minus 1.
+    #[serde(default = "parts::none_before")]
+    #[schemars(!default)]
+    low: Reading<f64>,
+    /// Upper end of the interval.
+    #[serde(default = "parts::none_before")]
+    #[schemars(!default)]
+    high: Reading<f64>,
+}
+
+impl WallQuantile {
+    /// Creates a quantile with the interval of its change.
+    pub fn new(ratio: f64, times: [Nanos; 2], interval: Reading<Interval>) -> Self {
+        let [low, high] = ends(interval);
+        WallQuantile { ratio, times, low, high }
+    }
+
+    /// Returns the interval of the change.
+    ///
+    /// # Errors
+    /// The reason why there is no interval.
+    pub fn interval(&self) -> Reading<Interval> {
+        parts::interval(&self.low, &self.high)
+    }
 }
 
 /// A bin of the distribution of the wall time per request.

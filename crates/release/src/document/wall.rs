@@ -1,10 +1,10 @@
 //! The table of wall time: quantiles, and the parts of the mean.
 
-use steady_model::Nanos;
+use steady_model::{Interval, Nanos, Reading};
 use steady_render::document::{Block, Section};
 use steady_render::letters::cut;
 use steady_render::table::{Cell, Column, Table};
-use steady_render::units::{setting, time};
+use steady_render::units::{TIE, setting, time};
 
 use super::{moved, named_reason, plain, sized, versions};
 use crate::record::{ReleaseDesign, ReleaseReport, ReleaseWall, WallParts, WallQuantile};
@@ -13,10 +13,14 @@ use crate::record::{ReleaseDesign, ReleaseReport, ReleaseWall, WallParts, WallQu
 const HEAD: usize = 16;
 
 /// Labels of the parts of wall time, in the order of [`WallParts::in_order`].
-pub(super) const PARTS: [&str; 3] = ["on a CPU", "waiting for a CPU", "blocked: other services, disks, locks"];
+pub(super) const PARTS: [&str; 3] = ["on a CPU", "waiting for a CPU", "blocked: services, disks, locks"];
 
-/// A row: its label, and the times of OLD and NEW.
-type Row = (String, [Nanos; 2]);
+/// A row of the table: a quantile, or a part of the mean, which has no interval.
+struct Row {
+    name: String,
+    times: [Nanos; 2],
+    interval: Option<Reading<Interval>>,
+}
 
 /// Returns the table of quantiles and parts of the mean, or the reason why there is no wall time.
 pub(super) fn section(report: &ReleaseReport) -> Section {
@@ -33,15 +37,22 @@ pub(super) fn section(report: &ReleaseReport) -> Section {
 }
 
 fn blocks(report: &ReleaseReport, wall: &ReleaseWall) -> Vec<Block> {
-    let quantile = |one: &WallQuantile| match one.ratio {
-        0.5 => ("median".to_owned(), one.times),
-        share => (format!("{} below", setting(share)), one.times),
+    let quantile = |one: &WallQuantile| {
+        let name = if one.ratio == 0.5 { "median".to_owned() } else { format!("{} below", setting(one.ratio)) };
+        Row { name, times: one.times, interval: Some(one.interval()) }
     };
     let mut rows: Vec<Row> = wall.quantiles.iter().map(quantile).collect();
     rows.extend(wall.parts.iter().flat_map(of_parts));
     let mut blocks = Vec::new();
     if !rows.is_empty() {
         blocks.push(Block::Table(table(report, &rows)));
+    }
+    if wall.quantiles.iter().any(|one| one.interval().is_ok()) {
+        let level = setting(report.question.confidence);
+        blocks.push(Block::Paragraph(plain(format!(
+            "interval: {level} for each quantile; the mean and its parts have none, because they are not adjusted for \
+             times and mix of routes"
+        ))));
     }
     let absent =
         |what: &str, why: &str| Block::Paragraph(plain(format!("{what}: not available, {}.", named_reason(why))));
@@ -57,24 +68,35 @@ fn blocks(report: &ReleaseReport, wall: &ReleaseWall) -> Vec<Block> {
 fn of_parts(parts: &WallParts) -> Vec<Row> {
     let parts = parts.in_order();
     let whole = [0, 1].map(|side| parts.iter().map(|part| part[side]).sum::<Nanos>());
-    let parts = PARTS.iter().zip(parts).map(|(name, times)| (format!("· {name}"), times));
-    std::iter::once(("mean (requests with known waiting)".to_owned(), whole)).chain(parts).collect()
+    let row = |name, times| Row { name, times, interval: None };
+    let parts = PARTS.iter().zip(parts).map(|(name, times)| row(format!("· {name}"), times));
+    std::iter::once(row("mean (requests with known waiting)".to_owned(), whole)).chain(parts).collect()
 }
 
 fn table(report: &ReleaseReport, rows: &[Row]) -> Table {
     let [old, new] = versions(report);
-    let change = |row: &Row| match row.1 {
-        [Nanos::ZERO, _] => Cell::Nothing,
-        [old, new] => moved(new.seconds() / old.seconds() - 1.0).into(),
+    let change = |row: &Row| match (row.times, &row.interval) {
+        ([Nanos::ZERO, _], _) => Cell::Nothing,
+        ([old, new], Some(Ok(interval))) => sized(new.seconds() / old.seconds() - 1.0, *interval).0.into(),
+        ([old, new], _) => moved(new.seconds() / old.seconds() - 1.0).into(),
+    };
+    let interval = |row: &Row| match (row.times, &row.interval) {
+        (_, None) | ([Nanos::ZERO, _], _) => Cell::Nothing,
+        (_, Some(Err(absent))) => Cell::Absent(named_reason(&absent.0)),
+        ([old, new], Some(Ok(interval))) => {
+            let change = new.seconds() / old.seconds() - 1.0;
+            sized(change, *interval).1.trim_end_matches(&format!("{TIE}%")).into()
+        }
     };
     Table {
         label: "Wall time".to_owned(),
         rows: ("time", "times"),
         columns: vec![
-            Column::words("wall time", rows, |row| row.0.clone()),
-            Column::numbers(&cut(&old, HEAD), rows, |row| time(row.1[0].seconds())),
-            Column::numbers(&cut(&new, HEAD), rows, |row| time(row.1[1].seconds())),
+            Column::words("wall time", rows, |row| row.name.clone()),
+            Column::numbers(&cut(&old, HEAD), rows, |row| time(row.times[0].seconds())),
+            Column::numbers(&cut(&new, HEAD), rows, |row| time(row.times[1].seconds())),
             Column::numbers("change", rows, change),
+            Column::numbers("interval, %", rows, interval),
         ],
     }
 }

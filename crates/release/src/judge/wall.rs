@@ -12,12 +12,16 @@ use super::facts::OUTSIDE;
 use super::groups::Groups;
 use super::window::{Line, Sides};
 
+const MEDIAN: f64 = 0.5;
 /// Quantiles that the report contains.
-const SHARES: [f64; 5] = [0.5, 0.75, 0.9, 0.95, 0.99];
+const SHARES: [f64; 5] = [MEDIAN, 0.75, 0.9, 0.95, 0.99];
 /// Buckets per bin of the reported distribution, which gives eight bins per doubling of the time.
 const TOGETHER: u16 = 2;
 /// Number of groups of stretches that the jackknife leaves out in turn.
 const GROUPS: usize = 20;
+/// Fewest requests of each version above a quantile that has an interval. With fewer, the buckets around the quantile
+/// have too few requests for the jackknife.
+const LEAST_ABOVE: f64 = 200.0;
 
 /// Number of requests by bucket.
 type Counts = BTreeMap<u16, f64>;
@@ -52,17 +56,22 @@ pub(crate) fn wall(
     // One after the other, the versions have no common times, so their counts are not weighted.
     let standardised = walls.standardised(None).filter(|_| design != ReleaseDesign::OneAfterTheOther);
     let counts = standardised.as_ref().unwrap_or(&walls.all);
-    let quantile = |share| [0, 1].map(|side| nanos(quantile(&counts[side], share)));
+    let jackknife = walls.jackknife(design);
+    let interval = |share| -> Reading<Interval> {
+        jackknife.as_ref().map_err(Clone::clone)?.interval(share, lines, design, alpha)
+    };
+    let quantile =
+        |ratio| WallQuantile::new(ratio, [0, 1].map(|side| nanos(quantile(&counts[side], ratio))), interval(ratio));
     Ok(ReleaseWall {
-        quantiles: SHARES.map(|ratio| WallQuantile { ratio, times: quantile(ratio) }).into(),
-        median_change: Ok(median_change(counts).exp_m1()),
+        quantiles: SHARES.map(quantile).into(),
+        median_change: Ok(change(counts, MEDIAN).exp_m1()),
         low: Err(too_few()),
         high: Err(too_few()),
         watched: watched(lines),
         parts: parts(lines),
         distribution: distribution(counts),
     }
-    .with_median_interval(walls.median_interval(lines, design, alpha)))
+    .with_median_interval(interval(MEDIAN)))
 }
 
 /// Returns the wall time of a fleet: only the parts of the mean.
@@ -135,49 +144,69 @@ impl Walls {
         all.iter().all(|counts| !counts.is_empty()).then_some(all)
     }
 
-    /// Returns the interval of the change of the median, by leaving out stretches of time (delete-a-group jackknife,
-    /// Kott 2001).
+    /// Leaves out groups of stretches in turn.
+    fn jackknife(&self, design: ReleaseDesign) -> Reading<Jackknife> {
+        if design == ReleaseDesign::OneAfterTheOther {
+            return Err(Absent::because("wall time cannot be adjusted for load"));
+        }
+        let stretches = self.by_route.values().map(BTreeMap::len).max().unwrap_or(0);
+        let groups = GROUPS.min(stretches);
+        let whole = self.standardised(None).ok_or_else(too_few)?;
+        let without: Option<Vec<_>> = (0..groups).map(|group| self.standardised(Some(group))).collect();
+        let without = without
+            .filter(|_| groups >= 6)
+            .ok_or_else(|| Absent::because("the window is too short: at least a minute is needed"))?;
+        Ok(Jackknife { whole, without })
+    }
+}
+
+/// The weighted counts of both versions, and those without each group of stretches of time (delete-a-group jackknife,
+/// Kott 2001).
+struct Jackknife {
+    whole: [Counts; 2],
+    without: Vec<[Counts; 2]>,
+}
+
+impl Jackknife {
+    /// Returns the interval of the change of a quantile.
     ///
     /// Distributions are stored by host. How much processes of a canary differ is therefore estimated from the means of
-    /// their logarithms, and added.
-    fn median_interval(&self, lines: &[Line], design: ReleaseDesign, alpha: f64) -> Reading<Interval> {
+    /// their logarithms, and added to the error of the median. It says nothing about other quantiles.
+    fn interval(&self, share: f64, lines: &[Line], design: ReleaseDesign, alpha: f64) -> Reading<Interval> {
         let of_processes = match design {
-            ReleaseDesign::RandomPerRequest | ReleaseDesign::Switchback => None,
+            ReleaseDesign::Canary if share != MEDIAN => {
+                return Err(Absent::because("it is not known how much this quantile differs between processes"));
+            }
             ReleaseDesign::Canary => {
                 let found = canary::wall(lines)
                     .ok_or_else(|| Absent::because("it is not known how much the wall time of processes differs"))?;
                 Some(Estimated { effect: 0.0, ..found })
             }
-            ReleaseDesign::OneAfterTheOther => {
-                return Err(Absent::because("wall time cannot be adjusted for load"));
-            }
+            _ => None,
         };
-        let in_time = self.jackknife()?;
+        let in_time = self.change(share)?;
         let both = Estimated::weighted([in_time].into_iter().chain(of_processes).map(|part| (1.0, part)));
         Ok(relative(&both.ok_or_else(too_few)?.interval(alpha)))
     }
 
-    /// Returns the change of the median as a logarithm, with its error over stretches of time.
-    fn jackknife(&self) -> Reading<Estimated> {
-        let stretches = self.by_route.values().map(BTreeMap::len).max().unwrap_or(0);
-        let groups = GROUPS.min(stretches);
-        let change = |without: Option<usize>| Some(median_change(&self.standardised(without)?));
-        let effect = change(None).ok_or_else(too_few)?;
-        let left_out: Option<Vec<f64>> = (0..groups).map(|group| change(Some(group))).collect();
-        let left_out = left_out
-            .filter(|_| groups >= 6)
-            .ok_or_else(|| Absent::because("the window is too short: at least a minute is needed"))?;
-        let count = groups as f64;
+    /// Returns the change of a quantile as a logarithm, with its error over stretches of time.
+    fn change(&self, share: f64) -> Reading<Estimated> {
+        let above = |counts: &Counts| (1.0 - share) * counts.values().sum::<f64>();
+        if share > MEDIAN && self.whole.iter().any(|counts| above(counts) < LEAST_ABOVE) {
+            return Err(Absent(format!("fewer than {LEAST_ABOVE} requests of each version are above this quantile")));
+        }
+        let left_out: Vec<f64> = self.without.iter().map(|counts| change(counts, share)).collect();
+        let count = left_out.len() as f64;
         let mean = left_out.iter().sum::<f64>() / count;
         let squares: f64 = left_out.iter().map(|value| (value - mean).powi(2)).sum();
         let variance = (count - 1.0) / count * squares;
-        Ok(Estimated { effect, variance, freedom: count - 1.0 })
+        Ok(Estimated { effect: change(&self.whole, share), variance, freedom: count - 1.0 })
     }
 }
 
-/// Returns the change of the median, as a logarithm.
-fn median_change(counts: &[Counts; 2]) -> f64 {
-    quantile(&counts[1], 0.5).ln() - quantile(&counts[0], 0.5).ln()
+/// Returns the change of a quantile, as a logarithm.
+fn change(counts: &[Counts; 2], share: f64) -> f64 {
+    quantile(&counts[1], share).ln() - quantile(&counts[0], share).ln()
 }
 
 fn distribution(all: &[Counts; 2]) -> Vec<WallBin> {

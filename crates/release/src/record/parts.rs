@@ -7,7 +7,7 @@ use serde_json::Value;
 use steady_model::{Absent, Interval, Nanos, Reading, Timestamp};
 use steady_render::timestamp;
 
-use super::{ChangeEstimate, UnexplainedCpu};
+use super::ChangeEstimate;
 
 /// Reasons in JSON for an infinite end of an interval. Reading compares with them, so they must not change.
 const NO_LOW: &str = "no lower end";
@@ -137,7 +137,7 @@ pub(super) fn not_before() -> ChangeEstimate {
     ChangeEstimate::new(Err(why.clone()), Err(why))
 }
 
-/// Default of the unexplained CPU time, which reports of earlier versions do not have.
-pub(super) fn none_before() -> Reading<UnexplainedCpu> {
+/// Default of a reading that reports of earlier versions do not have.
+pub(super) fn none_before<T>() -> Reading<T> {
     Err(Absent::because(NONE_BEFORE))
 }

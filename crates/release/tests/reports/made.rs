@@ -114,9 +114,14 @@ fn wall(faster: f64) -> ReleaseWall {
         })
         .collect();
     let both = |micros: u64| [Nanos::from_micros(micros), Nanos::from_micros((micros as f64 * faster) as u64)];
-    let quantile = |ratio: f64, micros: u64| WallQuantile { ratio, times: both(micros) };
+    let interval = |half: f64| Ok(Interval { low: faster - 1.0 - half, high: faster - 1.0 + half });
+    let few = Err(Absent::because("fewer than 200 requests of each version are above this quantile"));
     ReleaseWall {
-        quantiles: vec![quantile(0.5, 9_100), quantile(0.9, 41_000), quantile(0.99, 96_000)],
+        quantiles: vec![
+            WallQuantile::new(0.5, both(9_100), interval(0.011)),
+            WallQuantile::new(0.9, both(41_000), interval(0.03)),
+            WallQuantile::new(0.99, both(96_000), few),
+        ],
         median_change: Ok(faster - 1.0),
         low: Ok(faster - 1.011),
         high: Ok(faster - 0.989),
@@ -124,6 +129,11 @@ fn wall(faster: f64) -> ReleaseWall {
         parts: Ok(WallParts { cpu: both(2_310), waiting: both(1_700), blocked: both(6_200) }),
         distribution,
     }
+}
+
+fn without_intervals(wall: ReleaseWall, why: &str) -> ReleaseWall {
+    let quantile = |one: &WallQuantile| WallQuantile::new(one.ratio, one.times, absent(why));
+    ReleaseWall { quantiles: wall.quantiles.iter().map(quantile).collect(), ..wall }.with_median_interval(absent(why))
 }
 
 /// The window in steps of 5 s, under a load that rises in its second half. `served` returns which versions run at a
@@ -315,7 +325,7 @@ fn refused() -> ReleaseReport {
         usual: ChangeEstimate::new(absent(why), absent(why)),
         routes: vec![],
         hosts: vec![],
-        wall: Ok(ReleaseWall { median_change: absent(why), low: absent(why), high: absent(why), ..wall(1.29) }),
+        wall: Ok(ReleaseWall { median_change: absent(why), ..without_intervals(wall(1.29), why) }),
         saving: absent(why),
         course: course(1.0, |at| [at < LONG / 2, at >= LONG / 2]),
         ..random()
@@ -332,7 +342,7 @@ fn undecided() -> ReleaseReport {
         settle: Ok(Settling { design: ReleaseDesign::RandomPerRequest, seconds: 210.0 }),
         routes: vec![],
         hosts: vec![],
-        wall: Ok(wall(0.98).with_median_interval(absent("too few stretches of time"))),
+        wall: Ok(without_intervals(wall(0.98), "wall time cannot be adjusted for load")),
         saving: saving(0.31, 0.0037, 0.011),
         course: course(0.99, |at| [at % 60 < 30, at % 60 >= 30]),
         ..random()

@@ -199,19 +199,24 @@ fn hosts_that_switch_one_by_one_are_compared_with_themselves() {
     assert!(counted.judged() >= 10, "{counted:?}");
 }
 
-/// A step of load in the middle of the window gives wall time two modes.
+/// A step of load in the middle of the window gives wall time two modes. Of 7,200 requests of each version, too few are
+/// above the highest quantile.
 #[test]
-fn intervals_of_the_median_wall_time_hold_under_a_step_of_load() {
+fn intervals_of_the_quantiles_of_wall_time_hold_under_a_step_of_load() {
     let service = Service { step: Some((60, 0.4)), load_spread: 0.05, ..Service::small(120) };
-    let (mut missed, services) = (0, 60);
+    let (mut missed, services) = ([0; 4], 60);
     for seed in 0..services {
         let mut coin = ChaCha8Rng::seed_from_u64(seed);
         let source = Source::simulated(&service, &mut coin);
         let rows = source.window(BEGIN, BEGIN + 120, Way::Coin(0.5), 0.0, &mut coin);
         let wall = judge(&made::question(BEGIN, BEGIN + 120), &rows).unwrap().wall.unwrap();
-        missed += u32::from(!wall.median_interval().unwrap().holds(0.0));
+        assert_eq!(wall.median_interval(), wall.quantiles[0].interval());
+        for (missed, quantile) in missed.iter_mut().zip(&wall.quantiles) {
+            *missed += u32::from(!quantile.interval().unwrap().holds(0.0));
+        }
+        assert!(wall.quantiles[4].interval().is_err());
     }
-    assert!(missed <= 9, "{missed} of {services}");
+    assert!(missed.iter().all(|missed| *missed <= 9), "{missed:?} of {services}");
 }
 
 /// Returns the rows before a second.
