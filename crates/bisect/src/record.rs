@@ -20,7 +20,8 @@ pub struct BisectRecord {
     pub started: Timestamp,
     /// The command, as typed.
     pub command: String,
-    /// The shell command that built the commits, or null if none was given.
+    /// The shell command that built the commits, if one was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<String>,
     /// The searched range, as typed: `GOOD..BAD`.
     pub range: String,
@@ -65,7 +66,8 @@ pub struct HistoryCommit {
     pub subject: String,
     /// Whether it is a merge, whose branch was not searched.
     pub is_merge: bool,
-    /// Why it cannot be measured, or null.
+    /// Why it cannot be measured, if it cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
     /// The probability, given all comparisons, that the cost changed at this commit; 0 for GOOD.
     pub probability: f64,
