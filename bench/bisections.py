@@ -5,7 +5,7 @@ run the program's own code on a simulated machine with load that comes and goes.
 repositories with 64 commits of a C program, of which one does 3 % more work. The compiler builds what `steady bisect`
 visits, next to spinners that switch on and off.
 
-    bench/run bisect [--histories N] [--built N]
+    bench/run bisections [--histories N] [--built N]
 """
 
 import argparse
@@ -36,7 +36,7 @@ STEPS = 20_000_000
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="bench/run bisect", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="bench/run bisections", description=__doc__.splitlines()[0])
     parser.add_argument("--histories", type=int, default=100, help="simulated histories of each kind (100)")
     parser.add_argument("--built", type=int, default=10, help="histories that are built (10)")
     options = parser.parse_args()
