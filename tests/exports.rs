@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use steady::repository::Repository;
 use steady::{output_of, run, scratch, skip, steady, work};
 
 /// Runs a comparison of 8 pairs with additional options. Returns the exit status, standard output and standard error.
@@ -325,6 +326,16 @@ fn exports_agree_with_their_schemas() {
         assert_eq!(status, 0, "{line}: {stderr}");
         files.push(file);
     }
+    let repository = Repository::new("schemas");
+    for number in ["0", "1"] {
+        repository.write("number", number);
+        repository.commit(number);
+    }
+    let file = path("schema-bisect.json");
+    let words = ["bisect", "--quiet", "--no-history", "--budget", "4s", "--export-json", &file, "HEAD~1..HEAD", "true"];
+    let (status, _, stderr) = output_of(repository.steady("", &words).output().unwrap());
+    assert!([0, 4].contains(&status), "{stderr}");
+    files.push(file);
     let mut validator = Command::new(python);
     validator.args(["-W", "ignore", "-c", VALIDATE]).arg(root).args(&files);
     let (status, unseen, stderr) = output_of(validator.output().unwrap());
