@@ -8,7 +8,7 @@ use steady_render::Chart;
 use steady_render::chart::{Axis, Height, Look, Marks, Series, Whisker};
 use steady_render::csv::{self, Row};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, origin};
-use steady_render::effect::{noun, signed};
+use steady_render::effect::{Effect, noun, signed};
 use steady_render::json;
 use steady_render::letters::{capital, count, one_line};
 use steady_render::scale::{Kind, Scale};
@@ -91,7 +91,8 @@ fn answer(record: &BisectRecord) -> Vec<Sentence> {
     };
     let what = quantity(record);
     let range = one_line(&record.range);
-    let whole = format!("From {range} it changed by {}.", change(ends));
+    let (verb, by) = raised(ends);
+    let whole = format!("In {range} together, the {what} was {verb} by {by}.");
     let mut sentences = match (record.outcome, confirmed(record)) {
         (BisectOutcome::Found, Some(confirmation)) => found(record, confirmation, whole),
         (BisectOutcome::Same, _) => {
@@ -123,15 +124,16 @@ fn found(record: &BisectRecord, confirmation: &Comparison, whole: String) -> Vec
     let what = quantity(record);
     let commit = &record.commits[confirmation.to];
     let parent = &record.commits[confirmation.from].short;
-    let by = format!(" by {} relative to {parent}.", change(confirmation));
+    let (verb, by) = raised(confirmation);
+    let by = format!(" by {by} relative to {parent}.");
     let mut first = match record.candidates.len() {
         0 | 1 => vec![
-            (Emphasis::Heading, format!("{} changed the {what}", commit.short)),
+            (Emphasis::Heading, format!("{} {verb} the {what}", commit.short)),
             plain(by),
             plain(format!(" Its subject: \u{201c}{}\u{201d}.", one_line(&commit.subject))),
         ],
         several => vec![
-            (Emphasis::Heading, format!("One of {several} commits, up to {}, changed the {what}", commit.short)),
+            (Emphasis::Heading, format!("One of {several} commits, up to {}, {verb} the {what}", commit.short)),
             plain(by),
             plain(" The others of them cannot be measured, so it is not known which one it was."),
         ],
@@ -169,13 +171,31 @@ fn open(record: &BisectRecord, whole: String) -> Vec<Sentence> {
     vec![vec![plain("It is "), (Emphasis::Open, claim), plain(format!(". {among}"))], vec![plain(whole)]]
 }
 
+/// What a comparison says as a verb and an amount: (`raised`, `3.1 % (2.2 to 4.0 %, 95 %)`).
+fn raised(comparison: &Comparison) -> (&'static str, String) {
+    let (Ok(change), Ok(low), Ok(high)) = (&comparison.change, &comparison.low, &comparison.high) else {
+        return ("changed", self::change(comparison));
+    };
+    let effect = Effect::relative_to_first(*change, Interval { low: *low, high: *high });
+    let verb = match (effect.factor, effect.more) {
+        (true, _) => "multiplied",
+        (false, true) => "raised",
+        (false, false) => "lowered",
+    };
+    (verb, format!("{} ({}, {})", effect.size, effect.range, level(comparison)))
+}
+
+/// The confidence of a comparison. The share of a confirmation is a number with many digits.
+fn level(comparison: &Comparison) -> String {
+    setting((comparison.confidence * 1e3).round() / 1e3)
+}
+
 /// The change of a comparison with its interval, or why there is none: `+3.1 % (2.2 to 4.0 %, 95 %)`.
 fn change(comparison: &Comparison) -> String {
     match (&comparison.change, &comparison.low, &comparison.high) {
         (Ok(change), Ok(low), Ok(high)) => {
             let (change, range) = signed(*change, Interval { low: *low, high: *high });
-            // The share of a confirmation is a number with many digits.
-            format!("{change} ({range}, {})", setting((comparison.confidence * 1e3).round() / 1e3))
+            format!("{change} ({range}, {})", level(comparison))
         }
         (Err(absent), ..) | (_, Err(absent), _) | (_, _, Err(absent)) => format!("an unknown change: {absent}"),
     }
