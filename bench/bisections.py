@@ -5,7 +5,7 @@ run the program's own code on a simulated machine with load that comes and goes.
 repositories with 64 commits of a C program, of which one does 3 % more work. The compiler builds what `steady bisect`
 visits, next to spinners that switch on and off.
 
-    bench/run bisections [--histories N] [--built N]
+    bench/run bisections [--histories N] [--built N] [--budget SECONDS]
 """
 
 import argparse
@@ -21,7 +21,6 @@ from common.paths import ROOT, STEADY, TARGET
 
 COMMITS = 64
 EFFECT = 0.03
-BUDGET_SECONDS = 180
 SOURCE = """
 static volatile unsigned sink;
 int main(void) {
@@ -39,10 +38,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run bisections", description=__doc__.splitlines()[0])
     parser.add_argument("--histories", type=int, default=100, help="simulated histories of each kind (100)")
     parser.add_argument("--built", type=int, default=10, help="histories that are built (10)")
+    parser.add_argument("--budget", type=int, default=180, help="seconds to measure in a search (180)")
     options = parser.parse_args()
     end_neighbours_on_signals()
     with ThreadPoolExecutor(2) as pool:
-        one, none = pool.map(lambda effect: simulated(options.histories, effect), [EFFECT, 0.0])
+        one, none = pool.map(lambda effect: simulated(options.histories, effect, options.budget), [EFFECT, 0.0])
     print("| histories | right | wrong | no commit named | builds | seconds measured |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
     for name, found in [("simulated, one step of 3 %", one), ("simulated, no step", none)]:
@@ -50,29 +50,29 @@ def main() -> None:
         print(f"| {found['histories']:.0f} {name} | {right} | {found['wrong']:.0f} | {found['open']:.0f} | "
               f"{found['builds']:.1f} | {found['seconds']:.0f} |", flush=True)
     if options.built:
-        found = [built() for _ in range(options.built)]
+        found = [built(options.budget) for _ in range(options.built)]
         counts = [sum(one["result"] == result for one in found) for result in ("right", "wrong", "open")]
         means = [sum(one[key] for one in found) / len(found) for key in ("builds", "seconds")]
         print(f"| {len(found)} built, one step of 3 % | {counts[0]} | {counts[1]} | {counts[2]} | {means[0]:.1f} | "
               f"{means[1]:.0f} |")
 
 
-def simulated(histories: int, effect: float) -> dict:
-    words = [str(word) for word in (histories, COMMITS, effect, BUDGET_SECONDS)]
+def simulated(histories: int, effect: float, budget: int) -> dict:
+    words = [str(word) for word in (histories, COMMITS, effect, budget)]
     argv = ["cargo", "run", "--quiet", "--release", "-p", "steady-bisect", "--example", "bisect", "--", *words]
     line = subprocess.run(argv, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
     return {name: float(value) for name, value in zip(line[::2], line[1::2])}
 
 
-def built() -> dict:
+def built(budget: int) -> dict:
     """Searches one history of real builds. Returns the result, the number of builds and the measured time."""
     random = SystemRandom()
     at = random.randint(1, COMMITS)
     with TemporaryDirectory(dir=TARGET, prefix="bisect-") as folder:
         repository = _repository(Path(folder), at)
         words = [STEADY, "bisect", "good..HEAD", "--restart", "--no-history", "--format", "json", "--quiet",
-                 "--budget", f"{BUDGET_SECONDS}s", "--build", "cc -O1 -o prog prog.c", "./prog"]
-        with background_load("spinners", Random(random.getrandbits(32)), BUDGET_SECONDS):
+                 "--budget", f"{budget}s", "--build", "cc -O1 -o prog prog.c", "./prog"]
+        with background_load("spinners", Random(random.getrandbits(32)), budget):
             done = subprocess.run(words, cwd=repository, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode not in (0, 4):
         raise SystemExit(f"steady bisect failed: {done.stderr}")

@@ -16,7 +16,7 @@ use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{TIE, duration, percent, setting, time_setting};
 use steady_stats::two_sided_quantile;
 
-use crate::judge::{confirmed, pooled};
+use crate::judge::{confirmed, ends, pooled};
 use crate::record::{BisectOutcome, BisectRecord, Comparison, HistoryCommit, KIND, SCHEMA};
 
 impl Report for BisectRecord {
@@ -86,7 +86,7 @@ fn quantity(record: &BisectRecord) -> Cow<'static, str> {
 
 /// The answer: the commit, then the change of the whole range, then what to do.
 fn answer(record: &BisectRecord) -> Vec<Sentence> {
-    let Some(ends) = record.comparisons.first() else {
+    let Some(ends) = ends(record) else {
         return vec![vec![(Emphasis::Open, "Nothing was compared.".to_owned())]];
     };
     let what = quantity(record);

@@ -10,11 +10,9 @@
 //! These probabilities choose what to measure next. They need not be exact, because the result depends on a
 //! confirmation on fresh pairs.
 
-use std::f64::consts::PI;
-
-use steady_model::{Nanos, Verdict};
+use steady_model::{Metric, Nanos, Verdict};
 use steady_render::json::{self, ReadError};
-use steady_stats::two_sided_quantile;
+use steady_stats::{share_of_test, two_sided_quantile};
 
 use crate::record::{BisectOutcome, BisectRecord, Comparison, Purpose, SCHEMA};
 
@@ -44,6 +42,8 @@ pub struct Step {
     pub resolution: f64,
     /// The confidence of the verdict.
     pub confidence: f64,
+    /// The metric of the first comparison, which all others share.
+    pub metric: Option<Metric>,
 }
 
 impl BisectRecord {
@@ -72,7 +72,7 @@ pub fn judged(record: BisectRecord) -> BisectRecord {
     for (commit, probability) in record.commits.iter_mut().zip(&probabilities) {
         commit.probability = *probability;
     }
-    let ends = record.comparisons.first().map(|ends| ends.verdict);
+    let ends = ends(&record).map(|ends| ends.verdict);
     (record.outcome, record.candidates) = match (ends, confirmed(&record)) {
         (_, Some(confirmation)) => (BisectOutcome::Found, (confirmation.from + 1..=confirmation.to).collect()),
         (Some(Verdict::Same), None) => (BisectOutcome::Same, vec![]),
@@ -93,21 +93,32 @@ pub(crate) fn next(record: &BisectRecord) -> Option<Step> {
         budget: part(ENDS_RATIO),
         resolution: record.resolution_ratio,
         confidence: record.confidence,
+        metric: record.metric.as_ref().ok().copied(),
     };
-    let Some(ends) = record.comparisons.first() else { return Some(step) };
+    let Some(ends) = ends(record) else { return Some(step) };
     let left = (budget.seconds() - record.measured().seconds()).max(0.0);
-    if !ends.verdict.is_difference() || confirmed(record).is_some() || left <= 0.0 {
+    if ends.verdict == Verdict::Same || confirmed(record).is_some() || left <= 0.0 {
         return None;
+    }
+    if ends.verdict == Verdict::Undecided {
+        return Some(Step { budget: Nanos::from_seconds(left), ..step });
     }
     let bounds = bounds(record);
     let probabilities = probabilities(record);
-    let until = |commit: usize| probabilities[..=commit].iter().sum::<f64>();
+    let sums: Vec<f64> = probabilities
+        .iter()
+        .scan(0.0, |sum, probability| {
+            *sum += probability;
+            Some(*sum)
+        })
+        .collect();
+    let until = |commit: usize| sums[commit];
     let of_group = |group: &[usize]| until(group[1]) - until(group[0]);
     let best = bounds.windows(2).max_by(|one, other| of_group(one).total_cmp(&of_group(other)))?;
     let searching = left - part(RESERVED_RATIO).seconds();
     let needed = if searching > 0.0 { CERTAIN } else { PROBABLE };
     if of_group(best) >= needed || bounds.len() == 2 {
-        let confidence = 1.0 - 2.0 * (1.0 - record.confidence) * share(record.confirmations + 1);
+        let confidence = 1.0 - 2.0 * (1.0 - record.confidence) * share_of_test(record.confirmations + 1);
         let [from, to] = [best[0], best[1]];
         let budget = Nanos::from_seconds(left);
         return Some(Step { purpose: Purpose::Confirmation, from, to, budget, confidence, ..step });
@@ -134,16 +145,16 @@ pub(crate) fn pooled(record: &BisectRecord, commit: usize) -> Option<(f64, f64)>
     (sums.0 > 0.0).then(|| (sums.1 / sums.0, sums.0.sqrt().recip()))
 }
 
-/// The confirmation that found a change in the direction of the whole change.
-pub(crate) fn confirmed(record: &BisectRecord) -> Option<&Comparison> {
-    let direction = record.comparisons.first()?.verdict;
-    let is_confirmed = |one: &&Comparison| one.purpose == Purpose::Confirmation && one.verdict == direction;
-    record.comparisons.iter().find(is_confirmed).filter(|_| direction.is_difference())
+/// The last comparison of both ends. It is repeated if it is undecided and there is time.
+pub(crate) fn ends(record: &BisectRecord) -> Option<&Comparison> {
+    record.comparisons.iter().rfind(|one| one.purpose == Purpose::Ends)
 }
 
-/// The share of the error rate for the `number`-th confirmation, from 1. All shares add up to 1.
-fn share(number: u64) -> f64 {
-    6.0 / (PI * PI * (number as f64).powi(2))
+/// The confirmation that found a change in the direction of the whole change.
+pub(crate) fn confirmed(record: &BisectRecord) -> Option<&Comparison> {
+    let direction = ends(record)?.verdict;
+    let is_confirmed = |one: &&Comparison| one.purpose == Purpose::Confirmation && one.verdict == direction;
+    record.comparisons.iter().find(is_confirmed).filter(|_| direction.is_difference())
 }
 
 /// The commits that can be measured, with both ends.
@@ -207,12 +218,6 @@ fn most_probable(probabilities: &[f64], probability: f64) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_shares_add_up_to_one() {
-        let sum: f64 = (1..100_000).map(share).sum();
-        assert!(sum < 1.0 && sum > 0.9999, "{sum}");
-    }
 
     #[test]
     fn the_most_probable_commits_are_few() {

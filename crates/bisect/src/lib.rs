@@ -60,7 +60,7 @@ fn run_here(flags: &BisectFlags, session: &mut dyn Session) -> Result<u8, Failur
     let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;
     let state = State::of(flags, &plan, &repository, &line, session);
     let mut record = record(flags, &plan, &line, session);
-    if let Some(earlier) = state.load(flags.restart) {
+    if let Some(earlier) = state.load(&line, flags.restart) {
         session.notice(&format!(
             "this continues an earlier search in the same commits, with {} comparisons; --restart begins again",
             earlier.comparisons.len()

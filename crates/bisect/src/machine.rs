@@ -8,6 +8,7 @@ use steady_compare::{failure, judge, measure_plan};
 use steady_feature::{Failure, Interrupt, Session};
 use steady_linux::clock;
 use steady_model::{Command, Effort, Ending, Plan, Seed};
+use steady_process::runner::RunError;
 use steady_stats::MIN_PAIRS;
 
 use crate::flags::BisectFlags;
@@ -72,6 +73,7 @@ impl Commits for Machine<'_> {
             effort: Effort::Budget(step.budget),
             resolution: step.resolution,
             confidence: step.confidence,
+            metric: self.plan.metric.or(step.metric),
             seed: Seed(self.plan.seed.0.wrapping_add(done as u64)),
             pairs_min: Some(MIN_PAIRS as u64),
             timeout: self.plan.timeout.or(Some(self.flags.budget)),
@@ -83,7 +85,10 @@ impl Commits for Machine<'_> {
         let began = clock::monotonic();
         let record = measure_plan(&plan, readable, self.session).map_err(|error| {
             let failed = match &error {
-                CompareError::Failed { command, .. } => Some(*command),
+                CompareError::Failed { command, .. }
+                | CompareError::Run(RunError::NoValue { command, .. } | RunError::CannotStart { command, .. }) => {
+                    Some(*command)
+                }
                 _ => None,
             };
             let failure = failure(&plan, error, self.interrupt, again, self.session);
@@ -101,7 +106,10 @@ impl Commits for Machine<'_> {
         Ok(Measured { report: judge(record), took: clock::monotonic() - began })
     }
 
-    fn save(&mut self, record: &BisectRecord) -> Result<(), Failure> {
-        self.state.save(record, self.session)
+    fn save(&mut self, record: &BisectRecord) {
+        if let Err(failure) = self.state.save(record, self.session) {
+            self.session.notice(&format!("this search could not be continued after an interruption: {failure}"));
+            self.state = State::none();
+        }
     }
 }

@@ -38,11 +38,8 @@ pub trait Commits {
     /// See [`Stop`].
     fn compare(&mut self, step: &Step, done: usize) -> Result<Measured, Stop>;
 
-    /// Stores the state of the search, so that it can be continued.
-    ///
-    /// # Errors
-    /// It cannot be stored.
-    fn save(&mut self, record: &BisectRecord) -> Result<(), Failure>;
+    /// Stores the state of the search, so that it can be continued. The search goes on if it cannot be stored.
+    fn save(&mut self, record: &BisectRecord);
 }
 
 /// Compares commits until one is confirmed, both ends are the same, or the budget is spent. A search that was
@@ -60,7 +57,7 @@ pub fn bisect(record: &mut BisectRecord, commits: &mut dyn Commits) -> Result<()
             Err(Stop::Skip(_, failure) | Stop::Failed(failure)) => return Err(failure),
         }
         *record = judged(record.clone());
-        commits.save(record)?;
+        commits.save(record);
     }
     Ok(())
 }
@@ -71,7 +68,7 @@ fn done(step: &Step, record: &mut BisectRecord, commits: &mut dyn Commits) -> Re
     if step.purpose == Purpose::Confirmation {
         // If it is interrupted and repeated, its error counts twice.
         record.confirmations += 1;
-        commits.save(record).map_err(Stop::Failed)?;
+        commits.save(record);
     }
     let Measured { report, took } = commits.compare(step, record.comparisons.len())?;
     record.metric = Ok(report.record.primary);

@@ -37,8 +37,13 @@ impl State {
         State(made.map(|folder| folder.join(format!("{:016x}.json", hasher.finish()))))
     }
 
-    /// The record of an earlier search that did not end, unless it is to begin again.
-    pub(crate) fn load(&self, restart: bool) -> Option<BisectRecord> {
+    /// A state that is not stored.
+    pub(crate) fn none() -> Self {
+        State(None)
+    }
+
+    /// The record of an earlier search in the commits of `line` that did not end, unless it is to begin again.
+    pub(crate) fn load(&self, line: &[LineCommit], restart: bool) -> Option<BisectRecord> {
         let path = self.0.as_deref()?;
         if restart {
             // A file that remains is replaced after the first comparison.
@@ -47,7 +52,8 @@ impl State {
         }
         // A file of another version, or a damaged one, is an unknown state: the search begins again.
         let record = BisectRecord::read(&fs::read_to_string(path).ok()?).ok()?;
-        Some(BisectRecord { interrupted: false, ..record }).filter(|record| !record.comparisons.is_empty())
+        let of_line = record.commits.iter().map(|one| &one.commit).eq(line.iter().map(|one| &one.commit));
+        (of_line && !record.comparisons.is_empty()).then_some(BisectRecord { interrupted: false, ..record })
     }
 
     /// Replaces the file.

@@ -3,7 +3,7 @@
 mod common;
 
 use common::History;
-use steady_bisect::{BisectOutcome, bisect};
+use steady_bisect::{BisectOutcome, BisectRecord, Purpose, bisect};
 use steady_feature::Failure;
 use steady_model::{Nanos, Verdict};
 
@@ -46,6 +46,8 @@ fn few_commits_are_built() {
     assert_eq!(record.candidates, [700]);
     assert!(history.built.len() <= 16, "{:?}", history.built);
     assert_eq!(history.built[..2], [0, 1000]);
+    let long = History::new(200_000, 0.10, 123_456, 3).searched(240.0);
+    assert_eq!(long.candidates, [123_456]);
 }
 
 #[test]
@@ -67,6 +69,18 @@ fn an_end_that_cannot_be_built_is_an_error() {
         let failure = bisect(&mut record, &mut history);
         assert_eq!(failure, Err(Failure::Usage("the build failed".to_owned())));
     }
+}
+
+#[test]
+fn undecided_ends_are_compared_again() {
+    // A small effect, of which the first comparison of a small budget says nothing.
+    let mut history = History::new(4, 0.02, 3, 21);
+    let record = history.searched(6.0);
+    assert_eq!(record.outcome, BisectOutcome::Open);
+    assert!(record.comparisons.iter().all(|one| one.purpose == Purpose::Ends), "{:?}", record.comparisons);
+    let mut record = BisectRecord { budget_seconds: Nanos::from_seconds(900.0), ..record };
+    bisect(&mut record, &mut history).unwrap();
+    assert_eq!((record.outcome, record.candidates.as_slice()), (BisectOutcome::Found, &[3][..]));
 }
 
 #[test]

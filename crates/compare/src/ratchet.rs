@@ -7,7 +7,6 @@
 //! no improvement accepts anything with at most that probability, however many candidates it has. The choice of the
 //! promising candidates cannot bias the second comparison, because its pairs are new.
 
-use std::f64::consts::PI;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
@@ -17,7 +16,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use steady_feature::Failure;
 use steady_model::{Effort, Ending, Judgement, Nanos, Plan, Report, Seed, Verdict};
-use steady_stats::MIN_PAIRS;
+use steady_stats::{MIN_PAIRS, share_of_test};
 
 /// The part of the budget for the first comparison of a candidate.
 const SCREEN_BUDGET_RATIO: f64 = 0.25;
@@ -101,7 +100,7 @@ impl Ratchet {
     /// The plan of the second comparison of a candidate, the last one in `tests`.
     fn test(&self, plan: &Plan) -> Plan {
         // A verdict may be wrong in either direction, but only one direction is accepted.
-        let confidence = 1.0 - 2.0 * self.error_rate * share(self.tests.max(1));
+        let confidence = 1.0 - 2.0 * self.error_rate * share_of_test(self.tests.max(1));
         part(plan, 1.0 - SCREEN_BUDGET_RATIO, confidence, Seed(plan.seed.0.wrapping_add(1)))
     }
 
@@ -112,7 +111,7 @@ impl Ratchet {
 
     /// What the loop has tried, accepted and spent, as the end of a sentence.
     pub(crate) fn in_words(&self) -> String {
-        let spent: f64 = (1..=self.tests.min(1_000_000)).map(share).sum();
+        let spent: f64 = (1..=self.tests.min(1_000_000)).map(share_of_test).sum();
         format!(
             "candidates so far: {}; second comparisons: {}; accepted: {}; spent: {:.1} % of the error rate of {} %",
             self.candidates,
@@ -162,11 +161,6 @@ impl Outcome {
 fn improvement(report: &Report) -> Option<&Judgement> {
     let is_better = |judgement: &&Judgement| judgement.verdict == Verdict::Faster;
     report.primary().find(is_better).filter(|_| report.record.ending != Ending::Interrupted)
-}
-
-/// The share of the error rate for the `number`-th second comparison, from 1.
-fn share(number: u64) -> f64 {
-    6.0 / (PI * PI * (number as f64).powi(2))
 }
 
 /// A comparison with a part of the budget. It may exceed it to get the least number of pairs, but no run may take longer
@@ -266,12 +260,6 @@ fn parsed(text: &str) -> Result<Ratchet, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_shares_add_up_to_the_error_rate() {
-        let sum: f64 = (1..100_000).map(share).sum();
-        assert!(sum < 1.0 && sum > 0.9999, "{sum}");
-    }
 
     #[test]
     fn each_second_comparison_has_a_smaller_share() {

@@ -46,3 +46,4 @@ pub use scaling::{CountRange, Fitted, ScalabilityLaw, Scaling, ScalingPoint, sca
 pub use score::Tested;
 pub use sequential::{Look, Rules, Schedule, Sequence, single_look};
 pub use shift::{Shift, apart, mean, shift, weights};
+pub use spending::share_of_test;

@@ -160,9 +160,21 @@ pub(crate) fn correlation<'a>(strata: impl Iterator<Item = (&'a [f64], &'a [f64]
     if size > 0.0 { shared / size } else { 0.0 }
 }
 
+/// Returns the share of an error rate for the `number`-th of a sequence of tests whose length is not known, from 1:
+/// `6 / (pi^2 number^2)`. All shares add up to 1.
+pub fn share_of_test(number: u64) -> f64 {
+    6.0 / (std::f64::consts::PI * number as f64).powi(2)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_shares_of_tests_add_up_to_one() {
+        let sum: f64 = (1..100_000).map(share_of_test).sum();
+        assert!(sum < 1.0 && sum > 0.9999, "{sum}");
+    }
 
     /// The critical values of looks after these shares of the pairs.
     fn critical(shares: &[f64], spent: impl Fn(f64) -> f64) -> Vec<f64> {
