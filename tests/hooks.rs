@@ -163,4 +163,6 @@ fn programs_are_linked_again_for_each_draw() {
     assert_eq!((&verdict["unit"], verdict["pairs"].as_u64()), (&"draw".into(), Some(draws)));
     let (status, _, stderr) = run(&["compare", "--no-history", "--relink", "exit 9", "true", "true"]);
     assert!(status == 3 && stderr.contains("relink"), "{status} {stderr}");
+    let (status, _, stderr) = run(&["compare", "--no-history", "--relink", "true", "true"]);
+    assert!(status == 2 && stderr.contains("two commands"), "{status} {stderr}");
 }

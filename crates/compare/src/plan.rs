@@ -25,6 +25,7 @@ pub(crate) fn plan(flags: &CompareFlags, session: &dyn Session) -> Result<Plan, 
     let compared = commands::compared(flags, session)?;
     check_limits(flags)?;
     check_ratchet(flags, compared.commands.len())?;
+    check_relink(flags, compared.commands.len())?;
     let plan = of_runs(&flags.run, compared.output, session)?;
     check_conditions(flags, compared.commands.len(), plan.metric)?;
     Ok(Plan {
@@ -217,6 +218,14 @@ fn check_ratchet(flags: &CompareFlags, commands: usize) -> Result<(), Failure> {
             Err(Failure::Usage("--ratchet needs two commands: the accepted one and the candidate".to_owned()))
         }
         _ => Ok(()),
+    }
+}
+
+/// Refuses layouts to draw for a single command: the interval of its mean has runs as units.
+fn check_relink(flags: &CompareFlags, commands: usize) -> Result<(), Failure> {
+    match flags.variants.relink.is_empty() || commands > 1 {
+        true => Ok(()),
+        false => Err(Failure::Usage("--relink needs two commands or more, whose difference is measured".to_owned())),
     }
 }
 
