@@ -206,7 +206,7 @@ pub struct MetricSource {
 pub enum Pattern {
     /// In the last line `steady: NAME VALUE UNIT`.
     Line,
-    /// In the only group of the last match of this regular expression.
+    /// In the only group of the last match of this regular expression. A further group named `unit` may have its unit.
     Regex(String),
     /// At this JSON pointer (RFC 6901) into the output, or into its last line if the whole is not one JSON value.
     Json(String),

@@ -10,6 +10,9 @@ pub(crate) const OUTPUT_MAX: usize = 16 << 20;
 /// The maximum value. Sums of values are finite.
 const VALUE_MAX: f64 = 1e300;
 
+/// The name of the group of an expression that matches the unit.
+const UNIT: &str = "unit";
+
 /// The beginning of a line with the value of a metric.
 const LINE: &[u8] = b"steady:";
 
@@ -40,7 +43,8 @@ impl Extractor {
             Pattern::Line => Compiled::Line,
             Pattern::Regex(text) => {
                 let expression = Regex::new(text).map_err(|error| error.to_string())?;
-                match expression.captures_len() - 1 {
+                let has_unit = expression.capture_names().flatten().any(|name| name == UNIT);
+                match expression.captures_len() - 1 - usize::from(has_unit) {
                     1 => Compiled::Regex(expression),
                     0 => return Err(format!("'{text}' has no group (...) around the value")),
                     groups => {
@@ -66,11 +70,7 @@ impl Extractor {
     pub fn value(&self, printed: &[u8]) -> Result<f64, String> {
         let value = match &self.pattern {
             Compiled::Line => self.of_lines(printed)?,
-            Compiled::Regex(expression) => {
-                let last = expression.captures_iter(printed).filter_map(|found| found.get(1)).last();
-                let last = last.ok_or("the expression matches nothing")?;
-                number(&String::from_utf8_lossy(last.as_bytes()))?
-            }
+            Compiled::Regex(expression) => self.of_regex(expression, printed)?,
             Compiled::Json(pointer) => of_json(pointer, printed)?,
         };
         match value {
@@ -79,6 +79,20 @@ impl Extractor {
             _ if value < 0.0 => Err(format!("the value {value} is negative, and a relative change needs 0 or more")),
             _ => Ok(value),
         }
+    }
+
+    /// The value in the last match of an expression. A group named `unit` has its unit.
+    fn of_regex(&self, expression: &Regex, printed: &[u8]) -> Result<f64, String> {
+        let last = expression.captures_iter(printed).last().ok_or("the expression matches nothing")?;
+        let unit = last.name(UNIT);
+        let mut groups = last.iter().skip(1).flatten().filter(|group| unit != Some(*group));
+        let value = groups.next().ok_or("the group of the value matches nothing")?;
+        let value = number(&String::from_utf8_lossy(value.as_bytes()))?;
+        let Some(unit) = unit else { return Ok(value) };
+        let unit = String::from_utf8_lossy(unit.as_bytes());
+        let factor = conversion(&unit, &self.unit)
+            .ok_or_else(|| format!("there is a value in '{unit}', which cannot be converted to '{}'", self.unit))?;
+        Ok(value * factor)
     }
 
     fn of_lines(&self, printed: &[u8]) -> Result<f64, String> {
@@ -117,14 +131,31 @@ fn of_json(pointer: &str, printed: &[u8]) -> Result<f64, String> {
     }
 }
 
+/// Parses a number, which may have separators of thousands: `1,234,567.8`.
 fn number(text: &str) -> Result<f64, String> {
-    text.trim().parse().map_err(|_| format!("'{}' is not a number", text.trim()))
+    let text = text.trim();
+    let whole = text.split('.').next().unwrap_or_default();
+    let mut groups = whole.split(',');
+    let first = groups.next().unwrap_or_default();
+    let is_group = |group: &str| group.len() == 3 && group.bytes().all(|digit| digit.is_ascii_digit());
+    let has_separators = whole.contains(',') && (1..=3).contains(&first.len()) && groups.all(is_group);
+    let parsed = if has_separators { text.replace(',', "").parse() } else { text.parse() };
+    parsed.map_err(|_| format!("'{text}' is not a number"))
 }
 
 /// Returns the factor that converts a value from one unit to another; `None` if that is not known to be possible.
 fn conversion(from: &str, to: &str) -> Option<f64> {
-    const TIMES: &[(&str, f64)] =
-        &[("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0)];
+    const TIMES: &[(&str, f64)] = &[
+        ("ps", 1e-12),
+        ("ns", 1e-9),
+        ("us", 1e-6),
+        ("μs", 1e-6),
+        ("µs", 1e-6),
+        ("ms", 1e-3),
+        ("s", 1.0),
+        ("min", 60.0),
+        ("h", 3600.0),
+    ];
     const SIZES: &[(&str, f64)] = &[
         ("B", 1.0),
         ("kB", 1e3),
@@ -182,6 +213,27 @@ mod tests {
         assert!(Extractor::new(&"t=regex:n".parse().unwrap()).unwrap_err().contains("no group"));
         assert!(Extractor::new(&"t=regex:(a)(b)".parse().unwrap()).unwrap_err().contains("2 groups"));
         assert!(Extractor::new(&"t=regex:(a".parse().unwrap()).is_err());
+    }
+
+    #[test]
+    fn a_group_named_unit_is_converted() {
+        let spec = r"t[s]=regex:time: +\[\S+ \S+ (\S+) (?<unit>\S+) ";
+        assert_eq!(value(spec, "time:   [26.0 \u{b5}s 25.0 ms 25.5 ms]"), Ok(0.025));
+        let error = value(spec, "time: [1 x 2 x 3 x]").unwrap_err();
+        assert!(error.contains("'x'") && error.contains("'s'"), "{error}");
+        assert_eq!(value(r"t[ms]=regex:(?<unit>\w+)=([0-9]+)", "us=1500"), Ok(1.5));
+        assert!(Extractor::new(&"t=regex:(?<unit>a)".parse().unwrap()).unwrap_err().contains("no group"));
+        assert!(value("t[s]=regex:x(1)?(?<unit>s)?", "x").unwrap_err().contains("matches nothing"));
+    }
+
+    #[test]
+    fn thousands_may_be_separated() {
+        for (text, expected) in [("1,234", 1234.0), ("1,234,567.25", 1_234_567.25), ("12.5", 12.5)] {
+            assert_eq!(value("t=regex:n=(.*)", &format!("n={text}")), Ok(expected));
+        }
+        for wrong in ["1,5", "1,23,456", ",123", "1234,567", "1.5,000"] {
+            assert!(value("t=regex:n=(.*)", &format!("n={wrong}")).is_err(), "{wrong}");
+        }
     }
 
     #[test]

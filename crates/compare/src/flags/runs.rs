@@ -16,8 +16,8 @@ pub struct RunFlags {
     pub(crate) metric: Vec<ChosenMetric>,
 
     /// Compare a number that the commands report themselves. latency[ms]: it is in a line 'steady: latency 12.5 ms'.
-    /// latency[ms]=regex:EXPRESSION: in the only group of its last match. latency[ms]=json:POINTER: there in the JSON.
-    /// rate[1/s,more]: more is better. Can be given several times
+    /// latency[ms]=regex:EXPRESSION: in the only group of its last match; a group named unit may have its unit.
+    /// latency[ms]=json:POINTER: there in the JSON. rate[1/s,more]: more is better. Can be given several times
     #[arg(long, value_name = "NAME[UNIT]", value_parser = metric_source, action = ArgAction::Append)]
     pub(crate) metric_from: Vec<MetricSource>,
 
@@ -62,6 +62,11 @@ pub struct RunFlags {
 }
 
 impl RunFlags {
+    /// Whether the output of commands and builds is shown.
+    pub fn shows_output(&self) -> bool {
+        self.around.show_output
+    }
+
     /// The shell for the commands. `None`: they run without a shell.
     pub fn shell(&self) -> Option<&str> {
         self.shell.as_deref().filter(|shell| *shell != "none")
