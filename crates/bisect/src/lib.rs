@@ -38,7 +38,12 @@ pub const FEATURE: Feature = Feature {
     flags: Feature::flags_of::<BisectFlags>,
     run,
     status: |_: &[OsString]| Status::Own,
-    records: &[RecordKind { kind: record::KIND, read: |text| Ok(Box::new(BisectRecord::read(text)?)), log: None }],
+    records: &[RecordKind {
+        kind: record::KIND,
+        read: |text| Ok(Box::new(BisectRecord::read(text)?)),
+        log: None,
+        join: None,
+    }],
     helpers: &[],
 };
 
@@ -67,7 +72,7 @@ fn run_here(flags: &BisectFlags, session: &mut dyn Session) -> Result<u8, Failur
         ));
         record = BisectRecord { budget_seconds: earlier.measured() + flags.budget, ..earlier };
     }
-    let trees = Trees::open(repository, flags.build.clone(), &flags.run, &readable, session)?;
+    let trees = Trees::open(repository, flags.build.clone(), flags.run.shows_output(), &readable, session)?;
     let built = vec![None; line.len()];
     let mut machine =
         Machine { flags, plan, line: &line, built, trees, readable, interrupt: &interrupt, state, session };

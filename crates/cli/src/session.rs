@@ -103,6 +103,13 @@ impl Session for CommandLine {
         Some((kind.read)(json))
     }
 
+    fn joined(&self, texts: &[String]) -> Option<Result<Box<dyn Record>, String>> {
+        let kinds: Vec<String> = texts.iter().map(|text| json::kind(text)).collect::<Option<_>>()?;
+        let first = kinds.first().filter(|first| kinds.iter().all(|kind| kind == *first))?;
+        let join = record_kind(first)?.join?;
+        Some(join(texts))
+    }
+
     fn notice(&self, text: &str) {
         self.progress.clear();
         notice(text);

@@ -70,7 +70,7 @@ fn run(plan: &Plan, command: usize, log: &Path, interrupt: OwnedFd) -> Option<Ou
 }
 
 /// The last lines of a log as a clause of an error, or an empty text.
-pub(crate) fn last_lines(log: &Path) -> String {
+pub fn last_lines(log: &Path) -> String {
     let read = || -> io::Result<String> {
         let mut file = File::open(log)?;
         let length = file.metadata()?.len();

@@ -26,8 +26,9 @@ mod workspace;
 
 use steady_feature::{Feature, Status};
 
+pub use again::last_lines;
 pub use commands::CommandRunner;
-pub use compare::measure_plan;
+pub use compare::{duet_cpus, measure_plan};
 pub use csv::csv;
 pub use document::{document, joined_document, summary};
 pub use failure::failure;
@@ -36,6 +37,7 @@ pub use judge::{JoinError, join, judge};
 pub use plan::plan_of_runs;
 pub use report::Compared;
 pub(crate) use steady_render::units;
+pub use workspace::Workspace;
 
 /// The feature `compare`, which runs and compares commands.
 pub const FEATURE: Feature = Feature {

@@ -17,6 +17,7 @@ pub(crate) const COMPARISONS: RecordKind = RecordKind {
     kind: KIND,
     read: |text| Ok(Box::new(Compared::read(text)?)),
     log: Some(LogKind { read: logged, is_line: log::is_line }),
+    join: None,
 };
 
 /// The complete pairs of a comparison that was killed, with their verdicts. `None` if there is no pair of successful

@@ -14,7 +14,7 @@ use steady_feature::{Failure, Interrupt, Session};
 use steady_model::{Command, Plan, Seed};
 use steady_process::Scripts;
 
-use crate::flags::{CompareFlags, RunFlags};
+use crate::flags::CompareFlags;
 use crate::workspace::Workspace;
 use trees::Builder;
 
@@ -33,19 +33,8 @@ pub(crate) fn build(
     if flags.variants.rev.is_empty() {
         return Ok(None);
     }
-    let repository = Repository::discover("--rev")?;
-    let specs = specs(&flags.variants.rev)?;
-    let revisions = specs.iter().map(|spec| repository.resolve(spec)).collect::<Result<Vec<_>, _>>()?;
-    if revisions.iter().all(|revision| !revision.work) && repository.is_dirty(session) {
-        session
-            .notice("uncommitted changes are in none of these revisions; use --rev WORK for the working tree as it is");
-    }
-    if let [first, .., last] = revisions.as_slice()
-        && revisions.iter().all(|one| !one.work && one.commit == first.commit)
-    {
-        session.notice(&format!("{} and {} are the same commit", first.label, last.label));
-    }
-    let mut trees = Trees::open(repository, flags.variants.build.clone(), &flags.run, readable, session)?;
+    let (repository, revisions) = resolved(&flags.variants.rev, session)?;
+    let mut trees = Trees::open(repository, flags.variants.build.clone(), flags.run.shows_output(), readable, session)?;
     match build_all(flags, plan, &revisions, &mut trees, session) {
         Ok(()) => Ok(Some(trees)),
         Err(failure) => {
@@ -56,6 +45,27 @@ pub(crate) fn build(
             })
         }
     }
+}
+
+/// Resolves the values of `--rev`, with notices about revisions that the user may not have meant. Returns the repository
+/// and two or more revisions, the base first.
+///
+/// # Errors
+/// There is no repository or no such revision, or there are fewer than two.
+pub fn resolved(given: &[String], session: &dyn Session) -> Result<(Repository, Vec<Revision>), Failure> {
+    let repository = Repository::discover("--rev")?;
+    let specs = specs(given)?;
+    let revisions = specs.iter().map(|spec| repository.resolve(spec)).collect::<Result<Vec<_>, _>>()?;
+    if revisions.iter().all(|revision| !revision.work) && repository.is_dirty(session) {
+        session
+            .notice("uncommitted changes are in none of these revisions; use --rev WORK for the working tree as it is");
+    }
+    if let [first, .., last] = revisions.as_slice()
+        && revisions.iter().all(|one| !one.work && one.commit == first.commit)
+    {
+        session.notice(&format!("{} and {} are the same commit", first.label, last.label));
+    }
+    Ok((repository, revisions))
 }
 
 /// Builds all revisions.
@@ -98,20 +108,21 @@ pub struct Trees {
 }
 
 impl Trees {
-    /// Creates the directory. `build` is a shell command that builds a tree; `interrupt` becomes readable to end it.
+    /// Creates the directory. `build` is a shell command that builds a tree, whose output is shown if `shown`; `interrupt`
+    /// becomes readable to end it.
     ///
     /// # Errors
     /// The directory cannot be created, or programs cannot be run in it.
     pub fn open(
         repository: Repository,
         build: Option<String>,
-        flags: &RunFlags,
+        shown: bool,
         interrupt: &OwnedFd,
         session: &dyn Session,
     ) -> Result<Self, Failure> {
         let interrupt = interrupt.try_clone().map_err(|error| Failure::Own(error.to_string()))?;
         let workspace = Workspace::open(Some(&repository.common), session)?;
-        Ok(Trees { repository, workspace, build, shown: flags.around.show_output, interrupt, added: 0 })
+        Ok(Trees { repository, workspace, build, shown, interrupt, added: 0 })
     }
 
     /// Shows a step of building as progress, unless the output of the builds is shown.
@@ -135,23 +146,59 @@ impl Trees {
         revision: &Revision,
         session: &dyn Session,
     ) -> Result<(), NotBuilt> {
+        let environment = command.clone();
+        self.place(&environment, revision, session, |trees, directory| {
+            let found = session.typed_command(text, shell, &directory).map_err(|failure| {
+                let remedy = if trees.build.is_none() { "; --build COMMAND builds a revision" } else { "" };
+                NotBuilt::Revision(format!("in {}: {failure}{remedy}", revision.label))
+            })?;
+            trees.check_program(&found.program)?;
+            command.program = found.program;
+            command.directory = Some(directory);
+            command.revision = Some(revision.recorded());
+            Ok(())
+        })
+    }
+
+    /// Checks out and builds a revision. Returns its directory that is the current one here.
+    ///
+    /// # Errors
+    /// See [`NotBuilt`]. The tree is removed then.
+    pub fn tree(&mut self, revision: &Revision, session: &dyn Session) -> Result<PathBuf, NotBuilt> {
+        let mut placed = PathBuf::new();
+        self.place(&Command::default(), revision, session, |_, directory| {
+            placed = directory;
+            Ok(())
+        })?;
+        Ok(placed)
+    }
+
+    /// The directory in which all revisions are built, which is the current one here. Each tree is moved afterwards.
+    pub fn built_in(&self) -> PathBuf {
+        self.workspace.path().join(trees::BUILD).join(&self.repository.prefix)
+    }
+
+    /// The private directory of the trees, for other files of the experiment.
+    pub fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
+    /// Checks out and builds a revision with the environment of `command`, and calls `finish` with its directory. If
+    /// that fails, the tree is removed.
+    fn place(
+        &mut self,
+        command: &Command,
+        revision: &Revision,
+        session: &dyn Session,
+        finish: impl FnOnce(&Self, PathBuf) -> Result<(), NotBuilt>,
+    ) -> Result<(), NotBuilt> {
         /// The names of trees have two digits, so that all are equally long.
         const TREES_MAX: usize = 100;
         if self.added == TREES_MAX {
             return Err(NotBuilt::Other(Failure::Own("there are already 100 trees".to_owned())));
         }
         let name = format!("rev{:02}", self.added);
-        let placed = self.directory(&name, command, revision, session).and_then(|directory| {
-            let found = session.typed_command(text, shell, &directory).map_err(|failure| {
-                let remedy = if self.build.is_none() { "; --build COMMAND builds a revision" } else { "" };
-                NotBuilt::Revision(format!("in {}: {failure}{remedy}", revision.label))
-            })?;
-            self.check_program(&found.program)?;
-            command.program = found.program;
-            command.directory = Some(directory);
-            command.revision = Some(revision.recorded());
-            Ok(())
-        });
+        let placed = self.directory(&name, command, revision, session).and_then(|directory| finish(self, directory));
         match placed {
             Ok(()) => self.added += 1,
             Err(_) => [name.as_str(), trees::BUILD].iter().for_each(|tree| {
@@ -184,7 +231,11 @@ impl Trees {
         builder.tree(name, revision, session)
     }
 
-    fn check_program(&self, program: &Path) -> Result<(), NotBuilt> {
+    /// Refuses a program of the working tree, which is the same file for all revisions.
+    ///
+    /// # Errors
+    /// It is such a program.
+    pub fn check_program(&self, program: &Path) -> Result<(), NotBuilt> {
         if program.starts_with(&self.repository.root) && !program.starts_with(self.workspace.path()) {
             return Err(NotBuilt::Other(Failure::Usage(format!(
                 "'{}' is the same file for all revisions: use a path relative to the current directory, as in './{}'",

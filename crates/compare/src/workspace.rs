@@ -28,7 +28,7 @@ const LONGEST_PATH: usize = 4096;
 
 /// A private directory of this process. Dropping it removes it and its trees' registration, as [`Workspace::remove`]
 /// does.
-pub(crate) struct Workspace {
+pub struct Workspace {
     base: PrivateDirectory,
     name: OsString,
     path: PathBuf,
@@ -39,7 +39,10 @@ pub(crate) struct Workspace {
 impl Workspace {
     /// Creates a workspace for trees of the repository at `common`, if there is one, and removes the workspaces of
     /// killed processes.
-    pub(crate) fn open(common: Option<&Path>, session: &dyn Session) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// The directory cannot be created, or programs cannot be run in it.
+    pub fn open(common: Option<&Path>, session: &dyn Session) -> Result<Self, Failure> {
         let temporary = session.variable("TMPDIR").unwrap_or_else(|| "/tmp".into());
         let path = Path::new(&temporary).join(format!("steady-{}", rustix::process::geteuid().as_raw()));
         let own = |error: io::Error| {
@@ -62,7 +65,7 @@ impl Workspace {
     }
 
     /// The path of the directory.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
@@ -75,7 +78,7 @@ impl Workspace {
     }
 
     /// Removes the directory and the registration of its trees. If that fails, a notice says why.
-    pub(crate) fn remove(mut self, session: &dyn Session) {
+    pub fn remove(mut self, session: &dyn Session) {
         self.is_removed = true;
         if let Err(error) = remove(&self.base, &self.name, &self.path) {
             session.notice(&format!("'{}' could not be removed: {error}", self.path.display()));

@@ -46,7 +46,12 @@ pub const FEATURE: Feature = Feature {
     flags: Feature::flags_of::<CostsFlags>,
     run,
     status: |_| Status::Own,
-    records: &[RecordKind { kind: record::KIND, read: |text| Ok(Box::new(CostsRecord::read(text)?)), log: None }],
+    records: &[RecordKind {
+        kind: record::KIND,
+        read: |text| Ok(Box::new(CostsRecord::read(text)?)),
+        log: None,
+        join: None,
+    }],
     helpers: &[Helper { word: run::PROBER, main: probe }, Helper { word: run::ROUNDS, main: go_round }],
 };
 

@@ -42,7 +42,7 @@ pub const FEATURE: Feature = Feature {
     flags: Feature::flags_of::<ExplainFlags>,
     run,
     status: Status::of_words,
-    records: &[RecordKind { kind: record::KIND, read: record::read, log: None }],
+    records: &[RecordKind { kind: record::KIND, read: record::read, log: None, join: None }],
     helpers: &[Helper { word: run::ARGUMENT, main: guard }, Helper { word: run::COUNTER, main: count }],
 };
 

@@ -17,5 +17,5 @@ pub use failure::Failure;
 pub use feature::{Feature, Helper, Run, Status};
 pub use flags::values::chosen_cpus;
 pub use interrupt::Interrupt;
-pub use record::{LogKind, Record, RecordKind, Report};
+pub use record::{Join, LogKind, Record, RecordKind, Report};
 pub use session::Session;

@@ -73,7 +73,12 @@ pub struct RecordKind {
     pub read: fn(&str) -> Result<Box<dyn Record>, ReadError>,
     /// How the log of a killed run is read. `None` if the feature does not use [`Session::log`](crate::Session::log).
     pub log: Option<LogKind>,
+    /// Joins exports of several runs that are parts of one. `None` if `steady judge` joins no runs of this kind.
+    pub join: Option<Join>,
 }
+
+/// Joins the texts of exports into one record. The error says why that is not possible.
+pub type Join = fn(&[String]) -> Result<Box<dyn Record>, String>;
 
 /// A kind of log.
 #[derive(Clone, Copy)]

@@ -31,7 +31,12 @@ pub const FEATURE: Feature = Feature {
     flags: Feature::flags_of::<LimitFlags>,
     run,
     status: |_| Status::OfTheCommand,
-    records: &[RecordKind { kind: record::KIND, read: |text| Ok(Box::new(LimitRecord::read(text)?)), log: None }],
+    records: &[RecordKind {
+        kind: record::KIND,
+        read: |text| Ok(Box::new(LimitRecord::read(text)?)),
+        log: None,
+        join: None,
+    }],
     helpers: &[Helper { word: run::ARGUMENT, main: guard }],
 };
 

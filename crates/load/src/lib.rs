@@ -44,8 +44,14 @@ pub const FEATURE: Feature = Feature {
             kind: record::KIND,
             read: |text| Ok(Box::new(LoadRecord::read(text)?)),
             log: Some(LogKind { read: logged, is_line: log::is_line }),
+            join: None,
         },
-        RecordKind { kind: record::RULERS_KIND, read: |text| Ok(Box::new(RulerRecord::read(text)?)), log: None },
+        RecordKind {
+            kind: record::RULERS_KIND,
+            read: |text| Ok(Box::new(RulerRecord::read(text)?)),
+            log: None,
+            join: None,
+        },
     ],
     helpers: &[
         Helper { word: run::LEADER, main: leader },

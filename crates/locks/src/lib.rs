@@ -30,7 +30,12 @@ pub const FEATURE: Feature = Feature {
     flags: Feature::flags_of::<LocksFlags>,
     run,
     status: |_| Status::OfTheCommand,
-    records: &[RecordKind { kind: record::KIND, read: |text| Ok(Box::new(LocksRecord::read(text)?)), log: None }],
+    records: &[RecordKind {
+        kind: record::KIND,
+        read: |text| Ok(Box::new(LocksRecord::read(text)?)),
+        log: None,
+        join: None,
+    }],
     helpers: &[Helper { word: run::ARGUMENT, main: guard }],
 };
 

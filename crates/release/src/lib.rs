@@ -33,7 +33,12 @@ pub const FEATURE: Feature = Feature {
     flags: Feature::flags_of::<ReleaseFlags>,
     run: dispatch,
     status: |_| Status::Own,
-    records: &[RecordKind { kind: record::KIND, read: |text| Ok(Box::new(ReleaseReport::read(text)?)), log: None }],
+    records: &[RecordKind {
+        kind: record::KIND,
+        read: |text| Ok(Box::new(ReleaseReport::read(text)?)),
+        log: None,
+        join: None,
+    }],
     helpers: &[Helper { word: demo::WORKER, main: demo::serve }, Helper { word: demo::SWEEPER, main: demo::sweep }],
 };
 

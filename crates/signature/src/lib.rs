@@ -43,7 +43,12 @@ pub const FEATURE: Feature = Feature {
     flags: Feature::flags_of::<SignatureFlags>,
     run,
     status: |_| Status::Own,
-    records: &[RecordKind { kind: record::KIND, read: |text| Ok(Box::new(BenchRecord::read(text)?)), log: None }],
+    records: &[RecordKind {
+        kind: record::KIND,
+        read: |text| Ok(Box::new(BenchRecord::read(text)?)),
+        log: None,
+        join: None,
+    }],
     helpers: &[],
 };
 

@@ -62,7 +62,12 @@ pub const FEATURE: Feature = Feature {
     flags: Feature::flags_of::<WarmFlags>,
     run,
     status: Status::of_words,
-    records: &[RecordKind { kind: record::KIND, read: |text| Ok(Box::new(BenchRecord::read(text)?)), log: None }],
+    records: &[RecordKind {
+        kind: record::KIND,
+        read: |text| Ok(Box::new(BenchRecord::read(text)?)),
+        log: None,
+        join: None,
+    }],
     helpers: &[
         Helper { word: keeper::ARGUMENT, main: keep },
         Helper { word: bench::STAGE, main: stage },

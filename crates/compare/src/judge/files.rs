@@ -1,7 +1,7 @@
 //! Runs `steady judge`: computes the verdicts of saved samples again, and joins the samples of several runs.
 
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::{ArgMatches, FromArgMatches};
 use steady_feature::flags::FormatFlag;
@@ -17,6 +17,9 @@ use crate::report::{Compared, JoinedReport, KIND};
 const NO_DRAWING: &str = "--export-svg is for load experiments and `steady signature bench`; --export-html writes a page \
                           with the charts of any report";
 
+/// Why `--fail-if` and `--require-verdict` are refused. Records of other features have the conditions of their run.
+const NO_CONDITION: &str = "--fail-if and --require-verdict are for comparisons";
+
 /// Evaluates one file or joins several, and reports the result. Returns the exit status.
 pub(crate) fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
     let flags = JudgeFlags::from_arg_matches(matches).map_err(|error| Failure::Own(error.to_string()))?;
@@ -24,9 +27,18 @@ pub(crate) fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8,
         return one(&flags, file, session);
     }
     named_once(&flags)?;
+    let texts = flags.files.iter().map(|file| Ok(text(file)?.1)).collect::<Result<Vec<_>, Failure>>()?;
+    if let Some(joined) = session.joined(&texts) {
+        if flags.fail_if.is_some() || flags.require_verdict {
+            return Err(Failure::Usage(NO_CONDITION.to_owned()));
+        }
+        let record = joined.map_err(Failure::Usage)?;
+        return written(&flags, &*record, session);
+    }
     can_be_joined(&flags)?;
-    let read = |file: &PathBuf| text(file).and_then(|(name, text)| comparison(&flags, name, &text));
-    let records = flags.files.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let names = flags.files.iter().map(|file| file.display().to_string());
+    let read = names.zip(&texts).map(|(name, text)| comparison(&flags, name, text));
+    let records = read.collect::<Result<Vec<_>, _>>()?;
     session.open(&flags.output, flags.samples, Status::Own)?;
     let joined = join(records).map_err(|error| Failure::Usage(error.to_string()))?;
     session.write(&JoinedReport(&joined))?;
@@ -39,21 +51,24 @@ fn one(flags: &JudgeFlags, file: &Path, session: &mut dyn Session) -> Result<u8,
     let is_other = json::kind(&text).is_some_and(|kind| kind != KIND.name());
     let other = if is_other { session.record(&text) } else { None };
     let record: Box<dyn steady_feature::Record> = match other {
-        Some(_) if flags.fail_if.is_some() || flags.require_verdict => {
-            return Err(usage(&name, "--fail-if and --require-verdict are for comparisons"));
-        }
+        Some(_) if flags.fail_if.is_some() || flags.require_verdict => return Err(usage(&name, NO_CONDITION)),
         Some(read) => read.map_err(|error| unreadable(&name, &text, &error))?,
         None => {
             let (_, record) = comparison(flags, name, &text)?;
             Box::new(Compared(judge(record)))
         }
     };
+    written(flags, &*record, session)
+}
+
+/// Reports a record. Returns its exit status.
+fn written(flags: &JudgeFlags, record: &dyn steady_feature::Record, session: &mut dyn Session) -> Result<u8, Failure> {
     if flags.export_svg.is_some() && record.drawing().is_none() {
         return Err(Failure::Usage(NO_DRAWING.to_owned()));
     }
     session.open(&flags.output, flags.samples, Status::Own)?;
     session.open_drawing(flags.export_svg.as_deref())?;
-    session.write(&*record)?;
+    session.write(record)?;
     Ok(record.status())
 }
 

@@ -67,7 +67,7 @@ impl LineCommit {
 
 impl Revision {
     /// The short hash for the record, with a mark for uncommitted changes.
-    pub(super) fn recorded(&self) -> String {
+    pub fn recorded(&self) -> String {
         git::short(&self.commit, self.changes)
     }
 }
