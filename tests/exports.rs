@@ -290,12 +290,16 @@ fn exports_agree_with_their_schemas() {
     let release = format!(
         "release compare --store '{store}' --no-history EXPORT --from 2026-11-21T09:05:00Z --window 1m --by route v1 v2"
     );
+    let adapter = path("schema-adapter.toml");
+    fs::write(&adapter, ADAPTER).unwrap();
+    let bench = format!("bench --samples --adapter '{adapter}' --env-new X=1 --budget 2s EXPORT");
     // One record of each kind that has a schema.
     for line in [
         &release,
         "compare --samples --runs 6 --seed 1 EXPORT true true",
         "compare --samples --runs 6 --seed 2 EXPORT true true",
         "judge EXPORT FIRST SECOND",
+        &bench,
         "agent status EXPORT",
         "limit --cpu 9s EXPORT -- true",
         "locks EXPORT -- python3 -c 'import threading'",
@@ -340,5 +344,15 @@ fn exports_agree_with_their_schemas() {
     validator.args(["-W", "ignore", "-c", VALIDATE]).arg(root).args(&files);
     let (status, unseen, stderr) = output_of(validator.output().unwrap());
     assert_eq!((status, unseen.trim()), (0, ""), "kinds with a schema and without an export: {unseen}; {stderr}");
-    files.iter().for_each(|file| fs::remove_file(file).unwrap());
+    files.iter().chain([&adapter]).for_each(|file| fs::remove_file(file).unwrap());
 }
+
+/// A harness with one benchmark, which reports the same time in each run.
+const ADAPTER: &str = r#"
+name = "echo"
+programs = ["sh"]
+list = "echo one"
+run = "{program} -c 'echo $1: 9 ns' {name} {name} {iterations}"
+metrics = ['time[s]=regex:one: ([0-9]+) (?<unit>ns)']
+seconds = 0.001
+"#;

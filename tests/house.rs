@@ -68,6 +68,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "testing",
         ],
     ),
+    // It builds revisions and runs processes as `compare` does.
+    ("crates/bench", &["model", "linux", "stats", "process", "render", "feature", "compare", "host", "testing"]),
     // It compares commits with the comparisons of `compare`.
     ("crates/bisect", &["model", "linux", "stats", "process", "render", "feature", "compare", "host", "testing"]),
     ("crates/host", &["model", "linux", "stats", "process", "rulers", "render", "feature", "testing"]),

@@ -14,8 +14,8 @@ from common.paths import WORK
 CPUS = os.cpu_count() or 1
 
 # Neighbours end by themselves after this time if the bench was killed.
-LIFETIME_SECONDS = 300
-SPINNER_SECONDS = 600
+LIFETIME_SECONDS = 900
+SPINNER_SECONDS = 900
 
 # A streaming neighbour first touches its memory; measurements start after that.
 SETTLE_SECONDS = 0.4

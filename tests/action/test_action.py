@@ -175,9 +175,10 @@ class Comparing(WithAction):
             self.assertEqual(self.action.summary.read_text(), "")
 
     def test_incomplete_inputs_are_refused(self):
-        for inputs in ({}, {"old": "true"}, {"rev": "a..b"}, {"old": "a", "new": "b", "rev": "a..b", "command": "c"}):
+        for inputs in ({}, {"old": "true"}, {"rev": "a..b"}, {"old": "a", "new": "b", "rev": "a..b", "command": "c"},
+                       {"bench": "true"}, {"bench": "true", "rev": "a..b", "command": "c"}):
             self.assertEqual(self.compare(2, **inputs), {})
-            self.assertIn("give old and new, or rev and command", self.stdout)
+            self.assertIn("give old and new, rev and command, or rev and bench", self.stdout)
 
 
 class Revisions(WithAction):
@@ -195,6 +196,41 @@ class Revisions(WithAction):
         done = self.action.run("compare", where=clone, fail_if="slower>2%", **inputs)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertEqual(self.action.output_values()["verdict"], "slower")
+
+
+    def test_the_benchmarks_of_two_revisions_are_compared(self):
+        where = self.folder / "repository"
+        git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(where)]
+        subprocess.run(["git", "init", "-q", where], check=True)
+        (where / "mine.toml").write_text(ADAPTER)
+        for turns in (2000, 4000):
+            (where / "suite.sh").write_text(SUITE.replace("TURNS", str(turns)))
+            (where / "suite.sh").chmod(0o755)
+            subprocess.run([*git, "add", "."], check=True)
+            subprocess.run([*git, "commit", "-qm", f"{turns} turns"], check=True)
+        done = self.action.run("compare", where=where, bench="true", rev="HEAD^1..HEAD", budget="10s",
+                               args="--adapter mine.toml", fail_if="slower>5%")
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        outputs = self.action.output_values()
+        self.assertEqual((outputs["slower"], outputs["faster"], outputs["verdict"]), ("1", "0", ""))
+        self.assertIn("1 got slower", self.action.summary.read_text())
+
+
+# A harness whose suite is a shell script with one benchmark.
+ADAPTER = """
+name = "mine"
+programs = ["./suite.sh"]
+list = "{program} list"
+run = "{program} {name} {iterations}"
+metrics = ["time[s]=regex:([0-9]+) (?<unit>ns)"]
+seconds = 0.02
+"""
+SUITE = """#!/bin/sh
+[ "$1" != list ] || { echo only; exit; }
+i=0 began=$(date +%s%N)
+while [ $i -lt $(($2 * TURNS)) ]; do i=$((i+1)); done
+echo $((($(date +%s%N) - began) / $2)) ns
+"""
 
 
 class Installing(WithAction):

@@ -8,6 +8,7 @@ use steady_feature::{Feature, LogKind, RecordKind, Status};
 /// All features, in the order of the help.
 pub(crate) static FEATURES: &[Feature] = &[
     steady_compare::FEATURE,
+    steady_bench::FEATURE,
     steady_bisect::FEATURE,
     steady_load::FEATURE,
     steady_compare::JUDGE,

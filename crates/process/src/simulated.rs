@@ -112,6 +112,14 @@ impl SimulatedMachine {
         }
     }
 
+    /// Sets the CPU time that each command takes when it is not disturbed.
+    pub fn set_seconds(&mut self, seconds: &[f64]) {
+        self.seconds = seconds.to_vec();
+        self.failures.resize(seconds.len(), None);
+        self.lucks.resize(seconds.len(), 0.0);
+        self.runs.resize(seconds.len(), 0);
+    }
+
     /// A standard normal variate (Box and Muller 1958), or sometimes a ten times larger one.
     fn noise(&mut self) -> f64 {
         let (u, v): (f64, f64) = (self.generator.random(), self.generator.random());

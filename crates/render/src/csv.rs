@@ -30,7 +30,12 @@ impl Row {
 
     /// Appends the text of a reading, or an empty field if the reading is not available.
     #[must_use]
-    pub fn with_reading<T>(self, column: &'static str, reading: &Reading<T>, text: impl Fn(&T) -> String) -> Self {
+    pub fn with_reading<T>(
+        self,
+        column: impl Into<Cow<'static, str>>,
+        reading: &Reading<T>,
+        text: impl Fn(&T) -> String,
+    ) -> Self {
         self.with(column, reading.as_ref().map_or_else(|_| String::new(), text))
     }
 }

@@ -1,0 +1,268 @@
+"""steady bench: false alarms on suites of equal builds, and how often it finds the one benchmark that is 3 % slower.
+
+    bench/run suites --simulated [N]           N simulated suites of 20 benchmarks (2,000)
+    bench/run suites --equal [N]               N runs of each harness over one build, next to moving load (10)
+    bench/run suites --changed [N]             N runs of each harness in which one of 20 benchmarks is slower (10)
+    bench/run suites --overhead                CPU time of steady in addition to that of the processes it runs
+    bench/run suites --report                  print Markdown from the results
+
+--harness NAME (may be repeated) chooses harnesses, and --others also runs each harness's own comparison on the same
+suites, next to the same kind of load. The sample suites are in testdata/suites; their libraries must be installed.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import Random, SystemRandom
+
+from common.loads import background_load, end_neighbours_on_signals
+from common.paths import RESULTS, ROOT, STEADY, TARGET
+from common.results import Results
+from common.stats import share
+from common.verdicts import with_interval
+
+HARNESSES = ("criterion", "go", "google-benchmark", "pytest-benchmark")
+LOADS = ("spinners", "quick-spinners", "stream", "stream-bursts")
+EQUAL = {"SAMPLE_UNUSED": "1"}
+CHANGED = {"SAMPLE_WORK": "1030"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bench/run suites", description=__doc__.splitlines()[0])
+    parser.add_argument("--simulated", type=int, nargs="?", const=2000, default=0)
+    parser.add_argument("--equal", type=int, nargs="?", const=10, default=0)
+    parser.add_argument("--changed", type=int, nargs="?", const=10, default=0)
+    parser.add_argument("--overhead", action="store_true")
+    parser.add_argument("--others", action="store_true", help="also run the harness's own comparison")
+    parser.add_argument("--harness", action="append", choices=HARNESSES)
+    parser.add_argument("--metric", help="--metric of steady bench")
+    parser.add_argument("--report", action="store_true")
+    parser.add_argument("--results", type=Path, default=RESULTS / "suites.jsonl")
+    options = parser.parse_args()
+    results = Results(options.results)
+    if options.report:
+        print(report(results.records))
+        return
+    end_neighbours_on_signals()
+    if options.simulated:
+        simulations(options.simulated)
+    names = options.harness or HARNESSES
+    for name in names:
+        prepared(name)
+    for kind, wanted, budget, variables in (("equal", options.equal, "1m", EQUAL),
+                                            ("changed", options.changed, "5m", CHANGED)):
+        measure(kind, wanted, budget, variables, names, results, options)
+    if options.overhead:
+        for name in names:
+            overhead(name)
+
+
+def simulations(suites: int) -> None:
+    """Prints the results of simulated suites: equal builds for a minute, and one changed benchmark for five."""
+    print("| simulated suites | error rate | found | others reported | intervals that contain the truth |")
+    print("| --- | --- | ---: | ---: | ---: |")
+    rows = [(suites, 60, 0.0, "family"), (suites, 60, 0.0, "discovery"),
+            (max(suites // 10, 1), 300, 0.03, "family"), (max(suites // 10, 1), 300, 0.03, "discovery")]
+    subprocess.run(["cargo", "build", "--quiet", "--release", "-p", "steady-bench", "--example", "suites"], cwd=ROOT, check=True)
+    with ThreadPoolExecutor(2) as pool:
+        for (count, seconds, effect, error), found in zip(rows, pool.map(lambda row: simulated(*row), rows)):
+            what = f"one of 20 is {effect:.0%} slower" if effect else "equal builds"
+            hit = f"{found['found']:.0f} of {count}" if effect else "-"
+            print(f"| {count} with 20 benchmarks, {seconds} s: {what} | {error} | {hit} | "
+                  f"{found['others']:.0f} of {count} | {found['covered'] / found['intervals']:.1%} |", flush=True)
+
+
+def simulated(suites: int, seconds: int, effect: float, error: str) -> dict:
+    words = [str(TARGET / "release" / "examples" / "suites"), str(suites), "20", str(seconds), str(effect), error]
+    line = subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
+    return {name: float(value) for name, value in zip(line[::2], line[1::2])}
+
+
+def folder(name: str) -> Path:
+    return TARGET / "bench-suites" / name
+
+
+def prepared(name: str) -> None:
+    """Copies a sample suite and builds it once, so that later builds have nothing to do."""
+    shutil.copytree(ROOT / "testdata" / "suites" / name, folder(name), dirs_exist_ok=True)
+    bench(name, "--list", "--env-new", "SAMPLE_UNUSED=1")
+
+
+def bench(name: str, *words: str) -> subprocess.CompletedProcess:
+    argv = [STEADY, "bench", "--adapter", name, *words]
+    done = subprocess.run(argv, cwd=folder(name), capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode != 0:
+        raise SystemExit(f"steady bench failed: {done.stderr}")
+    return done
+
+
+def measure(kind: str, wanted: int, budget: str, variables: dict, names: tuple, results: Results,
+            options: argparse.Namespace) -> None:
+    """Runs the missing repetitions, in random order of harnesses and loads."""
+    random = SystemRandom()
+    loads = LOADS if kind == "equal" else ("spinners",)
+    for repetition in range(wanted):
+        for name in random.sample(names, len(names)):
+            tools = ["steady", "other"] if options.others and kind == "equal" else ["steady"]
+            for tool in random.sample(tools, len(tools)):
+                label = f"steady {options.metric}" if tool == "steady" and options.metric else tool
+                if len(results.of(kind=kind, harness=name, tool=label)) > repetition:
+                    continue
+                load = random.choice(loads)
+                with background_load(load, Random(random.getrandbits(32)), 60):
+                    started = time.monotonic()
+                    found = other(name) if tool == "other" else steady(name, budget, variables, options.metric)
+                record = {"kind": kind, "harness": name, "tool": label, "load": load,
+                          "seconds": time.monotonic() - started, **found}
+                results.add(record)
+                print(f"{kind} {name} {label} {load}: {one_line(record)}", flush=True)
+
+
+def one_line(record: dict) -> str:
+    return (f"changed {', '.join(record['changed']) or '-'}; {record.get('undecided', '-')} undecided; "
+            f"{record['seconds']:.0f} s")
+
+
+def steady(name: str, budget: str, variables: dict, metric: str) -> dict:
+    words = [word for variable, value in variables.items() for word in ("--env-new", f"{variable}={value}")]
+    words += ["--metric", metric] if metric else []
+    done = bench(name, "--budget", budget, "--format", "json", "--quiet", "--no-history", *words)
+    record = json.loads(done.stdout)
+    benchmarks = record["benchmarks"]
+    ends = [one["interval"] for one in benchmarks if one["interval"]]
+    return {
+        "changed": [one["name"] for one in benchmarks if one["verdict"] in ("slower", "faster")],
+        "undecided": sum(one["verdict"] == "undecided" for one in benchmarks),
+        "unmeasured": len(record["unmeasured"]),
+        "covered": sum(end["low"] <= 0 <= end["high"] for end in ends),
+        "intervals": len(ends),
+        "pairs": sum(one["pairs"] for one in benchmarks),
+    }
+
+
+def programs(name: str) -> list:
+    """The programs of a sample suite that was built."""
+    place = folder(name)
+    if name == "go":
+        return sorted((place / ".steady-bench").glob("*.test"))
+    if name == "google-benchmark":
+        files = (place / ".steady-bench").iterdir()
+        return sorted(file for file in files if file.is_file() and os.access(file, os.X_OK))
+    files = (place / "target" / "release" / "deps").iterdir()
+    found = [file for file in files if os.access(file, os.X_OK) and file.is_file() and file.suffix == ""]
+    return sorted(file for file in found if file.name.split("-")[0] in ("numbers", "text"))
+
+
+def other(name: str) -> dict:
+    """Runs the harness's own comparison of one build with itself, in about a minute. Returns what it reports as changed."""
+    with tempfile.TemporaryDirectory(prefix="steady-suites-") as place:
+        return {"changed": OTHERS[name](Path(place))}
+
+
+def criterion(place: Path) -> list:
+    options = ["--bench", "--noplot", "--warm-up-time", "0.3", "--measurement-time", "1"]
+    environment = {**os.environ, "CRITERION_HOME": str(place)}
+    printed = ""
+    for words in (["--save-baseline", "old"], ["--baseline", "old"]):
+        printed = ""
+        for program in programs("criterion"):
+            printed += subprocess.run([program, *options, *words], env=environment, cwd=folder("criterion"), check=True,
+                                      capture_output=True, text=True).stdout
+    changed, last = [], ""
+    for line in printed.splitlines():
+        last = line.split("  ")[0].strip() or last if "time:" in line else last
+        if "Performance has" in line:
+            changed.append(last)
+    return changed
+
+
+def go(place: Path) -> list:
+    files = [place / "old.txt", place / "new.txt"]
+    for file in files:
+        with file.open("w") as out:
+            for program in programs("go"):
+                words = ["-test.run=^$", "-test.bench=.", "-test.benchtime=0.15s", "-test.count=6"]
+                subprocess.run([program, *words], stdout=out, check=True, cwd=folder("go"))
+    benchstat = shutil.which("benchstat") or Path.home() / "go" / "bin" / "benchstat"
+    printed = subprocess.run([benchstat, "-format", "csv", *files], check=True, capture_output=True, text=True).stdout
+    changed, unit = [], ""
+    for line in printed.splitlines():
+        cells = line.split(",")
+        if len(cells) > 5 and cells[0] == "":
+            unit = cells[1]
+        elif unit == "sec/op" and len(cells) > 5 and cells[0] != "geomean" and cells[5] not in ("~", "", "vs base"):
+            changed.append(cells[0])
+    return changed
+
+
+def google(place: Path) -> list:
+    changed = []
+    for program in programs("google-benchmark"):
+        files = [place / "old.json", place / "new.json"]
+        for file in files:
+            words = [f"--benchmark_out={file}", "--benchmark_repetitions=9", "--benchmark_min_time=0.12"]
+            subprocess.run([program, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        script = next(Path("/usr/share").glob("**/benchmark/**/compare.py"))
+        dumped = place / "compared.json"
+        subprocess.run([sys.executable if shutil.which("python3") is None else "/usr/bin/python3", script, "--no-color",
+                        "-d", dumped, "benchmarks", *files], check=True, stdout=subprocess.DEVNULL)
+        for one in json.loads(dumped.read_text()):
+            if one.get("utest", {}).get("time_pvalue", 1) < 0.05:
+                changed.append(one["name"])
+    return changed
+
+
+def pytest(place: Path) -> list:
+    """It has no test: changes of the mean above 5 % are counted."""
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--benchmark-only", "--benchmark-max-time=1",
+             f"--benchmark-storage=file://{place}"]
+    subprocess.run([*words, "--benchmark-save=old"], cwd=folder("pytest-benchmark"), check=True, capture_output=True)
+    done = subprocess.run([*words, "--benchmark-compare", "--benchmark-compare-fail=mean:5%"], text=True,
+                          cwd=folder("pytest-benchmark"), capture_output=True)
+    return re.findall(r"^\s*(\S.*?) \(.*\) - Field 'mean'|Performance has regressed:\n\s*(\S+)", done.stdout + done.stderr, re.M)
+
+
+OTHERS = {"criterion": criterion, "go": go, "google-benchmark": google, "pytest-benchmark": pytest}
+
+
+def overhead(name: str) -> None:
+    """Compares the CPU time of steady and all its processes with that of the processes alone."""
+    before = os.times()
+    done = bench(name, "--budget", "20s", "--resolution", "0.1%", "--format", "json", "--quiet", "--no-history",
+                 "--samples", "--env-new", "SAMPLE_UNUSED=1")
+    after = os.times()
+    whole = after.children_user - before.children_user + after.children_system - before.children_system
+    runs = [one["samples"][side]["cpu_seconds"] for one in json.loads(done.stdout)["benchmarks"] for side in ("old", "new")]
+    own = sum(map(sum, runs))
+    print(f"{name}: {whole:.2f} s of CPU time, of which the measured processes used {own:.2f} s: {whole / own:.3f}")
+
+
+def report(records: list) -> str:
+    lines = ["| suite | tool | load | runs | runs with a false alarm | false alarms | undecided | covered |",
+             "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |"]
+    keys = sorted({(one["kind"], one["harness"], one["tool"]) for one in records})
+    for kind, harness, tool in keys:
+        some = [one for one in records if (one["kind"], one["harness"], one["tool"]) == (kind, harness, tool)]
+        is_right = [any("changed" in name.lower() for name in one["changed"]) for one in some]
+        wrong = [[name for name in one["changed"] if kind == "equal" or "changed" not in name.lower()] for one in some]
+        intervals = sum(one.get("intervals", 0) for one in some)
+        covered = f"{sum(one['covered'] for one in some)} of {intervals}" if intervals and kind == "equal" else "-"
+        undecided = sum(one.get("undecided", 0) for one in some)
+        what = harness if kind == "equal" else f"{harness}, one 3 % slower: found in {sum(is_right)}"
+        lines.append(f"| {what} | {tool} | {'moving' if kind == 'equal' else 'spinners'} | {len(some)} | "
+                     f"{sum(map(bool, wrong))} | {sum(map(len, wrong))} | {undecided} | {covered} |")
+    own = [one for one in records if one["kind"] == "equal" and one["tool"] == "steady"]
+    lines += ["", f"Runs of steady with a false alarm: {with_interval(share(bool(one['changed']) for one in own))}."] if own else []
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

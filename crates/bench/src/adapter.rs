@@ -1,0 +1,403 @@
+//! Adapters: how a suite of a harness is built and listed, how one of its benchmarks runs once, and where its results are.
+//!
+//! An adapter is data. Those of well-known harnesses are files in the directory `adapters`, and `--adapter FILE` reads one
+//! of the same form.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use regex::Regex;
+use serde::Deserialize;
+use steady_model::{CUSTOM_METRICS_MAX, MetricSource, Nanos};
+use steady_process::Extractor;
+
+/// The adapters of well-known harnesses. If a directory has suites of several, the first one counts.
+const KNOWN: &[&str] = &[
+    include_str!("adapters/criterion.toml"),
+    include_str!("adapters/divan.toml"),
+    include_str!("adapters/libtest.toml"),
+    include_str!("adapters/go.toml"),
+    include_str!("adapters/google-benchmark.toml"),
+    include_str!("adapters/pytest-benchmark.toml"),
+    include_str!("adapters/jmh.toml"),
+    include_str!("adapters/vitest.toml"),
+];
+
+/// How the benchmarks of one harness are found and run. Commands are split into words as by a shell, and run without a
+/// shell. A placeholder is replaced within its word.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Adapter {
+    /// The name of the harness.
+    pub name: String,
+    /// How a directory with such a suite is recognised. Without it, the adapter must be requested.
+    #[serde(default)]
+    detect: Option<Detect>,
+    /// A text that every program of such a suite contains.
+    #[serde(default)]
+    marker: Option<String>,
+    /// A shell command that builds the suite in the current directory. It appends a line to the file `$STEADY_PROGRAMS`
+    /// for each program: a label, the directory in which it runs and the program, separated by tabs. `{args}` stands for
+    /// the value of `--build-args`.
+    #[serde(default)]
+    pub(crate) build: Option<String>,
+    /// Programs that need no build, or are where `--build` puts them. They run in the directory of the suite.
+    #[serde(default)]
+    pub(crate) programs: Vec<String>,
+    /// A command that prints the names of the benchmarks of `{program}`.
+    list: String,
+    /// An expression whose group is a name in that output. The default takes every line as a name.
+    #[serde(default)]
+    list_regex: Option<String>,
+    /// How a name is written in `run`.
+    #[serde(default)]
+    name_form: NameForm,
+    /// A command that runs the benchmark `{name}` of `{program}` once: for `{iterations}` iterations, or for about
+    /// `{seconds}` after `{warmup}` seconds. `{file}` is a file for its result.
+    run: String,
+    /// Where the results are: `stdout`, `stderr`, or `file`.
+    #[serde(default)]
+    pub(crate) input: Input,
+    /// How the results are found, as in `--metric-from` of `steady compare`. The first metric decides.
+    #[serde(with = "sources")]
+    pub metrics: Vec<MetricSource>,
+    /// The least time for which a benchmark is measured in one process.
+    pub seconds: f64,
+    /// Whether the benchmark runs on the main thread. The time that this thread waits for a CPU is then subtracted.
+    #[serde(default)]
+    pub on_main_thread: bool,
+    /// Variables of the environment. `{directory}` is the directory of the suite.
+    #[serde(default)]
+    environment: BTreeMap<String, String>,
+}
+
+/// What a directory with a suite contains.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Detect {
+    /// The name of a file in the directory.
+    #[serde(default)]
+    file: Option<String>,
+    /// The end of the names of sources, in the directory and below.
+    #[serde(default)]
+    source: Option<String>,
+    /// An expression that one of the sources contains, or the file if no sources are given.
+    #[serde(default)]
+    contains: Option<String>,
+}
+
+/// How the name of a benchmark is written in a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum NameForm {
+    /// As it is.
+    #[default]
+    Plain,
+    /// As a regular expression that matches the name.
+    Regex,
+    /// As one anchored regular expression for each part between slashes.
+    Go,
+}
+
+/// Where a run writes its results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Input {
+    /// To standard output.
+    #[default]
+    Stdout,
+    /// To standard error.
+    Stderr,
+    /// To the file `{file}`.
+    File,
+}
+
+mod sources {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer};
+    use steady_model::MetricSource;
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<MetricSource>, D::Error> {
+        let texts = Vec::<String>::deserialize(deserializer)?;
+        texts.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
+    }
+}
+
+/// The amount of work of one run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Amount {
+    /// This number of iterations.
+    Iterations(u64),
+    /// About this time.
+    Time(Nanos),
+}
+
+/// The parts of the command of a run that differ between runs.
+pub(crate) struct Values<'a> {
+    /// The program, as a path.
+    pub(crate) program: &'a str,
+    /// The name of the benchmark.
+    pub(crate) name: &'a str,
+    /// The amount of work.
+    pub(crate) amount: Amount,
+    /// The file for the result.
+    pub(crate) file: &'a str,
+    /// The value of `--build-args`.
+    pub(crate) args: &'a str,
+}
+
+impl Adapter {
+    /// Reads an adapter.
+    ///
+    /// # Errors
+    /// The text is not an adapter. The error says why.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let adapter: Adapter = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        adapter.check()?;
+        Ok(adapter)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let words = |what: &str, text: &str| match shell_words::split(text) {
+            Ok(words) if words.is_empty() => Err(format!("{what}: it is empty")),
+            Ok(_) => Ok(()),
+            Err(error) => Err(format!("{what}: {error}")),
+        };
+        words("list", &self.list)?;
+        words("run", &self.run)?;
+        self.names("")?;
+        if !self.run.contains("{name}") {
+            return Err("run: it must contain {name}".to_owned());
+        }
+        match (self.run.contains("{iterations}"), self.run.contains("{seconds}")) {
+            (true, true) => return Err("run: it must contain {iterations} or {seconds}, not both".to_owned()),
+            (false, false) => return Err("run: it must contain {iterations} or {seconds}".to_owned()),
+            _ => {}
+        }
+        if (self.input == Input::File) != self.run.contains("{file}") {
+            return Err("run: {file} belongs to input = \"file\"".to_owned());
+        }
+        if self.metrics.is_empty() || self.metrics.len() > CUSTOM_METRICS_MAX {
+            return Err(format!("metrics: there must be 1 to {CUSTOM_METRICS_MAX}"));
+        }
+        for source in &self.metrics {
+            Extractor::new(source).map_err(|error| format!("metrics: '{source}': {error}"))?;
+        }
+        if !(self.seconds > 0.0 && self.seconds <= 3600.0) {
+            return Err("seconds: it must be above 0 and at most 3600".to_owned());
+        }
+        if let Some(detect) = &self.detect {
+            detect.expression()?;
+        }
+        Ok(())
+    }
+
+    /// The adapters of well-known harnesses.
+    pub fn known() -> Vec<Adapter> {
+        // A test reads all of them.
+        KNOWN.iter().filter_map(|text| Adapter::parse(text).ok()).collect()
+    }
+
+    /// Whether a directory has a suite of this harness.
+    pub(crate) fn is_in(&self, directory: &Path) -> bool {
+        self.detect.as_ref().is_some_and(|detect| detect.holds(directory))
+    }
+
+    /// Whether a program, whose content is given, belongs to a suite of this harness.
+    pub(crate) fn has_built(&self, content: &[u8]) -> bool {
+        let Some(marker) = &self.marker else { return false };
+        memchr::memmem::find(content, marker.as_bytes()).is_some()
+    }
+
+    /// The words of the command that lists the benchmarks of a program.
+    pub(crate) fn listing(&self, program: &str, args: &str) -> Vec<String> {
+        let split = shell_words::split(&self.list).unwrap_or_default();
+        split.iter().map(|word| word.replace("{program}", program)).flat_map(|word| with_args(word, args)).collect()
+    }
+
+    /// The names of benchmarks in the output of that command, in its order, each once.
+    ///
+    /// # Errors
+    /// The expression is not valid. The error says why.
+    pub(crate) fn names(&self, printed: &str) -> Result<Vec<String>, String> {
+        let mut names: Vec<String> = match &self.list_regex {
+            None => printed.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect(),
+            Some(text) => {
+                let expression = Regex::new(text).map_err(|error| format!("list-regex: {error}"))?;
+                if expression.captures_len() != 2 {
+                    return Err("list-regex: it must have one group".to_owned());
+                }
+                let group = expression.captures_iter(printed).filter_map(|found| found.get(1));
+                group.map(|name| name.as_str().to_owned()).collect()
+            }
+        };
+        let mut seen = std::collections::BTreeSet::new();
+        names.retain(|name| seen.insert(name.clone()));
+        Ok(names)
+    }
+
+    /// The first word of the command that runs a benchmark of a program.
+    pub(crate) fn first_word(&self, program: &str) -> String {
+        let words = shell_words::split(&self.run).unwrap_or_default();
+        words.first().map_or_else(String::new, |word| word.replace("{program}", program))
+    }
+
+    /// Whether a run is given a number of iterations, not a time.
+    pub(crate) fn counts_iterations(&self) -> bool {
+        self.run.contains("{iterations}")
+    }
+
+    /// The words of the command that runs a benchmark once.
+    pub(crate) fn running(&self, values: &Values) -> Vec<String> {
+        /// The share of the time before the measured one in which a harness warms up.
+        const WARM_UP: f64 = 0.3;
+        let name = match self.name_form {
+            NameForm::Plain => values.name.to_owned(),
+            NameForm::Regex => regex::escape(values.name),
+            NameForm::Go => {
+                let part = |part: &str| format!("^{}$", regex::escape(part));
+                values.name.split('/').map(part).collect::<Vec<_>>().join("/")
+            }
+        };
+        let (iterations, seconds) = match values.amount {
+            Amount::Iterations(count) => (count.to_string(), self.seconds),
+            Amount::Time(time) => (String::new(), time.seconds()),
+        };
+        let replaced = |word: &String| {
+            word.replace("{program}", values.program)
+                .replace("{iterations}", &iterations)
+                .replace("{seconds}", &format!("{seconds:.3}"))
+                .replace("{warmup}", &format!("{:.3}", WARM_UP * seconds))
+                .replace("{file}", values.file)
+                .replace("{name}", &name)
+        };
+        let split = shell_words::split(&self.run).unwrap_or_default();
+        split.iter().map(replaced).flat_map(|word| with_args(word, values.args)).collect()
+    }
+
+    /// The variables of the environment of the suite's programs.
+    pub(crate) fn variables(&self, directory: &Path) -> Vec<(String, String)> {
+        let directory = directory.display().to_string();
+        let value = |value: &String| value.replace("{directory}", &directory);
+        self.environment.iter().map(|(name, text)| (name.clone(), value(text))).collect()
+    }
+}
+
+/// Replaces a word that is `{args}` by the words of `--build-args`.
+fn with_args(word: String, args: &str) -> Vec<String> {
+    if word == "{args}" { shell_words::split(args).unwrap_or_default() } else { vec![word] }
+}
+
+impl Detect {
+    fn expression(&self) -> Result<Option<Regex>, String> {
+        let multi_line = |text: &String| Regex::new(&format!("(?m){text}")).map_err(|error| format!("detect: {error}"));
+        self.contains.as_ref().map(multi_line).transpose()
+    }
+
+    fn holds(&self, directory: &Path) -> bool {
+        let Ok(expression) = self.expression() else { return false };
+        let is_match = |path: &Path| {
+            expression.as_ref().is_none_or(|one| one.is_match(&fs::read_to_string(path).unwrap_or_default()))
+        };
+        let file = self.file.as_ref().map(|name| directory.join(name));
+        match &self.source {
+            None => file.is_some_and(|file| file.is_file() && is_match(&file)),
+            Some(end) => file.is_none_or(|file| file.is_file()) && any_below(directory, end, &is_match, DEPTH),
+        }
+    }
+}
+
+/// The depth of directories in which sources are searched.
+const DEPTH: usize = 4;
+
+/// Whether a file below a directory has a name with this end and satisfies `is_match`. Hidden directories, and those in
+/// which build systems put files, are not searched.
+fn any_below(directory: &Path, end: &str, is_match: &dyn Fn(&Path) -> bool, depth: usize) -> bool {
+    const LEFT_OUT: [&str; 4] = ["target", "node_modules", "build", "venv"];
+    let Ok(entries) = fs::read_dir(directory) else { return false };
+    entries.flatten().any(|entry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => {
+                depth > 0
+                    && !name.starts_with('.')
+                    && !LEFT_OUT.contains(&name.as_str())
+                    && any_below(&entry.path(), end, is_match, depth - 1)
+            }
+            Ok(kind) if kind.is_file() => name.ends_with(end) && is_match(&entry.path()),
+            _ => false,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(name: &str) -> Adapter {
+        Adapter::known().into_iter().find(|adapter| adapter.name == name).unwrap()
+    }
+
+    fn running(name: &str, benchmark: &str, amount: Amount) -> String {
+        let values = Values { program: "./p", name: benchmark, amount, file: "/f", args: "-q" };
+        known(name).running(&values).join("|")
+    }
+
+    #[test]
+    fn all_known_adapters_are_valid() {
+        for text in KNOWN {
+            Adapter::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        }
+    }
+
+    #[test]
+    fn names_are_written_as_the_harness_needs_them() {
+        let go = running("go", "BenchmarkA/size=1.5/b", Amount::Iterations(70));
+        assert!(go.contains("|-test.bench=^BenchmarkA$/^size=1\\.5$/^b$|-test.benchtime=70x|"), "{go}");
+        let google = running("google-benchmark", "BM_x<int>/8", Amount::Time(Nanos(50_000_000)));
+        assert!(google.contains("|--benchmark_filter=^BM_x<int>/8$|--benchmark_min_time=0.050|"), "{google}");
+        let criterion = running("criterion", "a b/{name}", Amount::Time(Nanos(100_000_000)));
+        assert!(criterion.contains("|^a b/\\{name\\}$|"), "{criterion}");
+        assert!(criterion.contains("|--warm-up-time|0.030|--measurement-time|0.100"), "{criterion}");
+        let pytest = running("pytest-benchmark", "tests/a.py::b[c d]", Amount::Time(Nanos(300_000_000)));
+        assert!(pytest.ends_with("|--benchmark-max-time=0.300|-q|tests/a.py::b[c d]"), "{pytest}");
+    }
+
+    #[test]
+    fn names_are_found_in_lists() {
+        let names = |name: &str, text: &str| known(name).names(text).unwrap();
+        assert_eq!(names("criterion", "a b: benchmark\nc: test\nd/1: benchmark\n"), ["a b", "d/1"]);
+        let go = "goos: linux\nBenchmarkA\nBenchmarkA \t 1\t 12 ns/op\nBenchmarkB/x-2 \t 1\t 3.5 ns/op\nPASS\n";
+        assert_eq!(names("go", go), ["BenchmarkA", "BenchmarkB/x-2"]);
+        assert_eq!(names("google-benchmark", "BM_a\nBM_b/8\nBM_a\n"), ["BM_a", "BM_b/8"]);
+    }
+
+    #[test]
+    fn errors_say_what_is_wrong() {
+        let text = "name = 'x'\nlist = 'l'\nrun = 'r {name} {seconds}'\nmetrics = ['t[s]']\nseconds = 1\n";
+        assert!(Adapter::parse(text).is_ok());
+        for (from, to, why) in [
+            ("{name}", "", "{name}"),
+            ("{seconds}", "", "{iterations} or {seconds}"),
+            ("{seconds}", "{seconds} {iterations}", "not both"),
+            ("{seconds}", "{seconds} {file}", "input"),
+            ("t[s]", "t[s]=regex:(", "metrics"),
+            ("['t[s]']", "[]", "metrics"),
+            ("seconds = 1", "seconds = 0", "seconds"),
+            ("seconds = 1", "seconds = 1\ncolour = 1", "colour"),
+            ("'l'", "''", "list"),
+            ("'l'", "'l'\nlist-regex = 'x'", "one group"),
+        ] {
+            let error = Adapter::parse(&text.replacen(from, to, 1)).unwrap_err();
+            assert!(error.contains(why), "{from} -> {to}: {error}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_an_adapter_or_refused(text in "(name|list|run|metrics|seconds|detect)? ?=? ?.{0,40}\n?.*") {
+            let _ = Adapter::parse(&text);
+        }
+    }
+}

@@ -1,0 +1,451 @@
+//! The report of a suite as a document, and as lines of CSV.
+
+use std::cmp::Ordering;
+
+use steady_feature::{Record, Report};
+use steady_model::{Ending, Facts, GateState, Interval, Reading, Verdict};
+use steady_render::Chart;
+use steady_render::chart::{Axis, Bar, Height, Look, Marks, Series};
+use steady_render::csv::{self, Row};
+use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, activity_facts, origin};
+use steady_render::effect::{Effect, noun, signed};
+use steady_render::json::{self, ReadError};
+use steady_render::letters::{count, cut, one_line};
+use steady_render::scale::{Kind, Scale};
+use steady_render::table::{Cell, Column, Table};
+use steady_render::units::{duration, setting, time, time_setting, with_unit};
+
+use crate::judge::{gate, judged, more_is_better, status};
+use crate::record::{Benchmark, Build, Compared, ErrorRate, KIND, Medians, Quantity, SCHEMA, SuiteRecord};
+
+impl SuiteRecord {
+    /// Reads a record from its JSON. Verdicts are computed again if it has samples.
+    ///
+    /// # Errors
+    /// The text is not such a record.
+    pub fn read(text: &str) -> Result<Self, ReadError> {
+        let record: SuiteRecord = json::record(&SCHEMA, text)?;
+        for (at, benchmark) in record.benchmarks.iter().enumerate() {
+            let Some(samples) = &benchmark.samples else { return Err(ReadError::WithoutSamples) };
+            if !samples.is_valid() {
+                return Err(ReadError::Inconsistent {
+                    path: format!("benchmarks[{at}].samples"),
+                    problem: "its lists have different lengths, or a value is negative".to_owned(),
+                });
+            }
+        }
+        Ok(judged(record))
+    }
+}
+
+impl Report for SuiteRecord {
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn csv(&self) -> String {
+        csv(self)
+    }
+
+    fn json(&self, samples: bool) -> String {
+        if samples {
+            return json::text(&SCHEMA, self);
+        }
+        let without = |one: &Benchmark| Benchmark { samples: None, looks: vec![], ..one.clone() };
+        json::text(&SCHEMA, &SuiteRecord { benchmarks: self.benchmarks.iter().map(without).collect(), ..self.clone() })
+    }
+}
+
+impl Record for SuiteRecord {
+    fn facts(&self) -> Facts {
+        Facts {
+            seed: Ok(self.seed),
+            commands: vec![format!("{} {} {}", self.harness, self.old.name, self.new.name)],
+            pairs: Ok(self.benchmarks.iter().map(|one| one.pairs).sum()),
+            complete: self.ending != Ending::Interrupted,
+            primary: self.metric().ok_or_else(|| steady_model::Absent::because("there is no metric")),
+            ..Facts::new(KIND, self.started, &self.host, &self.revision, self.counts().summary())
+        }
+    }
+
+    fn sentences(&self) -> Vec<String> {
+        answer(self).into_iter().map(|spans| spans.into_iter().map(|span| span.1).collect()).collect()
+    }
+
+    fn status(&self) -> u8 {
+        status(self)
+    }
+}
+
+/// The numbers of benchmarks by verdict.
+struct Counts {
+    slower: usize,
+    faster: usize,
+    same: usize,
+    undecided: usize,
+    failed: usize,
+}
+
+impl Counts {
+    fn measured(&self) -> usize {
+        self.slower + self.faster + self.same + self.undecided
+    }
+
+    /// The result in a few words, for a list: `1 slower, 2 faster`, or `12 same, 2 undecided`.
+    fn summary(&self) -> String {
+        let changed = [(self.slower, "slower"), (self.faster, "faster")];
+        let others = [(self.same, "same"), (self.undecided, "undecided")];
+        let words = |parts: [(usize, &str); 2]| {
+            let parts = parts.iter().filter(|(number, _)| *number > 0);
+            parts.map(|(number, what)| format!("{number} {what}")).collect::<Vec<_>>().join(", ")
+        };
+        match self.slower + self.faster {
+            0 => words(others),
+            _ => words(changed),
+        }
+    }
+}
+
+impl SuiteRecord {
+    fn counts(&self) -> Counts {
+        let of = |verdict| self.benchmarks.iter().filter(|one| one.failed.is_none() && one.verdict == verdict).count();
+        Counts {
+            slower: of(Verdict::Slower),
+            faster: of(Verdict::Faster),
+            same: of(Verdict::Same),
+            undecided: of(Verdict::Undecided),
+            failed: self.benchmarks.iter().filter(|one| one.failed.is_some()).count(),
+        }
+    }
+}
+
+fn plain(text: impl Into<String>) -> (Emphasis, String) {
+    (Emphasis::Plain, text.into())
+}
+
+fn document(record: &SuiteRecord) -> Document {
+    let changed = sorted(record, |one| one.verdict.is_difference());
+    let undecided = sorted(record, |one| one.verdict == Verdict::Undecided && one.failed.is_none());
+    let same = sorted(record, |one| one.verdict == Verdict::Same);
+    let mut sections = vec![];
+    if !changed.is_empty() {
+        let chart = chart(record, &changed).map(Block::Chart);
+        let blocks = std::iter::once(Block::Table(table(record, "Changed", &changed))).chain(chart);
+        sections.push(Section::new("Changed", blocks.collect()).whole());
+    }
+    if !undecided.is_empty() {
+        sections.push(Section::new("Undecided", vec![Block::Table(table(record, "Undecided", &undecided))]));
+    }
+    if !same.is_empty() {
+        let heading = format!("The same within {}", setting(record.resolution_ratio));
+        sections.push(Section::new(&heading, vec![Block::Table(table(record, "Same", &same))]).as_detail());
+    }
+    let left_out = left_out(record);
+    if !left_out.is_empty() {
+        sections.push(Section::new("Not measured", vec![Block::Table(not_measured(&left_out))]));
+    }
+    sections.push(Section::new("The suite", vec![Block::Facts(facts(record))]));
+    sections.push(Section::new("The machine", vec![Block::Facts(activity_facts(&record.activity))]).as_detail());
+    sections.extend(origin(record.started, &record.host, &record.revision));
+    Document {
+        subject: "Steadyhand: two builds, compared by their benchmarks".to_owned(),
+        answer: answer(record),
+        sections,
+        is_brief: false,
+    }
+}
+
+/// The benchmarks that satisfy a condition: those that got slower most first, and those that got faster most last.
+fn sorted(record: &SuiteRecord, is_wanted: impl Fn(&Benchmark) -> bool) -> Vec<&Benchmark> {
+    let mut chosen: Vec<&Benchmark> = record.benchmarks.iter().filter(|one| is_wanted(one)).collect();
+    let worse = if more_is_better(record) { -1.0 } else { 1.0 };
+    let change = |one: &Benchmark| one.change.as_ref().map_or(f64::NEG_INFINITY, |change| worse * *change);
+    chosen.sort_by(|one, other| change(other).partial_cmp(&change(one)).unwrap_or(Ordering::Equal));
+    chosen
+}
+
+/// The first sentence counts the verdicts. Others are about the condition, and about what to do.
+fn answer(record: &SuiteRecord) -> Vec<Sentence> {
+    let counts = record.counts();
+    let all = count(counts.measured(), "benchmark", "benchmarks");
+    let resolution = setting(record.resolution_ratio);
+    let mut parts: Vec<(Emphasis, String)> = vec![];
+    let mut add = |number: usize, emphasis: Emphasis, text: String| {
+        if number > 0 {
+            if !parts.is_empty() {
+                parts.push(plain(", "));
+            }
+            parts.push((emphasis, text));
+        }
+    };
+    let of = |number: usize, words: &str| format!("{number} {words}");
+    add(counts.slower, Emphasis::More, of(counts.slower, "got slower"));
+    add(counts.faster, Emphasis::Less, of(counts.faster, if counts.slower > 0 { "faster" } else { "got faster" }));
+    let same = if counts.slower + counts.faster > 0 { "the same within" } else { "cost the same within" };
+    add(counts.same, Emphasis::Same, of(counts.same, &format!("{same} {resolution}")));
+    let undecided = if counts.undecided == counts.measured() { "are undecided" } else { "undecided" };
+    add(counts.undecided, Emphasis::Open, of(counts.undecided, undecided));
+    let mut first: Sentence = vec![plain(format!("Of {all}, "))];
+    first.extend(parts);
+    first.push(plain(format!(" in {} relative to {}.", name(&record.new), name(&record.old))));
+    let mut sentences = vec![first];
+    sentences.extend(about_condition(record));
+    if record.ending == Ending::Interrupted {
+        sentences.push(vec![plain("The measuring was interrupted, so these results are from a part of the budget.")]);
+    }
+    sentences.extend(advice(record, &counts));
+    let missing = record.unmeasured.len() + counts.failed;
+    if missing > 0 {
+        let verb = if missing == 1 { "was" } else { "were" };
+        let text = format!("{} {verb} not measured.", count(missing, "benchmark", "benchmarks"));
+        sentences.push(vec![plain(text)]);
+    }
+    sentences
+}
+
+/// The compared quantity: `time`, `CPU time`.
+fn what(record: &SuiteRecord) -> String {
+    record.metric().map_or_else(|| "value".to_owned(), |metric| noun(metric).into_owned())
+}
+
+fn name(build: &Build) -> String {
+    one_line(&build.name)
+}
+
+/// Whether the condition of `--fail-if` holds, and for which benchmarks.
+fn about_condition(record: &SuiteRecord) -> Option<Sentence> {
+    let fail_if = record.fail_if?;
+    let in_state = |state: GateState| -> Vec<&Benchmark> {
+        record.benchmarks.iter().filter(|one| gate(record, one) == Some(state)).collect()
+    };
+    let (holds, open) = (in_state(GateState::Holds), in_state(GateState::Open));
+    let names = |some: &[&Benchmark]| {
+        const MOST: usize = 3;
+        let first: Vec<String> = some.iter().take(MOST).map(|one| one_line(&one.name)).collect();
+        let rest = some.len().saturating_sub(MOST);
+        let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+        format!("{}{more}", first.join(", "))
+    };
+    Some(match (holds.is_empty(), open.is_empty()) {
+        (false, _) => vec![
+            plain(format!("The condition {fail_if} ")),
+            (Emphasis::More, "holds".to_owned()),
+            plain(format!(" for {}.", names(&holds))),
+        ],
+        (true, false) => vec![
+            plain(format!("The condition {fail_if} ")),
+            (Emphasis::Open, "is open".to_owned()),
+            plain(format!(" for {}.", names(&open))),
+        ],
+        (true, true) => vec![
+            plain(format!("The condition {fail_if} ")),
+            (Emphasis::Same, "does not hold".to_owned()),
+            plain(" for any benchmark."),
+        ],
+    })
+}
+
+/// The budget that would probably decide most of what is undecided, or measure what was left out.
+fn advice(record: &SuiteRecord, counts: &Counts) -> Option<Sentence> {
+    if record.ending == Ending::Interrupted || counts.undecided == 0 {
+        return None;
+    }
+    let mut factors: Vec<f64> = record.benchmarks.iter().filter_map(|one| one.time_factor).collect();
+    factors.sort_by(f64::total_cmp);
+    let factor = factors.get(factors.len() / 2)?;
+    // Those that are decided give their time to the others.
+    let share = counts.undecided as f64 / counts.measured().max(1) as f64;
+    let seconds = record.budget_seconds.seconds() * (1.0 + (factor - 1.0) * share);
+    let seconds = steady_render::units::round_up(seconds);
+    let text = if seconds < 120.0 { format!("{seconds}s") } else { format!("{}m", (seconds / 60.0).ceil()) };
+    Some(vec![
+        plain("To decide half of the undecided benchmarks, use "),
+        (Emphasis::Code, format!("--budget {text}")),
+        plain(", or a larger "),
+        (Emphasis::Code, "--resolution".to_owned()),
+        plain("."),
+    ])
+}
+
+/// The change with its interval: `3.1 % more (2.8 to 3.4 %)`.
+fn change(benchmark: &Benchmark) -> Cell {
+    match (&benchmark.change, &benchmark.interval) {
+        (Ok(change), Ok(interval)) if benchmark.verdict.is_difference() => {
+            let effect = Effect::relative_to_first(*change, *interval);
+            let emphasis = if benchmark.verdict == Verdict::Slower { Emphasis::More } else { Emphasis::Less };
+            Cell::Text(emphasis, format!("{} ({})", effect.relative(), effect.range))
+        }
+        (Ok(change), Ok(interval)) => {
+            let (change, range) = signed(*change, *interval);
+            Cell::from(format!("{change} ({range})"))
+        }
+        (Err(why), _) | (_, Err(why)) => Cell::Absent(why.to_string()),
+    }
+}
+
+fn table(record: &SuiteRecord, label: &str, rows: &[&Benchmark]) -> Table {
+    let what = what(record);
+    let medians = |pick: fn(&Medians) -> f64| {
+        move |one: &&Benchmark| match (record.compared, one.medians.first(), &one.cpu) {
+            (Compared::Cpu, _, Ok(medians)) => Cell::from(time(pick(medians))),
+            (Compared::Harness, Some(medians), _) => Cell::from(value(record, 0, pick(medians))),
+            _ => Cell::Nothing,
+        }
+    };
+    let mut columns = vec![
+        Column::words("benchmark", rows, |one| one_line(&one.name)),
+        Column::words(&format!("change of {what}"), rows, |one| change(one)),
+        Column::numbers(&cut(&name(&record.old), 16), rows, medians(|medians| medians.old)),
+        Column::numbers(&cut(&name(&record.new), 16), rows, medians(|medians| medians.new)),
+    ];
+    for (metric, source) in record.metrics.iter().enumerate().skip(1) {
+        let differs = |one: &&Benchmark| {
+            one.medians.get(metric).is_some_and(|medians| medians.old != medians.new && source.unit != "s")
+        };
+        if rows.iter().any(differs) {
+            columns.push(Column::numbers(&source.name, rows, |one| match one.medians.get(metric) {
+                Some(Medians { old, new }) if old == new => Cell::from(value(record, metric, *old)),
+                Some(Medians { old, new }) => {
+                    Cell::from(format!("{} → {}", value(record, metric, *old), value(record, metric, *new)))
+                }
+                None => Cell::Nothing,
+            }));
+        }
+    }
+    columns.push(Column::numbers("pairs", rows, |one| one.pairs.to_string()));
+    Table { label: label.to_owned(), rows: ("benchmark", "benchmarks"), columns }
+}
+
+/// A value of a metric with its unit.
+fn value(record: &SuiteRecord, metric: usize, number: f64) -> String {
+    match record.metrics.get(metric).map(|source| source.unit.as_str()) {
+        Some("s") => time(number),
+        Some(unit) => with_unit(number, unit),
+        None => with_unit(number, ""),
+    }
+}
+
+/// The intervals of the changes as bars, one row for each benchmark.
+fn chart(record: &SuiteRecord, rows: &[&Benchmark]) -> Option<Chart> {
+    const ROWS: usize = 40;
+    const LABEL: usize = 24;
+    let finite = |one: &&&Benchmark| {
+        one.interval.as_ref().is_ok_and(|interval| interval.low.is_finite() && interval.high.is_finite())
+    };
+    let rows: Vec<&&Benchmark> = rows.iter().filter(finite).take(ROWS).collect();
+    let log = |value: f64| value.max(-0.999).ln_1p();
+    let interval = |one: &Benchmark| one.interval.clone().unwrap_or(Interval { low: 0.0, high: 0.0 });
+    let ends = || rows.iter().flat_map(|one| [log(interval(one).low), log(interval(one).high)]).chain([0.0]);
+    let (low, high) = (ends().fold(f64::INFINITY, f64::min), ends().fold(f64::NEG_INFINITY, f64::max));
+    if rows.is_empty() {
+        return None;
+    }
+    let bar = |(row, one): (usize, &&&Benchmark)| {
+        let range = interval(one);
+        let change = one.change.as_ref().copied().unwrap_or(f64::NAN);
+        Bar { row, from: log(range.low), to: log(range.high), text: signed(change, range).0 }
+    };
+    let bars = |verdict: Verdict| {
+        let some = rows.iter().enumerate().filter(|(_, one)| one.verdict == verdict);
+        Marks::Bars(some.map(bar).collect())
+    };
+    let series = |name: Option<&str>, look, marks| Series { name: name.map(str::to_owned), look, marks };
+    let what = what(record);
+    Some(Chart {
+        label: format!("Intervals of the change of {what}"),
+        height: if rows.len() > 12 { Height::Tall } else { Height::Middle },
+        x: Axis::Scale(Scale::new(Kind::Change, low, high).padded()),
+        y: Axis::Names(rows.iter().map(|one| cut(&one_line(&one.name), LABEL)).collect()),
+        series: vec![
+            series(Some("slower"), Look::First, bars(Verdict::Slower)),
+            series(Some("faster"), Look::Second, bars(Verdict::Faster)),
+            series(None, Look::Rest, Marks::Down(0.0)),
+        ],
+        note: None,
+    })
+}
+
+/// The names and reasons of the benchmarks without a result.
+fn left_out(record: &SuiteRecord) -> Vec<(String, String)> {
+    let failed = record.benchmarks.iter().filter_map(|one| Some((one.name.clone(), one.failed.clone()?)));
+    failed.chain(record.unmeasured.iter().map(|one| (one.name.clone(), one.reason.clone()))).collect()
+}
+
+fn not_measured(rows: &[(String, String)]) -> Table {
+    // The output of a failed run has several lines, which the JSON has.
+    let first_line = |text: &str| {
+        let first = text.lines().next().unwrap_or_default();
+        one_line(first.split("; the last lines").next().unwrap_or_default())
+    };
+    Table {
+        label: "Not measured".to_owned(),
+        rows: ("benchmark", "benchmarks"),
+        columns: vec![
+            Column::words("benchmark", rows, |row| one_line(&row.0)),
+            Column::words("reason", rows, |row| first_line(&row.1)),
+        ],
+    }
+}
+
+fn facts(record: &SuiteRecord) -> Vec<Fact> {
+    let level = setting(1.0 - record.confidence);
+    let error = match record.error {
+        ErrorRate::Family => format!("at most {level} that any verdict of the {} is wrong", record.suite),
+        ErrorRate::Discovery => format!("at most {level} of the reported differences are wrong, on average"),
+    };
+    let what = what(record);
+    let compared = match record.primary() {
+        Quantity::Cpu => "the CPU time of the process, for equal iterations".to_owned(),
+        Quantity::Metric(_) => format!("the {what} that the harness reports"),
+        Quantity::WithoutWaiting(_) => {
+            format!("the {what} that the harness reports, without the time that it waited for a CPU")
+        }
+    };
+    let pairs: usize = record.benchmarks.iter().map(|one| one.pairs).sum();
+    let mut facts = vec![
+        Fact::new("harness", one_line(&record.harness)),
+        Fact::new("compared", compared),
+        Fact::new("error", error),
+        Fact::new("pairs", format!("{pairs} pairs of processes, in random order")),
+        Fact::new("time", format!("{} of {}", duration(record.elapsed_seconds), time_setting(record.budget_seconds))),
+        Fact::new("seed", record.seed.to_string()),
+    ];
+    if let Some(shard) = &record.shard {
+        facts.insert(1, Fact::new("part", format!("{shard} of the suite")));
+    }
+    facts
+}
+
+/// One line for each benchmark.
+fn csv(record: &SuiteRecord) -> String {
+    let rows = record.benchmarks.iter().map(|one| {
+        let end =
+            |pick: fn(&Interval) -> f64| -> Reading<f64> { one.interval.as_ref().map(pick).map_err(Clone::clone) };
+        let mut row = Row::new()
+            .with("benchmark", &one.name)
+            .with("verdict", if one.failed.is_some() { "failed" } else { one.verdict.name() })
+            .with_reading("change", &one.change, f64::to_string)
+            .with_reading("low", &end(|interval| interval.low), f64::to_string)
+            .with_reading("high", &end(|interval| interval.high), f64::to_string)
+            .with("pairs", one.pairs);
+        for (metric, source) in record.metrics.iter().enumerate() {
+            let unit = match source.unit.as_str() {
+                "" => String::new(),
+                "s" => "_seconds".to_owned(),
+                "B" => "_bytes".to_owned(),
+                other => format!("_{other}"),
+            };
+            let medians: Reading<Medians> =
+                one.medians.get(metric).copied().ok_or_else(|| steady_model::Absent::because("there are no pairs"));
+            let old = medians.clone().map(|one| one.old);
+            let new = medians.map(|one| one.new);
+            row = row.with_reading(format!("old_{}{unit}", source.name), &old, f64::to_string).with_reading(
+                format!("new_{}{unit}", source.name),
+                &new,
+                f64::to_string,
+            );
+        }
+        row
+    });
+    csv::text(&rows.collect::<Vec<_>>())
+}

@@ -1,0 +1,176 @@
+//! Evaluates a record. This is a pure function: the same record always gives the same digits.
+//!
+//! Each benchmark has a sequential test of its own, and all of them share the error rate. If a benchmark's test may be
+//! wrong with the probability `level`:
+//!
+//! - for the **family-wise error rate** (Holm 1979), the level is at first `alpha / n`. Each benchmark that differs leaves
+//!   its share to the others: with r of them, the level of the others is `alpha / (n - r)`.
+//! - for the **false discovery rate** (Benjamini and Hochberg 1995), the level is `alpha k / n` with the largest k for
+//!   which k benchmarks differ. The intervals then have the level of the selected benchmarks (Benjamini and Yekutieli
+//!   2005).
+//!
+//! Both use that a benchmark which differs at some level also differs at any larger one. The times of the looks do not
+//! depend on which build is called old, so they may be repeated with another level.
+
+use steady_model::{Absent, Interval, Verdict};
+use steady_stats::{Estimate, MIN_PAIRS, Rules, Sequence};
+
+use crate::record::{BenchLook, Benchmark, ErrorRate, Medians, Quantity, Samples, SuiteRecord};
+
+/// The level at which a benchmark is tested while it is measured, if `suite` benchmarks share the error rate.
+pub(crate) fn strictest(confidence: f64, suite: usize) -> f64 {
+    (1.0 - confidence) / suite.max(1) as f64
+}
+
+/// The least number of pairs with which a test can reject anything at a level.
+pub(crate) fn least_pairs(level: f64) -> usize {
+    let needed = 1.0 - level.max(f64::MIN_POSITIVE).log2();
+    (needed.ceil() as usize).max(MIN_PAIRS)
+}
+
+/// The rules of a benchmark's test.
+pub(crate) fn rules(record: &SuiteRecord, level: f64) -> Rules {
+    Rules {
+        alpha: level,
+        resolution: record.resolution_ratio,
+        limits: limit(record).into_iter().collect(),
+        // Harnesses round to four digits or more; the rounding is far below the resolution of most suites.
+        grain: 0.0,
+    }
+}
+
+/// The limit of `--fail-if` as a relative change.
+fn limit(record: &SuiteRecord) -> Option<f64> {
+    Some(record.fail_if?.limit(record.metric()?))
+}
+
+/// Whether a benchmark whose metric grows is better.
+pub(crate) fn more_is_better(record: &SuiteRecord) -> bool {
+    record.metric().is_some_and(|metric| metric.is_more_better())
+}
+
+/// Computes the results of all benchmarks from their samples. Benchmarks without samples keep their results.
+pub fn judged(mut record: SuiteRecord) -> SuiteRecord {
+    let alpha = 1.0 - record.confidence;
+    let suite = record.suite.max(record.benchmarks.len()).max(1) as f64;
+    let at = |record: &SuiteRecord, level: f64| -> Vec<Option<Estimate>> {
+        record.benchmarks.iter().map(|benchmark| estimate(record, benchmark, level)).collect()
+    };
+    let differing = |estimates: &[Option<Estimate>]| {
+        estimates.iter().flatten().filter(|estimate| estimate.verdict.is_difference()).count()
+    };
+    let mut estimates = at(&record, alpha / suite);
+    match record.error {
+        // Limits are additional questions, so all benchmarks keep their shares.
+        ErrorRate::Family if record.fail_if.is_none() => {
+            let mut rejected = differing(&estimates);
+            loop {
+                estimates = at(&record, alpha / (suite - rejected as f64).max(1.0));
+                let now = differing(&estimates);
+                if now <= rejected {
+                    break;
+                }
+                rejected = now;
+            }
+        }
+        ErrorRate::Family => {}
+        ErrorRate::Discovery => {
+            let mut selected = record.benchmarks.len();
+            while selected > 0 {
+                estimates = at(&record, alpha * selected as f64 / suite);
+                let now = differing(&estimates);
+                if now >= selected {
+                    break;
+                }
+                selected = now;
+            }
+            if selected == 0 {
+                estimates = at(&record, alpha / suite);
+            }
+        }
+    }
+    let more = more_is_better(&record);
+    let quantities = (0..record.metrics.len()).map(|metric| record.quantity(metric)).collect::<Vec<_>>();
+    for (benchmark, estimate) in record.benchmarks.iter_mut().zip(estimates) {
+        let Some(samples) = &benchmark.samples else { continue };
+        benchmark.pairs = samples.len();
+        benchmark.medians = quantities.iter().filter_map(|quantity| medians(samples, *quantity)).collect();
+        benchmark.cpu = medians(samples, Quantity::Cpu).ok_or_else(|| Absent::because("there are no pairs"));
+        conclude(benchmark, estimate, more);
+    }
+    record
+}
+
+/// The estimate of a benchmark at a level; `None` without samples, or if a run failed.
+fn estimate(record: &SuiteRecord, benchmark: &Benchmark, level: f64) -> Option<Estimate> {
+    let samples = benchmark.samples.as_ref().filter(|_| benchmark.failed.is_none())?;
+    let pairs = samples.pairs(record.primary());
+    let mut sequence = Sequence::new(rules(record, level), 1);
+    let only = [BenchLook { pairs: pairs.len(), fraction_ratio: 1.0, last: true }];
+    let looks = if benchmark.looks.is_empty() { &only[..] } else { &benchmark.looks };
+    let mut found = None;
+    for look in looks {
+        let so_far = pairs[..look.pairs.min(pairs.len())].to_vec();
+        found = sequence.look(&[so_far], look.fraction_ratio, look.last).contenders.into_iter().next();
+    }
+    found
+}
+
+/// Sets the verdict and the interval of a benchmark.
+fn conclude(benchmark: &mut Benchmark, estimate: Option<Estimate>, more_is_better: bool) {
+    let Some(estimate) = estimate else {
+        let why = benchmark.failed.clone().unwrap_or_else(|| "it was not measured".to_owned());
+        benchmark.verdict = Verdict::Undecided;
+        benchmark.change = Err(Absent::because(why.clone()));
+        benchmark.interval = Err(Absent::because(why));
+        benchmark.time_factor = None;
+        return;
+    };
+    benchmark.verdict = match (estimate.verdict, more_is_better) {
+        (Verdict::Slower, true) => Verdict::Faster,
+        (Verdict::Faster, true) => Verdict::Slower,
+        (verdict, _) => verdict,
+    };
+    let few = || Absent::because(format!("{} pairs are too few", benchmark.pairs));
+    benchmark.change = estimate.size.change.ok_or_else(few);
+    benchmark.interval = match (estimate.size.low, estimate.size.high) {
+        (Some(low), Some(high)) => Ok(Interval { low, high }),
+        _ => Err(few()),
+    };
+    benchmark.time_factor = estimate.time_to_settle;
+}
+
+fn medians(samples: &Samples, quantity: Quantity) -> Option<Medians> {
+    let pairs = samples.pairs(quantity);
+    let old = median(pairs.iter().map(|pair| pair.old).collect())?;
+    Some(Medians { old, new: median(pairs.iter().map(|pair| pair.new).collect())? })
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        odd if odd % 2 == 1 => Some(values[middle]),
+        _ => Some((values[middle - 1] + values[middle]) / 2.0),
+    }
+}
+
+/// The state of the condition of `--fail-if` for a benchmark.
+pub(crate) fn gate(record: &SuiteRecord, benchmark: &Benchmark) -> Option<steady_model::GateState> {
+    Some(record.fail_if?.evaluate(record.metric()?, benchmark.verdict, &benchmark.interval))
+}
+
+/// The exit status of a record: 1 if the condition holds for a benchmark, 4 if it is not known or a required verdict is
+/// missing, 3 if a benchmark failed, 0 otherwise.
+pub(crate) fn status(record: &SuiteRecord) -> u8 {
+    use steady_model::GateState::{Holds, Open};
+    let gates = || record.benchmarks.iter().filter_map(|benchmark| gate(record, benchmark));
+    let is_open = record.benchmarks.iter().any(|benchmark| benchmark.verdict == Verdict::Undecided);
+    match () {
+        () if gates().any(|gate| gate == Holds) => 1,
+        () if record.require_verdict && record.fail_if.is_some() && gates().any(|gate| gate == Open) => 4,
+        () if record.require_verdict && record.fail_if.is_none() && is_open => 4,
+        () => 0,
+    }
+}

@@ -1,0 +1,196 @@
+//! `steady bench`: compares two builds of a project with the benchmarks that it already has.
+//!
+//! An [`Adapter`] describes a harness as data. Each benchmark runs in a new process of either build, in pairs whose order
+//! is random. [`measure`] calibrates the benchmarks and divides the time between them. [`judged`] is a pure function from
+//! the samples to the verdicts, which share one error rate.
+#![forbid(unsafe_code)]
+
+mod adapter;
+mod document;
+mod flags;
+mod join;
+mod judge;
+mod machine;
+mod record;
+mod run;
+mod suite;
+
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+
+use clap::{ArgMatches, FromArgMatches};
+use steady_feature::{Failure, Feature, Interrupt, RecordKind, Session, Status, chosen_cpus};
+use steady_linux::clock;
+use steady_model::{Absent, Activity, Ending, MetricSource, Nanos};
+
+use flags::BenchFlags;
+use machine::{RunOptions, SuiteMachine};
+use suite::Suite;
+
+pub use adapter::{Adapter, Amount};
+pub use judge::judged;
+pub use record::{
+    BenchLook, Benchmark, Build, Compared, ErrorRate, Medians, Runs, SCHEMA, Samples, SuiteRecord, Unmeasured,
+};
+pub use run::{Choices, Course, Event, Machine, Measured, Process, Side, Stop, Stopped, measure};
+
+/// The feature `bench`.
+pub const FEATURE: Feature = Feature {
+    name: "bench",
+    about: "Compare two builds with the benchmarks that the project already has",
+    flags: Feature::flags_of::<BenchFlags>,
+    run,
+    status: |_: &[OsString]| Status::Own,
+    records: &[RecordKind {
+        kind: record::KIND,
+        read: |text| Ok(Box::new(SuiteRecord::read(text)?)),
+        log: None,
+        join: Some(|texts| Ok(Box::new(join::joined(texts)?))),
+    }],
+    helpers: &[],
+};
+
+fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
+    let flags = BenchFlags::from_arg_matches(matches).map_err(|error| Failure::Own(error.to_string()))?;
+    steady_host::around(&flags.host, flags.output.quiet, session, |session| run_here(&flags, session))
+}
+
+/// As [`run`], after `--quiet-host` has prepared the host.
+fn run_here(flags: &BenchFlags, session: &mut dyn Session) -> Result<u8, Failure> {
+    if !flags.list {
+        session.open(&flags.output, flags.samples, Status::Own)?;
+    }
+    let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;
+    let signalled = |failure| match failure {
+        Failure::Interrupted(_) => Failure::Interrupted(interrupt.signal()),
+        failure => failure,
+    };
+    let suite = suite::open(flags, &readable, session).map_err(signalled)?;
+    if flags.list {
+        let names = suite.entries.iter().map(|entry| format!("{}\n", entry.name)).collect::<String>();
+        suite.remove(session);
+        session.print(&names)?;
+        return Ok(0);
+    }
+    let measured = measured(flags, &suite, &readable, session);
+    suite.remove(session);
+    let record = judged(measured.map_err(signalled)?);
+    interrupt.release();
+    if !flags.no_history {
+        session.keep(&record);
+    }
+    session.write(&record)?;
+    Ok(match record.ending {
+        Ending::Interrupted => Failure::Interrupted(interrupt.signal()).status(),
+        Ending::Decided | Ending::Spent => judge::status(&record),
+    })
+}
+
+/// Measures a suite. The results are not computed yet.
+fn measured(
+    flags: &BenchFlags,
+    suite: &Suite,
+    readable: &OwnedFd,
+    session: &mut dyn Session,
+) -> Result<SuiteRecord, Failure> {
+    let (metrics, compared) = metrics(flags, suite)?;
+    let cpus = chosen_cpus(flags.cpus.as_deref())?;
+    let mut record = SuiteRecord { compared, ..record(flags, suite, metrics.clone(), session)? };
+    let least = flags.time.unwrap_or_else(|| Nanos::from_seconds(suite.adapter.seconds));
+    let options = RunOptions { timeout: flags.timeout, cpus, metrics: metrics.clone() };
+    let mut machine = SuiteMachine::new(suite, options, readable);
+    let choices = Choices {
+        layouts: machine.layouts(),
+        budget: flags.budget,
+        seed: record.seed,
+        least,
+        counts_iterations: suite.adapter.counts_iterations(),
+        time_metric: metrics.iter().position(|source| source.unit == "s" && !source.more_is_better),
+    };
+    let names: Vec<&str> = suite.entries.iter().map(|entry| entry.name.as_str()).collect();
+    let count = names.len();
+    session.log_progress(&format!("measuring {count} benchmarks for at most {} s", flags.budget.seconds()));
+    let budget = flags.budget.seconds();
+    let result = measure(&record, count, &choices, &mut machine, &mut |event| match event {
+        Event::Calibrating(at) => session.progress(None, &format!("calibrating {}", names[at])),
+        Event::Measuring(at, share, done) => {
+            let left = (budget * (1.0 - share)).ceil();
+            let text = format!("{done} of {count} benchmarks done, at most {left} s left; {}", names[at]);
+            session.progress(Some(share), &text);
+        }
+    })?;
+    record.elapsed_seconds = machine.now();
+    if let Some(activity) = machine.activity() {
+        record.activity = activity;
+    }
+    record.ending = result.ending;
+    for (course, name) in result.courses.into_iter().zip(&names) {
+        record.add(name, course, least, result.needed);
+    }
+    if record.benchmarks.is_empty() {
+        let why = record.unmeasured.first().map_or(String::new(), |one| format!(": '{}': {}", one.name, one.reason));
+        return Err(Failure::Measured(format!("no benchmark could be measured{why}")));
+    }
+    Ok(record)
+}
+
+/// The metrics of the harness, and what is compared. A metric that the user chose comes first.
+fn metrics(flags: &BenchFlags, suite: &Suite) -> Result<(Vec<MetricSource>, Compared), Failure> {
+    let mut metrics = suite.adapter.metrics.clone();
+    let Some(chosen) = &flags.metric else { return Ok((metrics, Compared::Harness)) };
+    if let Some(place) = metrics.iter().position(|source| source.name == *chosen) {
+        metrics.swap(0, place);
+        return Ok((metrics, Compared::Harness));
+    }
+    let name = &suite.adapter.name;
+    match chosen.as_str() {
+        "cpu" if suite.adapter.counts_iterations() => Ok((metrics, Compared::Cpu)),
+        "cpu" => Err(Failure::Usage(format!(
+            "--metric cpu: {name} takes a time and not a number of iterations, so CPU times cannot be compared"
+        ))),
+        _ => {
+            let names: Vec<&str> = metrics.iter().map(|source| source.name.as_str()).collect();
+            Err(Failure::Usage(format!("--metric {chosen}: {name} reports {}", names.join(", "))))
+        }
+    }
+}
+
+/// A record before the first pair.
+fn record(
+    flags: &BenchFlags,
+    suite: &Suite,
+    metrics: Vec<MetricSource>,
+    session: &dyn Session,
+) -> Result<SuiteRecord, Failure> {
+    let absent = || Err(Absent::because("nothing was measured"));
+    Ok(SuiteRecord {
+        started: clock::time_of_day(),
+        host: session.host(),
+        revision: session.revision(),
+        harness: suite.adapter.name.clone(),
+        old: suite.builds[0].build.clone(),
+        new: suite.builds[1].build.clone(),
+        seed: session.seed(flags.seed)?,
+        budget_seconds: flags.budget,
+        resolution_ratio: flags.precision.resolution,
+        confidence: flags.precision.confidence,
+        error: flags.error,
+        fail_if: flags.gate.fail_if,
+        require_verdict: flags.gate.require_verdict,
+        metrics,
+        compared: Compared::Harness,
+        without_waiting: suite.adapter.on_main_thread,
+        suite: suite.size,
+        shard: flags.shard.map(|(part, parts)| format!("{part}/{parts}")),
+        benchmarks: vec![],
+        unmeasured: suite.unmeasured.clone(),
+        activity: Activity {
+            steal_ratio: absent(),
+            pressure: absent(),
+            busy_ratio: absent(),
+            throttled_ratio: absent(),
+        },
+        elapsed_seconds: Nanos::ZERO,
+        ending: Ending::Interrupted,
+    })
+}

@@ -1,0 +1,168 @@
+//! Runs the benchmarks of a suite on this machine.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use steady_compare::{CommandRunner, duet_cpus, last_lines};
+use steady_feature::Failure;
+use steady_linux::clock;
+use steady_model::{Activity, Command, Effort, Layout, Metric, MetricInput, Nanos, Outcome, Plan, Run, Seed};
+use steady_process::Scripts;
+use steady_process::runner::{BlockSpec, RunError, RunSpec, Runner, Start, how};
+
+use crate::adapter::{Amount, Input};
+use crate::run::{Machine, Process, Side, Stop};
+use crate::suite::Suite;
+
+/// The programs of a suite, run by a launcher.
+pub(crate) struct SuiteMachine<'a> {
+    suite: &'a Suite,
+    readable: &'a OwnedFd,
+    /// The plan of the launcher. Each benchmark has two commands, that of the old build first.
+    plan: Plan,
+    /// The CPUs of duets, if they are possible.
+    duet: Option<(usize, usize)>,
+    runner: Option<CommandRunner<'a>>,
+    began: Nanos,
+    blocks: u64,
+}
+
+/// The options of the runs.
+pub(crate) struct RunOptions {
+    /// The maximum duration of one process.
+    pub(crate) timeout: Nanos,
+    /// The CPUs to use, if not all.
+    pub(crate) cpus: Option<Vec<usize>>,
+    /// The metric that decides, by its name; the first one by default.
+    pub(crate) metrics: Vec<steady_model::MetricSource>,
+}
+
+impl<'a> SuiteMachine<'a> {
+    pub(crate) fn new(suite: &'a Suite, options: RunOptions, readable: &'a OwnedFd) -> Self {
+        let plan = Plan {
+            metrics: options.metrics,
+            metric_input: match suite.adapter.input {
+                Input::Stdout => MetricInput::Stdout,
+                Input::Stderr => MetricInput::Stderr,
+                Input::File => MetricInput::File(suite.result()),
+            },
+            timeout: Some(options.timeout),
+            cpus: options.cpus,
+            metric: Some(Metric::Wall),
+            // The budget is not that of a single run.
+            ..Plan::new(vec![], Effort::Pairs(1), Seed(0))
+        };
+        let can_be_pinned = suite.adapter.on_main_thread && suite.adapter.input != Input::File;
+        let duet = duet_cpus(&plan).ok().filter(|_| can_be_pinned);
+        SuiteMachine { suite, readable, plan, duet, runner: None, began: clock::monotonic(), blocks: 0 }
+    }
+
+    /// The load of the machine since the last preparation.
+    pub(crate) fn activity(&self) -> Option<Activity> {
+        self.runner.as_ref().map(|runner| runner.activity())
+    }
+
+    fn start(&mut self) -> Result<(), Failure> {
+        let readable = self.readable.try_clone().map_err(|error| Failure::Own(error.to_string()))?;
+        let own = |error: RunError| Failure::Own(error.to_string());
+        let mut runner = CommandRunner::start(&self.plan, None, Some(readable), None).map_err(own)?;
+        if let Some((one, other)) = self.duet {
+            runner.add_duet(one, other).map_err(own)?;
+        }
+        self.runner = Some(runner);
+        Ok(())
+    }
+
+    /// The layouts of pairs that are possible. Duets need two CPUs, a benchmark on the main thread, which is pinned, and
+    /// results that do not go to the same file.
+    pub(crate) fn layouts(&self) -> Vec<Layout> {
+        if self.duet.is_some() { Layout::ALL.to_vec() } else { vec![Layout::Turns] }
+    }
+
+    /// Why a run of a command failed, with the last lines that it prints if it runs once more.
+    fn failed(&self, side: Side, command: usize, outcome: &Outcome) -> Stop {
+        let build = &self.suite.builds[side as usize].build.name;
+        let command = &self.plan.commands[command];
+        let printed = match outcome {
+            Outcome::TimedOut => "; --timeout allows longer runs".to_owned(),
+            _ => self.again(command),
+        };
+        Stop::Failed(format!("a run in {build} {}{printed}", how(outcome)))
+    }
+
+    /// Runs a command once more. Returns the last lines that it prints, as a clause.
+    fn again(&self, command: &Command) -> String {
+        /// The time limit of the additional run.
+        const LIMIT: Nanos = Nanos(10_000_000_000);
+        let log = self.suite.workspace().join("log");
+        let run = |log: &Path| -> Option<()> {
+            let interrupt = self.readable.as_fd().try_clone_to_owned().ok()?;
+            let mut scripts = Scripts::start(vec![command.clone()], false, interrupt).ok()?;
+            let words = shell_words::join(&command.argv);
+            let script = format!("exec >{} 2>&1\nexec {words}", shell_words::quote(log.to_str()?));
+            // Only what it prints is of interest.
+            let _ = scripts.run_within(LIMIT, 0, script);
+            Some(())
+        };
+        run(&log).map_or_else(String::new, |()| last_lines(&log))
+    }
+}
+
+impl Machine for SuiteMachine<'_> {
+    fn now(&self) -> Nanos {
+        clock::monotonic() - self.began
+    }
+
+    fn prepare(&mut self, amounts: &[Amount]) -> Result<(), Failure> {
+        let mut commands = Vec::with_capacity(2 * self.suite.entries.len());
+        for (entry, amount) in self.suite.entries.iter().zip(amounts) {
+            for build in [Side::Old, Side::New] {
+                commands.push(self.suite.command(entry, build as usize, *amount));
+            }
+        }
+        self.runner = None;
+        self.plan.commands = commands;
+        self.start()
+    }
+
+    fn run(&mut self, benchmark: usize, layout: Layout, processes: &[Process]) -> Result<Vec<Run>, Stop> {
+        if self.runner.is_none() {
+            self.start().map_err(Stop::Lost)?;
+        }
+        let Some(runner) = &mut self.runner else { return Err(Stop::Interrupted) };
+        let run = |process: &Process| RunSpec {
+            command: 2 * benchmark + process.side as usize,
+            seat: process.seat,
+            padding: process.padding,
+        };
+        let runs = processes.iter().map(run).collect();
+        let spec = BlockSpec { number: Some(self.blocks), layout, runs, start: Start::Usual, draw: None };
+        self.blocks += 1;
+        let mut ended = vec![];
+        let ran = runner.run(&[spec], &mut |block| ended.extend(block.runs));
+        let side = |command: usize| if command.is_multiple_of(2) { Side::Old } else { Side::New };
+        match ran {
+            Ok(()) => {}
+            Err(RunError::Interrupted) => return Err(Stop::Interrupted),
+            Err(RunError::NoValue { command, why }) => {
+                let build = &self.suite.builds[side(command) as usize].build.name;
+                let printed =
+                    if why.printed.is_empty() { String::new() } else { format!("; it ends with:\n{}", why.printed) };
+                return Err(Stop::Failed(format!(
+                    "a run in {build} has no value of '{}': {}{printed}",
+                    why.metric, why.reason
+                )));
+            }
+            Err(RunError::CannotStart { command, reason }) => {
+                self.runner = None;
+                let build = &self.suite.builds[side(command) as usize].build.name;
+                return Err(Stop::Failed(format!("a run in {build} could not be started: {reason}")));
+            }
+            Err(error) => return Err(Stop::Lost(Failure::Own(error.to_string()))),
+        }
+        match ended.iter().find(|run| !run.succeeded(&self.plan.failures)) {
+            Some(run) => Err(self.failed(side(run.command), run.command, &run.outcome)),
+            None => Ok(ended),
+        }
+    }
+}

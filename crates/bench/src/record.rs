@@ -1,0 +1,358 @@
+//! The record of a comparison of two builds by their benchmarks.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use steady_model::{
+    Activity, Ending, FailIf, Host, Interval, Layout, Metric, MetricSource, Nanos, Reading, RunKind, Seed, Timestamp,
+    Verdict,
+};
+use steady_render::json::Schema;
+use steady_stats::{Pair, Slot};
+
+/// The schema of [`SuiteRecord`] in JSON.
+pub const SCHEMA: Schema = Schema { name: "steady.bench/1", what: "a comparison of two builds by their benchmarks" };
+/// The kind of this record in the history.
+pub(crate) const KIND: RunKind = RunKind::new("bench");
+
+/// A comparison of two builds by their benchmarks. Its fields are those of its JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SuiteRecord {
+    /// Time at which the measuring began.
+    #[serde(with = "steady_render::timestamp")]
+    #[schemars(with = "String")]
+    pub started: Timestamp,
+    /// The machine.
+    pub host: Host,
+    /// Git revision of the working directory.
+    pub revision: Reading<String>,
+    /// Name of the adapter of the harness.
+    pub harness: String,
+    /// The build that the other one is compared with.
+    pub old: Build,
+    /// The build that is compared with the other one.
+    pub new: Build,
+    /// The seed of all random choices.
+    pub seed: Seed,
+    /// The maximum time to measure.
+    pub budget_seconds: Nanos,
+    /// The smallest relative change that matters to the user.
+    pub resolution_ratio: f64,
+    /// One minus the error rate.
+    pub confidence: f64,
+    /// What the error rate is about.
+    pub error: ErrorRate,
+    /// The condition under which the exit status reports a failure: `slower>3%`.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "condition")]
+    #[schemars(with = "Option<String>")]
+    pub fail_if: Option<FailIf>,
+    /// Whether the exit status reports a failure if a benchmark is undecided.
+    pub require_verdict: bool,
+    /// What the harness reports for each benchmark. The first metric decides.
+    pub metrics: Vec<MetricSource>,
+    /// What the verdicts are about.
+    pub compared: Compared,
+    /// Whether the time that the main thread waited for a CPU is subtracted from times, if it is known for all runs of a
+    /// benchmark.
+    pub without_waiting: bool,
+    /// Number of benchmarks of the whole suite that both builds have and the filter selects. They share the error rate.
+    pub suite: usize,
+    /// The part of the suite that was measured: `2/5`, if it was divided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<String>,
+    /// The benchmarks that were measured, in the order of the suite.
+    pub benchmarks: Vec<Benchmark>,
+    /// The benchmarks that were not measured.
+    pub unmeasured: Vec<Unmeasured>,
+    /// The load of the machine during the measuring.
+    pub activity: Activity,
+    /// Time that was measured, with the calibration.
+    pub elapsed_seconds: Nanos,
+    /// Why the measuring ended.
+    pub ending: Ending,
+}
+
+/// What the error rate of a suite is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorRate {
+    /// The probability that any verdict of the suite is wrong (family-wise error rate)
+    #[default]
+    Family,
+    /// The expected share of wrong verdicts among the reported differences (false discovery rate)
+    Discovery,
+}
+
+/// What the verdicts are about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Compared {
+    /// The first metric of the harness.
+    #[default]
+    Harness,
+    /// The CPU time of the process, for the same number of iterations.
+    Cpu,
+}
+
+/// One of the two builds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Build {
+    /// The name in reports: a revision, a program, or the environment.
+    pub name: String,
+    /// The commit that it was built from, followed by a note about uncommitted changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Variables of its environment: `NAME=VALUE`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub environment: Vec<String>,
+}
+
+/// A benchmark and its result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Benchmark {
+    /// Its name, after that of its program if the suite has several.
+    pub name: String,
+    /// Iterations of one run, if the harness takes their number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<u64>,
+    /// Time for which a run of the harness measures.
+    pub measured_seconds: Nanos,
+    /// Why its measuring ended early, if a run failed. It has no verdict then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+    /// The verdict on the new build.
+    pub verdict: Verdict,
+    /// Relative change from the old to the new build.
+    pub change: Reading<f64>,
+    /// Interval of the change. It excludes zero if the verdict is a difference.
+    pub interval: Reading<Interval>,
+    /// Number of pairs.
+    pub pairs: usize,
+    /// Factor by which the time must probably grow for a verdict, if it is undecided and this is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_factor: Option<f64>,
+    /// Medians of each metric, in the order of `metrics`.
+    pub medians: Vec<Medians>,
+    /// Medians of the CPU time of a process per run, with its start.
+    pub cpu: Reading<Medians>,
+    /// The evaluations of the data, in time order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub looks: Vec<BenchLook>,
+    /// The raw samples, if they were requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<Samples>,
+}
+
+/// The medians of a metric in both builds, in its unit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Medians {
+    /// In the old build.
+    pub old: f64,
+    /// In the new build.
+    pub new: f64,
+}
+
+/// An evaluation of the pairs so far.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BenchLook {
+    /// Number of pairs up to the look.
+    pub pairs: usize,
+    /// The share of the budget spent, from 0 to 1.
+    pub fraction_ratio: f64,
+    /// Whether it is the final look.
+    pub last: bool,
+}
+
+/// The pairs of a benchmark, in time order. All lists have one element for each pair.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Samples {
+    /// Whether the new build started first.
+    pub new_first: Vec<bool>,
+    /// Whether both ran concurrently, each on a CPU of its own.
+    pub concurrent: Vec<bool>,
+    /// Whether the new build ran on the second of these CPUs. False if they did not run concurrently.
+    pub new_on_second_cpu: Vec<bool>,
+    /// The runs of the old build.
+    pub old: Runs,
+    /// The runs of the new build.
+    pub new: Runs,
+}
+
+/// The runs of one build.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Runs {
+    /// For each metric, what the harness reported.
+    pub values: Vec<Vec<f64>>,
+    /// Wall time of the process.
+    pub wall_seconds: Vec<Nanos>,
+    /// CPU time of the process and its descendants.
+    pub cpu_seconds: Vec<Nanos>,
+    /// Time that the main thread waited for a CPU. The list is empty or too short if it is not known for each run.
+    pub run_delay_seconds: Vec<Nanos>,
+}
+
+/// A benchmark that was not measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unmeasured {
+    /// Its name.
+    pub name: String,
+    /// The reason, as a clause.
+    pub reason: String,
+}
+
+/// The text of a condition.
+mod condition {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+    use steady_model::FailIf;
+
+    pub(super) fn serialize<S: Serializer>(condition: &Option<FailIf>, serializer: S) -> Result<S::Ok, S::Error> {
+        match condition {
+            Some(condition) => serializer.collect_str(condition),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<FailIf>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
+    }
+}
+
+/// The random choices of a pair.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PairDraw {
+    pub(crate) layout: Layout,
+    /// Whether the new build starts first.
+    pub(crate) new_first: bool,
+    /// In duets, the CPU of the new build: 0 or 1.
+    pub(crate) new_seat: usize,
+}
+
+/// A quantity of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Quantity {
+    /// A metric of the harness, by its index.
+    Metric(usize),
+    /// The same, without the share of the wall time in which the main thread waited for a CPU, if that is known.
+    WithoutWaiting(usize),
+    /// The CPU time of the process.
+    Cpu,
+}
+
+impl Runs {
+    /// Adds a run.
+    pub(crate) fn push(&mut self, run: &steady_model::Run) {
+        self.values.resize(run.values.len().max(self.values.len()), vec![]);
+        self.values.iter_mut().zip(&run.values).for_each(|(values, value)| values.push(*value));
+        self.wall_seconds.push(run.wall);
+        self.cpu_seconds.push(run.cpu_time());
+        self.run_delay_seconds.extend(run.run_delay.as_ref().ok());
+    }
+
+    /// The cost of a run.
+    fn cost(&self, run: usize, quantity: Quantity) -> Option<f64> {
+        let (metric, without_waiting) = match quantity {
+            Quantity::Cpu => return self.cpu_seconds.get(run).map(|time| time.seconds()),
+            Quantity::Metric(metric) => (metric, false),
+            Quantity::WithoutWaiting(metric) => (metric, true),
+        };
+        let value = *self.values.get(metric)?.get(run)?;
+        let wall = *self.wall_seconds.get(run)?;
+        match self.run_delay_seconds.get(run) {
+            Some(delay) if without_waiting && wall > *delay => {
+                Some(value * ((wall - *delay).seconds() / wall.seconds()))
+            }
+            _ => Some(value),
+        }
+    }
+
+    /// Whether the time that the main thread waited is known for each run.
+    fn knows_waiting(&self) -> bool {
+        self.run_delay_seconds.len() == self.wall_seconds.len()
+    }
+
+    /// Whether all lists are as long as `pairs`, and all values are valid.
+    fn is_valid(&self, pairs: usize) -> bool {
+        let is_cost = |value: &f64| value.is_finite() && *value >= 0.0;
+        self.values.iter().all(|values| values.len() == pairs && values.iter().all(is_cost))
+            && [self.wall_seconds.len(), self.cpu_seconds.len()] == [pairs; 2]
+    }
+}
+
+impl Samples {
+    /// The number of pairs.
+    pub(crate) fn len(&self) -> usize {
+        self.new_first.len()
+    }
+
+    /// Adds a pair.
+    pub(crate) fn push(&mut self, pair: &PairDraw, old: &steady_model::Run, new: &steady_model::Run) {
+        self.new_first.push(pair.new_first);
+        self.concurrent.push(pair.layout == Layout::Duet);
+        self.new_on_second_cpu.push(pair.new_seat == 1);
+        self.old.push(old);
+        self.new.push(new);
+    }
+
+    /// Whether the lists belong together.
+    pub(crate) fn is_valid(&self) -> bool {
+        [self.concurrent.len(), self.new_on_second_cpu.len()] == [self.len(); 2]
+            && self.old.is_valid(self.len())
+            && self.new.is_valid(self.len())
+    }
+
+    /// The pairs by a quantity.
+    pub(crate) fn pairs(&self, quantity: Quantity) -> Vec<Pair> {
+        let quantity = self.known(quantity);
+        (0..self.len()).filter_map(|at| self.pair(at, quantity)).collect()
+    }
+
+    /// The quantity that is known for all runs.
+    fn known(&self, quantity: Quantity) -> Quantity {
+        match quantity {
+            Quantity::WithoutWaiting(metric) if !(self.old.knows_waiting() && self.new.knows_waiting()) => {
+                Quantity::Metric(metric)
+            }
+            quantity => quantity,
+        }
+    }
+
+    fn pair(&self, at: usize, quantity: Quantity) -> Option<Pair> {
+        let layout = if *self.concurrent.get(at)? { Layout::Duet } else { Layout::Turns };
+        let cpu = match (layout, *self.new_on_second_cpu.get(at)?) {
+            (Layout::Turns, _) => 0,
+            (Layout::Duet, true) => 1,
+            (Layout::Duet, false) => -1,
+        };
+        Some(Pair {
+            layout,
+            slot: Slot { order: if *self.new_first.get(at)? { -1 } else { 1 }, cpu },
+            old: self.old.cost(at, quantity)?,
+            new: self.new.cost(at, quantity)?,
+        })
+    }
+}
+
+impl SuiteRecord {
+    /// The quantity of a metric: without waiting, if that is subtracted and the metric is a time.
+    pub(crate) fn quantity(&self, metric: usize) -> Quantity {
+        let is_time = self.metrics.get(metric).is_some_and(|source| source.unit == "s");
+        if self.without_waiting && is_time { Quantity::WithoutWaiting(metric) } else { Quantity::Metric(metric) }
+    }
+
+    /// The quantity that decides.
+    pub(crate) fn primary(&self) -> Quantity {
+        match self.compared {
+            Compared::Harness => self.quantity(0),
+            Compared::Cpu => Quantity::Cpu,
+        }
+    }
+
+    /// The metric that decides.
+    pub(crate) fn metric(&self) -> Option<Metric> {
+        match self.compared {
+            Compared::Harness => self.metrics.first().and_then(|source| source.metric(0)),
+            Compared::Cpu => Some(Metric::Cpu),
+        }
+    }
+}

@@ -1,0 +1,509 @@
+//! Measures a suite: calibrates the benchmarks, and then runs random pairs of each until it is decided or the budget is
+//! spent. Benchmarks that are not decided share the rest of the budget, in equal parts of time.
+
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha12Rng;
+use steady_feature::Failure;
+use steady_model::{Absent, Ending, Layout, Nanos, Run, Seed, Verdict};
+use steady_stats::allocate::{self, Standing};
+use steady_stats::{Schedule, Sequence};
+
+use crate::adapter::Amount;
+use crate::judge::{least_pairs, rules, strictest};
+use crate::record::{BenchLook, Benchmark, PairDraw, Quantity, Samples, SuiteRecord, Unmeasured};
+
+/// The share of the budget that the calibration may use.
+const CALIBRATION_SHARE: f64 = 0.25;
+/// The largest factor between the numbers of iterations of successive calibration runs, as in Go's package testing.
+const GROWTH: f64 = 100.0;
+/// The most calibration runs of a benchmark. With the largest factor, two iterations of 1 ns become one run of 30 ms.
+const ROUNDS: usize = 12;
+/// The largest factor by which a start that takes long makes the measured time longer.
+const LONGEST_FACTOR: f64 = 10.0;
+
+/// The shares of the layouts are computed again when the number of pairs has grown by this factor.
+const REALLOCATION_GROWTH: f64 = 1.1;
+
+/// One of the two builds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The build that the other one is compared with.
+    Old,
+    /// The other one.
+    New,
+}
+
+/// Why a run has no result.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stop {
+    /// The benchmark fails in one build: the reason, as a clause.
+    Failed(String),
+    /// The user interrupted.
+    Interrupted,
+    /// Nothing can be run.
+    Lost(Failure),
+}
+
+/// What the measuring needs: it runs benchmarks.
+pub trait Machine {
+    /// Time since the start, on a monotonic clock.
+    fn now(&self) -> Nanos;
+
+    /// Sets the amount of work of one run of each benchmark.
+    ///
+    /// # Errors
+    /// Nothing can be run.
+    fn prepare(&mut self, amounts: &[Amount]) -> Result<(), Failure>;
+
+    /// Runs processes of a benchmark: in turns, or concurrently. Returns the runs in this order. All have values of all
+    /// metrics.
+    ///
+    /// # Errors
+    /// See [`Stop`].
+    fn run(&mut self, benchmark: usize, layout: Layout, processes: &[Process]) -> Result<Vec<Run>, Stop>;
+}
+
+/// A process of a benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// The build that it runs.
+    pub side: Side,
+    /// In duets, the CPU: 0 or 1. In turns 0.
+    pub seat: usize,
+    /// The padding of its environment, in bytes.
+    pub padding: u32,
+}
+
+/// The choices of a suite that the measuring needs.
+#[derive(Clone, Debug)]
+pub struct Choices {
+    /// The time after which the measuring ends.
+    pub budget: Nanos,
+    /// The seed of all random choices.
+    pub seed: Seed,
+    /// The least time that a run measures.
+    pub least: Nanos,
+    /// Whether the harness takes a number of iterations.
+    pub counts_iterations: bool,
+    /// The index of the metric that is the time of one iteration, if there is one.
+    pub time_metric: Option<usize>,
+    /// The layouts of pairs that are possible. There is at least one.
+    pub layouts: Vec<Layout>,
+}
+
+/// A benchmark while it is measured.
+#[derive(Clone, Debug)]
+pub struct Course {
+    /// The amount of work of one run; `None` if it could not be calibrated.
+    pub amount: Option<Amount>,
+    /// Why it is not measured, or no longer.
+    pub stopped: Option<Stopped>,
+    /// Its pairs.
+    pub samples: Samples,
+    /// The looks so far.
+    pub looks: Vec<BenchLook>,
+    /// The time of a pair in turns, from the calibration.
+    per_pair: Nanos,
+    /// The pairs and the time of each layout.
+    paces: [Pace; Layout::ALL.len()],
+    /// The share of each possible layout, and the number of pairs at which they are computed again.
+    shares: Vec<f64>,
+    reallocate_at: usize,
+    schedule: Schedule,
+    sequence: Sequence,
+}
+
+/// The pairs of a layout.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pace {
+    pairs: usize,
+    spent: Nanos,
+}
+
+impl Course {
+    fn spent(&self) -> Nanos {
+        self.paces.iter().fold(Nanos::ZERO, |sum, pace| sum + pace.spent)
+    }
+
+    /// The time of a pair of a layout. A layout without pairs is expected to be as fast as turns.
+    fn per_pair(&self, layout: Layout) -> Nanos {
+        match self.paces[layout.index()] {
+            Pace { pairs: 0, .. } => self.per_pair,
+            Pace { pairs, spent } => Nanos(spent.0 / pairs as u64),
+        }
+    }
+
+    /// The time of the slowest pair of a layout that is possible.
+    fn longest(&self, layouts: &[Layout]) -> Nanos {
+        layouts.iter().map(|layout| self.per_pair(*layout)).max().unwrap_or(self.per_pair)
+    }
+
+    /// Divides the time between the layouts by their precision, if the number of pairs has grown enough.
+    fn reallocate(&mut self, layouts: &[Layout], quantity: Quantity) {
+        let pairs = self.samples.len();
+        if layouts.len() < 2 || pairs < self.reallocate_at {
+            return;
+        }
+        self.reallocate_at = (pairs as f64 * REALLOCATION_GROWTH) as usize + 1;
+        let all = [self.samples.pairs(quantity)];
+        let standing = |layout: &Layout| Standing {
+            pairs: self.paces[layout.index()].pairs,
+            seconds_per_pair: self.per_pair(*layout).seconds(),
+            variance: allocate::variance(&all, *layout, 0.0),
+        };
+        self.shares = allocate::shares(&layouts.iter().map(standing).collect::<Vec<_>>(), 0.0);
+    }
+}
+
+/// Why a benchmark is not measured, or no longer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stopped {
+    /// Its verdict is decided.
+    Decided,
+    /// A run failed: the reason, as a clause.
+    Failed(String),
+    /// The budget does not suffice for it.
+    NoTime,
+}
+
+/// An event for the display of progress.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Event {
+    /// A calibration run of a benchmark begins.
+    Calibrating(usize),
+    /// A pair of a benchmark begins: the share of the budget that is spent, and the number of benchmarks that are
+    /// decided or failed.
+    Measuring(usize, f64, usize),
+}
+
+/// The result of measuring a suite.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// The benchmarks, in the order of the suite.
+    pub courses: Vec<Course>,
+    /// Why the measuring ended.
+    pub ending: Ending,
+    /// The budget that a whole suite needs at least, if this one was too small for a part of it.
+    pub needed: Option<Nanos>,
+}
+
+/// Measures the suite of `count` benchmarks that `record` describes.
+///
+/// # Errors
+/// Nothing can be run, or the user interrupted before the first pair.
+pub fn measure(
+    record: &SuiteRecord,
+    count: usize,
+    choices: &Choices,
+    machine: &mut dyn Machine,
+    events: &mut dyn FnMut(Event),
+) -> Result<Measured, Failure> {
+    let level = strictest(record.confidence, record.suite.max(count));
+    let course = || Course {
+        amount: None,
+        stopped: None,
+        samples: Samples::default(),
+        looks: vec![],
+        per_pair: Nanos::ZERO,
+        paces: Default::default(),
+        shares: vec![1.0; choices.layouts.len()],
+        reallocate_at: 0,
+        schedule: Schedule::new(),
+        sequence: Sequence::new(rules(record, level), 1),
+    };
+    let mut measuring = Measuring {
+        record,
+        choices,
+        machine,
+        events,
+        generator: ChaCha12Rng::seed_from_u64(choices.seed.0),
+        courses: (0..count).map(|_| course()).collect(),
+        began: Nanos::ZERO,
+    };
+    match measuring.calibrate() {
+        Err(Stop::Lost(failure)) => return Err(failure),
+        Err(_) => return Err(Failure::Interrupted(0)),
+        Ok(()) => {}
+    }
+    let needed = measuring.choose(least_pairs(level).max(Schedule::FIRST_LOOK_PAIRS));
+    let amounts: Vec<Amount> =
+        measuring.courses.iter().map(|course| course.amount.unwrap_or(Amount::Iterations(1))).collect();
+    measuring.machine.prepare(&amounts)?;
+    measuring.began = measuring.machine.now();
+    let ending = measuring.pairs()?;
+    Ok(Measured { courses: measuring.courses, ending, needed })
+}
+
+impl SuiteRecord {
+    /// Adds a benchmark after it was measured. It is not evaluated yet. `least` is the time that a run of a number of
+    /// iterations measures, and `needed` the budget that would suffice for the whole suite.
+    pub fn add(&mut self, name: &str, course: Course, least: Nanos, needed: Option<Nanos>) {
+        let name = name.to_owned();
+        let failed = match course.stopped {
+            Some(Stopped::Failed(why)) => Some(why),
+            Some(Stopped::NoTime) => {
+                let reason = match needed {
+                    Some(needed) => {
+                        let seconds = needed.seconds().ceil();
+                        format!("the budget is too small: the whole suite needs about --budget {seconds}s")
+                    }
+                    None => "the budget is too small".to_owned(),
+                };
+                return self.unmeasured.push(Unmeasured { name, reason });
+            }
+            Some(Stopped::Decided) | None => None,
+        };
+        let pairs = course.samples.len();
+        if let (Some(reason), 0) = (&failed, pairs) {
+            return self.unmeasured.push(Unmeasured { name, reason: reason.clone() });
+        }
+        let (iterations, measured_seconds) = match course.amount {
+            Some(Amount::Iterations(count)) => (Some(count), least),
+            Some(Amount::Time(time)) => (None, time),
+            None => (None, least),
+        };
+        let none = || Absent::because("it was not evaluated");
+        self.benchmarks.push(Benchmark {
+            name,
+            iterations,
+            measured_seconds,
+            failed,
+            verdict: Verdict::Undecided,
+            change: Err(none()),
+            interval: Err(none()),
+            pairs,
+            time_factor: None,
+            medians: vec![],
+            cpu: Err(none()),
+            looks: course.looks,
+            samples: Some(course.samples),
+        });
+    }
+}
+
+struct Measuring<'a> {
+    record: &'a SuiteRecord,
+    choices: &'a Choices,
+    machine: &'a mut dyn Machine,
+    events: &'a mut dyn FnMut(Event),
+    generator: ChaCha12Rng,
+    courses: Vec<Course>,
+    /// The time at which the calibration ended.
+    began: Nanos,
+}
+
+impl Measuring<'_> {
+    /// Finds the amount of work for each benchmark: the measured time is at least that of the adapter, and about as
+    /// long as the rest of the process's life. Each run is of a random build.
+    fn calibrate(&mut self) -> Result<(), Stop> {
+        let mut open: Vec<usize> = (0..self.courses.len()).collect();
+        let first = match self.choices.counts_iterations {
+            true => Amount::Iterations(1),
+            false => Amount::Time(self.choices.least),
+        };
+        let mut amounts = vec![first; self.courses.len()];
+        let until = Nanos::from_seconds(self.choices.budget.seconds() * CALIBRATION_SHARE);
+        for round in 0..ROUNDS {
+            if open.is_empty() {
+                break;
+            }
+            self.machine.prepare(&amounts).map_err(Stop::Lost)?;
+            open.shuffle(&mut self.generator);
+            let mut next = Vec::new();
+            for &benchmark in &open {
+                if self.machine.now() > until {
+                    self.courses[benchmark].stopped = Some(Stopped::NoTime);
+                    continue;
+                }
+                (self.events)(Event::Calibrating(benchmark));
+                let side = if self.generator.random() { Side::New } else { Side::Old };
+                let padding = self.padding();
+                match self.machine.run(benchmark, Layout::Turns, &[Process { side, seat: 0, padding }]) {
+                    Ok(runs) => {
+                        let Some(run) = runs.first() else { continue };
+                        let found = self.calibrated(amounts[benchmark], run);
+                        amounts[benchmark] = found.amount;
+                        if found.is_final || round + 1 == ROUNDS {
+                            let course = &mut self.courses[benchmark];
+                            course.amount = Some(found.amount);
+                            course.per_pair = Nanos(2 * found.takes.0);
+                        } else {
+                            next.push(benchmark);
+                        }
+                    }
+                    Err(Stop::Failed(why)) => self.courses[benchmark].stopped = Some(Stopped::Failed(why)),
+                    Err(stop) => return Err(stop),
+                }
+            }
+            open = next;
+        }
+        Ok(())
+    }
+
+    /// The amount of work that follows from a run.
+    fn calibrated(&self, amount: Amount, run: &Run) -> Calibrated {
+        let wall = run.wall.seconds();
+        let least = self.choices.least.seconds();
+        let value = self.choices.time_metric.and_then(|metric| run.values.get(metric).copied());
+        match amount {
+            Amount::Time(time) => {
+                let rest = (wall - time.seconds()).max(0.0);
+                let wanted = rest.clamp(least, LONGEST_FACTOR * least);
+                let takes = Nanos::from_seconds(rest + wanted);
+                Calibrated { amount: Amount::Time(Nanos::from_seconds(wanted)), is_final: true, takes }
+            }
+            Amount::Iterations(count) => {
+                // Without a time of an iteration, all of the wall time is that of the iterations.
+                let each = value.unwrap_or(wall / count as f64).max(1e-12);
+                let measured = (each * count as f64).min(wall);
+                let rest = wall - measured;
+                let wanted = rest.clamp(least, LONGEST_FACTOR * least);
+                let is_final = 2.0 * measured >= wanted;
+                let most = if is_final { f64::INFINITY } else { GROWTH * count as f64 };
+                let next = (wanted / each).min(most).clamp(1.0, 1e15).round();
+                let takes = Nanos::from_seconds(rest + each * next);
+                Calibrated { amount: Amount::Iterations(next as u64), is_final, takes }
+            }
+        }
+    }
+
+    /// Leaves out benchmarks if the budget does not suffice for `least` pairs of all of them. The others are a random
+    /// choice, because any other would always leave out the same ones. Returns the budget that would suffice.
+    fn choose(&mut self, least: usize) -> Option<Nanos> {
+        let calibrated = self.machine.now();
+        let known: Vec<f64> =
+            self.courses.iter().filter(|one| one.amount.is_some()).map(|one| one.per_pair.seconds()).collect();
+        let is_open = |one: &Course| one.stopped.is_none() || one.stopped == Some(Stopped::NoTime);
+        let open = self.courses.iter().filter(|one| is_open(one)).count();
+        let mut left = (self.choices.budget - self.machine.now()).seconds();
+        let mut order: Vec<usize> =
+            (0..self.courses.len()).filter(|&one| self.courses[one].stopped.is_none()).collect();
+        order.shuffle(&mut self.generator);
+        for benchmark in order {
+            let course = &mut self.courses[benchmark];
+            let needs = course.per_pair.seconds() * least as f64;
+            if needs <= left {
+                left -= needs;
+            } else {
+                course.stopped = Some(Stopped::NoTime);
+            }
+        }
+        let is_small = self.courses.iter().any(|one| one.stopped == Some(Stopped::NoTime));
+        // Benchmarks that were not calibrated are as expensive as the others.
+        let each = (known.iter().sum::<f64>() * least as f64 + calibrated.seconds()) / known.len().max(1) as f64;
+        (is_small && !known.is_empty()).then(|| Nanos::from_seconds(each * open as f64))
+    }
+
+    fn padding(&mut self) -> u32 {
+        self.generator.random_range(0..steady_process::launcher::PADDING_MAX)
+    }
+
+    /// Runs pairs until all benchmarks are decided, or the budget is spent.
+    fn pairs(&mut self) -> Result<Ending, Failure> {
+        loop {
+            let left = self.choices.budget - self.machine.now();
+            let Some(benchmark) = self.next(left) else {
+                let is_open = self.courses.iter().any(|course| course.stopped.is_none());
+                self.last_looks();
+                return Ok(if is_open { Ending::Spent } else { Ending::Decided });
+            };
+            let done = self.courses.iter().filter(|course| course.stopped.is_some()).count();
+            let spent = self.fraction();
+            (self.events)(Event::Measuring(benchmark, spent, done));
+            let began = self.machine.now();
+            let (pair, processes) = self.draw(benchmark);
+            match self.machine.run(benchmark, pair.layout, &processes) {
+                Ok(runs) => self.add(benchmark, &pair, &runs, self.machine.now() - began),
+                Err(Stop::Failed(why)) => self.courses[benchmark].stopped = Some(Stopped::Failed(why)),
+                Err(Stop::Lost(failure)) => return Err(failure),
+                Err(Stop::Interrupted) if self.courses.iter().all(|course| course.samples.len() == 0) => {
+                    return Err(Failure::Interrupted(0));
+                }
+                Err(Stop::Interrupted) => {
+                    self.last_looks();
+                    return Ok(Ending::Interrupted);
+                }
+            }
+        }
+    }
+
+    /// The benchmark of the next pair: of those that are open and whose pair fits into the rest of the budget, the one
+    /// with the least time so far. Neither depends on which build is called old.
+    fn next(&mut self, left: Nanos) -> Option<usize> {
+        let layouts = &self.choices.layouts;
+        let fits = |course: &Course| course.stopped.is_none() && course.longest(layouts) <= left;
+        let least = self.courses.iter().filter(|course| fits(course)).map(Course::spent).min()?;
+        let first: Vec<usize> = (0..self.courses.len())
+            .filter(|&one| fits(&self.courses[one]) && self.courses[one].spent() == least)
+            .collect();
+        Some(first[self.generator.random_range(0..first.len())])
+    }
+
+    /// Draws the layout, the order and the CPUs of a pair.
+    fn draw(&mut self, benchmark: usize) -> (PairDraw, [Process; 2]) {
+        let quantity = self.record.primary();
+        self.courses[benchmark].reallocate(&self.choices.layouts, quantity);
+        let shares = &self.courses[benchmark].shares;
+        let mut left = self.generator.random::<f64>() * shares.iter().sum::<f64>();
+        let chosen = shares.iter().position(|share| {
+            left -= share;
+            left < 0.0
+        });
+        let layout = chosen.map_or(Layout::Turns, |place| self.choices.layouts[place]);
+        let new_seat = match layout {
+            Layout::Turns => 0,
+            Layout::Duet => self.generator.random_range(0..2),
+        };
+        let new_first = self.generator.random();
+        let sides = if new_first { [Side::New, Side::Old] } else { [Side::Old, Side::New] };
+        let seat = |side: Side| match (layout, side) {
+            (Layout::Turns, _) => 0,
+            (Layout::Duet, Side::New) => new_seat,
+            (Layout::Duet, Side::Old) => 1 - new_seat,
+        };
+        let processes = sides.map(|side| Process { side, seat: seat(side), padding: self.padding() });
+        (PairDraw { layout, new_first, new_seat }, processes)
+    }
+
+    fn fraction(&self) -> f64 {
+        let all = (self.choices.budget - self.began).seconds();
+        let spent = (self.machine.now() - self.began).seconds();
+        if all > 0.0 { (spent / all).clamp(0.0, 1.0) } else { 1.0 }
+    }
+
+    /// Adds a pair, and has a look if one is due.
+    fn add(&mut self, benchmark: usize, pair: &PairDraw, runs: &[Run], took: Nanos) {
+        let fraction = self.fraction();
+        let quantity = self.record.primary();
+        let course = &mut self.courses[benchmark];
+        let [first, second] = runs else { return };
+        let (old, new) = if pair.new_first { (second, first) } else { (first, second) };
+        course.samples.push(pair, old, new);
+        let pace = &mut course.paces[pair.layout.index()];
+        pace.pairs += 1;
+        pace.spent += took;
+        let pairs = course.samples.len();
+        if course.schedule.due(pairs, course.spent().seconds()) {
+            course.looks.push(BenchLook { pairs, fraction_ratio: fraction, last: false });
+            if course.sequence.look(&[course.samples.pairs(quantity)], fraction, false).done {
+                course.stopped = Some(Stopped::Decided);
+            }
+        }
+    }
+
+    /// The final looks of the benchmarks that are not decided.
+    fn last_looks(&mut self) {
+        for course in self.courses.iter_mut().filter(|course| course.stopped.is_none() && course.samples.len() > 0) {
+            course.looks.push(BenchLook { pairs: course.samples.len(), fraction_ratio: 1.0, last: true });
+        }
+    }
+}
+
+struct Calibrated {
+    amount: Amount,
+    /// Whether no further calibration run is needed.
+    is_final: bool,
+    /// The time that a run with this amount takes.
+    takes: Nanos,
+}

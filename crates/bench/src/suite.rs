@@ -1,0 +1,528 @@
+//! The two builds of a suite: builds them, finds their programs, and lists their benchmarks.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use steady_compare::revisions::{self, Revision, Trees};
+use steady_compare::{Workspace, last_lines};
+use steady_feature::{Failure, Session};
+use steady_model::{Command, Nanos};
+use steady_process::Scripts;
+use steady_process::runner::{RunError, how};
+
+use crate::adapter::{Adapter, Amount, Values};
+use crate::flags::{BenchFlags, selects};
+use crate::record::{Build, Unmeasured};
+
+/// The file in which a build lists its programs, in the directory of the suite.
+const PROGRAMS: &str = ".steady-programs";
+
+/// A program of a suite.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Program {
+    /// Its name, which is the same in both builds.
+    label: String,
+    /// The directory in which it runs.
+    directory: PathBuf,
+    /// The program, as the adapter's commands name it.
+    path: PathBuf,
+    /// The file to execute: the first word of the command that runs a benchmark, which may be an interpreter.
+    executable: PathBuf,
+}
+
+impl Program {
+    fn new(label: &str, directory: PathBuf, path: PathBuf) -> Self {
+        Program { label: label.to_owned(), directory, path, executable: PathBuf::new() }
+    }
+}
+
+/// One of the two builds of a suite.
+#[derive(Clone, Debug)]
+pub(crate) struct BuiltSuite {
+    pub(crate) build: Build,
+    /// The directory of the suite, in which it was found and built.
+    directory: PathBuf,
+    programs: Vec<Program>,
+    environment: Vec<(String, String)>,
+}
+
+/// A benchmark that both builds have.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    /// Its name in reports.
+    pub(crate) name: String,
+    /// Its name in the harness.
+    own_name: String,
+    /// The index of its program in each build.
+    programs: [usize; 2],
+}
+
+/// A suite that can be measured.
+pub(crate) struct Suite {
+    pub(crate) adapter: Adapter,
+    pub(crate) builds: [BuiltSuite; 2],
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) unmeasured: Vec<Unmeasured>,
+    /// The number of benchmarks that both builds have, before a shard is chosen.
+    pub(crate) size: usize,
+    args: String,
+    place: Place,
+}
+
+/// The private directory of the experiment, with the trees of revisions if there are any.
+enum Place {
+    Trees(Trees),
+    Workspace(Workspace),
+}
+
+impl Place {
+    fn path(&self) -> &Path {
+        match self {
+            Place::Trees(trees) => trees.workspace().path(),
+            Place::Workspace(workspace) => workspace.path(),
+        }
+    }
+
+    fn remove(self, session: &dyn Session) {
+        match self {
+            Place::Trees(trees) => trees.remove(session),
+            Place::Workspace(workspace) => workspace.remove(session),
+        }
+    }
+}
+
+/// Builds a suite and lists its benchmarks. `readable` becomes readable at a signal.
+///
+/// # Errors
+/// There is no suite, it cannot be built or listed, or both builds have no benchmark in common.
+pub(crate) fn open(flags: &BenchFlags, readable: &OwnedFd, session: &mut dyn Session) -> Result<Suite, Failure> {
+    if let ([one], true) = (&flags.programs[..], flags.env_new.is_empty()) {
+        return Err(Failure::Usage(format!("'{}': give two programs, the old one first", one.display())));
+    }
+    let mut opened = Opening { flags, readable, session };
+    let adapter = opened.adapter()?;
+    let (place, builds) = match (&flags.programs[..], &flags.rev[..]) {
+        ([], []) if flags.env_new.is_empty() => {
+            return Err(Failure::Usage(
+                "nothing to compare: give --rev A..B, two programs, or --env-new NAME=VALUE".to_owned(),
+            ));
+        }
+        ([], []) => opened.environments(&adapter, None)?,
+        ([], _) => opened.revisions(&adapter)?,
+        ([one], _) => opened.environments(&adapter, Some(one))?,
+        ([old, new, ..], _) => opened.programs(old, new)?,
+    };
+    match opened.listed(adapter, builds, place.path()) {
+        Ok((adapter, builds, listed)) => {
+            let args = opened.args();
+            let Listed { entries, unmeasured, size } = listed;
+            Ok(Suite { adapter, builds, entries, unmeasured, size, args, place })
+        }
+        Err(failure) => {
+            place.remove(session);
+            Err(failure)
+        }
+    }
+}
+
+/// The benchmarks of both builds.
+struct Listed {
+    entries: Vec<Entry>,
+    unmeasured: Vec<Unmeasured>,
+    size: usize,
+}
+
+struct Opening<'a> {
+    flags: &'a BenchFlags,
+    readable: &'a OwnedFd,
+    session: &'a mut dyn Session,
+}
+
+impl Opening<'_> {
+    fn args(&self) -> String {
+        self.flags.build_args.clone().unwrap_or_default()
+    }
+
+    /// The adapter that the user chose, or that of the suite that is found.
+    fn adapter(&self) -> Result<Adapter, Failure> {
+        let known = Adapter::known();
+        let names = || known.iter().map(|adapter| adapter.name.as_str()).collect::<Vec<_>>().join(", ");
+        if let Some(chosen) = &self.flags.adapter {
+            if let Some(adapter) = known.iter().find(|adapter| adapter.name == *chosen) {
+                return Ok(adapter.clone());
+            }
+            let text = fs::read_to_string(chosen).map_err(|error| {
+                Failure::Usage(format!("--adapter {chosen}: it is none of {}, and no file: {error}", names()))
+            })?;
+            return Adapter::parse(&text).map_err(|why| Failure::Usage(format!("--adapter '{chosen}': {why}")));
+        }
+        if let Some(program) = self.flags.programs.first() {
+            let content =
+                fs::read(program).map_err(|error| Failure::Usage(format!("'{}': {error}", program.display())))?;
+            return known.into_iter().find(|adapter| adapter.has_built(&content)).ok_or_else(|| {
+                Failure::Usage(format!(
+                    "'{}' is not a program of a known harness: choose one with --adapter",
+                    program.display()
+                ))
+            });
+        }
+        let found = known.iter().find(|adapter| adapter.is_in(Path::new(".")));
+        found.cloned().ok_or_else(|| {
+            Failure::Usage(format!(
+                "no suite of benchmarks is found here: choose its harness with --adapter ({}, or a file)",
+                names()
+            ))
+        })
+    }
+
+    /// The shell command that builds the suite in the current directory and lists its programs.
+    fn build_command(&self, adapter: &Adapter) -> Option<String> {
+        let build = match &self.flags.build {
+            Some(build) => build.clone(),
+            None => adapter.build.as_ref()?.replace("{args}", &self.args()),
+        };
+        Some(format!(
+            "STEADY_PROGRAMS=\"$PWD\"/{PROGRAMS}\nexport STEADY_PROGRAMS\nrm -f \"$STEADY_PROGRAMS\"\n{build}"
+        ))
+    }
+
+    /// Two revisions.
+    fn revisions(&mut self, adapter: &Adapter) -> Result<(Place, [BuiltSuite; 2]), Failure> {
+        let (repository, revisions) = revisions::resolved(&self.flags.rev, self.session)?;
+        let Ok([old, new]) = <[Revision; 2]>::try_from(revisions) else {
+            return Err(Failure::Usage("--rev: give two revisions, as in main..HEAD".to_owned()));
+        };
+        let build = self.build_command(adapter);
+        let mut trees = Trees::open(repository, build, self.flags.show_output, self.readable, self.session)?;
+        let mut built = |revision: &Revision| {
+            trees.show(&format!("building {}", revision.label), self.session);
+            self.session.log_progress(&format!("building {}", revision.label));
+            let directory = trees.tree(revision, self.session)?;
+            let programs = found_programs(self.flags, adapter, &directory, &trees.built_in())?;
+            programs.iter().try_for_each(|program| trees.check_program(&program.path))?;
+            Ok(BuiltSuite {
+                build: Build { name: revision.label.clone(), commit: Some(revision.recorded()), environment: vec![] },
+                directory,
+                programs,
+                environment: vec![],
+            })
+        };
+        let both = built(&old).and_then(|old| Ok([old, built(&new)?]));
+        match both {
+            Ok(builds) => Ok((Place::Trees(trees), builds)),
+            Err(failure) => {
+                trees.remove(self.session);
+                Err(failure)
+            }
+        }
+    }
+
+    /// One build in two environments. It is built here, or is a given program.
+    fn environments(&mut self, adapter: &Adapter, program: Option<&Path>) -> Result<(Place, [BuiltSuite; 2]), Failure> {
+        let directory = here()?;
+        let place = Place::Workspace(Workspace::open(None, self.session)?);
+        let programs = match program {
+            Some(program) => self.given(program).map(|program| vec![program]),
+            None => self.build_here(adapter, &directory, place.path()),
+        };
+        let programs = match programs {
+            Ok(programs) => programs,
+            Err(failure) => {
+                place.remove(self.session);
+                return Err(failure);
+            }
+        };
+        let variables: Vec<String> = self.flags.env_new.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let old = BuiltSuite {
+            build: Build { name: "without".to_owned(), ..Build::default() },
+            directory,
+            programs,
+            environment: vec![],
+        };
+        let new = BuiltSuite {
+            build: Build { name: variables.join(" "), environment: variables, commit: None },
+            environment: self.flags.env_new.clone(),
+            ..old.clone()
+        };
+        Ok((place, [old, new]))
+    }
+
+    /// Builds the suite in the current directory.
+    fn build_here(&mut self, adapter: &Adapter, directory: &Path, place: &Path) -> Result<Vec<Program>, Failure> {
+        if let Some(build) = self.build_command(adapter) {
+            self.session.progress(None, "building");
+            self.session.lasting_step("build", None);
+            let log = place.join("log");
+            let redirection =
+                if self.flags.show_output { String::new() } else { format!("exec >{} 2>&1\n", quoted(&log)?) };
+            let mut scripts = self.scripts(Command::default(), self.flags.show_output)?;
+            scripts.run(0, format!("{redirection}{build}")).map_err(|error| match error {
+                RunError::ScriptFailed { outcome, .. } => {
+                    Failure::Usage(format!("the build {}{}", how(&outcome), last_lines(&log)))
+                }
+                RunError::Interrupted => Failure::Interrupted(0),
+                other => Failure::Own(other.to_string()),
+            })?;
+        }
+        let found = found_programs(self.flags, adapter, directory, directory);
+        // The list belongs to this build only.
+        let _ = fs::remove_file(directory.join(PROGRAMS));
+        found
+    }
+
+    /// Two programs.
+    fn programs(&mut self, old: &Path, new: &Path) -> Result<(Place, [BuiltSuite; 2]), Failure> {
+        let directory = here()?;
+        let [old_program, new_program] = [self.given(old)?, self.given(new)?];
+        let side = |path: &Path, program: Program| BuiltSuite {
+            build: Build { name: path.display().to_string(), ..Build::default() },
+            directory: directory.clone(),
+            // Both have the same label, because their names differ.
+            programs: vec![Program { label: String::new(), ..program }],
+            environment: vec![],
+        };
+        let builds = [side(old, old_program), side(new, new_program)];
+        let [_, mut new] = builds.clone();
+        new.environment = self.flags.env_new.clone();
+        let [old, _] = builds;
+        Ok((Place::Workspace(Workspace::open(None, self.session)?), [old, new]))
+    }
+
+    fn given(&self, path: &Path) -> Result<Program, Failure> {
+        let full = path.canonicalize().map_err(|error| Failure::Usage(format!("'{}': {error}", path.display())))?;
+        if !full.is_file() {
+            return Err(Failure::Usage(format!("'{}' is not a file", path.display())));
+        }
+        Ok(Program::new("", here()?, full))
+    }
+
+    fn scripts(&self, command: Command, shown: bool) -> Result<Scripts, Failure> {
+        let interrupt = self.readable.try_clone().map_err(|error| Failure::Own(error.to_string()))?;
+        Scripts::start(vec![command], shown, interrupt).map_err(|error| Failure::Own(error.to_string()))
+    }
+
+    /// Lists the benchmarks of both builds.
+    fn listed(
+        &mut self,
+        adapter: Adapter,
+        mut builds: [BuiltSuite; 2],
+        place: &Path,
+    ) -> Result<(Adapter, [BuiltSuite; 2], Listed), Failure> {
+        for program in builds.iter_mut().flat_map(|build| &mut build.programs) {
+            let words = adapter.first_word(&program.path.display().to_string());
+            program.executable = self.session.command(&[words.into()])?.program;
+        }
+        let [old, new] = &builds;
+        let several = old.programs.len() > 1 || new.programs.len() > 1;
+        let lists = [self.names(&adapter, old, place)?, self.names(&adapter, new, place)?];
+        let name = |label: &str, own: &str| {
+            if several && !label.is_empty() { format!("{label}/{own}") } else { own.to_owned() }
+        };
+        let [old_names, new_names] = &lists;
+        let places = |names: &Names, build: &BuiltSuite| -> BTreeMap<(String, String), usize> {
+            let label = |program: usize| build.programs[program].label.clone();
+            names.iter().map(|(program, own)| ((label(*program), own.clone()), *program)).collect()
+        };
+        let (in_old, in_new) = (places(old_names, old), places(new_names, new));
+        let mut entries = vec![];
+        let mut unmeasured = vec![];
+        for (program, own) in old_names {
+            let label = &old.programs[*program].label;
+            match in_new.get(&(label.clone(), own.clone())) {
+                Some(other) => {
+                    entries.push(Entry { name: name(label, own), own_name: own.clone(), programs: [*program, *other] })
+                }
+                None => unmeasured
+                    .push(Unmeasured { name: name(label, own), reason: format!("only {} has it", old.build.name) }),
+            }
+        }
+        for (program, own) in new_names {
+            let label = &new.programs[*program].label;
+            if !in_old.contains_key(&(label.clone(), own.clone())) {
+                unmeasured
+                    .push(Unmeasured { name: name(label, own), reason: format!("only {} has it", new.build.name) });
+            }
+        }
+        let all = entries.len() + unmeasured.len();
+        entries.retain(|entry| selects(&self.flags.filter, &entry.name));
+        unmeasured.retain(|one| selects(&self.flags.filter, &one.name));
+        if entries.is_empty() {
+            return Err(Failure::Usage(match all {
+                0 => format!("the suite of {} has no benchmarks", adapter.name),
+                _ if unmeasured.is_empty() => "no benchmark matches --filter; --list shows their names".to_owned(),
+                _ => "both builds have no benchmark in common; --list shows their names".to_owned(),
+            }));
+        }
+        let size = entries.len();
+        if let Some((part, parts)) = self.flags.shard {
+            entries = entries.into_iter().skip(part - 1).step_by(parts).collect();
+            if part > 1 {
+                unmeasured.clear();
+            }
+        }
+        Ok((adapter, builds, Listed { entries, unmeasured, size }))
+    }
+
+    /// The names of a build's benchmarks, each with the index of its program.
+    fn names(&mut self, adapter: &Adapter, build: &BuiltSuite, place: &Path) -> Result<Names, Failure> {
+        let mut all = vec![];
+        for (index, program) in build.programs.iter().enumerate() {
+            self.session.progress(None, &format!("listing the benchmarks of {}", build.build.name));
+            self.session.lasting_step("list", None);
+            let words = adapter.listing(&program.path.display().to_string(), &self.args());
+            let (out, errors) = (place.join("list"), place.join("log"));
+            let command = build.command(adapter, program, vec![]);
+            let script = format!("exec >{} 2>{}\nexec {}", quoted(&out)?, quoted(&errors)?, shell_words::join(&words));
+            let mut scripts = self.scripts(command, false)?;
+            let limit = Nanos(self.flags.budget.0.max(self.flags.timeout.0));
+            scripts.run_within(limit, 0, script).map_err(|error| match error {
+                RunError::ScriptFailed { outcome, .. } => Failure::Usage(format!(
+                    "the command that lists the benchmarks of {} {}{}",
+                    build.build.name,
+                    how(&outcome),
+                    last_lines(if fs::metadata(&errors).is_ok_and(|file| file.len() > 0) { &errors } else { &out })
+                )),
+                RunError::Interrupted => Failure::Interrupted(0),
+                other => Failure::Own(other.to_string()),
+            })?;
+            let printed = fs::read(&out).map_err(|error| Failure::Own(format!("'{}': {error}", out.display())))?;
+            let names = adapter.names(&String::from_utf8_lossy(&printed)).map_err(Failure::Usage)?;
+            all.extend(names.into_iter().map(|name| (index, name)));
+        }
+        Ok(all)
+    }
+}
+
+/// Names of benchmarks, each with the index of its program.
+type Names = Vec<(usize, String)>;
+
+impl BuiltSuite {
+    /// A command in the directory and the environment of a program.
+    fn command(&self, adapter: &Adapter, program: &Program, argv: Vec<String>) -> Command {
+        Command {
+            name: shell_words::join(&argv),
+            argv,
+            directory: Some(program.directory.clone()),
+            environment: adapter.variables(&self.directory).into_iter().chain(self.environment.clone()).collect(),
+            revision: self.build.commit.clone(),
+            ..Command::default()
+        }
+    }
+}
+
+impl Suite {
+    /// The command that runs a benchmark once in a build: 0 is the old one.
+    pub(crate) fn command(&self, entry: &Entry, build: usize, amount: Amount) -> Command {
+        let built = &self.builds[build];
+        let program = &built.programs[entry.programs[build]];
+        let values = Values {
+            program: &program.path.display().to_string(),
+            name: &entry.own_name,
+            amount,
+            file: &self.result().display().to_string(),
+            args: &self.args,
+        };
+        let argv = self.adapter.running(&values);
+        Command { program: program.executable.clone(), ..built.command(&self.adapter, program, argv) }
+    }
+
+    /// The file for the results of a run.
+    pub(crate) fn result(&self) -> PathBuf {
+        self.place.path().join("result")
+    }
+
+    /// The private directory of the experiment.
+    pub(crate) fn workspace(&self) -> &Path {
+        self.place.path()
+    }
+
+    /// Removes the trees and all other files of the experiment.
+    pub(crate) fn remove(self, session: &dyn Session) {
+        self.place.remove(session);
+    }
+}
+
+/// The programs that the build has listed, or that the options or the adapter name. Paths below `built_in` are moved to
+/// `directory`.
+fn found_programs(
+    flags: &BenchFlags,
+    adapter: &Adapter,
+    directory: &Path,
+    built_in: &Path,
+) -> Result<Vec<Program>, Failure> {
+    let patterns = if flags.program.is_empty() { &adapter.programs } else { &flags.program };
+    let moved = |path: &str| match Path::new(path).strip_prefix(built_in) {
+        Ok(rest) => directory.join(rest),
+        Err(_) => directory.join(path),
+    };
+    let listed = fs::read_to_string(directory.join(PROGRAMS)).unwrap_or_default();
+    let line = |line: &str| match line.split('\t').collect::<Vec<_>>()[..] {
+        [label, place, path] => Ok(Program::new(label, moved(place), moved(path))),
+        _ => Err(Failure::Usage(format!(
+            "the build wrote '{line}' to STEADY_PROGRAMS: write a label, a directory and a program, separated by tabs"
+        ))),
+    };
+    let mut programs = match patterns.is_empty() {
+        true => listed.lines().filter(|text| !text.is_empty()).map(line).collect::<Result<Vec<_>, _>>()?,
+        false => {
+            let found = patterns.iter().map(|pattern| matching(directory, pattern));
+            found.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect()
+        }
+    };
+    programs.sort_by(|one, other| one.label.cmp(&other.label));
+    programs.dedup();
+    if programs.is_empty() {
+        return Err(Failure::Usage(format!(
+            "no program of a suite of {} was built in '{}'; --program names them, --build builds them",
+            adapter.name,
+            directory.display()
+        )));
+    }
+    Ok(programs)
+}
+
+/// The programs that match a pattern, in the order of their names. A name without a slash and without '*' is looked up
+/// like a command.
+fn matching(directory: &Path, pattern: &str) -> Result<Vec<Program>, Failure> {
+    let program = |label: &str, path: PathBuf| Program::new(label, directory.to_owned(), path);
+    if !pattern.contains(['/', '*']) {
+        return Ok(vec![program(pattern, PathBuf::from(pattern))]);
+    }
+    let usage = |error: std::io::Error, place: &Path| {
+        Failure::Usage(format!("--program '{pattern}': '{}': {error}", place.display()))
+    };
+    let mut places = vec![directory.to_owned()];
+    for part in Path::new(pattern).components() {
+        let part = part.as_os_str().to_string_lossy().into_owned();
+        let mut next = vec![];
+        for place in &places {
+            if !part.contains('*') {
+                next.push(place.join(&part));
+                continue;
+            }
+            let Ok(entries) = fs::read_dir(place) else { continue };
+            for entry in entries {
+                let name = entry.map_err(|error| usage(error, place))?.file_name().to_string_lossy().into_owned();
+                if selects(std::slice::from_ref(&part), &name) {
+                    next.push(place.join(name));
+                }
+            }
+        }
+        places = next;
+    }
+    let mut files: Vec<PathBuf> = places.into_iter().filter(|path| path.is_file()).collect();
+    files.sort();
+    let label = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(files.into_iter().map(|path| program(&label(&path), path)).collect())
+}
+
+fn here() -> Result<PathBuf, Failure> {
+    Path::new(".").canonicalize().map_err(|error| Failure::Usage(format!("the current directory: {error}")))
+}
+
+fn quoted(path: &Path) -> Result<String, Failure> {
+    let text = path.to_str().ok_or_else(|| Failure::Usage(format!("'{}' is not UTF-8", path.display())))?;
+    Ok(shell_words::quote(text).into_owned())
+}

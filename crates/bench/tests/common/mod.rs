@@ -1,0 +1,163 @@
+//! Suites on a simulated machine, for the tests and for the bench of suites.
+#![allow(dead_code, reason = "no user of this module needs all of it")]
+
+use steady_bench::{
+    Amount, Choices, Compared, ErrorRate, Machine, Measured, Process, Stop, SuiteRecord, judged, measure,
+};
+use steady_feature::Failure;
+use steady_model::{Absent, Activity, Ending, Layout, Nanos, Run, Seed, Timestamp, Verdict};
+use steady_process::runner::{BlockSpec, RunSpec, Runner, Start};
+use steady_process::simulated::{Conditions, SimulatedMachine};
+
+/// Load that comes and goes, with some runs that take much longer.
+pub(crate) const LOADED: Conditions = Conditions {
+    noise: 0.02,
+    hit_per_mille: 20,
+    bursts: Some((1.5, 1.5, 1.6)),
+    second_start: 0.003,
+    ..Conditions::QUIET
+};
+
+/// The time that a process takes to start, in seconds.
+const START_UP: f64 = 0.003;
+
+/// A suite whose true costs are known.
+pub(crate) struct SimulatedSuite {
+    /// The time of an iteration of each benchmark in the old build, in seconds.
+    pub(crate) each: Vec<f64>,
+    /// The time in the new build, as a factor.
+    pub(crate) factors: Vec<f64>,
+    /// A benchmark that fails after this number of runs.
+    pub(crate) fails: Option<(usize, u64)>,
+    /// The number of runs after which the user interrupts.
+    pub(crate) interrupted: Option<u64>,
+    machine: SimulatedMachine,
+    iterations: Vec<f64>,
+    runs: Vec<u64>,
+}
+
+impl SimulatedSuite {
+    /// Creates a suite of `count` benchmarks, whose iterations take from 100 ns to 1 ms.
+    pub(crate) fn new(count: usize, conditions: Conditions, seed: u64) -> Self {
+        let each = |at: usize| 1e-7 * 10f64.powf(4.0 * at as f64 / count as f64);
+        SimulatedSuite {
+            each: (0..count).map(each).collect(),
+            factors: vec![1.0; count],
+            fails: None,
+            interrupted: None,
+            machine: SimulatedMachine::new(&[], conditions, seed),
+            iterations: vec![1.0; count],
+            runs: vec![0; count],
+        }
+    }
+
+    /// Measures and evaluates the suite.
+    pub(crate) fn measured(&mut self, record: &SuiteRecord) -> Result<SuiteRecord, Failure> {
+        let choices = Choices {
+            budget: record.budget_seconds,
+            seed: record.seed,
+            least: Nanos(30_000_000),
+            counts_iterations: true,
+            time_metric: Some(0),
+            layouts: Layout::ALL.to_vec(),
+        };
+        let count = self.each.len();
+        let Measured { courses, ending, needed } = measure(record, count, &choices, self, &mut |_| {})?;
+        let mut record = SuiteRecord { ending, elapsed_seconds: self.now(), ..record.clone() };
+        for (at, course) in courses.into_iter().enumerate() {
+            record.add(&format!("benchmark {at}"), course, choices.least, needed);
+        }
+        Ok(judged(record))
+    }
+}
+
+impl Machine for SimulatedSuite {
+    fn now(&self) -> Nanos {
+        self.machine.now()
+    }
+
+    fn prepare(&mut self, amounts: &[Amount]) -> Result<(), Failure> {
+        let iterations = |amount: &Amount| match amount {
+            Amount::Iterations(count) => *count as f64,
+            Amount::Time(_) => 1.0,
+        };
+        self.iterations = amounts.iter().map(iterations).collect();
+        let process = |at: usize, factor: f64| START_UP + self.iterations[at] * self.each[at] * factor;
+        let seconds = (0..self.each.len()).flat_map(|at| [process(at, 1.0), process(at, self.factors[at])]);
+        self.machine.set_seconds(&seconds.collect::<Vec<_>>());
+        Ok(())
+    }
+
+    fn run(&mut self, benchmark: usize, layout: Layout, processes: &[Process]) -> Result<Vec<Run>, Stop> {
+        self.runs[benchmark] += 1;
+        if self.fails.is_some_and(|(at, runs)| at == benchmark && self.runs[benchmark] > runs) {
+            return Err(Stop::Failed("it exited with status 1".to_owned()));
+        }
+        if self.interrupted.is_some_and(|most| self.runs.iter().sum::<u64>() > most) {
+            return Err(Stop::Interrupted);
+        }
+        let run = |&Process { side, seat, padding }: &Process| RunSpec {
+            command: 2 * benchmark + side as usize,
+            seat,
+            padding,
+        };
+        let spec = BlockSpec {
+            number: Some(0),
+            layout,
+            runs: processes.iter().map(run).collect(),
+            start: Start::Usual,
+            draw: None,
+        };
+        let mut runs = vec![];
+        self.machine.run(&[spec], &mut |block| runs.extend(block.runs)).map_err(|_| Stop::Interrupted)?;
+        for run in &mut runs {
+            // The harness measures the iterations only.
+            let factor = if run.command % 2 == 1 { self.factors[benchmark] } else { 1.0 };
+            let share = 1.0 - START_UP / (START_UP + self.iterations[benchmark] * self.each[benchmark] * factor);
+            run.values = vec![run.cpu_time().seconds() * share / self.iterations[benchmark]];
+        }
+        Ok(runs)
+    }
+}
+
+/// A record of a suite before it is measured.
+pub(crate) fn record(benchmarks: usize, seconds: f64, seed: u64) -> SuiteRecord {
+    let absent = || Err(Absent::because("simulated"));
+    let build = |name: &str| steady_bench::Build { name: name.to_owned(), ..Default::default() };
+    SuiteRecord {
+        started: Timestamp(0),
+        host: steady_compare::run::CompareContext::simulated(false).host,
+        revision: Err(Absent::because("simulated")),
+        harness: "go".to_owned(),
+        old: build("v1"),
+        new: build("v2"),
+        seed: Seed(seed),
+        budget_seconds: Nanos::from_seconds(seconds),
+        resolution_ratio: 0.01,
+        confidence: 0.95,
+        error: ErrorRate::Family,
+        fail_if: None,
+        require_verdict: false,
+        metrics: vec!["time[s]".parse().unwrap()],
+        compared: Compared::Harness,
+        without_waiting: true,
+        suite: benchmarks,
+        shard: None,
+        benchmarks: vec![],
+        unmeasured: vec![],
+        activity: Activity {
+            steal_ratio: absent(),
+            pressure: absent(),
+            busy_ratio: absent(),
+            throttled_ratio: absent(),
+        },
+        elapsed_seconds: Nanos::ZERO,
+        ending: Ending::Interrupted,
+    }
+}
+
+/// The benchmarks with a verdict.
+pub(crate) fn with(record: &SuiteRecord, verdict: Verdict) -> Vec<&str> {
+    let some = record.benchmarks.iter().filter(|one| one.verdict == verdict && one.failed.is_none());
+    some.map(|one| one.name.as_str()).collect()
+}

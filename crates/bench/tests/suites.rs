@@ -1,0 +1,124 @@
+//! Suites with known costs, on a simulated machine.
+
+mod common;
+
+use common::{LOADED, SimulatedSuite, record, with};
+use steady_bench::{ErrorRate, SuiteRecord};
+use steady_feature::{Failure, Record, Report};
+use steady_model::{Ending, Nanos, Verdict};
+use steady_process::simulated::Conditions;
+
+fn measured(suite: &mut SimulatedSuite, record: &SuiteRecord) -> SuiteRecord {
+    suite.measured(record).unwrap()
+}
+
+#[test]
+fn a_slower_and_a_faster_benchmark_are_found_and_the_others_are_the_same() {
+    let mut suite = SimulatedSuite::new(12, Conditions::QUIET, 1);
+    suite.factors[3] = 1.03;
+    suite.factors[7] = 0.94;
+    let record = measured(&mut suite, &record(12, 120.0, 1));
+    assert_eq!(with(&record, Verdict::Slower), ["benchmark 3"]);
+    assert_eq!(with(&record, Verdict::Faster), ["benchmark 7"]);
+    assert_eq!(with(&record, Verdict::Same).len(), 10);
+    assert_eq!(record.ending, Ending::Decided);
+    assert!(record.elapsed_seconds < Nanos::from_seconds(60.0), "{:?}", record.elapsed_seconds);
+    let change = record.benchmarks[3].change.clone().unwrap();
+    assert!((change - 0.03).abs() < 0.01, "{change}");
+}
+
+#[test]
+fn the_budget_holds_and_what_does_not_fit_is_listed() {
+    for (benchmarks, seconds) in [(5, 3.0), (40, 10.0), (400, 10.0)] {
+        let mut suite = SimulatedSuite::new(benchmarks, LOADED, 2);
+        let record = measured(&mut suite, &record(benchmarks, seconds, 2));
+        assert!(record.elapsed_seconds <= Nanos::from_seconds(seconds * 1.01), "{:?}", record.elapsed_seconds);
+        assert_eq!(record.benchmarks.len() + record.unmeasured.len(), benchmarks);
+        assert!(!record.benchmarks.is_empty());
+        assert!(record.unmeasured.iter().all(|one| one.reason.contains("whole suite needs about --budget")));
+    }
+}
+
+#[test]
+fn a_benchmark_that_fails_affects_nothing_else() {
+    let mut suite = SimulatedSuite::new(6, Conditions::QUIET, 3);
+    suite.fails = Some((2, 6));
+    let failed = measured(&mut suite, &record(6, 30.0, 3));
+    assert_eq!(failed.benchmarks[2].failed.as_deref(), Some("it exited with status 1"));
+    assert_eq!(with(&failed, Verdict::Same).len(), 5);
+    let mut suite = SimulatedSuite::new(6, Conditions::QUIET, 3);
+    suite.fails = Some((2, 0));
+    let never = measured(&mut suite, &record(6, 30.0, 3));
+    assert_eq!((never.benchmarks.len(), never.unmeasured.len()), (5, 1));
+}
+
+#[test]
+fn an_interruption_keeps_the_pairs_so_far() {
+    let mut suite = SimulatedSuite::new(4, LOADED, 4);
+    suite.interrupted = Some(60);
+    let record = measured(&mut suite, &record(4, 60.0, 4));
+    assert_eq!(record.ending, Ending::Interrupted);
+    assert!(record.benchmarks.iter().map(|one| one.pairs).sum::<usize>() > 20);
+    let mut suite = SimulatedSuite::new(4, LOADED, 4);
+    suite.interrupted = Some(3);
+    assert!(matches!(suite.measured(&common::record(4, 60.0, 4)), Err(Failure::Interrupted(_))));
+}
+
+#[test]
+fn evaluating_an_export_again_gives_the_same_digits() {
+    for error in [ErrorRate::Family, ErrorRate::Discovery] {
+        let mut suite = SimulatedSuite::new(8, LOADED, 5);
+        suite.factors[1] = 1.2;
+        let record = measured(&mut suite, &SuiteRecord { error, ..record(8, 20.0, 5) });
+        let again = SuiteRecord::read(&record.json(true)).unwrap();
+        assert_eq!(again, record);
+        assert_eq!(again.json(true), record.json(true));
+        assert!(SuiteRecord::read(&record.json(false)).is_err());
+    }
+}
+
+#[test]
+fn exchanging_the_builds_exchanges_the_verdicts_and_nothing_else() {
+    let mut suite = SimulatedSuite::new(5, LOADED, 6);
+    suite.factors[2] = 1.1;
+    let one = measured(&mut suite, &record(5, 20.0, 6));
+    let mut swapped = one.clone();
+    for samples in swapped.benchmarks.iter_mut().filter_map(|one| one.samples.as_mut()) {
+        std::mem::swap(&mut samples.old, &mut samples.new);
+        samples.new_first.iter_mut().for_each(|first| *first = !*first);
+        for (second, concurrent) in samples.new_on_second_cpu.iter_mut().zip(&samples.concurrent) {
+            *second = *concurrent && !*second;
+        }
+    }
+    let other = steady_bench::judged(swapped);
+    for (one, other) in one.benchmarks.iter().zip(&other.benchmarks) {
+        let (one, other) = (one.interval.clone().unwrap(), other.interval.clone().unwrap());
+        assert!((one.low.ln_1p() + other.high.ln_1p()).abs() < 1e-5, "{one:?} {other:?}");
+    }
+    assert_eq!(with(&one, Verdict::Slower), with(&other, Verdict::Faster));
+}
+
+#[test]
+fn at_most_a_few_suites_of_equal_builds_report_a_difference() {
+    // Bernoulli trials with probability 0.05: more than 9 of 60 have a probability below 0.001.
+    let wrong = (0..60).filter(|&seed| {
+        let mut suite = SimulatedSuite::new(10, LOADED, seed);
+        let record = measured(&mut suite, &record(10, 20.0, seed));
+        record.benchmarks.iter().any(|one| one.verdict.is_difference())
+    });
+    let wrong = wrong.count();
+    assert!(wrong <= 9, "{wrong} of 60");
+}
+
+#[test]
+fn conditions_decide_the_exit_status() {
+    let mut suite = SimulatedSuite::new(4, Conditions::QUIET, 7);
+    suite.factors[0] = 1.08;
+    let mut status = |condition: &str, seconds: f64, require_verdict| {
+        let fail_if = Some(condition.parse().unwrap());
+        measured(&mut suite, &SuiteRecord { fail_if, require_verdict, ..record(4, seconds, 7) }).status()
+    };
+    assert_eq!(status("slower>3%", 30.0, false), 1);
+    assert_eq!(status("slower>20%", 30.0, false), 0);
+    assert_eq!(status("faster>3%", 30.0, true), 0);
+}

@@ -1,0 +1,207 @@
+//! `steady bench`: two builds compared by their benchmarks, with a harness that the tests describe themselves.
+
+mod steady;
+
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use steady::repository::Repository;
+use steady::{eventually, output_of};
+
+/// A suite as a shell script. The file `costs` has the name of each benchmark with the number of loops of an iteration;
+/// 0 fails, and -1 prints no number.
+const SUITE: &str = r#"#!/bin/sh
+here=${0%/*}
+case $1 in
+list) sed 's/ [^ ]*$//' "$here/costs" ;;
+run)
+    cost=$(sed -n "s/^$2 //p" "$here/costs")
+    test "$cost" != 0 || { echo 'out of luck' >&2; exit 3; }
+    test "$cost" != -1 || { echo 'nothing to report'; exit 0; }
+    left=$(($3 * (cost + ${MORE:-0})))
+    began=$(date +%s%N)
+    while [ "$left" -gt 0 ]; do left=$((left - 1)); done
+    echo "$2: $((($(date +%s%N) - began) / $3)) ns"
+    ;;
+esac
+"#;
+
+const ADAPTER: &str = r#"
+name = "script"
+build = 'printf "suite\t%s\t%s\n" "$PWD" "$PWD/suite.sh" >"$STEADY_PROGRAMS"'
+list = "{program} list"
+run = "{program} run {name} {iterations}"
+metrics = ['time[s]=regex:: ([0-9]+) (?<unit>ns)']
+seconds = 0.02
+on-main-thread = true
+"#;
+
+/// A repository with a suite, whose costs are those of `old` at the tag `old`, and those of `new` in HEAD.
+fn suite(name: &str, old: &str, new: &str) -> Repository {
+    let repository = Repository::new(name);
+    repository.write("suite.sh", SUITE);
+    repository.write("adapter.toml", ADAPTER);
+    repository.write("costs", old);
+    repository.commit("Old");
+    repository.git(&["tag", "old"]);
+    repository.write("costs", new);
+    repository.write("new", "");
+    repository.commit("New");
+    repository
+}
+
+fn steady(repository: &Repository, args: &[&str]) -> Command {
+    let mut command = repository.steady("", args);
+    command.env("XDG_DATA_HOME", repository.folder.join("data"));
+    command
+}
+
+fn bench(repository: &Repository, args: &[&str]) -> (i32, String, String) {
+    // With the usual confidence, one in twenty of these tests would fail.
+    let words = [&["bench", "--adapter", "adapter.toml", "--confidence", "99.9%"], args].concat();
+    output_of(steady(repository, &words).output().unwrap())
+}
+
+fn json(repository: &Repository, args: &[&str]) -> (i32, Value) {
+    let (status, stdout, stderr) = bench(repository, &[&["--format", "json"], args].concat());
+    (status, serde_json::from_str(&stdout).unwrap_or_else(|_| panic!("{stderr}")))
+}
+
+/// The verdicts by name.
+fn verdict<'a>(record: &'a Value, name: &str) -> &'a str {
+    let all = record["benchmarks"].as_array().unwrap();
+    let found = all.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("{name}: {record}"));
+    found["verdict"].as_str().unwrap()
+}
+
+#[test]
+fn changed_benchmarks_are_found_and_nothing_is_left() {
+    let repository = suite("bench-found", "a 2000\nb c 3000\nd 2000\n", "a 2000\nb c 4500\nd 1200\n");
+    let words = ["--rev", "old..HEAD", "--resolution", "20%", "--budget", "20s"];
+    let (status, text, stderr) = bench(&repository, &words);
+    assert_eq!(status, 0, "{text}{stderr}");
+    assert!(text.contains("1 got slower") && text.contains("1 faster"), "{text}");
+    assert!(repository.leftovers().is_empty(), "{:?}", repository.leftovers());
+    let (_, listed, _) = output_of(steady(&repository, &["history", "list"]).output().unwrap());
+    assert!(listed.contains("1 slower, 1 faster"), "{listed}");
+    let (status, again, _) = output_of(steady(&repository, &["history", "report", "last"]).output().unwrap());
+    assert!(status == 0 && again.contains("1 got slower"), "{again}");
+}
+
+#[test]
+fn exports_have_the_samples_and_judge_evaluates_them() {
+    let repository = suite("bench-exports", "a 2000\nb 2000\n", "a 2000\nb 3000\n");
+    let words =
+        ["--rev", "old..HEAD", "--budget", "10s", "--samples", "--fail-if", "slower>5%", "--export-json", "r.json"];
+    let (status, record) = json(&repository, &words);
+    assert_eq!((status, verdict(&record, "b")), (1, "slower"));
+    assert_eq!(record["old"]["name"].as_str().unwrap().split(' ').next(), Some("old"));
+    let (status, judged, stderr) =
+        output_of(steady(&repository, &["judge", "--format", "json", "--samples", "r.json"]).output().unwrap());
+    assert_eq!(status, 1, "{stderr}");
+    assert_eq!(serde_json::from_str::<Value>(&judged).unwrap(), record);
+    for (option, part) in [("--export-html", "<svg"), ("--export-markdown", "| b |"), ("--export-csv", "b,slower,")] {
+        let (status, _, stderr) = output_of(steady(&repository, &["judge", "r.json", option, "out"]).output().unwrap());
+        let text = std::fs::read_to_string(repository.repo().join("out")).unwrap();
+        assert!(status == 1 && text.contains(part), "{option}: {stderr}{text}");
+    }
+}
+
+#[test]
+fn parts_of_a_suite_are_joined() {
+    let repository = suite("bench-parts", "a 2000\nb 2000\nc 2000\n", "a 2000\nb 3000\nc 2000\n");
+    for part in ["1/2", "2/2"] {
+        let file = format!("{}.json", &part[..1]);
+        let words = ["--rev", "old..HEAD", "--budget", "4s", "--shard", part, "--samples", "--export-json", &file];
+        let (status, _, stderr) = bench(&repository, &words);
+        assert_eq!(status, 0, "{stderr}");
+    }
+    let judge = |files: &[&str]| output_of(steady(&repository, &[&["judge"], files].concat()).output().unwrap());
+    let (status, text, stderr) = judge(&["1.json", "2.json"]);
+    assert!(status == 0 && text.contains("Of 3 benchmarks, 1 got slower"), "{text}{stderr}");
+    std::fs::copy(repository.repo().join("1.json"), repository.repo().join("3.json")).unwrap();
+    let (status, _, stderr) = judge(&["1.json", "3.json"]);
+    assert!(status == 2 && stderr.contains("two files have the benchmark 'a'"), "{stderr}");
+}
+
+#[test]
+fn benchmarks_that_fail_or_that_one_build_lacks_are_listed() {
+    let repository =
+        suite("bench-failed", "a 2000\nbad 2000\nsilent 2000\nold 9\n", "a 2000\nbad 0\nsilent -1\nnew 9\n");
+    let (status, record) = json(&repository, &["--rev", "old..HEAD", "--resolution", "20%", "--budget", "8s"]);
+    assert_eq!(status, 0, "{record}");
+    let reason = |name: &str| {
+        let failed = record["benchmarks"].as_array().unwrap().iter().map(|one| (&one["name"], &one["failed"]));
+        let unmeasured = record["unmeasured"].as_array().unwrap().iter().map(|one| (&one["name"], &one["reason"]));
+        let found = failed.chain(unmeasured).find(|(one, _)| *one == name);
+        found.and_then(|(_, reason)| reason.as_str()).unwrap_or_else(|| panic!("{name}: {record}")).to_owned()
+    };
+    assert!(
+        reason("bad").contains("exited with status 3") && reason("bad").contains("out of luck"),
+        "{}",
+        reason("bad")
+    );
+    assert!(reason("silent").contains("nothing to report"), "{}", reason("silent"));
+    assert!(reason("old").starts_with("only old") && reason("new").starts_with("only HEAD"), "{record}");
+    assert_eq!(verdict(&record, "a"), "same");
+}
+
+#[test]
+fn one_build_in_two_environments() {
+    let repository = suite("bench-environments", "a 2000\n", "a 2000\n");
+    let (status, record) = json(&repository, &["--env-new", "MORE=1500", "--budget", "8s"]);
+    assert_eq!((status, verdict(&record, "a")), (0, "slower"));
+    assert_eq!(record["new"]["environment"], serde_json::json!(["MORE=1500"]));
+    assert!(!repository.repo().join(".steady-programs").exists());
+}
+
+#[test]
+fn names_are_listed_and_filtered() {
+    let repository = suite("bench-list", "a/x 1\na/y 1\nb 1\n", "a/x 1\na/y 1\nb 1\n");
+    let list = |args: &[&str]| {
+        let (status, text, stderr) = bench(&repository, &[&["--rev", "old..HEAD", "--list"], args].concat());
+        assert_eq!(status, 0, "{stderr}");
+        text
+    };
+    assert_eq!(list(&[]), "a/x\na/y\nb\n");
+    assert_eq!(list(&["--filter", "a/*", "--filter", "!y"]), "a/x\n");
+    assert_eq!(list(&["--shard", "2/2"]), "a/y\n");
+    assert!(repository.leftovers().is_empty(), "{:?}", repository.leftovers());
+}
+
+#[test]
+fn an_interruption_reports_what_was_measured() {
+    let repository = suite("bench-interrupted", "a 2000\n", "a 2000\n");
+    let words =
+        ["bench", "--adapter", "adapter.toml", "--rev", "old..HEAD", "--resolution", "0.01%", "--budget", "60s"];
+    let mut child = steady(&repository, &words);
+    let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(4));
+    assert!(Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap().success());
+    let (status, text, stderr) = output_of(child.wait_with_output().unwrap());
+    assert!(status == 130 && text.contains("interrupted"), "{text}{stderr}");
+    assert!(eventually(|| repository.leftovers_unless_busy().is_some_and(|left| left.is_empty())));
+}
+
+#[test]
+fn wrong_usage_says_what_to_write() {
+    let repository = suite("bench-usage", "a 1\n", "b 1\n");
+    repository.write("wrong.toml", "name = 'x'\n");
+    for (args, why) in [
+        (&["--adapter", "adapter.toml"][..], "give --rev A..B, two programs, or --env-new"),
+        (&["--rev", "old..HEAD"], "no suite of benchmarks is found here"),
+        (&["--adapter", "nose", "--rev", "old..HEAD"], "criterion"),
+        (&["--adapter", "wrong.toml", "--rev", "old..HEAD"], "missing field"),
+        (&["--adapter", "adapter.toml", "--rev", "old..HEAD"], "no benchmark in common"),
+        (&["--adapter", "adapter.toml", "--rev", "old..old", "--filter", "z"], "no benchmark matches"),
+        (&["--adapter", "adapter.toml", "--rev", "old..old", "--metric", "size"], "script reports time"),
+        (&["--adapter", "adapter.toml", "--rev", "old..HEAD", "--build", "exit 7"], "exited with status 7"),
+        (&["--adapter", "adapter.toml", "--rev", "old..HEAD", "--build", "true"], "no program of a suite"),
+        (&["suite.sh"], "give two programs"),
+        (&["suite.sh", "costs"], "is not a program of a known harness"),
+    ] {
+        let (status, stdout, stderr) = output_of(steady(&repository, &[&["bench"], args].concat()).output().unwrap());
+        assert!(status == 2 && stderr.contains(why), "{args:?}: {status} {stdout}{stderr}");
+    }
+    assert!(repository.leftovers().is_empty(), "{:?}", repository.leftovers());
+}
