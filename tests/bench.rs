@@ -18,10 +18,13 @@ run)
     cost=$(sed -n "s/^$2 //p" "$here/costs")
     test "$cost" != 0 || { echo 'out of luck' >&2; exit 3; }
     test "$cost" != -1 || { echo 'nothing to report'; exit 0; }
-    left=$(($3 * (cost + ${MORE:-0})))
-    began=$(date +%s%N)
-    while [ "$left" -gt 0 ]; do left=$((left - 1)); done
-    echo "$2: $((($(date +%s%N) - began) / $3)) ns"
+    samples=$4
+    while [ "$samples" -gt 0 ]; do
+        left=$(($3 * (cost + ${MORE:-0}))) samples=$((samples - 1))
+        began=$(date +%s%N)
+        while [ "$left" -gt 0 ]; do left=$((left - 1)); done
+        echo "$2: $((($(date +%s%N) - began) / $3)) ns"
+    done
     ;;
 esac
 "#;
@@ -30,10 +33,10 @@ const ADAPTER: &str = r#"
 name = "script"
 build = 'printf "suite\t%s\t%s\n" "$PWD" "$PWD/suite.sh" >"$STEADY_PROGRAMS"'
 list = "{program} list"
-run = "{program} run {name} {iterations}"
-metrics = ['time[s]=regex:: ([0-9]+) (?<unit>ns)']
+run = "{program} run {name} {iterations} {samples}"
+metrics = ['time[s]=least:: ([0-9]+) (?<unit>ns)']
 seconds = 0.02
-on-main-thread = true
+sample-seconds = 0.005
 "#;
 
 /// A repository with a suite, whose costs are those of `old` at the tag `old`, and those of `new` in HEAD.

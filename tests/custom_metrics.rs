@@ -186,7 +186,7 @@ fn contradictory_options_are_refused() {
     };
     usage(&["--metric-from", "took ([0-9]+) ms"], "'latency[ms]=regex:took ([0-9]+) ms'");
     usage(&["--metric-from", "t=regex:took"], "no group");
-    usage(&["--metric-from", "t=took (.*) ms"], "must begin with regex: or json:");
+    usage(&["--metric-from", "t=took (.*) ms"], "must begin with regex:, least: or json:");
     usage(&["--metric-from", "t[more]"], "'t[,more]'");
     usage(&["--fail-if", "faster>100%"], "can never hold");
     usage(&["--metric-from", "t=json:a"], "not a JSON pointer");

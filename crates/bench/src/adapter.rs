@@ -53,8 +53,10 @@ pub struct Adapter {
     /// How a name is written in `run`.
     #[serde(default)]
     name_form: NameForm,
-    /// A command that runs the benchmark `{name}` of `{program}` once: for `{iterations}` iterations, or for about
-    /// `{seconds}` after `{warmup}` seconds. `{file}` is a file for its result.
+    /// A command that runs the benchmark `{name}` of `{program}` once: `{samples}` samples of `{iterations}` iterations
+    /// each, or samples that take about `{seconds}` together, or `{sample-seconds}` each, after `{warmup}` seconds. A
+    /// harness without such an option decides itself.
+    /// `{file}` is a file for its result.
     run: String,
     /// Where the results are: `stdout`, `stderr`, or `file`.
     #[serde(default)]
@@ -62,14 +64,54 @@ pub struct Adapter {
     /// How the results are found, as in `--metric-from` of `steady compare`. The first metric decides.
     #[serde(with = "sources")]
     pub metrics: Vec<MetricSource>,
-    /// The least time for which a benchmark is measured in one process.
-    pub seconds: f64,
-    /// Whether the benchmark runs on the main thread. The time that this thread waits for a CPU is then subtracted.
-    #[serde(default)]
-    pub on_main_thread: bool,
+    /// How long a process measures.
+    #[serde(flatten)]
+    pub sampling: Sampling,
     /// Variables of the environment. `{directory}` is the directory of the suite.
     #[serde(default)]
     environment: BTreeMap<String, String>,
+}
+
+/// How long a process measures. Its result is the median or the least of many short samples. If other processes run on the
+/// same CPU, the scheduler interrupts a process every few milliseconds, and so many of its short samples are not
+/// interrupted. A mean would contain all interruptions.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Sampling {
+    /// The least time for which a process measures.
+    #[serde(rename = "seconds")]
+    pub time: Nanos,
+    /// The time of a sample, unless an iteration takes longer.
+    #[serde(rename = "sample-seconds", default = "Sampling::shortest")]
+    pub sample: Nanos,
+    /// The least number of samples.
+    #[serde(rename = "samples-min", default = "Sampling::least")]
+    pub least: u64,
+}
+
+impl Sampling {
+    /// The largest number of samples.
+    pub(crate) const MOST: u64 = 100;
+
+    fn shortest() -> Nanos {
+        Nanos(500_000)
+    }
+
+    fn least() -> u64 {
+        3
+    }
+
+    /// The amount of work of the first run.
+    pub(crate) fn first(&self) -> Amount {
+        Amount { samples: self.least, iterations: 1, time: self.time }
+    }
+
+    /// The amount of work of a process that measures for `time` and whose iterations take `each` second.
+    pub(crate) fn amount(&self, time: f64, each: f64) -> Amount {
+        let samples = (time / each.max(self.sample.seconds())).clamp(self.least as f64, Sampling::MOST as f64).floor();
+        let iterations = (time / (samples * each)).clamp(1.0, 1e15).round();
+        Amount { samples: samples as u64, iterations: iterations as u64, time: Nanos::from_seconds(time) }
+    }
 }
 
 /// What a directory with a suite contains.
@@ -126,11 +168,13 @@ mod sources {
 
 /// The amount of work of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Amount {
-    /// This number of iterations.
-    Iterations(u64),
-    /// About this time.
-    Time(Nanos),
+pub struct Amount {
+    /// The number of samples.
+    pub samples: u64,
+    /// The number of iterations of a sample, if the harness takes it.
+    pub iterations: u64,
+    /// The time of all samples together.
+    pub time: Nanos,
 }
 
 /// The parts of the command of a run that differ between runs.
@@ -170,10 +214,9 @@ impl Adapter {
         if !self.run.contains("{name}") {
             return Err("run: it must contain {name}".to_owned());
         }
-        match (self.run.contains("{iterations}"), self.run.contains("{seconds}")) {
-            (true, true) => return Err("run: it must contain {iterations} or {seconds}, not both".to_owned()),
-            (false, false) => return Err("run: it must contain {iterations} or {seconds}".to_owned()),
-            _ => {}
+        let takes_time = self.run.contains("{seconds}") || self.run.contains("{sample-seconds}");
+        if self.counts_iterations() && takes_time {
+            return Err("run: it must contain {iterations} or {seconds}, not both".to_owned());
         }
         if (self.input == Input::File) != self.run.contains("{file}") {
             return Err("run: {file} belongs to input = \"file\"".to_owned());
@@ -184,8 +227,12 @@ impl Adapter {
         for source in &self.metrics {
             Extractor::new(source).map_err(|error| format!("metrics: '{source}': {error}"))?;
         }
-        if !(self.seconds > 0.0 && self.seconds <= 3600.0) {
-            return Err("seconds: it must be above 0 and at most 3600".to_owned());
+        let Sampling { time, sample, least } = self.sampling;
+        if time == Nanos::ZERO || sample == Nanos::ZERO || time.seconds() > 3600.0 || sample > time {
+            return Err("seconds and sample-seconds: they must be above 0, and at most an hour".to_owned());
+        }
+        if !(1..=Sampling::MOST).contains(&least) {
+            return Err(format!("samples-min: it must be 1 to {}", Sampling::MOST));
         }
         if let Some(detect) = &self.detect {
             detect.expression()?;
@@ -254,19 +301,19 @@ impl Adapter {
         const WARM_UP: f64 = 0.3;
         let name = match self.name_form {
             NameForm::Plain => values.name.to_owned(),
-            NameForm::Regex => regex::escape(values.name),
+            NameForm::Regex => escaped(values.name),
             NameForm::Go => {
-                let part = |part: &str| format!("^{}$", regex::escape(part));
+                let part = |part: &str| format!("^{}$", escaped(part));
                 values.name.split('/').map(part).collect::<Vec<_>>().join("/")
             }
         };
-        let (iterations, seconds) = match values.amount {
-            Amount::Iterations(count) => (count.to_string(), self.seconds),
-            Amount::Time(time) => (String::new(), time.seconds()),
-        };
+        let Amount { samples, iterations, time } = values.amount;
+        let seconds = time.seconds();
         let replaced = |word: &String| {
             word.replace("{program}", values.program)
-                .replace("{iterations}", &iterations)
+                .replace("{iterations}", &iterations.to_string())
+                .replace("{samples}", &samples.to_string())
+                .replace("{sample-seconds}", &format!("{:.6}", seconds / samples as f64))
                 .replace("{seconds}", &format!("{seconds:.3}"))
                 .replace("{warmup}", &format!("{:.3}", WARM_UP * seconds))
                 .replace("{file}", values.file)
@@ -282,6 +329,15 @@ impl Adapter {
         let value = |value: &String| value.replace("{directory}", &directory);
         self.environment.iter().map(|(name, text)| (name.clone(), value(text))).collect()
     }
+}
+
+/// Writes a text as a regular expression that matches it, with only the escapes that all dialects have.
+fn escaped(text: &str) -> String {
+    let escape = |letter: char| {
+        let is_special = r"\.+*?()|[]{}^$".contains(letter);
+        is_special.then_some('\\').into_iter().chain([letter])
+    };
+    text.chars().flat_map(escape).collect()
 }
 
 /// Replaces a word that is `{args}` by the words of `--build-args`.
@@ -339,6 +395,22 @@ mod tests {
         Adapter::known().into_iter().find(|adapter| adapter.name == name).unwrap()
     }
 
+    const COUNT: Amount = Amount { samples: 20, iterations: 70, time: Nanos(50_000_000) };
+    const TIME: Amount = Amount { samples: 20, iterations: 1, time: Nanos(100_000_000) };
+
+    #[test]
+    fn samples_are_short_unless_an_iteration_is_long() {
+        let sampling = Sampling { time: Nanos(30_000_000), sample: Nanos(500_000), least: 3 };
+        let amount = |each: f64| {
+            let Amount { samples, iterations, .. } = sampling.amount(0.03, each);
+            (samples, iterations)
+        };
+        assert_eq!(amount(1e-7), (60, 5000));
+        assert_eq!(amount(1e-3), (30, 1));
+        assert_eq!(amount(0.02), (3, 1));
+        assert_eq!(sampling.amount(10.0, 1e-7).samples, 100);
+    }
+
     fn running(name: &str, benchmark: &str, amount: Amount) -> String {
         let values = Values { program: "./p", name: benchmark, amount, file: "/f", args: "-q" };
         known(name).running(&values).join("|")
@@ -353,15 +425,15 @@ mod tests {
 
     #[test]
     fn names_are_written_as_the_harness_needs_them() {
-        let go = running("go", "BenchmarkA/size=1.5/b", Amount::Iterations(70));
+        let go = running("go", "BenchmarkA/size=1.5/b", COUNT);
         assert!(go.contains("|-test.bench=^BenchmarkA$/^size=1\\.5$/^b$|-test.benchtime=70x|"), "{go}");
-        let google = running("google-benchmark", "BM_x<int>/8", Amount::Time(Nanos(50_000_000)));
-        assert!(google.contains("|--benchmark_filter=^BM_x<int>/8$|--benchmark_min_time=0.050|"), "{google}");
-        let criterion = running("criterion", "a b/{name}", Amount::Time(Nanos(100_000_000)));
+        let google = running("google-benchmark", "BM_x<int>/#8", TIME);
+        assert!(google.contains("|--benchmark_filter=^BM_x<int>/#8$|--benchmark_min_time=0.005000|"), "{google}");
+        let criterion = running("criterion", "a b/{name}", TIME);
         assert!(criterion.contains("|^a b/\\{name\\}$|"), "{criterion}");
         assert!(criterion.contains("|--warm-up-time|0.030|--measurement-time|0.100"), "{criterion}");
-        let pytest = running("pytest-benchmark", "tests/a.py::b[c d]", Amount::Time(Nanos(300_000_000)));
-        assert!(pytest.ends_with("|--benchmark-max-time=0.300|-q|tests/a.py::b[c d]"), "{pytest}");
+        let pytest = running("pytest-benchmark", "tests/a.py::b[c d]", TIME);
+        assert!(pytest.ends_with("|--benchmark-max-time=0.100|-q|tests/a.py::b[c d]"), "{pytest}");
     }
 
     #[test]
@@ -379,12 +451,12 @@ mod tests {
         assert!(Adapter::parse(text).is_ok());
         for (from, to, why) in [
             ("{name}", "", "{name}"),
-            ("{seconds}", "", "{iterations} or {seconds}"),
             ("{seconds}", "{seconds} {iterations}", "not both"),
             ("{seconds}", "{seconds} {file}", "input"),
             ("t[s]", "t[s]=regex:(", "metrics"),
             ("['t[s]']", "[]", "metrics"),
             ("seconds = 1", "seconds = 0", "seconds"),
+            ("seconds = 1", "seconds = 1\nsamples-min = 0", "samples-min"),
             ("seconds = 1", "seconds = 1\ncolour = 1", "colour"),
             ("'l'", "''", "list"),
             ("'l'", "'l'\nlist-regex = 'x'", "one group"),

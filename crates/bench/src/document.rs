@@ -396,10 +396,7 @@ fn facts(record: &SuiteRecord) -> Vec<Fact> {
     let what = what(record);
     let compared = match record.primary() {
         Quantity::Cpu => "the CPU time of the process, for equal iterations".to_owned(),
-        Quantity::Metric(_) => format!("the {what} that the harness reports"),
-        Quantity::WithoutWaiting(_) => {
-            format!("the {what} that the harness reports, without the time that it waited for a CPU")
-        }
+        Quantity::Metric(_) => format!("the {what} that the harness reports for an undisturbed sample"),
     };
     let pairs: usize = record.benchmarks.iter().map(|one| one.pairs).sum();
     let mut facts = vec![

@@ -26,12 +26,7 @@ fn with(one: SuiteRecord, other: SuiteRecord) -> Result<SuiteRecord, String> {
         ("harness", one.harness == other.harness),
         ("old build", one.old == other.old),
         ("new build", one.new == other.new),
-        (
-            "metrics",
-            one.metrics == other.metrics
-                && one.compared == other.compared
-                && one.without_waiting == other.without_waiting,
-        ),
+        ("metrics", one.metrics == other.metrics && one.compared == other.compared),
         ("number of benchmarks", one.suite == other.suite),
         ("resolution", one.resolution_ratio == other.resolution_ratio),
         ("confidence", one.confidence == other.confidence && one.error == other.error),

@@ -90,11 +90,11 @@ pub fn judged(mut record: SuiteRecord) -> SuiteRecord {
         }
     }
     let more = more_is_better(&record);
-    let quantities = (0..record.metrics.len()).map(|metric| record.quantity(metric)).collect::<Vec<_>>();
+    let metrics = record.metrics.len();
     for (benchmark, estimate) in record.benchmarks.iter_mut().zip(estimates) {
         let Some(samples) = &benchmark.samples else { continue };
         benchmark.pairs = samples.len();
-        benchmark.medians = quantities.iter().filter_map(|quantity| medians(samples, *quantity)).collect();
+        benchmark.medians = (0..metrics).filter_map(|metric| medians(samples, Quantity::Metric(metric))).collect();
         benchmark.cpu = medians(samples, Quantity::Cpu).ok_or_else(|| Absent::because("there are no pairs"));
         conclude(benchmark, estimate, more);
     }
@@ -133,7 +133,7 @@ fn conclude(benchmark: &mut Benchmark, estimate: Option<Estimate>, more_is_bette
     };
     let few = || Absent::because(format!("{} pairs are too few", benchmark.pairs));
     benchmark.change = estimate.size.change.ok_or_else(few);
-    benchmark.interval = match (estimate.size.low, estimate.size.high) {
+    benchmark.interval = match (estimate.verdict_low, estimate.verdict_high) {
         (Some(low), Some(high)) => Ok(Interval { low, high }),
         _ => Err(few()),
     };

@@ -27,12 +27,12 @@ use flags::BenchFlags;
 use machine::{RunOptions, SuiteMachine};
 use suite::Suite;
 
-pub use adapter::{Adapter, Amount};
+pub use adapter::{Adapter, Amount, Sampling};
 pub use judge::judged;
 pub use record::{
     BenchLook, Benchmark, Build, Compared, ErrorRate, Medians, Runs, SCHEMA, Samples, SuiteRecord, Unmeasured,
 };
-pub use run::{Choices, Course, Event, Machine, Measured, Process, Side, Stop, Stopped, measure};
+pub use run::{Choices, Course, Event, Machine, Measured, Side, Stop, Stopped, measure};
 
 /// The feature `bench`.
 pub const FEATURE: Feature = Feature {
@@ -96,14 +96,12 @@ fn measured(
     let (metrics, compared) = metrics(flags, suite)?;
     let cpus = chosen_cpus(flags.cpus.as_deref())?;
     let mut record = SuiteRecord { compared, ..record(flags, suite, metrics.clone(), session)? };
-    let least = flags.time.unwrap_or_else(|| Nanos::from_seconds(suite.adapter.seconds));
     let options = RunOptions { timeout: flags.timeout, cpus, metrics: metrics.clone() };
     let mut machine = SuiteMachine::new(suite, options, readable);
     let choices = Choices {
-        layouts: machine.layouts(),
         budget: flags.budget,
         seed: record.seed,
-        least,
+        sampling: Sampling { time: flags.time.unwrap_or(suite.adapter.sampling.time), ..suite.adapter.sampling },
         counts_iterations: suite.adapter.counts_iterations(),
         time_metric: metrics.iter().position(|source| source.unit == "s" && !source.more_is_better),
     };
@@ -125,7 +123,7 @@ fn measured(
     }
     record.ending = result.ending;
     for (course, name) in result.courses.into_iter().zip(&names) {
-        record.add(name, course, least, result.needed);
+        record.add(name, course, result.needed);
     }
     if record.benchmarks.is_empty() {
         let why = record.unmeasured.first().map_or(String::new(), |one| format!(": '{}': {}", one.name, one.reason));
@@ -179,7 +177,6 @@ fn record(
         require_verdict: flags.gate.require_verdict,
         metrics,
         compared: Compared::Harness,
-        without_waiting: suite.adapter.on_main_thread,
         suite: suite.size,
         shard: flags.shard.map(|(part, parts)| format!("{part}/{parts}")),
         benchmarks: vec![],

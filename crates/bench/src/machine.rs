@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use steady_compare::{CommandRunner, duet_cpus, last_lines};
+use steady_compare::{CommandRunner, last_lines};
 use steady_feature::Failure;
 use steady_linux::clock;
 use steady_model::{Activity, Command, Effort, Layout, Metric, MetricInput, Nanos, Outcome, Plan, Run, Seed};
@@ -11,7 +11,7 @@ use steady_process::Scripts;
 use steady_process::runner::{BlockSpec, RunError, RunSpec, Runner, Start, how};
 
 use crate::adapter::{Amount, Input};
-use crate::run::{Machine, Process, Side, Stop};
+use crate::run::{Machine, Side, Stop};
 use crate::suite::Suite;
 
 /// The programs of a suite, run by a launcher.
@@ -20,8 +20,6 @@ pub(crate) struct SuiteMachine<'a> {
     readable: &'a OwnedFd,
     /// The plan of the launcher. Each benchmark has two commands, that of the old build first.
     plan: Plan,
-    /// The CPUs of duets, if they are possible.
-    duet: Option<(usize, usize)>,
     runner: Option<CommandRunner<'a>>,
     began: Nanos,
     blocks: u64,
@@ -48,13 +46,12 @@ impl<'a> SuiteMachine<'a> {
             },
             timeout: Some(options.timeout),
             cpus: options.cpus,
+            layout: Some(Layout::Turns),
             metric: Some(Metric::Wall),
             // The budget is not that of a single run.
             ..Plan::new(vec![], Effort::Pairs(1), Seed(0))
         };
-        let can_be_pinned = suite.adapter.on_main_thread && suite.adapter.input != Input::File;
-        let duet = duet_cpus(&plan).ok().filter(|_| can_be_pinned);
-        SuiteMachine { suite, readable, plan, duet, runner: None, began: clock::monotonic(), blocks: 0 }
+        SuiteMachine { suite, readable, plan, runner: None, began: clock::monotonic(), blocks: 0 }
     }
 
     /// The load of the machine since the last preparation.
@@ -65,18 +62,8 @@ impl<'a> SuiteMachine<'a> {
     fn start(&mut self) -> Result<(), Failure> {
         let readable = self.readable.try_clone().map_err(|error| Failure::Own(error.to_string()))?;
         let own = |error: RunError| Failure::Own(error.to_string());
-        let mut runner = CommandRunner::start(&self.plan, None, Some(readable), None).map_err(own)?;
-        if let Some((one, other)) = self.duet {
-            runner.add_duet(one, other).map_err(own)?;
-        }
-        self.runner = Some(runner);
+        self.runner = Some(CommandRunner::start(&self.plan, None, Some(readable), None).map_err(own)?);
         Ok(())
-    }
-
-    /// The layouts of pairs that are possible. Duets need two CPUs, a benchmark on the main thread, which is pinned, and
-    /// results that do not go to the same file.
-    pub(crate) fn layouts(&self) -> Vec<Layout> {
-        if self.duet.is_some() { Layout::ALL.to_vec() } else { vec![Layout::Turns] }
     }
 
     /// Why a run of a command failed, with the last lines that it prints if it runs once more.
@@ -125,18 +112,15 @@ impl Machine for SuiteMachine<'_> {
         self.start()
     }
 
-    fn run(&mut self, benchmark: usize, layout: Layout, processes: &[Process]) -> Result<Vec<Run>, Stop> {
+    fn run(&mut self, benchmark: usize, builds: &[(Side, u32)]) -> Result<Vec<Run>, Stop> {
         if self.runner.is_none() {
             self.start().map_err(Stop::Lost)?;
         }
         let Some(runner) = &mut self.runner else { return Err(Stop::Interrupted) };
-        let run = |process: &Process| RunSpec {
-            command: 2 * benchmark + process.side as usize,
-            seat: process.seat,
-            padding: process.padding,
-        };
-        let runs = processes.iter().map(run).collect();
-        let spec = BlockSpec { number: Some(self.blocks), layout, runs, start: Start::Usual, draw: None };
+        let run = |&(side, padding): &(Side, u32)| RunSpec { command: 2 * benchmark + side as usize, seat: 0, padding };
+        let runs = builds.iter().map(run).collect();
+        let spec =
+            BlockSpec { number: Some(self.blocks), layout: Layout::Turns, runs, start: Start::Usual, draw: None };
         self.blocks += 1;
         let mut ended = vec![];
         let ran = runner.run(&[spec], &mut |block| ended.extend(block.runs));

@@ -51,9 +51,6 @@ pub struct SuiteRecord {
     pub metrics: Vec<MetricSource>,
     /// What the verdicts are about.
     pub compared: Compared,
-    /// Whether the time that the main thread waited for a CPU is subtracted from times, if it is known for all runs of a
-    /// benchmark.
-    pub without_waiting: bool,
     /// Number of benchmarks of the whole suite that both builds have and the filter selects. They share the error rate.
     pub suite: usize,
     /// The part of the suite that was measured: `2/5`, if it was divided.
@@ -111,10 +108,12 @@ pub struct Build {
 pub struct Benchmark {
     /// Its name, after that of its program if the suite has several.
     pub name: String,
-    /// Iterations of one run, if the harness takes their number.
+    /// Samples that the harness measures in one process.
+    pub samples_per_run: u64,
+    /// Iterations of one sample, if the harness takes their number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations: Option<u64>,
-    /// Time for which a run of the harness measures.
+    /// Time for which a process measures.
     pub measured_seconds: Nanos,
     /// Why its measuring ended early, if a run failed. It has no verdict then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -167,10 +166,6 @@ pub struct BenchLook {
 pub struct Samples {
     /// Whether the new build started first.
     pub new_first: Vec<bool>,
-    /// Whether both ran concurrently, each on a CPU of its own.
-    pub concurrent: Vec<bool>,
-    /// Whether the new build ran on the second of these CPUs. False if they did not run concurrently.
-    pub new_on_second_cpu: Vec<bool>,
     /// The runs of the old build.
     pub old: Runs,
     /// The runs of the new build.
@@ -186,8 +181,6 @@ pub struct Runs {
     pub wall_seconds: Vec<Nanos>,
     /// CPU time of the process and its descendants.
     pub cpu_seconds: Vec<Nanos>,
-    /// Time that the main thread waited for a CPU. The list is empty or too short if it is not known for each run.
-    pub run_delay_seconds: Vec<Nanos>,
 }
 
 /// A benchmark that was not measured.
@@ -218,23 +211,11 @@ mod condition {
     }
 }
 
-/// The random choices of a pair.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PairDraw {
-    pub(crate) layout: Layout,
-    /// Whether the new build starts first.
-    pub(crate) new_first: bool,
-    /// In duets, the CPU of the new build: 0 or 1.
-    pub(crate) new_seat: usize,
-}
-
 /// A quantity of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quantity {
     /// A metric of the harness, by its index.
     Metric(usize),
-    /// The same, without the share of the wall time in which the main thread waited for a CPU, if that is known.
-    WithoutWaiting(usize),
     /// The CPU time of the process.
     Cpu,
 }
@@ -246,29 +227,14 @@ impl Runs {
         self.values.iter_mut().zip(&run.values).for_each(|(values, value)| values.push(*value));
         self.wall_seconds.push(run.wall);
         self.cpu_seconds.push(run.cpu_time());
-        self.run_delay_seconds.extend(run.run_delay.as_ref().ok());
     }
 
     /// The cost of a run.
     fn cost(&self, run: usize, quantity: Quantity) -> Option<f64> {
-        let (metric, without_waiting) = match quantity {
-            Quantity::Cpu => return self.cpu_seconds.get(run).map(|time| time.seconds()),
-            Quantity::Metric(metric) => (metric, false),
-            Quantity::WithoutWaiting(metric) => (metric, true),
-        };
-        let value = *self.values.get(metric)?.get(run)?;
-        let wall = *self.wall_seconds.get(run)?;
-        match self.run_delay_seconds.get(run) {
-            Some(delay) if without_waiting && wall > *delay => {
-                Some(value * ((wall - *delay).seconds() / wall.seconds()))
-            }
-            _ => Some(value),
+        match quantity {
+            Quantity::Cpu => self.cpu_seconds.get(run).map(|time| time.seconds()),
+            Quantity::Metric(metric) => self.values.get(metric)?.get(run).copied(),
         }
-    }
-
-    /// Whether the time that the main thread waited is known for each run.
-    fn knows_waiting(&self) -> bool {
-        self.run_delay_seconds.len() == self.wall_seconds.len()
     }
 
     /// Whether all lists are as long as `pairs`, and all values are valid.
@@ -286,64 +252,36 @@ impl Samples {
     }
 
     /// Adds a pair.
-    pub(crate) fn push(&mut self, pair: &PairDraw, old: &steady_model::Run, new: &steady_model::Run) {
-        self.new_first.push(pair.new_first);
-        self.concurrent.push(pair.layout == Layout::Duet);
-        self.new_on_second_cpu.push(pair.new_seat == 1);
+    pub(crate) fn push(&mut self, new_first: bool, old: &steady_model::Run, new: &steady_model::Run) {
+        self.new_first.push(new_first);
         self.old.push(old);
         self.new.push(new);
     }
 
     /// Whether the lists belong together.
     pub(crate) fn is_valid(&self) -> bool {
-        [self.concurrent.len(), self.new_on_second_cpu.len()] == [self.len(); 2]
-            && self.old.is_valid(self.len())
-            && self.new.is_valid(self.len())
+        self.old.is_valid(self.len()) && self.new.is_valid(self.len())
     }
 
     /// The pairs by a quantity.
     pub(crate) fn pairs(&self, quantity: Quantity) -> Vec<Pair> {
-        let quantity = self.known(quantity);
-        (0..self.len()).filter_map(|at| self.pair(at, quantity)).collect()
-    }
-
-    /// The quantity that is known for all runs.
-    fn known(&self, quantity: Quantity) -> Quantity {
-        match quantity {
-            Quantity::WithoutWaiting(metric) if !(self.old.knows_waiting() && self.new.knows_waiting()) => {
-                Quantity::Metric(metric)
-            }
-            quantity => quantity,
-        }
-    }
-
-    fn pair(&self, at: usize, quantity: Quantity) -> Option<Pair> {
-        let layout = if *self.concurrent.get(at)? { Layout::Duet } else { Layout::Turns };
-        let cpu = match (layout, *self.new_on_second_cpu.get(at)?) {
-            (Layout::Turns, _) => 0,
-            (Layout::Duet, true) => 1,
-            (Layout::Duet, false) => -1,
+        let pair = |(at, new_first): (usize, &bool)| {
+            Some(Pair {
+                layout: Layout::Turns,
+                slot: Slot { order: if *new_first { -1 } else { 1 }, cpu: 0 },
+                old: self.old.cost(at, quantity)?,
+                new: self.new.cost(at, quantity)?,
+            })
         };
-        Some(Pair {
-            layout,
-            slot: Slot { order: if *self.new_first.get(at)? { -1 } else { 1 }, cpu },
-            old: self.old.cost(at, quantity)?,
-            new: self.new.cost(at, quantity)?,
-        })
+        self.new_first.iter().enumerate().filter_map(pair).collect()
     }
 }
 
 impl SuiteRecord {
-    /// The quantity of a metric: without waiting, if that is subtracted and the metric is a time.
-    pub(crate) fn quantity(&self, metric: usize) -> Quantity {
-        let is_time = self.metrics.get(metric).is_some_and(|source| source.unit == "s");
-        if self.without_waiting && is_time { Quantity::WithoutWaiting(metric) } else { Quantity::Metric(metric) }
-    }
-
     /// The quantity that decides.
     pub(crate) fn primary(&self) -> Quantity {
         match self.compared {
-            Compared::Harness => self.quantity(0),
+            Compared::Harness => Quantity::Metric(0),
             Compared::Cpu => Quantity::Cpu,
         }
     }

@@ -5,25 +5,19 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use steady_feature::Failure;
-use steady_model::{Absent, Ending, Layout, Nanos, Run, Seed, Verdict};
-use steady_stats::allocate::{self, Standing};
+use steady_model::{Absent, Ending, Nanos, Run, Seed, Verdict};
 use steady_stats::{Schedule, Sequence};
 
-use crate::adapter::Amount;
+use crate::adapter::{Amount, Sampling};
 use crate::judge::{least_pairs, rules, strictest};
-use crate::record::{BenchLook, Benchmark, PairDraw, Quantity, Samples, SuiteRecord, Unmeasured};
+use crate::record::{BenchLook, Benchmark, Samples, SuiteRecord, Unmeasured};
 
 /// The share of the budget that the calibration may use.
 const CALIBRATION_SHARE: f64 = 0.25;
 /// The largest factor between the numbers of iterations of successive calibration runs, as in Go's package testing.
 const GROWTH: f64 = 100.0;
-/// The most calibration runs of a benchmark. With the largest factor, two iterations of 1 ns become one run of 30 ms.
+/// The most calibration runs of a benchmark. With the largest factor, five of them reach 30 ms from one of 1 ns.
 const ROUNDS: usize = 12;
-/// The largest factor by which a start that takes long makes the measured time longer.
-const LONGEST_FACTOR: f64 = 10.0;
-
-/// The shares of the layouts are computed again when the number of pairs has grown by this factor.
-const REALLOCATION_GROWTH: f64 = 1.1;
 
 /// One of the two builds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,23 +50,12 @@ pub trait Machine {
     /// Nothing can be run.
     fn prepare(&mut self, amounts: &[Amount]) -> Result<(), Failure>;
 
-    /// Runs processes of a benchmark: in turns, or concurrently. Returns the runs in this order. All have values of all
-    /// metrics.
+    /// Runs a benchmark in these builds, one after the other, each with a padding of its environment in bytes. Returns the
+    /// runs in this order. All have values of all metrics.
     ///
     /// # Errors
     /// See [`Stop`].
-    fn run(&mut self, benchmark: usize, layout: Layout, processes: &[Process]) -> Result<Vec<Run>, Stop>;
-}
-
-/// A process of a benchmark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Process {
-    /// The build that it runs.
-    pub side: Side,
-    /// In duets, the CPU: 0 or 1. In turns 0.
-    pub seat: usize,
-    /// The padding of its environment, in bytes.
-    pub padding: u32,
+    fn run(&mut self, benchmark: usize, builds: &[(Side, u32)]) -> Result<Vec<Run>, Stop>;
 }
 
 /// The choices of a suite that the measuring needs.
@@ -82,14 +65,12 @@ pub struct Choices {
     pub budget: Nanos,
     /// The seed of all random choices.
     pub seed: Seed,
-    /// The least time that a run measures.
-    pub least: Nanos,
+    /// How long a process measures.
+    pub sampling: Sampling,
     /// Whether the harness takes a number of iterations.
     pub counts_iterations: bool,
     /// The index of the metric that is the time of one iteration, if there is one.
     pub time_metric: Option<usize>,
-    /// The layouts of pairs that are possible. There is at least one.
-    pub layouts: Vec<Layout>,
 }
 
 /// A benchmark while it is measured.
@@ -101,59 +82,14 @@ pub struct Course {
     pub stopped: Option<Stopped>,
     /// Its pairs.
     pub samples: Samples,
+    /// Whether a run is given a number of iterations.
+    pub counts_iterations: bool,
     /// The looks so far.
     pub looks: Vec<BenchLook>,
-    /// The time of a pair in turns, from the calibration.
     per_pair: Nanos,
-    /// The pairs and the time of each layout.
-    paces: [Pace; Layout::ALL.len()],
-    /// The share of each possible layout, and the number of pairs at which they are computed again.
-    shares: Vec<f64>,
-    reallocate_at: usize,
+    spent: Nanos,
     schedule: Schedule,
     sequence: Sequence,
-}
-
-/// The pairs of a layout.
-#[derive(Clone, Copy, Debug, Default)]
-struct Pace {
-    pairs: usize,
-    spent: Nanos,
-}
-
-impl Course {
-    fn spent(&self) -> Nanos {
-        self.paces.iter().fold(Nanos::ZERO, |sum, pace| sum + pace.spent)
-    }
-
-    /// The time of a pair of a layout. A layout without pairs is expected to be as fast as turns.
-    fn per_pair(&self, layout: Layout) -> Nanos {
-        match self.paces[layout.index()] {
-            Pace { pairs: 0, .. } => self.per_pair,
-            Pace { pairs, spent } => Nanos(spent.0 / pairs as u64),
-        }
-    }
-
-    /// The time of the slowest pair of a layout that is possible.
-    fn longest(&self, layouts: &[Layout]) -> Nanos {
-        layouts.iter().map(|layout| self.per_pair(*layout)).max().unwrap_or(self.per_pair)
-    }
-
-    /// Divides the time between the layouts by their precision, if the number of pairs has grown enough.
-    fn reallocate(&mut self, layouts: &[Layout], quantity: Quantity) {
-        let pairs = self.samples.len();
-        if layouts.len() < 2 || pairs < self.reallocate_at {
-            return;
-        }
-        self.reallocate_at = (pairs as f64 * REALLOCATION_GROWTH) as usize + 1;
-        let all = [self.samples.pairs(quantity)];
-        let standing = |layout: &Layout| Standing {
-            pairs: self.paces[layout.index()].pairs,
-            seconds_per_pair: self.per_pair(*layout).seconds(),
-            variance: allocate::variance(&all, *layout, 0.0),
-        };
-        self.shares = allocate::shares(&layouts.iter().map(standing).collect::<Vec<_>>(), 0.0);
-    }
 }
 
 /// Why a benchmark is not measured, or no longer.
@@ -204,11 +140,10 @@ pub fn measure(
         amount: None,
         stopped: None,
         samples: Samples::default(),
+        counts_iterations: choices.counts_iterations,
         looks: vec![],
         per_pair: Nanos::ZERO,
-        paces: Default::default(),
-        shares: vec![1.0; choices.layouts.len()],
-        reallocate_at: 0,
+        spent: Nanos::ZERO,
         schedule: Schedule::new(),
         sequence: Sequence::new(rules(record, level), 1),
     };
@@ -228,7 +163,7 @@ pub fn measure(
     }
     let needed = measuring.choose(least_pairs(level).max(Schedule::FIRST_LOOK_PAIRS));
     let amounts: Vec<Amount> =
-        measuring.courses.iter().map(|course| course.amount.unwrap_or(Amount::Iterations(1))).collect();
+        measuring.courses.iter().map(|course| course.amount.unwrap_or(choices.sampling.first())).collect();
     measuring.machine.prepare(&amounts)?;
     measuring.began = measuring.machine.now();
     let ending = measuring.pairs()?;
@@ -236,9 +171,9 @@ pub fn measure(
 }
 
 impl SuiteRecord {
-    /// Adds a benchmark after it was measured. It is not evaluated yet. `least` is the time that a run of a number of
-    /// iterations measures, and `needed` the budget that would suffice for the whole suite.
-    pub fn add(&mut self, name: &str, course: Course, least: Nanos, needed: Option<Nanos>) {
+    /// Adds a benchmark after it was measured. It is not evaluated yet. `needed` is the budget that would suffice for the
+    /// whole suite.
+    pub fn add(&mut self, name: &str, course: Course, needed: Option<Nanos>) {
         let name = name.to_owned();
         let failed = match course.stopped {
             Some(Stopped::Failed(why)) => Some(why),
@@ -258,16 +193,13 @@ impl SuiteRecord {
         if let (Some(reason), 0) = (&failed, pairs) {
             return self.unmeasured.push(Unmeasured { name, reason: reason.clone() });
         }
-        let (iterations, measured_seconds) = match course.amount {
-            Some(Amount::Iterations(count)) => (Some(count), least),
-            Some(Amount::Time(time)) => (None, time),
-            None => (None, least),
-        };
+        let Some(amount) = course.amount else { return };
         let none = || Absent::because("it was not evaluated");
         self.benchmarks.push(Benchmark {
             name,
-            iterations,
-            measured_seconds,
+            samples_per_run: amount.samples,
+            iterations: course.counts_iterations.then_some(amount.iterations),
+            measured_seconds: amount.time,
             failed,
             verdict: Verdict::Undecided,
             change: Err(none()),
@@ -294,14 +226,11 @@ struct Measuring<'a> {
 }
 
 impl Measuring<'_> {
-    /// Finds the amount of work for each benchmark: the measured time is at least that of the adapter, and about as
-    /// long as the rest of the process's life. Each run is of a random build.
+    /// Finds the amount of work for each benchmark, so that a process measures for the time of the adapter. Each run is
+    /// of a random build.
     fn calibrate(&mut self) -> Result<(), Stop> {
         let mut open: Vec<usize> = (0..self.courses.len()).collect();
-        let first = match self.choices.counts_iterations {
-            true => Amount::Iterations(1),
-            false => Amount::Time(self.choices.least),
-        };
+        let first = self.choices.sampling.first();
         let mut amounts = vec![first; self.courses.len()];
         let until = Nanos::from_seconds(self.choices.budget.seconds() * CALIBRATION_SHARE);
         for round in 0..ROUNDS {
@@ -319,7 +248,7 @@ impl Measuring<'_> {
                 (self.events)(Event::Calibrating(benchmark));
                 let side = if self.generator.random() { Side::New } else { Side::Old };
                 let padding = self.padding();
-                match self.machine.run(benchmark, Layout::Turns, &[Process { side, seat: 0, padding }]) {
+                match self.machine.run(benchmark, &[(side, padding)]) {
                     Ok(runs) => {
                         let Some(run) = runs.first() else { continue };
                         let found = self.calibrated(amounts[benchmark], run);
@@ -343,29 +272,19 @@ impl Measuring<'_> {
 
     /// The amount of work that follows from a run.
     fn calibrated(&self, amount: Amount, run: &Run) -> Calibrated {
-        let wall = run.wall.seconds();
-        let least = self.choices.least.seconds();
-        let value = self.choices.time_metric.and_then(|metric| run.values.get(metric).copied());
-        match amount {
-            Amount::Time(time) => {
-                let rest = (wall - time.seconds()).max(0.0);
-                let wanted = rest.clamp(least, LONGEST_FACTOR * least);
-                let takes = Nanos::from_seconds(rest + wanted);
-                Calibrated { amount: Amount::Time(Nanos::from_seconds(wanted)), is_final: true, takes }
-            }
-            Amount::Iterations(count) => {
-                // Without a time of an iteration, all of the wall time is that of the iterations.
-                let each = value.unwrap_or(wall / count as f64).max(1e-12);
-                let measured = (each * count as f64).min(wall);
-                let rest = wall - measured;
-                let wanted = rest.clamp(least, LONGEST_FACTOR * least);
-                let is_final = 2.0 * measured >= wanted;
-                let most = if is_final { f64::INFINITY } else { GROWTH * count as f64 };
-                let next = (wanted / each).min(most).clamp(1.0, 1e15).round();
-                let takes = Nanos::from_seconds(rest + each * next);
-                Calibrated { amount: Amount::Iterations(next as u64), is_final, takes }
-            }
-        }
+        let Choices { sampling, counts_iterations, time_metric, .. } = self.choices;
+        let (wall, wanted) = (run.wall.seconds(), sampling.time.seconds());
+        let count = (amount.samples * amount.iterations) as f64;
+        // Without a time of an iteration, all of the wall time is that of the iterations.
+        let value = time_metric.and_then(|metric| run.values.get(metric).copied());
+        let each = value.unwrap_or(wall / count).max(1e-12);
+        let measured = if *counts_iterations { (each * count).min(wall) } else { amount.time.seconds().min(wall) };
+        let rest = wall - measured;
+        let is_final = !counts_iterations || 2.0 * measured >= wanted;
+        let most = if is_final { f64::INFINITY } else { GROWTH * measured.max(each * count) };
+        let amount = sampling.amount(wanted.min(most), each);
+        let longest = wanted.max(each * amount.samples as f64);
+        Calibrated { amount, is_final, takes: Nanos::from_seconds(rest + longest) }
     }
 
     /// Leaves out benchmarks if the budget does not suffice for `least` pairs of all of them. The others are a random
@@ -412,9 +331,11 @@ impl Measuring<'_> {
             let spent = self.fraction();
             (self.events)(Event::Measuring(benchmark, spent, done));
             let began = self.machine.now();
-            let (pair, processes) = self.draw(benchmark);
-            match self.machine.run(benchmark, pair.layout, &processes) {
-                Ok(runs) => self.add(benchmark, &pair, &runs, self.machine.now() - began),
+            let new_first = self.generator.random();
+            let sides = if new_first { [Side::New, Side::Old] } else { [Side::Old, Side::New] };
+            let builds = sides.map(|side| (side, self.padding()));
+            match self.machine.run(benchmark, &builds) {
+                Ok(runs) => self.add(benchmark, new_first, &runs, self.machine.now() - began),
                 Err(Stop::Failed(why)) => self.courses[benchmark].stopped = Some(Stopped::Failed(why)),
                 Err(Stop::Lost(failure)) => return Err(failure),
                 Err(Stop::Interrupted) if self.courses.iter().all(|course| course.samples.len() == 0) => {
@@ -431,39 +352,12 @@ impl Measuring<'_> {
     /// The benchmark of the next pair: of those that are open and whose pair fits into the rest of the budget, the one
     /// with the least time so far. Neither depends on which build is called old.
     fn next(&mut self, left: Nanos) -> Option<usize> {
-        let layouts = &self.choices.layouts;
-        let fits = |course: &Course| course.stopped.is_none() && course.longest(layouts) <= left;
-        let least = self.courses.iter().filter(|course| fits(course)).map(Course::spent).min()?;
+        let fits = |course: &Course| course.stopped.is_none() && course.per_pair <= left;
+        let least = self.courses.iter().filter(|course| fits(course)).map(|course| course.spent).min()?;
         let first: Vec<usize> = (0..self.courses.len())
-            .filter(|&one| fits(&self.courses[one]) && self.courses[one].spent() == least)
+            .filter(|&one| fits(&self.courses[one]) && self.courses[one].spent == least)
             .collect();
         Some(first[self.generator.random_range(0..first.len())])
-    }
-
-    /// Draws the layout, the order and the CPUs of a pair.
-    fn draw(&mut self, benchmark: usize) -> (PairDraw, [Process; 2]) {
-        let quantity = self.record.primary();
-        self.courses[benchmark].reallocate(&self.choices.layouts, quantity);
-        let shares = &self.courses[benchmark].shares;
-        let mut left = self.generator.random::<f64>() * shares.iter().sum::<f64>();
-        let chosen = shares.iter().position(|share| {
-            left -= share;
-            left < 0.0
-        });
-        let layout = chosen.map_or(Layout::Turns, |place| self.choices.layouts[place]);
-        let new_seat = match layout {
-            Layout::Turns => 0,
-            Layout::Duet => self.generator.random_range(0..2),
-        };
-        let new_first = self.generator.random();
-        let sides = if new_first { [Side::New, Side::Old] } else { [Side::Old, Side::New] };
-        let seat = |side: Side| match (layout, side) {
-            (Layout::Turns, _) => 0,
-            (Layout::Duet, Side::New) => new_seat,
-            (Layout::Duet, Side::Old) => 1 - new_seat,
-        };
-        let processes = sides.map(|side| Process { side, seat: seat(side), padding: self.padding() });
-        (PairDraw { layout, new_first, new_seat }, processes)
     }
 
     fn fraction(&self) -> f64 {
@@ -473,18 +367,17 @@ impl Measuring<'_> {
     }
 
     /// Adds a pair, and has a look if one is due.
-    fn add(&mut self, benchmark: usize, pair: &PairDraw, runs: &[Run], took: Nanos) {
+    fn add(&mut self, benchmark: usize, new_first: bool, runs: &[Run], took: Nanos) {
         let fraction = self.fraction();
         let quantity = self.record.primary();
         let course = &mut self.courses[benchmark];
         let [first, second] = runs else { return };
-        let (old, new) = if pair.new_first { (second, first) } else { (first, second) };
-        course.samples.push(pair, old, new);
-        let pace = &mut course.paces[pair.layout.index()];
-        pace.pairs += 1;
-        pace.spent += took;
+        let (old, new) = if new_first { (second, first) } else { (first, second) };
+        course.samples.push(new_first, old, new);
+        course.spent += took;
         let pairs = course.samples.len();
-        if course.schedule.due(pairs, course.spent().seconds()) {
+        course.per_pair = Nanos(course.spent.0 / pairs.max(1) as u64);
+        if course.schedule.due(pairs, course.spent.seconds()) {
             course.looks.push(BenchLook { pairs, fraction_ratio: fraction, last: false });
             if course.sequence.look(&[course.samples.pairs(quantity)], fraction, false).done {
                 course.stopped = Some(Stopped::Decided);

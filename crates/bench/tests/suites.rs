@@ -86,9 +86,6 @@ fn exchanging_the_builds_exchanges_the_verdicts_and_nothing_else() {
     for samples in swapped.benchmarks.iter_mut().filter_map(|one| one.samples.as_mut()) {
         std::mem::swap(&mut samples.old, &mut samples.new);
         samples.new_first.iter_mut().for_each(|first| *first = !*first);
-        for (second, concurrent) in samples.new_on_second_cpu.iter_mut().zip(&samples.concurrent) {
-            *second = *concurrent && !*second;
-        }
     }
     let other = steady_bench::judged(swapped);
     for (one, other) in one.benchmarks.iter().zip(&other.benchmarks) {

@@ -180,12 +180,7 @@ fn measure_in(
         }
         Some(Err(cold)) => Some(cold),
     };
-    let wanted = if plan.layout == Some(Layout::Turns) || plan.commands.len() < 2 {
-        Err(Absent::because("duets were not requested"))
-    } else {
-        duet_cpus(plan)
-    };
-    let duets = wanted.and_then(|cpus| {
+    let duets = duet_cpus(plan).and_then(|cpus| {
         runner
             .add_duet(cpus.0, cpus.1)
             .map_err(|error| Absent::because(format!("commands cannot be pinned to a CPU: {error}")))
@@ -205,11 +200,11 @@ fn measure_in(
     })
 }
 
-/// Returns the two CPUs of duets.
-///
-/// # Errors
-/// The control group's quota is too small, or the plan may use too few CPUs. The error is the reason.
-pub fn duet_cpus(plan: &Plan) -> Reading<(usize, usize)> {
+/// The two CPUs of duets, or why there are no duets.
+fn duet_cpus(plan: &Plan) -> Reading<(usize, usize)> {
+    if plan.layout == Some(Layout::Turns) || plan.commands.len() < 2 {
+        return Err(Absent::because("duets were not requested"));
+    }
     if let Ok(Some(quota)) = cgroup::cpu_quota(&Root::default())
         && quota.cpus() < DUET_CPUS
     {

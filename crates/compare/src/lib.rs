@@ -28,7 +28,7 @@ use steady_feature::{Feature, Status};
 
 pub use again::last_lines;
 pub use commands::CommandRunner;
-pub use compare::{duet_cpus, measure_plan};
+pub use compare::measure_plan;
 pub use csv::csv;
 pub use document::{document, joined_document, summary};
 pub use failure::failure;

@@ -208,6 +208,8 @@ pub enum Pattern {
     Line,
     /// In the only group of the last match of this regular expression. A further group named `unit` may have its unit.
     Regex(String),
+    /// The least value in all matches of this regular expression, which is as for `regex`.
+    Least(String),
     /// At this JSON pointer (RFC 6901) into the output, or into its last line if the whole is not one JSON value.
     Json(String),
 }
@@ -253,7 +255,7 @@ impl MetricSource {
     }
 }
 
-/// Parses `NAME[UNIT]`, `NAME[UNIT,more]`, `NAME[UNIT]=regex:EXPRESSION` or `NAME[UNIT]=json:POINTER`. The brackets may
+/// Parses `NAME[UNIT]`, `NAME[UNIT,more]`, `NAME[UNIT]=regex:EXPRESSION`, `NAME[UNIT]=least:EXPRESSION` or `NAME[UNIT]=json:POINTER`. The brackets may
 /// be left out. Regular expressions are not checked.
 impl FromStr for MetricSource {
     type Err = String;
@@ -264,7 +266,9 @@ impl FromStr for MetricSource {
             Some((what, pattern)) => match text_pattern(pattern) {
                 Some(pattern) => (what, pattern),
                 None if described(what).is_some_and(|(name, ..)| is_name(name)) => {
-                    return Err(format!("'{pattern}' must begin with regex: or json:, as in '{what}=regex:{pattern}'"));
+                    return Err(format!(
+                        "'{pattern}' must begin with regex:, least: or json:, as in '{what}=regex:{pattern}'"
+                    ));
                 }
                 None => return Err(usage(text)),
             },
@@ -307,6 +311,7 @@ impl fmt::Display for MetricSource {
         match &self.pattern {
             Pattern::Line => Ok(()),
             Pattern::Regex(expression) => write!(formatter, "=regex:{expression}"),
+            Pattern::Least(expression) => write!(formatter, "=least:{expression}"),
             Pattern::Json(pointer) => write!(formatter, "=json:{pointer}"),
         }
     }
@@ -315,6 +320,9 @@ impl fmt::Display for MetricSource {
 fn text_pattern(text: &str) -> Option<Pattern> {
     if let Some(expression) = text.strip_prefix("regex:") {
         return Some(Pattern::Regex(expression.to_owned()));
+    }
+    if let Some(expression) = text.strip_prefix("least:") {
+        return Some(Pattern::Least(expression.to_owned()));
     }
     text.strip_prefix("json:").map(|pointer| Pattern::Json(pointer.to_owned()))
 }

@@ -1,6 +1,6 @@
 //! Finds the values of custom metrics in what a run printed.
 
-use regex::bytes::Regex;
+use regex::bytes::{Captures, Regex};
 use serde_json::Value;
 use steady_model::{MetricSource, Pattern};
 
@@ -9,6 +9,9 @@ pub(crate) const OUTPUT_MAX: usize = 16 << 20;
 
 /// The maximum value. Sums of values are finite.
 const VALUE_MAX: f64 = 1e300;
+
+/// Why an expression has no value.
+const NO_MATCH: &str = "the expression matches nothing";
 
 /// The name of the group of an expression that matches the unit.
 const UNIT: &str = "unit";
@@ -29,6 +32,7 @@ pub struct Extractor {
 enum Compiled {
     Line,
     Regex(Regex),
+    Least(Regex),
     Json(String),
 }
 
@@ -41,10 +45,11 @@ impl Extractor {
     pub fn new(source: &MetricSource) -> Result<Self, String> {
         let pattern = match &source.pattern {
             Pattern::Line => Compiled::Line,
-            Pattern::Regex(text) => {
+            Pattern::Regex(text) | Pattern::Least(text) => {
                 let expression = Regex::new(text).map_err(|error| error.to_string())?;
                 let has_unit = expression.capture_names().flatten().any(|name| name == UNIT);
                 match expression.captures_len() - 1 - usize::from(has_unit) {
+                    1 if matches!(source.pattern, Pattern::Least(_)) => Compiled::Least(expression),
                     1 => Compiled::Regex(expression),
                     0 => return Err(format!("'{text}' has no group (...) around the value")),
                     groups => {
@@ -70,7 +75,14 @@ impl Extractor {
     pub fn value(&self, printed: &[u8]) -> Result<f64, String> {
         let value = match &self.pattern {
             Compiled::Line => self.of_lines(printed)?,
-            Compiled::Regex(expression) => self.of_regex(expression, printed)?,
+            Compiled::Regex(expression) => {
+                let last = expression.captures_iter(printed).last().ok_or(NO_MATCH)?;
+                self.of_match(&last)?
+            }
+            Compiled::Least(expression) => {
+                let values = expression.captures_iter(printed).map(|found| self.of_match(&found));
+                values.collect::<Result<Vec<_>, _>>()?.into_iter().reduce(f64::min).ok_or(NO_MATCH)?
+            }
             Compiled::Json(pointer) => of_json(pointer, printed)?,
         };
         match value {
@@ -81,11 +93,10 @@ impl Extractor {
         }
     }
 
-    /// The value in the last match of an expression. A group named `unit` has its unit.
-    fn of_regex(&self, expression: &Regex, printed: &[u8]) -> Result<f64, String> {
-        let last = expression.captures_iter(printed).last().ok_or("the expression matches nothing")?;
-        let unit = last.name(UNIT);
-        let mut groups = last.iter().skip(1).flatten().filter(|group| unit != Some(*group));
+    /// The value in a match of an expression. A group named `unit` has its unit.
+    fn of_match(&self, found: &Captures<'_>) -> Result<f64, String> {
+        let unit = found.name(UNIT);
+        let mut groups = found.iter().skip(1).flatten().filter(|group| unit != Some(*group));
         let value = groups.next().ok_or("the group of the value matches nothing")?;
         let value = number(&String::from_utf8_lossy(value.as_bytes()))?;
         let Some(unit) = unit else { return Ok(value) };
@@ -224,6 +235,14 @@ mod tests {
         assert_eq!(value(r"t[ms]=regex:(?<unit>\w+)=([0-9]+)", "us=1500"), Ok(1.5));
         assert!(Extractor::new(&"t=regex:(?<unit>a)".parse().unwrap()).unwrap_err().contains("no group"));
         assert!(value("t[s]=regex:x(1)?(?<unit>s)?", "x").unwrap_err().contains("matches nothing"));
+    }
+
+    #[test]
+    fn the_least_of_all_matches() {
+        let spec = r"t[s]=least:took (\S+) (?<unit>\w+)";
+        assert_eq!(value(spec, "took 3 s\ntook 1000 ms\ntook 9 s\n"), Ok(1.0));
+        assert!(value(spec, "").unwrap_err().contains("matches nothing"));
+        assert!(value(spec, "took 3 s\ntook x s\n").unwrap_err().contains("'x'"));
     }
 
     #[test]

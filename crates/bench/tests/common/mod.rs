@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "no user of this module needs all of it")]
 
 use steady_bench::{
-    Amount, Choices, Compared, ErrorRate, Machine, Measured, Process, Stop, SuiteRecord, judged, measure,
+    Amount, Choices, Compared, ErrorRate, Machine, Measured, Sampling, Side, Stop, SuiteRecord, judged, measure,
 };
 use steady_feature::Failure;
 use steady_model::{Absent, Activity, Ending, Layout, Nanos, Run, Seed, Timestamp, Verdict};
@@ -56,16 +56,15 @@ impl SimulatedSuite {
         let choices = Choices {
             budget: record.budget_seconds,
             seed: record.seed,
-            least: Nanos(30_000_000),
+            sampling: Sampling { time: Nanos(30_000_000), sample: Nanos(500_000), least: 3 },
             counts_iterations: true,
             time_metric: Some(0),
-            layouts: Layout::ALL.to_vec(),
         };
         let count = self.each.len();
         let Measured { courses, ending, needed } = measure(record, count, &choices, self, &mut |_| {})?;
         let mut record = SuiteRecord { ending, elapsed_seconds: self.now(), ..record.clone() };
         for (at, course) in courses.into_iter().enumerate() {
-            record.add(&format!("benchmark {at}"), course, choices.least, needed);
+            record.add(&format!("benchmark {at}"), course, needed);
         }
         Ok(judged(record))
     }
@@ -77,10 +76,7 @@ impl Machine for SimulatedSuite {
     }
 
     fn prepare(&mut self, amounts: &[Amount]) -> Result<(), Failure> {
-        let iterations = |amount: &Amount| match amount {
-            Amount::Iterations(count) => *count as f64,
-            Amount::Time(_) => 1.0,
-        };
+        let iterations = |amount: &Amount| (amount.samples * amount.iterations) as f64;
         self.iterations = amounts.iter().map(iterations).collect();
         let process = |at: usize, factor: f64| START_UP + self.iterations[at] * self.each[at] * factor;
         let seconds = (0..self.each.len()).flat_map(|at| [process(at, 1.0), process(at, self.factors[at])]);
@@ -88,7 +84,7 @@ impl Machine for SimulatedSuite {
         Ok(())
     }
 
-    fn run(&mut self, benchmark: usize, layout: Layout, processes: &[Process]) -> Result<Vec<Run>, Stop> {
+    fn run(&mut self, benchmark: usize, builds: &[(Side, u32)]) -> Result<Vec<Run>, Stop> {
         self.runs[benchmark] += 1;
         if self.fails.is_some_and(|(at, runs)| at == benchmark && self.runs[benchmark] > runs) {
             return Err(Stop::Failed("it exited with status 1".to_owned()));
@@ -96,15 +92,11 @@ impl Machine for SimulatedSuite {
         if self.interrupted.is_some_and(|most| self.runs.iter().sum::<u64>() > most) {
             return Err(Stop::Interrupted);
         }
-        let run = |&Process { side, seat, padding }: &Process| RunSpec {
-            command: 2 * benchmark + side as usize,
-            seat,
-            padding,
-        };
+        let run = |&(side, padding): &(Side, u32)| RunSpec { command: 2 * benchmark + side as usize, seat: 0, padding };
         let spec = BlockSpec {
             number: Some(0),
-            layout,
-            runs: processes.iter().map(run).collect(),
+            layout: Layout::Turns,
+            runs: builds.iter().map(run).collect(),
             start: Start::Usual,
             draw: None,
         };
@@ -140,7 +132,6 @@ pub(crate) fn record(benchmarks: usize, seconds: f64, seed: u64) -> SuiteRecord 
         require_verdict: false,
         metrics: vec!["time[s]".parse().unwrap()],
         compared: Compared::Harness,
-        without_waiting: true,
         suite: benchmarks,
         shard: None,
         benchmarks: vec![],
