@@ -1,0 +1,138 @@
+//! `steady bench` with the real libraries of the harnesses, on the sample suites in `testdata/suites`. Each has 20
+//! benchmarks, of which one does as much work as the variable SAMPLE_WORK says.
+
+mod steady;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use steady::{at_length, output_of, scratch, skip};
+
+/// Copies a sample suite to a directory with a blank in its path.
+fn copied(harness: &str) -> PathBuf {
+    let folder = scratch(&format!("suite of {harness}"));
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/suites").join(harness);
+    fs::create_dir_all(&folder).unwrap();
+    let (status, _, stderr) =
+        output_of(Command::new("cp").arg("-r").arg(from.join(".")).arg(&folder).output().unwrap());
+    assert_eq!(status, 0, "{stderr}");
+    folder
+}
+
+/// Returns whether a program can be run.
+fn has(program: &str, args: &[&str]) -> bool {
+    Command::new(program).args(args).output().is_ok_and(|output| output.status.success())
+}
+
+/// Lists a suite, which must be found without naming its harness, and compares it with itself with 50 % more work for the
+/// benchmark `changed`.
+fn check(harness: &str, changed: &str, prepare: impl FnOnce(&Path) -> Vec<(&'static str, String)>) {
+    let folder = copied(harness);
+    let variables = prepare(&folder);
+    let bench = |args: &[&str]| {
+        let mut command = steady::steady();
+        command.current_dir(&folder).envs(variables.clone()).args(["bench", "--no-history"]).args(args);
+        output_of(command.output().unwrap())
+    };
+    let (status, names, stderr) = bench(&["--list", "--env-new", "SAMPLE_WORK=1500"]);
+    assert_eq!((status, names.lines().count()), (0, 20), "{names}{stderr}");
+    // The name of another benchmark, to see that only one runs.
+    let other = names.lines().find(|name| !name.contains(changed)).unwrap_or_default();
+    let words = ["--format", "json", "--resolution", "20%", "--confidence", "99.9%", "--budget", "2m"];
+    let filters = ["--filter", changed, "--filter", other, "--env-new", "SAMPLE_WORK=1500"];
+    let (status, json, stderr) = bench(&[&words[..], &filters[..]].concat());
+    assert_eq!(status, 0, "{stderr}");
+    let record: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(record["harness"], harness);
+    let found = record["benchmarks"].as_array().unwrap();
+    let found =
+        found.iter().find(|one| one["name"].as_str().unwrap().contains(changed)).unwrap_or_else(|| panic!("{json}"));
+    assert_eq!(found["verdict"], "slower", "{json}");
+    let change = found["change"].as_f64().unwrap();
+    assert!((0.3..0.7).contains(&change), "{change}");
+    assert!(record["unmeasured"].as_array().unwrap().is_empty(), "{json}");
+}
+
+fn nothing(_: &Path) -> Vec<(&'static str, String)> {
+    vec![]
+}
+
+/// Returns whether a test of a suite that takes long to build runs, or prints why not.
+fn runs_at_length(test: &str) -> bool {
+    if !at_length() {
+        skip(test, "it takes long; ./test --all runs it");
+    }
+    at_length()
+}
+
+#[test]
+fn libtest() {
+    check("libtest", "changed", |_| vec![("RUSTC_BOOTSTRAP", "1".to_owned())]);
+}
+
+#[test]
+fn go() {
+    match has("go", &["version"]) {
+        true => check("go", "BenchmarkChanged", nothing),
+        false => skip("go", "no Go compiler"),
+    }
+}
+
+#[test]
+fn google_benchmark() {
+    let (test, probe) =
+        ("google_benchmark", "echo '#include <benchmark/benchmark.h>' | c++ -E -x c++ - >/dev/null 2>&1");
+    match has("cmake", &["--version"]) && has("sh", &["-c", probe]) {
+        true => check("google-benchmark", "BM_changed", nothing),
+        false => skip(test, "no library (Debian: cmake, g++, libbenchmark-dev)"),
+    }
+}
+
+#[test]
+fn criterion() {
+    if runs_at_length("criterion") {
+        check("criterion", "changed", nothing);
+    }
+}
+
+#[test]
+fn divan() {
+    if runs_at_length("divan") {
+        check("divan", "changed", nothing);
+    }
+}
+
+#[test]
+fn pytest_benchmark() {
+    if !runs_at_length("pytest_benchmark") {
+        return;
+    }
+    check("pytest-benchmark", "test_changed", |folder| {
+        let script = "python3 -m venv .venv && .venv/bin/pip install --quiet -r requirements.txt";
+        let (status, _, stderr) =
+            output_of(Command::new("sh").args(["-c", script]).current_dir(folder).output().unwrap());
+        assert_eq!(status, 0, "{stderr}");
+        let path = std::env::var("PATH").unwrap_or_default();
+        vec![("PATH", format!("{}/.venv/bin:{path}", folder.display()))]
+    });
+}
+
+#[test]
+fn jmh() {
+    match has("mvn", &["--version"]) {
+        true if runs_at_length("jmh") => check("jmh", "changed", nothing),
+        true => {}
+        false => skip("jmh", "no mvn (Debian: maven)"),
+    }
+}
+
+#[test]
+fn vitest() {
+    match has("npm", &["--version"]) {
+        true if runs_at_length("vitest") => check("vitest", "changed", nothing),
+        true => {}
+        false => skip("vitest", "no npm (Debian: npm)"),
+    }
+}
