@@ -4,6 +4,7 @@
     bench/run suites --equal [N]               N runs of each harness over one build, next to moving load (10)
     bench/run suites --changed [N]             N runs of each harness in which one of 20 benchmarks is slower (10)
     bench/run suites --overhead                CPU time of steady in addition to that of the processes it runs
+    bench/run suites --spread                  how much the numbers of criterion vary between processes under load
     bench/run suites --report                  print Markdown from the results
 
 --harness NAME (may be repeated) chooses harnesses, and --others also runs each harness's own comparison on the same
@@ -20,8 +21,10 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from math import log
 from pathlib import Path
 from random import Random, SystemRandom
+from statistics import median
 
 from common.loads import background_load, end_neighbours_on_signals
 from common.paths import RESULTS, ROOT, STEADY, TARGET
@@ -41,6 +44,7 @@ def main() -> None:
     parser.add_argument("--equal", type=int, nargs="?", const=10, default=0)
     parser.add_argument("--changed", type=int, nargs="?", const=10, default=0)
     parser.add_argument("--overhead", action="store_true")
+    parser.add_argument("--spread", action="store_true")
     parser.add_argument("--others", action="store_true", help="also run the harness's own comparison")
     parser.add_argument("--harness", action="append", choices=HARNESSES)
     parser.add_argument("--metric", help="--metric of steady bench")
@@ -63,6 +67,8 @@ def main() -> None:
     if options.overhead:
         for name in names:
             overhead(name)
+    if options.spread:
+        spread()
 
 
 def simulations(suites: int) -> None:
@@ -243,6 +249,31 @@ def overhead(name: str) -> None:
     runs = [one["samples"][side]["cpu_seconds"] for one in json.loads(done.stdout)["benchmarks"] for side in ("old", "new")]
     own = sum(map(sum, runs))
     print(f"{name}: {whole:.2f} s of CPU time, of which the measured processes used {own:.2f} s: {whole / own:.3f}")
+
+
+def spread() -> None:
+    """Prints how much what criterion prints varies from process to process, next to spinners that switch on and off."""
+    expressions = {"its estimate": r"time:\s+\[\S+ \S+ ([0-9.]+) (\S+) ", "mean, lower end": r"mean\s+\[([0-9.]+) (\S+) ",
+                   "median, lower end": r"median \[([0-9.]+) (\S+) "}
+    units = {"ps": 1e-12, "ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
+    program = programs("criterion")[0]
+    print("| benchmark | samples | " + " | ".join(expressions) + " |")
+    print("| --- | ---: | " + "---: | " * len(expressions))
+    for benchmark in ("gcd", "sort/100", "map/hash"):
+        for samples in (10, 30, 100):
+            words = [program, "--bench", f"^{benchmark}$", "--noplot", "--discard-baseline", "--verbose", "--color", "never",
+                     "--sample-size", str(samples), "--nresamples", "1001", "--warm-up-time", "0.009",
+                     "--measurement-time", "0.03"]
+            found = {name: [] for name in expressions}
+            with background_load("spinners", Random(samples), 20):
+                for _ in range(60):
+                    printed = subprocess.run(words, cwd=folder("criterion"), check=True, capture_output=True, text=True).stdout
+                    for name, expression in expressions.items():
+                        value, unit = re.search(expression, printed).groups()
+                        found[name].append(log(float(value) * units[unit]))
+            spreads = [f"{1.4826 * median(abs(one - other) for one, other in zip(logs[::2], logs[1::2])) / 2 ** 0.5:.1%}"
+                       for logs in found.values()]
+            print(f"| {benchmark} | {samples} | {' | '.join(spreads)} |", flush=True)
 
 
 def report(records: list) -> str:

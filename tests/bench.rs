@@ -187,6 +187,31 @@ fn an_interruption_reports_what_was_measured() {
 }
 
 #[test]
+fn a_killed_run_keeps_its_pairs() {
+    let repository = suite("bench-killed", "a 2000\nb 2000\n", "a 2000\nb 4000\n");
+    let words =
+        ["bench", "--adapter", "adapter.toml", "--rev", "old..HEAD", "--resolution", "0.01%", "--budget", "60s"];
+    let mut child = steady(&repository, &words);
+    let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // The log has a line for each pair.
+    let log = || {
+        let folder = repository.folder.join("data/steady");
+        let find = Command::new("grep").args(["-rhoc", "\"pair\""]).arg(folder).output().unwrap();
+        let counts = String::from_utf8_lossy(&find.stdout).into_owned();
+        counts.lines().filter_map(|count| count.parse::<u32>().ok()).sum::<u32>()
+    };
+    assert!(eventually(|| log() >= 30), "{} pairs", log());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (status, text, stderr) = output_of(steady(&repository, &["history", "report", "last"]).output().unwrap());
+    assert!(status == 0 && text.contains("Of 2 benchmarks"), "{text}{stderr}");
+    // Another run removes the trees.
+    let (status, _, stderr) = bench(&repository, &["--rev", "old..HEAD", "--list"]);
+    assert_eq!(status, 0, "{stderr}");
+    assert!(eventually(|| repository.leftovers_unless_busy().is_some_and(|left| left.is_empty())));
+}
+
+#[test]
 fn wrong_usage_says_what_to_write() {
     let repository = suite("bench-usage", "a 1\n", "b 1\n");
     repository.write("wrong.toml", "name = 'x'\n");

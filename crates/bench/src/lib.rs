@@ -10,6 +10,7 @@ mod document;
 mod flags;
 mod join;
 mod judge;
+mod log;
 mod machine;
 mod record;
 mod run;
@@ -19,11 +20,12 @@ use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 
 use clap::{ArgMatches, FromArgMatches};
-use steady_feature::{Failure, Feature, Interrupt, RecordKind, Session, Status, chosen_cpus};
+use steady_feature::{Failure, Feature, Interrupt, LogKind, RecordKind, Session, Status, chosen_cpus};
 use steady_linux::clock;
 use steady_model::{Absent, Activity, Ending, MetricSource, Nanos};
 
 use flags::BenchFlags;
+use log::Line;
 use machine::{RunOptions, SuiteMachine};
 use suite::Suite;
 
@@ -44,7 +46,7 @@ pub const FEATURE: Feature = Feature {
     records: &[RecordKind {
         kind: record::KIND,
         read: |text| Ok(Box::new(SuiteRecord::read(text)?)),
-        log: None,
+        log: Some(LogKind { read: log::logged, is_line: log::is_line }),
         join: Some(|texts| Ok(Box::new(join::joined(texts)?))),
     }],
     helpers: &[],
@@ -116,6 +118,12 @@ fn measured(
             let text = format!("{done} of {count} benchmarks done, at most {left} s left; {}", names[at]);
             session.progress(Some(share), &text);
         }
+        _ if flags.no_history => {}
+        Event::Begun(amounts) => {
+            session.log(&Line::suite(&record, &names, &amounts, choices.counts_iterations).json());
+        }
+        Event::Paired(at, pair) => session.log(&Line::Pair(at, pair).json()),
+        Event::Looked(at, look) => session.log(&Line::Look(at, look).json()),
     })?;
     record.elapsed_seconds = machine.now();
     if let Some(activity) = machine.activity() {

@@ -142,7 +142,11 @@ impl Machine for SuiteMachine<'_> {
                 let build = &self.suite.builds[side(command) as usize].build.name;
                 return Err(Stop::Failed(format!("a run in {build} could not be started: {reason}")));
             }
-            Err(error) => return Err(Stop::Lost(Failure::Own(error.to_string()))),
+            Err(error) => {
+                // The next run starts another launcher.
+                self.runner = None;
+                return Err(Stop::Failed(error.to_string()));
+            }
         }
         match ended.iter().find(|run| !run.succeeded(&self.plan.failures)) {
             Some(run) => Err(self.failed(side(run.command), run.command, &run.outcome)),

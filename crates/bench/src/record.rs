@@ -229,6 +229,13 @@ impl Runs {
         self.cpu_seconds.push(run.cpu_time());
     }
 
+    fn extend(&mut self, later: &Runs) {
+        self.values.resize(later.values.len().max(self.values.len()), vec![]);
+        self.values.iter_mut().zip(&later.values).for_each(|(values, more)| values.extend(more));
+        self.wall_seconds.extend(&later.wall_seconds);
+        self.cpu_seconds.extend(&later.cpu_seconds);
+    }
+
     /// The cost of a run.
     fn cost(&self, run: usize, quantity: Quantity) -> Option<f64> {
         match quantity {
@@ -256,6 +263,13 @@ impl Samples {
         self.new_first.push(new_first);
         self.old.push(old);
         self.new.push(new);
+    }
+
+    /// Adds later pairs.
+    pub(crate) fn extend(&mut self, later: &Samples) {
+        self.new_first.extend(&later.new_first);
+        self.old.extend(&later.old);
+        self.new.extend(&later.new);
     }
 
     /// Whether the lists belong together.

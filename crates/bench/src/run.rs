@@ -19,6 +19,9 @@ const GROWTH: f64 = 100.0;
 /// The most calibration runs of a benchmark. With the largest factor, five of them reach 30 ms from one of 1 ns.
 const ROUNDS: usize = 12;
 
+/// The longest time that a run may take to measure for the time of the adapter, as a multiple of that time.
+const LONGEST_FACTOR: f64 = 30.0;
+
 /// One of the two builds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -103,11 +106,17 @@ pub enum Stopped {
     NoTime,
 }
 
-/// An event for the display of progress.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// An event of the measuring.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// A calibration run of a benchmark begins.
     Calibrating(usize),
+    /// The calibration has ended. These are the amounts of work of the benchmarks that are measured.
+    Begun(Vec<Option<Amount>>),
+    /// A pair of a benchmark has ended.
+    Paired(usize, Samples),
+    /// The pairs of a benchmark were evaluated.
+    Looked(usize, BenchLook),
     /// A pair of a benchmark begins: the share of the budget that is spent, and the number of benchmarks that are
     /// decided or failed.
     Measuring(usize, f64, usize),
@@ -165,6 +174,8 @@ pub fn measure(
     let amounts: Vec<Amount> =
         measuring.courses.iter().map(|course| course.amount.unwrap_or(choices.sampling.first())).collect();
     measuring.machine.prepare(&amounts)?;
+    let measured = measuring.courses.iter().map(|course| course.amount.filter(|_| course.stopped.is_none()));
+    (measuring.events)(Event::Begun(measured.collect()));
     measuring.began = measuring.machine.now();
     let ending = measuring.pairs()?;
     Ok(Measured { courses: measuring.courses, ending, needed })
@@ -194,23 +205,31 @@ impl SuiteRecord {
             return self.unmeasured.push(Unmeasured { name, reason: reason.clone() });
         }
         let Some(amount) = course.amount else { return };
+        let benchmark = Benchmark::before(&name, amount, course.counts_iterations, course.samples);
+        self.benchmarks.push(Benchmark { failed, looks: course.looks, ..benchmark });
+    }
+}
+
+impl Benchmark {
+    /// A benchmark before it is evaluated.
+    pub(crate) fn before(name: &str, amount: Amount, counts_iterations: bool, samples: Samples) -> Self {
         let none = || Absent::because("it was not evaluated");
-        self.benchmarks.push(Benchmark {
-            name,
+        Benchmark {
+            name: name.to_owned(),
             samples_per_run: amount.samples,
-            iterations: course.counts_iterations.then_some(amount.iterations),
+            iterations: counts_iterations.then_some(amount.iterations),
             measured_seconds: amount.time,
-            failed,
+            failed: None,
             verdict: Verdict::Undecided,
             change: Err(none()),
             interval: Err(none()),
-            pairs,
+            pairs: samples.len(),
             time_factor: None,
             medians: vec![],
             cpu: Err(none()),
-            looks: course.looks,
-            samples: Some(course.samples),
-        });
+            looks: vec![],
+            samples: Some(samples),
+        }
     }
 }
 
@@ -280,6 +299,12 @@ impl Measuring<'_> {
         let each = value.unwrap_or(wall / count).max(1e-12);
         let measured = if *counts_iterations { (each * count).min(wall) } else { amount.time.seconds().min(wall) };
         let rest = wall - measured;
+        // Setting up each iteration may take longer than the part that the harness measures.
+        let longest = LONGEST_FACTOR * wanted;
+        if *counts_iterations && 2.0 * measured < wanted && wall > longest {
+            let amount = sampling.amount(measured * longest / wall, each);
+            return Calibrated { amount, is_final: true, takes: Nanos::from_seconds(longest) };
+        }
         let is_final = !counts_iterations || 2.0 * measured >= wanted;
         let most = if is_final { f64::INFINITY } else { GROWTH * measured.max(each * count) };
         let amount = sampling.amount(wanted.min(most), each);
@@ -337,11 +362,14 @@ impl Measuring<'_> {
             match self.machine.run(benchmark, &builds) {
                 Ok(runs) => self.add(benchmark, new_first, &runs, self.machine.now() - began),
                 Err(Stop::Failed(why)) => self.courses[benchmark].stopped = Some(Stopped::Failed(why)),
-                Err(Stop::Lost(failure)) => return Err(failure),
-                Err(Stop::Interrupted) if self.courses.iter().all(|course| course.samples.len() == 0) => {
-                    return Err(Failure::Interrupted(0));
+                Err(stop) if self.courses.iter().all(|course| course.samples.len() == 0) => {
+                    return Err(match stop {
+                        Stop::Lost(failure) => failure,
+                        Stop::Failed(_) | Stop::Interrupted => Failure::Interrupted(0),
+                    });
                 }
-                Err(Stop::Interrupted) => {
+                // What was measured so far is reported.
+                Err(Stop::Interrupted | Stop::Lost(_)) => {
                     self.last_looks();
                     return Ok(Ending::Interrupted);
                 }
@@ -373,12 +401,17 @@ impl Measuring<'_> {
         let course = &mut self.courses[benchmark];
         let [first, second] = runs else { return };
         let (old, new) = if new_first { (second, first) } else { (first, second) };
-        course.samples.push(new_first, old, new);
+        let mut pair = Samples::default();
+        pair.push(new_first, old, new);
+        course.samples.extend(&pair);
         course.spent += took;
         let pairs = course.samples.len();
         course.per_pair = Nanos(course.spent.0 / pairs.max(1) as u64);
+        (self.events)(Event::Paired(benchmark, pair));
         if course.schedule.due(pairs, course.spent.seconds()) {
-            course.looks.push(BenchLook { pairs, fraction_ratio: fraction, last: false });
+            let look = BenchLook { pairs, fraction_ratio: fraction, last: false };
+            course.looks.push(look);
+            (self.events)(Event::Looked(benchmark, look));
             if course.sequence.look(&[course.samples.pairs(quantity)], fraction, false).done {
                 course.stopped = Some(Stopped::Decided);
             }

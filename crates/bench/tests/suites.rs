@@ -108,6 +108,16 @@ fn at_most_a_few_suites_of_equal_builds_report_a_difference() {
 }
 
 #[test]
+fn benchmarks_with_a_long_preparation_do_not_take_forever() {
+    let mut suite = SimulatedSuite::new(2, Conditions::QUIET, 8);
+    suite.untimed[0] = 0.01;
+    let record = measured(&mut suite, &record(2, 60.0, 8));
+    let wall = record.benchmarks[0].samples.as_ref().unwrap().old.wall_seconds[0];
+    assert!(wall < Nanos::from_seconds(2.0), "{wall:?}");
+    assert!(record.benchmarks[0].pairs >= 12);
+}
+
+#[test]
 fn conditions_decide_the_exit_status() {
     let mut suite = SimulatedSuite::new(4, Conditions::QUIET, 7);
     suite.factors[0] = 1.08;

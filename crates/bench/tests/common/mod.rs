@@ -27,6 +27,8 @@ pub(crate) struct SimulatedSuite {
     pub(crate) each: Vec<f64>,
     /// The time in the new build, as a factor.
     pub(crate) factors: Vec<f64>,
+    /// The time for each iteration of a benchmark that the harness does not measure, in seconds.
+    pub(crate) untimed: Vec<f64>,
     /// A benchmark that fails after this number of runs.
     pub(crate) fails: Option<(usize, u64)>,
     /// The number of runs after which the user interrupts.
@@ -43,6 +45,7 @@ impl SimulatedSuite {
         SimulatedSuite {
             each: (0..count).map(each).collect(),
             factors: vec![1.0; count],
+            untimed: vec![0.0; count],
             fails: None,
             interrupted: None,
             machine: SimulatedMachine::new(&[], conditions, seed),
@@ -78,7 +81,8 @@ impl Machine for SimulatedSuite {
     fn prepare(&mut self, amounts: &[Amount]) -> Result<(), Failure> {
         let iterations = |amount: &Amount| (amount.samples * amount.iterations) as f64;
         self.iterations = amounts.iter().map(iterations).collect();
-        let process = |at: usize, factor: f64| START_UP + self.iterations[at] * self.each[at] * factor;
+        let process =
+            |at: usize, factor: f64| START_UP + self.iterations[at] * (self.each[at] * factor + self.untimed[at]);
         let seconds = (0..self.each.len()).flat_map(|at| [process(at, 1.0), process(at, self.factors[at])]);
         self.machine.set_seconds(&seconds.collect::<Vec<_>>());
         Ok(())
@@ -105,7 +109,9 @@ impl Machine for SimulatedSuite {
         for run in &mut runs {
             // The harness measures the iterations only.
             let factor = if run.command % 2 == 1 { self.factors[benchmark] } else { 1.0 };
-            let share = 1.0 - START_UP / (START_UP + self.iterations[benchmark] * self.each[benchmark] * factor);
+            let timed = self.each[benchmark] * factor;
+            let whole = START_UP / self.iterations[benchmark] + timed + self.untimed[benchmark];
+            let share = timed / whole;
             run.values = vec![run.cpu_time().seconds() * share / self.iterations[benchmark]];
         }
         Ok(runs)
