@@ -23,7 +23,7 @@ pub use areas::areas;
 pub use datagrams::datagrams;
 pub use reports::reports;
 
-/// Reads a log of a comparison or a load experiment, which a kill or a full disk may have cut off. Judges and renders
+/// Reads a log of a comparison, a load experiment or a suite, which a kill or a full disk may have cut off. Judges and renders
 /// it.
 pub fn log(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
@@ -32,6 +32,9 @@ pub fn log(bytes: &[u8]) {
     }
     if let Some(record) = steady_load::log::read(text) {
         reports::loaded(&steady_load::judged(record));
+    }
+    if let Some(record) = steady_bench::logged(text) {
+        reports::suite(&record);
     }
 }
 

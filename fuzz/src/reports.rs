@@ -2,6 +2,8 @@
 
 use std::str;
 
+use steady_bench::SuiteRecord;
+use steady_bisect::BisectRecord;
 use steady_compare::Compared;
 use steady_costs::CostsRecord;
 use steady_explain::{ExplainPairRecord, ExplainRecord};
@@ -66,9 +68,26 @@ pub fn reports(bytes: &[u8]) {
         rendered(&record);
         assert_eq!(BenchRecord::read(&record.json(true)).ok(), Some(record));
     }
+    if let Ok(record) = BisectRecord::read(text) {
+        rendered(&record);
+        let json = record.json(true);
+        assert_eq!(BisectRecord::read(&json).map(|again| again.json(true)), Ok(json));
+    }
+    if let Ok(record) = SuiteRecord::read(text) {
+        suite(&record);
+    }
     if let Ok(record) = SignatureBench::read(text) {
         rendered(&record);
         assert_eq!(SignatureBench::read(&record.json(true)).ok(), Some(record));
+    }
+}
+
+/// Renders a comparison of builds in every format and reads its JSON again. Reading may refuse an inconsistent log.
+pub(crate) fn suite(record: &SuiteRecord) {
+    rendered(record);
+    let json = record.json(true);
+    if let Ok(again) = SuiteRecord::read(&json) {
+        assert_eq!(again.json(true), json);
     }
 }
 

@@ -25,6 +25,10 @@ impl SuiteRecord {
     /// The text is not such a record.
     pub fn read(text: &str) -> Result<Self, ReadError> {
         let record: SuiteRecord = json::record(&SCHEMA, text)?;
+        let is_share = |share: f64| 0.0 < share && share < 1.0;
+        if !is_share(record.resolution_ratio) || !is_share(record.confidence) {
+            return Err(ReadError::field("confidence", "it and the resolution must be between 0 and 1"));
+        }
         for (at, benchmark) in record.benchmarks.iter().enumerate() {
             let Some(samples) = &benchmark.samples else { return Err(ReadError::WithoutSamples) };
             if !samples.is_valid() {

@@ -31,6 +31,7 @@ use suite::Suite;
 
 pub use adapter::{Adapter, Amount, Sampling};
 pub use judge::judged;
+pub use log::logged;
 pub use record::{
     BenchLook, Benchmark, Build, Compared, ErrorRate, Medians, Runs, SCHEMA, Samples, SuiteRecord, Unmeasured,
 };
@@ -46,7 +47,7 @@ pub const FEATURE: Feature = Feature {
     records: &[RecordKind {
         kind: record::KIND,
         read: |text| Ok(Box::new(SuiteRecord::read(text)?)),
-        log: Some(LogKind { read: log::logged, is_line: log::is_line }),
+        log: Some(LogKind { read: |text| Some(Box::new(logged(text)?)), is_line: log::is_line }),
         join: Some(|texts| Ok(Box::new(join::joined(texts)?))),
     }],
     helpers: &[],

@@ -1,7 +1,6 @@
 //! The log of a suite that is measured: one line of JSON for each event. If the run is killed, the history reads it.
 
 use serde::{Deserialize, Serialize};
-use steady_feature::Record;
 
 use crate::adapter::Amount;
 use crate::judge::judged;
@@ -41,8 +40,9 @@ pub(crate) fn is_line(line: &str) -> bool {
     serde_json::from_str::<Line>(line).is_ok()
 }
 
-/// The record of the complete pairs in a log; `None` if there are none.
-pub(crate) fn logged(text: &str) -> Option<Box<dyn Record>> {
+/// The record of the complete pairs in a log; `None` if there are none, or if it is another kind of log. No input makes it
+/// panic.
+pub fn logged(text: &str) -> Option<SuiteRecord> {
     let mut lines = text.lines().map_while(|line| serde_json::from_str::<Line>(line).ok());
     let Line::Suite(mut record, mut measured) = lines.next()? else { return None };
     for line in lines {
@@ -60,5 +60,5 @@ pub(crate) fn logged(text: &str) -> Option<Box<dyn Record>> {
     }
     record.benchmarks = measured.into_iter().map(|(_, benchmark)| benchmark).collect();
     record.benchmarks.retain(|one| one.samples.as_ref().is_some_and(|samples| samples.len() > 0));
-    (!record.benchmarks.is_empty()).then(|| Box::new(judged(*record)) as Box<dyn Record>)
+    (!record.benchmarks.is_empty()).then(|| judged(*record))
 }
