@@ -40,7 +40,7 @@ fn check(harness: &str, changed: &str, prepare: impl FnOnce(&Path) -> Vec<(&'sta
     assert_eq!((status, names.lines().count()), (0, 20), "{names}{stderr}");
     // The name of another benchmark, to see that only one runs.
     let other = names.lines().find(|name| !name.contains(changed)).unwrap_or_default();
-    let words = ["--format", "json", "--resolution", "20%", "--confidence", "99.9%", "--budget", "2m"];
+    let words = ["--format", "json", "--resolution", "20%", "--confidence", "99.9%", "--budget", "5m"];
     let filters = ["--filter", changed, "--filter", other, "--env-new", "SAMPLE_WORK=1500"];
     let (status, json, stderr) = bench(&[&words[..], &filters[..]].concat());
     assert_eq!(status, 0, "{stderr}");

@@ -379,7 +379,7 @@ mod tests {
         assert!(error.contains("'latency[ms]=regex:took ([0-9]+) ms'"), "{error}");
         // This is no metric called `time`.
         let error = "time=([0-9]+)".parse::<MetricSource>().unwrap_err();
-        assert!(error.contains("must begin with regex: or json:"), "{error}");
+        assert!(error.contains("must begin with regex:, least: or json:"), "{error}");
         let error = "a b[ms]=regex:(x)".parse::<MetricSource>().unwrap_err();
         assert!(error.contains("'a b' is not a name"), "{error}");
         let error = "rate[more]".parse::<MetricSource>().unwrap_err();
