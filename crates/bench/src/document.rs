@@ -332,7 +332,7 @@ fn value(record: &SuiteRecord, metric: usize, number: f64) -> String {
 /// The intervals of the changes as bars, one row for each benchmark.
 fn chart(record: &SuiteRecord, rows: &[&Benchmark]) -> Option<Chart> {
     const ROWS: usize = 40;
-    const LABEL: usize = 24;
+    const LABEL: usize = 22;
     let finite = |one: &&&Benchmark| {
         one.interval.as_ref().is_ok_and(|interval| interval.low.is_finite() && interval.high.is_finite())
     };
