@@ -141,6 +141,11 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
+    /// The variables of `--env-new`.
+    fn variables(&self) -> Vec<String> {
+        self.flags.env_new.iter().map(|(name, value)| format!("{name}={value}")).collect()
+    }
+
     fn args(&self) -> String {
         self.flags.build_args.clone().unwrap_or_default()
     }
@@ -283,10 +288,10 @@ impl Opening<'_> {
             programs: vec![Program { label: String::new(), ..program }],
             environment: vec![],
         };
-        let builds = [side(old, old_program), side(new, new_program)];
-        let [_, mut new] = builds.clone();
-        new.environment = self.flags.env_new.clone();
-        let [old, _] = builds;
+        let old = side(old, old_program);
+        let new = side(new, new_program);
+        let build = Build { environment: self.variables(), ..new.build };
+        let new = BuiltSuite { build, environment: self.flags.env_new.clone(), ..new };
         Ok((Place::Workspace(Workspace::open(None, self.session)?), [old, new]))
     }
 
