@@ -174,6 +174,14 @@ fn names_are_listed_and_filtered() {
     assert!(repository.leftovers().is_empty(), "{:?}", repository.leftovers());
 }
 
+/// The number of pairs in the log of a run that has not ended: it has a line for each.
+fn logged_pairs(repository: &Repository) -> u32 {
+    let folder = repository.folder.join("data/steady");
+    let counted = Command::new("grep").args(["-rhoc", "\"pair\""]).arg(folder).output().unwrap();
+    let counts = String::from_utf8_lossy(&counted.stdout).into_owned();
+    counts.lines().filter_map(|count| count.parse::<u32>().ok()).sum()
+}
+
 #[test]
 fn an_interruption_reports_what_was_measured() {
     let repository = suite("bench-interrupted", "a 2000\n", "a 2000\n");
@@ -181,7 +189,7 @@ fn an_interruption_reports_what_was_measured() {
         ["bench", "--adapter", "adapter.toml", "--rev", "old..HEAD", "--resolution", "0.01%", "--budget", "60s"];
     let mut child = steady(&repository, &words);
     let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    std::thread::sleep(std::time::Duration::from_secs(4));
+    assert!(eventually(|| logged_pairs(&repository) >= 15), "{} pairs", logged_pairs(&repository));
     assert!(Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap().success());
     let (status, text, stderr) = output_of(child.wait_with_output().unwrap());
     assert!(status == 130 && text.contains("interrupted"), "{text}{stderr}");
@@ -195,14 +203,7 @@ fn a_killed_run_keeps_its_pairs() {
         ["bench", "--adapter", "adapter.toml", "--rev", "old..HEAD", "--resolution", "0.01%", "--budget", "60s"];
     let mut child = steady(&repository, &words);
     let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // The log has a line for each pair.
-    let log = || {
-        let folder = repository.folder.join("data/steady");
-        let find = Command::new("grep").args(["-rhoc", "\"pair\""]).arg(folder).output().unwrap();
-        let counts = String::from_utf8_lossy(&find.stdout).into_owned();
-        counts.lines().filter_map(|count| count.parse::<u32>().ok()).sum::<u32>()
-    };
-    assert!(eventually(|| log() >= 30), "{} pairs", log());
+    assert!(eventually(|| logged_pairs(&repository) >= 30), "{} pairs", logged_pairs(&repository));
     child.kill().unwrap();
     child.wait().unwrap();
     let (status, text, stderr) = output_of(steady(&repository, &["history", "report", "last"]).output().unwrap());
