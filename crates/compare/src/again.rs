@@ -35,8 +35,16 @@ pub(crate) fn explain(
     }
     // The failure itself is reported in any case.
     let Ok(workspace) = Workspace::open(None, session) else { return String::new() };
-    let log = workspace.path().join("log");
-    let text = match run(plan, command, &log, interrupt) {
+    let text = printed(plan, command, outcome, workspace.path(), interrupt);
+    workspace.remove(session);
+    text
+}
+
+/// Runs a command that failed once more, with its output in a file in the directory `place`. Returns the result as
+/// clauses for the end of an error.
+pub fn printed(plan: &Plan, command: usize, outcome: &Outcome, place: &Path, interrupt: OwnedFd) -> String {
+    let log = place.join("log");
+    match run(plan, command, &log, interrupt) {
         Some(again) if again == *outcome => match last_lines(&log) {
             none if none.is_empty() => "; it printed nothing".to_owned(),
             lines => lines,
@@ -47,9 +55,7 @@ pub(crate) fn explain(
         }
         Some(again) => format!("; run once more, it {}{}", how(&again), last_lines(&log)),
         None => String::new(),
-    };
-    workspace.remove(session);
-    text
+    }
 }
 
 /// Runs the command with both streams to `log`. Returns `None` if that is not possible.

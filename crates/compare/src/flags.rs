@@ -19,6 +19,7 @@ pub(crate) use judge::JudgeFlags;
 pub use runs::RunFlags;
 pub(crate) use values::{ChosenMetric, LayoutFlag, MetricFlag};
 pub(crate) use variants::VariantFlags;
+pub use variants::variable;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -6,7 +6,7 @@
 //! verdicts.
 #![forbid(unsafe_code)]
 
-mod again;
+pub mod again;
 mod coins;
 mod commands;
 mod compare;
@@ -26,13 +26,12 @@ mod workspace;
 
 use steady_feature::{Feature, Status};
 
-pub use again::last_lines;
 pub use commands::CommandRunner;
 pub use compare::measure_plan;
 pub use csv::csv;
 pub use document::{document, joined_document, summary};
 pub use failure::failure;
-pub use flags::RunFlags;
+pub use flags::{RunFlags, variable};
 pub use judge::{JoinError, join, judge};
 pub use plan::plan_of_runs;
 pub use report::Compared;

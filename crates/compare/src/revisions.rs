@@ -18,6 +18,7 @@ use crate::flags::CompareFlags;
 use crate::workspace::Workspace;
 use trees::Builder;
 
+pub use paths::quoted;
 pub use repository::{LineCommit, Repository, Revision};
 pub(crate) use spec::specs;
 pub use trees::NotBuilt;

@@ -255,8 +255,8 @@ impl MetricSource {
     }
 }
 
-/// Parses `NAME[UNIT]`, `NAME[UNIT,more]`, `NAME[UNIT]=regex:EXPRESSION`, `NAME[UNIT]=least:EXPRESSION` or `NAME[UNIT]=json:POINTER`. The brackets may
-/// be left out. Regular expressions are not checked.
+/// Parses `NAME[UNIT]`, `NAME[UNIT,more]`, `NAME[UNIT]=regex:EXPRESSION`, `NAME[UNIT]=least:EXPRESSION` or
+/// `NAME[UNIT]=json:POINTER`. The brackets may be left out. Regular expressions are not checked.
 impl FromStr for MetricSource {
     type Err = String;
 

@@ -17,7 +17,8 @@ pub struct RunFlags {
 
     /// Compare a number that the commands report themselves. latency[ms]: it is in a line 'steady: latency 12.5 ms'.
     /// latency[ms]=regex:EXPRESSION: in the only group of its last match; a group named unit may have its unit.
-    /// latency[ms]=least:EXPRESSION: the least value in all matches. latency[ms]=json:POINTER: there in the JSON. rate[1/s,more]: more is better. Can be given several times
+    /// latency[ms]=least:EXPRESSION: the least value in all matches. latency[ms]=json:POINTER: there in the JSON.
+    /// rate[1/s,more]: more is better. Can be given several times
     #[arg(long, value_name = "NAME[UNIT]", value_parser = metric_source, action = ArgAction::Append)]
     pub(crate) metric_from: Vec<MetricSource>,
 

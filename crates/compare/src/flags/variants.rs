@@ -69,7 +69,11 @@ const CHANGED: [&str; 2] = ["env_new", "preload_new"];
 /// Variables that `steady` sets for every run.
 const OURS: [&str; 3] = ["STEADY_RUN", "STEADY_COMMAND", "STEADY_PADDING"];
 
-fn variable(text: &str) -> Result<(String, String), String> {
+/// Parses `NAME=VALUE`, a variable of the environment of commands.
+///
+/// # Errors
+/// The text has another form, or `steady` sets this variable itself.
+pub fn variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, _)) if OURS.contains(&name) => Err(format!("steady sets {name} itself, for every run")),
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),

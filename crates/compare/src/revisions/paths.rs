@@ -10,7 +10,10 @@ use memchr::memmem::Finder;
 use steady_feature::Failure;
 
 /// A path quoted for a shell.
-pub(super) fn quoted(path: &Path) -> Result<String, Failure> {
+///
+/// # Errors
+/// It is not UTF-8.
+pub fn quoted(path: &Path) -> Result<String, Failure> {
     let text = path.to_str().ok_or_else(|| Failure::Usage(format!("'{}' is not UTF-8", path.display())))?;
     Ok(shell_words::quote(text).into_owned())
 }
