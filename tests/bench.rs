@@ -152,12 +152,55 @@ fn benchmarks_that_fail_or_that_one_build_lacks_are_listed() {
 }
 
 #[test]
+fn a_required_verdict_needs_a_result_of_each_benchmark_that_both_builds_have() {
+    let repository = suite("bench-required", "a 2000\nbad 2000\n", "a 2000\nbad 0\n");
+    let status =
+        |condition: &[&str]| bench(&repository, &[&["--rev", "old..HEAD", "--budget", "60s"], condition].concat()).0;
+    assert_eq!(status(&["--require-verdict", "--fail-if", "slower>15%"]), 4);
+    assert_eq!(status(&["--require-verdict", "--filter", "!bad"]), 0);
+}
+
+#[test]
+fn a_program_that_both_revisions_share_is_refused() {
+    let repository = suite("bench-shared", "a 2000\n", "a 3000\n");
+    let shared = repository.folder.join("shared.py").display().to_string();
+    let build = format!(
+        "cp suite.py costs {}/; printf 'x\\t%s\\t%s\\n' . '{shared}' >\"$STEADY_PROGRAMS\"",
+        repository.folder.display()
+    );
+    let build = format!("{build}; cp suite.py '{shared}'");
+    let (status, text, stderr) = bench(&repository, &["--rev", "old..HEAD", "--build", &build]);
+    assert!(status == 2 && stderr.contains("is the same file for both revisions"), "{status} {text}{stderr}");
+    assert!(repository.leftovers().is_empty(), "{:?}", repository.leftovers());
+}
+
+#[test]
+fn a_run_that_hangs_is_ended_with_its_descendants() {
+    let repository = suite("bench-hangs", "a 2000\nhangs 2000\n", "a 2000\nhangs 2000\n");
+    let hanging =
+        SUITE.replace("cost = int", "if name == 'hangs':\n    os.system('sleep 4321 & sleep 4321')\ncost = int");
+    repository.write("suite.py", &hanging);
+    repository.commit("Hang");
+    let words = ["--rev", "HEAD..HEAD", "--timeout", "2s", "--budget", "60s"];
+    let (status, record) = json(&repository, &words);
+    assert_eq!((status, verdict(&record, "a")), (0, "same"));
+    let reason = record["unmeasured"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("exceeded the time limit; --timeout"), "{reason}");
+    let left = Command::new("pgrep").args(["-f", "sleep 4321"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&left.stdout), "");
+}
+
+#[test]
 fn one_build_in_two_environments() {
     let repository = suite("bench-environments", "a 2000\n", "a 2000\n");
     let (status, record) = json(&repository, &["--env-new", "MORE=1500", "--budget", "60s"]);
     assert_eq!((status, verdict(&record, "a")), (0, "slower"));
     assert_eq!(record["new"]["environment"], serde_json::json!(["MORE=1500"]));
     assert!(!repository.repo().join(".steady-programs").exists());
+    let (_, text, stderr) = bench(&repository, &["--env-new", "MORE=1500", "--budget", "60s"]);
+    assert!(text.contains("1 got slower in MORE=1500 relative to the default"), "{text}{stderr}");
+    let (status, _, stderr) = bench(&repository, &["--env-new", "STEADY_RUN=1"]);
+    assert!(status == 2 && stderr.contains("steady sets STEADY_RUN itself"), "{stderr}");
 }
 
 #[test]

@@ -55,8 +55,7 @@ pub struct Adapter {
     name_form: NameForm,
     /// A command that runs the benchmark `{name}` of `{program}` once: `{samples}` samples of `{iterations}` iterations
     /// each, or samples that take about `{seconds}` together, or `{sample-seconds}` each, after `{warmup}` seconds. A
-    /// harness without such an option decides itself.
-    /// `{file}` is a file for its result.
+    /// harness without such an option decides itself. `{file}` is a file for its result.
     run: String,
     /// Where the results are: `stdout`, `stderr`, or `file`.
     #[serde(default)]
@@ -309,16 +308,17 @@ impl Adapter {
         };
         let Amount { samples, iterations, time } = values.amount;
         let seconds = time.seconds();
-        let replaced = |word: &String| {
-            word.replace("{program}", values.program)
-                .replace("{iterations}", &iterations.to_string())
-                .replace("{samples}", &samples.to_string())
-                .replace("{sample-seconds}", &format!("{:.6}", seconds / samples as f64))
-                .replace("{seconds}", &format!("{seconds:.3}"))
-                .replace("{warmup}", &format!("{:.3}", WARM_UP * seconds))
-                .replace("{file}", values.file)
-                .replace("{name}", &name)
-        };
+        let values_of = [
+            ("{program}", values.program.to_owned()),
+            ("{name}", name),
+            ("{iterations}", iterations.to_string()),
+            ("{samples}", samples.to_string()),
+            ("{sample-seconds}", format!("{:.6}", seconds / samples as f64)),
+            ("{seconds}", format!("{seconds:.3}")),
+            ("{warmup}", format!("{:.3}", WARM_UP * seconds)),
+            ("{file}", values.file.to_owned()),
+        ];
+        let replaced = |word: &String| substituted(word, &values_of);
         let split = shell_words::split(&self.run).unwrap_or_default();
         split.iter().map(replaced).flat_map(|word| with_args(word, values.args)).collect()
     }
@@ -329,6 +329,27 @@ impl Adapter {
         let value = |value: &String| value.replace("{directory}", &directory);
         self.environment.iter().map(|(name, text)| (name.clone(), value(text))).collect()
     }
+}
+
+/// Replaces the placeholders in a word. A value may contain the text of a placeholder, which stays as it is.
+fn substituted(word: &str, values: &[(&str, String)]) -> String {
+    let mut out = String::new();
+    let mut rest = word;
+    while let Some(at) = rest.find('{') {
+        out += &rest[..at];
+        rest = &rest[at..];
+        match values.iter().find(|(placeholder, _)| rest.starts_with(placeholder)) {
+            Some((placeholder, value)) => {
+                out += value;
+                rest = &rest[placeholder.len()..];
+            }
+            None => {
+                out.push('{');
+                rest = &rest[1..];
+            }
+        }
+    }
+    out + rest
 }
 
 /// Writes a text as a regular expression that matches it, with only the escapes that all dialects have.
@@ -434,6 +455,12 @@ mod tests {
         assert!(criterion.contains("|--warm-up-time|0.030|--measurement-time|0.100"), "{criterion}");
         let pytest = running("pytest-benchmark", "tests/a.py::b[c d]", TIME);
         assert!(pytest.ends_with("|--benchmark-max-time=0.100|-q|tests/a.py::b[c d]"), "{pytest}");
+    }
+
+    #[test]
+    fn values_may_look_like_placeholders() {
+        let values = [("{a}", "{b}".to_owned()), ("{b}", "1".to_owned())];
+        assert_eq!(substituted("x{a}{b}{c}{", &values), "x{b}1{c}{");
     }
 
     #[test]

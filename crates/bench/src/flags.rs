@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
+use steady_compare::variable;
 use steady_feature::flags::{GateFlags, OutputFlags, PrecisionFlags, duration};
 use steady_host::QuietHostFlags;
 use steady_model::Nanos;
@@ -94,7 +95,7 @@ pub(crate) struct BenchFlags {
     #[arg(long)]
     pub(crate) list: bool,
 
-    /// The maximum time to measure, for the whole suite. Builds do not count
+    /// The maximum time to measure, for the whole suite. Builds, and listing the benchmarks, do not count
     #[arg(short, long, value_name = "TIME", default_value = "5m", value_parser = duration)]
     pub(crate) budget: Nanos,
 
@@ -113,7 +114,7 @@ pub(crate) struct BenchFlags {
     #[command(flatten)]
     pub(crate) gate: GateFlags,
 
-    /// The time for which one process measures [default: 30 ms for native code, more if it takes long to start]
+    /// The time for which one process measures [default: 30 ms for native code, 0.3 to 1 s for others]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) time: Option<Nanos>,
 
@@ -148,13 +149,6 @@ pub(crate) struct BenchFlags {
     pub(crate) no_history: bool,
 }
 
-fn variable(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("write NAME=VALUE".to_owned()),
-    }
-}
-
 fn shard(text: &str) -> Result<(usize, usize), String> {
     let parts = text.split_once('/').and_then(|(part, parts)| Some((part.parse().ok()?, parts.parse().ok()?)));
     match parts {
@@ -171,7 +165,7 @@ pub(crate) fn selects(filters: &[String], name: &str) -> bool {
 }
 
 /// Whether a name contains a text, or matches a pattern with '*'.
-fn matches(pattern: &str, name: &str) -> bool {
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
     let rest: Vec<&str> = parts.collect();

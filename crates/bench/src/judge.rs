@@ -12,8 +12,9 @@
 //! Both use that a benchmark which differs at some level also differs at any larger one. The times of the looks do not
 //! depend on which build is called old, so they may be repeated with another level.
 
-use steady_model::{Absent, Interval, Verdict};
-use steady_stats::{Estimate, MIN_PAIRS, Rules, Sequence};
+use steady_model::{Absent, GateState, Interval, Verdict};
+use steady_stats::descriptive::quantile;
+use steady_stats::{Estimate, MIN_PAIRS, Pair, Rules, Sequence};
 
 use crate::record::{BenchLook, Benchmark, ErrorRate, Medians, Quantity, Samples, SuiteRecord};
 
@@ -142,35 +143,29 @@ fn conclude(benchmark: &mut Benchmark, estimate: Option<Estimate>, more_is_bette
 
 fn medians(samples: &Samples, quantity: Quantity) -> Option<Medians> {
     let pairs = samples.pairs(quantity);
-    let old = median(pairs.iter().map(|pair| pair.old).collect())?;
-    Some(Medians { old, new: median(pairs.iter().map(|pair| pair.new).collect())? })
-}
-
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => None,
-        odd if odd % 2 == 1 => Some(values[middle]),
-        _ => Some((values[middle - 1] + values[middle]) / 2.0),
-    }
+    let median = |cost: fn(&Pair) -> f64| quantile(&pairs.iter().map(cost).collect::<Vec<_>>(), 0.5);
+    Some(Medians { old: median(|pair| pair.old)?, new: median(|pair| pair.new)? })
 }
 
 /// The state of the condition of `--fail-if` for a benchmark.
-pub(crate) fn gate(record: &SuiteRecord, benchmark: &Benchmark) -> Option<steady_model::GateState> {
+pub(crate) fn gate(record: &SuiteRecord, benchmark: &Benchmark) -> Option<GateState> {
     Some(record.fail_if?.evaluate(record.metric()?, benchmark.verdict, &benchmark.interval))
 }
 
-/// The exit status of a record: 1 if the condition holds for a benchmark, 4 if it is not known or a required verdict is
-/// missing, 3 if a benchmark failed, 0 otherwise.
+/// The exit status of a record: 1 if the condition holds for a benchmark. With `--require-verdict` 4 if it is not known
+/// for one, or without a condition if one is undecided; a benchmark of both builds without a result is both.
 pub(crate) fn status(record: &SuiteRecord) -> u8 {
-    use steady_model::GateState::{Holds, Open};
     let gates = || record.benchmarks.iter().filter_map(|benchmark| gate(record, benchmark));
-    let is_open = record.benchmarks.iter().any(|benchmark| benchmark.verdict == Verdict::Undecided);
-    match () {
-        () if gates().any(|gate| gate == Holds) => 1,
-        () if record.require_verdict && record.fail_if.is_some() && gates().any(|gate| gate == Open) => 4,
-        () if record.require_verdict && record.fail_if.is_none() && is_open => 4,
-        () => 0,
+    let is_missing = || record.unmeasured.iter().any(|one| !one.is_of_one_build);
+    let is_open = || match record.fail_if {
+        Some(_) => gates().any(|gate| gate == GateState::Open),
+        None => record.benchmarks.iter().any(|benchmark| benchmark.verdict == Verdict::Undecided),
+    };
+    if gates().any(|gate| gate == GateState::Holds) {
+        1
+    } else if record.require_verdict && (is_open() || is_missing()) {
+        4
+    } else {
+        0
     }
 }

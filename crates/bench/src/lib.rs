@@ -110,7 +110,8 @@ fn measured(
     };
     let names: Vec<&str> = suite.entries.iter().map(|entry| entry.name.as_str()).collect();
     let count = names.len();
-    session.log_progress(&format!("measuring {count} benchmarks for at most {} s", flags.budget.seconds()));
+    let benchmarks = if count == 1 { "1 benchmark".to_owned() } else { format!("{count} benchmarks") };
+    session.log_progress(&format!("measuring {benchmarks} for at most {} s", flags.budget.seconds()));
     let budget = flags.budget.seconds();
     let result = measure(&record, count, &choices, &mut machine, &mut |event| match event {
         Event::Calibrating(at) => session.progress(None, &format!("calibrating {}", names[at])),

@@ -1,13 +1,11 @@
 //! Runs the benchmarks of a suite on this machine.
 
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::os::fd::OwnedFd;
 
-use steady_compare::{CommandRunner, last_lines};
+use steady_compare::{CommandRunner, again};
 use steady_feature::Failure;
 use steady_linux::clock;
-use steady_model::{Activity, Command, Effort, Layout, Metric, MetricInput, Nanos, Outcome, Plan, Run, Seed};
-use steady_process::Scripts;
+use steady_model::{Activity, Effort, Layout, Metric, MetricInput, MetricSource, Nanos, Outcome, Plan, Run, Seed};
 use steady_process::runner::{BlockSpec, RunError, RunSpec, Runner, Start, how};
 
 use crate::adapter::{Amount, Input};
@@ -31,8 +29,8 @@ pub(crate) struct RunOptions {
     pub(crate) timeout: Nanos,
     /// The CPUs to use, if not all.
     pub(crate) cpus: Option<Vec<usize>>,
-    /// The metric that decides, by its name; the first one by default.
-    pub(crate) metrics: Vec<steady_model::MetricSource>,
+    /// The metrics of the harness. The one that decides is the first.
+    pub(crate) metrics: Vec<MetricSource>,
 }
 
 impl<'a> SuiteMachine<'a> {
@@ -69,29 +67,13 @@ impl<'a> SuiteMachine<'a> {
     /// Why a run of a command failed, with the last lines that it prints if it runs once more.
     fn failed(&self, side: Side, command: usize, outcome: &Outcome) -> Stop {
         let build = &self.suite.builds[side as usize].build.name;
-        let command = &self.plan.commands[command];
-        let printed = match outcome {
-            Outcome::TimedOut => "; --timeout allows longer runs".to_owned(),
-            _ => self.again(command),
+        let printed = match (outcome, self.readable.try_clone()) {
+            (Outcome::TimedOut, _) => "; --timeout allows longer runs".to_owned(),
+            (_, Ok(interrupt)) => again::printed(&self.plan, command, outcome, self.suite.workspace(), interrupt),
+            // The failure itself is reported in any case.
+            (_, Err(_)) => String::new(),
         };
         Stop::Failed(format!("a run in {build} {}{printed}", how(outcome)))
-    }
-
-    /// Runs a command once more. Returns the last lines that it prints, as a clause.
-    fn again(&self, command: &Command) -> String {
-        /// The time limit of the additional run.
-        const LIMIT: Nanos = Nanos(10_000_000_000);
-        let log = self.suite.workspace().join("log");
-        let run = |log: &Path| -> Option<()> {
-            let interrupt = self.readable.as_fd().try_clone_to_owned().ok()?;
-            let mut scripts = Scripts::start(vec![command.clone()], false, interrupt).ok()?;
-            let words = shell_words::join(&command.argv);
-            let script = format!("exec >{} 2>&1\nexec {words}", shell_words::quote(log.to_str()?));
-            // Only what it prints is of interest.
-            let _ = scripts.run_within(LIMIT, 0, script);
-            Some(())
-        };
-        run(&log).map_or_else(String::new, |()| last_lines(&log))
     }
 }
 

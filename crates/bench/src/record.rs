@@ -106,7 +106,7 @@ pub struct Build {
 /// A benchmark and its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Benchmark {
-    /// Its name, after that of its program if the suite has several.
+    /// The name, after the label of its program if the suite has several.
     pub name: String,
     /// Samples that the harness measures in one process.
     pub samples_per_run: u64,
@@ -186,10 +186,24 @@ pub struct Runs {
 /// A benchmark that was not measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unmeasured {
-    /// Its name.
+    /// The name of the benchmark.
     pub name: String,
     /// The reason, as a clause.
     pub reason: String,
+    /// Whether only one of the builds has it.
+    pub is_of_one_build: bool,
+}
+
+impl Unmeasured {
+    /// A benchmark that only `build` has.
+    pub(crate) fn of_one_build(name: String, build: &Build) -> Self {
+        Unmeasured { name, reason: format!("only {} has it", build.name), is_of_one_build: true }
+    }
+
+    /// A benchmark that both builds have, and the reason why it was not measured.
+    pub(crate) fn because(name: String, reason: String) -> Self {
+        Unmeasured { name, reason, is_of_one_build: false }
+    }
 }
 
 /// The text of a condition.

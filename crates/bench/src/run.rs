@@ -83,7 +83,7 @@ pub struct Course {
     pub amount: Option<Amount>,
     /// Why it is not measured, or no longer.
     pub stopped: Option<Stopped>,
-    /// Its pairs.
+    /// The pairs so far, in time order.
     pub samples: Samples,
     /// Whether a run is given a number of iterations.
     pub counts_iterations: bool,
@@ -196,13 +196,13 @@ impl SuiteRecord {
                     }
                     None => "the budget is too small".to_owned(),
                 };
-                return self.unmeasured.push(Unmeasured { name, reason });
+                return self.unmeasured.push(Unmeasured::because(name, reason));
             }
             Some(Stopped::Decided) | None => None,
         };
         let pairs = course.samples.len();
         if let (Some(reason), 0) = (&failed, pairs) {
-            return self.unmeasured.push(Unmeasured { name, reason: reason.clone() });
+            return self.unmeasured.push(Unmeasured::because(name, reason.clone()));
         }
         let Some(amount) = course.amount else { return };
         let benchmark = Benchmark::before(&name, amount, course.counts_iterations, course.samples);

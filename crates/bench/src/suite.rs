@@ -5,24 +5,25 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use steady_compare::revisions::{self, Revision, Trees};
-use steady_compare::{Workspace, last_lines};
+use steady_compare::Workspace;
+use steady_compare::again::last_lines;
+use steady_compare::revisions::{self, Revision, Trees, quoted};
 use steady_feature::{Failure, Session};
 use steady_model::{Command, Nanos};
 use steady_process::Scripts;
 use steady_process::runner::{RunError, how};
 
 use crate::adapter::{Adapter, Amount, Values};
-use crate::flags::{BenchFlags, selects};
+use crate::flags::{BenchFlags, matches, selects};
 use crate::record::{Build, Unmeasured};
 
-/// The file in which a build lists its programs, in the directory of the suite.
+/// The name of the file in which a build lists its programs.
 const PROGRAMS: &str = ".steady-programs";
 
 /// A program of a suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Program {
-    /// Its name, which is the same in both builds.
+    /// The label that the build gave it, which is the same in both builds.
     label: String,
     /// The directory in which it runs.
     directory: PathBuf,
@@ -51,9 +52,9 @@ pub(crate) struct BuiltSuite {
 /// A benchmark that both builds have.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    /// Its name in reports.
+    /// The name in reports.
     pub(crate) name: String,
-    /// Its name in the harness.
+    /// The name in the harness.
     own_name: String,
     /// The index of its program in each build.
     programs: [usize; 2],
@@ -182,15 +183,14 @@ impl Opening<'_> {
         })
     }
 
-    /// The shell command that builds the suite in the current directory and lists its programs.
-    fn build_command(&self, adapter: &Adapter) -> Option<String> {
+    /// The shell command that builds the suite in the current directory and lists its programs in the file `list`, a
+    /// word of the shell.
+    fn build_command(&self, adapter: &Adapter, list: &str) -> Option<String> {
         let build = match &self.flags.build {
             Some(build) => build.clone(),
             None => adapter.build.as_ref()?.replace("{args}", &self.args()),
         };
-        Some(format!(
-            "STEADY_PROGRAMS=\"$PWD\"/{PROGRAMS}\nexport STEADY_PROGRAMS\nrm -f \"$STEADY_PROGRAMS\"\n{build}"
-        ))
+        Some(format!("STEADY_PROGRAMS={list}\nexport STEADY_PROGRAMS\nrm -f \"$STEADY_PROGRAMS\"\n{build}"))
     }
 
     /// Two revisions.
@@ -199,13 +199,15 @@ impl Opening<'_> {
         let Ok([old, new]) = <[Revision; 2]>::try_from(revisions) else {
             return Err(Failure::Usage("--rev: give two revisions, as in main..HEAD".to_owned()));
         };
-        let build = self.build_command(adapter);
+        // Trees are in a private directory.
+        let build = self.build_command(adapter, &format!("\"$PWD\"/{PROGRAMS}"));
         let mut trees = Trees::open(repository, build, self.flags.show_output, self.readable, self.session)?;
         let mut built = |revision: &Revision| {
             trees.show(&format!("building {}", revision.label), self.session);
             self.session.log_progress(&format!("building {}", revision.label));
             let directory = trees.tree(revision, self.session)?;
-            let programs = found_programs(self.flags, adapter, &directory, &trees.built_in())?;
+            let list = directory.join(PROGRAMS);
+            let programs = found_programs(self.flags, adapter, &list, &directory, &trees.built_in())?;
             programs.iter().try_for_each(|program| trees.check_program(&program.path))?;
             Ok(BuiltSuite {
                 build: Build { name: revision.label.clone(), commit: Some(revision.recorded()), environment: vec![] },
@@ -214,7 +216,11 @@ impl Opening<'_> {
                 environment: vec![],
             })
         };
-        let both = built(&old).and_then(|old| Ok([old, built(&new)?]));
+        let both = built(&old).and_then(|old| {
+            let new = built(&new)?;
+            not_shared(&old.programs, &new.programs)?;
+            Ok([old, new])
+        });
         match both {
             Ok(builds) => Ok((Place::Trees(trees), builds)),
             Err(failure) => {
@@ -239,9 +245,9 @@ impl Opening<'_> {
                 return Err(failure);
             }
         };
-        let variables: Vec<String> = self.flags.env_new.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let variables = self.variables();
         let old = BuiltSuite {
-            build: Build { name: "without".to_owned(), ..Build::default() },
+            build: Build { name: "the default".to_owned(), ..Build::default() },
             directory,
             programs,
             environment: vec![],
@@ -256,7 +262,9 @@ impl Opening<'_> {
 
     /// Builds the suite in the current directory.
     fn build_here(&mut self, adapter: &Adapter, directory: &Path, place: &Path) -> Result<Vec<Program>, Failure> {
-        if let Some(build) = self.build_command(adapter) {
+        // The current directory may be one in which others can write.
+        let list = place.join(PROGRAMS);
+        if let Some(build) = self.build_command(adapter, &quoted(&list)?) {
             self.session.progress(None, "building");
             self.session.lasting_step("build", None);
             let log = place.join("log");
@@ -271,10 +279,7 @@ impl Opening<'_> {
                 other => Failure::Own(other.to_string()),
             })?;
         }
-        let found = found_programs(self.flags, adapter, directory, directory);
-        // The list belongs to this build only.
-        let _ = fs::remove_file(directory.join(PROGRAMS));
-        found
+        found_programs(self.flags, adapter, &list, directory, directory)
     }
 
     /// Two programs.
@@ -339,15 +344,13 @@ impl Opening<'_> {
                 Some(other) => {
                     entries.push(Entry { name: name(label, own), own_name: own.clone(), programs: [*program, *other] })
                 }
-                None => unmeasured
-                    .push(Unmeasured { name: name(label, own), reason: format!("only {} has it", old.build.name) }),
+                None => unmeasured.push(Unmeasured::of_one_build(name(label, own), &old.build)),
             }
         }
         for (program, own) in new_names {
             let label = &new.programs[*program].label;
             if !in_old.contains_key(&(label.clone(), own.clone())) {
-                unmeasured
-                    .push(Unmeasured { name: name(label, own), reason: format!("only {} has it", new.build.name) });
+                unmeasured.push(Unmeasured::of_one_build(name(label, own), &new.build));
             }
         }
         let all = entries.len() + unmeasured.len();
@@ -449,11 +452,26 @@ impl Suite {
     }
 }
 
-/// The programs that the build has listed, or that the options or the adapter name. Paths below `built_in` are moved to
+/// Refuses a program that is the same file in both revisions: the second build has replaced that of the first. A name
+/// without a slash is that of an interpreter.
+fn not_shared(old: &[Program], new: &[Program]) -> Result<(), Failure> {
+    let is_file = |program: &&Program| program.path.components().count() > 1;
+    match old.iter().filter(is_file).find(|one| new.iter().any(|other| other.path == one.path)) {
+        Some(program) => Err(Failure::Usage(format!(
+            "'{}' is the same file for both revisions: the build must put its programs below the directory in which it \
+             runs",
+            program.path.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The programs that the build has listed in the file `list`, or that the options or the adapter name. Paths below `built_in` are moved to
 /// `directory`.
 fn found_programs(
     flags: &BenchFlags,
     adapter: &Adapter,
+    list: &Path,
     directory: &Path,
     built_in: &Path,
 ) -> Result<Vec<Program>, Failure> {
@@ -462,7 +480,8 @@ fn found_programs(
         Ok(rest) => directory.join(rest),
         Err(_) => directory.join(path),
     };
-    let listed = fs::read_to_string(directory.join(PROGRAMS)).unwrap_or_default();
+    // A build need not list its programs if patterns name them.
+    let listed = fs::read_to_string(list).unwrap_or_default();
     let line = |line: &str| match line.split('\t').collect::<Vec<_>>()[..] {
         [label, place, path] => Ok(Program::new(label, moved(place), moved(path))),
         _ => Err(Failure::Usage(format!(
@@ -510,7 +529,7 @@ fn matching(directory: &Path, pattern: &str) -> Result<Vec<Program>, Failure> {
             let Ok(entries) = fs::read_dir(place) else { continue };
             for entry in entries {
                 let name = entry.map_err(|error| usage(error, place))?.file_name().to_string_lossy().into_owned();
-                if selects(std::slice::from_ref(&part), &name) {
+                if matches(&part, &name) {
                     next.push(place.join(name));
                 }
             }
@@ -525,9 +544,4 @@ fn matching(directory: &Path, pattern: &str) -> Result<Vec<Program>, Failure> {
 
 fn here() -> Result<PathBuf, Failure> {
     Path::new(".").canonicalize().map_err(|error| Failure::Usage(format!("the current directory: {error}")))
-}
-
-fn quoted(path: &Path) -> Result<String, Failure> {
-    let text = path.to_str().ok_or_else(|| Failure::Usage(format!("'{}' is not UTF-8", path.display())))?;
-    Ok(shell_words::quote(text).into_owned())
 }

@@ -119,13 +119,15 @@ fn benchmarks_with_a_long_preparation_do_not_take_forever() {
 
 #[test]
 fn conditions_decide_the_exit_status() {
-    let mut suite = SimulatedSuite::new(4, Conditions::QUIET, 7);
-    suite.factors[0] = 1.08;
-    let mut status = |condition: &str, seconds: f64, require_verdict| {
+    let status = |condition: &str, seconds: f64, require_verdict| {
+        let mut suite = SimulatedSuite::new(4, Conditions::QUIET, 7);
+        suite.factors[0] = 1.08;
         let fail_if = Some(condition.parse().unwrap());
         measured(&mut suite, &SuiteRecord { fail_if, require_verdict, ..record(4, seconds, 7) }).status()
     };
     assert_eq!(status("slower>3%", 30.0, false), 1);
     assert_eq!(status("slower>20%", 30.0, false), 0);
     assert_eq!(status("faster>3%", 30.0, true), 0);
+    // The budget is too small for all of them.
+    assert_eq!([status("faster>3%", 3.0, true), status("faster>3%", 3.0, false)], [4, 0]);
 }
