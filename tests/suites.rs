@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
+use steady::repository::Repository;
 use steady::{at_length, output_of, scratch, skip};
 
 /// Copies a sample suite to a directory with a blank in its path.
@@ -70,6 +71,28 @@ fn runs_at_length(test: &str) -> bool {
 #[test]
 fn libtest() {
     check("libtest", "changed", |_| vec![("RUSTC_BOOTSTRAP", "1".to_owned())]);
+}
+
+#[test]
+fn revisions_of_a_rust_suite_do_not_share_their_programs() {
+    let repository = Repository::new("suite-revisions");
+    let (folder, from) = (repository.repo(), copied("libtest"));
+    let (status, _, stderr) =
+        output_of(Command::new("cp").arg("-r").arg(from.join(".")).arg(&folder).output().unwrap());
+    assert_eq!(status, 0, "{stderr}");
+    repository.commit("Old");
+    let code = fs::read_to_string(folder.join("src/lib.rs")).unwrap();
+    assert_eq!(code.matches("1000").count(), 1, "the amount of work");
+    repository.write("src/lib.rs", &code.replace("1000", "1500"));
+    repository.commit("New");
+    let mut command = repository.steady("", &["bench", "--no-history", "--format", "json", "--filter", "changed"]);
+    command.args(["--rev", "HEAD~1..HEAD", "--resolution", "20%", "--confidence", "99.9%", "--budget", "2m"]);
+    command.envs([("RUSTC_BOOTSTRAP", PathBuf::from("1")), ("CARGO_TARGET_DIR", repository.folder.join("shared"))]);
+    let (status, json, stderr) = output_of(command.output().unwrap());
+    assert_eq!(status, 0, "{stderr}");
+    let record: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(record["benchmarks"][0]["verdict"], "slower", "{json}");
+    assert!(repository.leftovers().is_empty(), "{:?}", repository.leftovers());
 }
 
 #[test]

@@ -66,7 +66,8 @@ pub struct Adapter {
     /// How long a process measures.
     #[serde(flatten)]
     pub sampling: Sampling,
-    /// Variables of the environment. `{directory}` is the directory of the suite.
+    /// Variables of the environment. `{directory}` is the directory of the suite. With revisions, `{origin}` is the working
+    /// tree of the repository, whose files do not belong to any of them; otherwise it is empty.
     #[serde(default)]
     environment: BTreeMap<String, String>,
 }
@@ -324,9 +325,10 @@ impl Adapter {
     }
 
     /// The variables of the environment of the suite's programs.
-    pub(crate) fn variables(&self, directory: &Path) -> Vec<(String, String)> {
-        let directory = directory.display().to_string();
-        let value = |value: &String| value.replace("{directory}", &directory);
+    pub(crate) fn variables(&self, directory: &Path, origin: Option<&Path>) -> Vec<(String, String)> {
+        let text = |path: Option<&Path>| path.map_or_else(String::new, |path| path.display().to_string());
+        let values = [("{directory}", text(Some(directory))), ("{origin}", text(origin))];
+        let value = |value: &String| substituted(value, &values);
         self.environment.iter().map(|(name, text)| (name.clone(), value(text))).collect()
     }
 }

@@ -45,6 +45,8 @@ pub(crate) struct BuiltSuite {
     pub(crate) build: Build,
     /// The directory of the suite, in which it was found and built.
     directory: PathBuf,
+    /// The working tree of the repository, if the build is one of its revisions.
+    origin: Option<PathBuf>,
     programs: Vec<Program>,
     environment: Vec<(String, String)>,
 }
@@ -212,6 +214,7 @@ impl Opening<'_> {
             Ok(BuiltSuite {
                 build: Build { name: revision.label.clone(), commit: Some(revision.recorded()), environment: vec![] },
                 directory,
+                origin: Some(trees.origin().to_owned()),
                 programs,
                 environment: vec![],
             })
@@ -249,6 +252,7 @@ impl Opening<'_> {
         let old = BuiltSuite {
             build: Build { name: "the default".to_owned(), ..Build::default() },
             directory,
+            origin: None,
             programs,
             environment: vec![],
         };
@@ -289,6 +293,7 @@ impl Opening<'_> {
         let side = |path: &Path, program: Program| BuiltSuite {
             build: Build { name: path.display().to_string(), ..Build::default() },
             directory: directory.clone(),
+            origin: None,
             // Both have the same label, because their names differ.
             programs: vec![Program { label: String::new(), ..program }],
             environment: vec![],
@@ -413,7 +418,11 @@ impl BuiltSuite {
             name: shell_words::join(&argv),
             argv,
             directory: Some(program.directory.clone()),
-            environment: adapter.variables(&self.directory).into_iter().chain(self.environment.clone()).collect(),
+            environment: adapter
+                .variables(&self.directory, self.origin.as_deref())
+                .into_iter()
+                .chain(self.environment.clone())
+                .collect(),
             revision: self.build.commit.clone(),
             ..Command::default()
         }

@@ -179,6 +179,11 @@ impl Trees {
         self.workspace.path().join(trees::BUILD).join(&self.repository.prefix)
     }
 
+    /// The working tree of the repository, or the repository itself if it is bare.
+    pub fn origin(&self) -> &Path {
+        &self.repository.root
+    }
+
     /// The private directory of the trees, for other files of the experiment.
     pub fn workspace(&self) -> &Workspace {
         &self.workspace
