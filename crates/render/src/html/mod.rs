@@ -1,4 +1,5 @@
-//! Documents as one self-contained HTML page: no scripts, fonts or images from elsewhere.
+//! Documents as one self-contained HTML page: nothing is loaded from elsewhere. The only script hides the rows of a long
+//! table that do not contain what the reader types; without scripts, all rows are shown.
 
 mod chart;
 
@@ -10,12 +11,19 @@ use crate::table::{Align, Column, Table};
 
 /// The style sheet of the page, for light and dark screens and for print.
 const STYLE: &str = include_str!("../page.css");
-/// The Content-Security-Policy: the page may load nothing, and may use its own inline styles. The literal is split so
-/// that scanners do not take it for the Rust keyword.
-const POLICY: &str = concat!("default-src 'none'; style-src 'un", "safe-inline'");
+/// The script of pages with a long table.
+const SCRIPT: &str = include_str!("../page.js");
+/// The Content-Security-Policy: the page may load nothing, and may use its own inline styles and the script with this
+/// SHA-256. The literal is split so that scanners do not take it for the Rust keyword.
+const POLICY: &str = concat!(
+    "default-src 'none'; style-src 'un",
+    "safe-inline'; script-src 'sha256-ResKEJQ2ZDN8ygfvQw6FsK41OliXEAUaonOUtJu6VOs='"
+);
 
 /// The maximum rows of a table, unless its section is shown whole.
-const ROWS: usize = 200;
+const ROWS: usize = 2000;
+/// The least rows of a table with a field for a text that selects rows.
+const LONG: usize = 20;
 
 /// Returns a document as a page: the answer first, then the sections.
 pub fn text(document: &Document) -> String {
@@ -57,6 +65,11 @@ fn rows(table: &Table, most: usize) -> Markup {
     let class = |column: &Column| if column.align == Align::Words { "words" } else { "number" };
     let is_wide = shown.width() > NARROW;
     html! {
+        @if shown.rows >= LONG {
+            // The script shows it.
+            input.filter type="search" hidden placeholder="Show rows with …"
+                aria-label=(format!("Show rows of {} with this text", table.label));
+        }
         div.scroll role="region" aria-label=(table.label) tabindex="0" { table.numbers.stacked[is_wide] {
             thead { tr { @for column in &table.columns { th scope="col" class=(class(column)) { (column.head) } } } }
             tbody { @for row in 0..shown.rows { tr {
@@ -113,6 +126,7 @@ fn page(title: &str, header: &Markup, main: &Markup) -> String {
             body {
                 header { (header) }
                 main { (main) }
+                @if main.0.contains("<input class=\"filter\"") { script { (PreEscaped(SCRIPT)) } }
             }
         }
     };
