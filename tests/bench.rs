@@ -105,7 +105,7 @@ fn exports_have_the_samples_and_judge_evaluates_them() {
         output_of(steady(&repository, &["judge", "--format", "json", "--samples", "r.json"]).output().unwrap());
     assert_eq!(status, 1, "{stderr}");
     assert_eq!(serde_json::from_str::<Value>(&judged).unwrap(), record);
-    for (option, part) in [("--export-html", "<svg"), ("--export-markdown", "| b |"), ("--export-csv", "b,slower,")] {
+    for (option, part) in [("--export-html", "<table"), ("--export-markdown", "| b |"), ("--export-csv", "b,slower,")] {
         let (status, _, stderr) = output_of(steady(&repository, &["judge", "r.json", option, "out"]).output().unwrap());
         let text = std::fs::read_to_string(repository.repo().join("out")).unwrap();
         assert!(status == 1 && text.contains(part), "{option}: {stderr}{text}");
@@ -127,6 +127,52 @@ fn parts_of_a_suite_are_joined() {
     std::fs::copy(repository.repo().join("1.json"), repository.repo().join("3.json")).unwrap();
     let (status, _, stderr) = judge(&["1.json", "3.json"]);
     assert!(status == 2 && stderr.contains("two files have the benchmark 'a'"), "{stderr}");
+    let words = ["--rev", "old..HEAD", "--shard", "3/3", "--samples", "--export-json", "4.json"];
+    assert_eq!(bench(&repository, &words).0, 0);
+    let words = ["--rev", "old..HEAD", "--shard", "1/3", "--samples", "--export-json", "5.json"];
+    assert_eq!(bench(&repository, &words).0, 0);
+    let (status, _, stderr) = judge(&["4.json", "5.json"]);
+    assert!(status == 2 && stderr.contains("the part 2/3 is missing"), "{stderr}");
+}
+
+#[test]
+fn a_change_that_adds_the_first_benchmarks_has_nothing_to_compare() {
+    let repository = suite("bench-first", "", "a 2000\n");
+    let (status, text, stderr) = bench(&repository, &["--rev", "old..HEAD", "--fail-if", "slower>3%"]);
+    assert_eq!(status, 0, "{stderr}");
+    assert!(text.contains("No benchmark of both builds was measured") && text.contains("is open: nothing"), "{text}");
+    assert!(text.contains("only HEAD"), "{text}");
+    assert_eq!(bench(&repository, &["--rev", "old..HEAD", "--require-verdict"]).0, 4);
+}
+
+#[test]
+fn with_draws_both_builds_are_linked_again_for_each_pair() {
+    let repository = suite("bench-draws", "a 2000\nb 2000\n", "a 2000\nb 3000\n");
+    let words = ["--rev", "old..HEAD", "--draws", "--budget", "60s"];
+    let (status, _, stderr) = bench(&repository, &words);
+    assert!(status == 2 && stderr.contains("give a --build that uses $STEADY_LAYOUT"), "{stderr}");
+    let list = r#"printf "suite\t%s\t%s\n" "$PWD" "$PWD/suite.py" >"$STEADY_PROGRAMS""#;
+    let built = |script: &str| format!("{list}; : $STEADY_LAYOUT; {script}");
+    let (status, _, stderr) = bench(&repository, &[&words[..], &["--build", &built(":")]].concat());
+    assert!(status == 2 && stderr.contains("are the same with two values of $STEADY_LAYOUT"), "{stderr}");
+    assert!(repository.leftovers().is_empty(), "{:?}", repository.leftovers());
+
+    // Each layout is noted, with the commit.
+    let layouts = repository.folder.join("layouts");
+    let script = format!(
+        "echo \"# $STEADY_LAYOUT\" >>suite.py; echo \"$STEADY_REVISION $STEADY_LAYOUT\" >>'{}'",
+        layouts.display()
+    );
+    let (status, record) = json(&repository, &[&words[..], &["--build", &built(&script)]].concat());
+    assert_eq!((status, verdict(&record, "b"), &record["draws"]), (0, "slower", &Value::Bool(true)));
+    let lines: Vec<String> = std::fs::read_to_string(layouts).unwrap().lines().map(str::to_owned).collect();
+    let pairs =
+        record["benchmarks"].as_array().unwrap().iter().map(|one| one["pairs"].as_u64().unwrap()).max().unwrap();
+    assert!(lines.len() as u64 >= 2 * pairs, "{lines:?} for {pairs} pairs");
+    let distinct: std::collections::BTreeSet<&str> =
+        lines.iter().filter_map(|line| line.split(' ').next_back()).collect();
+    assert_eq!(distinct.len(), lines.len(), "each layout is another one: {lines:?}");
+    assert!(repository.leftovers().is_empty(), "{:?}", repository.leftovers());
 }
 
 #[test]
@@ -198,7 +244,7 @@ fn one_build_in_two_environments() {
     assert_eq!(record["new"]["environment"], serde_json::json!(["MORE=1500"]));
     assert!(!repository.repo().join(".steady-programs").exists());
     let (_, text, stderr) = bench(&repository, &["--env-new", "MORE=1500", "--budget", "60s"]);
-    assert!(text.contains("1 got slower in MORE=1500 relative to the default"), "{text}{stderr}");
+    assert!(text.contains("a got slower in MORE=1500 relative to the default"), "{text}{stderr}");
     let (status, _, stderr) = bench(&repository, &["--env-new", "STEADY_RUN=1"]);
     assert!(status == 2 && stderr.contains("steady sets STEADY_RUN itself"), "{stderr}");
 }
@@ -266,9 +312,8 @@ fn wrong_usage_says_what_to_write() {
         (&["--rev", "old..HEAD"], "no suite of benchmarks is found here"),
         (&["--adapter", "nose", "--rev", "old..HEAD"], "criterion"),
         (&["--adapter", "wrong.toml", "--rev", "old..HEAD"], "missing field"),
-        (&["--adapter", "adapter.toml", "--rev", "old..HEAD"], "no benchmark in common"),
-        (&["--adapter", "adapter.toml", "--rev", "old..old", "--filter", "z"], "no benchmark matches"),
-        (&["--adapter", "adapter.toml", "--rev", "old..old", "--metric", "size"], "script reports time"),
+        (&["--adapter", "adapter.toml", "--rev", "old..old", "--filter", "z"], "--filter selects none"),
+        (&["--adapter", "adapter.toml", "--rev", "old..old", "--metric", "size"], "script has time, cpu"),
         (&["--adapter", "adapter.toml", "--rev", "old..HEAD", "--build", "exit 7"], "exited with status 7"),
         (&["--adapter", "adapter.toml", "--rev", "old..HEAD", "--build", "true"], "no program of a suite"),
         (&["suite.py"], "give two programs"),

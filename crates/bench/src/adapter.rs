@@ -39,9 +39,9 @@ pub struct Adapter {
     marker: Option<String>,
     /// A shell command that builds the suite in the current directory. It appends a line to the file `$STEADY_PROGRAMS`
     /// for each program: a label, the directory in which it runs and the program, separated by tabs. `{args}` stands for
-    /// the value of `--build-args`.
+    /// the value of `--build-args`, and `{cargo}` for commands that build Rust benchmarks: `adapters/cargo.sh`.
     #[serde(default)]
-    pub(crate) build: Option<String>,
+    build: Option<String>,
     /// Programs that need no build, or are where `--build` puts them. They run in the directory of the suite.
     #[serde(default)]
     pub(crate) programs: Vec<String>,
@@ -255,6 +255,12 @@ impl Adapter {
     pub(crate) fn has_built(&self, content: &[u8]) -> bool {
         let Some(marker) = &self.marker else { return false };
         memchr::memmem::find(content, marker.as_bytes()).is_some()
+    }
+
+    /// The shell command that builds the suite, with these words for `--build-args`.
+    pub(crate) fn building(&self, args: &str) -> Option<String> {
+        let build = self.build.as_ref()?.replace("{cargo}", include_str!("adapters/cargo.sh"));
+        Some(build.replace("{args}", args))
     }
 
     /// The words of the command that lists the benchmarks of a program.

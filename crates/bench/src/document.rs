@@ -87,7 +87,6 @@ struct Counts {
     faster: usize,
     same: usize,
     undecided: usize,
-    failed: usize,
 }
 
 impl Counts {
@@ -118,7 +117,6 @@ impl SuiteRecord {
             faster: of(Verdict::Faster),
             same: of(Verdict::Same),
             undecided: of(Verdict::Undecided),
-            failed: self.benchmarks.iter().filter(|one| one.failed.is_some()).count(),
         }
     }
 }
@@ -171,7 +169,7 @@ fn sorted(record: &SuiteRecord, is_wanted: impl Fn(&Benchmark) -> bool) -> Vec<&
 /// The first sentence counts the verdicts. Others are about the condition, and about what to do.
 fn answer(record: &SuiteRecord) -> Vec<Sentence> {
     let counts = record.counts();
-    let all = count(counts.measured(), "benchmark", "benchmarks");
+    let all = counts.measured();
     let resolution = setting(record.resolution_ratio);
     let mut parts: Vec<(Emphasis, String)> = vec![];
     let mut add = |number: usize, emphasis: Emphasis, text: String| {
@@ -187,24 +185,55 @@ fn answer(record: &SuiteRecord) -> Vec<Sentence> {
     add(counts.faster, Emphasis::Less, of(counts.faster, if counts.slower > 0 { "faster" } else { "got faster" }));
     let same = if counts.slower + counts.faster > 0 { "the same within" } else { "cost the same within" };
     add(counts.same, Emphasis::Same, of(counts.same, &format!("{same} {resolution}")));
-    let undecided = if counts.undecided == counts.measured() { "are undecided" } else { "undecided" };
+    let undecided = if counts.undecided == all { "are undecided" } else { "undecided" };
     add(counts.undecided, Emphasis::Open, of(counts.undecided, undecided));
-    let mut first: Sentence = vec![plain(format!("Of {all}, "))];
-    first.extend(parts);
-    first.push(plain(format!(" in {} relative to {}.", name(&record.new), name(&record.old))));
-    let mut sentences = vec![first];
+    let mut sentences = vec![match (all, &record.benchmarks[..]) {
+        (0, _) => vec![plain("No benchmark of both builds was measured.")],
+        (1, benchmarks) => only_one(record, benchmarks.iter().find(|one| one.failed.is_none())),
+        _ => {
+            let mut first: Sentence = vec![plain(format!("Of {all} benchmarks, "))];
+            first.extend(parts);
+            first.push(plain(relation(record)));
+            first
+        }
+    }];
     sentences.extend(about_condition(record));
     if record.ending == Ending::Interrupted {
         sentences.push(vec![plain("The measuring was interrupted, so these results are from a part of the budget.")]);
     }
     sentences.extend(advice(record, &counts));
-    let missing = record.unmeasured.len() + counts.failed;
-    if missing > 0 {
-        let verb = if missing == 1 { "was" } else { "were" };
-        let text = format!("{} {verb} not measured.", count(missing, "benchmark", "benchmarks"));
+    let without = record.without_result();
+    // The sentence about the condition may have said so.
+    let is_said = record.fail_if.is_some_and(|_| states(record).iter().all(|state| *state == GateState::DoesNotHold));
+    if without > 0 && !is_said {
+        let verb = if without == 1 { "has" } else { "have" };
+        let text = format!("{} of both builds {verb} no result.", count(without, "benchmark", "benchmarks"));
         sentences.push(vec![plain(text)]);
     }
+    let of_one = record.unmeasured.iter().filter(|one| one.is_of_one_build).count();
+    if of_one > 0 {
+        let verb = if of_one == 1 { "is" } else { "are" };
+        sentences.push(vec![plain(format!("{} {verb} in one build only.", count(of_one, "benchmark", "benchmarks")))]);
+    }
     sentences
+}
+
+/// The two builds at the end of a sentence.
+fn relation(record: &SuiteRecord) -> String {
+    format!(" in {} relative to {}.", name(&record.new), name(&record.old))
+}
+
+/// The first sentence if there is one result.
+fn only_one(record: &SuiteRecord, only: Option<&Benchmark>) -> Sentence {
+    let Some(only) = only else { return vec![] };
+    let subject = one_line(&only.name);
+    let (emphasis, text) = match only.verdict {
+        Verdict::Slower => (Emphasis::More, "got slower".to_owned()),
+        Verdict::Faster => (Emphasis::Less, "got faster".to_owned()),
+        Verdict::Same => (Emphasis::Same, format!("costs the same within {}", setting(record.resolution_ratio))),
+        Verdict::Undecided => (Emphasis::Open, "is undecided".to_owned()),
+    };
+    vec![plain(format!("{subject} ")), (emphasis, text), plain(relation(record))]
 }
 
 /// The compared quantity: `time`, `CPU time`.
@@ -216,11 +245,17 @@ fn name(build: &Build) -> String {
     one_line(&build.name)
 }
 
+/// The state of the condition of `--fail-if` for each benchmark with a result.
+fn states(record: &SuiteRecord) -> Vec<GateState> {
+    record.benchmarks.iter().filter(|one| one.failed.is_none()).filter_map(|one| gate(record, one)).collect()
+}
+
 /// Whether the condition of `--fail-if` holds, and for which benchmarks.
 fn about_condition(record: &SuiteRecord) -> Option<Sentence> {
     let fail_if = record.fail_if?;
     let in_state = |state: GateState| -> Vec<&Benchmark> {
-        record.benchmarks.iter().filter(|one| gate(record, one) == Some(state)).collect()
+        let with_result = record.benchmarks.iter().filter(|one| one.failed.is_none());
+        with_result.filter(|one| gate(record, one) == Some(state)).collect()
     };
     let (holds, open) = (in_state(GateState::Holds), in_state(GateState::Open));
     let names = |some: &[&Benchmark]| {
@@ -230,7 +265,20 @@ fn about_condition(record: &SuiteRecord) -> Option<Sentence> {
         let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
         format!("{}{more}", first.join(", "))
     };
+    let unknown = record.without_result();
     Some(match (holds.is_empty(), open.is_empty()) {
+        (true, true) if unknown > 0 || record.benchmarks.is_empty() => {
+            let of = match unknown {
+                0 => "nothing was compared".to_owned(),
+                1 => "1 benchmark of both builds has no result".to_owned(),
+                _ => format!("{unknown} benchmarks of both builds have no result"),
+            };
+            vec![
+                plain(format!("The condition {fail_if} ")),
+                (Emphasis::Open, "is open".to_owned()),
+                plain(format!(": {of}.")),
+            ]
+        }
         (false, _) => vec![
             plain(format!("The condition {fail_if} ")),
             (Emphasis::More, "holds".to_owned()),
@@ -251,6 +299,7 @@ fn about_condition(record: &SuiteRecord) -> Option<Sentence> {
 
 /// The budget that would probably decide most of what is undecided, or measure what was left out.
 fn advice(record: &SuiteRecord, counts: &Counts) -> Option<Sentence> {
+    const FARTHEST: f64 = 10.0;
     if record.ending == Ending::Interrupted || counts.undecided == 0 {
         return None;
     }
@@ -259,11 +308,26 @@ fn advice(record: &SuiteRecord, counts: &Counts) -> Option<Sentence> {
     let factor = factors.get(factors.len() / 2)?;
     // Those that are decided give their time to the others.
     let share = counts.undecided as f64 / counts.measured().max(1) as f64;
-    let seconds = record.budget_seconds.seconds() * (1.0 + (factor - 1.0) * share);
-    let seconds = steady_render::units::round_up(seconds);
+    let needed = 1.0 + (factor - 1.0) * share;
+    let which = match counts.undecided {
+        1 => "the undecided benchmark",
+        2 => "one of the undecided benchmarks",
+        _ => "half of the undecided benchmarks",
+    };
+    // Far beyond the data, the estimate of the spread is too rough for a number.
+    if needed > FARTHEST {
+        return Some(vec![
+            plain(format!("To decide {which}, much more time is needed: select some with ")),
+            (Emphasis::Code, "--filter".to_owned()),
+            plain(", or use a larger "),
+            (Emphasis::Code, "--resolution".to_owned()),
+            plain("."),
+        ]);
+    }
+    let seconds = steady_render::units::round_up(record.budget_seconds.seconds() * needed);
     let text = if seconds < 120.0 { format!("{seconds}s") } else { format!("{}m", (seconds / 60.0).ceil()) };
     Some(vec![
-        plain("To decide half of the undecided benchmarks, use "),
+        plain(format!("To decide {which}, use about ")),
         (Emphasis::Code, format!("--budget {text}")),
         plain(", or a larger "),
         (Emphasis::Code, "--resolution".to_owned()),
@@ -341,7 +405,7 @@ fn chart(record: &SuiteRecord, rows: &[&Benchmark]) -> Option<Chart> {
     let interval = |one: &Benchmark| one.interval.clone().unwrap_or(Interval { low: 0.0, high: 0.0 });
     let ends = || rows.iter().flat_map(|one| [log(interval(one).low), log(interval(one).high)]).chain([0.0]);
     let (low, high) = (ends().fold(f64::INFINITY, f64::min), ends().fold(f64::NEG_INFINITY, f64::max));
-    if rows.is_empty() {
+    if rows.len() < 2 {
         return None;
     }
     let bar = |(row, one): (usize, &&&Benchmark)| {
@@ -376,10 +440,13 @@ fn left_out(record: &SuiteRecord) -> Vec<(String, String)> {
 }
 
 fn not_measured(rows: &[(String, String)]) -> Table {
-    // The output of a failed run has several lines, which the JSON has.
+    // The output of a failed run may have many lines, which the JSON has.
     let first_line = |text: &str| {
-        let first = text.lines().next().unwrap_or_default();
-        one_line(first.split("; the last lines").next().unwrap_or_default())
+        let (what, printed) = text.split_once('\n').unwrap_or((text, ""));
+        let what = what.split("; the last lines").next().unwrap_or_default().trim_end_matches(':');
+        let printed: Vec<&str> = printed.lines().map(str::trim).filter(|line| !line.is_empty()).take(2).collect();
+        let printed = if printed.is_empty() { String::new() } else { format!(": {}", printed.join(" ")) };
+        one_line(&format!("{what}{printed}"))
     };
     Table {
         label: "Not measured".to_owned(),
@@ -393,8 +460,9 @@ fn not_measured(rows: &[(String, String)]) -> Table {
 
 fn facts(record: &SuiteRecord) -> Vec<Fact> {
     let level = setting(1.0 - record.confidence);
+    let of_all = count(record.suite, "benchmark", "benchmarks");
     let error = match record.error {
-        ErrorRate::Family => format!("at most {level} that any verdict of the {} is wrong", record.suite),
+        ErrorRate::Family => format!("at most {level} that any verdict is wrong, for {of_all}"),
         ErrorRate::Discovery => format!("at most {level} of the reported differences are wrong, on average"),
     };
     let what = what(record);
@@ -408,9 +476,13 @@ fn facts(record: &SuiteRecord) -> Vec<Fact> {
         Fact::new("compared", compared),
         Fact::new("error", error),
         Fact::new("pairs", format!("{pairs} pairs of processes, in random order")),
+        Fact::new("columns", "each build has its median over all runs; the change is that within the pairs"),
         Fact::new("time", format!("{} of {}", duration(record.elapsed_seconds), time_setting(record.budget_seconds))),
         Fact::new("seed", record.seed.to_string()),
     ];
+    if record.draws {
+        facts.insert(3, Fact::new("layouts", "for each pair, both builds were linked again in another random order"));
+    }
     if let Some(shard) = &record.shard {
         facts.insert(1, Fact::new("part", format!("{shard} of the suite")));
     }

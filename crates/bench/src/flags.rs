@@ -77,6 +77,12 @@ pub(crate) struct BenchFlags {
     #[arg(long, value_name = "WORDS", conflicts_with = "build", allow_hyphen_values = true)]
     pub(crate) build_args: Option<String>,
 
+    /// Link both builds again before each pair of a benchmark, with their functions in a random order. A difference that
+    /// only the positions of functions cause is not reported then. A build of your own finds the order's number in
+    /// STEADY_LAYOUT
+    #[arg(long, requires = "rev")]
+    pub(crate) draws: bool,
+
     /// The programs of the suite, relative to the current directory, if they are not those that the build names. '*'
     /// stands for any part of a file name
     #[arg(long, value_name = "PATTERN", action = ArgAction::Append)]

@@ -17,7 +17,18 @@ pub(crate) fn joined(texts: &[String]) -> Result<SuiteRecord, String> {
     let mut all = records.into_iter();
     let first = all.next().ok_or("there are no files")?;
     let joined = all.try_fold(first, with)?;
-    Ok(judged(joined))
+    match missing_part(&joined) {
+        Some(part) => Err(format!("the part {part} is missing: give the exports of all parts")),
+        None => Ok(judged(joined)),
+    }
+}
+
+/// A part of the suite that is not among those that were joined.
+fn missing_part(joined: &SuiteRecord) -> Option<String> {
+    let present: BTreeSet<&str> = joined.shard.as_deref()?.split(", ").collect();
+    let (_, parts) = present.first()?.split_once('/')?;
+    let each = (1..=parts.parse::<usize>().ok()?).map(|part| format!("{part}/{parts}"));
+    each.into_iter().find(|part| !present.contains(part.as_str()))
 }
 
 /// Adds a part to others.
@@ -27,6 +38,7 @@ fn with(one: SuiteRecord, other: SuiteRecord) -> Result<SuiteRecord, String> {
         ("old build", one.old == other.old),
         ("new build", one.new == other.new),
         ("metrics", one.metrics == other.metrics && one.compared == other.compared),
+        ("memory layout (--draws)", one.draws == other.draws),
         ("number of benchmarks", one.suite == other.suite),
         ("resolution", one.resolution_ratio == other.resolution_ratio),
         ("confidence", one.confidence == other.confidence && one.error == other.error),

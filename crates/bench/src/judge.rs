@@ -156,7 +156,8 @@ pub(crate) fn gate(record: &SuiteRecord, benchmark: &Benchmark) -> Option<GateSt
 /// for one, or without a condition if one is undecided; a benchmark of both builds without a result is both.
 pub(crate) fn status(record: &SuiteRecord) -> u8 {
     let gates = || record.benchmarks.iter().filter_map(|benchmark| gate(record, benchmark));
-    let is_missing = || record.unmeasured.iter().any(|one| !one.is_of_one_build);
+    // Without any result, nothing was compared.
+    let is_missing = || record.without_result() > 0 || record.benchmarks.is_empty();
     let is_open = || match record.fail_if {
         Some(_) => gates().any(|gate| gate == GateState::Open),
         None => record.benchmarks.iter().any(|benchmark| benchmark.verdict == Verdict::Undecided),

@@ -22,7 +22,7 @@ use std::os::fd::OwnedFd;
 use clap::{ArgMatches, FromArgMatches};
 use steady_feature::{Failure, Feature, Interrupt, LogKind, RecordKind, Session, Status, chosen_cpus};
 use steady_linux::clock;
-use steady_model::{Absent, Activity, Ending, MetricSource, Nanos};
+use steady_model::{Absent, Activity, Ending, MetricSource, Nanos, Seed};
 
 use flags::BenchFlags;
 use log::Line;
@@ -68,14 +68,20 @@ fn run_here(flags: &BenchFlags, session: &mut dyn Session) -> Result<u8, Failure
         Failure::Interrupted(_) => Failure::Interrupted(interrupt.signal()),
         failure => failure,
     };
-    let suite = suite::open(flags, &readable, session).map_err(signalled)?;
+    let seed = session.seed(flags.seed)?;
+    let mut suite = suite::open(flags, seed, &readable, session).map_err(signalled)?;
     if flags.list {
         let names = suite.entries.iter().map(|entry| format!("{}\n", entry.name)).collect::<String>();
+        if !suite.unmeasured.is_empty() {
+            let others: Vec<String> =
+                suite.unmeasured.iter().map(|one| format!("'{}' ({})", one.name, one.reason)).collect();
+            session.notice(&format!("not in both builds: {}", others.join(", ")));
+        }
         suite.remove(session);
         session.print(&names)?;
         return Ok(0);
     }
-    let measured = measured(flags, &suite, &readable, session);
+    let measured = measured(flags, seed, &mut suite, &readable, session);
     suite.remove(session);
     let record = judged(measured.map_err(signalled)?);
     interrupt.release();
@@ -92,29 +98,36 @@ fn run_here(flags: &BenchFlags, session: &mut dyn Session) -> Result<u8, Failure
 /// Measures a suite. The results are not computed yet.
 fn measured(
     flags: &BenchFlags,
-    suite: &Suite,
+    seed: Seed,
+    suite: &mut Suite,
     readable: &OwnedFd,
     session: &mut dyn Session,
 ) -> Result<SuiteRecord, Failure> {
-    let (metrics, compared) = metrics(flags, suite)?;
+    let (metrics, compared) = metrics(flags, &suite.adapter)?;
     let cpus = chosen_cpus(flags.cpus.as_deref())?;
-    let mut record = SuiteRecord { compared, ..record(flags, suite, metrics.clone(), session)? };
+    let mut record = SuiteRecord { compared, ..record(flags, seed, suite, metrics.clone(), session)? };
     let options = RunOptions { timeout: flags.timeout, cpus, metrics: metrics.clone() };
-    let mut machine = SuiteMachine::new(suite, options, readable);
     let choices = Choices {
         budget: flags.budget,
         seed: record.seed,
         sampling: Sampling { time: flags.time.unwrap_or(suite.adapter.sampling.time), ..suite.adapter.sampling },
         counts_iterations: suite.adapter.counts_iterations(),
+        draws: flags.draws,
         time_metric: metrics.iter().position(|source| source.unit == "s" && !source.more_is_better),
     };
-    let names: Vec<&str> = suite.entries.iter().map(|entry| entry.name.as_str()).collect();
+    let names: Vec<String> = suite.entries.iter().map(|entry| entry.name.clone()).collect();
+    let mut machine = SuiteMachine::new(suite, options, readable);
     let count = names.len();
     let benchmarks = if count == 1 { "1 benchmark".to_owned() } else { format!("{count} benchmarks") };
     session.log_progress(&format!("measuring {benchmarks} for at most {} s", flags.budget.seconds()));
     let budget = flags.budget.seconds();
+    if count == 0 {
+        // All benchmarks are in one build only, as when a change adds the first ones.
+        return Ok(SuiteRecord { ending: Ending::Decided, ..record });
+    }
     let result = measure(&record, count, &choices, &mut machine, &mut |event| match event {
         Event::Calibrating(at) => session.progress(None, &format!("calibrating {}", names[at])),
+        Event::Drawing => session.progress(None, "linking both builds again"),
         Event::Measuring(at, share, done) => {
             let left = (budget * (1.0 - share)).ceil();
             let text = format!("{done} of {count} benchmarks done, at most {left} s left; {}", names[at]);
@@ -136,29 +149,31 @@ fn measured(
         record.add(name, course, result.needed);
     }
     if record.benchmarks.is_empty() {
-        let why = record.unmeasured.first().map_or(String::new(), |one| format!(": '{}': {}", one.name, one.reason));
+        let why = record.unmeasured.iter().find(|one| !one.is_of_one_build);
+        let why = why.map_or(String::new(), |one| format!(": '{}': {}", one.name, one.reason));
         return Err(Failure::Measured(format!("no benchmark could be measured{why}")));
     }
     Ok(record)
 }
 
 /// The metrics of the harness, and what is compared. A metric that the user chose comes first.
-fn metrics(flags: &BenchFlags, suite: &Suite) -> Result<(Vec<MetricSource>, Compared), Failure> {
-    let mut metrics = suite.adapter.metrics.clone();
+fn metrics(flags: &BenchFlags, adapter: &Adapter) -> Result<(Vec<MetricSource>, Compared), Failure> {
+    let mut metrics = adapter.metrics.clone();
     let Some(chosen) = &flags.metric else { return Ok((metrics, Compared::Harness)) };
     if let Some(place) = metrics.iter().position(|source| source.name == *chosen) {
         metrics.swap(0, place);
         return Ok((metrics, Compared::Harness));
     }
-    let name = &suite.adapter.name;
+    let name = &adapter.name;
     match chosen.as_str() {
-        "cpu" if suite.adapter.counts_iterations() => Ok((metrics, Compared::Cpu)),
+        "cpu" if adapter.counts_iterations() => Ok((metrics, Compared::Cpu)),
         "cpu" => Err(Failure::Usage(format!(
             "--metric cpu: {name} takes a time and not a number of iterations, so CPU times cannot be compared"
         ))),
         _ => {
-            let names: Vec<&str> = metrics.iter().map(|source| source.name.as_str()).collect();
-            Err(Failure::Usage(format!("--metric {chosen}: {name} reports {}", names.join(", "))))
+            let cpu = adapter.counts_iterations().then_some("cpu");
+            let names: Vec<&str> = metrics.iter().map(|source| source.name.as_str()).chain(cpu).collect();
+            Err(Failure::Usage(format!("--metric {chosen}: {name} has {}", names.join(", "))))
         }
     }
 }
@@ -166,6 +181,7 @@ fn metrics(flags: &BenchFlags, suite: &Suite) -> Result<(Vec<MetricSource>, Comp
 /// A record before the first pair.
 fn record(
     flags: &BenchFlags,
+    seed: Seed,
     suite: &Suite,
     metrics: Vec<MetricSource>,
     session: &dyn Session,
@@ -178,7 +194,7 @@ fn record(
         harness: suite.adapter.name.clone(),
         old: suite.builds[0].build.clone(),
         new: suite.builds[1].build.clone(),
-        seed: session.seed(flags.seed)?,
+        seed,
         budget_seconds: flags.budget,
         resolution_ratio: flags.precision.resolution,
         confidence: flags.precision.confidence,
@@ -187,6 +203,7 @@ fn record(
         require_verdict: flags.gate.require_verdict,
         metrics,
         compared: Compared::Harness,
+        draws: flags.draws,
         suite: suite.size,
         shard: flags.shard.map(|(part, parts)| format!("{part}/{parts}")),
         benchmarks: vec![],

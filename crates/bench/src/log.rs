@@ -20,7 +20,7 @@ pub(crate) enum Line {
 
 impl Line {
     /// The line of a suite whose benchmarks have these names, of which those with an amount of work are measured.
-    pub(crate) fn suite(record: &SuiteRecord, names: &[&str], amounts: &[Option<Amount>], counts: bool) -> Self {
+    pub(crate) fn suite(record: &SuiteRecord, names: &[String], amounts: &[Option<Amount>], counts: bool) -> Self {
         let measured = names.iter().zip(amounts).enumerate();
         let measured = measured.filter_map(|(at, (name, amount))| {
             Some((at, Benchmark::before(name, (*amount)?, counts, Samples::default())))

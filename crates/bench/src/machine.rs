@@ -14,7 +14,7 @@ use crate::suite::Suite;
 
 /// The programs of a suite, run by a launcher.
 pub(crate) struct SuiteMachine<'a> {
-    suite: &'a Suite,
+    suite: &'a mut Suite,
     readable: &'a OwnedFd,
     /// The plan of the launcher. Each benchmark has two commands, that of the old build first.
     plan: Plan,
@@ -34,7 +34,7 @@ pub(crate) struct RunOptions {
 }
 
 impl<'a> SuiteMachine<'a> {
-    pub(crate) fn new(suite: &'a Suite, options: RunOptions, readable: &'a OwnedFd) -> Self {
+    pub(crate) fn new(suite: &'a mut Suite, options: RunOptions, readable: &'a OwnedFd) -> Self {
         let plan = Plan {
             metrics: options.metrics,
             metric_input: match suite.adapter.input {
@@ -78,6 +78,13 @@ impl<'a> SuiteMachine<'a> {
 }
 
 impl Machine for SuiteMachine<'_> {
+    fn draw(&mut self) -> Result<(), Stop> {
+        self.suite.draw().map_err(|failure| match failure {
+            Failure::Interrupted(_) => Stop::Interrupted,
+            failure => Stop::Lost(failure),
+        })
+    }
+
     fn now(&self) -> Nanos {
         clock::monotonic() - self.began
     }

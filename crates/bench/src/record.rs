@@ -51,6 +51,9 @@ pub struct SuiteRecord {
     pub metrics: Vec<MetricSource>,
     /// What the verdicts are about.
     pub compared: Compared,
+    /// Whether both builds were linked again before each pair of a benchmark, with their functions in a random order.
+    #[serde(default)]
+    pub draws: bool,
     /// Number of benchmarks of the whole suite that both builds have and the filter selects. They share the error rate.
     pub suite: usize,
     /// The part of the suite that was measured: `2/5`, if it was divided.
@@ -192,6 +195,14 @@ pub struct Unmeasured {
     pub reason: String,
     /// Whether only one of the builds has it.
     pub is_of_one_build: bool,
+}
+
+impl SuiteRecord {
+    /// The number of benchmarks that both builds have, that should have been measured, and that have no result.
+    pub(crate) fn without_result(&self) -> usize {
+        let failed = self.benchmarks.iter().filter(|one| one.failed.is_some()).count();
+        failed + self.unmeasured.iter().filter(|one| !one.is_of_one_build).count()
+    }
 }
 
 impl Unmeasured {

@@ -42,6 +42,15 @@ pub enum Stop {
     Lost(Failure),
 }
 
+impl Stop {
+    fn failure(self) -> Failure {
+        match self {
+            Stop::Lost(failure) => failure,
+            Stop::Failed(_) | Stop::Interrupted => Failure::Interrupted(0),
+        }
+    }
+}
+
 /// What the measuring needs: it runs benchmarks.
 pub trait Machine {
     /// Time since the start, on a monotonic clock.
@@ -59,6 +68,12 @@ pub trait Machine {
     /// # Errors
     /// See [`Stop`].
     fn run(&mut self, benchmark: usize, builds: &[(Side, u32)]) -> Result<Vec<Run>, Stop>;
+
+    /// Links both builds again, each in a random order of its functions.
+    ///
+    /// # Errors
+    /// They cannot be built, or the user interrupted.
+    fn draw(&mut self) -> Result<(), Stop>;
 }
 
 /// The choices of a suite that the measuring needs.
@@ -74,6 +89,8 @@ pub struct Choices {
     pub counts_iterations: bool,
     /// The index of the metric that is the time of one iteration, if there is one.
     pub time_metric: Option<usize>,
+    /// Whether both builds are linked again for each pair of a benchmark.
+    pub draws: bool,
 }
 
 /// A benchmark while it is measured.
@@ -117,6 +134,8 @@ pub enum Event {
     Paired(usize, Samples),
     /// The pairs of a benchmark were evaluated.
     Looked(usize, BenchLook),
+    /// Both builds are linked again.
+    Drawing,
     /// A pair of a benchmark begins: the share of the budget that is spent, and the number of benchmarks that are
     /// decided or failed.
     Measuring(usize, f64, usize),
@@ -164,12 +183,10 @@ pub fn measure(
         generator: ChaCha12Rng::seed_from_u64(choices.seed.0),
         courses: (0..count).map(|_| course()).collect(),
         began: Nanos::ZERO,
+        drawing: Nanos::ZERO,
+        round: vec![],
     };
-    match measuring.calibrate() {
-        Err(Stop::Lost(failure)) => return Err(failure),
-        Err(_) => return Err(Failure::Interrupted(0)),
-        Ok(()) => {}
-    }
+    measuring.calibrate().and_then(|()| measuring.draw()).map_err(Stop::failure)?;
     let needed = measuring.choose(least_pairs(level).max(Schedule::FIRST_LOOK_PAIRS));
     let amounts: Vec<Amount> =
         measuring.courses.iter().map(|course| course.amount.unwrap_or(choices.sampling.first())).collect();
@@ -177,6 +194,9 @@ pub fn measure(
     let measured = measuring.courses.iter().map(|course| course.amount.filter(|_| course.stopped.is_none()));
     (measuring.events)(Event::Begun(measured.collect()));
     measuring.began = measuring.machine.now();
+    if choices.draws {
+        measuring.begin_round();
+    }
     let ending = measuring.pairs()?;
     Ok(Measured { courses: measuring.courses, ending, needed })
 }
@@ -242,6 +262,10 @@ struct Measuring<'a> {
     courses: Vec<Course>,
     /// The time at which the calibration ended.
     began: Nanos,
+    /// The time to link both builds again, if they are.
+    drawing: Nanos,
+    /// With draws: the benchmarks whose pairs of this draw have not been run yet.
+    round: Vec<usize>,
 }
 
 impl Measuring<'_> {
@@ -320,7 +344,8 @@ impl Measuring<'_> {
             self.courses.iter().filter(|one| one.amount.is_some()).map(|one| one.per_pair.seconds()).collect();
         let is_open = |one: &Course| one.stopped.is_none() || one.stopped == Some(Stopped::NoTime);
         let open = self.courses.iter().filter(|one| is_open(one)).count();
-        let mut left = (self.choices.budget - self.machine.now()).seconds();
+        let drawing = self.drawing.seconds() * least as f64;
+        let mut left = (self.choices.budget - self.machine.now()).seconds() - drawing;
         let mut order: Vec<usize> =
             (0..self.courses.len()).filter(|&one| self.courses[one].stopped.is_none()).collect();
         order.shuffle(&mut self.generator);
@@ -336,7 +361,7 @@ impl Measuring<'_> {
         let is_small = self.courses.iter().any(|one| one.stopped == Some(Stopped::NoTime));
         // Benchmarks that were not calibrated are as expensive as the others.
         let each = (known.iter().sum::<f64>() * least as f64 + calibrated.seconds()) / known.len().max(1) as f64;
-        (is_small && !known.is_empty()).then(|| Nanos::from_seconds(each * open as f64))
+        (is_small && !known.is_empty()).then(|| Nanos::from_seconds(each * open as f64 + drawing))
     }
 
     fn padding(&mut self) -> u32 {
@@ -346,30 +371,16 @@ impl Measuring<'_> {
     /// Runs pairs until all benchmarks are decided, or the budget is spent.
     fn pairs(&mut self) -> Result<Ending, Failure> {
         loop {
-            let left = self.choices.budget - self.machine.now();
-            let Some(benchmark) = self.next(left) else {
-                let is_open = self.courses.iter().any(|course| course.stopped.is_none());
-                self.last_looks();
-                return Ok(if is_open { Ending::Spent } else { Ending::Decided });
-            };
-            let done = self.courses.iter().filter(|course| course.stopped.is_some()).count();
-            let spent = self.fraction();
-            (self.events)(Event::Measuring(benchmark, spent, done));
-            let began = self.machine.now();
-            let new_first = self.generator.random();
-            let sides = if new_first { [Side::New, Side::Old] } else { [Side::Old, Side::New] };
-            let builds = sides.map(|side| (side, self.padding()));
-            match self.machine.run(benchmark, &builds) {
-                Ok(runs) => self.add(benchmark, new_first, &runs, self.machine.now() - began),
-                Err(Stop::Failed(why)) => self.courses[benchmark].stopped = Some(Stopped::Failed(why)),
-                Err(stop) if self.courses.iter().all(|course| course.samples.len() == 0) => {
-                    return Err(match stop {
-                        Stop::Lost(failure) => failure,
-                        Stop::Failed(_) | Stop::Interrupted => Failure::Interrupted(0),
-                    });
+            match self.next().and_then(|next| next.map_or(Ok(false), |benchmark| self.pair(benchmark).map(|()| true))) {
+                Ok(true) => {}
+                Ok(false) => {
+                    let is_open = self.courses.iter().any(|course| course.stopped.is_none());
+                    self.last_looks();
+                    return Ok(if is_open { Ending::Spent } else { Ending::Decided });
                 }
+                Err(stop) if self.courses.iter().all(|course| course.samples.len() == 0) => return Err(stop.failure()),
                 // What was measured so far is reported.
-                Err(Stop::Interrupted | Stop::Lost(_)) => {
+                Err(_) => {
                     self.last_looks();
                     return Ok(Ending::Interrupted);
                 }
@@ -377,15 +388,65 @@ impl Measuring<'_> {
         }
     }
 
+    /// Runs a pair of a benchmark. A failed run ends the measuring of this benchmark only.
+    fn pair(&mut self, benchmark: usize) -> Result<(), Stop> {
+        let done = self.courses.iter().filter(|course| course.stopped.is_some()).count();
+        let spent = self.fraction();
+        (self.events)(Event::Measuring(benchmark, spent, done));
+        let began = self.machine.now();
+        let new_first = self.generator.random();
+        let sides = if new_first { [Side::New, Side::Old] } else { [Side::Old, Side::New] };
+        let builds = sides.map(|side| (side, self.padding()));
+        match self.machine.run(benchmark, &builds) {
+            Ok(runs) => self.add(benchmark, new_first, &runs, self.machine.now() - began),
+            Err(Stop::Failed(why)) => self.courses[benchmark].stopped = Some(Stopped::Failed(why)),
+            Err(stop) => return Err(stop),
+        }
+        Ok(())
+    }
+
     /// The benchmark of the next pair: of those that are open and whose pair fits into the rest of the budget, the one
-    /// with the least time so far. Neither depends on which build is called old.
-    fn next(&mut self, left: Nanos) -> Option<usize> {
-        let fits = |course: &Course| course.stopped.is_none() && course.per_pair <= left;
-        let least = self.courses.iter().filter(|course| fits(course)).map(|course| course.spent).min()?;
-        let first: Vec<usize> = (0..self.courses.len())
-            .filter(|&one| fits(&self.courses[one]) && self.courses[one].spent == least)
-            .collect();
-        Some(first[self.generator.random_range(0..first.len())])
+    /// with the least time so far. Neither depends on which build is called old. With draws, each of them has one pair
+    /// in every draw.
+    fn next(&mut self) -> Result<Option<usize>, Stop> {
+        let left = self.choices.budget - self.machine.now();
+        if !self.choices.draws {
+            let Some(least) = self.fitting(left).map(|one| self.courses[one].spent).min() else { return Ok(None) };
+            let first: Vec<usize> = self.fitting(left).filter(|&one| self.courses[one].spent == least).collect();
+            return Ok(Some(first[self.generator.random_range(0..first.len())]));
+        }
+        self.round.retain(|&one| self.courses[one].stopped.is_none() && self.courses[one].per_pair <= left);
+        if self.round.is_empty() {
+            if self.drawing > left || self.fitting(left - self.drawing).next().is_none() {
+                return Ok(None);
+            }
+            self.draw()?;
+            self.begin_round();
+        }
+        Ok(self.round.pop())
+    }
+
+    /// The benchmarks that are open and whose pair fits into this time.
+    fn fitting(&self, left: Nanos) -> impl Iterator<Item = usize> {
+        let fits = move |course: &Course| course.stopped.is_none() && course.per_pair <= left;
+        self.courses.iter().enumerate().filter(move |(_, course)| fits(course)).map(|(one, _)| one)
+    }
+
+    /// Links both builds again, if there are draws.
+    fn draw(&mut self) -> Result<(), Stop> {
+        if self.choices.draws {
+            (self.events)(Event::Drawing);
+            let began = self.machine.now();
+            self.machine.draw()?;
+            self.drawing = self.machine.now() - began;
+        }
+        Ok(())
+    }
+
+    /// Begins a round in which each open benchmark has one pair, in random order.
+    fn begin_round(&mut self) {
+        self.round = (0..self.courses.len()).filter(|&one| self.courses[one].stopped.is_none()).collect();
+        self.round.shuffle(&mut self.generator);
     }
 
     fn fraction(&self) -> f64 {

@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use steady_compare::Workspace;
 use steady_compare::again::last_lines;
-use steady_compare::revisions::{self, Revision, Trees, quoted};
+use steady_compare::revisions::{self, Repository, Revision, Trees, quoted};
 use steady_feature::{Failure, Session};
-use steady_model::{Command, Nanos};
+use steady_model::{Command, Nanos, Seed};
 use steady_process::Scripts;
 use steady_process::runner::{RunError, how};
+
+use steady_render::letters::count;
 
 use crate::adapter::{Adapter, Amount, Values};
 use crate::flags::{BenchFlags, matches, selects};
@@ -19,6 +22,8 @@ use crate::record::{Build, Unmeasured};
 
 /// The name of the file in which a build lists its programs.
 const PROGRAMS: &str = ".steady-programs";
+/// The variable with the number of a memory layout.
+const LAYOUT: &str = steady_compare::revisions::LAYOUT;
 
 /// A program of a suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +41,11 @@ pub(crate) struct Program {
 impl Program {
     fn new(label: &str, directory: PathBuf, path: PathBuf) -> Self {
         Program { label: label.to_owned(), directory, path, executable: PathBuf::new() }
+    }
+
+    /// Whether it is a file, and not the name of an interpreter.
+    fn is_file(&self) -> bool {
+        self.path.components().count() > 1
     }
 }
 
@@ -72,25 +82,41 @@ pub(crate) struct Suite {
     pub(crate) size: usize,
     args: String,
     place: Place,
+    layouts: Layouts,
+}
+
+/// The numbers in STEADY_LAYOUT.
+struct Layouts {
+    seed: Seed,
+    /// The number of layouts so far.
+    drawn: u64,
+}
+
+impl Layouts {
+    /// The number of the next layout of a build.
+    fn next(&mut self) -> u64 {
+        self.drawn += 1;
+        steady_compare::layout_number(self.seed, self.drawn)
+    }
 }
 
 /// The private directory of the experiment, with the trees of revisions if there are any.
 enum Place {
-    Trees(Trees),
+    Trees(Trees, [Revision; 2]),
     Workspace(Workspace),
 }
 
 impl Place {
     fn path(&self) -> &Path {
         match self {
-            Place::Trees(trees) => trees.workspace().path(),
+            Place::Trees(trees, _) => trees.workspace().path(),
             Place::Workspace(workspace) => workspace.path(),
         }
     }
 
     fn remove(self, session: &dyn Session) {
         match self {
-            Place::Trees(trees) => trees.remove(session),
+            Place::Trees(trees, _) => trees.remove(session),
             Place::Workspace(workspace) => workspace.remove(session),
         }
     }
@@ -100,28 +126,35 @@ impl Place {
 ///
 /// # Errors
 /// There is no suite, it cannot be built or listed, or both builds have no benchmark in common.
-pub(crate) fn open(flags: &BenchFlags, readable: &OwnedFd, session: &mut dyn Session) -> Result<Suite, Failure> {
+pub(crate) fn open(
+    flags: &BenchFlags,
+    seed: Seed,
+    readable: &OwnedFd,
+    session: &mut dyn Session,
+) -> Result<Suite, Failure> {
     if let ([one], true) = (&flags.programs[..], flags.env_new.is_empty()) {
         return Err(Failure::Usage(format!("'{}': give two programs, the old one first", one.display())));
     }
-    let mut opened = Opening { flags, readable, session };
+    let resolved = if flags.rev.is_empty() { None } else { Some(revisions::resolved(&flags.rev, session)?) };
+    let mut opened = Opening { flags, readable, session, layouts: Layouts { seed, drawn: 0 } };
     let adapter = opened.adapter()?;
-    let (place, builds) = match (&flags.programs[..], &flags.rev[..]) {
-        ([], []) if flags.env_new.is_empty() => {
+    crate::metrics(flags, &adapter)?;
+    let (place, builds) = match (&flags.programs[..], resolved) {
+        (_, Some((repository, revisions))) => opened.revisions(&adapter, repository, revisions)?,
+        ([], None) if flags.env_new.is_empty() && !flags.list => {
             return Err(Failure::Usage(
                 "nothing to compare: give --rev A..B, two programs, or --env-new NAME=VALUE".to_owned(),
             ));
         }
-        ([], []) => opened.environments(&adapter, None)?,
-        ([], _) => opened.revisions(&adapter)?,
-        ([one], _) => opened.environments(&adapter, Some(one))?,
-        ([old, new, ..], _) => opened.programs(old, new)?,
+        ([], None) => opened.environments(&adapter, None)?,
+        ([one], None) => opened.environments(&adapter, Some(one))?,
+        ([old, new, ..], None) => opened.programs(old, new)?,
     };
     match opened.listed(adapter, builds, place.path()) {
         Ok((adapter, builds, listed)) => {
             let args = opened.args();
             let Listed { entries, unmeasured, size } = listed;
-            Ok(Suite { adapter, builds, entries, unmeasured, size, args, place })
+            Ok(Suite { adapter, builds, entries, unmeasured, size, args, place, layouts: opened.layouts })
         }
         Err(failure) => {
             place.remove(session);
@@ -141,6 +174,7 @@ struct Opening<'a> {
     flags: &'a BenchFlags,
     readable: &'a OwnedFd,
     session: &'a mut dyn Session,
+    layouts: Layouts,
 }
 
 impl Opening<'_> {
@@ -154,7 +188,7 @@ impl Opening<'_> {
     }
 
     /// The adapter that the user chose, or that of the suite that is found.
-    fn adapter(&self) -> Result<Adapter, Failure> {
+    fn adapter(&mut self) -> Result<Adapter, Failure> {
         let known = Adapter::known();
         let names = || known.iter().map(|adapter| adapter.name.as_str()).collect::<Vec<_>>().join(", ");
         if let Some(chosen) = &self.flags.adapter {
@@ -162,7 +196,8 @@ impl Opening<'_> {
                 return Ok(adapter.clone());
             }
             let text = fs::read_to_string(chosen).map_err(|error| {
-                Failure::Usage(format!("--adapter {chosen}: it is none of {}, and no file: {error}", names()))
+                let problem = if error.kind() == ErrorKind::NotFound { String::new() } else { format!(": {error}") };
+                Failure::Usage(format!("--adapter {chosen}: it is neither one of {} nor a file{problem}", names()))
             })?;
             return Adapter::parse(&text).map_err(|why| Failure::Usage(format!("--adapter '{chosen}': {why}")));
         }
@@ -176,8 +211,15 @@ impl Opening<'_> {
                 ))
             });
         }
-        let found = known.iter().find(|adapter| adapter.is_in(Path::new(".")));
-        found.cloned().ok_or_else(|| {
+        let mut found = known.iter().filter(|adapter| adapter.is_in(Path::new(".")));
+        let first = found.next().cloned();
+        let others: Vec<&str> = found.map(|adapter| adapter.name.as_str()).collect();
+        if let (Some(first), false) = (&first, others.is_empty()) {
+            let others = others.join(" and ");
+            let name = &first.name;
+            self.session.notice(&format!("this is the suite of {name}; --adapter chooses that of {others}"));
+        }
+        first.ok_or_else(|| {
             Failure::Usage(format!(
                 "no suite of benchmarks is found here: choose its harness with --adapter ({}, or a file)",
                 names()
@@ -190,23 +232,36 @@ impl Opening<'_> {
     fn build_command(&self, adapter: &Adapter, list: &str) -> Option<String> {
         let build = match &self.flags.build {
             Some(build) => build.clone(),
-            None => adapter.build.as_ref()?.replace("{args}", &self.args()),
+            None => adapter.building(&self.args())?,
         };
         Some(format!("STEADY_PROGRAMS={list}\nexport STEADY_PROGRAMS\nrm -f \"$STEADY_PROGRAMS\"\n{build}"))
     }
 
-    /// Two revisions.
-    fn revisions(&mut self, adapter: &Adapter) -> Result<(Place, [BuiltSuite; 2]), Failure> {
-        let (repository, revisions) = revisions::resolved(&self.flags.rev, self.session)?;
+    /// Two revisions. One of them may have no suite yet.
+    fn revisions(
+        &mut self,
+        adapter: &Adapter,
+        repository: Repository,
+        revisions: Vec<Revision>,
+    ) -> Result<(Place, [BuiltSuite; 2]), Failure> {
         let Ok([old, new]) = <[Revision; 2]>::try_from(revisions) else {
             return Err(Failure::Usage("--rev: give two revisions, as in main..HEAD".to_owned()));
         };
         // Trees are in a private directory.
         let build = self.build_command(adapter, &format!("\"$PWD\"/{PROGRAMS}"));
+        if self.flags.draws && !build.as_ref().is_some_and(|build| build.contains(LAYOUT)) {
+            return Err(Failure::Usage(format!(
+                "--draws: the build of {} has no random order of functions; give a --build that uses ${LAYOUT}",
+                adapter.name
+            )));
+        }
         let mut trees = Trees::open(repository, build, self.flags.show_output, self.readable, self.session)?;
         let mut built = |revision: &Revision| {
             trees.show(&format!("building {}", revision.label), self.session);
             self.session.log_progress(&format!("building {}", revision.label));
+            if self.flags.draws {
+                trees.set_layout(self.layouts.next());
+            }
             let directory = trees.tree(revision, self.session)?;
             let list = directory.join(PROGRAMS);
             let programs = found_programs(self.flags, adapter, &list, &directory, &trees.built_in())?;
@@ -222,10 +277,13 @@ impl Opening<'_> {
         let both = built(&old).and_then(|old| {
             let new = built(&new)?;
             not_shared(&old.programs, &new.programs)?;
-            Ok([old, new])
+            match old.programs.is_empty() && new.programs.is_empty() {
+                true => Err(no_programs(adapter)),
+                false => Ok([old, new]),
+            }
         });
         match both {
-            Ok(builds) => Ok((Place::Trees(trees), builds)),
+            Ok(builds) => Ok((Place::Trees(trees, [old, new]), builds)),
             Err(failure) => {
                 trees.remove(self.session);
                 Err(failure)
@@ -283,7 +341,8 @@ impl Opening<'_> {
                 other => Failure::Own(other.to_string()),
             })?;
         }
-        found_programs(self.flags, adapter, &list, directory, directory)
+        let programs = found_programs(self.flags, adapter, &list, directory, directory)?;
+        if programs.is_empty() { Err(no_programs(adapter)) } else { Ok(programs) }
     }
 
     /// Two programs.
@@ -358,14 +417,27 @@ impl Opening<'_> {
                 unmeasured.push(Unmeasured::of_one_build(name(label, own), &new.build));
             }
         }
-        let all = entries.len() + unmeasured.len();
+        let names: Vec<String> = entries
+            .iter()
+            .map(|entry| entry.name.clone())
+            .chain(unmeasured.iter().map(|one| one.name.clone()))
+            .collect();
+        let matches_none = |filter: &&String| {
+            let pattern = filter.strip_prefix('!').unwrap_or(filter);
+            !names.iter().any(|name| matches(pattern, name))
+        };
+        for filter in self.flags.filter.iter().filter(matches_none) {
+            self.session.notice(&format!("--filter '{filter}': no benchmark has such a name"));
+        }
         entries.retain(|entry| selects(&self.flags.filter, &entry.name));
         unmeasured.retain(|one| selects(&self.flags.filter, &one.name));
-        if entries.is_empty() {
-            return Err(Failure::Usage(match all {
-                0 => format!("the suite of {} has no benchmarks", adapter.name),
-                _ if unmeasured.is_empty() => "no benchmark matches --filter; --list shows their names".to_owned(),
-                _ => "both builds have no benchmark in common; --list shows their names".to_owned(),
+        if entries.is_empty() && unmeasured.is_empty() {
+            return Err(Failure::Usage(match names.first() {
+                None => format!("the suite of {} has no benchmarks", adapter.name),
+                Some(first) => format!(
+                    "--filter selects none of the {}: '{first}' is one; a pattern with '*' must match the whole name",
+                    count(names.len(), "benchmark", "benchmarks")
+                ),
             }));
         }
         let size = entries.len();
@@ -445,6 +517,33 @@ impl Suite {
         Command { program: program.executable.clone(), ..built.command(&self.adapter, program, argv) }
     }
 
+    /// Links both builds again, each in a random order of its functions.
+    ///
+    /// # Errors
+    /// They cannot be built, or the first such build leaves the programs as they were.
+    pub(crate) fn draw(&mut self) -> Result<(), Failure> {
+        let Place::Trees(trees, revisions) = &mut self.place else { return Ok(()) };
+        let is_first = self.layouts.drawn == revisions.len() as u64;
+        for (at, revision) in revisions.iter().enumerate() {
+            let programs = &self.builds[at].programs;
+            let before = if is_first { contents(programs) } else { vec![] };
+            trees.set_layout(self.layouts.next());
+            trees.rebuild(at, revision)?;
+            if let Some(missing) = programs.iter().find(|program| program.is_file() && !program.path.exists()) {
+                let path = missing.path.display();
+                return Err(Failure::Usage(format!("--draws: the build did not make '{path}' again")));
+            }
+            if is_first && before == contents(programs) {
+                return Err(Failure::Usage(format!(
+                    "--draws: the programs of {} are the same with two values of ${LAYOUT}: its build must link them in \
+                     the order that follows from it",
+                    revision.label
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// The file for the results of a run.
     pub(crate) fn result(&self) -> PathBuf {
         self.place.path().join("result")
@@ -461,11 +560,14 @@ impl Suite {
     }
 }
 
-/// Refuses a program that is the same file in both revisions: the second build has replaced that of the first. A name
-/// without a slash is that of an interpreter.
+/// The contents of programs.
+fn contents(programs: &[Program]) -> Vec<Option<Vec<u8>>> {
+    programs.iter().map(|program| fs::read(&program.path).ok()).collect()
+}
+
+/// Refuses a program that is the same file in both revisions: the second build has replaced that of the first.
 fn not_shared(old: &[Program], new: &[Program]) -> Result<(), Failure> {
-    let is_file = |program: &&Program| program.path.components().count() > 1;
-    match old.iter().filter(is_file).find(|one| new.iter().any(|other| other.path == one.path)) {
+    match old.iter().filter(|program| program.is_file()).find(|one| new.iter().any(|other| other.path == one.path)) {
         Some(program) => Err(Failure::Usage(format!(
             "'{}' is the same file for both revisions: the build must put its programs below the directory in which it \
              runs",
@@ -506,14 +608,14 @@ fn found_programs(
     };
     programs.sort_by(|one, other| one.label.cmp(&other.label));
     programs.dedup();
-    if programs.is_empty() {
-        return Err(Failure::Usage(format!(
-            "no program of a suite of {} was built in '{}'; --program names them, --build builds them",
-            adapter.name,
-            directory.display()
-        )));
-    }
     Ok(programs)
+}
+
+fn no_programs(adapter: &Adapter) -> Failure {
+    Failure::Usage(format!(
+        "no program of a suite of {} was built; --program names them, --build builds them",
+        adapter.name
+    ))
 }
 
 /// The programs that match a pattern, in the order of their names. A name without a slash and without '*' is looked up

@@ -28,6 +28,25 @@ fn a_slower_and_a_faster_benchmark_are_found_and_the_others_are_the_same() {
 }
 
 #[test]
+fn with_draws_the_positions_of_functions_are_not_a_difference() {
+    let suite = |draws: bool| {
+        let mut suite = SimulatedSuite::new(6, Conditions::QUIET, 1);
+        suite.layout_effect = 0.05;
+        let record = measured(&mut suite, &SuiteRecord { draws, ..record(6, 60.0, 1) });
+        (suite.draws, record)
+    };
+    let (draws, without) = suite(false);
+    assert_eq!(draws, 0);
+    assert!(with(&without, Verdict::Slower).len() + with(&without, Verdict::Faster).len() >= 4);
+    let (draws, record) = suite(true);
+    assert_eq!(with(&record, Verdict::Slower).len() + with(&record, Verdict::Faster).len(), 0);
+    // Every benchmark has one pair in each draw.
+    let pairs: Vec<usize> = record.benchmarks.iter().map(|one| one.pairs).collect();
+    assert!(pairs.iter().all(|&pairs| pairs + 1 >= draws as usize && pairs <= draws as usize), "{pairs:?} in {draws}");
+    assert!(draws > 20 && record.elapsed_seconds <= record.budget_seconds, "{draws}");
+}
+
+#[test]
 fn the_budget_holds_and_what_does_not_fit_is_listed() {
     for (benchmarks, seconds) in [(5, 3.0), (40, 10.0), (400, 10.0)] {
         let mut suite = SimulatedSuite::new(benchmarks, LOADED, 2);

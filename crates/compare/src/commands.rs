@@ -11,6 +11,8 @@ use steady_process::launcher::{Group, Job, Launcher, Request, RunReply, Setup};
 use steady_process::runner::{BlockSpec, RunError, RunSpec, Runner, Traits};
 use steady_warm::images::Images;
 
+use crate::revisions::LAYOUT;
+
 /// Runs the commands of a plan on this machine.
 pub struct CommandRunner<'a> {
     epoch: Nanos,
@@ -161,7 +163,7 @@ impl Runner for CommandRunner<'_> {
         let script = match hook {
             Hook::Relink => {
                 self.relinked += 1;
-                format!("export STEADY_LAYOUT={}\n{script}", layout_number(self.plan.seed, self.relinked))
+                format!("export {LAYOUT}={}\n{script}", layout_number(self.plan.seed, self.relinked))
             }
             _ => script,
         };
@@ -201,7 +203,7 @@ impl Runner for CommandRunner<'_> {
 }
 
 /// A number from 0 to 2^31 - 1 for the `number`-th program that is linked again (splitmix64, Steele et al. 2014).
-fn layout_number(seed: Seed, number: u64) -> u64 {
+pub fn layout_number(seed: Seed, number: u64) -> u64 {
     let mut z = seed.0.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -26,7 +26,7 @@ mod workspace;
 
 use steady_feature::{Feature, Status};
 
-pub use commands::CommandRunner;
+pub use commands::{CommandRunner, layout_number};
 pub use compare::measure_plan;
 pub use csv::csv;
 pub use document::{document, joined_document, summary};

@@ -7,6 +7,7 @@ mod spec;
 mod submodules;
 mod trees;
 
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -58,8 +59,7 @@ pub fn resolved(given: &[String], session: &dyn Session) -> Result<(Repository, 
     let specs = specs(given)?;
     let revisions = specs.iter().map(|spec| repository.resolve(spec)).collect::<Result<Vec<_>, _>>()?;
     if revisions.iter().all(|revision| !revision.work) && repository.is_dirty(session) {
-        session
-            .notice("uncommitted changes are in none of these revisions; use --rev WORK for the working tree as it is");
+        session.notice("uncommitted changes are in none of these revisions; --rev HEAD..WORK compares them");
     }
     if let [first, .., last] = revisions.as_slice()
         && revisions.iter().all(|one| !one.work && one.commit == first.commit)
@@ -97,6 +97,9 @@ fn order(revisions: usize, seed: Seed) -> Vec<usize> {
     if seed.0.is_multiple_of(2) { forward.collect() } else { forward.rev().collect() }
 }
 
+/// The environment variable in which a build finds the number of a random memory layout.
+pub const LAYOUT: &str = "STEADY_LAYOUT";
+
 /// Source trees of revisions, in a private directory that is removed at the end.
 pub struct Trees {
     repository: Repository,
@@ -106,6 +109,8 @@ pub struct Trees {
     interrupt: OwnedFd,
     /// The number of trees so far.
     added: usize,
+    /// The number of the memory layout for the next build.
+    layout: Option<u64>,
 }
 
 impl Trees {
@@ -123,7 +128,7 @@ impl Trees {
     ) -> Result<Self, Failure> {
         let interrupt = interrupt.try_clone().map_err(|error| Failure::Own(error.to_string()))?;
         let workspace = Workspace::open(Some(&repository.common), session)?;
-        Ok(Trees { repository, workspace, build, shown, interrupt, added: 0 })
+        Ok(Trees { repository, workspace, build, shown, interrupt, added: 0, layout: None })
     }
 
     /// Shows a step of building as progress, unless the output of the builds is shown.
@@ -203,7 +208,7 @@ impl Trees {
         if self.added == TREES_MAX {
             return Err(NotBuilt::Other(Failure::Own("there are already 100 trees".to_owned())));
         }
-        let name = format!("rev{:02}", self.added);
+        let name = name_of(self.added);
         let placed = self.directory(&name, command, revision, session).and_then(|directory| finish(self, directory));
         match placed {
             Ok(()) => self.added += 1,
@@ -223,18 +228,42 @@ impl Trees {
         revision: &Revision,
         session: &dyn Session,
     ) -> Result<PathBuf, NotBuilt> {
-        let own = |error: String| NotBuilt::Other(Failure::Own(error));
-        let interrupt = self.interrupt.try_clone().map_err(|error| own(error.to_string()))?;
-        let scripts = Scripts::start(vec![with_revision(command, revision)], self.shown, interrupt)
-            .map_err(|error| own(error.to_string()))?;
-        let mut builder = Builder {
+        self.builder(command, revision)?.tree(name, revision, session)
+    }
+
+    /// Sets the number of a memory layout, which later builds find in the variable [`LAYOUT`].
+    pub fn set_layout(&mut self, number: u64) {
+        self.layout = Some(number);
+    }
+
+    /// Builds the tree of a revision again, where it was built. It is the `index`-th tree, from 0.
+    ///
+    /// # Errors
+    /// See [`NotBuilt`].
+    pub fn rebuild(&self, index: usize, revision: &Revision) -> Result<(), NotBuilt> {
+        self.builder(&Command::default(), revision)?.rebuild(&name_of(index), revision)
+    }
+
+    fn builder(&self, command: &Command, revision: &Revision) -> Result<Builder<'_>, Failure> {
+        let own = |error: io::Error| Failure::Own(error.to_string());
+        let commands = vec![self.with_environment(command, revision)];
+        let interrupt = self.interrupt.try_clone().map_err(own)?;
+        Ok(Builder {
             repository: &self.repository,
             workspace: &self.workspace,
-            scripts,
+            scripts: Scripts::start(commands, self.shown, interrupt)
+                .map_err(|error| Failure::Own(error.to_string()))?,
             build: self.build.as_deref(),
             shown: self.shown,
-        };
-        builder.tree(name, revision, session)
+        })
+    }
+
+    /// The command with the environment of its build: `STEADY_REVISION` and [`LAYOUT`].
+    fn with_environment(&self, command: &Command, revision: &Revision) -> Command {
+        let commit = format!("{}{}", revision.commit, if revision.changes { "+changes" } else { "" });
+        let layout = self.layout.map(|number| (LAYOUT.to_owned(), number.to_string()));
+        let environment = std::iter::once(("STEADY_REVISION".to_owned(), commit)).chain(layout);
+        Command { environment: environment.collect(), ..command.clone() }
     }
 
     /// Refuses a program of the working tree, which is the same file for all revisions.
@@ -276,8 +305,7 @@ impl Trees {
     }
 }
 
-/// The command with the environment of its build: `STEADY_REVISION`.
-fn with_revision(command: &Command, revision: &Revision) -> Command {
-    let value = format!("{}{}", revision.commit, if revision.changes { "+changes" } else { "" });
-    Command { environment: vec![("STEADY_REVISION".to_owned(), value)], ..command.clone() }
+/// The name of the directory of the `index`-th tree.
+fn name_of(index: usize) -> String {
+    format!("rev{index:02}")
 }

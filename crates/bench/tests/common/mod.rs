@@ -1,6 +1,8 @@
 //! Suites on a simulated machine, for the tests and for the bench of suites.
 #![allow(dead_code, reason = "no user of this module needs all of it")]
 
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha12Rng;
 use steady_bench::{
     Amount, Choices, Compared, ErrorRate, Machine, Measured, Sampling, Side, Stop, SuiteRecord, judged, measure,
 };
@@ -33,6 +35,10 @@ pub(crate) struct SimulatedSuite {
     pub(crate) fails: Option<(usize, u64)>,
     /// The number of runs after which the user interrupts.
     pub(crate) interrupted: Option<u64>,
+    /// The largest relative effect of a memory layout on a benchmark.
+    pub(crate) layout_effect: f64,
+    /// The number of times that both builds were linked again.
+    pub(crate) draws: u64,
     machine: SimulatedMachine,
     iterations: Vec<f64>,
     runs: Vec<u64>,
@@ -48,10 +54,18 @@ impl SimulatedSuite {
             untimed: vec![0.0; count],
             fails: None,
             interrupted: None,
+            layout_effect: 0.0,
+            draws: 0,
             machine: SimulatedMachine::new(&[], conditions, seed),
             iterations: vec![1.0; count],
             runs: vec![0; count],
         }
+    }
+
+    /// The factor by which the present memory layout changes the time of a command.
+    fn layout(&self, command: usize) -> f64 {
+        let mut generator = ChaCha12Rng::seed_from_u64(1000 * self.draws + command as u64);
+        1.0 + self.layout_effect * generator.random_range(-1.0..1.0)
     }
 
     /// Measures and evaluates the suite.
@@ -62,6 +76,7 @@ impl SimulatedSuite {
             sampling: Sampling { time: Nanos(30_000_000), sample: Nanos(500_000), least: 3 },
             counts_iterations: true,
             time_metric: Some(0),
+            draws: record.draws,
         };
         let count = self.each.len();
         let Measured { courses, ending, needed } = measure(record, count, &choices, self, &mut |_| {})?;
@@ -75,7 +90,7 @@ impl SimulatedSuite {
 
 impl Machine for SimulatedSuite {
     fn now(&self) -> Nanos {
-        self.machine.now()
+        self.machine.now() + Nanos(200_000_000 * self.draws)
     }
 
     fn prepare(&mut self, amounts: &[Amount]) -> Result<(), Failure> {
@@ -85,6 +100,11 @@ impl Machine for SimulatedSuite {
             |at: usize, factor: f64| START_UP + self.iterations[at] * (self.each[at] * factor + self.untimed[at]);
         let seconds = (0..self.each.len()).flat_map(|at| [process(at, 1.0), process(at, self.factors[at])]);
         self.machine.set_seconds(&seconds.collect::<Vec<_>>());
+        Ok(())
+    }
+
+    fn draw(&mut self) -> Result<(), Stop> {
+        self.draws += 1;
         Ok(())
     }
 
@@ -110,9 +130,10 @@ impl Machine for SimulatedSuite {
             // The harness measures the iterations only.
             let factor = if run.command % 2 == 1 { self.factors[benchmark] } else { 1.0 };
             let timed = self.each[benchmark] * factor;
+            let layout = self.layout(run.command);
             let whole = START_UP / self.iterations[benchmark] + timed + self.untimed[benchmark];
             let share = timed / whole;
-            run.values = vec![run.cpu_time().seconds() * share / self.iterations[benchmark]];
+            run.values = vec![run.cpu_time().seconds() * share / self.iterations[benchmark] * layout];
         }
         Ok(runs)
     }
@@ -137,6 +158,7 @@ pub(crate) fn record(benchmarks: usize, seconds: f64, seed: u64) -> SuiteRecord 
         fail_if: None,
         require_verdict: false,
         metrics: vec!["time[s]".parse().unwrap()],
+        draws: false,
         compared: Compared::Harness,
         suite: benchmarks,
         shard: None,

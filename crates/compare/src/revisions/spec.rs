@@ -36,8 +36,9 @@ pub(crate) fn specs(given: &[String]) -> Result<Vec<Spec>, Failure> {
     }
     match all.len() {
         1 => Err(Failure::Usage(format!(
-            "--rev {0}: a comparison needs two revisions, as in --rev {0}..{WORK}",
-            given[0]
+            "--rev {0}: a comparison needs two revisions, as in --rev {1}..{WORK}",
+            given[0],
+            if given[0] == WORK { "HEAD" } else { &given[0] }
         ))),
         2..=REVISIONS_MAX => Ok(all),
         count => Err(Failure::Usage(format!("--rev gives {count} revisions; the maximum is {REVISIONS_MAX}"))),

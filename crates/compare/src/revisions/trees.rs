@@ -45,8 +45,25 @@ impl Builder<'_> {
                 self.repository.prefix.display()
             )));
         }
+        self.build_in(&directory, revision)?;
+        let stored = self.workspace.path().join(name);
+        store(&path, &stored)?;
+        Ok(stored.join(&self.repository.prefix))
+    }
+
+    /// Builds a tree again, at the path of its first build.
+    pub(super) fn rebuild(&mut self, name: &str, revision: &Revision) -> Result<(), NotBuilt> {
+        let (path, stored) = (self.workspace.path().join(BUILD), self.workspace.path().join(name));
+        store(&stored, &path)?;
+        let built = self.build_in(&path.join(&self.repository.prefix), revision);
+        store(&path, &stored)?;
+        built
+    }
+
+    /// Runs the build, if there is one.
+    fn build_in(&mut self, directory: &Path, revision: &Revision) -> Result<(), NotBuilt> {
         if let Some(build) = self.build {
-            let script = format!("cd {} && exec sh -c {}", quoted(&directory)?, shell_words::quote(build));
+            let script = format!("cd {} && exec sh -c {}", quoted(directory)?, shell_words::quote(build));
             self.run(&script).map_err(|what| match what {
                 Failed::Script { how, output } => {
                     NotBuilt::Revision(format!("the build of {} {how}{output}", revision.label))
@@ -54,11 +71,7 @@ impl Builder<'_> {
                 Failed::Otherwise(failure) => NotBuilt::Other(failure),
             })?;
         }
-        let stored = self.workspace.path().join(name);
-        move_tree(&path, &stored)
-            .and_then(|()| paths::redirect(&stored, &path, &stored))
-            .map_err(|error| NotBuilt::Other(Failure::Own(format!("'{}': {error}", stored.display()))))?;
-        Ok(stored.join(&self.repository.prefix))
+        Ok(())
     }
 
     fn check_out(&mut self, revision: &Revision, path: &Path, session: &dyn Session) -> Result<(), Failure> {
@@ -152,6 +165,13 @@ enum Failed {
         output: String,
     },
     Otherwise(Failure),
+}
+
+/// Moves a tree, and replaces its path in built files.
+fn store(from: &Path, to: &Path) -> Result<(), Failure> {
+    move_tree(from, to)
+        .and_then(|()| paths::redirect(to, from, to))
+        .map_err(|error| Failure::Own(format!("'{}': {error}", to.display())))
 }
 
 /// Moves a tree, and updates its path in the repository (git-worktree(1): "If a working tree is moved manually").
