@@ -11,15 +11,12 @@ use serde_json::Value;
 use steady::repository::Repository;
 use steady::{at_length, output_of, scratch, skip};
 
-/// Copies a sample suite to a directory with a blank in its path.
-fn copied(harness: &str) -> PathBuf {
-    let folder = scratch(&format!("suite of {harness}"));
+/// Copies a sample suite to a directory.
+fn copy(harness: &str, folder: &Path) {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/suites").join(harness);
-    fs::create_dir_all(&folder).unwrap();
-    let (status, _, stderr) =
-        output_of(Command::new("cp").arg("-r").arg(from.join(".")).arg(&folder).output().unwrap());
+    fs::create_dir_all(folder).unwrap();
+    let (status, _, stderr) = output_of(Command::new("cp").arg("-r").arg(from.join(".")).arg(folder).output().unwrap());
     assert_eq!(status, 0, "{stderr}");
-    folder
 }
 
 /// Returns whether a program can be run.
@@ -30,7 +27,9 @@ fn has(program: &str, args: &[&str]) -> bool {
 /// Lists a suite, which must be found without naming its harness, and compares it with itself with 50 % more work for the
 /// benchmark `changed`.
 fn check(harness: &str, changed: &str, prepare: impl FnOnce(&Path) -> Vec<(&'static str, String)>) {
-    let folder = copied(harness);
+    // A directory with a blank in its path.
+    let folder = scratch(&format!("suite of {harness}"));
+    copy(harness, &folder);
     let variables = prepare(&folder);
     let bench = |args: &[&str]| {
         let mut command = steady::steady();
@@ -78,10 +77,8 @@ fn libtest() {
 #[test]
 fn revisions_of_a_rust_suite_do_not_share_their_programs() {
     let repository = Repository::new("suite-revisions");
-    let (folder, from) = (repository.repo(), copied("libtest"));
-    let (status, _, stderr) =
-        output_of(Command::new("cp").arg("-r").arg(from.join(".")).arg(&folder).output().unwrap());
-    assert_eq!(status, 0, "{stderr}");
+    let folder = repository.repo();
+    copy("libtest", &folder);
     repository.commit("Old");
     let code = fs::read_to_string(folder.join("src/lib.rs")).unwrap();
     assert_eq!(code.matches("fn changed(").count(), 1);

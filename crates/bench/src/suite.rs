@@ -102,7 +102,7 @@ impl Layouts {
 
 /// The private directory of the experiment, with the trees of revisions if there are any.
 enum Place {
-    Trees(Trees, [Revision; 2]),
+    Trees(Trees, Vec<Revision>),
     Workspace(Workspace),
 }
 
@@ -283,7 +283,7 @@ impl Opening<'_> {
             }
         });
         match both {
-            Ok(builds) => Ok((Place::Trees(trees, [old, new]), builds)),
+            Ok(builds) => Ok((Place::Trees(trees, vec![old, new]), builds)),
             Err(failure) => {
                 trees.remove(self.session);
                 Err(failure)
