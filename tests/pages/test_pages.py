@@ -132,6 +132,26 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.browser.value("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
         self.assertTrue(self.browser.pdf().startswith(b"%PDF"))
 
+    def test_a_text_selects_the_rows_of_a_long_table(self) -> None:
+        self.browser.show(REPORTS / "costs-usual.html", 800)
+        shown = """[...document.querySelector('input.filter').nextElementSibling.querySelectorAll('tbody tr')]
+            .filter(row => row.getBoundingClientRect().height > 0).length"""
+        write = """(text => {
+            const field = document.querySelector('input.filter');
+            field.value = text;
+            field.dispatchEvent(new Event('input'));
+            return field.getBoundingClientRect().height > 0;
+        })(%r)"""
+        everything = self.browser.value(shown)
+        self.assertGreaterEqual(everything, 20)
+        self.assertTrue(self.browser.value(write % "FORK"))
+        self.assertIn(self.browser.value(shown), range(1, everything))
+        self.browser.value(write % "no such row")
+        self.assertEqual(self.browser.value(shown), 0)
+        self.browser.value(write % "")
+        self.assertEqual(self.browser.value(shown), everything)
+        self.assertEqual(self.browser.complaints(), [])
+
     def test_the_content_policy_blocks_fetches(self) -> None:
         self.browser.show(REPORTS / "slower.html", 800)
         fetched = "fetch('data:text/plain,x').then(() => 'fetched', () => 'refused')"
