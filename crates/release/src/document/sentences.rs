@@ -74,7 +74,10 @@ fn verdict(report: &ReleaseReport, old: &str, new: &str) -> Vec<Span> {
         Verdict::Undecided => {
             let reason = match (contradiction(report), interval.low <= 0.0 && interval.high >= 0.0) {
                 (Some(contradiction), _) => format!(", but {contradiction}"),
-                (None, true) => format!("; the true change may be zero, or larger than ±{limit}"),
+                (None, true) => {
+                    let single = single_units(report).map(|why| format!(": {why}")).unwrap_or_default();
+                    format!("; the true change may be zero, or larger than ±{limit}{single}")
+                }
                 (None, false) => String::new(),
             };
             let text = format!(" {new} differs from {old} by {size} in {WHAT} ({range}, {level}){reason}.");
@@ -94,6 +97,19 @@ fn contradiction(report: &ReleaseReport) -> Option<&'static str> {
         _ => None,
     };
     report.warnings.iter().filter(|_| decides).find_map(of)
+}
+
+/// Returns why single processes or hosts limit what the comparison can show, if each version had only one.
+fn single_units(report: &ReleaseReport) -> Option<String> {
+    let allowance = report.warnings.iter().find_map(|warning| match warning {
+        ReleaseWarning::OneProcessASide { allowance } => *allowance,
+        _ => None,
+    })?;
+    let (unit, units) = if hosts::one_version_each(report) { ("host", "hosts") } else { ("process", "processes") };
+    Some(format!(
+        "one {unit} per version cannot distinguish a change of up to {} from a difference between {units}",
+        setting(allowance)
+    ))
 }
 
 /// Formats the confidence, and whether it depends on a model: `95 %, model-based`.

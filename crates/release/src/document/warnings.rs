@@ -2,7 +2,7 @@
 
 use steady_model::Nanos;
 use steady_render::letters::capital;
-use steady_render::units::{TIE, duration, percent, short};
+use steady_render::units::{TIE, duration, percent, setting, short};
 
 use super::hosts::one_version_each;
 use super::{moved, named, numbered, sized, versions};
@@ -22,15 +22,20 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
             moved(alarm.by_worker_rulers),
             moved(alarm.by_agent_rulers)
         ),
-        ReleaseWarning::OneProcessASide if one_version_each(report) => {
-            "Each version ran on one host only: hosts that run the same code differ by a few per cent, which the \
-             interval does not include. Use several hosts per version, or a coin for each request."
-                .to_owned()
+        ReleaseWarning::OneProcessASide { allowance } => {
+            let included = match allowance {
+                Some(allowance) => format!("so the interval is extended by {} on both sides", setting(*allowance)),
+                None => "which the interval does not include".to_owned(),
+            };
+            let (place, units, differ) = match one_version_each(report) {
+                true => ("on one host", "hosts", "a few per cent".to_owned()),
+                false => ("in one process", "processes", format!("2 to 3{TIE}%")),
+            };
+            format!(
+                "Each version ran {place} only: {units} that run the same code differ by {differ}, {included}. Use \
+                 several {units} per version, or a coin for each request."
+            )
         }
-        ReleaseWarning::OneProcessASide => format!(
-            "Each version ran in one process only: processes that run the same code differ by 2 to 3{TIE}%, which the \
-             interval does not include. Use several processes per version, or a coin for each request."
-        ),
         ReleaseWarning::FewProcesses { processes: [one, other] } => {
             let (unit, units) = if one_version_each(report) { ("host", "hosts") } else { ("process", "processes") };
             format!(

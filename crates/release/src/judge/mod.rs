@@ -190,12 +190,13 @@ fn span(lines: &[Line]) -> f64 {
 }
 
 /// Returns whether more of the same traffic narrows the interval. It does not if the width comes from the model of the
-/// load, differences between hosts, rulers that disagree or unexplained CPU time.
+/// load, differences between hosts or between single processes, rulers that disagree or unexplained CPU time.
 pub(crate) fn narrows_with_traffic(design: ReleaseDesign, warnings: &[ReleaseWarning]) -> bool {
     let limits = |warning: &ReleaseWarning| {
         matches!(
             warning,
             ReleaseWarning::HostsDiffer { .. }
+                | ReleaseWarning::OneProcessASide { .. }
                 | ReleaseWarning::RulersDisagree(_)
                 | ReleaseWarning::UnexplainedCpu { .. }
         )

@@ -68,9 +68,14 @@ pub struct LoadAlarm {
 pub enum ReleaseWarning {
     /// The two kinds of rulers disagree: NEW may be changing the speed of the rulers in its own workers.
     RulersDisagree(LoadAlarm),
-    /// Each version has one process. Processes that run the same code differ by 2 to 3 %, which the interval does not
-    /// include.
-    OneProcessASide,
+    /// Each version has one process, or one host. Such units differ although they run the same code, and one per version
+    /// does not show by how much.
+    OneProcessASide {
+        /// What the intervals include for this difference at both ends, as a logarithm. Missing in reports of earlier
+        /// versions of steady, whose intervals do not include it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        allowance: Option<f64>,
+    },
     /// Each version has only a few processes.
     FewProcesses {
         /// Number of processes of OLD and of NEW.

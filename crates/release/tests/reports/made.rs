@@ -26,6 +26,7 @@ pub(crate) fn all() -> Vec<(&'static str, ReleaseReport)> {
         ("release-hosts", hosts_of_one_version()),
         ("release-mixture", mixture()),
         ("release-unexplained", unexplained()),
+        ("release-single", single()),
         ("release-hostile", hostile()),
     ];
     // The reason why no other design is recommended depends on the total.
@@ -290,7 +291,6 @@ fn canary() -> ReleaseReport {
         saving: saving(24.1, -0.019, 0.165),
         course: course(1.001, |_| [true, true]),
         warnings: vec![
-            ReleaseWarning::OneProcessASide,
             ReleaseWarning::FewProcesses { processes: [1, 3] },
             ReleaseWarning::UnequalFailures { shares: [0.0003, 0.021] },
             ReleaseWarning::RoutesOfOneVersion { routes: 2, cpu_ratio: 0.0034 },
@@ -503,6 +503,20 @@ fn hosts_of_one_version() -> ReleaseReport {
             ReleaseWarning::HostsDiffer { deviation: 0.012, covered: false },
         ],
         ..canary()
+    }
+}
+
+/// A canary with one process per version, whose interval includes what such processes differ by.
+fn single() -> ReleaseReport {
+    let report = canary();
+    let side = |side: ReleaseSide| ReleaseSide { processes: Ok(1), hosts: 1, ..side };
+    ReleaseReport {
+        total: change([15_210, 15_043], 0.014, -0.0235, 0.0528, 0.0163),
+        usual: estimate(0.012, -0.024, 0.0497),
+        saving: saving(24.1, -0.6, 0.3),
+        sides: report.sides.clone().map(side),
+        warnings: vec![ReleaseWarning::OneProcessASide { allowance: Some(0.03) }],
+        ..report
     }
 }
 

@@ -54,7 +54,21 @@ fn a_canary_with_one_process_per_version() {
     let none = judged(&source, 120, 120, Way::Processes, 0.0, 1);
     holds(&none, "canary");
     assert_eq!(none.warned, none.windows, "each report has a warning about one process per version");
-    finds(&judged(&source, 40, 300, Way::Processes, 0.05, 2), 0.8, "canary, 5 %");
+    assert!(
+        none.half_widths > 0.03 * none.judged() as f64,
+        "the interval includes what processes of the same code differ by"
+    );
+    finds(&judged(&source, 40, 300, Way::Processes, 0.08, 2), 0.8, "canary, 8 %");
+}
+
+/// Processes that run the same code differ by 2 to 3 %. Such a difference between single processes is no change.
+#[test]
+fn a_difference_as_between_processes_is_no_verdict() {
+    let source = Source::recorded();
+    for cost in [-0.02, 0.02] {
+        let differing = judged(&source, 60, 300, Way::Processes, cost, 3);
+        assert!(differing.decided <= 3, "{cost}: {} called a change of {}", differing.decided, differing.windows);
+    }
 }
 
 #[test]
