@@ -85,6 +85,10 @@ pub struct Counts {
     pub threads: Reading<u64>,
     /// Programs executed, without the command's own.
     pub execs: Reading<u64>,
+    /// Whether `execs` is a lower bound: exit records show at most one exec for each process. Missing in records of
+    /// earlier versions.
+    #[serde(default)]
+    pub execs_at_least: bool,
     /// Number of all system calls.
     pub calls: Reading<u64>,
     /// System calls by name, the most frequent first. Only a tracer can count them.

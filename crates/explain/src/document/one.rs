@@ -165,6 +165,7 @@ fn times(record: &ExplainRecord) -> Table {
     let waiting = record.waiting_seconds.clone().map(Nanos::seconds);
     for (label, reading) in [("waiting for a CPU", &waiting), ("blocked", &record.blocked_seconds)] {
         rows.push(match reading {
+            Ok(seconds) if label == "blocked" => Row { remark: parents(record, *seconds), ..row(1, label, *seconds) },
             Ok(seconds) => row(1, label, *seconds),
             Err(absent) => Row { time: Cell::Absent(absent.0.clone()), share: no_share(), ..row(1, label, 0.0) },
         });
@@ -182,6 +183,15 @@ fn times(record: &ExplainRecord) -> Table {
         columns.push(Column::words("", &rows, |row| row.remark.clone()));
     }
     Table { label: "Times".to_owned(), rows: ("time", "times"), columns }
+}
+
+/// A remark if threads were blocked for longer than the command took, which looks like an error otherwise.
+fn parents(record: &ExplainRecord, blocked: f64) -> String {
+    let several = record.processes.as_ref().is_ok_and(|all| all.len() > 1);
+    match several && blocked > record.wall_seconds.seconds() {
+        true => "summed over all threads; parents that wait for children are blocked, too".to_owned(),
+        false => String::new(),
+    }
 }
 
 /// The uncertainty of the split into user and system time.
@@ -227,7 +237,7 @@ fn parts(record: &ExplainRecord) -> Table {
         rows.push(without_count("the counting".to_owned(), cost.seconds(), "estimated cost of counting these events"));
     }
     if let Ok((left, _)) = &record.unexplained {
-        rows.push(without_count("unexplained".to_owned(), *left, "its own code, and kernel work beyond the prices"));
+        rows.push(without_count("unexplained".to_owned(), *left, "own code, dynamic loader, other kernel work"));
     }
     let cpu = record.cpu().seconds();
     let mut columns = vec![
@@ -403,7 +413,8 @@ fn short_lived(all: &[ProcessUse]) -> Option<String> {
     (short >= MANY).then(|| {
         let processes = count(short, "process", "processes");
         format!(
-            "{processes} used less than 5{TIE}ms of CPU time each, much of it to start. `steady warm` shortens starts."
+            "{processes} used less than 5{TIE}ms of CPU time each, much of it to start. If you run this command often, \
+             see `steady warm`, which shortens starts."
         )
     })
 }

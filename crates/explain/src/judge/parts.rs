@@ -58,10 +58,10 @@ impl<'a> Tally<'a> {
 
     /// Adds a count that is one number, or notes why it is missing. Returns how many events were priced, because their
     /// system calls must not be priced again.
-    fn counted(&mut self, name: &str, priced: Priced, count: &Reading<u64>) -> u64 {
+    fn counted(&mut self, name: &str, priced: Priced, count: &Reading<u64>, at_least: bool) -> u64 {
         match count {
             Ok(count) => {
-                self.add(name, priced, false, *count as f64);
+                self.add(name, priced, at_least, *count as f64);
                 if self.has_price(priced) { *count } else { 0 }
             }
             Err(why) => {
@@ -84,10 +84,14 @@ impl<'a> Tally<'a> {
     /// Adds processes, threads, programs and system calls: all counts that getrusage(2) does not report.
     pub(super) fn add_created(&mut self, counts: &Counts) {
         let priced = PricedEvents {
-            forks: self.counted("forks", Priced::Fork, &counts.forks),
-            threads: self.counted("threads", Priced::Thread, &counts.threads),
-            execs: self.counted("execs", Priced::Exec, &counts.execs),
+            forks: self.counted("forks", Priced::Fork, &counts.forks, false),
+            threads: self.counted("threads", Priced::Thread, &counts.threads, false),
+            execs: self.counted("execs", Priced::Exec, &counts.execs, counts.execs_at_least),
         };
+        // A count of zero has no part, which must not look as if no process executed a second program.
+        if counts.execs_at_least && counts.execs == Ok(0) {
+            self.note_missing("execs after the first of a process", &Absent::because("only --trace counts them"));
+        }
         self.include_vfork();
         match (&counts.calls_by_name, &counts.calls) {
             (Ok(by_name), _) => calls_by_name(self, by_name, priced),
@@ -102,7 +106,7 @@ pub(super) fn all(counts: &Counts, prices: &Prices) -> (Vec<Part>, Vec<Missing>)
     let mut tally = Tally::new(prices);
     tally.faults(counts);
     let switches = counts.voluntary_switches.clone().and_then(|one| Ok(one + counts.involuntary_switches.clone()?));
-    tally.counted("switches", Priced::Switch, &switches);
+    tally.counted("switches", Priced::Switch, &switches, false);
     tally.add_created(counts);
     tally.parts.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
     (tally.parts, tally.missing)

@@ -112,6 +112,7 @@ fn counted(job: &Job) -> Reading<Counts> {
         forks: Ok(counted.counts.forks),
         threads: Ok(counted.counts.threads),
         execs: Ok(counted.counts.execs),
+        execs_at_least: false,
         calls: Ok(counted.counts.calls()),
         calls_by_name: Ok(counted.counts.by_name()),
     })

@@ -95,6 +95,7 @@ pub(crate) fn counts(by_name: &[(&str, u64)]) -> Counts {
         forks: Ok(0),
         threads: Ok(0),
         execs: Ok(0),
+        execs_at_least: false,
         calls: Ok(calls.iter().map(|call| call.count).sum()),
         calls_by_name: Ok(calls),
     }

@@ -45,6 +45,20 @@ fn calls_that_create_processes_are_priced_with_the_process_only() {
     assert_eq!(at_least, ["execs", "forks"]);
 }
 
+/// Exit records show at most one exec of each process, so `sh -c 'exec env true'` has none that they show.
+#[test]
+fn execs_from_exit_records_are_a_lower_bound() {
+    let report = |execs| {
+        let counts = Counts { forks: Ok(2), execs: Ok(execs), execs_at_least: true, ..counts(&[]) };
+        judged(record(Nanos(3_000_000), Nanos(4_000_000), counts))
+    };
+    let some = report(2);
+    assert!(some.parts.iter().any(|part| part.name == "execs" && part.at_least), "{:?}", some.parts);
+    assert!(!some.missing.iter().any(|one| one.what.starts_with("execs")), "{:?}", some.missing);
+    let none = report(0);
+    assert!(none.missing.iter().any(|one| one.what == "execs after the first of a process"), "{:?}", none.missing);
+}
+
 #[test]
 fn calls_without_names_are_priced_as_kernel_entries() {
     let counts = Counts { forks: Ok(10), execs: Ok(10), calls_by_name: absent("no tracer"), ..counts(&[("x", 1_000)]) };
@@ -166,6 +180,7 @@ proptest! {
             forks: Ok(events[4]),
             threads: Ok(events[5]),
             execs: Ok(events[6]),
+            execs_at_least: false,
             ..counts(&named)
         };
         let total = counts.calls.clone().unwrap();

@@ -111,6 +111,7 @@ pub(crate) fn alone() -> ExplainRecord {
             forks: Ok(0),
             threads: Ok(0),
             execs: Ok(0),
+            execs_at_least: false,
             calls: Ok(412_233),
             calls_by_name: Err(Absent::because("only --trace counts them by name")),
         },
@@ -189,6 +190,7 @@ pub(crate) fn tree() -> ExplainRecord {
             forks: Ok(1_204),
             threads: Ok(7),
             execs: Ok(1_180),
+            execs_at_least: true,
             calls: Err(Absent::because("tracefs cannot be read: permission denied")),
             calls_by_name: Err(Absent::because("only --trace counts them by name")),
         },
@@ -262,6 +264,7 @@ pub(crate) fn refused() -> ExplainRecord {
             forks: Err(Absent::because(why)),
             threads: Err(Absent::because(why)),
             execs: Err(Absent::because(why)),
+            execs_at_least: false,
             calls: Err(Absent::because(why)),
             ..alone().counts
         },

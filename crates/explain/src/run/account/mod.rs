@@ -116,17 +116,18 @@ fn counts(seen: &Seen, tasks: &Reading<Tasks>, usage: Usage, sources: &mut Vec<S
         sources.push(format!("system calls: {}", counted.by));
     }
     let recorded = tasks.as_ref().ok().and_then(|tasks| Some((tasks.number as u64, tasks.processes?)));
-    let execs = match (recorded, &counted.execs) {
-        (Some(_), Err(_)) => {
+    let execs_at_least = recorded.is_some() && counted.execs.is_err();
+    let execs = match &counted.execs {
+        Err(_) if execs_at_least => {
             sources.push("execs: exit records (taskstats), which show at most one exec for each process".to_owned());
             // The command's own exec is not counted.
             Ok(tasks.as_ref().map_or(0, |tasks| tasks.executed.saturating_sub(1)))
         }
-        (_, Ok(_)) => {
+        Ok(_) => {
             sources.push(format!("execs: {}", counted.by));
             counted.execs.clone()
         }
-        _ => counted.execs.clone(),
+        Err(_) => counted.execs.clone(),
     };
     let (forks, threads) = match (recorded, &counted.forks) {
         (Some((number, processes)), _) if processes > 0 => {
@@ -149,6 +150,7 @@ fn counts(seen: &Seen, tasks: &Reading<Tasks>, usage: Usage, sources: &mut Vec<S
         forks,
         threads,
         execs,
+        execs_at_least,
         calls: counted.calls.clone(),
         calls_by_name: counted.by_name.clone(),
     }

@@ -149,6 +149,7 @@ fn exit_records_show_which_processes_executed_a_program() {
     let forked = TaskExit { never_executed: true, ..task(40, 40) };
     let run = account(Seen { tasks: Ok(vec![forked, task(31, 30), task(30, 30), task(20, 20)]), ..seen() });
     assert_eq!((run.counts.forks, run.counts.execs), (Ok(2), Ok(1)));
+    assert!(run.counts.execs_at_least, "a process may have executed several programs");
 }
 
 #[test]
