@@ -147,7 +147,7 @@ fn the_status_says_that_no_agent_is_running() {
     let args = ["agent", "status", "--socket", socket.to_str().unwrap(), "--format", "json"];
     let (status, text, _) = steady::run(&args);
     let json: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!((status, &json["running"], &json["schema"]), (0, &Value::Bool(false), &Value::from("steady.agent/1")));
+    assert_eq!((status, &json["running"], &json["schema"]), (1, &Value::Bool(false), &Value::from("steady.agent/1")));
     assert!(json["agent_absent"].is_string() && json["store_absent"].is_string(), "{text}");
     fs::remove_dir_all(folder).unwrap();
 }

@@ -327,7 +327,9 @@ fn exports_agree_with_their_schemas() {
                 .output()
                 .unwrap(),
         );
-        assert_eq!(status, 0, "{line}: {stderr}");
+        // Whether an agent runs on this machine is not known.
+        let expected: &[i32] = if line.starts_with("agent status") { &[0, 1] } else { &[0] };
+        assert!(expected.contains(&status), "{line}: {status} {stderr}");
         files.push(file);
     }
     let repository = Repository::new("schemas");

@@ -76,7 +76,15 @@ fn answer(status: &AgentStatus) -> (Emphasis, String) {
             let text = format!("The agent has been running for {time}: {process}, at '{}'.", one_line(&status.socket));
             (Emphasis::Heading, text)
         }
-        Err(why) => (Emphasis::Open, format!("No agent runs at '{}': {why}.", one_line(&status.socket))),
+        Err(why) => {
+            let socket = one_line(&status.socket);
+            let text = match (status.running, status.running_known) {
+                (true, _) => format!("An agent listens at '{socket}', but its status is not known: {why}."),
+                (false, true) => format!("No agent runs at '{socket}': {why}."),
+                (false, false) => format!("It is not known whether an agent runs at '{socket}': {why}."),
+            };
+            (Emphasis::Open, text)
+        }
     }
 }
 

@@ -149,8 +149,16 @@ pub(crate) enum AgentCommands {
     Library(LibraryFlags),
 }
 
+const STATUS_EXIT: &str = "\
+Exit status:
+  0    an agent runs
+  1    no agent runs, or this user may not connect to its socket
+  2    wrong usage
+  125  steady itself failed";
+
 /// The options of `steady agent status`.
 #[derive(Debug, Args)]
+#[command(after_help = STATUS_EXIT)]
 pub(crate) struct AgentStatusFlags {
     #[command(flatten)]
     pub(crate) paths: AgentPathFlags,

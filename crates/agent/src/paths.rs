@@ -1,9 +1,18 @@
 //! Resolves the paths of the agent's socket and store, and the number of a group, from options and the environment.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use steady_feature::{Failure, Session};
+
+/// Describes that this user may not use a file: `permission denied (owner: user 1000)`. If a directory above the file
+/// denies access, the owner is that of the innermost one that is known.
+pub(crate) fn denied(path: &Path) -> String {
+    let owner = path.ancestors().find_map(|above| fs::metadata(above).ok()).map(|facts| facts.uid());
+    let owner = owner.map(|user| format!(" (owner: user {user})")).unwrap_or_default();
+    format!("permission denied{owner}")
+}
 
 /// Returns an environment variable as a path, if it is set and not empty.
 fn variable(session: &dyn Session, name: &str) -> Option<PathBuf> {

@@ -257,6 +257,9 @@ pub struct AgentStore {
 pub struct AgentStatus {
     /// Whether an agent listens at the socket.
     pub running: bool,
+    /// Whether it is known if an agent runs. If this user may not connect to the socket, it is not, and `running` is
+    /// false.
+    pub running_known: bool,
     /// The path of the socket.
     pub socket: String,
     /// The status of the agent; not available, with the reason, if no agent runs.

@@ -19,7 +19,7 @@ use crate::metrics::{ListenPlan, Metrics, Server};
 use crate::outside::{Outside, OutsidePlan};
 use crate::own_rulers::OwnRulers;
 use crate::record::RunningAgent;
-use crate::socket::{Socket, SocketError, is_listened_to, status_file};
+use crate::socket::{Listener, Socket, SocketError, listener, status_file};
 use crate::store::{Batch, Keep, StoreError, Writer};
 use crate::table::{Limits, Now, Table};
 use crate::time::{ClockWatch, Clocks, SECOND, Stop, seconds_ahead};
@@ -355,7 +355,14 @@ fn publish(plan: &ListenPlan, limits: Limits, began: Now) -> Result<(Arc<Metrics
 /// # Errors
 /// The reason why it is not available: no agent listens there, or its status cannot be read.
 pub fn running_agent(socket: &Path) -> Reading<RunningAgent> {
-    is_listened_to(socket)?;
+    match listener(socket) {
+        Listener::Present => status_of(socket),
+        Listener::Missing(why) | Listener::Unknown(why) => Err(why),
+    }
+}
+
+/// Reads the status of an agent that listens at a socket.
+pub(crate) fn status_of(socket: &Path) -> Reading<RunningAgent> {
     let file = status_file(socket);
     let text = fs::read(&file).map_err(|error| Absent::because(format!("'{}': {error}", display(&file))))?;
     serde_json::from_slice(&text).map_err(|_| Absent::because("the agent there is another version of steady"))

@@ -11,8 +11,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use steady_linux::directory::{Directory, DirectoryError, Lock};
-use steady_model::{Absent, Reading};
+use steady_model::Absent;
 use thiserror::Error;
+
+use crate::paths::denied;
 
 /// The longest path of a socket, in bytes. `sun_path` of `struct sockaddr_un` has 108 bytes (unix(7)); the terminating
 /// NUL and the `~` of the temporary name take one each.
@@ -147,13 +149,28 @@ pub(crate) fn status_file(socket: &Path) -> PathBuf {
     socket.with_file_name(status_name(socket))
 }
 
-/// Checks that a process listens at a socket. Otherwise returns the reason: no process does, or this user may not
-/// connect. It does not take the lock, which would disturb an agent that starts.
-pub(crate) fn is_listened_to(socket: &Path) -> Reading<()> {
-    match connect(socket) {
-        Ok(_) => Ok(()),
-        Err(error) if is_gone(&error) => Err(Absent::because("no agent listens there")),
-        Err(error) => Err(Absent::because(format!("'{}': {error}", socket.display()))),
+/// Checks that a process listens at a socket. It does not take the lock, which would disturb an agent that starts.
+pub(crate) fn listener(socket: &Path) -> Listener {
+    listener_by(connect(socket), socket)
+}
+
+/// Whether an agent listens at a socket, or the reason why not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Listener {
+    Present,
+    Missing(Absent),
+    /// This user may not connect, so it is not known.
+    Unknown(Absent),
+}
+
+fn listener_by(connected: io::Result<UnixDatagram>, socket: &Path) -> Listener {
+    match connected {
+        Ok(_) => Listener::Present,
+        Err(error) if is_gone(&error) => Listener::Missing(Absent::because("no agent listens there")),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Listener::Unknown(Absent::because(denied(socket)))
+        }
+        Err(error) => Listener::Missing(Absent::because(format!("'{}': {error}", socket.display()))),
     }
 }
 
@@ -215,11 +232,11 @@ mod tests {
         let socket = Socket::listen(&path, None).unwrap();
         assert_eq!(fs::metadata(path.parent().unwrap()).unwrap().mode() & 0o777, 0o700);
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o660);
-        assert_eq!(is_listened_to(&path), Ok(()));
+        assert_eq!(listener(&path), Listener::Present);
         let error = Socket::listen(&path, None).unwrap_err().to_string();
         assert!(error.contains(&format!("(process {})", std::process::id())), "{error}");
         drop(socket);
-        assert!(is_listened_to(&path).is_err());
+        assert!(matches!(listener(&path), Listener::Missing(_)));
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
         fs::remove_dir_all(path.parent().unwrap().parent().unwrap()).unwrap();
     }
@@ -249,9 +266,18 @@ mod tests {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let stream = std::os::unix::net::UnixListener::bind(&path).unwrap();
         assert!(matches!(Socket::listen(&path, None), Err(SocketError::Occupied)));
-        assert!(path.exists() && is_listened_to(&path).is_err());
+        assert!(path.exists() && matches!(listener(&path), Listener::Missing(_)));
         drop(stream);
         fs::remove_dir_all(path.parent().unwrap().parent().unwrap()).unwrap();
+    }
+
+    /// root may connect to any socket, so the error is made up.
+    #[test]
+    fn a_socket_that_this_user_may_not_use_does_not_show_whether_an_agent_runs() {
+        let path = path("denied");
+        let error = io::Error::from(io::ErrorKind::PermissionDenied);
+        let Listener::Unknown(why) = listener_by(Err(error), &path) else { panic!("it is not known") };
+        assert!(why.0.starts_with("permission denied (owner: user "), "{why}");
     }
 
     #[test]
@@ -262,7 +288,7 @@ mod tests {
             for _ in 0..2 {
                 scope.spawn(|| {
                     while !is_over.load(Ordering::Relaxed) {
-                        let _ = is_listened_to(&path);
+                        let _ = listener(&path);
                     }
                 });
             }

@@ -10,18 +10,23 @@ use steady_process::unpacked::{self, Carried};
 use crate::flags::{AgentStatusFlags, LibraryFlags};
 use crate::paths;
 use crate::record::{AgentStatus, AgentStore, StoredService};
-use crate::run::{AgentError, running_agent};
-use crate::socket::fits;
+use crate::run::{AgentError, status_of};
+use crate::socket::{Listener, fits, listener};
 use crate::store::{Reader, ServiceFacts, StoreError};
 
-/// Reports whether an agent runs, and what its store contains.
+/// Reports whether an agent runs, and what its store contains. Returns the exit status: 0 if an agent runs, and 1 if
+/// none does or it is not known.
 pub(crate) fn status(flags: &AgentStatusFlags, session: &mut dyn Session) -> Result<u8, Failure> {
     session.open(&flags.output, false, Status::Own)?;
     let socket = paths::socket(flags.paths.socket.as_deref(), session);
     // No agent can listen at a path that is too long, so this is a usage error and not the status of an agent.
     let path = || socket.display().to_string();
     fits(&socket).map_err(|error| Failure::Usage(AgentError::Socket { path: path(), error }.to_string()))?;
-    let agent = running_agent(&socket);
+    let listener = listener(&socket);
+    let agent = match &listener {
+        Listener::Present => status_of(&socket),
+        Listener::Missing(why) | Listener::Unknown(why) => Err(why.clone()),
+    };
     // The store that the user named, else the running agent's, else this user's default.
     let path: Reading<PathBuf> = match (&flags.paths.store, &agent) {
         (Some(path), _) => Ok(path.clone()),
@@ -30,13 +35,14 @@ pub(crate) fn status(flags: &AgentStatusFlags, session: &mut dyn Session) -> Res
     };
     let store = path.as_ref().map_err(Clone::clone).and_then(|path| store(path));
     let status = AgentStatus {
-        running: agent.is_ok(),
+        running: listener == Listener::Present,
+        running_known: !matches!(listener, Listener::Unknown(_)),
         socket: socket.display().to_string(),
         agent,
         store_path: path.map(|path| path.display().to_string()),
         store,
     };
-    session.write(&status).map(|()| 0)
+    session.write(&status).map(|()| u8::from(!status.running))
 }
 
 /// Reads the facts about a store.

@@ -72,6 +72,7 @@ fn status() -> AgentStatus {
     };
     AgentStatus {
         running: true,
+        running_known: true,
         socket: "/run/steady/agent.sock".to_owned(),
         agent: Ok(running()),
         store_path: Ok("/var/lib/steady/agent.db".to_owned()),
@@ -133,6 +134,19 @@ fn unavailable_values_have_a_reason() {
     for name in ["agent_absent", "store_absent", "store_path_absent"] {
         assert_eq!(json[name], "no agent runs", "{json}");
     }
+}
+
+#[test]
+fn an_agent_whose_status_is_not_known_is_not_reported_as_missing() {
+    let why = || Absent::because("permission denied (owner: user 1000)");
+    let first = |running, running_known| {
+        let status = AgentStatus { running, running_known, agent: Err(why()), ..status() };
+        text(&status, 200).lines().next().unwrap_or_default().to_owned()
+    };
+    let reason = "at '/run/steady/agent.sock': permission denied (owner: user 1000).";
+    assert!(first(false, false).ends_with(&format!("It is not known whether an agent runs {reason}")));
+    assert!(first(false, true).ends_with(&format!("No agent runs {reason}")));
+    assert!(first(true, true).contains("An agent listens at"), "{}", first(true, true));
 }
 
 /// The agent writes this JSON to its status file, and `steady agent status` reads it.

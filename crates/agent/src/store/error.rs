@@ -1,5 +1,6 @@
 //! The errors of the store.
 
+use rusqlite::ErrorCode;
 use rusqlite::ffi::{SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_TRUNCATE, SQLITE_IOERR_WRITE};
 use steady_linux::directory::DirectoryError;
 use steady_linux::limits::file_size_limit;
@@ -17,6 +18,12 @@ pub enum StoreError {
     /// Another agent writes to the store; its process ID, as far as known.
     #[error("another agent ({0}) writes to this store; choose another file with --store")]
     Taken(String),
+    /// This user may not read the file, or may not enter its directory. The text names the owner.
+    #[error("the store cannot be read: {0}; run as that user, or name another store with --store")]
+    Denied(String),
+    /// The file is not a database.
+    #[error("the file is not a database, so it is not a store of steady's agent")]
+    NotADatabase,
     /// The store was written by a newer version of steady.
     #[error(
         "the store was written by a newer version of steady: its schema is {found}, and this version knows schemas up to \
@@ -45,9 +52,18 @@ pub enum StoreError {
     /// The directory of the store cannot be used.
     #[error("{0}; choose another file with --store")]
     Directory(DirectoryError),
-    /// SQLite returned an error: the disk is full, the file is not a database, ...
+    /// SQLite returned an error: the disk is full, the file is damaged, ...
     #[error("{0}{limit}", limit = cannot_grow(.0))]
-    Database(#[from] rusqlite::Error),
+    Database(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => StoreError::NotADatabase,
+            _ => StoreError::Database(error),
+        }
+    }
 }
 
 /// Returns an explanation for errors at the limit of the size of files (`RLIMIT_FSIZE`, setrlimit(2)). SQLite only

@@ -1,11 +1,15 @@
 //! Reads the store: the rows of a service in a window of time, and facts about the store and its services.
 
 use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use steady_model::ReleaseRows;
+
+use crate::paths::denied;
 
 use super::downsample::{append, merge};
 use super::pack::Block;
@@ -26,10 +30,20 @@ impl Reader {
     /// Opens the store at `path` without changing it.
     ///
     /// # Errors
-    /// [`StoreError::Missing`], [`StoreError::TooNew`], [`StoreError::Foreign`] or [`StoreError::Database`].
+    /// [`StoreError::Missing`], [`StoreError::Denied`], [`StoreError::NotADatabase`], [`StoreError::TooNew`],
+    /// [`StoreError::Foreign`] or [`StoreError::Database`].
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        if !path.exists() {
-            return Err(StoreError::Missing);
+        // SQLite reports a file that this user may not read like one that does not exist. Opening a FIFO would wait for
+        // its writer, so only regular files are opened.
+        let readable = fs::metadata(path).and_then(|facts| match facts.is_file() {
+            true => File::open(path).map(|_| true),
+            false => Ok(false),
+        });
+        match readable {
+            Ok(true) => {}
+            Ok(false) => return Err(StoreError::NotADatabase),
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => return Err(StoreError::Denied(denied(path))),
+            Err(_) => return Err(StoreError::Missing),
         }
         let connection = connect(path)?;
         match schema::version(&connection)? {

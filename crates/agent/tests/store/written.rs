@@ -1,7 +1,7 @@
 //! Tests of writing and reading rows.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
@@ -181,9 +181,26 @@ fn newer_and_foreign_databases_are_refused() {
     let path = file("text");
     std::fs::write(&path, "this file is not a database, and it is longer than the header of one\n".repeat(20)).unwrap();
     let (writing, reading) = open(&path);
-    assert!(matches!(writing, Some(StoreError::Database(_))) && matches!(reading, Some(StoreError::Database(_))));
+    assert!(matches!(writing, Some(StoreError::NotADatabase)) && matches!(reading, Some(StoreError::NotADatabase)));
+    let folder = Reader::open(&std::env::temp_dir()).err();
+    assert!(matches!(folder, Some(StoreError::NotADatabase)), "{folder:?}");
     let (_, missing) = (0, Reader::open(&file("missing")).err());
     assert!(matches!(missing, Some(StoreError::Missing)));
+}
+
+/// "There is no store" would send its user to start an agent that already runs.
+#[test]
+#[expect(clippy::print_stderr, reason = "a test that cannot run here says so")]
+fn a_store_that_may_not_be_read_is_not_reported_as_missing() {
+    if fs::metadata("/proc/self").unwrap().uid() == 0 {
+        eprintln!("skipped: a_store_that_may_not_be_read_is_not_reported_as_missing: root may read any file");
+        return;
+    }
+    let path = file("denied");
+    drop(Writer::open(&path, PLENTY).unwrap());
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+    let error = Reader::open(&path).err().unwrap();
+    assert!(matches!(error, StoreError::Denied(_)) && error.to_string().contains("permission denied (owner: user "));
 }
 
 #[test]

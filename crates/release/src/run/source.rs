@@ -254,7 +254,11 @@ impl Store {
 fn store_failed(path: &Path, error: &StoreError) -> Failure {
     let text = format!("'{}': {error}", path.display());
     match error {
-        StoreError::Missing | StoreError::Foreign | StoreError::TooNew { .. } => Failure::Usage(text),
+        StoreError::Missing
+        | StoreError::Denied(_)
+        | StoreError::NotADatabase
+        | StoreError::Foreign
+        | StoreError::TooNew { .. } => Failure::Usage(text),
         StoreError::Taken(_)
         | StoreError::Directory(_)
         | StoreError::Damaged { .. }
