@@ -217,7 +217,7 @@ fn runs_of_all_kinds_have_their_kind_and_fields() {
     let all = runs(&home);
     assert_eq!([&all[2]["kind"], &all[3]["kind"]], ["limit", "rulers"]);
     assert!(all[2]["seed"].is_null() && all[2]["commands"][0] == "sh -c 'exit 7'", "{}", all[2]);
-    assert!(all[2]["verdict"].as_str().unwrap().starts_with("ok, "), "{}", all[2]);
+    assert!(all[2]["verdict"].as_str().unwrap().starts_with("exit 7, "), "{}", all[2]);
     for (id, form) in [("3", "json"), ("4", "json"), ("3", "csv"), ("4", "markdown")] {
         let (first, _) = run_in(&home, 0, &["history", "report", id, "--format", form]);
         assert!(

@@ -116,9 +116,14 @@ fn facts(record: &LimitRecord) -> Vec<Fact> {
     facts
 }
 
-/// Outcome and CPU time in a few words, for a list: `cpu-limit, 5.01 s`.
+/// How the command ended and its CPU time in a few words, for a list: `cpu-limit, 5.01 s` or `exit 7, 4.07 ms`.
 pub(crate) fn summary(record: &LimitRecord) -> String {
-    format!("{}, {}", record.outcome.name(), amount(record.cpu_seconds)).replace(TIE, " ")
+    let how = match (record.outcome, record.ended) {
+        (LimitOutcome::Ok, Outcome::Exited(status)) if status != 0 => format!("exit {status}"),
+        (LimitOutcome::Ok, Outcome::Signalled(signal)) => format!("signal {signal}"),
+        (outcome, _) => outcome.name().to_owned(),
+    };
+    format!("{how}, {}", amount(record.cpu_seconds)).replace(TIE, " ")
 }
 
 /// The record as a line of names and a line of values, so that the lines of many records can be concatenated.

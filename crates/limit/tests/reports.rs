@@ -1,9 +1,9 @@
 //! Reports of limited commands in all formats, compared with files in `testdata/reports`; and reading JSON back.
 
 use proptest::prelude::*;
-use steady_feature::Report;
 use steady_feature::attended::AttendedCommand;
 use steady_feature::flags::Form;
+use steady_feature::{Record, Report};
 use steady_limit::*;
 use steady_model::*;
 use steady_render::json::description;
@@ -86,6 +86,17 @@ fn reports_match_golden_files() {
         std::iter::once(text).chain(goldens::exports(name, &record, false))
     });
     goldens::check(files);
+}
+
+/// A command that failed within its limits is not `ok`.
+#[test]
+fn the_summary_says_how_the_command_ended() {
+    let summary = |outcome, ended| LimitRecord { outcome, ended, ..ok() }.facts().verdict;
+    assert_eq!(summary(LimitOutcome::Ok, Outcome::Exited(0)), "ok, 412 ms");
+    assert_eq!(summary(LimitOutcome::Ok, Outcome::Exited(7)), "exit 7, 412 ms");
+    assert_eq!(summary(LimitOutcome::Ok, Outcome::Signalled(9)), "signal 9, 412 ms");
+    assert_eq!(summary(LimitOutcome::CpuLimit, Outcome::Signalled(15)), "cpu-limit, 412 ms");
+    assert_eq!(summary(LimitOutcome::WallLimit, Outcome::Signalled(9)), "wall-limit, 412 ms");
 }
 
 #[test]
