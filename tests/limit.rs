@@ -147,6 +147,31 @@ fn waiting_for_a_cpu_does_not_count_towards_the_wall_limit() {
     assert!(seconds(&sleeper.1, "wall_seconds") < 1.5, "{}", sleeper.1);
 }
 
+/// A control group does not list a process that has ended, so its waiting since the last reading must be read from it.
+#[test]
+fn a_command_shorter_than_the_interval_of_readings_has_its_waiting() {
+    const NAME: &str = "a_command_shorter_than_the_interval_of_readings_has_its_waiting";
+    let spinner = || Command::new("taskset").args(["-c", "0", "sh", "-c", SPIN]).spawn();
+    let Ok(spinners) = (0..2).map(|_| spinner()).collect::<Result<Vec<Child>, _>>() else {
+        return skip(NAME, "no taskset");
+    };
+    let script = "exec taskset -c 0 sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'";
+    // Without the last reading, some runs have an estimate from the first instant of the command, which may be right.
+    let runs: Vec<(i32, Value)> = (0..6).map(|_| limited("short", &["--cpu", "5s"], script)).collect();
+    for mut spinner in spinners {
+        spinner.kill().unwrap();
+        spinner.wait().unwrap();
+    }
+    for (status, report) in runs {
+        if report["waiting_seconds"].is_null() {
+            return skip(NAME, &report["waiting_seconds_absent"].to_string());
+        }
+        // With two spinners on its CPU, the command waits about twice as long as it runs.
+        assert_eq!(status, 0, "{report}");
+        assert!(seconds(&report, "waiting_seconds") > 0.7 * seconds(&report, "cpu_seconds"), "{report}");
+    }
+}
+
 #[test]
 fn time_while_stopped_does_not_count() {
     let script = "kill -STOP $$; exit 3";

@@ -29,6 +29,8 @@ pub(super) struct Task {
 /// A running command with its limits.
 pub(super) struct Limiter {
     pub(super) plan: LimitPlan,
+    /// ID of the process of the command.
+    pub(super) command: i32,
     pub(super) meter: Meter,
     passed_over: Vec<String>,
     started: Nanos,
@@ -66,7 +68,10 @@ impl Attendant for Limiter {
             };
             let at = clock::monotonic();
             match starter.start(meter.joining()) {
-                Ok(begun) => return Ok((begun, Limiter::new(task.plan, meter, passed_over, at))),
+                Ok(begun) => {
+                    let command = begun.child.pid.as_raw_nonzero().get();
+                    return Ok((begun, Limiter::new(task.plan, command, meter, passed_over, at)));
+                }
                 Err(NotStarted::NoChild(error)) => {
                     refused(Absent::because(format!("no process could be started: {error}")))
                 }
@@ -97,7 +102,7 @@ impl Attendant for Limiter {
     }
 
     fn ended(&mut self, moment: Moment) {
-        self.read_run_delays(moment);
+        self.read_last_run_delays(moment);
     }
 
     fn reaped(&mut self, reaped: &Reaped) {
@@ -135,7 +140,7 @@ impl Attendant for Limiter {
 }
 
 impl Limiter {
-    fn new(plan: LimitPlan, meter: Meter, passed_over: Vec<String>, at: Nanos) -> Self {
+    fn new(plan: LimitPlan, command: i32, meter: Meter, passed_over: Vec<String>, at: Nanos) -> Self {
         // The number of CPUs bounds how fast CPU time is used. A CPU bandwidth limit of the group does not: for a short
         // time all CPUs can still run.
         let cpus = topology::allowed_cpus(&Root::default()).map_or(1, |cpus| cpus.len());
@@ -145,6 +150,7 @@ impl Limiter {
         let mut limiter = Limiter {
             schedule: Schedule::new(at, cpus, plan.cpu, plan.poll),
             plan,
+            command,
             meter,
             passed_over,
             started: at,

@@ -55,12 +55,27 @@ impl Limiter {
 
     /// Reads how long the threads of the tree waited for a CPU. Returns whether one of them runs or waits now.
     pub(super) fn read_run_delays(&mut self, moment: Moment) -> bool {
+        let threads = self.meter.threads();
+        self.read_run_delays_of(threads, moment)
+    }
+
+    /// Reads the run delays for the last time, when the command has ended but can still be read. A control group does
+    /// not list a process that has ended, so most of the waiting of a short command would be missing.
+    pub(super) fn read_last_run_delays(&mut self, moment: Moment) {
+        let mut threads = self.meter.threads();
+        if !threads.contains(&self.command) {
+            threads.push(self.command);
+        }
+        self.read_run_delays_of(threads, moment);
+    }
+
+    fn read_run_delays_of(&mut self, threads: Vec<i32>, moment: Moment) -> bool {
         let Ok(watch) = &mut self.watch else {
             self.waiting_due = NEVER;
             return false;
         };
         let before = clock::process_cpu();
-        let seen = watch.look(&self.meter.threads(), moment.now);
+        let seen = watch.look(&threads, moment.now);
         let used = self.meter.estimate();
         self.wall_clock.add(moment, seen, used - self.waiting_cpu);
         self.waiting_cpu = used;
