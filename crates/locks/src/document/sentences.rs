@@ -1,5 +1,6 @@
 //! The answer of the report, in sentences.
 
+use steady_model::Nanos;
 use steady_render::document::{Emphasis, Sentence};
 use steady_render::letters::one_line;
 use steady_render::units::{TIE, percent, time};
@@ -18,11 +19,17 @@ const EVENTS: f64 = 0.1;
 /// Below this share of the wall time, a gain is negligible.
 const GAIN: f64 = 0.005;
 
+/// Shorter waits are not attributed to the scheduler, whose time slices last for milliseconds.
+const SCHEDULED: Nanos = Nanos(2_000_000);
+/// A wait is much longer than the holds of all threads from this factor on.
+const MUCH_LONGER: f64 = 10.0;
+
 /// Returns the sentences of the answer; the claim of each has its emphasis.
 pub(super) fn answer(record: &LocksRecord) -> Vec<Sentence> {
     let mut all: Vec<Sentence> = deadlock_sentence(record).into_iter().collect();
     all.push(waiting(record));
     all.extend(gain(record).map(|text| vec![(Emphasis::Plain, text)]));
+    all.extend(preempted(record).map(|text| vec![(Emphasis::Plain, text)]));
     all.extend(events(record).map(|text| vec![(Emphasis::Plain, text)]));
     all
 }
@@ -132,6 +139,26 @@ fn gain(record: &LocksRecord) -> Option<String> {
         "If threads never waited for {label}, the wall time of {whole} would be at most {} ({}) shorter.",
         time(gain),
         share(gain, wall)
+    ))
+}
+
+/// Says that the holder of a lock was probably not on a CPU, if a thread waited much longer for the lock than all
+/// threads together hold it.
+fn preempted(record: &LocksRecord) -> Option<String> {
+    let lock = longest_waited(record)?;
+    let (wait, hold) = (lock.wait_max_seconds.as_ref().ok()?, lock.hold_max_seconds.as_ref().ok()?);
+    // A thread that still waits at the end, as in a deadlock, waits for another reason.
+    let queue = hold.seconds() * f64::from(lock.threads.max(1));
+    if !lock.waiting.is_empty() || *wait < SCHEDULED || wait.seconds() <= MUCH_LONGER * queue {
+        return None;
+    }
+    let label = label(lock);
+    Some(format!(
+        "The longest wait for {label} was {}, but the longest timed hold {}. The thread that held {label} then was \
+         probably preempted, that is waiting for a CPU, so the busy machine caused this wait rather than the code that \
+         holds the lock.",
+        time(wait.seconds()),
+        time(hold.seconds())
     ))
 }
 

@@ -43,7 +43,7 @@ pub(super) fn locks(record: &LocksRecord) -> Table {
         wait("99\u{a0}% wait", |lock| &lock.wait_p99_seconds, rounded),
         wait("longest wait", |lock| &lock.wait_max_seconds, exactly),
         hold("mean hold", |lock| &lock.hold_mean_seconds, rounded),
-        hold("longest hold", |lock| &lock.hold_max_seconds, exactly),
+        hold("longest timed hold", |lock| &lock.hold_max_seconds, exactly),
         Column::numbers("threads", locks, |lock| number(u64::from(lock.threads))),
         Column::numbers("gain at most", locks, |lock| Cell::reading(&lock.gain_seconds, exactly)),
     ]);

@@ -30,6 +30,24 @@ fn reports_match_the_golden_files() {
     goldens::check(all().into_iter().flat_map(|(name, record)| goldens::of_report(name, &record, false)));
 }
 
+/// A wait that is much longer than all holds is no property of the lock.
+#[test]
+fn a_wait_for_a_preempted_holder_is_explained() {
+    let with = |wait: f64, hold: f64| {
+        let mut record = queue();
+        record.locks[0].wait_max_seconds = Ok(shared::seconds(wait));
+        record.locks[0].hold_max_seconds = Ok(shared::seconds(hold));
+        text(&record, 1000)
+    };
+    let long = with(0.064_5, 0.000_006_58);
+    let sentence = "The longest wait for L1 was 64.5 ms, but the longest timed hold 6.58 µs. The thread that held L1 \
+                    then was probably preempted";
+    assert!(long.contains(sentence), "{long}");
+    assert!(!with(0.064_5, 0.008).contains("preempted"), "eight threads hold it for 64 ms");
+    assert!(!with(0.001_5, 0.000_001).contains("preempted"), "shorter than a time slice");
+    assert!(!text(&deadlocked(), 1000).contains("preempted"));
+}
+
 #[test]
 fn the_schema_matches_the_golden_file() {
     goldens::check_schema(&SCHEMA, description::<LocksRecord>(&SCHEMA));
