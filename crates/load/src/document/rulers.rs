@@ -14,6 +14,10 @@ use crate::record::{RULERS_SCHEMA, RulerRecord};
 /// Minimum slowdown that is reported. Readings of an undisturbed machine vary by a few per cent.
 const NOTICEABLE: f64 = 1.05;
 
+/// Readings with a larger spread (interquartile range over median) are not steady: their median is no statement about
+/// the resource.
+const UNSTEADY: f64 = 0.25;
+
 /// Returns the name of a resource in the report.
 fn label(resource: Resource) -> &'static str {
     match resource {
@@ -62,20 +66,37 @@ fn best(record: &RulerRecord) -> &'static str {
 
 /// Describes a row: the resources that are slower than `best`, the slowest first.
 fn described(when: &str, row: &RulerRow, best: &str) -> String {
-    let mut slower: Vec<&RulerReading> = read(row).filter(|reading| reading.slowdown_ratio >= NOTICEABLE).collect();
+    let (unsteady, steady): (Vec<&RulerReading>, Vec<&RulerReading>) =
+        read(row).partition(|reading| reading.spread_ratio > UNSTEADY);
+    let unsteady = varied(&unsteady);
+    let readings = steady.len();
+    let mut slower: Vec<&RulerReading> =
+        steady.into_iter().filter(|reading| reading.slowdown_ratio >= NOTICEABLE).collect();
     slower.sort_by(|one, two| two.slowdown_ratio.total_cmp(&one.slowdown_ratio));
-    let (readings, within) = (read(row).count(), setting(NOTICEABLE - 1.0));
-    if readings == 0 {
-        return format!("{when}, no ruler could be read.");
-    }
-    if slower.is_empty() {
-        return format!("{when}, every resource is within {within} of {best}.");
+    let within = setting(NOTICEABLE - 1.0);
+    match (readings, unsteady.is_empty()) {
+        (0, true) => return format!("{when}, no ruler could be read."),
+        (0, false) => return format!("{when}, no ruler was steady.{unsteady}"),
+        _ if slower.is_empty() => {
+            let all = if unsteady.is_empty() { "every resource" } else { "every other resource" };
+            return format!("{when}, {all} is within {within} of {best}.{unsteady}");
+        }
+        _ => {}
     }
     let one = |reading: &&RulerReading| format!("{}{TIE}{}", label(reading.resource), factor(reading));
     let each: Vec<String> = slower.iter().map(one).collect();
     let rest =
         if slower.len() < readings { format!("; the rest is within {within} of its best") } else { String::new() };
-    format!("{when}, CPU time per unit of work, relative to {best}: {}{rest}.", each.join(", "))
+    format!("{when}, CPU time per unit of work, relative to {best}: {}{rest}.{unsteady}", each.join(", "))
+}
+
+/// Names the rulers whose readings vary too much for a statement: ` Not steady: memory (1.40, spread 55 %).`
+fn varied(unsteady: &[&RulerReading]) -> String {
+    let one = |reading: &&RulerReading| {
+        format!("{} ({}, spread{TIE}{})", label(reading.resource), factor(reading), percent(reading.spread_ratio))
+    };
+    let all: Vec<String> = unsteady.iter().map(one).collect();
+    if all.is_empty() { String::new() } else { format!(" Not steady: {}.", all.join(", ")) }
 }
 
 /// Formats a slowdown with two decimals; `?` if it is not finite.
@@ -124,10 +145,15 @@ impl Record for RulerRecord {
 
 /// The worst slowdown in a few words, for a list: `memory 2.31x next to 4 neighbours`.
 fn summary(record: &RulerRecord) -> String {
-    let worst =
-        |row: &RulerRow| read(row).max_by(|one, two| one.slowdown_ratio.total_cmp(&two.slowdown_ratio)).cloned();
+    let worst = |row: &RulerRow| {
+        let steady = read(row).filter(|reading| reading.spread_ratio <= UNSTEADY);
+        steady.max_by(|one, two| one.slowdown_ratio.total_cmp(&two.slowdown_ratio)).cloned()
+    };
     let Some(row) = record.rows.iter().max_by_key(|row| row.neighbours) else { return "nothing measured".to_owned() };
-    let Some(reading) = worst(row) else { return "no ruler could be read".to_owned() };
+    let Some(reading) = worst(row) else {
+        let why = if read(row).next().is_some() { "no ruler was steady" } else { "no ruler could be read" };
+        return why.to_owned();
+    };
     let load = match row.neighbours {
         0 => String::new(),
         number => format!(" next to {}", neighbours(None, number).replace(TIE, " ")),

@@ -1,10 +1,10 @@
 //! The results of a load experiment, in sentences.
 
-mod machine;
+pub(super) mod machine;
 mod scaling;
 pub(super) mod table;
 
-use steady_model::{Ending, Machine, Reading};
+use steady_model::{Absent, Ending, Machine, Reading};
 use steady_render::letters::{capital, count, one_line};
 use steady_render::units::{TIE, decimals_of, fixed, percent, short, time, time_setting};
 use steady_stats::Scaling;
@@ -24,6 +24,11 @@ struct Scope<'a> {
     unit: &'a str,
     /// What is known about the CPUs apart from the measurements.
     cpus: Cpus<'a>,
+    /// The number of rows with figures.
+    rows: usize,
+    /// The share of its wall time in which a process waited for a CPU at the smallest number of processes; absent if it
+    /// is not known.
+    first_waiting: Reading<f64>,
 }
 
 /// The CPUs of the machine, apart from the measurements.
@@ -43,13 +48,16 @@ impl<'a> Scope<'a> {
     fn of(record: &'a LoadRecord) -> Option<Self> {
         let points = record.points();
         let (first, last) = (points.first()?.procs, points.last()?.procs);
-        Some(Scope { first, last, unit: record.unit, cpus: Cpus::Reported(&record.machine) })
+        let first_waiting = points.first()?.figures.waiting_ratio.clone();
+        let cpus = Cpus::Reported(&record.machine);
+        Some(Scope { first, last, unit: record.unit, cpus, rows: points.len(), first_waiting })
     }
 
     fn of_table(table: &'a LoadTable) -> Option<Self> {
         let (first, last) = (table.rows.first()?.procs, table.rows.last()?.procs);
         let cpus = Cpus::Stated { logical: &table.logical_cpus, cores: &table.cores };
-        Some(Scope { first, last, unit: &table.unit, cpus })
+        let first_waiting = Err(Absent::because("the table does not contain it"));
+        Some(Scope { first, last, unit: &table.unit, cpus, rows: table.rows.len(), first_waiting })
     }
 }
 
@@ -60,7 +68,9 @@ pub(super) fn paragraphs(record: &LoadRecord) -> Vec<Vec<String>> {
         (Ok(scaling), Some(scope)) => {
             paragraphs.push(vec![metric(&scope, scaling)]);
             paragraphs.push(scaling::limits(&scope, scaling));
-            paragraphs.push(std::iter::once(inflation(&scope, scaling)).chain(machine::slowdowns(record)).collect());
+            let longer = longer(record);
+            let slower = std::iter::once(inflation(&scope, scaling)).chain(longer).chain(machine::slowdowns(record));
+            paragraphs.push(slower.collect());
             paragraphs.push(scaling::law(&scope, scaling));
         }
         (Err(absent), _) => paragraphs.push(vec![format!("Scaling was not estimated: {absent}.")]),
@@ -120,6 +130,21 @@ fn inflation(scope: &Scope<'_>, scaling: &Scaling) -> String {
     } else {
         format!("At {full}, the same work takes {} times as much CPU time as at {alone}.", factor(times))
     }
+}
+
+/// Compares the wall time of the same work at the most and the fewest processes.
+fn longer(record: &LoadRecord) -> Option<String> {
+    let points = record.points();
+    let (first, last) = (points.first()?, points.last()?);
+    let times = first.figures.work_per_wall_second / last.figures.work_per_wall_second;
+    let what = match &record.plan.work {
+        LoadWork::Command { .. } => "a run",
+        LoadWork::Hash { .. } | LoadWork::Sum { .. } => "the same work",
+    };
+    (times.is_finite() && times >= NO_CHANGE).then(|| {
+        let many = count(last.procs as usize, "process", "processes");
+        format!("With {many}, {what} takes {} times as long (wall time) as with {}.", factor(times), first.procs)
+    })
 }
 
 /// Reports the CPU time beyond the limit, and the cost of the polling thread.

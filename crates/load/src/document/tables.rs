@@ -7,6 +7,7 @@ use steady_render::units::{decimals_of, fixed};
 use steady_render::{Align, Cell, Column, Table};
 
 use super::facts::list;
+use super::sentences::machine::slowdown;
 use crate::{CpuUse, Figures, LoadRecord, LoadRow, LoadWork};
 
 /// With more CPUs than this, a table has only a summary of them.
@@ -88,15 +89,14 @@ pub(super) fn cpus_and_waiting(record: &LoadRecord) -> Table {
     Table { label: "Table of CPUs and waiting times".to_owned(), rows: ("row", "rows"), columns }
 }
 
-/// Table of the slowdowns that the rulers read during each row, or `None` if there are no readings.
+/// Table of the median slowdowns that the rulers read during each row, or `None` if there are no readings.
 pub(super) fn rulers(record: &LoadRecord) -> Option<Table> {
     let read = |resource: Resource| record.rows.iter().any(|row| row.rulers.iter().any(|one| one.resource == resource));
     let resources: Vec<Resource> = Resource::ALL.into_iter().filter(|resource| read(*resource)).collect();
     let column = |resource: &Resource| {
         Column::numbers(&resource.name().replace('_', " "), &record.points(), |point| {
-            let found = point.row.rulers.iter().find(|one| one.resource == *resource);
-            let known = found.filter(|one| one.slowdown_ratio.is_finite());
-            known.map_or(Cell::Nothing, |one| fixed(one.slowdown_ratio, 2).into())
+            let known = slowdown(point.row, *resource).filter(|slowdown| slowdown.is_finite());
+            known.map_or(Cell::Nothing, |slowdown| fixed(slowdown, 2).into())
         })
     };
     let columns = std::iter::once(procs("procs", record)).chain(resources.iter().map(column)).collect();

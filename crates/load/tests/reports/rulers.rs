@@ -129,6 +129,24 @@ fn the_best_is_that_of_the_host_only_with_earlier_readings() {
     assert_eq!(RulerRecord::read(&json.replace(field, "")).unwrap(), records[0].1, "a record without the field");
 }
 
+/// A median whose rounds vary by half says nothing about the resource.
+#[test]
+fn unsteady_readings_are_not_part_of_the_claim() {
+    let mut record = all().swap_remove(1).1;
+    for row in &mut record.rows {
+        let shared = row.readings[3].1.as_mut().unwrap();
+        shared.spread_ratio = 0.55;
+    }
+    let shown = text(&record, 1000);
+    assert!(
+        shown.contains("every other resource is within 5 % of its best on this host. Not steady: shared cache"),
+        "{shown}"
+    );
+    assert!(!shown.contains("shared cache 3.05"), "{shown}");
+    assert!(shown.contains("Not steady: shared cache (3.05, spread 55 %)."), "{shown}");
+    assert_eq!(record.facts().verdict, "memory 1.66x next to 4 neighbours");
+}
+
 #[test]
 fn the_summary_is_the_worst_slowdown() {
     let summaries: Vec<String> = all().iter().map(|(_, record)| record.facts().verdict).collect();

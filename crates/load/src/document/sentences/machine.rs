@@ -102,7 +102,7 @@ pub(super) fn slowdowns(record: &LoadRecord) -> Option<String> {
 }
 
 /// Returns the median slowdown of a resource in a row.
-fn slowdown(row: &LoadRow, resource: Resource) -> Option<f64> {
+pub(in crate::document) fn slowdown(row: &LoadRow, resource: Resource) -> Option<f64> {
     let readings = row.rulers.iter().filter(|reading| reading.resource == resource);
     let mut all: Vec<f64> = readings.map(|reading| reading.slowdown_ratio).filter(|ratio| *ratio > 0.0).collect();
     all.sort_unstable_by(f64::total_cmp);

@@ -10,17 +10,27 @@ use super::{Cpus, Scope, at, count_of};
 
 /// From this inflation of CPU time on, processes slow each other down as threads of one core may.
 const SLOWED: f64 = 1.1;
+/// From this share of waiting at the smallest number of processes on, the machine was not idle.
+const BUSY: f64 = 0.1;
+/// Fewest numbers of processes to which the law is fitted.
+const FITTED: usize = 6;
 /// Maximum share of throughput that the law may leave unexplained if it describes the points.
 const DESCRIBED: f64 = 0.03;
 
 /// Compares the number of cores by the measurements with the one that the system reports.
 pub(super) fn limits(scope: &Scope<'_>, scaling: &Scaling) -> Vec<String> {
-    let mut sentences =
-        vec![by_points("its own core", &scaling.cores), by_points("its own logical CPU", &scaling.logical_cpus)];
+    let busy = busy(scope);
+    let is_idle = busy.is_none();
+    let mut sentences = match busy {
+        Some(busy) => vec![busy],
+        None => {
+            vec![by_points("its own core", &scaling.cores), by_points("its own logical CPU", &scaling.logical_cpus)]
+        }
+    };
     match scope.cpus {
         Cpus::Reported(machine) => {
             sentences.push(by_system(machine));
-            sentences.extend(agreement(machine, scaling));
+            sentences.extend(agreement(machine, scaling).filter(|_| is_idle));
             sentences.extend(quota(machine));
         }
         Cpus::Stated { logical, cores } => {
@@ -28,8 +38,29 @@ pub(super) fn limits(scope: &Scope<'_>, scaling: &Scaling) -> Vec<String> {
             sentences.extend(agreement_with_table(cores, scaling));
         }
     }
-    sentences.push(second_thread(scope, scaling));
+    if is_idle {
+        sentences.push(second_thread(scope, scaling));
+    }
     sentences
+}
+
+/// Says that the machine was busy, if processes already waited for a CPU at the smallest number of processes. The
+/// numbers of cores and CPUs would then be those that other programs left.
+fn busy(scope: &Scope<'_>) -> Option<String> {
+    let waiting = *scope.first_waiting.as_ref().ok().filter(|waiting| **waiting >= BUSY)?;
+    // More processes than CPUs wait for each other.
+    let Cpus::Reported(machine) = scope.cpus else { return None };
+    if f64::from(scope.first) > machine.usable_cpus() {
+        return None;
+    }
+    let who = if scope.first == 1 { "the process" } else { "the processes" };
+    let first = at(scope.first);
+    Some(format!(
+        "At {first}, {who} already waited for a CPU during {} of the wall time: other programs used the machine, so \
+         {first} is no idle baseline, and the measurements do not show up to which N each process has its own core or \
+         logical CPU.",
+        percent(waiting)
+    ))
 }
 
 fn by_points(what: &str, range: &Reading<CountRange>) -> String {
@@ -176,7 +207,12 @@ fn percents(fitted: &Fitted) -> String {
 pub(super) fn law(scope: &Scope<'_>, scaling: &Scaling) -> Vec<String> {
     let law = match &scaling.law {
         Ok(law) => law,
-        Err(absent) => return vec![format!("The Universal Scalability Law was not fitted: {absent}.")],
+        Err(absent) => {
+            let why = format!("The Universal Scalability Law was not fitted: {absent}.");
+            let more = matches!(scope.cpus, Cpus::Reported(_)) && scope.rows < FITTED;
+            let more = more.then(|| format!("Measure more numbers of processes, such as --procs 1..{FITTED}."));
+            return std::iter::once(why).chain(more).collect();
+        }
     };
     let unit = scope.unit;
     let figures = format!(

@@ -145,6 +145,55 @@ fn every_result_has_a_sentence() {
     }
 }
 
+/// The numbers of cores and CPUs would be those that other programs left.
+#[test]
+fn a_busy_machine_is_no_baseline() {
+    let mut report = report();
+    report.rows[0].figures.as_mut().unwrap().waiting_ratio = Ok(0.5);
+    let all = sentences_of(&report);
+    assert_says(
+        &all,
+        "At N = 1, the process already waited for a CPU during 50 % of the wall time: other programs used the machine, so \
+         N = 1 is no idle baseline, and the measurements do not show up to which N each process has its own core or \
+         logical CPU.",
+    );
+    for claim in ["By the measurements alone", "agree on the number", "A second thread on a core"] {
+        assert!(!all.iter().any(|sentence| sentence.contains(claim)), "{claim}: {all:?}");
+    }
+    // With more processes than CPUs, they wait for each other.
+    report.rows[0].procs = 5;
+    assert!(!sentences_of(&report).iter().any(|sentence| sentence.contains("idle baseline")));
+}
+
+#[test]
+fn the_wall_time_with_the_most_processes_is_compared_with_the_fewest() {
+    let mut report = report();
+    report.rows[1].figures.as_mut().unwrap().work_per_wall_second = 0.4;
+    assert_says(
+        &sentences_of(&report),
+        "With 8 processes, the same work takes 2.50 times as long (wall time) as with 1.",
+    );
+}
+
+#[test]
+fn a_missing_fit_names_the_option_that_helps() {
+    let mut report = report();
+    report.scaling.as_mut().unwrap().law = absent();
+    assert_says(&sentences_of(&report), "Measure more numbers of processes, such as --procs 1..6.");
+}
+
+/// The sentence has the median of several readings, so the table must have it too.
+#[test]
+fn the_table_of_rulers_has_the_same_estimate_as_the_sentence() {
+    let report = report();
+    assert_says(
+        &sentences_of(&report),
+        "CPU time of the rulers at N = 8, relative to N = 1: ALU 1.80, shared cache 2.50.",
+    );
+    let table = format!("{:?}", crate::document::tables::rulers(&report).unwrap());
+    assert!(table.contains("2.50") && !table.contains("2.00"), "{table}");
+}
+
 #[test]
 fn fewer_cores_than_reported_may_be_hidden_threads() {
     let mut report = report();
