@@ -245,7 +245,9 @@ fn knob(knob: &KnobRecord) -> Fact {
         }
         Ok(_) => (Emphasis::Open, format!("now {now}; set to {quiet} for less noise")),
     };
-    let note = format!("{} [{}]", knob.worth, knob.source);
+    // Below a noisy state, the effect of the quiet one would read like a fact about the host.
+    let if_set = if knob.value.is_ok() && knob.is_quiet { "" } else { "if set: " };
+    let note = format!("{if_set}{} [{}]", knob.worth, knob.source);
     Fact::emphasized(knob.name.name(), emphasis, text + &files(knob.files)).with_note(note)
 }
 
