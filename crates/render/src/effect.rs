@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use steady_model::{FailIf, GateState, Interval, Metric, Reading, Verdict};
 
 use crate::document::{Emphasis, Sentence};
-use crate::units::{TIE, decimals, decimals_of, fixed, setting};
+pub use crate::units::between;
+use crate::units::{TIE, decimals_of, digits, fixed, setting};
 
 /// Changes from this ratio up, or from its inverse down, are written as factors.
 const FACTOR: f64 = 2.0;
@@ -114,37 +115,9 @@ pub fn signed(change: f64, interval: Interval) -> (String, String) {
     (format!("{}{TIE}%", point(change * 100.0, range)), between(range, &format!("{TIE}%")))
 }
 
-/// Returns an interval with its unit once: `37.9 to 38.5 %`. An infinite end becomes `or more` or `or less`.
-pub fn between(range: Interval, unit: &str) -> String {
-    let decimals = digits(range);
-    match (range.low.is_finite(), range.high.is_finite()) {
-        (true, true) => format!("{} to {}{unit}", fixed(range.low, decimals), fixed(range.high, decimals)),
-        (true, false) => format!("{}{unit} or more", fixed(range.low, decimals)),
-        (false, true) => format!("{}{unit} or less", fixed(range.high, decimals)),
-        (false, false) => "no limit known".to_owned(),
-    }
-}
-
 /// Formats an estimate with the digits that its interval supports.
 fn point(value: f64, range: Interval) -> String {
     fixed(value, if range.half_width().is_finite() { digits(range) } else { decimals_of(value, 2) })
-}
-
-/// Returns the decimals that an interval supports, and enough of them that a non-zero end does not round to zero.
-fn digits(range: Interval) -> usize {
-    let half = range.half_width();
-    if !half.is_finite() {
-        let end = if range.low.is_finite() { range.low } else { range.high };
-        return decimals_of(end, 2);
-    }
-    // Ends that differ by rounding errors only are one value.
-    if half <= 1e-12 {
-        return if range.low.abs() <= 1e-9 { 0 } else { decimals_of(range.low, 3) };
-    }
-    let enough = decimals(half);
-    let vanishes = |end: f64| end != 0.0 && fixed(end, enough).chars().all(|c| matches!(c, '0' | '.'));
-    let excludes_zero = range.low > 0.0 || range.high < 0.0;
-    if excludes_zero && (vanishes(range.low) || vanishes(range.high)) { enough + 1 } else { enough }
 }
 
 /// Returns what a metric measures: `CPU time`.

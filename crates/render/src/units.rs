@@ -32,6 +32,34 @@ pub fn decimals_of(value: f64, digits: i32) -> usize {
     decimals((value * scale).round() / scale) as usize
 }
 
+/// Returns the decimals that an interval supports, and enough of them that a non-zero end does not round to zero.
+pub(crate) fn digits(range: Interval) -> usize {
+    let half = range.half_width();
+    if !half.is_finite() {
+        let end = if range.low.is_finite() { range.low } else { range.high };
+        return decimals_of(end, 2);
+    }
+    // Ends that differ by rounding errors only are one value.
+    if half <= 1e-12 {
+        return if range.low.abs() <= 1e-9 { 0 } else { decimals_of(range.low, 3) };
+    }
+    let enough = decimals(half);
+    let vanishes = |end: f64| end != 0.0 && fixed(end, enough).chars().all(|c| matches!(c, '0' | '.'));
+    let excludes_zero = range.low > 0.0 || range.high < 0.0;
+    if excludes_zero && (vanishes(range.low) || vanishes(range.high)) { enough + 1 } else { enough }
+}
+
+/// Returns an interval with its unit once: `37.9 to 38.5 %`. An infinite end becomes `or more` or `or less`.
+pub fn between(range: Interval, unit: &str) -> String {
+    let decimals = digits(range);
+    match (range.low.is_finite(), range.high.is_finite()) {
+        (true, true) => format!("{} to {}{unit}", fixed(range.low, decimals), fixed(range.high, decimals)),
+        (true, false) => format!("{}{unit} or more", fixed(range.low, decimals)),
+        (false, true) => format!("{}{unit} or less", fixed(range.high, decimals)),
+        (false, false) => "no limit known".to_owned(),
+    }
+}
+
 /// Formats `value` with a number of decimals. It never returns "-0.0", and returns `?` for infinities and NaN.
 pub fn fixed(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
@@ -107,6 +135,29 @@ pub fn time_with(seconds: f64, interval: Interval) -> String {
     let off = off * scale;
     let decimals = decimals(off);
     format!("{}{TIE}{unit}{TIE}±{}", fixed(seconds * scale, decimals), fixed(off, decimals))
+}
+
+/// A time and its interval, both in one unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimeAndRange {
+    /// The time with its unit: `12.31 ms`.
+    pub time: String,
+    /// The interval in the same unit, which is not repeated: `12.26 to 12.36`.
+    pub range: String,
+    /// The unit.
+    pub unit: &'static str,
+}
+
+/// Formats a time and its interval in one unit. The unit suits the larger of the time and the uncertainty, because a
+/// time that is far smaller than its interval would otherwise be shown with digits that are not significant.
+pub fn time_and_range(seconds: f64, interval: Interval) -> TimeAndRange {
+    let ends = [interval.low, interval.high].into_iter().filter(|end| end.is_finite());
+    let off = ends.map(|end| (seconds - end).abs()).fold(0.0, f64::max);
+    let (unit, scale) = time_unit(seconds.abs().max(10.0 * off));
+    let range = Interval { low: interval.low * scale, high: interval.high * scale };
+    let value = seconds * scale;
+    let decimals = if off > 0.0 { decimals(off * scale) } else { decimals_of(value, 3) };
+    TimeAndRange { time: format!("{}{TIE}{unit}", fixed(value, decimals)), range: between(range, ""), unit }
 }
 
 /// Formats a time with three significant digits: `12.3 ms`.
@@ -207,6 +258,23 @@ mod tests {
         assert_eq!(plain(time(0.999_9)), "1.00 s");
         assert_eq!(plain(duration(Nanos(3_140_000_000))), "3.1 s");
         assert_eq!(plain(duration(Nanos(754_000_000_000))), "13 min");
+    }
+
+    #[test]
+    fn a_time_and_its_interval_have_one_unit() {
+        let shown = |seconds, low, high| {
+            let shown = time_and_range(seconds, Interval { low, high });
+            format!("{} ({})", shown.time, shown.range).replace(TIE, " ")
+        };
+        assert_eq!(shown(592e-6, 571e-6, 611e-6), "592 µs (571 to 611)");
+        // The interval is wide: 332 µs ±110 would have digits that are not significant.
+        assert_eq!(shown(332e-6, 222e-6, 442e-6), "0.33 ms (0.22 to 0.44)");
+        assert_eq!(shown(-332e-6, -442e-6, -222e-6), "-0.33 ms (-0.44 to -0.22)");
+        assert_eq!(shown(2e-6, -9e-3, 13e-3), "0 ms (-9 to 13)");
+        assert_eq!(shown(0.0, -9e-6, 13e-6), "0 µs (-9 to 13)");
+        assert_eq!(shown(12.3e-3, 12.3e-3, 12.3e-3), "12.3 ms (12.3 to 12.3)");
+        assert_eq!(shown(332e-6, 222e-6, f64::INFINITY), "0.33 ms (0.22 or more)");
+        assert_eq!(shown(332e-6, f64::NEG_INFINITY, f64::INFINITY), "332 µs (no limit known)");
     }
 
     #[test]

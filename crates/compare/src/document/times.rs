@@ -5,10 +5,13 @@ use std::borrow::Cow;
 use steady_model::{Breakdown, CounterMeans, Interval, Layout, Metric, Reading, Report, Spread};
 use steady_render::document::{Block, Section, Shown};
 use steady_render::table::{Cell, Column, Table};
-use steady_render::units::{TIE, count, memory, short, time, time_unit, time_with, with_unit, with_unit_and_interval};
+use steady_render::units::{
+    TIE, TimeAndRange, count, memory, short, time, time_and_range, time_unit, time_with, with_unit,
+    with_unit_and_interval,
+};
 
 use super::{charts, plain};
-use crate::words::{between, cut, label};
+use crate::words::{cut, label};
 
 /// Why a counter has no value.
 const UNCOUNTED: &str = "the CPU does not count them, or not in every run";
@@ -171,12 +174,9 @@ pub(super) fn values_in_words(spread: &Spread, unit: &str) -> String {
 
 /// A mean inside a sentence, as in `12.3 ms a run (12.2 to 12.4, 95 %)`.
 pub(super) fn mean_in_words(spread: &Spread) -> String {
-    let (unit, scale) = time_unit(spread.mean);
-    let interval = Interval { low: spread.interval.low * scale, high: spread.interval.high * scale };
-    if !interval.half_width().is_finite() {
+    if !spread.interval.half_width().is_finite() {
         return format!("{} a run (too few runs for an interval)", time(spread.mean));
     }
-    let mean = time_with(spread.mean, spread.interval);
-    let mean = mean.split(TIE).next().unwrap_or_default();
-    format!("{mean}{TIE}{unit} a run ({}, 95{TIE}%)", between(interval, ""))
+    let TimeAndRange { time, range, .. } = time_and_range(spread.mean, spread.interval);
+    format!("{time} a run ({range}, 95{TIE}%)")
 }

@@ -4,7 +4,7 @@ mod remedy;
 mod startups;
 mod warning;
 
-pub(crate) use steady_render::effect::{Effect, between, noun, signed};
+pub(crate) use steady_render::effect::{Effect, noun, signed};
 pub(crate) use steady_render::letters::{capital, count, cut, harmless, one_line};
 
 pub(crate) use remedy::{effort_for, effort_for_condition, effort_for_verdict, more_effort, more_work};
