@@ -103,6 +103,15 @@ fn p_value(costs: &[(f64, f64)], theta: f64, scratch: &mut Scratch) -> f64 {
     tail::two_sided(sum, scratch)
 }
 
+/// Returns whether one relative change is below another by more than rounding errors. Costs without noise give two
+/// intervals without a width, which differ only by the rounding of sums and logarithms.
+fn is_below(one: f64, other: f64) -> bool {
+    /// The largest relative difference of two ratios of costs that counts as rounding: far above the error of sums of
+    /// many runs, and below any difference that matters.
+    const ROUNDING: f64 = 1e-9;
+    (1.0 + one) * (1.0 + ROUNDING) < 1.0 + other
+}
+
 impl Estimate {
     /// Compares the usual run with the ratio of means: if their intervals do not overlap, the mean decides.
     ///
@@ -158,7 +167,7 @@ impl Estimate {
     /// Returns whether the interval of the usual run, over all pairs, and the interval of the mean are disjoint.
     fn contradicted_by(&self, mean: &Effect) -> bool {
         let (usual, mean) = (self.verdict_interval(), mean.interval());
-        usual.high < mean.low || mean.high < usual.low
+        is_below(usual.high, mean.low) || is_below(mean.high, usual.low)
     }
 
     fn verdict_interval(&self) -> Interval {
@@ -168,7 +177,11 @@ impl Estimate {
 
 #[cfg(test)]
 mod tests {
+    use steady_model::Layout;
+
     use super::*;
+    use crate::pair::{Pair, Slot};
+    use crate::sequential::{Rules, single_look};
 
     fn costs(count: u32) -> Vec<(f64, f64)> {
         (0..count).map(|i| (f64::from(i * 7 % 13 + 20), f64::from(i * 5 % 11 + 22))).collect()
@@ -205,6 +218,22 @@ mod tests {
         let runs = |misses: u32| (0..100).map(|i| (1.0, if i < misses { 50.0 } else { 1.0 })).collect::<Vec<_>>();
         assert!(mean_ratio(&[runs(7)], 0.005).low.unwrap() < 0.0);
         assert!(mean_ratio(&[runs(12)], 0.005).low.unwrap() > 0.0);
+    }
+
+    #[test]
+    fn intervals_that_differ_by_rounding_do_not_contradict_each_other() {
+        let alpha = 0.05;
+        let rules = Rules { alpha: alpha * (1.0 - MEAN_ALPHA_SHARE), resolution: 0.01, limits: vec![], grain: 0.0 };
+        for (old, new) in [(20.0, 21.0), (21.0, 20.0), (0.1, 0.3), (7.0, 7.0)] {
+            let order = |i: u32| if i.is_multiple_of(2) { 1 } else { -1 };
+            let pair = |i| Pair { layout: Layout::Turns, slot: Slot { order: order(i), cpu: 0 }, old, new };
+            let usual = single_look(&(0..40).map(pair).collect::<Vec<_>>(), &rules);
+            let mean = mean_ratio(&[vec![(old, new); 40]], alpha * MEAN_ALPHA_SHARE);
+            assert!(!usual.mean_is_open(&mean, 0.01), "{old} {new}: {usual:?} {mean:?}");
+            let (verdict, weighed) = (usual.verdict, usual.weighed_against(mean, 0.01));
+            assert!(!weighed.mean_decides && weighed.estimate.verdict == verdict, "{weighed:?}");
+        }
+        assert!(is_below(0.05, 0.0501) && !is_below(0.0501, 0.05) && !is_below(-1.0, -1.0));
     }
 
     #[test]
