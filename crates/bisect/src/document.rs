@@ -154,21 +154,38 @@ fn open(record: &BisectRecord, whole: String) -> Vec<Sentence> {
     let all = record.commits.len() - 1;
     let candidates: Vec<&HistoryCommit> = record.candidates.iter().map(|at| &record.commits[*at]).collect();
     let probability: f64 = candidates.iter().map(|commit| commit.probability).sum();
-    let among = match candidates.as_slice() {
-        [one] => {
-            format!("It is {} with a probability of {}, which was not confirmed.", one.short, percent(probability))
-        }
-        [first, .., last] if candidates.len() < all => format!(
-            "With a probability of {} it is one of {} from {} to {}.",
-            percent(probability),
-            count(candidates.len(), "commit", "commits"),
-            first.short,
-            last.short
-        ),
-        _ => "It may be any of them.".to_owned(),
+    let probability = match probability {
+        high if high > MOST_SHOWN => format!("more than{TIE}{}", percent(MOST_SHOWN)),
+        other => percent(other),
     };
-    let claim = format!("open which of {} changed the {what}", count(all, "commit", "commits"));
+    let (which, among) = match candidates.as_slice() {
+        [one] => (
+            format!("of {}", count(all, "commit", "commits")),
+            format!("It is {} with a probability of {probability}, which was not confirmed.", one.short),
+        ),
+        [first, .., last] if candidates.len() < all => (
+            format!("of {} from {} to {}", count(candidates.len(), "commit", "commits"), first.short, last.short),
+            format!(
+                "With a probability of {probability} it is one of them and none of the other {}.",
+                all - candidates.len()
+            ),
+        ),
+        _ => (format!("of {}", count(all, "commit", "commits")), "It may be any of them.".to_owned()),
+    };
+    let claim = format!("open which {which} changed the {what}");
     vec![vec![plain("It is "), (Emphasis::Open, claim), plain(format!(". {among}"))], vec![plain(whole)]]
+}
+
+/// The largest probability in reports. That of a model is never certain, however many digits its value has.
+const MOST_SHOWN: f64 = 0.99;
+
+/// A probability in a table: `33 %`, `>99 %`, `<1 %`.
+fn probability_in_table(probability: f64) -> String {
+    match probability {
+        high if high > MOST_SHOWN => format!(">99{TIE}%"),
+        low if low < 1.0 - MOST_SHOWN => format!("<1{TIE}%"),
+        other => format!("{:.0}{TIE}%", other * 100.0),
+    }
 }
 
 /// What a comparison says as a verb and an amount: (`raised`, `3.1 % (2.2 to 4.0 %, 95 %)`).
@@ -268,18 +285,18 @@ fn commits(record: &BisectRecord, listed: &[Listed<'_>]) -> Table {
         None => one_line(&row.commit.subject),
     };
     let probability = |row: &Listed| {
-        if row.at == 0 { Cell::Nothing } else { Cell::from(format!("{:.0}{TIE}%", row.commit.probability * 100.0)) }
+        if row.at == 0 { Cell::Nothing } else { Cell::from(probability_in_table(row.commit.probability)) }
     };
-    Table {
-        label: "Commits".to_owned(),
-        rows: ("commit", "commits"),
-        columns: vec![
-            Column::words("commit", listed, |row| row.commit.short.clone()),
-            Column::numbers(&format!("{} relative to {first}", capital(&quantity(record))), listed, change),
-            Column::numbers("probability", listed, probability),
-            Column::words("subject", listed, subject),
-        ],
+    let mut columns = vec![
+        Column::words("commit", listed, |row| row.commit.short.clone()),
+        Column::numbers(&format!("{} relative to {first}", capital(&quantity(record))), listed, change),
+    ];
+    // The probabilities assume that one of the commits changed the cost.
+    if ends(record).is_some_and(|ends| ends.verdict.is_difference()) {
+        columns.push(Column::numbers("probability", listed, probability));
     }
+    columns.push(Column::words("subject", listed, subject));
+    Table { label: "Commits".to_owned(), rows: ("commit", "commits"), columns }
 }
 
 /// The changes relative to GOOD by commit.

@@ -152,6 +152,17 @@ fn lines_fit_every_width() {
 }
 
 #[test]
+fn probabilities_are_shown_if_there_is_a_commit_to_find() {
+    for (name, record) in all() {
+        assert!(!text(&record, 80).contains("100\u{a0}%"), "{name}");
+    }
+    assert!(!text(&same(), 80).contains("probability") && text(&found(), 80).contains("probability"));
+    let text = text(&open(), 1000).replace('\u{a0}', " ");
+    assert!(text.contains("open which of 3 commits from 01a3237 to 01a3439 changed the CPU time"), "{text}");
+    assert!(text.contains("more than 99 % it is one of them and none of the other 9."), "{text}");
+}
+
+#[test]
 fn names_are_escaped() {
     let record = hostile();
     assert!(!shown(&record, Form::Html).contains("<script>"));
