@@ -4,6 +4,7 @@ use steady_model::{Judgement, Layout, Nanos, Report, Undecided};
 use steady_render::document::Fact;
 use steady_render::units::{duration, percent};
 
+use super::secondary::without_interval;
 use crate::words::{blocks, count, signed};
 
 /// The pairs as labelled facts.
@@ -79,7 +80,7 @@ fn means(report: &Report) -> Vec<(&'static str, String)> {
                 let (change, range) = signed(*change, *interval);
                 format!("changes by {change} ({range})")
             }
-            (Err(absent), _) | (_, Err(absent)) => format!("not measured: {absent}"),
+            (Err(absent), _) | (_, Err(absent)) => without_interval(judgement, absent),
         };
         if many { format!("{}: {text}", judgement.command + 1) } else { text }
     };

@@ -1,6 +1,6 @@
 //! The section about the secondary metrics.
 
-use steady_model::{DecidedBy, Judgement, Metric, Report, Undecided, Verdict};
+use steady_model::{Absent, DecidedBy, Judgement, Metric, Report, Undecided, Verdict};
 use steady_render::document::{Block, Emphasis, Fact, Section, Span};
 
 use super::plain;
@@ -31,7 +31,7 @@ pub(super) fn section(report: &Report) -> Option<Section> {
 pub(crate) fn line(judgement: &Judgement) -> Vec<Span> {
     let (change, interval) = match (&judgement.change, &judgement.interval) {
         (Ok(change), Ok(interval)) => (*change, *interval),
-        (Err(absent), _) | (_, Err(absent)) => return vec![(Emphasis::Plain, format!("not measured: {absent}"))],
+        (Err(absent), _) | (_, Err(absent)) => return vec![(Emphasis::Plain, without_interval(judgement, absent))],
     };
     let emphasis = emphasis(judgement.verdict);
     if matches!(judgement.verdict, Verdict::Slower | Verdict::Faster) {
@@ -46,6 +46,12 @@ pub(crate) fn line(judgement: &Judgement) -> Vec<Span> {
     };
     let (size, range) = signed(change, interval);
     vec![(emphasis, word.to_owned()), (Emphasis::Plain, format!(": {size} ({range})"))]
+}
+
+/// Why there is no size. A metric with too few pairs was measured.
+pub(super) fn without_interval(judgement: &Judgement, absent: &Absent) -> String {
+    let what = if judgement.pairs > 0 { "no interval" } else { "not measured" };
+    format!("{what}: {absent}")
 }
 
 /// The verdict in one word. JSON and CSV have the names of verdicts instead.

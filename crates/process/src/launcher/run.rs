@@ -285,7 +285,8 @@ impl RunContext {
         if peak.0 > own.0 + PEAK_MEMORY_GRAIN.0 {
             return Ok(peak);
         }
-        Err(Absent::because("it is not above that of the process that starts the runs"))
+        let limit = own.0 / 1024;
+        Err(Absent::because(format!("it is not above the {limit} KiB of the process that starts the runs")))
     }
 }
 

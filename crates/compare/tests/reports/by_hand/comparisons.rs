@@ -345,15 +345,18 @@ pub(crate) fn absent() -> Report {
     for breakdown in &mut report.breakdowns {
         breakdown.run_delay = Err(why());
         breakdown.blocked = Err(why());
-        breakdown.peak_memory = Err(Absent::because("not above the launcher's own 3548 KiB"));
+        breakdown.peak_memory =
+            Err(Absent::because("it is not above the 3548 KiB of the process that starts the runs"));
     }
     report.breakdowns[1].cpu.interval = Interval::EVERYTHING;
     for judgement in &mut report.judgements {
         let reason = match judgement.metric {
             Metric::Elapsed => "the commands have several threads",
-            Metric::Memory => "not above the launcher's own 3548 KiB",
+            Metric::Memory => "it is not above the 3548 KiB of the process that starts the runs",
+            Metric::Wall => "3 pairs in turns, and an interval needs 6",
             _ => continue,
         };
+        judgement.pairs = if judgement.metric == Metric::Wall { 3 } else { 0 };
         judgement.change = Err(Absent::because(reason));
         judgement.interval = Err(Absent::because(reason));
         judgement.verdict_interval = Err(Absent::because(reason));
