@@ -59,7 +59,7 @@ fn in_path() -> impl Iterator<Item = PathBuf> {
 
 fn hint(text: &str, argv: &[String], shell: Option<&str>) -> &'static str {
     let assignment = argv.first().is_some_and(|word| word.contains('='));
-    if shell.is_none() && (assignment || typed::for_a_shell(text).is_some()) {
+    if shell.is_none() && (assignment || typed::for_a_shell(text).next().is_some()) {
         "; the command runs without a shell, add --shell for pipes, redirections and variables"
     } else {
         ""

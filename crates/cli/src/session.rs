@@ -51,11 +51,12 @@ impl Session for CommandLine {
 
     fn typed_command(&self, text: &str, shell: Option<&str>, directory: &Path) -> Result<Command, Failure> {
         let command = programs::command(text, shell, directory)?;
-        let part = typed::for_a_shell(text).filter(|_| shell.is_none() && !self.has_noted_shell.replace(true));
-        if let Some(part) = part {
+        let parts = typed::unexpanded(text, &command.argv);
+        if !parts.is_empty() && !self.has_noted_shell.replace(true) {
+            let (parts, them) = (typed::series(&parts), if parts.len() == 1 { "it" } else { "them" });
             self.notice(&format!(
-                "'{text}' runs without a shell, so the program gets '{part}' as it is; add --shell to run it in a shell, \
-                 or quote '{part}'"
+                "'{text}' runs without a shell, so the program gets {parts} as written; add --shell to run it in a shell, \
+                 or quote {them}"
             ));
         }
         Ok(command)

@@ -9,13 +9,20 @@ const SHELL_WORDS: [&str; 8] = ["|", "||", "&", "&&", ";", ">", ">>", "<"];
 /// whole text.
 ///
 /// # Errors
-/// There are no words, or a quote is not closed.
+/// There are no words, a quote is not closed, or the text has an operator of a shell and there is no shell. The program
+/// would get the operator as an argument, which is never what a user means, and would be measured without an error.
 pub fn words(text: &str, shell: Option<&str>) -> Result<Vec<String>, Failure> {
     let argv = match shell {
         Some(_) if text.trim().is_empty() => vec![],
         Some(shell) => [split(shell)?, vec!["-c".to_owned(), text.to_owned()]].concat(),
         None => split(text)?,
     };
+    if let (None, Some(operator)) = (shell, operator(text)) {
+        return Err(Failure::Usage(format!(
+            "'{text}' has the shell operator '{operator}', and a command runs without a shell: add --shell to run it in \
+             a shell, or quote '{operator}' if the program should get it"
+        )));
+    }
     match argv.is_empty() {
         true => {
             Err(Failure::Usage("a command is empty: give each command as one string, as in 'sort -u file'".to_owned()))
@@ -27,35 +34,98 @@ pub fn words(text: &str, shell: Option<&str>) -> Result<Vec<String>, Failure> {
 /// Returns whether a command was probably meant for a shell: by its text, or by its words if it has another name.
 pub fn is_for_a_shell(name: &str, argv: &[String]) -> bool {
     match shell_words::split(name) {
-        Ok(words) if words == argv => for_a_shell(name).is_some(),
+        Ok(words) if words == argv => for_a_shell(name).next().is_some(),
         _ => argv.iter().any(|word| SHELL_WORDS.contains(&word.as_str())),
     }
 }
 
-/// Returns the first part of a command that a shell would expand or act on. Without a shell, the program gets it as it
-/// is written. Quoted parts are not meant for a shell, except `$` and backquotes between double quotes.
-pub fn for_a_shell(text: &str) -> Option<&str> {
-    let is_name = |letter: char| letter.is_ascii_alphabetic() || "_{(".contains(letter);
-    let (mut quote, mut begins_word, mut skip) = (None, true, false);
+/// Returns the parts of a command that a shell would have expanded, if the command was typed as `name` and run as its
+/// words. Each part is returned once.
+pub fn unexpanded<'a>(name: &'a str, argv: &[String]) -> Vec<&'a str> {
+    let mut parts: Vec<&str> = Vec::new();
+    if shell_words::split(name).is_ok_and(|words| words == argv) {
+        for part in for_a_shell(name) {
+            if !parts.contains(&part) {
+                parts.push(part);
+            }
+        }
+    }
+    parts
+}
+
+/// Returns words in quotes as a series: `'*', '?' and '~'`.
+pub fn series(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    match quoted.split_last() {
+        Some((last, first)) if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        _ => quoted.concat(),
+    }
+}
+
+/// Returns the first operator of a shell in a command: a pipe, a redirection, or a separator of commands.
+fn operator(text: &str) -> Option<&str> {
+    for_a_shell(text).find(|part| part.contains(is_of_operator))
+}
+
+fn is_of_operator(letter: char) -> bool {
+    "|&;<>".contains(letter)
+}
+
+/// Returns the parts of a command that a shell would expand or act on, such as `*`, `$HOME` or `2>`. Without a shell, the
+/// program gets them as they are written. Quoted parts are not meant for a shell, except `$` and backquotes between
+/// double quotes.
+pub fn for_a_shell(text: &str) -> impl Iterator<Item = &str> {
+    let mut parts = Vec::new();
+    let (mut quote, mut begin, mut skip_to) = (None, 0, 0);
     for (at, letter) in text.char_indices() {
-        if std::mem::take(&mut skip) {
+        if at < skip_to {
             continue;
         }
-        let rest = &text[at + letter.len_utf8()..];
-        let expands = letter == '`' || letter == '$' && rest.starts_with(is_name);
+        let after = at + letter.len_utf8();
+        let expansion = match letter {
+            '`' => after,
+            '$' => at + expansion(&text[at..]),
+            _ => at,
+        };
         match quote {
             Some('\'') => quote = if letter == '\'' { None } else { quote },
             Some(_) if letter == '"' => quote = None,
-            _ if letter == '\\' => skip = true,
-            _ if expands => return Some(&text[at..=at]),
+            _ if letter == '\\' => skip_to = after + text[after..].chars().next().map_or(0, char::len_utf8),
+            _ if expansion > at => {
+                parts.push(&text[at..expansion]);
+                skip_to = expansion;
+            }
             Some(_) => {}
             None if letter == '\'' || letter == '"' => quote = Some(letter),
-            None if "|&;<>()*?".contains(letter) || letter == '~' && begins_word => return Some(&text[at..=at]),
+            None if is_of_operator(letter) => {
+                skip_to = text[at..].find(|letter| !is_of_operator(letter)).map_or(text.len(), |length| at + length);
+                // The number of a file descriptor belongs to a redirection.
+                let has_number = "<>".contains(letter) && text[begin..at].bytes().all(|byte| byte.is_ascii_digit());
+                parts.push(&text[if has_number { begin } else { at }..skip_to]);
+            }
+            None if "()*?".contains(letter) || letter == '~' && begin == at => parts.push(&text[at..after]),
             None => {}
         }
-        begins_word = letter.is_whitespace();
+        if letter.is_whitespace() {
+            begin = after;
+        }
     }
-    None
+    parts.into_iter()
+}
+
+/// Returns the length of an expansion at the start of `text`, which is a dollar sign: `$NAME`, `${NAME}`, `$(`. 0 if it is
+/// none.
+fn expansion(text: &str) -> usize {
+    let rest = &text[1..];
+    let of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    match rest.chars().next() {
+        Some('(') => 2,
+        Some('{') => rest.find('}').map_or(2, |end| end + 2),
+        Some(first) if of_name(first) && !first.is_ascii_digit() => {
+            1 + rest.find(|letter| !of_name(letter)).unwrap_or(rest.len())
+        }
+        _ => 0,
+    }
 }
 
 fn split(text: &str) -> Result<Vec<String>, Failure> {
@@ -69,21 +139,45 @@ mod tests {
     #[test]
     fn only_unquoted_parts_are_for_a_shell() {
         for (text, found) in [
-            ("sort f | uniq", Some("|")),
-            ("echo \"$HOME\"", Some("$")),
-            ("echo `date`", Some("`")),
-            ("ls *.c", Some("*")),
-            ("cat ~/f", Some("~")),
-            ("make 2>&1", Some(">")),
-            ("awk '{ print $1 }' f", None),
-            ("awk \"!s[\\$0]++\" f", None),
-            ("grep -E '(a|b)*' f", None),
-            ("find . -name \\*.c", None),
-            ("cut -d~ -f1 100%", None),
-            ("grep a$ f", None),
-            ("git show HEAD~1", None),
+            ("sort f | uniq", "|"),
+            ("sort f |uniq && a || b; c &", "| && || ; &"),
+            ("echo \"$HOME\"", "$HOME"),
+            ("echo ${HOME}/x $(( 1 )) $9", "${HOME} $( ( ) )"),
+            ("echo `date`", "` `"),
+            ("ls *.c ?", "* ?"),
+            ("cat ~/f", "~"),
+            ("make 2>&1 >>f <g", "2>& >> <"),
+            ("awk '{ print $1 }' f", ""),
+            ("awk '{print $1 > \"x\"}'", ""),
+            ("awk \"!s[\\$0]++\" f", ""),
+            ("grep -E '(a|b)*' f", ""),
+            ("find . -name \\*.c", ""),
+            ("cut -d~ -f1 100%", ""),
+            ("grep a$ f", ""),
+            ("git show HEAD~1", ""),
         ] {
-            assert_eq!(for_a_shell(text), found, "{text}");
+            assert_eq!(for_a_shell(text).collect::<Vec<_>>().join(" "), found, "{text}");
+        }
+    }
+
+    #[test]
+    fn parts_that_were_not_expanded_are_known_from_the_words() {
+        let words = |text| shell_words::split(text).unwrap();
+        let text = "ls *.c *.h $HOME ~";
+        assert_eq!(unexpanded(text, &words(text)), ["*", "$HOME", "~"]);
+        assert_eq!(series(&unexpanded(text, &words(text))), "'*', '$HOME' and '~'");
+        assert!(unexpanded(text, &["sh".to_owned(), "-c".to_owned(), text.to_owned()]).is_empty());
+    }
+
+    #[test]
+    fn operators_need_a_shell() {
+        for text in ["./v1 | wc -l", "./v1|wc", "a >f", "a 2>f", "a <f", "a >> f", "a && b", "a || b", "a; b", "a &"] {
+            let error = words(text, None).unwrap_err().to_string();
+            assert!(error.contains("add --shell"), "{text}: {error}");
+            assert_eq!(words(text, Some("sh")).unwrap(), ["sh", "-c", text]);
+        }
+        for text in ["awk '{print $1 > \"x\"}'", "grep 'a|b' f", "find . -exec ls {} \\;", "ls *.c $HOME ~ `x` a?"] {
+            assert!(words(text, None).is_ok(), "{text}");
         }
     }
 
@@ -91,7 +185,12 @@ mod tests {
         #[test]
         fn quoted_words_are_for_no_shell(words in proptest::collection::vec(".*", 0..4)) {
             let text = shell_words::join(&words);
-            proptest::prop_assert_eq!(for_a_shell(&text), None);
+            proptest::prop_assert_eq!(for_a_shell(&text).next(), None);
+        }
+
+        #[test]
+        fn parts_of_any_text_are_found(text in ".*|[a1$({}) '\"\\\\|;=<&>`é]*") {
+            proptest::prop_assert!(for_a_shell(&text).all(|part| !part.is_empty()));
         }
     }
 }

@@ -311,6 +311,13 @@ pub enum Warning {
         /// The reason: a clause with its own subject.
         reason: String,
     },
+    /// A command that ran without a shell has parts that a shell would have expanded. Its program got them as written.
+    Unexpanded {
+        /// The index of the command in the plan.
+        command: usize,
+        /// The parts, such as `*` and `$HOME`.
+        parts: Vec<String>,
+    },
     /// The program of a command is a shim of a version manager: a script that starts the real program.
     Shim {
         /// The index of the first command with this program.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use steady_feature::typed;
 use steady_model::{
     Cold, DecidedBy, Effort, Ending, Judgement, Layout, Metric, Outcome, Record, Undecided, Verdict, Warning,
 };
@@ -21,6 +22,7 @@ pub(super) fn warnings(record: &Record, judgements: &[Judgement], failures: &Fai
     if let Some(Cold { command, reason }) = &record.cold {
         warnings.push(Warning::Cold { command: *command, reason: reason.clone() });
     }
+    warnings.extend(unexpanded(record));
     warnings.extend(shims(record));
     warnings.extend(
         judgements
@@ -63,6 +65,14 @@ pub(super) fn warnings(record: &Record, judgements: &[Judgement], failures: &Fai
     );
     warnings.dedup();
     warnings
+}
+
+/// A warning for each command that was probably meant for a shell, which would have expanded parts of it.
+fn unexpanded(record: &Record) -> impl Iterator<Item = Warning> {
+    record.plan.commands.iter().enumerate().filter_map(|(command, one)| {
+        let parts: Vec<String> = typed::unexpanded(&one.name, &one.argv).into_iter().map(str::to_owned).collect();
+        (!parts.is_empty()).then_some(Warning::Unexpanded { command, parts })
+    })
 }
 
 /// One warning for each program in a directory of shims. pyenv, rbenv, nodenv, asdf and mise give theirs this name.

@@ -1,5 +1,6 @@
 //! Warnings in words, each with its remedy.
 
+use steady_feature::typed;
 use steady_model::{FailureRule, Interval, Judgement, Layout, Metric, Record, Report, Warning};
 
 use super::{capital, count, effort_for, more_effort, more_work, noun, signed, subject};
@@ -71,6 +72,15 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
                 format!("there is none of '{program}', the program of {}: ", subject(&record.plan, command))
             });
             format!("All runs were started as usual, not from snapshots: {who}{reason}.")
+        }
+        Warning::Unexpanded { command, parts } => {
+            let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+            let (series, them) = (typed::series(&parts), if parts.len() == 1 { "it" } else { "them" });
+            format!(
+                "{} ran without a shell, so the program got {} as written. If a shell should expand {them}, add --shell.",
+                capital(&subject(&record.plan, *command)),
+                super::one_line(&series)
+            )
         }
         Warning::Shim { command } => {
             let shim = record.plan.commands.get(*command).map(|command| command.program.display().to_string());

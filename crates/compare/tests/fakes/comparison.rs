@@ -227,6 +227,23 @@ fn a_shim_of_a_version_manager_gives_one_warning() {
     assert!(shims(["/usr/bin/python3", "/opt/shims-1.0/bin/python3"]).is_empty());
 }
 
+#[test]
+fn parts_that_a_shell_would_have_expanded_give_a_warning() {
+    let parts = |name: &str, argv: &[&str]| {
+        let mut plan = plan(2, 1.0, 8);
+        plan.commands[1].name = name.to_owned();
+        plan.commands[1].argv = argv.iter().map(|word| (*word).to_owned()).collect();
+        let warnings = report(&plan, &[0.001, 0.001], Conditions::QUIET).warnings;
+        warnings.into_iter().find_map(|warning| match warning {
+            Warning::Unexpanded { command, parts } => Some((command, parts.join(" "))),
+            _ => None,
+        })
+    };
+    assert_eq!(parts("ls *.c $HOME", &["ls", "*.c", "$HOME"]), Some((1, "* $HOME".to_owned())));
+    assert_eq!(parts("ls '*.c'", &["ls", "*.c"]), None);
+    assert_eq!(parts("ls *.c", &["sh", "-c", "ls *.c"]), None);
+}
+
 /// A run is killed at the end of the budget, although its own time is a hundredth of the budget.
 #[test]
 fn a_run_that_does_not_end_because_of_load_leaves_the_comparison_undecided() {
