@@ -24,7 +24,9 @@ pub use kept::{Facts, Kept, RunKind};
 pub use machine::{AluTime, Machine, Resource};
 pub use metric::{CUSTOM_METRICS_MAX, CustomMetric, Metric, MetricInput, MetricSource, Pattern};
 pub use overflow::OverflowCheck;
-pub use plan::{Command, Effort, FailIf, FailureRule, GateState, Hook, Output, PerCommand, Plan, Seed, parse_percent};
+pub use plan::{
+    Command, Effort, FailIf, FailureRule, GateState, Hook, NotPercent, Output, PerCommand, Plan, Seed, parse_percent,
+};
 pub use release::{
     ALL_PROCESSES, Assignment, HostSecond, LevelSums, ProcessRow, ReleaseRow, ReleaseRows, ReleaseRulerRow, Request,
     RequestProcess, RequestRuler, RequestSums, RulerSums, TimeSlot, WALL_BUCKETS, WALL_SECONDS, WallRow, wall_bucket,

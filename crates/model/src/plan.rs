@@ -233,7 +233,11 @@ impl FromStr for FailIf {
             "faster" => Verdict::Faster,
             _ => return Err(usage()),
         };
-        Ok(FailIf { verdict, beyond: parse_percent(limit.trim()).ok_or_else(usage)? })
+        let beyond = parse_percent(limit.trim()).map_err(|error| match error.0 {
+            Some(advice) => format!("'{}' has no % sign: write {advice}", limit.trim()),
+            None => usage(),
+        })?;
+        Ok(FailIf { verdict, beyond })
     }
 }
 
@@ -243,15 +247,31 @@ impl fmt::Display for FailIf {
     }
 }
 
-/// Parses a share: `1%`, `0.5 %` or `0.01`. It must be finite and at least 0. Without `%` it must be below 1, because a
-/// user who writes `1` may mean 1 %.
-pub fn parse_percent(text: &str) -> Option<f64> {
-    let share = match text.strip_suffix('%') {
-        Some(number) => number.trim().parse::<f64>().ok()? / 100.0,
-        None => text.parse::<f64>().ok().filter(|share| *share < 1.0)?,
+/// Parses a share with its sign: `1%`, `0.5 %`. It must be finite and at least 0.
+///
+/// # Errors
+/// The text is not such a share. A number without `%` has advice of its own, because `0.5` may mean 0.5 % or 50 %.
+pub fn parse_percent(text: &str) -> Result<f64, NotPercent> {
+    let (number, has_sign) = match text.strip_suffix('%') {
+        Some(number) => (number.trim_end(), true),
+        None => (text, false),
     };
-    (share.is_finite() && share >= 0.0).then_some(share)
+    let number = number.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+    match number {
+        Some(number) if has_sign => Ok(number / 100.0),
+        Some(number) if 0.0 < number && number < 1.0 => {
+            // Rounded, because 0.07 * 100 is not 7.
+            let share = (number * 100.0 * 1e9).round() / 1e9;
+            Err(NotPercent(Some(format!("{number}% or {share}%"))))
+        }
+        Some(number) => Err(NotPercent(Some(format!("{number}%")))),
+        None => Err(NotPercent(None)),
+    }
 }
+
+/// The error of [`parse_percent`]: what to write for a number without `%`, if the text is one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotPercent(pub Option<String>);
 
 /// The seed of all random draws of an experiment, written in decimal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
@@ -514,7 +534,7 @@ mod tests {
     fn conditions_are_parsed() {
         let slower: FailIf = "slower>1%".parse().unwrap();
         assert_eq!((slower.verdict, slower.beyond), (Verdict::Slower, 0.01));
-        let faster: FailIf = " faster > 0.02 ".parse().unwrap();
+        let faster: FailIf = " faster > 2% ".parse().unwrap();
         assert_eq!(faster.limit(Metric::Cpu), -0.02);
         for wrong in
             ["", "slower", "slower<1%", "same>1%", "slower>", "slower>x%", "slower>-1%", "slower>nan", "slower>1"]
@@ -534,7 +554,7 @@ mod tests {
 
         #[test]
         fn shares_are_finite_and_not_negative(text in ".*|[-+0-9.e%infa ]*") {
-            if let Some(share) = parse_percent(&text) {
+            if let Ok(share) = parse_percent(&text) {
                 proptest::prop_assert!(share.is_finite() && share >= 0.0);
             }
         }
@@ -550,7 +570,15 @@ mod tests {
 
     #[test]
     fn percentages_are_parsed() {
-        assert_eq!(parse_percent("0.5 %"), Some(0.005));
-        assert_eq!(parse_percent("inf"), None);
+        assert_eq!(parse_percent("0.5 %"), Ok(0.005));
+        assert_eq!(parse_percent("150%"), Ok(1.5));
+        assert_eq!(
+            [parse_percent("inf"), parse_percent("inf%"), parse_percent("-1%")],
+            [(); 3].map(|()| Err(NotPercent(None)))
+        );
+        for (text, advice) in [("0.5", "0.5% or 50%"), ("0.07", "0.07% or 7%"), ("1", "1%")] {
+            assert_eq!(parse_percent(text), Err(NotPercent(Some(advice.to_owned()))));
+        }
+        assert_eq!("slower>0.5".parse::<FailIf>(), Err("'0.5' has no % sign: write 0.5% or 50%".to_owned()));
     }
 }

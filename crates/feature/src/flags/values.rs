@@ -1,7 +1,7 @@
 //! Parsers of option values: times, sizes, shares, CPUs, exit statuses.
 
 use steady_linux::{Root, topology};
-use steady_model::{FailureRule, Nanos, parse_percent};
+use steady_model::{FailureRule, Nanos, NotPercent, parse_percent};
 
 use crate::Failure;
 
@@ -69,17 +69,21 @@ pub fn size(text: &str) -> Result<u64, String> {
 /// # Errors
 /// The text is not such a share. The error says what to write instead.
 pub(super) fn resolution(text: &str) -> Result<f64, String> {
-    parse_percent(text)
-        .filter(|share| *share > 0.0 && *share < 1.0)
-        .ok_or_else(|| "write a share between 0 and 100 %, such as 1% or 0.01".to_owned())
+    match parse_percent(text) {
+        Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
+        Err(NotPercent(Some(advice))) => Err(format!("a share has a % sign: write {advice}")),
+        _ => Err("write a share between 0 and 100 %, such as 1% or 0.5%".to_owned()),
+    }
 }
 
-/// Parses a confidence: from 50 % to below 100 %.
+/// Parses a confidence: from 50 % to below 100 %. A number below 1 needs no `%`, because as a percentage it would be below
+/// 50 %.
 ///
 /// # Errors
 /// The text is not such a share. The error says what to write instead.
 pub(super) fn confidence(text: &str) -> Result<f64, String> {
-    parse_percent(text)
+    let share = parse_percent(text).ok().or_else(|| text.parse().ok());
+    share
         .filter(|share| (0.5..1.0).contains(share))
         .ok_or_else(|| "write a share from 50 % to below 100 %, such as 95% or 0.95".to_owned())
 }
@@ -173,7 +177,8 @@ mod tests {
     fn shares_have_bounds() {
         assert_eq!(resolution("1%"), Ok(0.01));
         assert_eq!(confidence("0.99"), Ok(0.99));
-        for wrong in ["0%", "100%", "x", "-1%"] {
+        assert_eq!(resolution("0.5"), Err("a share has a % sign: write 0.5% or 50%".to_owned()));
+        for wrong in ["0%", "100%", "x", "-1%", "0.01", "1"] {
             assert!(resolution(wrong).is_err(), "{wrong}");
         }
         for wrong in ["100%", "10%", "1.5"] {
