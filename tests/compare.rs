@@ -276,7 +276,7 @@ fn there_is_a_primary_verdict_per_command_after_the_first() {
 
 #[test]
 fn usage_errors_say_what_to_write_instead() {
-    let cases: [(&[&str], &str); 17] = [
+    let cases: [(&[&str], &str); 20] = [
         (&["no-such-program-x", "true"], "in PATH"),
         (&["", "true"], "empty"),
         (&["sh 'x", "true"], "quote"),
@@ -288,7 +288,10 @@ fn usage_errors_say_what_to_write_instead() {
         (&["--resolution", "0%", "true", "true"], "1%"),
         (&["--confidence", "100%", "true", "true"], "95%"),
         (&["--fail-if", "worse>1%", "true", "true"], "slower>1%"),
-        (&["--fail-if", "slower>1", "true", "true"], "slower>1%"),
+        (&["--fail-if", "slower>1", "true", "true"], "write 1%"),
+        (&["--fail-if", "slower>0.5", "true", "true"], "write 0.5% or 50%"),
+        (&["--resolution", "0.5", "true", "true"], "write 0.5% or 50%"),
+        (&["cat | wc", "true"], "add --shell"),
         (&["--fail-if", "slower>1%", "true"], "two commands"),
         (&["--require-verdict", "true"], "two commands"),
         (&["--cpus", "9999", "true", "true"], "9999"),
@@ -320,4 +323,31 @@ fn a_budget_that_is_too_small_is_rejected_with_a_sufficient_one() {
     let named = stderr.split("--budget ").nth(1).and_then(|rest| rest.split(['s', ',']).next()).expect(&stderr);
     assert!((20..=40).contains(&named.parse::<u32>().unwrap()), "{stderr}");
     assert!(stderr.contains("--runs"));
+}
+
+/// An unknown option before the commands is no word of a command, and a negative number is no option.
+#[test]
+fn tips_are_about_the_words_that_are_wrong() {
+    let one_string = "as one string";
+    let cases: [(&[&str], &[&str], &[&str]); 10] = [
+        (&["compare", "--budget", "-5s", "true", "true"], &["'-5s' is negative", "--budget"], &[one_string]),
+        (&["compare", "-b", "-5s", "true", "true"], &["'-5s' is negative", "--budget"], &[one_string]),
+        (&["compare", "--runs", "-3", "true", "true"], &["'-3' is negative", "--runs"], &[one_string]),
+        (&["compare", "--foo", "./v1", "./v2"], &["--foo"], &[one_string, "-- --foo"]),
+        (&["compare", "gzip", "-k", "file"], &[one_string, "steady compare 'gzip"], &[]),
+        (&["bisect", "--runs", "5", "a..b", "true"], &["--runs"], &[one_string]),
+        (&["bisect", "a..b", "gzip", "-k"], &["the command as one string", "steady bisect GOOD..BAD 'gzip"], &[]),
+        (&["limit", "--foo", "true"], &["--foo"], &["-- gzip"]),
+        (&["compare", "", "./v2"], &["empty"], &["' ./v2'"]),
+        (&["compare", "no-such-program-x", "y"], &["in PATH"], &["words of one command"]),
+    ];
+    for (args, wanted, unwanted) in cases {
+        let (_, stdout, stderr) = run(args);
+        assert_eq!(stdout, "", "{args:?}");
+        assert!(wanted.iter().all(|text| stderr.contains(text)), "{args:?}: {stderr}");
+        assert!(!unwanted.iter().any(|text| stderr.contains(text)), "{args:?}: {stderr}");
+    }
+    let (_, _, stderr) = run(&["comapre", "true"]);
+    let [compare, completions] = ["'compare'", "'completions'"].map(|name| stderr.find(name));
+    assert!(compare.is_some() && completions.is_none_or(|at| compare < Some(at)), "{stderr}");
 }

@@ -84,27 +84,101 @@ fn helper() -> Option<ExitCode> {
     })
 }
 
-/// Returns advice on an unknown option that clap would pass as a value, as `-- -k`. It probably belongs to the user's
-/// command.
-fn advice(error: &clap::Error) -> Option<String> {
+/// What to say about an option that does not exist.
+enum Advice {
+    /// This, in place of the whole message.
+    Message(String),
+    /// This tip, in place of clap's, which passes the option as a value: `-- -k`.
+    Tip(String),
+    /// No tip.
+    Nothing,
+}
+
+/// Returns what to say about an unknown option. After the first word of a command, it probably belongs to the command.
+fn advice(error: &clap::Error, words: &[OsString]) -> Option<Advice> {
     error.get(ContextKind::Suggested).filter(|_| error.kind() == ErrorKind::UnknownArgument)?;
-    let name = std::env::args_os().nth(1)?;
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return None };
+    let name = words.first()?;
     let mut steady = Flags::with_features();
     steady.build();
     let feature = steady.get_subcommands().find(|command| name == command.get_name())?;
+    let words = &words[1..];
+    let at = words.iter().position(|word| word.to_string_lossy().starts_with(unknown.as_str()))?;
+    let word = words[at].to_string_lossy();
+    let is_number =
+        word.starts_with('-') && word[1..].starts_with(|first: char| first.is_ascii_digit() || first == '.');
+    if let Some(option) = words[..at].last().and_then(|last| option_with_value(feature, &last.to_string_lossy()))
+        && is_number
+    {
+        let option = option.to_string();
+        let option = option.split(' ').next().unwrap_or_default();
+        return Some(Advice::Message(format!("'{word}' is negative: the value of {option} must be above 0")));
+    }
     let is_command = |argument: &&Arg| argument.get_value_names().is_some_and(|names| names == ["COMMAND"]);
-    let words = feature.get_positionals().find(is_command)?;
+    let command = feature.get_positionals().find(is_command)?;
+    if positionals(feature, &words[..at]) < command.get_index().unwrap_or(1) {
+        return Some(Advice::Nothing);
+    }
     let name = feature.get_name();
-    Some(match words.is_last_set() {
-        true => format!("write -- before the command, as in 'steady {name} -- gzip -k file'"),
-        false => format!("give each command as one string, as in \"steady {name} 'gzip -1 file' 'gzip -9 file'\""),
-    })
+    let others =
+        feature.get_positionals().filter(|argument| !is_command(argument)).map(|argument| format!("{argument} "));
+    let others: String = others.collect::<String>().replace(['<', '>'], "");
+    let takes_several = command.get_num_args().is_some_and(|range| range.max_values() > 1);
+    Some(Advice::Tip(match (command.is_last_set(), takes_several) {
+        (true, _) => format!("write -- before the command, as in 'steady {name} -- gzip -k file'"),
+        (false, true) => {
+            format!("give each command as one string, as in \"steady {name} 'gzip -1 file' 'gzip -9 file'\"")
+        }
+        (false, false) => format!("give the command as one string, as in \"steady {name} {others}'gzip -9 file'\""),
+    }))
+}
+
+/// Returns the option of `feature` that `word` names, if its value is the next word.
+fn option_with_value<'a>(feature: &'a clap::Command, word: &str) -> Option<&'a Arg> {
+    let is_named = |argument: &&Arg| match word.strip_prefix("--") {
+        Some(long) => argument.get_long() == Some(long),
+        None => word.strip_prefix('-').is_some_and(|letters| {
+            argument.get_short().is_some_and(|short| letters.chars().eq(std::iter::once(short)))
+        }),
+    };
+    let option = feature.get_arguments().find(is_named)?;
+    (option.get_action().takes_values() && !option.is_require_equals_set()).then_some(option)
+}
+
+/// Returns the number of words that are neither options nor their values.
+fn positionals(feature: &clap::Command, words: &[OsString]) -> usize {
+    let mut words = words.iter().map(|word| word.to_string_lossy());
+    let mut count = 0;
+    while let Some(word) = words.next() {
+        if option_with_value(feature, &word).is_some() {
+            words.next();
+        } else if !word.starts_with('-') {
+            count += 1;
+        }
+    }
+    count
 }
 
 /// Prints what is wrong with the flags, or the help or the version if that was requested.
 fn misuse(mut error: clap::Error) -> ExitCode {
-    if let Some(advice) = advice(&error) {
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    match advice(&error, &words) {
+        Some(Advice::Message(text)) => {
+            let steady = Flags::with_features();
+            error = clap::Error::raw(ErrorKind::InvalidValue, text + "\n").with_cmd(&steady);
+        }
+        Some(Advice::Tip(tip)) => {
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        }
+        Some(Advice::Nothing) => {
+            error.remove(ContextKind::Suggested);
+        }
+        None => {}
+    }
+    // clap lists the most similar name last.
+    if let Some(ContextValue::Strings(names)) = error.remove(ContextKind::SuggestedSubcommand) {
+        let names = names.into_iter().rev().collect();
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(names));
     }
     let printed = error.print().and_then(|()| io::stdout().flush());
     if !error.use_stderr() {
@@ -120,7 +194,6 @@ fn misuse(mut error: clap::Error) -> ExitCode {
     }
     // If the message cannot be printed, the exit status still reports the error.
     // A subcommand that returns the user's command's status uses a status for its own errors that commands seldom have.
-    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     let status = words.split_first().map_or(Status::Own, |(name, words)| features::status(name, words));
     let failure = if status == Status::OfTheCommand { Failure::Own } else { Failure::Usage };
     ExitCode::from(failure(String::new()).status())

@@ -74,7 +74,12 @@ fn find(word: &str, directory: &Path) -> Result<PathBuf, String> {
     }
     let mut found = in_path().map(|folder| folder.join(word));
     let file = found.find(|file| executable(file).is_ok());
-    file.ok_or_else(|| format!("no program '{word}' in PATH"))
+    file.ok_or_else(|| {
+        // A shell does not look in the current directory either.
+        let is_here = !word.is_empty() && executable(&directory.join(word)).is_ok();
+        let here = if is_here { format!("; for the file in this directory, write ./{word}") } else { String::new() };
+        format!("no program '{word}' in PATH{here}")
+    })
 }
 
 fn executable(path: &Path) -> Result<(), String> {
@@ -131,5 +136,13 @@ mod tests {
         assert!(message("./nothing", None).contains("no file"));
         assert!(message("/etc/passwd", None).contains("chmod"));
         assert!(message("/etc", None).contains("directory"));
+        let here = command("passwd-x y", None, Path::new("/etc")).unwrap_err().to_string();
+        assert!(!here.contains("./passwd-x"), "{here}");
+        let folder = std::env::temp_dir().join(format!("steady-programs-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::copy("/bin/true", folder.join("steady-v1")).unwrap();
+        let here = command("steady-v1 y", None, &folder).unwrap_err().to_string();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(here.contains("write ./steady-v1"), "{here}");
     }
 }

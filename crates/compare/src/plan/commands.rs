@@ -129,14 +129,20 @@ fn shell(flags: &CompareFlags) -> Result<Option<&str>, Failure> {
     Ok(flags.run.shell())
 }
 
-/// Adds what to write to a failure to find a program, if the words of one command seem to be given as several commands.
-fn as_one_string(failure: Failure, commands: &[String]) -> Failure {
-    let is_word = |command: &String| !command.contains(char::is_whitespace);
-    match failure {
-        Failure::Usage(why) if commands.len() > 1 && commands.iter().all(is_word) => {
+/// Adds what to write to a failure to find the program `word`, if the words of one command seem to be given as several
+/// commands: the first one is a program in PATH, and this one is not. A path of a missing file was probably meant as a
+/// program.
+fn as_one_string(failure: Failure, word: &str, commands: &[String], session: &dyn Session) -> Failure {
+    let are_words = commands.iter().all(|command| !command.contains(char::is_whitespace));
+    let is_argument = || !word.contains('/') || Path::new(word).exists();
+    let is_program = |first: &String| !first.contains('/') && session.typed_command(first, None, Path::new("")).is_ok();
+    match (failure, commands) {
+        (Failure::Usage(why), [first, _, ..])
+            if are_words && is_argument() && !why.contains("write ./") && first != word && is_program(first) =>
+        {
             Failure::Usage(format!("{why}; if these are the words of one command, write '{}'", commands.join(" ")))
         }
-        other => other,
+        (other, _) => other,
     }
 }
 
@@ -161,7 +167,7 @@ fn commands(flags: &CompareFlags, expansion: &Expansion<'_>, session: &dyn Sessi
         let mut command = match rev.is_empty() {
             true => session
                 .typed_command(&text, shell, Path::new(""))
-                .map_err(|failure| as_one_string(failure, &flags.commands))?,
+                .map_err(|failure| as_one_string(failure, &text, &flags.commands, session))?,
             false => Command { name: text.trim().to_owned(), argv: typed::words(&text, shell)?, ..Command::default() },
         };
         command.name = name.unwrap_or(command.name);
