@@ -120,13 +120,22 @@ fn ignored(record: &Record) -> impl Iterator<Item = Warning> {
 }
 
 /// A warning if the metric includes much time that the runs spent waiting for a CPU. Only wall time certainly includes
-/// it. A number that the commands report may be a time.
+/// it. A number that the commands report does so if its unit is one of time.
 fn waiting(record: &Record) -> Option<Warning> {
     /// The smallest share of the wall time with a warning.
     const MUCH: f64 = 0.1;
-    let metric = Some(record.primary).filter(|metric| matches!(metric, Metric::Wall | Metric::Custom(_)))?;
+    let metric = Some(record.primary).filter(|metric| match metric {
+        Metric::Custom(custom) => is_time(custom.unit()),
+        other => *other == Metric::Wall,
+    })?;
     let ratio = super::load::load(record).run_delay_ratio.ok().filter(|ratio| *ratio > MUCH)?;
     Some(Warning::Waiting { metric, ratio })
+}
+
+/// Returns whether a unit is one of time, also per operation: `ms`, `ns/op`.
+fn is_time(unit: &str) -> bool {
+    const UNITS: [&str; 9] = ["s", "ms", "us", "µs", "μs", "ns", "min", "h", "sec"];
+    UNITS.contains(&unit.split('/').next().unwrap_or_default().trim())
 }
 
 fn left_behind(record: &Record) -> Vec<Warning> {
@@ -157,4 +166,19 @@ fn disagree(judgement: &Judgement) -> bool {
     let of = |layout| judgement.layouts.iter().find(|effect| effect.layout == layout);
     let (Some(turns), Some(duet)) = (of(Layout::Turns), of(Layout::Duet)) else { return false };
     turns.interval.intersection(&duet.interval).is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_time;
+
+    #[test]
+    fn units_of_time_are_known() {
+        for unit in ["s", "ms", "us", "µs", "ns/op", "min", "h"] {
+            assert!(is_time(unit), "{unit}");
+        }
+        for unit in ["", "1/s", "req/s", "MB", "m", "1"] {
+            assert!(!is_time(unit), "{unit}");
+        }
+    }
 }

@@ -54,8 +54,8 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
         Warning::Waiting { metric, ratio } => {
             let share = percent(*ratio);
             let (what, helps) = match metric {
-                Metric::Custom(custom) => (format!("If {} is a time, it", custom.name()), "--metric cpu leaves"),
-                _ => ("Wall time".to_owned(), "--metric elapsed leaves"),
+                Metric::Custom(custom) => (custom.name(), "--metric cpu leaves"),
+                _ => ("Wall time", "--metric elapsed leaves"),
             };
             format!(
                 "{what} includes the time spent waiting for a CPU, here {share} of the runs' wall time, and its change \
