@@ -89,7 +89,7 @@ fn examples_that_mean_the_same_work() {
 #[test]
 fn examples_that_mean_something_else_name_our_option() {
     let stubs = Stubs::new("hyperfine-refused");
-    let examples: [(&[&str], &str); 12] = [
+    let examples: [(&[&str], &str); 14] = [
         (&["--shell", "zsh", "for i in {1..10000}; do echo test; done"], "--shell=zsh"),
         (&["my_function() { sleep 1; }; my_function"], "--shell"),
         (&["-m", "10", "sleep 1"], "--min-runs 10"),
@@ -101,6 +101,8 @@ fn examples_that_mean_something_else_name_our_option() {
         (&["grep", "-c", "root", "/etc/passwd"], "'grep"),
         (&["gzip", "-k", "file"], "as one string"),
         (&["grep", "root"], "write 'grep root'"),
+        (&["--sort", "mean-time", "sleep 1"], "steady has no option --sort"),
+        (&["cat file | wc -l", "wc -l file"], "'|'"),
         (&["--min-runs", "9", "--max-runs", "8", "sleep 1"], "above --max-runs 8"),
     ];
     for (example, wanted) in examples {

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use steady_feature::{Failure, Interrupt, Session, typed};
-use steady_model::{MetricInput, Outcome, Output, Plan};
+use steady_model::{MetricInput, Nanos, Outcome, Output, Plan};
 use steady_process::launcher::NoValue;
 use steady_process::runner::{RunError, how};
 
@@ -34,10 +34,11 @@ pub fn failure(
         CompareError::Run(error @ RunError::LauncherLost(_)) => Failure::Own(error.to_string()),
         CompareError::Failed { command, outcome: Outcome::TimedOut } if plan.timeout != plan.run_limit() => {
             Failure::Usage(format!(
-                "a run of '{}' took longer than the whole budget and was killed: raise --budget, because a verdict \
-                 needs 12 runs; if the command sometimes hangs, use --timeout with --ignore-failure to leave such runs \
-                 out",
-                name(command)
+                "a run of '{}' took longer than the whole budget and was killed: a verdict needs 12 runs, so use \
+                 --budget {}s or more; if the command sometimes hangs, use --timeout with --ignore-failure to leave such \
+                 runs out",
+                name(command),
+                least_budget(plan).seconds()
             ))
         }
         CompareError::Failed { command, outcome } => {
@@ -55,6 +56,13 @@ pub fn failure(
         error @ CompareError::LayoutAbsent { .. } => Failure::Usage(format!("{error}; use --layout auto")),
         error @ CompareError::MetricAbsent { .. } => Failure::Usage(format!("{error}; use --metric auto")),
     }
+}
+
+/// The least budget that can suffice if one run takes longer than the limit of a run: 12 runs, in whole seconds.
+fn least_budget(plan: &Plan) -> Nanos {
+    const RUNS: f64 = 12.0;
+    let limit = plan.run_limit().unwrap_or_default();
+    Nanos::from_seconds((RUNS * limit.seconds()).ceil().max(1.0))
 }
 
 /// A run without a value of a custom metric: why, and what it printed.
