@@ -18,8 +18,9 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
         Warning::Failures { command, failed, runs, first } => failures(report, *command, *failed, *runs, first),
         Warning::LeftBehind { command, .. } if is_steady_warm(record, *command) => format!(
             "{} leaves the background process of steady warm, which captures programs. It was killed at the end of each \
-             run, and its CPU time until then is counted. To measure with complete snapshots, run the command before \
-             the comparison. To compare programs that all start from snapshots, use --warm instead of steady warm.",
+             run, and its CPU time until then is counted. If snapshots were missing before the comparison, capture \
+             them first: steady warm --mode prewarm. To compare programs that all start from snapshots, use --warm \
+             instead of steady warm.",
             capital(&subject(&record.plan, *command))
         ),
         Warning::LeftBehind { command, processes } => {
