@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::path::Path;
 
 use clap::{ArgMatches, FromArgMatches};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use steady_feature::flags::FormatFlag;
 use steady_feature::{Failure, Session, Status, input};
 use steady_model::Record;
@@ -125,8 +127,32 @@ fn unreadable(name: &str, text: &str, error: &ReadError) -> Failure {
         (Some("load"), ReadError::WithoutSamples) => {
             usage(name, format!("{error}; or report on its rows with {}", command()))
         }
+        (None, _) if is_of_hyperfine(text) => usage(
+            name,
+            "it looks like an export of hyperfine, whose runs are not in pairs: measure the commands again with \
+             `steady compare --samples --export-json FILE`",
+        ),
         _ => usage(name, error),
     }
+}
+
+/// The part of an export of hyperfine that tells it from other JSON. Other fields are skipped without memory for them,
+/// because the text may be large.
+#[derive(Deserialize)]
+struct HyperfineExport {
+    results: Vec<HyperfineResult>,
+}
+
+#[derive(Deserialize)]
+struct HyperfineResult {
+    #[serde(rename = "command")]
+    _command: IgnoredAny,
+    #[serde(rename = "mean")]
+    _mean: f64,
+}
+
+fn is_of_hyperfine(text: &str) -> bool {
+    serde_json::from_str::<HyperfineExport>(text).is_ok_and(|export| !export.results.is_empty())
 }
 
 /// Reads a comparison. The options `--fail-if` and `--require-verdict` replace those in the file.
@@ -138,4 +164,19 @@ fn comparison(flags: &JudgeFlags, name: String, text: &str) -> Result<(String, R
     record.plan.fail_if = flags.fail_if.or(record.plan.fail_if);
     record.plan.require_verdict |= flags.require_verdict;
     Ok((name, record))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_export_of_hyperfine_is_named() {
+        let text = r#"{"results": [{"command": "sleep 0.1", "mean": 0.1, "stddev": 0.001, "times": [0.1, 0.1]}]}"#;
+        let error = crate::json::read_record(text).unwrap_err();
+        let message = unreadable("h.json", text, &error).to_string();
+        assert!(message.contains("export of hyperfine"), "{message}");
+        let other = unreadable("h.json", r#"{"results": []}"#, &error).to_string();
+        assert!(!other.contains("hyperfine"), "{other}");
+    }
 }
