@@ -102,6 +102,36 @@ fn go() {
     }
 }
 
+const GO_FAILURES: &str = r#"package x
+import ("os"; "testing")
+func loop(b *testing.B) { for i := 0; i < b.N; i++ {} }
+func BenchmarkA(b *testing.B) {
+	b.Run("fine", loop)
+	b.Run("bad", func(b *testing.B) { b.Fatal("no luck") })
+	b.Run("later", loop)
+}
+func BenchmarkB(b *testing.B) { b.Run("fine", loop); b.Run("boom", func(b *testing.B) { panic("boom") }) }
+func BenchmarkC(b *testing.B) { os.Exit(3) }
+func BenchmarkD(b *testing.B) { b.Skip("not here") }
+func BenchmarkE(b *testing.B) { loop(b) }
+"#;
+
+#[test]
+fn benchmarks_of_go_that_fail_while_they_are_listed_are_listed() {
+    if !has("go", &["version"]) {
+        return skip("benchmarks_of_go_that_fail_while_they_are_listed_are_listed", "no Go compiler");
+    }
+    let folder = scratch("failures of go");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("go.mod"), "module x\ngo 1.21\n").unwrap();
+    fs::write(folder.join("x_test.go"), GO_FAILURES).unwrap();
+    let (status, names, stderr) =
+        output_of(steady::steady().current_dir(&folder).args(["bench", "--list"]).output().unwrap());
+    assert_eq!(status, 0, "{stderr}");
+    let found = ["A/fine", "A/bad", "A/later", "B/fine", "B/boom", "C", "E"].map(|name| format!("Benchmark{name}"));
+    assert_eq!(names.lines().collect::<Vec<_>>(), found, "{stderr}");
+}
+
 #[test]
 fn google_benchmark() {
     let (test, probe) =
