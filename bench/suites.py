@@ -241,9 +241,10 @@ OTHERS = {"criterion": criterion, "go": go, "google-benchmark": google, "pytest-
 
 
 def overhead(name: str) -> None:
-    """Compares the CPU time of steady and all its processes with that of the processes alone."""
+    """Compares the CPU time of steady and all its processes, with the listing and the calibration, with that of the
+    measured processes alone."""
     before = os.times()
-    done = bench(name, "--budget", "20s", "--resolution", "0.1%", "--format", "json", "--quiet", "--no-history",
+    done = bench(name, "--budget", "60s", "--resolution", "0.1%", "--format", "json", "--quiet", "--no-history",
                  "--samples", "--env-new", "SAMPLE_UNUSED=1")
     after = os.times()
     whole = after.children_user - before.children_user + after.children_system - before.children_system

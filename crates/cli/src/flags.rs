@@ -15,9 +15,18 @@ pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags}
 /// The source in the footer of manual pages.
 pub(crate) const NAME_AND_VERSION: &str = concat!("steady ", env!("STEADY_VERSION"));
 
+const FILES_AND_HELP: &str = "\
+Example:
+  Does the new program need less CPU time than the old one?
+      steady compare './old input' './new input'
+
+`steady help COMMAND` has examples of a command. Runs are stored in
+$XDG_DATA_HOME/steady (~/.local/share/steady), and snapshots of programs in
+$XDG_CACHE_HOME/steady (~/.cache/steady).";
+
 /// Says whether one command costs less than another, on a Linux machine that cannot be kept quiet.
 #[derive(Debug, Parser)]
-#[command(name = "steady", version = env!("STEADY_VERSION"), about, max_term_width = 100)]
+#[command(name = "steady", version = env!("STEADY_VERSION"), about, max_term_width = 100, after_help = FILES_AND_HELP)]
 pub(crate) struct Flags {
     #[command(subcommand)]
     pub(crate) command: Subcommands,

@@ -30,7 +30,7 @@ pub enum FormatFlag {
     Text,
     /// JSON, for other programs
     Json,
-    /// Comma-separated values, one line per run
+    /// Comma-separated values
     Csv,
     /// Markdown for a pull request
     Markdown,
@@ -70,8 +70,8 @@ pub struct FileFlags {
     #[arg(long, value_name = "FILE")]
     pub export_json: Option<PathBuf>,
 
-    /// Write the report's rows to this file as comma-separated values (with compare and judge, one row per run).
-    /// Commands are numbered from 0, as in the JSON
+    /// Write rows of comma-separated values to this file: the runs of a comparison of commands, or else the rows of the
+    /// report's table. Commands are numbered from 0, as in the JSON
     #[arg(long, value_name = "FILE")]
     pub export_csv: Option<PathBuf>,
 
