@@ -127,6 +127,7 @@ fn measured(
     }
     let result = measure(&record, count, &choices, &mut machine, &mut |event| match event {
         Event::Calibrating(at) => session.progress(None, &format!("calibrating {}", names[at])),
+        Event::Lost(failure) => session.notice(&format!("the measuring ended early: {failure}")),
         Event::Drawing => session.progress(None, "linking both builds again"),
         Event::Measuring(at, share, done) => {
             let left = (budget * (1.0 - share)).ceil();

@@ -136,6 +136,8 @@ pub enum Event {
     Looked(usize, BenchLook),
     /// Both builds are linked again.
     Drawing,
+    /// Nothing more can be run. The results so far are kept.
+    Lost(Failure),
     /// A pair of a benchmark begins: the share of the budget that is spent, and the number of benchmarks that are
     /// decided or failed.
     Measuring(usize, f64, usize),
@@ -195,7 +197,7 @@ pub fn measure(
     (measuring.events)(Event::Begun(measured.collect()));
     measuring.began = measuring.machine.now();
     if choices.draws {
-        measuring.begin_round();
+        measuring.begin_round(choices.budget - measuring.began);
     }
     let ending = measuring.pairs()?;
     Ok(Measured { courses: measuring.courses, ending, needed })
@@ -380,7 +382,10 @@ impl Measuring<'_> {
                 }
                 Err(stop) if self.courses.iter().all(|course| course.samples.len() == 0) => return Err(stop.failure()),
                 // What was measured so far is reported.
-                Err(_) => {
+                Err(stop) => {
+                    if let Stop::Lost(failure) = stop {
+                        (self.events)(Event::Lost(failure));
+                    }
                     self.last_looks();
                     return Ok(Ending::Interrupted);
                 }
@@ -421,7 +426,7 @@ impl Measuring<'_> {
                 return Ok(None);
             }
             self.draw()?;
-            self.begin_round();
+            self.begin_round(self.choices.budget - self.machine.now());
         }
         Ok(self.round.pop())
     }
@@ -443,9 +448,9 @@ impl Measuring<'_> {
         Ok(())
     }
 
-    /// Begins a round in which each open benchmark has one pair, in random order.
-    fn begin_round(&mut self) {
-        self.round = (0..self.courses.len()).filter(|&one| self.courses[one].stopped.is_none()).collect();
+    /// Begins a round in which each open benchmark has one pair, in random order, if it fits into this time.
+    fn begin_round(&mut self, left: Nanos) {
+        self.round = self.fitting(left).collect();
         self.round.shuffle(&mut self.generator);
     }
 

@@ -8,12 +8,11 @@ use std::path::{Path, PathBuf};
 
 use steady_compare::Workspace;
 use steady_compare::again::last_lines;
-use steady_compare::revisions::{self, Repository, Revision, Trees, quoted};
+use steady_compare::revisions::{self, LAYOUT, Repository, Revision, Trees, quoted};
 use steady_feature::{Failure, Session};
 use steady_model::{Command, Nanos, Seed};
 use steady_process::Scripts;
 use steady_process::runner::{RunError, how};
-
 use steady_render::letters::count;
 
 use crate::adapter::{Adapter, Amount, Values};
@@ -22,8 +21,6 @@ use crate::record::{Build, Unmeasured};
 
 /// The name of the file in which a build lists its programs.
 const PROGRAMS: &str = ".steady-programs";
-/// The variable with the number of a memory layout.
-const LAYOUT: &str = steady_compare::revisions::LAYOUT;
 
 /// A program of a suite.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -47,6 +47,20 @@ fn with_draws_the_positions_of_functions_are_not_a_difference() {
 }
 
 #[test]
+fn what_was_measured_is_kept_if_a_later_draw_fails() {
+    let mut suite = SimulatedSuite::new(3, Conditions::QUIET, 1);
+    suite.draws_max = Some(9);
+    let record = measured(&mut suite, &SuiteRecord { draws: true, ..record(3, 60.0, 1) });
+    assert!(record.benchmarks.iter().all(|one| one.pairs == 9), "{record:?}");
+    assert_eq!(record.ending, Ending::Interrupted);
+    assert!(suite.lost.is_some_and(|failure| failure.to_string().contains("no space left")));
+    let mut suite = SimulatedSuite::new(3, Conditions::QUIET, 1);
+    suite.draws_max = Some(0);
+    let failed = suite.measured(&SuiteRecord { draws: true, ..common::record(3, 60.0, 1) });
+    assert!(matches!(failed, Err(Failure::Own(_))));
+}
+
+#[test]
 fn the_budget_holds_and_what_does_not_fit_is_listed() {
     for (benchmarks, seconds) in [(5, 3.0), (40, 10.0), (400, 10.0)] {
         let mut suite = SimulatedSuite::new(benchmarks, LOADED, 2);

@@ -4,7 +4,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use steady_bench::{
-    Amount, Choices, Compared, ErrorRate, Machine, Measured, Sampling, Side, Stop, SuiteRecord, judged, measure,
+    Amount, Choices, Compared, ErrorRate, Event, Machine, Measured, Sampling, Side, Stop, SuiteRecord, judged, measure,
 };
 use steady_feature::Failure;
 use steady_model::{Absent, Activity, Ending, Layout, Nanos, Run, Seed, Timestamp, Verdict};
@@ -39,6 +39,10 @@ pub(crate) struct SimulatedSuite {
     pub(crate) layout_effect: f64,
     /// The number of times that both builds were linked again.
     pub(crate) draws: u64,
+    /// The number of times after which they cannot be linked again.
+    pub(crate) draws_max: Option<u64>,
+    /// Why the measuring ended early.
+    pub(crate) lost: Option<Failure>,
     machine: SimulatedMachine,
     iterations: Vec<f64>,
     runs: Vec<u64>,
@@ -56,6 +60,8 @@ impl SimulatedSuite {
             interrupted: None,
             layout_effect: 0.0,
             draws: 0,
+            draws_max: None,
+            lost: None,
             machine: SimulatedMachine::new(&[], conditions, seed),
             iterations: vec![1.0; count],
             runs: vec![0; count],
@@ -79,7 +85,13 @@ impl SimulatedSuite {
             draws: record.draws,
         };
         let count = self.each.len();
-        let Measured { courses, ending, needed } = measure(record, count, &choices, self, &mut |_| {})?;
+        let mut lost = None;
+        let Measured { courses, ending, needed } = measure(record, count, &choices, self, &mut |event| {
+            if let Event::Lost(failure) = event {
+                lost = Some(failure);
+            }
+        })?;
+        self.lost = lost;
         let mut record = SuiteRecord { ending, elapsed_seconds: self.now(), ..record.clone() };
         for (at, course) in courses.into_iter().enumerate() {
             record.add(&format!("benchmark {at}"), course, needed);
@@ -104,6 +116,9 @@ impl Machine for SimulatedSuite {
     }
 
     fn draw(&mut self) -> Result<(), Stop> {
+        if self.draws_max == Some(self.draws) {
+            return Err(Stop::Lost(Failure::Own("no space left on device".to_owned())));
+        }
         self.draws += 1;
         Ok(())
     }
