@@ -305,7 +305,7 @@ fn advice(record: &SuiteRecord, counts: &Counts) -> Option<Sentence> {
     }
     let mut factors: Vec<f64> = record.benchmarks.iter().filter_map(|one| one.time_factor).collect();
     factors.sort_by(f64::total_cmp);
-    let factor = factors.get(factors.len() / 2)?;
+    let factor = factors.get(factors.len().saturating_sub(1) / 2)?;
     // Those that are decided give their time to the others.
     let share = counts.undecided as f64 / counts.measured().max(1) as f64;
     let needed = 1.0 + (factor - 1.0) * share;
