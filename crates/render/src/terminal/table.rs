@@ -15,6 +15,8 @@ const GAP: usize = 2;
 const INDENT: usize = 2;
 /// The minimum and maximum number of lines of the headings before the table is split.
 const LINES: std::ops::RangeInclusive<usize> = 2..=4;
+/// The maximum number of lines of a word, approximately.
+const WORD_LINES: usize = 4;
 /// Columns of words are not narrowed below this width.
 const SHORTEST: usize = 16;
 
@@ -52,7 +54,8 @@ pub(super) fn write(table: &Table, rows: usize, page: &mut Page) {
             used <= room
         });
         let (part, further) = rest.split_at(fitting.count().max(1).min(rest.len()));
-        let columns: Vec<_> = std::iter::once(*first).chain(part.iter().copied()).collect();
+        let mut columns: Vec<_> = std::iter::once(*first).chain(part.iter().copied()).collect();
+        widen(&mut columns, &shown, lines, room);
         set(page, &shown, &columns, remarks.filter(|_| further.is_empty()));
         if further.is_empty() {
             break;
@@ -61,6 +64,16 @@ pub(super) fn write(table: &Table, rows: usize, page: &mut Page) {
         rest = further;
     }
     shown.notes().into_iter().for_each(|note| page.paragraph(2, 6, &[(Emphasis::Plain, note)]));
+}
+
+/// Gives columns of words that were narrowed the room that is left next to the columns of their part.
+fn widen(columns: &mut [(&Column, usize)], shown: &Shown<'_>, lines: usize, room: usize) {
+    let used = columns.iter().map(|(_, width)| width + GAP).sum::<usize>().saturating_sub(GAP);
+    let mut left = room.saturating_sub(used);
+    for (column, width) in columns.iter_mut().filter(|(column, _)| column.align == Align::Words) {
+        let more = column_width(shown, column, lines).saturating_sub(*width).min(left);
+        (*width, left) = (*width + more, left - more);
+    }
 }
 
 /// Writes some columns next to one another, with their headings aligned at the bottom, and each remark below its row.
@@ -128,19 +141,28 @@ fn longest_word(head: &str) -> usize {
     head.split(' ').map(width).max().unwrap_or(0)
 }
 
-/// Breaks a text into lines of at most `room` columns. A longer word has a line of its own. No-break spaces at the
-/// beginning indent every line.
+/// Breaks a text into lines of at most `room` columns. Longer words, such as paths, are broken after punctuation, and
+/// shortened to a few lines. No-break spaces at the beginning indent every line.
 fn broken(text: &str, room: usize) -> Vec<String> {
     let indent: String = text.chars().take_while(|letter| *letter == '\u{a0}').collect();
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if width(line) + 1 + width(word) <= room => line.extend([" ", word]),
-            Some(_) => lines.push(format!("{indent}{word}")),
-            None => lines.push(word.to_owned()),
+        let word = &cut(word, WORD_LINES * room);
+        let parts = if width(word) > room { parts(word) } else { vec![word.as_str()] };
+        for (part, gap) in parts.into_iter().zip([" "].into_iter().chain(std::iter::repeat(""))) {
+            match lines.last_mut() {
+                Some(line) if width(line) + gap.len() + width(part) <= room => line.extend([gap, part]),
+                Some(_) => lines.push(format!("{indent}{part}")),
+                None => lines.push(part.to_owned()),
+            }
         }
     }
     lines
+}
+
+/// The parts of a long word: each ends with punctuation.
+fn parts(word: &str) -> Vec<&str> {
+    word.split_inclusive(['/', ':', '_', '-', '+', '=', ',', '&']).collect()
 }
 
 #[cfg(test)]
@@ -224,7 +246,19 @@ mod tests {
         };
         assert_eq!(text(&table, 80).lines().nth(2), Some(format!("  a{}    1 s", " ".repeat(41)).as_str()));
         let narrow = text(&table, 44);
-        assert!(narrow.lines().all(|line| width(line) <= 44) && narrow.contains('…'), "{narrow}");
-        assert_eq!(narrow.lines().nth(2), Some("  a                                      1 s"));
+        let lines = ["  /usr/lib/x86_64-linux-gnu/           12 ms", "  libpthread.so.0"];
+        assert_eq!(narrow.lines().skip(1).take(2).collect::<Vec<_>>(), lines);
+        assert_eq!(narrow.lines().nth(3), Some("  a                                      1 s"));
+    }
+
+    #[test]
+    fn narrowed_columns_use_the_room_of_their_part() {
+        let rows = ["initialised when the second module is imported"];
+        let wide = |head: &str| Column::numbers(head, &["1234567890123456789"], |cell| *cell);
+        let by = Column::words("initialised by", &rows, |row| *row);
+        let columns = vec![Column::words("", &["a"], |row| *row), wide("first"), wide("second"), by];
+        let table = Table { label: "Places".to_owned(), rows: ("place", "places"), columns };
+        let narrow = text(&table, 60);
+        assert!(narrow.lines().any(|line| line.ends_with(rows[0])), "{narrow}");
     }
 }
