@@ -123,15 +123,20 @@ pub fn time_unit(seconds: f64) -> (&'static str, f64) {
 
 /// Formats a time and the uncertainty of its mean, in the unit that suits the time: `12.31 ms ±0.05`.
 pub fn time_with(seconds: f64, interval: Interval) -> String {
+    time_with_beside(seconds, interval, seconds)
+}
+
+/// Formats a time and the uncertainty of its mean, in the unit that suits `largest`, the largest of the times next to it.
+pub fn time_with_beside(seconds: f64, interval: Interval, largest: f64) -> String {
     let off = (seconds - interval.low).max(interval.high - seconds);
     if !off.is_finite() {
-        return format!("{}{TIE}±?", time(seconds));
+        return format!("{}{TIE}±?", time_beside(seconds, largest));
     }
     if off <= 0.0 {
-        return time(seconds);
+        return time_beside(seconds, largest);
     }
     // In this unit, the uncertainty has at most two digits before the point: more would not be significant.
-    let (unit, scale) = time_unit(seconds.max(10.0 * off));
+    let (unit, scale) = time_unit(largest.max(10.0 * off));
     let off = off * scale;
     let decimals = decimals(off);
     format!("{}{TIE}{unit}{TIE}±{}", fixed(seconds * scale, decimals), fixed(off, decimals))
@@ -162,10 +167,15 @@ pub fn time_and_range(seconds: f64, interval: Interval) -> TimeAndRange {
 
 /// Formats a time with three significant digits: `12.3 ms`.
 pub fn time(seconds: f64) -> String {
+    time_beside(seconds, seconds)
+}
+
+/// Formats a time with three significant digits, in the unit that suits `largest`, the largest of the times next to it.
+pub fn time_beside(seconds: f64, largest: f64) -> String {
     if !seconds.is_finite() {
         return "?".to_owned();
     }
-    let (unit, scale) = time_unit(seconds);
+    let (unit, scale) = time_unit(largest);
     format!("{}{TIE}{unit}", fixed(seconds * scale, decimals_of(seconds * scale, 3)))
 }
 

@@ -6,7 +6,7 @@ use steady_model::{Breakdown, CounterMeans, Interval, Layout, Metric, Reading, R
 use steady_render::document::{Block, Section, Shown};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{
-    TIE, TimeAndRange, count, memory, short, time, time_and_range, time_unit, time_with, with_unit,
+    TIE, TimeAndRange, count, memory, short, time, time_and_range, time_beside, time_unit, time_with_beside, with_unit,
     with_unit_and_interval,
 };
 
@@ -30,7 +30,7 @@ pub(super) fn sections(report: &Report) -> Vec<Section> {
     let found: Vec<Option<&Breakdown>> = (0..plan.commands.len())
         .map(|command| report.breakdowns.iter().find(|one| one.command == command && one.runs > 0))
         .collect();
-    let rows = rows(report);
+    let rows = rows(report, &found);
     let mut columns = vec![Column::words("", &rows, |row| row.0.replace(' ', TIE))];
     for (command, one) in found.iter().enumerate() {
         let failed = report.breakdowns.iter().find(|one| one.command == command).map_or(0, |one| one.failures);
@@ -75,32 +75,39 @@ fn heading(found: &[Option<&Breakdown>]) -> String {
 
 const RUNS: &str = "runs";
 
-fn rows(report: &Report) -> Vec<Row> {
-    fn times(label: &'static str, pick: fn(&Breakdown) -> Reading<Spread>) -> Row {
-        let cell = move |one: &Breakdown| Cell::reading(&pick(one), |spread| time_with(spread.mean, spread.interval));
-        (label.into(), Box::new(cell))
-    }
-    fn both(label: &'static str, pick: fn(&Breakdown) -> [f64; 2]) -> Row {
+fn rows(report: &Report, found: &[Option<&Breakdown>]) -> Vec<Row> {
+    // The times of a row are in one unit.
+    let largest = |pick: &dyn Fn(&Breakdown) -> f64| found.iter().flatten().map(|one| pick(one)).fold(0.0, f64::max);
+    let means = |label: &'static str, pick: fn(&Breakdown) -> Reading<Spread>| -> Row {
+        let largest = largest(&|one| pick(one).map_or(0.0, |spread| spread.mean));
+        let text = move |spread: &Spread| time_with_beside(spread.mean, spread.interval, largest);
+        (label.into(), Box::new(move |one: &Breakdown| Cell::reading(&pick(one), text)))
+    };
+    let times = |label: &'static str, pick: fn(&Breakdown) -> f64| -> Row {
+        let largest = largest(&pick);
+        (label.into(), Box::new(move |one: &Breakdown| Cell::from(time_beside(pick(one), largest))))
+    };
+    let ranges = |pick: fn(&Breakdown) -> Spread| -> Row {
+        let largest = largest(&|one| pick(one).max);
+        ("  range".into(), Box::new(move |one: &Breakdown| Cell::from(range(&pick(one), largest))))
+    };
+    let both = |label: &'static str, pick: fn(&Breakdown) -> [f64; 2]| -> Row {
         let cell = move |one: &Breakdown| Cell::from(pick(one).map(short).join(&format!("{TIE}/{TIE}")));
         (label.into(), Box::new(cell))
-    }
-    fn of_runs(label: &'static str, pick: fn(&Breakdown) -> Spread, text: fn(&Spread) -> String) -> Row {
-        (label.into(), Box::new(move |one: &Breakdown| Cell::from(text(&pick(one)))))
-    }
-    let deviation = |spread: &Spread| time(spread.deviation);
+    };
     let mut rows = vec![
-        times("CPU time", |one| Ok(one.cpu)),
-        of_runs("  deviation", |one| one.cpu, deviation),
-        of_runs("  median", |one| one.cpu, |spread| time(spread.median)),
-        of_runs("  range", |one| one.cpu, range),
-        times("  user", |one| Ok(one.user)),
-        times("  system", |one| Ok(one.system)),
-        times("waiting for a CPU", |one| one.run_delay.clone()),
-        times("blocked", |one| one.blocked.clone()),
-        times("wall time", |one| Ok(one.wall)),
-        of_runs("  deviation", |one| one.wall, deviation),
-        of_runs("  median", |one| one.wall, |spread| time(spread.median)),
-        of_runs("  range", |one| one.wall, range),
+        means("CPU time", |one| Ok(one.cpu)),
+        times("  deviation", |one| one.cpu.deviation),
+        times("  median", |one| one.cpu.median),
+        ranges(|one| one.cpu),
+        means("  user", |one| Ok(one.user)),
+        means("  system", |one| Ok(one.system)),
+        means("waiting for a CPU", |one| one.run_delay.clone()),
+        means("blocked", |one| one.blocked.clone()),
+        means("wall time", |one| Ok(one.wall)),
+        times("  deviation", |one| one.wall.deviation),
+        times("  median", |one| one.wall.median),
+        ranges(|one| one.wall),
         (
             "peak memory".into(),
             Box::new(|one: &Breakdown| Cell::reading(&one.peak_memory, |bytes| memory(bytes.0 as f64))),
@@ -117,9 +124,9 @@ fn rows(report: &Report) -> Vec<Row> {
     rows
 }
 
-/// The smallest and the largest of the times, in one unit: `0.48 to 1.42 ms`.
-fn range(spread: &Spread) -> String {
-    let (unit, scale) = time_unit(spread.max);
+/// The smallest and the largest of the times, in the unit that suits `largest`: `0.48 to 1.42 ms`.
+fn range(spread: &Spread, largest: f64) -> String {
+    let (unit, scale) = time_unit(largest);
     format!("{} to {}{TIE}{unit}", short(spread.min * scale), short(spread.max * scale))
 }
 
