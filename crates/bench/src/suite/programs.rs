@@ -1,0 +1,126 @@
+//! The programs of a suite: those that its build lists, or that patterns name.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use steady_feature::Failure;
+
+use crate::adapter::Adapter;
+use crate::flags::{BenchFlags, matches};
+
+/// A program of a suite.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Program {
+    /// The label that the build gave it, which is the same in both builds.
+    pub(super) label: String,
+    /// The directory in which it runs.
+    pub(super) directory: PathBuf,
+    /// The program, as the adapter's commands name it.
+    pub(super) path: PathBuf,
+    /// The file to execute: the first word of the command that runs a benchmark, which may be an interpreter.
+    pub(super) executable: PathBuf,
+}
+
+impl Program {
+    pub(super) fn new(label: &str, directory: PathBuf, path: PathBuf) -> Self {
+        Program { label: label.to_owned(), directory, path, executable: PathBuf::new() }
+    }
+
+    /// Whether it is a file, and not the name of an interpreter.
+    pub(super) fn is_file(&self) -> bool {
+        self.path.components().count() > 1
+    }
+}
+
+/// The contents of programs.
+pub(super) fn contents(programs: &[Program]) -> Vec<Option<Vec<u8>>> {
+    programs.iter().map(|program| fs::read(&program.path).ok()).collect()
+}
+
+/// Refuses a program that is the same file in both revisions: the second build has replaced that of the first.
+pub(super) fn not_shared(old: &[Program], new: &[Program]) -> Result<(), Failure> {
+    match old.iter().filter(|program| program.is_file()).find(|one| new.iter().any(|other| other.path == one.path)) {
+        Some(program) => Err(Failure::Usage(format!(
+            "'{}' is the same file for both revisions: the build must put its programs below the directory in which it \
+             runs",
+            program.path.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The programs that the build has listed in the file `list`, or that the options or the adapter name. Paths below `built_in` are moved to
+/// `directory`.
+pub(super) fn found_programs(
+    flags: &BenchFlags,
+    adapter: &Adapter,
+    list: &Path,
+    directory: &Path,
+    built_in: &Path,
+) -> Result<Vec<Program>, Failure> {
+    let patterns = if flags.program.is_empty() { &adapter.programs } else { &flags.program };
+    let moved = |path: &str| match Path::new(path).strip_prefix(built_in) {
+        Ok(rest) => directory.join(rest),
+        Err(_) => directory.join(path),
+    };
+    // A build need not list its programs if patterns name them.
+    let listed = fs::read_to_string(list).unwrap_or_default();
+    let line = |line: &str| match line.split('\t').collect::<Vec<_>>()[..] {
+        [label, place, path] => Ok(Program::new(label, moved(place), moved(path))),
+        _ => Err(Failure::Usage(format!(
+            "the build wrote '{line}' to STEADY_PROGRAMS: write a label, a directory and a program, separated by tabs"
+        ))),
+    };
+    let mut programs = match patterns.is_empty() {
+        true => listed.lines().filter(|text| !text.is_empty()).map(line).collect::<Result<Vec<_>, _>>()?,
+        false => {
+            let found = patterns.iter().map(|pattern| matching(directory, pattern));
+            found.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect()
+        }
+    };
+    programs.sort_by(|one, other| one.label.cmp(&other.label));
+    programs.dedup();
+    Ok(programs)
+}
+
+pub(super) fn no_programs(adapter: &Adapter) -> Failure {
+    Failure::Usage(format!(
+        "no program of a suite of {} was built; --program names them, --build builds them",
+        adapter.name
+    ))
+}
+
+/// The programs that match a pattern, in the order of their names. A name without a slash and without '*' is looked up
+/// like a command.
+fn matching(directory: &Path, pattern: &str) -> Result<Vec<Program>, Failure> {
+    let program = |label: &str, path: PathBuf| Program::new(label, directory.to_owned(), path);
+    if !pattern.contains(['/', '*']) {
+        return Ok(vec![program(pattern, PathBuf::from(pattern))]);
+    }
+    let usage = |error: std::io::Error, place: &Path| {
+        Failure::Usage(format!("--program '{pattern}': '{}': {error}", place.display()))
+    };
+    let mut places = vec![directory.to_owned()];
+    for part in Path::new(pattern).components() {
+        let part = part.as_os_str().to_string_lossy().into_owned();
+        let mut next = vec![];
+        for place in &places {
+            if !part.contains('*') {
+                next.push(place.join(&part));
+                continue;
+            }
+            let Ok(entries) = fs::read_dir(place) else { continue };
+            for entry in entries {
+                let name = entry.map_err(|error| usage(error, place))?.file_name().to_string_lossy().into_owned();
+                if matches(&part, &name) {
+                    next.push(place.join(name));
+                }
+            }
+        }
+        places = next;
+    }
+    let mut files: Vec<PathBuf> = places.into_iter().filter(|path| path.is_file()).collect();
+    files.sort();
+    let label = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(files.into_iter().map(|path| program(&label(&path), path)).collect())
+}
