@@ -177,6 +177,26 @@ fn with_draws_both_builds_are_linked_again_for_each_pair() {
 }
 
 #[test]
+fn a_draw_that_fails_keeps_the_pairs_and_gives_its_status() {
+    let repository = suite("bench-draws-fail", "a 2000\n", "a 2000\n");
+    let built = repository.folder.join("built");
+    let script = format!(
+        "echo \"# $STEADY_LAYOUT\" >>suite.py; echo >>'{0}'; test $(wc -l <'{0}') -lt 20 || {{ echo no luck >&2; exit 7; }}
+         printf \"suite\\t%s\\t%s\\n\" \"$PWD\" \"$PWD/suite.py\" >\"$STEADY_PROGRAMS\"",
+        built.display()
+    );
+    let words = ["--rev", "old..HEAD", "--draws", "--resolution", "0.01%", "--budget", "100s", "--build", &script];
+    let words = [&["bench", "--adapter", "adapter.toml"], &words[..]].concat();
+    let (status, text, stderr) = output_of(steady(&repository, &words).output().unwrap());
+    assert!(
+        status == 2 && stderr.contains("the measuring ended early") && stderr.contains("no luck"),
+        "{status} {stderr}"
+    );
+    assert!(text.contains("pairs"), "{text}");
+    assert!(repository.leftovers().is_empty(), "{:?}", repository.leftovers());
+}
+
+#[test]
 fn benchmarks_that_fail_or_that_one_build_lacks_are_listed() {
     let repository =
         suite("bench-failed", "a 2000\nbad 2000\nsilent 2000\nold 9\n", "a 2000\nbad 0\nsilent -1\nnew 9\n");

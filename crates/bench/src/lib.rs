@@ -83,26 +83,35 @@ fn run_here(flags: &BenchFlags, session: &mut dyn Session) -> Result<u8, Failure
     }
     let measured = measured(flags, seed, &mut suite, &readable, session);
     suite.remove(session);
-    let record = judged(measured.map_err(signalled)?);
+    let Outcome { record, lost } = measured.map_err(signalled)?;
+    let record = judged(record);
     interrupt.release();
     if !flags.no_history {
         session.keep(&record);
     }
     session.write(&record)?;
     Ok(match record.ending {
-        Ending::Interrupted => Failure::Interrupted(interrupt.signal()).status(),
+        Ending::Interrupted => lost.unwrap_or(Failure::Interrupted(interrupt.signal())).status(),
         Ending::Decided | Ending::Spent => judge::status(&record),
     })
 }
 
-/// Measures a suite. The results are not computed yet.
+/// What was measured.
+struct Outcome {
+    /// The record. Its results are not computed yet.
+    record: SuiteRecord,
+    /// Why the measuring could not go on.
+    lost: Option<Failure>,
+}
+
+/// Measures a suite.
 fn measured(
     flags: &BenchFlags,
     seed: Seed,
     suite: &mut Suite,
     readable: &OwnedFd,
     session: &mut dyn Session,
-) -> Result<SuiteRecord, Failure> {
+) -> Result<Outcome, Failure> {
     let (metrics, compared) = metrics(flags, &suite.adapter)?;
     let cpus = chosen_cpus(flags.cpus.as_deref())?;
     let mut record = SuiteRecord { compared, ..record(flags, seed, suite, metrics.clone(), session)? };
@@ -123,11 +132,15 @@ fn measured(
     let budget = flags.budget.seconds();
     if count == 0 {
         // All benchmarks are in one build only, as when a change adds the first ones.
-        return Ok(SuiteRecord { ending: Ending::Decided, ..record });
+        return Ok(Outcome { record: SuiteRecord { ending: Ending::Decided, ..record }, lost: None });
     }
+    let mut lost = None;
     let result = measure(&record, count, &choices, &mut machine, &mut |event| match event {
         Event::Calibrating(at) => session.progress(None, &format!("calibrating {}", names[at])),
-        Event::Lost(failure) => session.notice(&format!("the measuring ended early: {failure}")),
+        Event::Lost(failure) => {
+            session.notice(&format!("the measuring ended early: {failure}"));
+            lost = Some(failure);
+        }
         Event::Drawing => session.progress(None, "linking both builds again"),
         Event::Measuring(at, share, done) => {
             let left = (budget * (1.0 - share)).ceil();
@@ -154,7 +167,7 @@ fn measured(
         let why = why.map_or(String::new(), |one| format!(": '{}': {}", one.name, one.reason));
         return Err(Failure::Measured(format!("no benchmark could be measured{why}")));
     }
-    Ok(record)
+    Ok(Outcome { record, lost })
 }
 
 /// The metrics of the harness, and what is compared. A metric that the user chose comes first.

@@ -20,7 +20,8 @@ const NO_DRAWING: &str = "--export-svg is for load experiments and `steady signa
                           with the charts of any report";
 
 /// Why `--fail-if` and `--require-verdict` are refused. Records of other features have the conditions of their run.
-const NO_CONDITION: &str = "--fail-if and --require-verdict are for comparisons";
+const NO_CONDITION: &str = "--fail-if and --require-verdict are for comparisons; those of a suite are given to \
+                            `steady bench`, and its record keeps them";
 
 /// Evaluates one file or joins several, and reports the result. Returns the exit status.
 pub(crate) fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
