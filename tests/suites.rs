@@ -50,8 +50,9 @@ fn check(harness: &str, changed: &str, prepare: impl FnOnce(&Path) -> Vec<(&'sta
     let found =
         found.iter().find(|one| one["name"].as_str().unwrap().contains(changed)).unwrap_or_else(|| panic!("{json}"));
     assert_eq!(found["verdict"], "slower", "{json}");
-    let change = found["change"].as_f64().unwrap();
-    assert!((0.3..0.7).contains(&change), "{change}");
+    // Not all of an iteration is the work that increases by half, and the machine may be busy.
+    let [low, high] = ["low", "high"].map(|end| found["interval"][end].as_f64().unwrap());
+    assert!(low < 0.55 && high > 0.4, "{low} to {high}");
     assert!(record["unmeasured"].as_array().unwrap().is_empty(), "{json}");
 }
 

@@ -1,7 +1,7 @@
 //! `steady bisect`: finds the commit between two others that changed the cost of a command.
 //!
 //! The commits are those of the line of first parents. Each step builds one of them and compares it with the first
-//! commit of the line, in random pairs as `compare` does. [`judge`] turns all comparisons so far into the probability
+//! commit of the line, in random pairs as `compare` does. `judge` turns all comparisons so far into the probability
 //! of each commit to be the one, and the next step measures where the probability of an earlier one is about a half. A
 //! wrong comparison is therefore corrected by later ones. The search itself accepts nothing: the commit is reported
 //! only if a last comparison with its parent, on fresh pairs, confirms the change.
