@@ -60,7 +60,9 @@ pub fn judged(mut record: SuiteRecord) -> SuiteRecord {
     let differing = |estimates: &[Option<Estimate>]| {
         estimates.iter().flatten().filter(|estimate| estimate.verdict.is_difference()).count()
     };
-    let mut estimates = at(&record, alpha / suite);
+    // At this level, the benchmarks were measured until they were decided.
+    let measured = at(&record, alpha / suite);
+    let mut estimates = measured.clone();
     match record.error {
         // Limits are additional questions, so all benchmarks keep their shares.
         ErrorRate::Family if record.fail_if.is_none() => {
@@ -86,8 +88,18 @@ pub fn judged(mut record: SuiteRecord) -> SuiteRecord {
                 selected = now;
             }
             if selected == 0 {
-                estimates = at(&record, alpha / suite);
+                estimates.clone_from(&measured);
             }
+        }
+    }
+    // A larger level spends more of the error at the first looks, so it can rarely leave a benchmark undecided that the
+    // smaller one has decided. The smaller one is sufficient.
+    for (estimate, measured) in estimates.iter_mut().zip(measured) {
+        let is_open = |estimate: &Option<Estimate>| {
+            estimate.as_ref().is_none_or(|estimate| estimate.verdict == Verdict::Undecided)
+        };
+        if is_open(estimate) && !is_open(&measured) {
+            *estimate = measured;
         }
     }
     let more = more_is_better(&record);

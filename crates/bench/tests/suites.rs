@@ -164,3 +164,19 @@ fn conditions_decide_the_exit_status() {
     // The budget is too small for all of them.
     assert_eq!([status("faster>3%", 3.0, true), status("faster>3%", 3.0, false)], [4, 0]);
 }
+
+#[test]
+fn what_the_measuring_decided_stays_decided() {
+    let mut ended = 0;
+    for seed in 0..60 {
+        let mut suite = SimulatedSuite::new(8, LOADED, seed);
+        (suite.factors[1], suite.factors[4]) = (1.05, 0.96);
+        let found = measured(&mut suite, &record(8, 120.0, seed));
+        if found.ending == Ending::Decided {
+            ended += 1;
+            let open = found.benchmarks.iter().find(|one| one.verdict == Verdict::Undecided);
+            assert!(open.is_none(), "seed {seed}: {open:?}");
+        }
+    }
+    assert!(ended > 10, "{ended}");
+}
