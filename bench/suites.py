@@ -146,6 +146,7 @@ def steady(name: str, budget: str, variables: dict, metric: str) -> dict:
     ends = [one["interval"] for one in benchmarks if one["interval"]]
     return {
         "changed": [one["name"] for one in benchmarks if one["verdict"] in ("slower", "faster")],
+        "intervals_of_changed": [one["interval"] for one in benchmarks if one["verdict"] in ("slower", "faster")],
         "undecided": sum(one["verdict"] == "undecided" for one in benchmarks),
         "unmeasured": len(record["unmeasured"]),
         "covered": sum(end["low"] <= 0 <= end["high"] for end in ends),
@@ -229,11 +230,12 @@ def google(place: Path) -> list:
 
 def pytest(place: Path) -> list:
     """It has no test: changes of the mean above 5 % are counted."""
-    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--benchmark-only", "--benchmark-max-time=1",
-             f"--benchmark-storage=file://{place}"]
-    subprocess.run([*words, "--benchmark-save=old"], cwd=folder("pytest-benchmark"), check=True, capture_output=True)
+    words = [sys.executable, "-m", "pytest", "-q", "-o", "addopts=", "-p", "no:cacheprovider", "--benchmark-only",
+             "--benchmark-max-time=1", f"--benchmark-storage=file://{place}"]
+    where = {"cwd": folder("pytest-benchmark"), "env": {**os.environ, "PYTHONPATH": "src"}}
+    subprocess.run([*words, "--benchmark-save=old"], check=True, capture_output=True, **where)
     done = subprocess.run([*words, "--benchmark-compare", "--benchmark-compare-fail=mean:5%"], text=True,
-                          cwd=folder("pytest-benchmark"), capture_output=True)
+                          capture_output=True, **where)
     return re.findall(r"^\s*(\S+) \(.*\) - Field 'mean'", done.stdout + done.stderr, re.M)
 
 
