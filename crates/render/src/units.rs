@@ -121,12 +121,18 @@ pub fn time_unit(seconds: f64) -> (&'static str, f64) {
     }
 }
 
+/// Returns the unit of a time in a row whose largest time is `largest`: that of the largest time, or a unit of its own if
+/// it is less than a tenth of it, because it would lose its digits.
+pub fn time_unit_beside(seconds: f64, largest: f64) -> (&'static str, f64) {
+    time_unit(if 10.0 * seconds.abs() < largest { seconds } else { largest })
+}
+
 /// Formats a time and the uncertainty of its mean, in the unit that suits the time: `12.31 ms ±0.05`.
 pub fn time_with(seconds: f64, interval: Interval) -> String {
     time_with_beside(seconds, interval, seconds)
 }
 
-/// Formats a time and the uncertainty of its mean, in the unit that suits `largest`, the largest of the times next to it.
+/// Formats a time and the uncertainty of its mean. See [`time_unit_beside`] for its unit.
 pub fn time_with_beside(seconds: f64, interval: Interval, largest: f64) -> String {
     let off = (seconds - interval.low).max(interval.high - seconds);
     if !off.is_finite() {
@@ -136,7 +142,8 @@ pub fn time_with_beside(seconds: f64, interval: Interval, largest: f64) -> Strin
         return time_beside(seconds, largest);
     }
     // In this unit, the uncertainty has at most two digits before the point: more would not be significant.
-    let (unit, scale) = time_unit(largest.max(10.0 * off));
+    let seconds_or_off = seconds.max(10.0 * off);
+    let (unit, scale) = time_unit_beside(seconds_or_off, largest.max(seconds_or_off));
     let off = off * scale;
     let decimals = decimals(off);
     format!("{}{TIE}{unit}{TIE}±{}", fixed(seconds * scale, decimals), fixed(off, decimals))
@@ -170,12 +177,12 @@ pub fn time(seconds: f64) -> String {
     time_beside(seconds, seconds)
 }
 
-/// Formats a time with three significant digits, in the unit that suits `largest`, the largest of the times next to it.
+/// Formats a time with three significant digits. See [`time_unit_beside`] for its unit.
 pub fn time_beside(seconds: f64, largest: f64) -> String {
     if !seconds.is_finite() {
         return "?".to_owned();
     }
-    let (unit, scale) = time_unit(largest);
+    let (unit, scale) = time_unit_beside(seconds, largest);
     format!("{}{TIE}{unit}", fixed(seconds * scale, decimals_of(seconds * scale, 3)))
 }
 
@@ -263,6 +270,13 @@ mod tests {
         assert_eq!(plain(time_with(0.012_312, Interval { low: 0.012_26, high: 0.012_36 })), "12.31 ms ±0.05");
         assert_eq!(plain(time_with(0.000_677, Interval { low: 0.000_333, high: 0.001_021 })), "0.7 ms ±0.3");
         assert_eq!(plain(time_with(0.5, Interval::EVERYTHING)), "500 ms ±?");
+        let near = Interval { low: 0.000_97, high: 0.000_99 };
+        assert_eq!(plain(time_with_beside(0.000_98, near, 0.001_02)), "0.980 ms ±0.010");
+        assert_eq!(plain(time_with_beside(0.000_98, near, 5.0)), "980 µs ±10");
+        assert_eq!(
+            [0.001_02, 0.1, 5.0].map(|largest| plain(time_beside(0.000_98, largest)))[..],
+            ["0.980 ms", "980 µs", "980 µs"]
+        );
         assert_eq!(plain(time(2.5e-7)), "250 ns");
         assert_eq!(plain(time(0.0)), "0 ms");
         assert_eq!(plain(time(0.999_9)), "1.00 s");

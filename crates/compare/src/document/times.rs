@@ -6,8 +6,8 @@ use steady_model::{Breakdown, CounterMeans, Interval, Layout, Metric, Reading, R
 use steady_render::document::{Block, Section, Shown};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{
-    TIE, TimeAndRange, count, memory, short, time, time_and_range, time_beside, time_unit, time_with_beside, with_unit,
-    with_unit_and_interval,
+    TIE, TimeAndRange, count, memory, short, time, time_and_range, time_beside, time_unit_beside, time_with_beside,
+    with_unit, with_unit_and_interval,
 };
 
 use super::{charts, plain};
@@ -76,7 +76,7 @@ fn heading(found: &[Option<&Breakdown>]) -> String {
 const RUNS: &str = "runs";
 
 fn rows(report: &Report, found: &[Option<&Breakdown>]) -> Vec<Row> {
-    // The times of a row are in one unit.
+    // The times of a row are in one unit, unless they differ much.
     let largest = |pick: &dyn Fn(&Breakdown) -> f64| found.iter().flatten().map(|one| pick(one)).fold(0.0, f64::max);
     let means = |label: &'static str, pick: fn(&Breakdown) -> Reading<Spread>| -> Row {
         let largest = largest(&|one| pick(one).map_or(0.0, |spread| spread.mean));
@@ -124,9 +124,9 @@ fn rows(report: &Report, found: &[Option<&Breakdown>]) -> Vec<Row> {
     rows
 }
 
-/// The smallest and the largest of the times, in the unit that suits `largest`: `0.48 to 1.42 ms`.
+/// The smallest and the largest of the times, in one unit, next to ranges of which `largest` is the end: `0.48 to 1.42 ms`.
 fn range(spread: &Spread, largest: f64) -> String {
-    let (unit, scale) = time_unit(largest);
+    let (unit, scale) = time_unit_beside(spread.max, largest);
     format!("{} to {}{TIE}{unit}", short(spread.min * scale), short(spread.max * scale))
 }
 
