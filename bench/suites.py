@@ -59,6 +59,8 @@ def main() -> None:
     if options.simulated:
         simulations(options.simulated)
     names = options.harness or HARNESSES
+    if not (options.equal or options.changed or options.overhead or options.spread):
+        return
     for name in names:
         prepared(name)
     for kind, wanted, budget, variables in (("equal", options.equal, "1m", EQUAL),

@@ -61,10 +61,10 @@ fn steady(repository: &Repository, args: &[&str]) -> Command {
 }
 
 fn bench(repository: &Repository, args: &[&str]) -> (i32, String, String) {
-    // With the usual confidence, one in twenty of these tests would fail. The resolution and the changes are large because
-    // the tests run on busy machines.
+    // With the usual confidence, one in twenty of these tests would fail. Changes are large, because the tests run on busy
+    // machines.
     let words =
-        [&["bench", "--adapter", "adapter.toml", "--confidence", "99.9%", "--resolution", "40%"], args].concat();
+        [&["bench", "--adapter", "adapter.toml", "--confidence", "99.9%", "--resolution", "20%"], args].concat();
     output_of(steady(repository, &words).output().unwrap())
 }
 
@@ -98,7 +98,7 @@ fn changed_benchmarks_are_found_and_nothing_is_left() {
 fn exports_have_the_samples_and_judge_evaluates_them() {
     let repository = suite("bench-exports", "a 2000\nb 2000\n", "a 2000\nb 6000\n");
     let words =
-        ["--rev", "old..HEAD", "--budget", "100s", "--samples", "--fail-if", "slower>30%", "--export-json", "r.json"];
+        ["--rev", "old..HEAD", "--budget", "100s", "--samples", "--fail-if", "slower>15%", "--export-json", "r.json"];
     let (status, record) = json(&repository, &words);
     assert_eq!((status, verdict(&record, "b")), (1, "slower"));
     assert_eq!(record["old"]["name"].as_str().unwrap().split(' ').next(), Some("old"));
@@ -223,7 +223,7 @@ fn a_required_verdict_needs_a_result_of_each_benchmark_that_both_builds_have() {
     let repository = suite("bench-required", "a 2000\nbad 2000\n", "a 2000\nbad 0\n");
     let status =
         |condition: &[&str]| bench(&repository, &[&["--rev", "old..HEAD", "--budget", "100s"], condition].concat()).0;
-    assert_eq!(status(&["--require-verdict", "--fail-if", "slower>30%"]), 4);
+    assert_eq!(status(&["--require-verdict", "--fail-if", "slower>15%"]), 4);
     assert_eq!(status(&["--require-verdict", "--filter", "!bad"]), 0);
 }
 
