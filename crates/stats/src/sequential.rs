@@ -100,13 +100,14 @@ impl Looks {
         correlation(Layout::ALL.iter().map(pairs))
     }
 
-    /// Returns the state after a look. If its interval and the known one are disjoint, the newer one counts.
+    /// Returns the state after a look. If its interval and the known one are disjoint, the newer one counts. A look that
+    /// cannot reject anything, because there are too few pairs for its level, spends nothing.
     fn after(&self, test: &Test, allowed: f64) -> Looks {
-        if test.paired.pairs() < MIN_PAIRS {
-            return self.clone();
-        }
         let Spent { level, spending } = self.spending.look(allowed, self.correlation(test));
         let interval = test.interval(level);
+        if interval == Interval::EVERYTHING {
+            return self.clone();
+        }
         Looks { known: self.known.intersection(&interval).unwrap_or(interval), spending, scores: test.scores.clone() }
     }
 }
@@ -397,11 +398,29 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pair::Slot;
 
     #[test]
     fn looks_are_at_twelve_pairs_and_then_grow_by_a_fifth() {
         let mut schedule = Schedule::new();
         let looks: Vec<usize> = (1..=50).filter(|&pairs| schedule.due(pairs, pairs as f64 * 0.25)).collect();
         assert_eq!(looks, [12, 15, 18, 22, 27, 33, 40, 48]);
+    }
+
+    /// The least p-value of 12 pairs is 2^-11. A first look with a level just below it must leave the error to the next.
+    #[test]
+    fn a_look_that_cannot_reject_anything_spends_nothing() {
+        let pair = |at: usize| {
+            let noise = 1.0 + 0.001 * (at * 7 % 5) as f64;
+            let slot = Slot { order: if at.is_multiple_of(3) { 1 } else { -1 }, cpu: 0 };
+            Pair { layout: Layout::Turns, slot, old: noise, new: 1.5 }
+        };
+        let pairs: Vec<Pair> = (0..15).map(pair).collect();
+        let rules = Rules { alpha: 1.1 * 2f64.powi(-11), resolution: 0.2, limits: vec![0.3], grain: 0.0 };
+        let mut sequence = Sequence::new(rules, 1);
+        let first = sequence.look(&[pairs[..12].to_vec()], 0.1, false);
+        assert_eq!((first.done, first.contenders[0].verdict), (false, Verdict::Undecided));
+        let second = sequence.look(&[pairs], 0.12, false);
+        assert_eq!((second.done, second.contenders[0].verdict), (true, Verdict::Slower));
     }
 }
