@@ -42,8 +42,9 @@ fn check(harness: &str, changed: &str, prepare: impl FnOnce(&Path) -> Vec<(&'sta
     let other = names.lines().find(|name| !name.contains(changed)).unwrap_or_default();
     let words = ["--format", "json", "--resolution", "20%", "--confidence", "99.9%", "--budget", "10m"];
     let filters = ["--filter", changed, "--filter", other, "--env-new", "SAMPLE_WORK=1500"];
-    let (status, json, stderr) = bench(&[&words[..], &filters[..]].concat());
-    assert_eq!(status, 0, "{stderr}");
+    // Measuring ends when the condition is decided, and not already when the first pairs show a difference.
+    let (status, json, stderr) = bench(&[&words[..], &filters[..], &["--fail-if", "slower>30%"]].concat());
+    assert_eq!(status, 1, "{stderr}");
     let record: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(record["harness"], harness);
     let found = record["benchmarks"].as_array().unwrap();
