@@ -159,3 +159,22 @@ fn a_library_is_preloaded_into_the_new_command_alone() {
     fs::remove_file(library).unwrap();
     fs::remove_file(fixed).unwrap();
 }
+
+/// An option that belongs to another one is refused where that one is excluded. Without this, it would have no effect.
+#[test]
+fn options_without_effect_are_refused() {
+    for words in [
+        &["bench", "--draws", "--env-new", "A=1"][..],
+        &["bench", "--draws", "old", "new"],
+        &["compare", "--build", "make", "--env-new", "A=1", "true"],
+        &["compare", "--build", "make", "-L", "a=1,2", "echo {a}"],
+        &["load", "--window", "1s", "--rulers"],
+        &["load", "--window", "1s", "--workload", "hash"],
+        &["load", "--neighbour", "stream", "--", "true"],
+        &["load", "--neighbour", "stream", "--workload", "hash"],
+        &["release", "compare", "old", "new", "--store", "file", "--block", "5m"],
+    ] {
+        let (status, stdout, stderr) = run(words);
+        assert!(status == 2 && stdout.is_empty() && stderr.contains("cannot be used with"), "{words:?}: {stderr}");
+    }
+}

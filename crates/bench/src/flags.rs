@@ -80,7 +80,7 @@ pub(crate) struct BenchFlags {
     /// Link both builds again before each pair of a benchmark, with their functions in a random order. A difference that
     /// only the positions of functions cause is not reported then. A build of your own finds the order's number in
     /// STEADY_LAYOUT
-    #[arg(long, requires = "rev")]
+    #[arg(long, requires = "rev", conflicts_with_all = ["env_new", "programs"])]
     pub(crate) draws: bool,
 
     /// The programs of the suite, relative to the current directory, if they are not those that the build names. '*'

@@ -48,6 +48,10 @@ Exit status:
   125  steady itself failed
   130  interrupted";
 
+/// The options of the built-in work, which exclude a command and rulers. An option that is only for one of those must
+/// exclude them too, because a required option is not asked for where it is excluded.
+const BUILT_IN: [&str; 4] = ["workload", "cpu_time", "work", "poll"];
+
 /// The options that measure, which have no meaning for a table.
 const MEASURING: [&str; 13] = [
     "workload",
@@ -128,7 +132,7 @@ pub(crate) struct LoadFlags {
 
     /// COMMAND: each copy starts no run after this time. Runs that end after it ran next to fewer others; they count
     /// only for a copy with no earlier run [default: 2s]
-    #[arg(long, value_name = "TIME", value_parser = span, requires = "command")]
+    #[arg(long, value_name = "TIME", value_parser = span, requires = "command", conflicts_with_all = BUILT_IN, conflicts_with = "rulers")]
     pub(crate) window: Option<Nanos>,
 
     /// The CPUs to use, for example 0,2-3 [default: all]
@@ -145,7 +149,7 @@ pub(crate) struct LoadFlags {
     pub(crate) rulers: bool,
 
     /// --rulers: read them next to neighbours of this kind, one row for each number of --procs
-    #[arg(long, value_enum, value_name = "KIND", requires = "rulers")]
+    #[arg(long, value_enum, value_name = "KIND", requires = "rulers", conflicts_with_all = BUILT_IN, conflicts_with = "command")]
     pub(crate) neighbour: Option<NeighbourFlag>,
 
     /// Evaluate a table that was measured elsewhere instead, from CSV, TSV or JSON with the columns procs, cpu_seconds

@@ -72,7 +72,7 @@ pub(crate) struct ReleaseCompareFlags {
 
     /// Store of an agent. Repeat it to compare several hosts together, one store each [default: the store of this
     /// user's agent]
-    #[arg(long, value_name = "FILE", conflicts_with = "prometheus")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = FLEET)]
     pub(crate) store: Vec<PathBuf>,
 
     #[command(flatten)]
@@ -169,6 +169,9 @@ fn date(text: &str) -> Result<Timestamp, String> {
 }
 
 const HEADING: &str = "Store of a fleet";
+
+/// Options of the store of a fleet, which have no effect on those of agents.
+const FLEET: [&str; 6] = ["prometheus", "select", "host_label", "block", "header", "timeout"];
 
 /// Options that say where the store of a fleet is and how to query it.
 #[derive(Debug, Args)]

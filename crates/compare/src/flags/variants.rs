@@ -37,7 +37,7 @@ pub(crate) struct VariantFlags {
     pub(crate) rev: Vec<String>,
 
     /// The shell command that builds a revision. The variable STEADY_REVISION contains the commit
-    #[arg(help_heading = HEADING, long, value_name = "COMMAND", requires = "rev")]
+    #[arg(help_heading = HEADING, long, value_name = "COMMAND", requires = "rev", conflicts_with_all = VARIED, conflicts_with_all = CHANGED)]
     pub(crate) build: Option<String>,
 
     /// A shell command that links the program again, with another memory layout for each draw of layouts. It runs in the
