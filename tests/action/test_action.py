@@ -213,6 +213,7 @@ class Revisions(WithAction):
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         outputs = self.action.output_values()
         self.assertEqual((outputs["slower"], outputs["faster"], outputs["verdict"]), ("1", "0", ""))
+        self.assertEqual(outputs["condition"], "holds")
         self.assertIn("**got slower** in HEAD", self.action.summary.read_text())
 
 

@@ -15,7 +15,7 @@ use steady_render::scale::{Kind, Scale};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{duration, setting, time, time_setting, with_unit};
 
-use crate::judge::{gate, judged, more_is_better, status};
+use crate::judge::{judged, more_is_better, status};
 use crate::record::{Benchmark, Build, Compared, ErrorRate, KIND, Medians, Quantity, SCHEMA, SuiteRecord};
 
 impl SuiteRecord {
@@ -204,7 +204,8 @@ fn answer(record: &SuiteRecord) -> Vec<Sentence> {
     sentences.extend(advice(record, &counts));
     let without = record.without_result();
     // The sentence about the condition may have said so.
-    let is_said = record.fail_if.is_some_and(|_| states(record).iter().all(|state| *state == GateState::DoesNotHold));
+    let is_said = record.condition == Some(GateState::Open)
+        && record.benchmarks.iter().all(|one| one.condition != Some(GateState::Open));
     if without > 0 && !is_said {
         let verb = if without == 1 { "has" } else { "have" };
         let text = format!("{} of both builds {verb} no result.", count(without, "benchmark", "benchmarks"));
@@ -245,17 +246,11 @@ fn name(build: &Build) -> String {
     one_line(&build.name)
 }
 
-/// The state of the condition of `--fail-if` for each benchmark with a result.
-fn states(record: &SuiteRecord) -> Vec<GateState> {
-    record.benchmarks.iter().filter(|one| one.failed.is_none()).filter_map(|one| gate(record, one)).collect()
-}
-
 /// Whether the condition of `--fail-if` holds, and for which benchmarks.
 fn about_condition(record: &SuiteRecord) -> Option<Sentence> {
     let fail_if = record.fail_if?;
     let in_state = |state: GateState| -> Vec<&Benchmark> {
-        let with_result = record.benchmarks.iter().filter(|one| one.failed.is_none());
-        with_result.filter(|one| gate(record, one) == Some(state)).collect()
+        record.benchmarks.iter().filter(|one| one.condition == Some(state)).collect()
     };
     let (holds, open) = (in_state(GateState::Holds), in_state(GateState::Open));
     let names = |some: &[&Benchmark]| {
@@ -267,7 +262,7 @@ fn about_condition(record: &SuiteRecord) -> Option<Sentence> {
     };
     let unknown = record.without_result();
     Some(match (holds.is_empty(), open.is_empty()) {
-        (true, true) if unknown > 0 || record.benchmarks.is_empty() => {
+        (true, true) if record.is_missing() => {
             let of = match unknown {
                 0 => "nothing was compared".to_owned(),
                 1 => "1 benchmark of both builds has no result".to_owned(),

@@ -112,6 +112,10 @@ pub fn judged(mut record: SuiteRecord) -> SuiteRecord {
         benchmark.cpu = medians(samples, Quantity::Cpu).ok_or_else(|| Absent::because("there are no pairs"));
         conclude(benchmark, estimate, more);
     }
+    for at in 0..record.benchmarks.len() {
+        record.benchmarks[at].condition = condition(&record, &record.benchmarks[at]);
+    }
+    record.condition = record.fail_if.map(|_| joint_condition(&record));
     record
 }
 
@@ -160,26 +164,32 @@ fn medians(samples: &Samples, quantity: Quantity) -> Option<Medians> {
     Some(Medians { old: median(|pair| pair.old)?, new: median(|pair| pair.new)? })
 }
 
-/// The state of the condition of `--fail-if` for a benchmark.
-pub(crate) fn gate(record: &SuiteRecord, benchmark: &Benchmark) -> Option<GateState> {
-    Some(record.fail_if?.evaluate(record.metric()?, benchmark.verdict, &benchmark.interval))
+/// The state of the condition of `--fail-if` for a benchmark with a result.
+fn condition(record: &SuiteRecord, benchmark: &Benchmark) -> Option<GateState> {
+    let fail_if = record.fail_if.filter(|_| benchmark.failed.is_none())?;
+    Some(fail_if.evaluate(record.metric()?, benchmark.verdict, &benchmark.interval))
+}
+
+/// The state of the condition of `--fail-if` for all benchmarks of both builds.
+fn joint_condition(record: &SuiteRecord) -> GateState {
+    let any = |state: GateState| record.benchmarks.iter().any(|one| one.condition == Some(state));
+    if any(GateState::Holds) {
+        GateState::Holds
+    } else if any(GateState::Open) || record.is_missing() {
+        GateState::Open
+    } else {
+        GateState::DoesNotHold
+    }
 }
 
 /// The exit status of a record: 1 if the condition holds for a benchmark. With `--require-verdict` 4 if it is not known
 /// for one, or without a condition if one is undecided; a benchmark of both builds without a result is both.
 pub(crate) fn status(record: &SuiteRecord) -> u8 {
-    let gates = || record.benchmarks.iter().filter_map(|benchmark| gate(record, benchmark));
-    // Without any result, nothing was compared.
-    let is_missing = || record.without_result() > 0 || record.benchmarks.is_empty();
-    let is_open = || match record.fail_if {
-        Some(_) => gates().any(|gate| gate == GateState::Open),
-        None => record.benchmarks.iter().any(|benchmark| benchmark.verdict == Verdict::Undecided),
-    };
-    if gates().any(|gate| gate == GateState::Holds) {
-        1
-    } else if record.require_verdict && (is_open() || is_missing()) {
-        4
-    } else {
-        0
+    let undecided = || record.benchmarks.iter().any(|benchmark| benchmark.verdict == Verdict::Undecided);
+    match record.condition {
+        Some(GateState::Holds) => 1,
+        Some(GateState::Open) if record.require_verdict => 4,
+        None if record.require_verdict && (undecided() || record.is_missing()) => 4,
+        _ => 0,
     }
 }

@@ -214,6 +214,7 @@ fn record(
         confidence: flags.precision.confidence,
         error: flags.error,
         fail_if: flags.gate.fail_if,
+        condition: None,
         require_verdict: flags.gate.require_verdict,
         metrics,
         compared: Compared::Harness,

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use steady_model::{
-    Activity, Ending, FailIf, Host, Interval, Layout, Metric, MetricSource, Nanos, Reading, RunKind, Seed, Timestamp,
-    Verdict,
+    Activity, Ending, FailIf, GateState, Host, Interval, Layout, Metric, MetricSource, Nanos, Reading, RunKind, Seed,
+    Timestamp, Verdict,
 };
 use steady_render::json::Schema;
 use steady_stats::{Pair, Slot};
@@ -45,6 +45,10 @@ pub struct SuiteRecord {
     #[serde(default, skip_serializing_if = "Option::is_none", with = "condition")]
     #[schemars(with = "Option<String>")]
     pub fail_if: Option<FailIf>,
+    /// Whether that condition holds: `holds` if it does for one benchmark, and `does_not_hold` only if this is known for
+    /// all benchmarks of both builds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<GateState>,
     /// Whether the exit status reports a failure if a benchmark is undecided.
     pub require_verdict: bool,
     /// What the harness reports for each benchmark. The first metric decides.
@@ -123,6 +127,9 @@ pub struct Benchmark {
     pub failed: Option<String>,
     /// The verdict on the new build.
     pub verdict: Verdict,
+    /// Whether the condition of `--fail-if` holds for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<GateState>,
     /// Relative change from the old to the new build.
     pub change: Reading<f64>,
     /// Interval of the change. It excludes zero if the verdict is a difference.
@@ -202,6 +209,11 @@ impl SuiteRecord {
     pub(crate) fn without_result(&self) -> usize {
         let failed = self.benchmarks.iter().filter(|one| one.failed.is_some()).count();
         failed + self.unmeasured.iter().filter(|one| !one.is_of_one_build).count()
+    }
+
+    /// Whether something has no result. Without any benchmark, nothing was compared.
+    pub(crate) fn is_missing(&self) -> bool {
+        self.without_result() > 0 || self.benchmarks.is_empty()
     }
 }
 

@@ -243,6 +243,7 @@ impl Benchmark {
             measured_seconds: amount.time,
             failed: None,
             verdict: Verdict::Undecided,
+            condition: None,
             change: Err(none()),
             interval: Err(none()),
             pairs: samples.len(),

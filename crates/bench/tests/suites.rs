@@ -5,7 +5,7 @@ mod common;
 use common::{LOADED, SimulatedSuite, record, with};
 use steady_bench::{ErrorRate, SuiteRecord};
 use steady_feature::{Failure, Record, Report};
-use steady_model::{Ending, Nanos, Verdict};
+use steady_model::{Ending, GateState, Nanos, Verdict};
 use steady_process::simulated::Conditions;
 
 fn measured(suite: &mut SimulatedSuite, record: &SuiteRecord) -> SuiteRecord {
@@ -156,13 +156,15 @@ fn conditions_decide_the_exit_status() {
         let mut suite = SimulatedSuite::new(4, Conditions::QUIET, 7);
         suite.factors[0] = 1.08;
         let fail_if = Some(condition.parse().unwrap());
-        measured(&mut suite, &SuiteRecord { fail_if, require_verdict, ..record(4, seconds, 7) }).status()
+        let found = measured(&mut suite, &SuiteRecord { fail_if, require_verdict, ..record(4, seconds, 7) });
+        (found.condition.unwrap(), found.status())
     };
-    assert_eq!(status("slower>3%", 30.0, false), 1);
-    assert_eq!(status("slower>20%", 30.0, false), 0);
-    assert_eq!(status("faster>3%", 30.0, true), 0);
+    assert_eq!(status("slower>3%", 30.0, false), (GateState::Holds, 1));
+    assert_eq!(status("slower>20%", 30.0, false), (GateState::DoesNotHold, 0));
+    assert_eq!(status("faster>3%", 30.0, true), (GateState::DoesNotHold, 0));
     // The budget is too small for all of them.
-    assert_eq!([status("faster>3%", 3.0, true), status("faster>3%", 3.0, false)], [4, 0]);
+    assert_eq!(status("faster>3%", 3.0, true), (GateState::Open, 4));
+    assert_eq!(status("faster>3%", 3.0, false), (GateState::Open, 0));
 }
 
 #[test]

@@ -208,7 +208,7 @@ impl FailIf {
 }
 
 /// Whether the condition of `--fail-if` holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GateState {
     /// The verdict is that of the condition, and the whole interval lies beyond the limit.

@@ -171,6 +171,7 @@ pub(crate) fn record(benchmarks: usize, seconds: f64, seed: u64) -> SuiteRecord 
         confidence: 0.95,
         error: ErrorRate::Family,
         fail_if: None,
+        condition: None,
         require_verdict: false,
         metrics: vec!["time[s]".parse().unwrap()],
         draws: false,

@@ -3,7 +3,7 @@
 use steady_feature::{Failure, Interrupt, Session, Status};
 use steady_linux::clock;
 use steady_linux::counters::{self, HARDWARE};
-use steady_model::{CounterScope, Reading};
+use steady_model::{CounterScope, Nanos, Reading};
 use steady_render::letters::one_line;
 
 use super::stage::Folder;
@@ -34,7 +34,9 @@ pub(crate) fn run(flags: &BenchFlags, session: &mut dyn Session) -> Result<u8, F
     let mut launcher = started.map_err(&failed)?;
     let context =
         Context { host: session.host(), started: clock::time_of_day(), revision: session.revision(), counters };
-    let Done { record, stopped } = measure(&bench, context, &mut launcher, &mut |event| show(&bench, &event, session));
+    let began = clock::monotonic();
+    let mut events = |event: Event| show(&bench, &event, clock::monotonic() - began, session);
+    let Done { record, stopped } = measure(&bench, context, &mut launcher, &mut events);
     // The stage removes its directory. If the stage was killed, dropping `folder` removes it.
     drop((launcher, folder));
     let record = judged(record);
@@ -56,14 +58,37 @@ pub(crate) fn run(flags: &BenchFlags, session: &mut dyn Session) -> Result<u8, F
     }
 }
 
-/// Shows the progress of the experiment.
-fn show(bench: &Bench, event: &Event, session: &mut dyn Session) {
+/// Shows the progress of the experiment, which began this long ago.
+fn show(bench: &Bench, event: &Event, elapsed: Nanos, session: &mut dyn Session) {
     let name = bench.programs.get(event.program).map_or("", |program| program.name.as_str());
     let share = f64::from(event.done) / f64::from(event.of.max(1));
-    session.progress(Some(share), &format!("session {} of {}: {}", event.done, event.of, one_line(name)));
+    let left = left(event, bench.programs.len() as u32, elapsed)
+        .map_or_else(String::new, |left| format!(", about {} s left", left.seconds().ceil()));
+    session.progress(Some(share), &format!("session {} of {}{left}: {}", event.done, event.of, one_line(name)));
+}
+
+/// The time that the remaining sessions take if they are as long as those so far. The first session of each program has
+/// one launch only and does not count.
+fn left(event: &Event, programs: u32, elapsed: Nanos) -> Option<Nanos> {
+    let done = event.done.checked_sub(programs).filter(|&done| done > 0)?;
+    let remaining = f64::from(event.of.saturating_sub(event.done));
+    Some(Nanos::from_seconds(elapsed.seconds() / f64::from(done) * remaining))
 }
 
 /// Returns the scope in which hardware counters count, or why there are none.
 fn hardware() -> Reading<CounterScope> {
     counters::open(&HARDWARE, None).map(|meter| meter.scope())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_follows_from_the_sessions_so_far() {
+        let after = |done: u32| left(&Event { done, of: 32, program: 0 }, 2, Nanos(6_000_000_000));
+        assert_eq!((after(2), after(1)), (None, None), "sessions of one launch");
+        assert_eq!(after(8), Some(Nanos(24_000_000_000)));
+        assert_eq!(after(32), Some(Nanos::ZERO));
+    }
 }
