@@ -329,7 +329,7 @@ fn a_budget_that_is_too_small_is_rejected_with_a_sufficient_one() {
 #[test]
 fn tips_are_about_the_words_that_are_wrong() {
     let one_string = "as one string";
-    let cases: [(&[&str], &[&str], &[&str]); 10] = [
+    let cases: [(&[&str], &[&str], &[&str]); 15] = [
         (&["compare", "--budget", "-5s", "true", "true"], &["'-5s' is negative", "--budget"], &[one_string]),
         (&["compare", "-b", "-5s", "true", "true"], &["'-5s' is negative", "--budget"], &[one_string]),
         (&["compare", "--runs", "-3", "true", "true"], &["'-3' is negative", "--runs"], &[one_string]),
@@ -338,6 +338,11 @@ fn tips_are_about_the_words_that_are_wrong() {
         (&["bisect", "--runs", "5", "a..b", "true"], &["--runs"], &[one_string]),
         (&["bisect", "a..b", "gzip", "-k"], &["the command as one string", "steady bisect GOOD..BAD 'gzip"], &[]),
         (&["limit", "--foo", "true"], &["--foo"], &["-- gzip"]),
+        (&["explain", "gzip", "-k", "file"], &["write -- before the command", "steady explain -- gzip"], &[]),
+        (&["warm", "gzip", "file"], &["steady warm -- gzip"], &[]),
+        (&["load", "--window", "1s", "gzip"], &["steady load -- gzip"], &[]),
+        (&["load", "--foo", "--", "gzip"], &["--foo"], &["-- gzip"]),
+        (&["warm", "status", "--foo"], &["--foo"], &["-- gzip"]),
         (&["compare", "", "./v2"], &["empty"], &["' ./v2'"]),
         (&["compare", "no-such-program-x", "y"], &["in PATH"], &["words of one command"]),
     ];

@@ -94,9 +94,12 @@ enum Advice {
     Nothing,
 }
 
-/// Returns what to say about an unknown option. After the first word of a command, it probably belongs to the command.
+/// Returns what to say about an unknown option or word. After the first word of a command, an option probably belongs to
+/// the command.
 fn advice(error: &clap::Error, words: &[OsString]) -> Option<Advice> {
-    error.get(ContextKind::Suggested).filter(|_| error.kind() == ErrorKind::UnknownArgument)?;
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return None };
     let name = words.first()?;
     let mut steady = Flags::with_features();
@@ -105,6 +108,10 @@ fn advice(error: &clap::Error, words: &[OsString]) -> Option<Advice> {
     let words = &words[1..];
     let at = words.iter().position(|word| word.to_string_lossy().starts_with(unknown.as_str()))?;
     let word = words[at].to_string_lossy();
+    let is_subcommand = |word: &OsString| feature.find_subcommand(word).is_some();
+    if words[..at].iter().any(is_subcommand) {
+        return None;
+    }
     let is_number =
         word.starts_with('-') && word[1..].starts_with(|first: char| first.is_ascii_digit() || first == '.');
     if let Some(option) = words[..at].last().and_then(|last| option_with_value(feature, &last.to_string_lossy()))
@@ -116,20 +123,22 @@ fn advice(error: &clap::Error, words: &[OsString]) -> Option<Advice> {
     }
     let is_command = |argument: &&Arg| argument.get_value_names().is_some_and(|names| names == ["COMMAND"]);
     let command = feature.get_positionals().find(is_command)?;
-    if positionals(feature, &words[..at]) < command.get_index().unwrap_or(1) {
+    let name = feature.get_name();
+    if command.is_last_set() && positionals(feature, &words[..=at]) > 0 {
+        return Some(Advice::Tip(format!("write -- before the command, as in 'steady {name} -- gzip -k file'")));
+    }
+    error.get(ContextKind::Suggested)?;
+    if command.is_last_set() || positionals(feature, &words[..at]) < command.get_index().unwrap_or(1) {
         return Some(Advice::Nothing);
     }
-    let name = feature.get_name();
     let others =
         feature.get_positionals().filter(|argument| !is_command(argument)).map(|argument| format!("{argument} "));
     let others: String = others.collect::<String>().replace(['<', '>'], "");
     let takes_several = command.get_num_args().is_some_and(|range| range.max_values() > 1);
-    Some(Advice::Tip(match (command.is_last_set(), takes_several) {
-        (true, _) => format!("write -- before the command, as in 'steady {name} -- gzip -k file'"),
-        (false, true) => {
-            format!("give each command as one string, as in \"steady {name} 'gzip -1 file' 'gzip -9 file'\"")
-        }
-        (false, false) => format!("give the command as one string, as in \"steady {name} {others}'gzip -9 file'\""),
+    Some(Advice::Tip(if takes_several {
+        format!("give each command as one string, as in \"steady {name} 'gzip -1 file' 'gzip -9 file'\"")
+    } else {
+        format!("give the command as one string, as in \"steady {name} {others}'gzip -9 file'\"")
     }))
 }
 
