@@ -91,7 +91,7 @@ pub struct Sampling {
 
 impl Sampling {
     /// The largest number of samples.
-    pub(crate) const MOST: u64 = 100;
+    pub(crate) const MOST: u64 = 300;
 
     fn shortest() -> Nanos {
         Nanos(500_000)
@@ -437,7 +437,7 @@ mod tests {
         assert_eq!(amount(1e-7), (60, 5000));
         assert_eq!(amount(1e-3), (30, 1));
         assert_eq!(amount(0.02), (3, 1));
-        assert_eq!(sampling.amount(10.0, 1e-7).samples, 100);
+        assert_eq!(sampling.amount(10.0, 1e-7).samples, Sampling::MOST);
     }
 
     fn running(name: &str, benchmark: &str, amount: Amount) -> String {

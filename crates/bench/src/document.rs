@@ -169,7 +169,8 @@ fn sorted(record: &SuiteRecord, is_wanted: impl Fn(&Benchmark) -> bool) -> Vec<&
 /// The first sentence counts the verdicts. Others are about the condition, and about what to do.
 fn answer(record: &SuiteRecord) -> Vec<Sentence> {
     let counts = record.counts();
-    let all = counts.measured();
+    let without = record.without_result();
+    let all = counts.measured() + without;
     let resolution = setting(record.resolution_ratio);
     let mut parts: Vec<(Emphasis, String)> = vec![];
     let mut add = |number: usize, emphasis: Emphasis, text: String| {
@@ -187,9 +188,11 @@ fn answer(record: &SuiteRecord) -> Vec<Sentence> {
     add(counts.same, Emphasis::Same, of(counts.same, &format!("{same} {resolution}")));
     let undecided = if counts.undecided == all { "are undecided" } else { "undecided" };
     add(counts.undecided, Emphasis::Open, of(counts.undecided, undecided));
-    let mut sentences = vec![match (all, &record.benchmarks[..]) {
+    add(without, Emphasis::Open, of(without, "without a result"));
+    let mut sentences = vec![match (counts.measured(), &record.benchmarks[..]) {
+        (0, _) if !record.is_missing() => vec![plain("This part of the suite has no benchmarks.")],
         (0, _) => vec![plain("No benchmark of both builds was measured.")],
-        (1, benchmarks) => only_one(record, benchmarks.iter().find(|one| one.failed.is_none())),
+        (1, benchmarks) if without == 0 => only_one(record, benchmarks.iter().find(|one| one.failed.is_none())),
         _ => {
             let mut first: Sentence = vec![plain(format!("Of {all} benchmarks, "))];
             first.extend(parts);
@@ -202,15 +205,6 @@ fn answer(record: &SuiteRecord) -> Vec<Sentence> {
         sentences.push(vec![plain("The measuring was interrupted, so these results are from a part of the budget.")]);
     }
     sentences.extend(advice(record, &counts));
-    let without = record.without_result();
-    // The sentence about the condition may have said so.
-    let is_said = record.condition == Some(GateState::Open)
-        && record.benchmarks.iter().all(|one| one.condition != Some(GateState::Open));
-    if without > 0 && !is_said {
-        let verb = if without == 1 { "has" } else { "have" };
-        let text = format!("{} of both builds {verb} no result.", count(without, "benchmark", "benchmarks"));
-        sentences.push(vec![plain(text)]);
-    }
     let of_one = record.unmeasured.iter().filter(|one| one.is_of_one_build).count();
     if of_one > 0 {
         let verb = if of_one == 1 { "is" } else { "are" };
@@ -290,6 +284,11 @@ fn about_condition(record: &SuiteRecord) -> Option<Sentence> {
             plain(" for any benchmark."),
         ],
     })
+}
+
+/// The sentence about the condition of `--fail-if` as plain text, if there is one.
+pub(crate) fn condition(record: &SuiteRecord) -> Option<String> {
+    about_condition(record).map(|spans| spans.into_iter().map(|(_, text)| text).collect())
 }
 
 /// The budget that would probably decide most of what is undecided, or measure what was left out.

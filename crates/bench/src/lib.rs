@@ -20,6 +20,7 @@ use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 
 use clap::{ArgMatches, FromArgMatches};
+use steady_feature::flags::FormatFlag;
 use steady_feature::{Failure, Feature, Interrupt, LogKind, RecordKind, Session, Status, chosen_cpus};
 use steady_linux::clock;
 use steady_model::{Absent, Activity, Ending, MetricSource, Nanos, Seed};
@@ -90,6 +91,19 @@ fn run_here(flags: &BenchFlags, session: &mut dyn Session) -> Result<u8, Failure
         session.keep(&record);
     }
     session.write(&record)?;
+    if flags.output.quiet || flags.output.format != FormatFlag::Text {
+        document::condition(&record).iter().for_each(|why| session.notice(why));
+    }
+    // The report of a part of a suite is needed to join all parts, even if it has no results.
+    if record.benchmarks.is_empty() && record.without_result() > 0 {
+        let reasons: Vec<String> = record
+            .unmeasured
+            .iter()
+            .filter(|one| !one.is_of_one_build)
+            .map(|one| format!("'{}': {}", one.name, one.reason))
+            .collect();
+        return Err(Failure::Measured(format!("no benchmark could be measured: {}", reasons.join("; "))));
+    }
     Ok(match record.ending {
         Ending::Interrupted => lost.unwrap_or(Failure::Interrupted(interrupt.signal())).status(),
         Ending::Decided | Ending::Spent => judge::status(&record),
@@ -127,13 +141,13 @@ fn measured(
     let names: Vec<String> = suite.entries.iter().map(|entry| entry.name.clone()).collect();
     let mut machine = SuiteMachine::new(suite, options, readable);
     let count = names.len();
+    if count == 0 {
+        // All benchmarks are in one build only, as when a change adds the first ones, or in other parts of the suite.
+        return Ok(Outcome { record: SuiteRecord { ending: Ending::Decided, ..record }, lost: None });
+    }
     let benchmarks = if count == 1 { "1 benchmark".to_owned() } else { format!("{count} benchmarks") };
     session.log_progress(&format!("measuring {benchmarks} for at most {} s", flags.budget.seconds()));
     let budget = flags.budget.seconds();
-    if count == 0 {
-        // All benchmarks are in one build only, as when a change adds the first ones.
-        return Ok(Outcome { record: SuiteRecord { ending: Ending::Decided, ..record }, lost: None });
-    }
     let mut lost = None;
     let result = measure(&record, count, &choices, &mut machine, &mut |event| match event {
         Event::Calibrating(at) => session.progress(None, &format!("calibrating {}", names[at])),
@@ -149,7 +163,11 @@ fn measured(
         }
         _ if flags.no_history => {}
         Event::Begun(amounts) => {
-            session.log(&Line::suite(&record, &names, &amounts, choices.counts_iterations).json());
+            let measured = log::measured(&names, &amounts, choices.counts_iterations);
+            session.log(&Line::Suite(Box::new(record.clone()), measured).json());
+        }
+        Event::Added(amounts) => {
+            session.log(&Line::Added(log::measured(&names, &amounts, choices.counts_iterations)).json());
         }
         Event::Paired(at, pair) => session.log(&Line::Pair(at, pair).json()),
         Event::Looked(at, look) => session.log(&Line::Look(at, look).json()),
@@ -161,11 +179,6 @@ fn measured(
     record.ending = result.ending;
     for (course, name) in result.courses.into_iter().zip(&names) {
         record.add(name, course, result.needed);
-    }
-    if record.benchmarks.is_empty() {
-        let why = record.unmeasured.iter().find(|one| !one.is_of_one_build);
-        let why = why.map_or(String::new(), |one| format!(": '{}': {}", one.name, one.reason));
-        return Err(Failure::Measured(format!("no benchmark could be measured{why}")));
     }
     Ok(Outcome { record, lost })
 }

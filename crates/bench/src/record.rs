@@ -211,9 +211,10 @@ impl SuiteRecord {
         failed + self.unmeasured.iter().filter(|one| !one.is_of_one_build).count()
     }
 
-    /// Whether something has no result. Without any benchmark, nothing was compared.
+    /// Whether something has no result. Without any benchmark nothing was compared, but a part of a suite may be empty.
     pub(crate) fn is_missing(&self) -> bool {
-        self.without_result() > 0 || self.benchmarks.is_empty()
+        let is_empty_part = self.shard.is_some() && self.suite > 0;
+        self.without_result() > 0 || (self.benchmarks.is_empty() && !is_empty_part)
     }
 }
 

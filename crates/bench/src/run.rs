@@ -130,6 +130,8 @@ pub enum Event {
     Calibrating(usize),
     /// The calibration has ended. These are the amounts of work of the benchmarks that are measured.
     Begun(Vec<Option<Amount>>),
+    /// There is time for benchmarks that were left out. These are the amounts of work of the added ones.
+    Added(Vec<Option<Amount>>),
     /// A pair of a benchmark has ended.
     Paired(usize, Samples),
     /// The pairs of a benchmark were evaluated.
@@ -179,6 +181,7 @@ pub fn measure(
     };
     let mut measuring = Measuring {
         record,
+        least: least_pairs(level).max(Schedule::FIRST_LOOK_PAIRS),
         choices,
         machine,
         events,
@@ -188,13 +191,14 @@ pub fn measure(
         drawing: Nanos::ZERO,
         round: vec![],
     };
-    measuring.calibrate().and_then(|()| measuring.draw()).map_err(Stop::failure)?;
-    let needed = measuring.choose(least_pairs(level).max(Schedule::FIRST_LOOK_PAIRS));
-    let amounts: Vec<Amount> =
-        measuring.courses.iter().map(|course| course.amount.unwrap_or(choices.sampling.first())).collect();
-    measuring.machine.prepare(&amounts)?;
-    let measured = measuring.courses.iter().map(|course| course.amount.filter(|_| course.stopped.is_none()));
-    (measuring.events)(Event::Begun(measured.collect()));
+    let all: Vec<usize> = (0..count).collect();
+    let until = Nanos::from_seconds(choices.budget.seconds() * CALIBRATION_SHARE);
+    measuring.calibrate(&all, until).and_then(|()| measuring.draw()).map_err(Stop::failure)?;
+    measuring.choose(&all);
+    let needed = measuring.needed();
+    measuring.machine.prepare(&measuring.amounts())?;
+    let begun = measuring.measured(&all);
+    (measuring.events)(Event::Begun(begun));
     measuring.began = measuring.machine.now();
     if choices.draws {
         measuring.begin_round(choices.budget - measuring.began);
@@ -214,7 +218,11 @@ impl SuiteRecord {
                 let reason = match needed {
                     Some(needed) => {
                         let seconds = needed.seconds().ceil();
-                        format!("the budget is too small: the whole suite needs about --budget {seconds}s")
+                        let what = match self.shard {
+                            Some(_) => "this part of the suite needs",
+                            None => "all selected benchmarks together need",
+                        };
+                        format!("the budget is too small: {what} about --budget {seconds}s")
                     }
                     None => "the budget is too small".to_owned(),
                 };
@@ -258,6 +266,8 @@ impl Benchmark {
 
 struct Measuring<'a> {
     record: &'a SuiteRecord,
+    /// The least number of pairs that can decide a benchmark.
+    least: usize,
     choices: &'a Choices,
     machine: &'a mut dyn Machine,
     events: &'a mut dyn FnMut(Event),
@@ -272,13 +282,11 @@ struct Measuring<'a> {
 }
 
 impl Measuring<'_> {
-    /// Finds the amount of work for each benchmark, so that a process measures for the time of the adapter. Each run is
-    /// of a random build.
-    fn calibrate(&mut self) -> Result<(), Stop> {
-        let mut open: Vec<usize> = (0..self.courses.len()).collect();
-        let first = self.choices.sampling.first();
-        let mut amounts = vec![first; self.courses.len()];
-        let until = Nanos::from_seconds(self.choices.budget.seconds() * CALIBRATION_SHARE);
+    /// Finds the amount of work for each of these benchmarks, so that a process measures for the time of the adapter. Each
+    /// run is of a random build. There is no time for those that are not calibrated at the time `until`.
+    fn calibrate(&mut self, benchmarks: &[usize], until: Nanos) -> Result<(), Stop> {
+        let mut open = benchmarks.to_vec();
+        let mut amounts = self.amounts();
         for round in 0..ROUNDS {
             if open.is_empty() {
                 break;
@@ -339,32 +347,84 @@ impl Measuring<'_> {
         Calibrated { amount, is_final, takes: Nanos::from_seconds(rest + longest) }
     }
 
-    /// Leaves out benchmarks if the budget does not suffice for `least` pairs of all of them. The others are a random
-    /// choice, because any other would always leave out the same ones. Returns the budget that would suffice.
-    fn choose(&mut self, least: usize) -> Option<Nanos> {
-        let calibrated = self.machine.now();
-        let known: Vec<f64> =
-            self.courses.iter().filter(|one| one.amount.is_some()).map(|one| one.per_pair.seconds()).collect();
-        let is_open = |one: &Course| one.stopped.is_none() || one.stopped == Some(Stopped::NoTime);
-        let open = self.courses.iter().filter(|one| is_open(one)).count();
-        let drawing = self.drawing.seconds() * least as f64;
-        let mut left = (self.choices.budget - self.machine.now()).seconds() - drawing;
-        let mut order: Vec<usize> =
-            (0..self.courses.len()).filter(|&one| self.courses[one].stopped.is_none()).collect();
+    /// The amount of work of one run of each benchmark.
+    fn amounts(&self) -> Vec<Amount> {
+        self.courses.iter().map(|course| course.amount.unwrap_or(self.choices.sampling.first())).collect()
+    }
+
+    /// The amounts of work of those of these benchmarks that are measured.
+    fn measured(&self, benchmarks: &[usize]) -> Vec<Option<Amount>> {
+        let measured = |(at, course): (usize, &Course)| {
+            course.amount.filter(|_| course.stopped.is_none() && benchmarks.contains(&at))
+        };
+        self.courses.iter().enumerate().map(measured).collect()
+    }
+
+    /// Leaves out some of these benchmarks if the rest of the budget does not suffice for [`Measuring::least`] pairs of all
+    /// of them. The others are a random choice, because any other would always leave out the same ones.
+    fn choose(&mut self, benchmarks: &[usize]) {
+        let mut left = self.left_over();
+        let mut order = benchmarks.to_vec();
         order.shuffle(&mut self.generator);
         for benchmark in order {
             let course = &mut self.courses[benchmark];
-            let needs = course.per_pair.seconds() * least as f64;
-            if needs <= left {
+            if course.amount.is_none() || !matches!(course.stopped, None | Some(Stopped::NoTime)) {
+                continue;
+            }
+            let needs = course.per_pair.seconds() * self.least as f64;
+            course.stopped = (needs > left).then_some(Stopped::NoTime);
+            if course.stopped.is_none() {
                 left -= needs;
-            } else {
-                course.stopped = Some(Stopped::NoTime);
             }
         }
-        let is_small = self.courses.iter().any(|one| one.stopped == Some(Stopped::NoTime));
+    }
+
+    /// The rest of the budget after [`Measuring::least`] pairs of all benchmarks that have begun, in seconds.
+    fn left_over(&self) -> f64 {
+        let begun = self.courses.iter().filter(|one| one.stopped.is_none() && one.samples.len() > 0);
+        let needs = |one: &Course| self.least.saturating_sub(one.samples.len()) as f64 * one.per_pair.seconds();
+        (self.choices.budget - self.machine.now()).seconds() - self.draws_seconds() - begun.map(needs).sum::<f64>()
+    }
+
+    /// The time to link both builds again for [`Measuring::least`] pairs, in seconds.
+    fn draws_seconds(&self) -> f64 {
+        self.drawing.seconds() * self.least as f64
+    }
+
+    /// The budget that would suffice for all benchmarks after the calibration, if this one does not.
+    fn needed(&self) -> Option<Nanos> {
+        let known: Vec<f64> =
+            self.courses.iter().filter(|one| one.amount.is_some()).map(|one| one.per_pair.seconds()).collect();
+        let is_left_out = |one: &&Course| one.stopped == Some(Stopped::NoTime);
+        let left_out = self.courses.iter().filter(is_left_out).count();
+        if left_out == 0 || known.is_empty() {
+            return None;
+        }
+        let open = self.courses.iter().filter(|one| one.stopped.is_none()).count() + left_out;
         // Benchmarks that were not calibrated are as expensive as the others.
-        let each = (known.iter().sum::<f64>() * least as f64 + calibrated.seconds()) / known.len().max(1) as f64;
-        (is_small && !known.is_empty()).then(|| Nanos::from_seconds(each * open as f64 + drawing))
+        let calibrated = self.machine.now().seconds();
+        let each = (known.iter().sum::<f64>() * self.least as f64 + calibrated) / known.len() as f64;
+        Some(Nanos::from_seconds(each * open as f64 + self.draws_seconds()))
+    }
+
+    /// Adds benchmarks that were left out, if the others leave enough time. Returns whether there are any.
+    fn add_left_out(&mut self) -> Result<bool, Stop> {
+        let is_left_out = |&at: &usize| self.courses[at].stopped == Some(Stopped::NoTime);
+        let left_out: Vec<usize> = (0..self.courses.len()).filter(is_left_out).collect();
+        if left_out.is_empty() {
+            return Ok(false);
+        }
+        let unknown: Vec<usize> = left_out.iter().copied().filter(|&at| self.courses[at].amount.is_none()).collect();
+        let time = Nanos::from_seconds(self.left_over().max(0.0) * CALIBRATION_SHARE);
+        self.calibrate(&unknown, self.machine.now() + time)?;
+        self.choose(&left_out);
+        let added = self.measured(&left_out);
+        let is_any = added.iter().any(Option::is_some);
+        if is_any {
+            self.machine.prepare(&self.amounts()).map_err(Stop::Lost)?;
+            (self.events)(Event::Added(added));
+        }
+        Ok(is_any)
     }
 
     fn padding(&mut self) -> u32 {
@@ -374,7 +434,15 @@ impl Measuring<'_> {
     /// Runs pairs until all benchmarks are decided, or the budget is spent.
     fn pairs(&mut self) -> Result<Ending, Failure> {
         loop {
-            match self.next().and_then(|next| next.map_or(Ok(false), |benchmark| self.pair(benchmark).map(|()| true))) {
+            let next = self.next().and_then(|next| {
+                let Some(benchmark) = next else { return self.add_left_out() };
+                self.pair(benchmark)?;
+                if self.courses[benchmark].stopped.is_some() {
+                    self.add_left_out()?;
+                }
+                Ok(true)
+            });
+            match next {
                 Ok(true) => {}
                 Ok(false) => {
                     let is_open = self.courses.iter().any(|course| course.stopped.is_none());

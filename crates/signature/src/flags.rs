@@ -115,7 +115,7 @@ pub(crate) enum SignatureCommands {
 #[derive(Debug, Args)]
 #[command(after_help = BENCH_EXAMPLES)]
 pub(crate) struct BenchFlags {
-    /// File whose first 4 MiB are used [default: pseudo-random bytes]
+    /// File whose first 4 MiB are used; of a shorter one, 1 MiB, 64 KiB or 5 KiB [default: pseudo-random bytes]
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 

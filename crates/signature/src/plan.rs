@@ -16,7 +16,7 @@ pub(crate) const ALLOCATORS: [Allocator; 5] =
 /// Number of workers in the published figures. The questions are about this number.
 pub(crate) const MAIN_WORKERS: u32 = 8;
 /// Size of the input in the published figures, in bytes. The questions are about it, or about the largest smaller size.
-const MAIN_BYTES: u64 = 1 << 20;
+pub(crate) const MAIN_BYTES: u64 = 1 << 20;
 /// Area over which scattered nodes are spread. Each node has a cache line of its own, and most have a page of their
 /// own.
 const SCATTERED: Bytes = Bytes(2 << 20);

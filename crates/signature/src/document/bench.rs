@@ -8,14 +8,14 @@ use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence
 use steady_render::letters::{count, one_line};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{
-    TIE, decimals, decimals_of, duration, fixed, memory, percent, short, thousands, time, time_with,
+    TIE, decimals, decimals_of, duration, fixed, memory, percent, short, thousands, time, time_and_range,
 };
 use steady_render::{json, timestamp};
 use steady_workloads::signature::Allocator;
 
 use super::charts::{self, throughput, time_by_pools, time_by_workers};
 use super::{field, main_bytes, name, pool, ways, workers};
-use crate::plan::{ALLOCATORS, MAIN_WORKERS, SIZES};
+use crate::plan::{ALLOCATORS, MAIN_BYTES, MAIN_WORKERS, SIZES};
 use crate::record::{Answer, BenchCondition, BenchRecord, Figures, Input, MeasuredCondition, Question, SCHEMA};
 
 /// Published time of the global list with a thread for each block, divided by that of 8 threads with pools.
@@ -211,6 +211,10 @@ fn published(record: &BenchRecord, answers: &[&Answer]) -> Sentence {
     let [many, per_block] = [both.condition, both.beside].map(|at| &record.conditions[at]);
     let number = thousands(many.condition.workers as usize);
     let few = count(per_block.condition.workers as usize, "worker", "workers");
+    let input = match many.condition.bytes {
+        MAIN_BYTES => String::new(),
+        _ => format!(" for {}", memory(MAIN_BYTES as f64)),
+    };
     let mut all = vec![
         plain("As published: "),
         claim(
@@ -218,7 +222,7 @@ fn published(record: &BenchRecord, answers: &[&Answer]) -> Sentence {
             &format!("the global list with a thread for each block ({number})"),
             &format!("{few} with a pool per block from the list"),
         ),
-        plain(format!(", published as {PUBLISHED_FACTOR}. Of this factor, the number of threads is one part: ")),
+        plain(format!(", published as {PUBLISHED_FACTOR}{input}. Of this factor, the number of threads is one part: ")),
         claim(threads, &format!("the global list with {number} threads"), &format!("with {few}")),
         plain("; taking the pools from the list is not: "),
         claim(pool, "a pool per block", "a pool per worker"),
@@ -257,7 +261,11 @@ fn published_table(record: &BenchRecord) -> Option<Table> {
     };
     let small = record.conditions.iter().position(|one| is_small(one) && one.figures.is_ok());
     let small = small.filter(|small| *small != both.beside).map(|small| (small, "–", "10", "–"));
-    let rows = [(both.condition, "3.060 s", "–", "over 90 %"), (both.beside, "0.167 s", "2,048", "–")];
+    let published = [(both.condition, "3.060 s", "–", "over 90 %"), (both.beside, "0.167 s", "2,048", "–")];
+    let rows = published.map(|row| match record.conditions[row.0].condition.bytes {
+        MAIN_BYTES => row,
+        _ => (row.0, "–", "–", "–"),
+    });
     let rows: Vec<_> = rows.into_iter().chain(small).collect();
     let here = |at: usize, of: fn(&MeasuredCondition) -> Cell| of(&record.conditions[at]);
     let columns = vec![
@@ -382,7 +390,10 @@ fn real(record: &BenchRecord, bytes: u64) -> Table {
 
 fn wall(one: &MeasuredCondition) -> Cell {
     Cell::reading(&one.figures, |figures| match &figures.wall_interval {
-        Ok(interval) => time_with(figures.wall_seconds, *interval),
+        Ok(interval) => {
+            let found = time_and_range(figures.wall_seconds, *interval);
+            format!("{} ({})", found.time, found.range)
+        }
         Err(_) => time(figures.wall_seconds),
     })
 }
@@ -440,7 +451,10 @@ fn pool_table(record: &BenchRecord, answers: &[&Answer]) -> Table {
 fn facts(record: &BenchRecord) -> Vec<Fact> {
     let input = match &record.input {
         Input::Made => "pseudo-random bytes (xorshift), the same on every machine".to_owned(),
-        Input::File(name) => format!("the first bytes of '{}'", one_line(name)),
+        Input::File(name) => {
+            let used = record.conditions.iter().map(|one| one.condition.bytes).max().unwrap_or_default();
+            format!("the first {} of '{}'", memory(used as f64), one_line(name))
+        }
     };
     let caches: Vec<String> =
         record.caches.iter().map(|cache| format!("{} {}", cache.name, memory(cache.size_bytes.0 as f64))).collect();

@@ -102,10 +102,14 @@ impl CrewRunner {
         let pool = condition.pool_bytes.map_or(0, |pool| pool.0 as usize);
         let crew = Crew::Threads(condition.workers);
         let job = Job { allocator: condition.allocator, crew, pool, block: BLOCK_BYTES };
-        let failed = |error: SignError| BenchError::Failed(error.to_string());
+        let failed = |error: SignError| match error {
+            SignError::Cancelled => BenchError::Interrupted,
+            error => BenchError::Failed(error.to_string()),
+        };
         let mut all = Sum::default();
         for _ in 0..times {
-            let sum = sign_bytes(&self.bytes[..condition.bytes as usize], job).map_err(failed)?;
+            let bytes = &self.bytes[..condition.bytes as usize];
+            let sum = sign_bytes(bytes, job, &|| self.is_interrupted()).map_err(failed)?;
             all.signature = sum.signature;
             all.lock.acquisitions += sum.lock.acquisitions;
             all.lock.contended += sum.lock.contended;

@@ -24,12 +24,12 @@ const TICK: Duration = Duration::from_millis(100);
 /// deep.
 const STACK: usize = 512 * 1024;
 
-/// Runs the task on all workers. Returns after the last one has ended.
+/// Runs the task on all workers. Returns after the last one has ended. They end early if `progress` returns false.
 pub(super) fn run_workers(
     task: &Task<'_>,
     state: &SharedState,
     crew: Crew,
-    progress: &mut dyn FnMut(u64),
+    progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<(), SignError> {
     match crew {
         Crew::Single => {
@@ -41,7 +41,12 @@ pub(super) fn run_workers(
     }
 }
 
-fn threads(task: &Task<'_>, state: &SharedState, count: usize, progress: &mut dyn FnMut(u64)) -> io::Result<()> {
+fn threads(
+    task: &Task<'_>,
+    state: &SharedState,
+    count: usize,
+    progress: &mut dyn FnMut(u64) -> bool,
+) -> io::Result<()> {
     let left = AtomicUsize::new(count);
     let left = &left;
     let here = thread::current();
@@ -50,7 +55,7 @@ fn threads(task: &Task<'_>, state: &SharedState, count: usize, progress: &mut dy
             let running = RunningThread { left, waiting: here.clone() };
             let started = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, move || {
                 let _running = running;
-                work(task, state, worker, &mut |_| {});
+                work(task, state, worker, &mut |_| true);
             });
             if let Err(error) = started {
                 // The started threads end, and the scope waits for them.
@@ -60,7 +65,9 @@ fn threads(task: &Task<'_>, state: &SharedState, count: usize, progress: &mut dy
         }
         while left.load(SeqCst) > 0 {
             thread::park_timeout(TICK);
-            progress(state.bytes());
+            if !progress(state.bytes()) {
+                state.stop();
+            }
         }
         Ok(())
     })
@@ -98,7 +105,7 @@ fn processes(
     task: &Task<'_>,
     state: &SharedState,
     count: usize,
-    progress: &mut dyn FnMut(u64),
+    progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<(), SignError> {
     // When the last worker ends, however it ends, the kernel closes its write end, and the read end becomes readable.
     let not_started = |error: Errno| SignError::NotStarted(error.into());
@@ -110,7 +117,7 @@ fn processes(
             kept.push(file.as_raw_fd());
         }
         let started = fork_and_run(&mut kept, || {
-            work(task, state, worker, &mut |_| {});
+            work(task, state, worker, &mut |_| true);
             0
         });
         match started {
@@ -131,7 +138,9 @@ fn processes(
         }
         let over = !ends[0].revents().is_empty();
         reap(&mut forked, if over { WaitOptions::empty() } else { WaitOptions::NOHANG })?;
-        progress(state.bytes());
+        if !progress(state.bytes()) {
+            state.stop();
+        }
     }
     Ok(())
 }

@@ -50,6 +50,9 @@ pub enum SignError {
     /// The workers could not be started.
     #[error("its workers cannot be started: {0}")]
     NotStarted(io::Error),
+    /// The caller ended it.
+    #[error("cancelled")]
+    Cancelled,
     /// A worker ended unexpectedly.
     #[error("one of its workers {0}")]
     Lost(String),
@@ -58,6 +61,9 @@ pub enum SignError {
 impl SignError {
     /// Returns whether the cause is the file, and not this program or the system.
     pub fn is_of_the_file(&self) -> bool {
-        !matches!(self, SignError::Exhausted { .. } | SignError::NotStarted(_) | SignError::Lost(_))
+        !matches!(
+            self,
+            SignError::Exhausted { .. } | SignError::NotStarted(_) | SignError::Cancelled | SignError::Lost(_)
+        )
     }
 }

@@ -66,6 +66,10 @@ const WORTH_A_WORKER: u64 = 256 * 1024;
 /// See [`SignError`]. If the file changes while it is read, the result is an error and never the signature of a mixture
 /// of its contents.
 pub fn sign_file(file: BorrowedFd<'_>, job: Job, progress: &mut dyn FnMut(u64)) -> Result<Sum, SignError> {
+    let progress = &mut |bytes: u64| {
+        progress(bytes);
+        true
+    };
     let before = FileState::of(file)?;
     let summed = if before.is_seekable() && is_at_start(file) {
         advise_sequential(file);
@@ -88,12 +92,17 @@ pub fn sign_file(file: BorrowedFd<'_>, job: Job, progress: &mut dyn FnMut(u64)) 
     Ok(summed)
 }
 
-/// Computes the signature of bytes in memory.
+/// Computes the signature of bytes in memory. `is_cancelled` is called several times a second.
 ///
 /// # Errors
-/// Workers cannot be started, or there is not enough memory.
-pub fn sign_bytes(bytes: &[u8], job: Job) -> Result<Sum, SignError> {
-    sum(Source::Memory(bytes), job, &mut |_| {})
+/// Workers cannot be started, there is not enough memory, or `is_cancelled` returned true.
+pub fn sign_bytes(bytes: &[u8], job: Job, is_cancelled: &dyn Fn() -> bool) -> Result<Sum, SignError> {
+    let mut cancelled = false;
+    let sum = sum(Source::Memory(bytes), job, &mut |_| {
+        cancelled |= is_cancelled();
+        !cancelled
+    });
+    if cancelled { Err(SignError::Cancelled) } else { sum }
 }
 
 /// Returns the number of workers that are worthwhile for a file of this size, at most `cpus`. For a stream of unknown
@@ -103,7 +112,7 @@ pub fn worth(bytes: Option<u64>, cpus: u32) -> u32 {
     bytes.map_or(most, |bytes| u32::try_from(bytes / WORTH_A_WORKER).unwrap_or(most).clamp(1, most))
 }
 
-fn sum(source: Source<'_>, job: Job, progress: &mut dyn FnMut(u64)) -> Result<Sum, SignError> {
+fn sum(source: Source<'_>, job: Job, progress: &mut dyn FnMut(u64) -> bool) -> Result<Sum, SignError> {
     let workers = job.crew.workers().clamp(1, MOST_WORKERS) as usize;
     let state = SharedState::new(workers).map_err(SignError::NotStarted)?;
     let area = match job.allocator {

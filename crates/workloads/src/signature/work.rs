@@ -43,11 +43,14 @@ pub(super) fn part(source: Source<'_>, workers: usize, job: &Job) -> usize {
     share.clamp(least, most) / block * block
 }
 
-/// Runs a worker from its start to its end. `progress` is called with the number of bytes read.
-pub(super) fn work(task: &Task<'_>, state: &SharedState, worker: usize, progress: &mut dyn FnMut(u64)) {
+/// Runs a worker from its start to its end. `progress` is called with the number of bytes read. If it returns false, all
+/// workers stop.
+pub(super) fn work(task: &Task<'_>, state: &SharedState, worker: usize, progress: &mut dyn FnMut(u64) -> bool) {
     let mut report = |bytes: u64| {
         state.progress(worker, bytes);
-        progress(bytes);
+        if !progress(bytes) {
+            state.stop();
+        }
     };
     let done = kernel::with(&task.job, task.area, |kernel| {
         let result = parts(task, state, kernel, &mut report);
