@@ -22,6 +22,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, FromArgMatches};
 use steady_feature::Status;
@@ -168,6 +169,15 @@ fn positionals(feature: &clap::Command, words: &[OsString]) -> usize {
     count
 }
 
+/// Returns the usage of the subcommand of `command` that these words name.
+fn usage(command: &mut clap::Command, words: &[OsString]) -> StyledStr {
+    let (name, rest) = words.split_first().unzip();
+    match name.and_then(|name| command.find_subcommand_mut(name)) {
+        Some(found) => usage(found, rest.unwrap_or_default()),
+        None => command.render_usage(),
+    }
+}
+
 /// Prints what is wrong with the flags, or the help or the version if that was requested.
 fn misuse(mut error: clap::Error) -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -183,6 +193,12 @@ fn misuse(mut error: clap::Error) -> ExitCode {
             error.remove(ContextKind::Suggested);
         }
         None => {}
+    }
+    // clap's usage after an error has the options that were given, although they exclude each other.
+    if error.get(ContextKind::Usage).is_some() {
+        let mut steady = Flags::with_features();
+        steady.build();
+        error.insert(ContextKind::Usage, ContextValue::StyledStr(usage(&mut steady, &words)));
     }
     // clap lists the most similar name last.
     if let Some(ContextValue::Strings(names)) = error.remove(ContextKind::SuggestedSubcommand) {

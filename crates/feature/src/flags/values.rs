@@ -15,7 +15,7 @@ pub fn duration(text: &str) -> Result<Nanos, String> {
     let seconds = match text.trim().parse::<f64>() {
         Ok(seconds) => seconds,
         Err(_) => humantime::parse_duration(text)
-            .map_err(|error| format!("{error}; write 10s, 1m30s or 500ms"))?
+            .map_err(|_| "write a number with a unit, as in 500ms, 10s, 1m30s or 2h, or a number of seconds")?
             .as_secs_f64(),
     };
     let nanos = Nanos::from_seconds(seconds);
