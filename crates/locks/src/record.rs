@@ -73,7 +73,7 @@ pub enum LockKind {
     Rwlock,
     /// A `pthread_spinlock_t`. A thread uses its CPU while it waits for one.
     Spinlock,
-    /// A `pthread_cond_t`. A thread that waits for one waits for an event, not for a lock.
+    /// A `pthread_cond_t`. A thread that waits for one usually waits for an event, not for a lock.
     Condition,
     /// A `sem_t`. It may serve as a lock or count resources; these uses cannot be distinguished.
     Semaphore,
@@ -221,7 +221,18 @@ pub struct LockUse {
     pub sites: Vec<LockSite>,
 }
 
+/// Functions of CPython that initialise or request the semaphores and conditions of its locks. `threading.Lock` is a
+/// semaphore; the GIL is a mutex with conditions.
+const OF_PYTHON: [&str; 4] = ["PyThread_allocate_lock", "PyThread_acquire_lock_timed", "create_gil", "take_gil"];
+
 impl LockUse {
+    /// Returns whether it is a semaphore or condition that is part of a lock of Python.
+    pub(crate) fn is_of_python(&self) -> bool {
+        let functions = self.sites.iter().map(|site| &site.function);
+        let mut functions = functions.chain(self.made_at.as_ref().ok().map(|made| &made.function)).flatten();
+        !self.kind.is_held() && functions.any(|function| OF_PYTHON.contains(&function.as_str()))
+    }
+
     /// Returns the total time that threads waited for it, in seconds; 0 if none did.
     pub fn waited(&self) -> f64 {
         self.wait_seconds.as_ref().map_or(0.0, |time| time.seconds())

@@ -59,6 +59,38 @@ fn deadlock_sentence(record: &LocksRecord) -> Option<Sentence> {
     Some(vec![claim, (Emphasis::Plain, text)])
 }
 
+/// Total time that threads waited for locks of Python, in seconds. It is a part of the waiting for conditions and
+/// semaphores.
+fn waited_for_python(record: &LocksRecord) -> f64 {
+    let waited: f64 = record.locks.iter().filter(|lock| lock.is_of_python()).map(LockUse::waited).sum();
+    waited.min(record.wait_events_seconds)
+}
+
+/// Whether threads waited longer for locks of Python than for other locks, and long enough to say so.
+fn is_mostly_python(record: &LocksRecord) -> bool {
+    let waited = waited_for_python(record);
+    waited > record.wait_seconds && waited >= HARDLY * record.thread_seconds
+}
+
+/// How long the threads waited for locks of Python, and for which one longest.
+fn waiting_for_python(record: &LocksRecord) -> Sentence {
+    let part = percent(waited_for_python(record) / record.thread_seconds);
+    let locks: Vec<&LockUse> = record.locks.iter().filter(|lock| lock.is_of_python()).collect();
+    let all = locks.iter().map(|lock| lock.waited()).sum();
+    let longest = locks.into_iter().max_by(|one, other| one.waited().total_cmp(&other.waited()));
+    let longest = longest.map_or_else(String::new, |lock| share_of_one(lock, all));
+    vec![
+        (Emphasis::Heading, format!("The threads waited for locks of Python during {part} of their lifetimes")),
+        (
+            Emphasis::Plain,
+            format!(
+                "{longest}. Locks of Python are the GIL, threading.Lock, and the locks inside other objects of \
+                 Python, with which threads also wait for events and for other threads to end."
+            ),
+        ),
+    ]
+}
+
 /// How long the threads waited for locks, and for which lock longest.
 fn waiting(record: &LocksRecord) -> Sentence {
     let sentence =
@@ -73,6 +105,9 @@ fn waiting(record: &LocksRecord) -> Sentence {
         let (threads, processes) = (numbered(threads, "thread", "threads"), record.processes.len() as u64);
         let rest = format!(" ({threads} in {}).", numbered(processes, "process", "processes"));
         return sentence(Emphasis::Same, "No lock was acquired", rest);
+    }
+    if is_mostly_python(record) {
+        return waiting_for_python(record);
     }
     let ratio = if record.thread_seconds > 0.0 { record.wait_seconds / record.thread_seconds } else { 0.0 };
     if ratio < HARDLY {
@@ -97,7 +132,12 @@ fn longest_wait(record: &LocksRecord) -> String {
     let Some(lock) = longest_waited(record) else { return String::new() };
     let locks: f64 = record.locks.iter().filter(|lock| lock.kind.is_held()).map(LockUse::waited).sum();
     let folded: f64 = record.processes.iter().map(|process| process.folded_wait_seconds.seconds()).sum();
-    let part = lock.waited() / (locks + folded);
+    share_of_one(lock, locks + folded)
+}
+
+/// The share of the waiting that was for one lock, and where in the code threads requested it.
+fn share_of_one(lock: &LockUse, all: f64) -> String {
+    let part = lock.waited() / all;
     let how_much = match part {
         part if part > 1.0 - 1e-9 => "all of it".to_owned(),
         part if part >= NEARLY_ALL => "nearly all of it".to_owned(),
@@ -113,12 +153,18 @@ fn longest_wait(record: &LocksRecord) -> String {
     format!(", {how_much} for one {} ({}){at}", noun(lock.kind), label(lock))
 }
 
-/// The time that threads waited for events, if it is at least [`EVENTS`] of their lifetimes.
+/// The time that threads waited for conditions and semaphores, if it is at least [`EVENTS`] of their lifetimes. Locks of
+/// Python count separately.
 fn events(record: &LocksRecord) -> Option<String> {
-    (record.wait_events_seconds >= EVENTS * record.thread_seconds && record.wait_events_seconds > 0.0).then(|| {
-        let part = share(record.wait_events_seconds, record.thread_seconds);
-        format!("They waited for conditions and semaphores, that is for events, during {part} of their lifetimes.")
-    })
+    let python = waited_for_python(record);
+    let long = |seconds: f64| seconds >= EVENTS * record.thread_seconds && seconds > 0.0;
+    let during = |what: &str, seconds: f64| format!("{what} during {}", share(seconds, record.thread_seconds));
+    let of_python = (long(python) && !is_mostly_python(record)).then(|| during("locks of Python", python));
+    let others = record.wait_events_seconds - python;
+    let kinds = if python > 0.0 { "other conditions and semaphores" } else { "conditions and semaphores" };
+    let others = long(others).then(|| during(&format!("{kinds}, that is for events,"), others));
+    let all: Vec<String> = of_python.into_iter().chain(others).collect();
+    (!all.is_empty()).then(|| format!("They waited for {} of their lifetimes.", all.join(", and for ")))
 }
 
 /// The gain in wall time if threads never waited for the lock with the longest waiting time.
@@ -182,6 +228,9 @@ pub(crate) fn summary(record: &LocksRecord) -> String {
     let text = match longest_waited(record) {
         _ if record.processes.is_empty() => "no locks were watched".to_owned(),
         _ if deadlock(record).is_some() => "deadlock".to_owned(),
+        _ if is_mostly_python(record) => {
+            format!("{} waiting for locks of Python", share(waited_for_python(record), record.thread_seconds))
+        }
         Some(lock) if record.wait_seconds >= HARDLY * record.thread_seconds => {
             let at = most_at(lock).map(|(at, _)| format!(" requested by {}", place(&at)));
             let kind = if lock.kind == LockKind::Rwlock { "rwlock" } else { noun(lock.kind) };

@@ -62,12 +62,14 @@ pub(crate) fn named(circumstances: Circumstances, run: LocksRun, names: &mut dyn
     record.summed()
 }
 
-/// Sort key of a lock. In the order by waiting time, locks come before conditions and semaphores, because threads may
-/// wait for those while they have nothing to do.
+/// Sort key of a lock. In the order by waiting time, locks come before conditions and semaphores that are not locks of
+/// Python, because threads may wait for those while they have nothing to do.
 fn weight(lock: &LockUse, order: LockOrder) -> (bool, u64, u64, u64) {
     let wait = lock.wait_seconds.as_ref().map_or(0, |wait| wait.0);
     match order {
-        LockOrder::Wait => (lock.kind.is_held() && wait > 0, wait, lock.contended, lock.acquisitions),
+        LockOrder::Wait => {
+            ((lock.kind.is_held() || lock.is_of_python()) && wait > 0, wait, lock.contended, lock.acquisitions)
+        }
         LockOrder::Contended => (false, lock.contended, wait, lock.acquisitions),
         LockOrder::Acquisitions => (false, lock.acquisitions, wait, lock.contended),
     }
@@ -101,7 +103,7 @@ impl Naming<'_> {
         let wait = |of: fn(&LockTimes) -> Nanos| waits.map(of).map_err(Clone::clone);
         let hold = |of: fn(&LockHolds) -> Nanos| holds.map(of).map_err(Clone::clone);
         let timed = |of: fn(&LockHolds) -> u64| holds.map(of).map_err(Clone::clone);
-        LockUse {
+        let named = LockUse {
             id: 0,
             kind: lock.kind,
             process: lock.process,
@@ -128,7 +130,12 @@ impl Naming<'_> {
             waiting: lock.waiting,
             held_by: lock.held_by,
             sites: self.sites(lock.sites),
+        };
+        if named.is_of_python() && named.gain_seconds.is_err() && named.waiting.is_empty() {
+            let why = Absent::because("a lock of Python; which thread holds it is not known");
+            return LockUse { gain_seconds: Err(why), ..named };
         }
+        named
     }
 
     /// Returns the call sites with names; those in the same line are merged.

@@ -303,7 +303,9 @@ impl PlaceReader<'_> {
             let spins = written.kind == LockKind::Spinlock;
             thread_group.gain(&written.waits, spins)
         } else {
-            Err(Absent::because("no thread holds a condition or semaphore: a wait for it is a wait for an event"))
+            Err(Absent::because(
+                "no thread holds a condition or semaphore; a wait for it is usually a wait for an event",
+            ))
         };
         Some(FoundLock {
             process: self.number,

@@ -155,7 +155,7 @@ pub(crate) fn queue() -> LocksRecord {
         contended: 1_204,
         threads: 8,
         sites: vec![site(place("pop", "queue.c:124", 0x1511), 1_204, 1_204, 0.96)],
-        gain_seconds: absent("no thread holds a condition or semaphore: a wait for it is a wait for an event"),
+        gain_seconds: absent("no thread holds a condition or semaphore; a wait for it is usually a wait for an event"),
         ..waited(lock(2, LockKind::Condition, 1_204), 1_204, [0.96, 0.000_71, 0.002_4, 0.004_1])
     };
     let log = waited(lock(3, LockKind::Spinlock, 64), 2, [0.000_034, 0.000_016, 0.000_018, 0.000_018]);

@@ -122,6 +122,31 @@ fn the_first_sentence_answers() {
 }
 
 #[test]
+fn semaphores_and_conditions_of_python_are_called_locks() {
+    let mut report = queue();
+    let of_python = |function: &str| {
+        let module = Ok("/usr/bin/python3".into());
+        Ok(CodePlace { module, offset: 1, function: Ok(function.into()), line: Err(Absent::because("no lines")) })
+    };
+    report.locks.remove(0);
+    (report.locks[0].id, report.locks[1].id) = (1, 2);
+    report.locks[0].kind = LockKind::Semaphore;
+    report.threads.iter_mut().for_each(|thread| thread.wait_seconds = Nanos::ZERO);
+    let answer = |report: &LocksRecord| text(report, 400).split("\n\n").next().unwrap().to_owned();
+    let report = report.summed();
+    assert!(answer(&report).contains("hardly waited for locks"), "{}", answer(&report));
+    for function in ["PyThread_allocate_lock", "create_gil"] {
+        let mut report = report.clone();
+        report.locks[0].made_at = of_python(function);
+        let answer = answer(&report);
+        let begin = "steady: The threads waited for locks of Python during 4.5 % of their lifetimes, all of it for one \
+                     semaphore (L1)";
+        assert!(answer.replace('\u{a0}', " ").starts_with(begin) && !answer.contains("that is for events"), "{answer}");
+        assert_eq!(summary(&report), "4.5 % waiting for locks of Python");
+    }
+}
+
+#[test]
 fn waits_that_were_given_up_are_counted_separately() {
     let words = |report: &LocksRecord| text(report, 132).split_whitespace().collect::<Vec<_>>().join(" ");
     let mut report = queue();
