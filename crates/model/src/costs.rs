@@ -267,7 +267,7 @@ impl Probe {
             Probe::SpawnStatic => "a static program, from start to the end of the wait",
             Probe::SpawnDynamic => "a dynamic program, from start to the end of the wait",
             Probe::Signal => "a signal sent and handled",
-            Probe::PipeByte => "a byte written and read",
+            Probe::PipeByte => "a byte written and read, 64 KiB at a time",
             Probe::LoadL1 => "a load from the first cache",
             Probe::LoadL2 => "a load from the second cache",
             Probe::LoadShared => "a load from the last cache",
