@@ -223,7 +223,14 @@ pub struct LockUse {
 
 /// Functions of CPython that initialise or request the semaphores and conditions of its locks. `threading.Lock` is a
 /// semaphore; the GIL is a mutex with conditions.
-const OF_PYTHON: [&str; 4] = ["PyThread_allocate_lock", "PyThread_acquire_lock_timed", "create_gil", "take_gil"];
+const OF_PYTHON: [&str; 6] = [
+    "PyThread_allocate_lock",
+    "PyThread_acquire_lock_timed",
+    "create_gil",
+    "take_gil",
+    "PyCOND_WAIT",
+    "PyCOND_TIMEDWAIT",
+];
 
 impl LockUse {
     /// Returns whether it is a semaphore or condition that is part of a lock of Python.
