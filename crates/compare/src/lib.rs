@@ -36,6 +36,7 @@ pub use judge::{JoinError, join, judge};
 pub use plan::plan_of_runs;
 pub use report::Compared;
 pub(crate) use steady_render::units;
+pub use words::more_pairs;
 pub use workspace::Workspace;
 
 /// The feature `compare`, which runs and compares commands.

@@ -82,9 +82,16 @@ fn named(count: f64, name: &str) -> String {
         "threads" => "thread",
         "execs" => "exec",
         "system calls" => "system call",
+        pairs if pairs.contains(", ") => return format!("{}{TIE}{}", events(count), label(pairs)),
         call => return format!("{}{TIE}{}", events(count), call_of(call, count)),
     };
     format!("{}{TIE}{}", events(count), if events(count) == "1" { one } else { name })
+}
+
+/// Label of a row of events. A price for several calls is a price per pair of calls; a row of the same name without the
+/// others has the calls that are in no pair.
+fn label(name: &str) -> String {
+    if name.contains(", ") { format!("pairs of {name}") } else { name.to_owned() }
 }
 
 /// Noun for system calls of one name: `calls of read`.

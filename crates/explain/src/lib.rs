@@ -33,7 +33,7 @@ pub use record::{
     Counts, Difference, ExplainPairRecord, ExplainRecord, Explanation, Line, Missing, PairExport, Part, ProcessUse,
     Progress, SCHEMA,
 };
-pub use run::{COUNTED_RUNS, Counter, Means, explain_pair};
+pub use run::{COUNTED_RUNS, Counter, Means, Step, explain_pair};
 
 /// The feature `steady explain`.
 pub const FEATURE: Feature = Feature {
@@ -112,7 +112,20 @@ fn measure(
         Err(why) => Err(why.clone()),
     };
     show_begin(session);
-    explain_pair(plan, setting, means, &mut runner, counter, &mut |event| show(session, &event))
+    explain_pair(plan, setting, means, &mut runner, counter, &mut |step| show_step(session, &step))
+}
+
+/// Updates the progress after a step.
+fn show_step(session: &mut dyn Session, step: &Step) {
+    match step {
+        Step::Pairs(event) => show(session, event),
+        Step::Counting { ended } => {
+            let all = 2 * COUNTED_RUNS;
+            let text = format!("counting system calls with a tracer: run {} of {all}", ended + 1);
+            session.progress(Some(*ended as f64 / all as f64), &text);
+            session.lasting_step("run", None);
+        }
+    }
 }
 
 /// Main function of the guardian of an explained command.

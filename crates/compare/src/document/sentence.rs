@@ -221,7 +221,7 @@ fn undecided(report: &Report, judgement: &Judgement) -> Vec<Span> {
                     format!("{pairs} in {time} {are} too few to compare {who} with {first}, at least 6 are needed")
                 }
             };
-            (why, more_pairs(report, judgement.pairs))
+            (why, more_pairs(&report.record, judgement.pairs))
         }
         Undecided::BelowGrain => {
             let why = format!("in more than half of the pairs, {who} and {first} {}; {basis}", ties(judgement.metric));

@@ -9,7 +9,8 @@ pub(crate) use steady_render::letters::{capital, count, cut, harmless, one_line}
 
 pub(crate) use remedy::{effort_for, effort_for_condition, effort_for_verdict, more_effort, more_work};
 pub(crate) use startups::startups;
-pub(crate) use warning::{message, more_pairs, warning_message};
+pub use warning::more_pairs;
+pub(crate) use warning::{message, warning_message};
 
 use std::collections::BTreeSet;
 

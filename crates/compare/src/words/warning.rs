@@ -1,7 +1,7 @@
 //! Warnings in words, each with its remedy.
 
 use steady_feature::typed;
-use steady_model::{FailureRule, Interval, Judgement, Layout, Metric, Record, Report, Warning};
+use steady_model::{Effort, FailureRule, Interval, Judgement, Layout, Metric, Record, Report, Warning};
 
 use super::{capital, count, effort_for, more_effort, more_work, noun, signed, subject};
 use crate::units::{duration, percent, time_setting};
@@ -105,7 +105,7 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
             format!(
                 "{} too few for a verdict. {}.",
                 if *pairs == 1 { many + " is" } else { many + " are" },
-                capital(&more_pairs(report, *pairs))
+                capital(&more_pairs(record, *pairs))
             )
         }
         Warning::Interrupted => {
@@ -167,12 +167,18 @@ fn uncertain_mean(report: &Report, command: usize, metric: Metric) -> String {
     )
 }
 
-/// Advice to measure twice as many pairs as the shortest test needs, by the option for that.
-pub(crate) fn more_pairs(report: &Report, pairs: usize) -> String {
-    if pairs == 0 {
-        return more_effort(&report.record);
+/// Advice to measure twice as many pairs as the shortest test needs, by the option for that. It begins with a small
+/// letter and has no full stop.
+pub fn more_pairs(record: &Record, pairs: usize) -> String {
+    const ENOUGH: f64 = 12.0;
+    match pairs {
+        // The budget ended during the warm-up, which is at least one run of each command.
+        0 if record.blocks.is_empty() && matches!(record.plan.effort, Effort::Budget(_)) => {
+            effort_for(record, ENOUGH, "would give an interval")
+        }
+        0 => more_effort(record),
+        pairs => effort_for(record, ENOUGH / pairs as f64, "would give an interval"),
     }
-    effort_for(&report.record, 12.0 / pairs as f64, "would give an interval")
 }
 
 fn failures(report: &Report, command: usize, failed: usize, runs: usize, first: &str) -> String {

@@ -68,10 +68,16 @@ pub(super) fn parts(record: &ExplainRecord) -> Option<Chart> {
     chart("CPU time by counted event, at this host's prices", names, series)
 }
 
+/// The times of both commands, if both are known.
+fn of_both(line: &Difference) -> Option<[f64; 2]> {
+    let [old, new] = line.seconds.clone();
+    Some([old.ok()?, new.ok()?])
+}
+
 /// The time of two commands by state, one stacked bar each.
 pub(super) fn times_of_both(record: &ExplainPairRecord) -> Option<Chart> {
     let piece = |name, look, line| {
-        let seconds = record.lines.iter().find(|one| one.line == line)?.seconds.clone().ok()?;
+        let seconds = of_both(record.lines.iter().find(|one| one.line == line)?)?;
         Some(Piece { name, look, seconds })
     };
     let modes = [piece("user time", Look::First, Line::User), piece("system time", Look::Second, Line::System)];
@@ -88,14 +94,13 @@ pub(super) fn times_of_both(record: &ExplainPairRecord) -> Option<Chart> {
 /// The CPU time of two commands by counted event, two bars for each group.
 pub(super) fn parts_of_both(record: &ExplainPairRecord) -> Option<Chart> {
     let mut kinds: Vec<(&str, [f64; 2])> = KINDS.map(|name| (name, [0.0; 2])).to_vec();
-    let known = |line: &Difference| line.seconds.clone().ok();
     for line in &record.lines {
-        if let (Line::Part(priced), Some(seconds)) = (line.line, known(line)) {
+        if let (Line::Part(priced), Some(seconds)) = (line.line, of_both(line)) {
             let sum = &mut kinds[kind(priced)].1;
             *sum = [sum[0] + seconds[0], sum[1] + seconds[1]];
         }
     }
-    let left = record.lines.iter().find(|line| line.line == Line::Unexplained).and_then(known);
+    let left = record.lines.iter().find(|line| line.line == Line::Unexplained).and_then(of_both);
     kinds.extend(left.map(|left| ("unexplained", left)));
     kinds.retain(|(_, seconds)| seconds.iter().any(|seconds| *seconds > 0.0));
     let names = kinds.iter().flat_map(|(name, _)| ["OLD", "NEW"].map(|command| format!("{name}, {command}"))).collect();

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use steady_costs::prices::Priced;
 use steady_feature::{Record, Report};
 use steady_model::{Facts, Interval, Nanos, Outcome};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, activity_facts, origin};
@@ -11,7 +12,7 @@ use steady_render::letters::{count, cut, one_line};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{TIE, percent, thousands, time, time_unit};
 
-use super::{between, charts, counted, events, indented, missing, named, notes, prices};
+use super::{between, charts, counted, events, indented, label, missing, named, notes, prices};
 use crate::csv;
 use crate::record::{ExplainRecord, Part, ProcessUse, SCHEMA};
 
@@ -231,7 +232,8 @@ fn parts(record: &ExplainRecord) -> Table {
     };
     if !small.is_empty() {
         let label = count(small.len(), "other kind", "other kinds");
-        rows.push(without_count(label, small.iter().map(|part| part.seconds).sum(), "at least"));
+        let remark = if small.iter().any(|part| part.at_least) { "lower bound" } else { "" };
+        rows.push(without_count(label, small.iter().map(|part| part.seconds).sum(), remark));
     }
     if let (Ok(cost), false) = (&record.counting_cost_seconds, record.trace) {
         rows.push(without_count("the counting".to_owned(), cost.seconds(), "estimated cost of counting these events"));
@@ -258,12 +260,34 @@ fn parts(record: &ExplainRecord) -> Table {
 
 fn kind(part: &Part) -> Kind {
     Kind {
-        label: one_line(&part.name),
+        label: one_line(&label(&part.name)),
         count: events(part.count),
         each: time(part.price.seconds),
         seconds: part.seconds,
-        remark: if part.at_least { "at least" } else { "" },
+        remark: match part.priced {
+            _ if !part.at_least => "",
+            Priced::Exec => "count: lower bound",
+            _ => "price: lower bound",
+        },
     }
+}
+
+/// How many system calls no row of calls contains, because the prices of other events include them. `None` if there are
+/// none.
+fn calls_in_other_prices(record: &ExplainRecord) -> Option<Fact> {
+    let calls = *record.counts.calls.as_ref().ok()?;
+    let of_part = |part: &Part| match part.priced {
+        Priced::KernelEntry => part.count,
+        Priced::Call(call) => part.count * call.calls().len() as f64,
+        _ => 0.0,
+    };
+    let in_rows = record.parts.iter().map(of_part).sum::<f64>();
+    let others = (calls as f64 - in_rows).round() as u64;
+    // Without this price, calls are missing for another reason.
+    (others > 0 && record.prices.of(Priced::KernelEntry).is_ok()).then(|| {
+        let text = "the prices of forks, threads and execs include";
+        Fact::new("system calls", format!("{} in total; {text} {} of them", number(calls), number(others)))
+    })
 }
 
 /// Facts about the run and its sources.
@@ -277,6 +301,7 @@ fn facts(record: &ExplainRecord) -> Vec<Fact> {
     }
     facts.extend(missing(&record.missing));
     facts.extend(counted(&record.sources));
+    facts.extend(calls_in_other_prices(record));
     if let Err(absent) = &record.counting_cost_seconds {
         let text = format!("its cost to the command was not measured: {}", one_line(&absent.0));
         facts.push(Fact::new("counting", text));

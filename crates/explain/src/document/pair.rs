@@ -1,14 +1,17 @@
 //! The report about two commands. OLD is the first one, NEW the second.
 
+use steady_compare::more_pairs;
+use steady_costs::prices::Priced;
 use steady_feature::{Record, Report};
 use steady_model::{Ending, Facts, Interval, Metric};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, activity_facts, origin};
 use steady_render::json::pretty;
-use steady_render::letters::{count, one_line};
+use steady_render::letters::{capital, count, one_line};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{TIE, decimals, duration, fixed, time, time_unit};
+use steady_stats::MIN_PAIRS;
 
-use super::{between, charts, counted, events, indented, missing, named, notes, prices};
+use super::{between, charts, counted, events, indented, label, missing, named, notes, prices};
 use crate::csv;
 use crate::record::{Difference, ExplainPairRecord, Line};
 
@@ -67,10 +70,17 @@ fn sentence(record: &ExplainPairRecord, line: Line, first: bool) -> Option<Sente
             let claim = format!("No difference in {what} was found");
             Some(vec![(Emphasis::Same, claim), (Emphasis::Plain, format!(" (within ±{most}, 95{TIE}%)."))])
         }
-        (Err(absent), None) if first => Some(vec![
-            (Emphasis::Open, "Undecided:".to_owned()),
-            (Emphasis::Plain, format!(" {}.", one_line(&absent.0))),
-        ]),
+        (Err(absent), None) if first => {
+            let remedy = if record.pairs < MIN_PAIRS {
+                format!(" {}.", capital(&more_pairs(&record.record, record.pairs)))
+            } else {
+                String::new()
+            };
+            Some(vec![
+                (Emphasis::Open, "Undecided:".to_owned()),
+                (Emphasis::Plain, format!(" {}.{remedy}", one_line(&absent.0))),
+            ])
+        }
         _ => None,
     }
 }
@@ -285,7 +295,7 @@ fn table(label: &str, rows: &[Row]) -> Table {
 }
 
 fn row(line: &Difference, depth: usize) -> Row {
-    let seconds = |command: usize| Cell::reading(&line.seconds, |both| time(both[command]));
+    let seconds = |command: usize| Cell::reading(&line.seconds[command], |seconds| time(*seconds));
     let (difference, range) = match &line.difference {
         Ok((difference, interval)) if interval.half_width() > 0.0 => {
             (signed(*difference, *interval).into(), range_of(*interval).into())
@@ -293,18 +303,16 @@ fn row(line: &Difference, depth: usize) -> Row {
         Ok((difference, _)) => (signed(*difference, Interval { low: 0.0, high: 0.0 }).into(), Cell::from("exact")),
         Err(absent) => (Cell::Absent(absent.0.clone()), Cell::from("")),
     };
-    let events = line.counts.filter(|_| line.seconds.is_ok()).map_or_else(String::new, |[old, new]| {
+    let events = line.counts.map_or_else(String::new, |[old, new]| {
         let least = if line.at_least == Some(true) { "; times: lower bounds" } else { "" };
         format!("{}{TIE}→{TIE}{}{least}", events(old), events(new))
     });
-    Row { label: indented(depth, &line.name), seconds: [seconds(0), seconds(1)], difference, range, events }
+    Row { label: indented(depth, &label(&line.name)), seconds: [seconds(0), seconds(1)], difference, range, events }
 }
 
 /// The smallest parts as one row. Their sum has no interval.
 fn together(small: &[&Difference]) -> Row {
-    let sum = |command: usize| -> f64 {
-        small.iter().filter_map(|line| line.seconds.as_ref().ok()).map(|both| both[command]).sum()
-    };
+    let sum = |command: usize| -> f64 { small.iter().filter_map(|line| line.seconds[command].as_ref().ok()).sum() };
     let (old, new) = (sum(0), sum(1));
     let least = small.iter().any(|line| line.at_least == Some(true));
     Row {
@@ -344,6 +352,11 @@ fn facts(record: &ExplainPairRecord) -> Vec<Fact> {
     let mut facts = vec![Fact::new("pairs", pairs)];
     facts.extend(missing(&record.missing));
     facts.extend(counted(&record.sources));
+    if record.lines.iter().any(|line| line.line == Line::Part(Priced::Fork)) && record.prices.of(Priced::Vfork).is_ok()
+    {
+        let text = "counted together with those by vfork(2), so the interval reaches to the lower price of vfork";
+        facts.push(Fact::new("forks", text));
+    }
     facts.push(prices(&record.prices, record.record.started, &record.alu));
     facts.extend(activity_facts(&record.record.activity));
     facts.push(Fact::new("seed", record.record.plan.seed.to_string()));

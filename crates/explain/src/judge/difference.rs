@@ -5,23 +5,28 @@
 //! time add up to the CPU time, and so do the counted events and the unexplained rest.
 
 use steady_costs::prices::{Price, Priced, Prices, at_run};
-use steady_model::{Absent, Interval, Layout, Metric, Nanos, Reading, Run};
+use steady_model::{Absent, Interval, Layout, Metric, Nanos, Reading, Record, Run};
 use steady_render::letters::count;
 use steady_stats::{MIN_PAIRS, Shift, mean, shift, weights};
 
 use super::counted::{self, CountedKind};
-use super::{ALPHA, TICKS, faults};
+use super::{ALPHA, faults, too_short};
 use crate::record::{Difference, ExplainPairRecord, Line, Missing};
+
+/// The number of pairs that are evaluated: those in which both runs succeeded.
+pub(crate) fn evaluated_pairs(record: &Record) -> usize {
+    Pairs::of(record).runs.len()
+}
 
 /// Computes the derived fields of a record.
 pub fn judged_pair(mut record: ExplainPairRecord) -> ExplainPairRecord {
     let (mut missing, notes, lines, pairs) = {
-        let pairs = Pairs::of(&record);
+        let pairs = Pairs::of(&record.record);
         let prices = at_run(&record.prices, &record.alu);
         let (kinds, missing, notes) = counted::all(&record, &prices);
         let parts = parts(&prices, &pairs, &kinds);
         let mut lines = vec![pairs.line(Line::Wall, 0, &|run| Ok(run.wall.seconds())), pairs.line(Line::Cpu, 1, &cpu)];
-        lines.extend(split(&record, &pairs, &kinds));
+        lines.extend(split(&record, &pairs));
         lines.extend(parts.iter().map(|part| part.line(&pairs)));
         lines.push(unexplained(&pairs, &parts));
         lines.extend(off_cpu(&pairs));
@@ -50,29 +55,34 @@ fn cpu(run: &Run) -> Reading<f64> {
 }
 
 impl<'a> Pairs<'a> {
-    fn of(record: &'a ExplainPairRecord) -> Self {
-        let plan = &record.record.plan;
+    fn of(record: &'a Record) -> Self {
+        let plan = &record.plan;
         let pair = |block: &'a steady_model::Block| Some([block.run_of(0)?.1, block.run_of(1)?.1]);
-        let turns = record.record.blocks.iter().filter(|block| block.layout == Layout::Turns);
+        let turns = record.blocks.iter().filter(|block| block.layout == Layout::Turns);
         let mut runs: Vec<[&Run; 2]> = turns.filter_map(pair).collect();
         runs.retain(|pair| pair.iter().all(|run| run.succeeded(&plan.failures)));
-        let metric = if record.record.primary == Metric::Cpu { Metric::Cpu } else { Metric::Wall };
+        let metric = if record.primary == Metric::Cpu { Metric::Cpu } else { Metric::Wall };
         // Wall time and CPU time are always available.
         let cost = |run: &Run| run.cost(metric).unwrap_or(0.0);
         let costs: Vec<(f64, f64)> = runs.iter().map(|[old, new]| (cost(old), cost(new))).collect();
         Pairs { weights: weights(&costs), runs }
     }
 
-    /// Weighted means of both commands.
-    fn means(&self, pick: Pick<'_>) -> Reading<[f64; 2]> {
-        if self.runs.is_empty() {
-            return Err(Absent::because("there is no pair in which both runs succeeded"));
-        }
-        let of = |command: usize| {
+    /// Weighted mean of each command.
+    fn mean_of_each(&self, pick: Pick<'_>) -> [Reading<f64>; 2] {
+        [0, 1].map(|command| {
+            if self.runs.is_empty() {
+                return Err(Absent::because("there is no pair in which both runs succeeded"));
+            }
             let values = self.runs.iter().map(|pair| pick(pair[command])).collect::<Reading<Vec<f64>>>()?;
             Ok(mean(&values, &self.weights))
-        };
-        Ok([of(0)?, of(1)?])
+        })
+    }
+
+    /// Weighted means of both commands.
+    fn means(&self, pick: Pick<'_>) -> Reading<[f64; 2]> {
+        let [old, new] = self.mean_of_each(pick);
+        Ok([old?, new?])
     }
 
     /// Weighted mean of the differences, with its interval.
@@ -87,7 +97,7 @@ impl<'a> Pairs<'a> {
             line,
             name: name(line).to_owned(),
             depth,
-            seconds: self.means(pick),
+            seconds: self.mean_of_each(pick),
             counts: None,
             more: None,
             at_least: None,
@@ -120,23 +130,45 @@ fn name(line: Line) -> &'static str {
     }
 }
 
-/// User and system time. They are absent if most processes are too short for the kernel's ticks, because the kernel
-/// books such processes as user time.
-fn split(record: &ExplainPairRecord, pairs: &Pairs<'_>, kinds: &[CountedKind]) -> [Difference; 2] {
+/// User and system time. They are absent for a command whose processes are too short for the kernel's ticks, because the
+/// kernel books such processes as user time.
+fn split(record: &ExplainPairRecord, pairs: &Pairs<'_>) -> [Difference; 2] {
     let lines = [
         pairs.line(Line::User, 2, &|run| Ok(run.user.seconds())),
         pairs.line(Line::System, 2, &|run| Ok(run.system.seconds())),
     ];
     let Ok(tick) = record.tick_seconds.clone().map(Nanos::seconds) else { return lines };
-    let forks = kinds.iter().find(|one| one.priced == Priced::Fork).map_or([0.0; 2], |one| one.counts);
-    let means = pairs.means(&cpu);
-    let short = |means: [f64; 2]| (0..2).any(|command| means[command] / (1.0 + forks[command]) < TICKS * tick);
-    if !means.is_ok_and(short) {
-        return lines;
+    let short = [0, 1].map(|command| {
+        let cpu = pairs.mean_of_each(&cpu)[command].clone().ok()?;
+        match processes(record, pairs, command) {
+            Some(processes) => too_short(cpu, processes, tick, ["OLD", "NEW"][command]),
+            None => Some(Absent::because(
+                "its processes were not counted, so it is not known whether they were too short for the ticks at which \
+                 the kernel samples user and system time",
+            )),
+        }
+    });
+    lines.map(|mut line| {
+        for (seconds, why) in line.seconds.iter_mut().zip(short.iter()) {
+            if let Some(why) = why {
+                (*seconds, line.difference) = (Err(why.clone()), Err(why.clone()));
+            }
+        }
+        line
+    })
+}
+
+/// Mean number of processes in a run of a command; `None` if it is not known.
+fn processes(record: &ExplainPairRecord, pairs: &Pairs<'_>, command: usize) -> Option<f64> {
+    if let Ok(runs) = &record.counted[command]
+        && let Ok(forks) = runs.iter().map(|counts| counts.forks.clone()).collect::<Reading<Vec<u64>>>()
+        && !forks.is_empty()
+    {
+        return Some(1.0 + forks.iter().sum::<u64>() as f64 / forks.len() as f64);
     }
-    let why =
-        Absent(format!("the kernel splits CPU time at ticks, and these processes used less than {TICKS} ticks each"));
-    lines.map(|line| Difference { seconds: Err(why.clone()), difference: Err(why.clone()), ..line })
+    // The run delay of a run is known only if the main thread used all of its CPU time.
+    let is_alone = pairs.mean_of_each(&|run| Ok(run.run_delay.clone()?.seconds()))[command].is_ok();
+    is_alone.then_some(1.0)
 }
 
 /// Events of one kind and their price, in both commands.
@@ -221,7 +253,7 @@ impl Part<'_> {
             line: Line::Part(self.priced),
             name: self.name.to_owned(),
             depth: 2,
-            seconds: counts.clone().map(|counts| counts.map(|count| count * self.price.seconds)),
+            seconds: [0, 1].map(|command| Ok(counts.clone()?[command] * self.price.seconds)),
             at_least: counts.is_ok().then_some(self.at_least),
             counts: counts.ok(),
             more: self.more(pairs).ok().map(|more| (more.mean, more.interval)),
@@ -271,7 +303,8 @@ fn unexplained(pairs: &Pairs<'_>, parts: &[Part<'_>]) -> Difference {
         }
         Ok((mean, Interval { low, high }))
     });
-    let seconds = pairs.means(&of_run).map(|[old, new]| [old - counted(0), new - counted(1)]);
+    let [old, new] = pairs.mean_of_each(&of_run);
+    let seconds = [old.map(|old| old - counted(0)), new.map(|new| new - counted(1))];
     Difference { seconds, difference, ..pairs.line(Line::Unexplained, 2, &of_run) }
 }
 
@@ -279,13 +312,14 @@ fn unexplained(pairs: &Pairs<'_>, parts: &[Part<'_>]) -> Difference {
 /// time was alive. If waiting is not known, the two are one line. If the CPU time exceeds the wall time, there is no
 /// such line.
 fn off_cpu(pairs: &Pairs<'_>) -> Vec<Difference> {
-    let waiting = pairs.line(Line::Waiting, 1, &|run| Ok(run.run_delay.clone()?.seconds()));
+    let other = |Absent(why)| Absent(format!("{why}; steady explain -- COMMAND can use exit records of all threads"));
+    let waiting = pairs.line(Line::Waiting, 1, &|run| Ok(run.run_delay.clone().map_err(other)?.seconds()));
     let rest = |run: &Run| Ok(run.wall.seconds() - run.cpu_time().seconds());
-    if waiting.seconds.is_ok() {
+    if waiting.seconds.iter().all(Result::is_ok) {
         let blocked = pairs.line(Line::Blocked, 1, &|run| Ok(rest(run)? - run.run_delay.clone()?.seconds()));
         return vec![waiting, blocked];
     }
     let line = pairs.line(Line::OffCpu, 1, &rest);
-    let several = line.seconds.as_ref().is_ok_and(|seconds| seconds.iter().any(|seconds| *seconds < 0.0));
+    let several = line.seconds.iter().flatten().any(|seconds| *seconds < 0.0);
     if several { vec![waiting] } else { vec![waiting, line] }
 }

@@ -11,6 +11,7 @@ use steady_model::{Absent, Interval, Nanos, Reading};
 
 use crate::record::ExplainRecord;
 
+pub(crate) use difference::evaluated_pairs;
 pub use difference::judged_pair;
 
 /// Times from different sources agree if they differ by less than this, in seconds...
@@ -66,9 +67,8 @@ fn system_interval(record: &ExplainRecord, cpu: f64) -> Reading<Interval> {
         return Ok(Interval { low: system, high: system });
     };
     let processes = 1 + record.counts.forks.clone().unwrap_or(0);
-    if cpu / (processes as f64) < TICKS * tick {
-        let why = format!("the processes used less than {TICKS} ticks each, too little to be sampled");
-        return Err(Absent(why));
+    if let Some(why) = too_short(cpu, processes as f64, tick, "the command") {
+        return Err(why);
     }
     let (ticks, share) = (cpu / tick, system / cpu);
     let square = LEVEL * LEVEL / ticks;
@@ -76,6 +76,23 @@ fn system_interval(record: &ExplainRecord, cpu: f64) -> Reading<Interval> {
     let half = (square * (share * (1.0 - share) + square / 4.0)).sqrt();
     let end = |share: f64| cpu * (share / (1.0 + square)).clamp(0.0, 1.0);
     Ok(Interval { low: end(middle - half), high: end(middle + half) })
+}
+
+/// Why ticks of this length do not split the CPU time of a process tree into user and system time; `None` if they do.
+/// The kernel books a process that no tick hit as user time, so the mean CPU time of the processes decides.
+fn too_short(cpu: f64, processes: f64, tick: f64, whose: &str) -> Option<Absent> {
+    let each = cpu / processes;
+    if each >= TICKS * tick {
+        return None;
+    }
+    let who = match processes.round() as usize {
+        0 | 1 => format!("{whose} used {} of CPU time", seconds(each)),
+        many => format!("the {many} processes of {whose} used {} of CPU time each on average", seconds(each)),
+    };
+    let tick = seconds(tick);
+    Some(Absent(format!(
+        "{who}, less than {TICKS} of the ticks ({tick}) at which the kernel samples user and system time"
+    )))
 }
 
 fn notes(record: &ExplainRecord) -> Vec<String> {

@@ -117,8 +117,8 @@ pub(super) fn interval<S: Serializer>(interval: &Interval, serializer: S) -> Res
     PartInterval { low_seconds, high_seconds }.serialize(serializer)
 }
 
-pub(super) fn both<S: Serializer>(seconds: &Reading<[f64; 2]>, serializer: S) -> Result<S::Ok, S::Error> {
-    let of = |command: usize| seconds.clone().and_then(|both| finite(both[command], "not a number"));
+pub(super) fn both<S: Serializer>(seconds: &[Reading<f64>; 2], serializer: S) -> Result<S::Ok, S::Error> {
+    let of = |command: usize| seconds[command].clone().and_then(|seconds| finite(seconds, "not a number"));
     Both { old_seconds: of(0), new_seconds: of(1) }.serialize(serializer)
 }
 

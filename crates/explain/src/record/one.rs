@@ -42,9 +42,11 @@ pub struct ExplainRecord {
     /// User and system time of the process tree. Derived.
     #[serde(skip_deserializing)]
     pub cpu_seconds: Nanos,
-    /// User time of the process tree.
+    /// User time of the process tree, as the kernel reports it. If `system_low_seconds` is absent, the processes were too
+    /// short for the kernel's ticks, and reports show neither user nor system time.
     pub user_seconds: Nanos,
-    /// System time of the process tree. If the kernel samples at ticks, only the sum of user and system time is exact.
+    /// System time of the process tree, as the kernel reports it. If the kernel samples at ticks, only the sum of user
+    /// and system time is exact.
     pub system_seconds: Nanos,
     /// Interval of the system time in seconds, from the kernel's ticks. It is a point if the system time is exact, and
     /// absent if the ticks show nothing. Derived.
@@ -111,7 +113,7 @@ pub struct Part {
     #[serde(rename = "event")]
     #[schemars(with = "String")]
     pub priced: Priced,
-    /// Whether the price is a lower bound for such an event.
+    /// Whether the price is a lower bound for such an event; for execs, whether the count is a lower bound.
     pub at_least: bool,
     /// Number of events of this kind.
     #[serde(serialize_with = "figures::number")]

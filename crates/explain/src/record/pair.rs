@@ -97,10 +97,10 @@ pub struct Difference {
     pub name: String,
     /// Nesting depth: 0 for the wall time, one more for each level of parts.
     pub depth: u32,
-    /// Weighted means of the runs of OLD and of NEW, in seconds. All lines have the same weights.
+    /// Weighted mean of the runs of OLD and of those of NEW, in seconds. All lines have the same weights.
     #[serde(flatten, serialize_with = "figures::both")]
     #[schemars(with = "figures::Both")]
-    pub seconds: Reading<[f64; 2]>,
+    pub seconds: [Reading<f64>; 2],
     /// NEW minus OLD, in seconds, with its 95 % interval.
     #[serde(flatten, serialize_with = "figures::difference")]
     #[schemars(with = "figures::Seconds")]

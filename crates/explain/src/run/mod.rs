@@ -30,7 +30,7 @@ use crate::record::{Counts, ExplainRecord, ProcessUse, Progress, exact, not_judg
 use attendant::{Explainer, Task};
 
 pub(crate) use counter::{COUNTER, TracedRuns, serve_counter};
-pub use pair::{COUNTED_RUNS, Counter, Means, explain_pair};
+pub use pair::{COUNTED_RUNS, Counter, Means, Step, explain_pair};
 
 /// The first argument that makes `steady` the guardian of an explained command.
 pub(crate) const ARGUMENT: &str = Explainer::WORD;

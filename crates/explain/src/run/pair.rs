@@ -6,8 +6,9 @@ use steady_costs::prices::Prices;
 use steady_model::{Absent, Activity, Block, Ending, Hook, Layout, Moment, Nanos, Plan, Reading};
 use steady_process::runner::{BlockSpec, RunError, Runner, Traits};
 use steady_rulers::Pace;
+use steady_stats::MIN_PAIRS;
 
-use crate::judge::judged_pair;
+use crate::judge::{evaluated_pairs, judged_pair};
 use crate::record::{Counts, ExplainPairRecord};
 
 /// Number of counted runs of each command: enough to see whether counts vary.
@@ -24,6 +25,18 @@ pub struct Means {
     pub ruler: fn() -> f64,
 }
 
+/// A step of the experiment, for the progress on a terminal.
+#[derive(Debug)]
+pub enum Step {
+    /// An event of the pairs.
+    Pairs(Event),
+    /// A counted run begins; so many of the `2 * COUNTED_RUNS` have ended.
+    Counting {
+        /// Number of counted runs of both commands that have ended.
+        ended: usize,
+    },
+}
+
 /// Runs a command and counts its processes, threads, programs and system calls.
 pub trait Counter {
     /// Runs a command of the plan once, to its end.
@@ -37,7 +50,7 @@ pub trait Counter {
     fn sources(&self) -> Vec<String>;
 }
 
-/// Runs the pairs, then the counted runs, and evaluates them.
+/// Runs the pairs, then the counted runs if there are enough pairs for intervals, and evaluates them.
 ///
 /// Pairs run as in a comparison, but always in turns: the times of duets are not the commands' own. The whole budget is
 /// spent, with one look at the end. Each line has its own interval, and no early end suits all of them.
@@ -51,18 +64,23 @@ pub fn explain_pair<R: Runner>(
     means: Means,
     runner: &mut R,
     counter: Reading<&mut dyn Counter>,
-    events: &mut dyn FnMut(Event),
+    events: &mut dyn FnMut(Step),
 ) -> Result<ExplainPairRecord, CompareError> {
     let plan = Plan { layout: Some(Layout::Turns), ..plan.clone() };
     let duets = Err(Absent::because("only runs that follow each other show their own times"));
     let setting = CompareContext { one_look: true, duets, ..setting };
     let mut paced = Paced { runner, ruler: means.ruler, pace: Pace::default() };
-    let record = compare(&plan, setting, &mut paced, events)?;
+    let record = compare(&plan, setting, &mut paced, &mut |event| events(Step::Pairs(event)))?;
     let alu = paced.pace.throughout();
     let (counted, sources) = match counter {
         _ if record.ending == Ending::Interrupted => (absent("the experiment was interrupted before"), vec![]),
         Err(why) => (absent(&why.0), vec![]),
-        Ok(counter) => (counted(counter)?, counter.sources()),
+        // Without intervals there is no difference to explain, and runs that took too long for pairs take even longer
+        // under a tracer.
+        Ok(_) if evaluated_pairs(&record) < MIN_PAIRS => {
+            (absent("there were too few pairs for an interval, so no runs were counted"), vec![])
+        }
+        Ok(counter) => (counted(counter, events)?, counter.sources()),
     };
     Ok(judged_pair(ExplainPairRecord {
         record,
@@ -123,10 +141,11 @@ fn absent(why: &str) -> [Reading<Vec<Counts>>; 2] {
 }
 
 /// Counts runs of both commands alternately.
-fn counted(counter: &mut dyn Counter) -> Result<[Reading<Vec<Counts>>; 2], RunError> {
+fn counted(counter: &mut dyn Counter, events: &mut dyn FnMut(Step)) -> Result<[Reading<Vec<Counts>>; 2], RunError> {
     let mut all = [Ok(Vec::new()), Ok(Vec::new())];
-    for _ in 0..COUNTED_RUNS {
+    for round in 0..COUNTED_RUNS {
         for (command, counts) in all.iter_mut().enumerate() {
+            events(Step::Counting { ended: 2 * round + command });
             match counter.count(command) {
                 Ok(Ok(count)) => counts.iter_mut().for_each(|counts| counts.push(count.clone())),
                 Ok(Err(why)) => *counts = Err(why),

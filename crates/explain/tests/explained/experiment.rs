@@ -32,8 +32,17 @@ fn run_pair(counter: Reading<&mut dyn Counter>, interrupt_after: Option<u64>) ->
 }
 
 fn on(machine: &mut SimulatedMachine, counter: Reading<&mut dyn Counter>) -> ExplainPairRecord {
+    explained(&plan(1.0, 7), machine, counter, &mut |_| {})
+}
+
+fn explained(
+    plan: &Plan,
+    machine: &mut SimulatedMachine,
+    counter: Reading<&mut dyn Counter>,
+    steps: &mut dyn FnMut(Step),
+) -> ExplainPairRecord {
     let means = Means { prices: prices(0.02), tick: absent("exact"), ruler: || 2e-9 };
-    explain_pair(&plan(1.0, 7), setting(), means, machine, counter, &mut |_| {}).unwrap()
+    explain_pair(plan, setting(), means, machine, counter, steps).unwrap()
 }
 
 #[test]
@@ -67,6 +76,27 @@ fn pairs_use_the_whole_budget_and_one_look() {
     );
     let reads = line(&record, Line::Part(Priced::Call(KernelCall::Read)));
     assert!(reads.more.unwrap().1.half_width() > 0.0, "{reads:?}");
+}
+
+#[test]
+fn no_runs_are_counted_without_enough_pairs_for_an_interval() {
+    let counting = |pairs: u64| {
+        let mut machine = SimulatedMachine::new(&[0.005, 0.006], Conditions::QUIET, 5);
+        let (mut counter, mut steps) = (Counting(0, None), Vec::new());
+        let plan = Plan { effort: Effort::Pairs(pairs), ..plan(1.0, 7) };
+        let record = explained(&plan, &mut machine, Ok(&mut counter), &mut |step| {
+            if let Step::Counting { ended } = step {
+                steps.push(ended);
+            }
+        });
+        (record, counter.0, steps)
+    };
+    let (record, counted, steps) = counting(5);
+    assert!(record.pairs == 5 && counted == 0 && steps.is_empty(), "{} pairs, {counted} counted", record.pairs);
+    assert!(record.missing.iter().any(|one| one.why.contains("too few pairs")), "{:?}", record.missing);
+    let (record, counted, steps) = counting(6);
+    assert!(record.pairs == 6 && counted == 6, "{} pairs, {counted} counted", record.pairs);
+    assert_eq!(steps, [0, 1, 2, 3, 4, 5]);
 }
 
 #[test]

@@ -69,12 +69,12 @@ fn lines_add_up_to_the_lines_above_them() {
         .sum();
     assert!(close(parts + of(Line::Unexplained), of(Line::Cpu)));
     for command in 0..2 {
-        let seconds = |of: Line| line(&report, of).seconds.as_ref().unwrap()[command];
+        let seconds = |of: Line| *line(&report, of).seconds[command].as_ref().unwrap();
         let parts: f64 = report
             .lines
             .iter()
             .filter(|line| matches!(line.line, Line::Part(_)))
-            .map(|line| line.seconds.as_ref().unwrap()[command])
+            .map(|line| line.seconds[command].as_ref().unwrap())
             .sum();
         assert!(close(parts + seconds(Line::Unexplained), seconds(Line::Cpu)));
     }
@@ -133,9 +133,35 @@ fn counts_that_one_command_lacks_are_not_compared() {
         report.lines.iter().filter(of_pairs).all(|line| line.difference.is_err()),
         "four pairs are too few for an interval"
     );
-    assert!(line(&report, Line::Waiting).seconds.is_err() && line(&report, Line::OffCpu).seconds.is_ok());
-    let mut record = pairs(programs(), 10, 0.5e-6, &mut coin);
-    record.tick_seconds = Ok(Nanos(40_000_000));
+    let waiting = line(&report, Line::Waiting);
+    assert!(waiting.seconds[0].is_err() && waiting.seconds[1].is_ok(), "only OLD had several threads: {waiting:?}");
+    assert!(line(&report, Line::OffCpu).seconds.iter().all(Result::is_ok));
+    assert!(waiting.seconds[0].as_ref().unwrap_err().0.contains("steady explain -- COMMAND"), "{waiting:?}");
+}
+
+#[test]
+fn times_at_ticks_are_absent_only_for_the_command_with_short_processes() {
+    let mut coin = ChaCha8Rng::seed_from_u64(2);
+    let programs = [Program { base: 0.02, faults: 10 }, Program { base: 0.02, faults: 10 }];
+    let mut record = pairs(programs, 10, 0.5e-6, &mut coin);
+    record.tick_seconds = Ok(Nanos(4_000_000));
+    record.counted[0].as_mut().unwrap().iter_mut().for_each(|counts| counts.forks = Ok(4));
+    let report = judged_pair(record.clone());
+    let system = line(&report, Line::System);
+    assert!(system.difference.is_err() && line(&report, Line::Cpu).difference.is_ok());
+    assert_eq!(
+        system.seconds[0].as_ref().unwrap_err().0,
+        "the 5 processes of OLD used 4.0 ms of CPU time each on average, less than 2 of the ticks (4.0 ms) at which \
+         the kernel samples user and system time"
+    );
+    assert!(system.seconds[1].is_ok(), "{system:?}");
+    // Without counts, a command has one process if its main thread used all CPU time. Otherwise nothing is known.
+    record.counted = [absent("no tracer"), absent("no tracer")];
+    record.record.blocks[0].runs.iter_mut().filter(|run| run.command == 0).for_each(|run| {
+        run.run_delay = absent("several threads");
+    });
     let report = judged_pair(record);
-    assert!(line(&report, Line::System).difference.is_err() && line(&report, Line::Cpu).difference.is_ok());
+    let user = line(&report, Line::User);
+    assert!(user.seconds[0].as_ref().is_err_and(|why| why.0.contains("were not counted")), "{user:?}");
+    assert!(user.seconds[1].is_ok(), "{user:?}");
 }

@@ -232,6 +232,8 @@ pub(crate) fn traced() -> ExplainRecord {
         counts: Counts {
             voluntary_switches: Err(Absent::because("each stop of the tracer is a switch")),
             involuntary_switches: Err(Absent::because("each stop of the tracer is a switch")),
+            forks: Ok(4),
+            calls: Ok(13_318),
             calls_by_name: Ok(calls.collect()),
             ..alone().counts
         },
@@ -256,7 +258,10 @@ pub(crate) fn refused() -> ExplainRecord {
         cpu_seconds: seconds(0.071),
         user_seconds: seconds(0.02),
         system_seconds: seconds(0.051),
-        system_interval: Err(Absent::because("the processes used less than 2 ticks each, too little to be sampled")),
+        system_interval: Err(Absent::because(
+            "the command used 1.2 ms of CPU time, less than 2 of the ticks (4.0 ms) at which the kernel samples user and \
+             system time",
+        )),
         thread_seconds: Err(Absent::because(no_records)),
         waiting_seconds: Err(Absent::because(no_records)),
         blocked_seconds: Err(Absent::because(no_records)),
@@ -351,7 +356,7 @@ fn line(line: Line, name: &str, depth: u32, seconds: [f64; 2], half: f64) -> Dif
         line,
         name: name.to_owned(),
         depth,
-        seconds: Ok(seconds),
+        seconds: seconds.map(Ok),
         counts: None,
         more: None,
         at_least: None,
@@ -403,10 +408,12 @@ pub(crate) fn more_faults() -> ExplainPairRecord {
 
 /// NEW waits less, and the composition of its CPU time is not known.
 pub(crate) fn quicker() -> ExplainPairRecord {
-    let why =
-        Absent::because("the kernel reports it for the main thread only, and other threads or processes did work");
+    let why = Absent::because(
+        "only the main thread was read, and other threads or processes did work; steady explain -- COMMAND can use exit \
+         records of all threads",
+    );
     let waiting = Difference {
-        seconds: Err(why.clone()),
+        seconds: [Err(why.clone()), Ok(0.012_4)],
         difference: Err(why.clone()),
         ..line(Line::Waiting, "waiting for a CPU", 1, [0.0; 2], 0.0)
     };

@@ -210,9 +210,28 @@ fn a_difference_that_no_single_part_explains_is_partly_unexplained() {
 }
 
 #[test]
+fn rows_say_what_their_numbers_are() {
+    let words = |record: &dyn steady_feature::Record| {
+        text(record, 132).split_whitespace().collect::<Vec<_>>().join(" ").replace('\u{a0}', " ")
+    };
+    let mut report = traced();
+    report.parts.retain(|part| part.name.contains(", "));
+    let execs = Part { name: "execs".to_owned(), priced: Priced::Exec, ..report.parts[0].clone() };
+    report.parts.push(execs);
+    let report = words(&report);
+    assert!(report.contains("pairs of openat, close 17 ") && report.contains("price: lower bound"), "{report}");
+    assert!(report.contains("count: lower bound"), "{report}");
+    let mut report = more_faults();
+    assert!(!words(&report).contains("vfork"));
+    let price = report.prices.of(Priced::Fork);
+    report.prices.prices.push((Priced::Vfork, price));
+    assert!(words(&report).contains("forks counted together with those by vfork(2)"), "{}", words(&report));
+}
+
+#[test]
 fn summaries_for_lists_are_short() {
     assert_eq!(alone().facts().verdict, "1.23 s, 765 ms CPU");
-    assert_eq!(traced().facts().verdict, "412,233 calls traced");
+    assert_eq!(traced().facts().verdict, "13,318 calls traced");
     assert_eq!(tree().facts().verdict, "41.2 s, 49.5 s CPU");
     let summaries: Vec<String> = pairs().iter().map(|(_, report)| report.facts().verdict).collect();
     assert_eq!(summaries, ["NEW +12.1 ms CPU", "NEW -49.0 ms wall", "no difference in CPU time", "undecided"]);

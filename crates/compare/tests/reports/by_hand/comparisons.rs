@@ -340,8 +340,7 @@ pub(crate) fn one() -> Report {
 
 pub(crate) fn absent() -> Report {
     let mut report = slower();
-    let why =
-        || Absent::because("the kernel reports it for the main thread only, and other threads or processes did work");
+    let why = || Absent::because("only the main thread was read, and other threads or processes did work");
     for breakdown in &mut report.breakdowns {
         breakdown.run_delay = Err(why());
         breakdown.blocked = Err(why());
