@@ -226,6 +226,10 @@ fn knob(knob: &KnobRecord) -> Fact {
     let why = one_line(knob.reason.as_deref().unwrap_or_default());
     let (emphasis, text) = match &knob.value {
         Err(absent) => (Emphasis::Plain, format!("not available: {}", one_line(&absent.0))),
+        // The kernel's words for it do not explain themselves.
+        Ok(value) if knob.name == Knob::Smt && ["notsupported", "notimplemented"].contains(&value.as_str()) => {
+            (Emphasis::Same, "one thread per core (quiet)".to_owned())
+        }
         Ok(_) if knob.is_quiet => (Emphasis::Same, format!("{now} (quiet)")),
         Ok(_) if knob.needs_root && knob.name.only_if_named() => {
             let one = format!("--only {} -- COMMAND sets it to {quiet} for one command", knob.name.name());

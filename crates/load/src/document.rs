@@ -22,7 +22,7 @@ use facts::summary;
 use sentences::sentences;
 
 /// Heading of the table of ruler readings.
-const RULERS: &str = "Slowdown of each resource during the rows (1: the best of this host so far)";
+const RULERS: &str = "Slowdown of each resource during the rows (1: the 5 % quantile of all readings of this host)";
 
 impl Report for LoadRecord {
     fn document(&self) -> Document {
