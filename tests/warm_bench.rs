@@ -96,6 +96,24 @@ fn every_mode_is_measured_without_the_store_of_the_user() {
 }
 
 #[test]
+fn only_launches_of_the_program_itself_count_as_from_a_snapshot() {
+    if !available("only_launches_of_the_program_itself_count_as_from_a_snapshot") {
+        return;
+    }
+    let cache = Cache::new("children");
+    let args = ["--programs", "sh -c '/bin/true; /bin/true; :'", "--runs", "1", "--count", "40", "--pause", "5ms"];
+    let mut bench = cache.bench(&[&args[..], &["--no-history", "--format", "json"]].concat());
+    // Cargo sets LD_LIBRARY_PATH for tests, with which programs start as usual.
+    let output = bench.env_remove("LD_LIBRARY_PATH").output().expect("steady starts");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("7 runs or more"), "{output:?}");
+    let report = json(output);
+    let modes = report["programs"][0]["modes"].as_array().unwrap();
+    let ratio = |at: usize| modes[at]["warm_ratio"].as_f64().unwrap();
+    assert_eq!((ratio(0), ratio(1)), (0.0, 1.0), "{report}");
+    assert!(ratio(2) <= 1.0, "{report}");
+}
+
+#[test]
 fn data_is_sent_to_disks_before_each_launch() {
     let test = "data_is_sent_to_disks_before_each_launch";
     if !available(test) {
@@ -140,6 +158,7 @@ fn invalid_options_are_usage_errors() {
         (&[][..], "--programs"),
         (&["/nonexistent"], "/nonexistent"),
         (&["/etc/passwd"], "Not a directory"),
+        (&["true"], "--programs true"),
         (&["--programs", "no-such-program"], "in PATH"),
         (&["--programs", "true", "--count", "0"], "--count"),
         (&["--programs", "true", "--export-json", "/nonexistent/x"], "--export-json"),

@@ -163,7 +163,7 @@ pub(crate) struct ProgramsFlags {
 #[command(after_help = BENCH_EXAMPLES, override_usage = "steady warm bench [OPTIONS] DIR | --programs PROGRAM,...")]
 pub(crate) struct BenchFlags {
     /// A directory: launch all programs in it, without arguments
-    #[arg(value_name = "DIR", required_unless_present = "programs")]
+    #[arg(value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
 
     /// Programs with their arguments, split into words as a shell does it
@@ -174,7 +174,7 @@ pub(crate) struct BenchFlags {
     #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) count: u32,
 
-    /// Sessions of each mode
+    /// Sessions of each mode; with fewer than 7, there are no intervals and verdicts
     #[arg(short, long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) runs: u32,
 

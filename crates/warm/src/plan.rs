@@ -28,7 +28,13 @@ pub struct Bench {
 
 /// Resolves the flags: finds the programs, and checks that the page cache can be dropped if `--cold` needs it.
 pub(crate) fn bench(flags: &BenchFlags, session: &dyn Session) -> Result<Bench, Failure> {
-    let mut programs = flags.folder.as_deref().map(in_folder).transpose()?.unwrap_or_default();
+    if flags.folder.is_none() && flags.programs.is_empty() {
+        let what = "nothing to measure: name a directory of programs, or programs: --programs 'true,cat /dev/null'";
+        return Err(Failure::Usage(what.to_owned()));
+    }
+    let folder =
+        flags.folder.as_deref().map(|folder| in_folder(folder).map_err(|why| or_program(why, folder, session)));
+    let mut programs = folder.transpose()?.unwrap_or_default();
     for text in &flags.programs {
         programs.push(command(text, session)?);
     }
@@ -61,6 +67,16 @@ fn command(text: &str, session: &dyn Session) -> Result<AttendedCommand, Failure
     }
     // The driver may have another working directory, and a snapshot belongs to an absolute path.
     Ok(AttendedCommand { name: text.trim().to_owned(), argv, program: absolute(&program)? })
+}
+
+/// Adds to the failure of a directory how to measure the program of that name, if there is one.
+fn or_program(failure: Failure, folder: &Path, session: &dyn Session) -> Failure {
+    match (failure, session.command(&[folder.as_os_str().to_owned()])) {
+        (Failure::Usage(why), Ok(command)) if is_program(&command.program) => {
+            Failure::Usage(format!("{why}; to measure this program, use --programs {}", folder.display()))
+        }
+        (failure, _) => failure,
+    }
 }
 
 /// Returns the programs of a directory, sorted by name.

@@ -25,8 +25,8 @@ pub(crate) fn increment(store: &mut Store<'_>, index: u32) {
     }
 }
 
-/// Moves a launch that was counted too early from one outcome and program counter to others. Program counter 0 stands
-/// for no counter. Does nothing if the counters are not mapped, because then the launch was not counted.
+/// Moves a launch that was counted too early from some counters to others. Index 0 stands for no counter. Does
+/// nothing if the counters are not mapped, because then the launch was not counted.
 pub(crate) fn correct(counted: LaunchCounters, actual: LaunchCounters) {
     let counters = MAPPED.load(Ordering::Acquire);
     if counters.is_null() {
@@ -34,18 +34,22 @@ pub(crate) fn correct(counted: LaunchCounters, actual: LaunchCounters) {
     }
     for (launch, subtract) in [(counted, true), (actual, false)] {
         change_mapped(counters, launch.outcome as usize, subtract);
-        if launch.program != 0 {
-            change_mapped(counters, launch.program as usize, subtract);
+        for index in [launch.program, launch.observed] {
+            if index != 0 {
+                change_mapped(counters, index as usize, subtract);
+            }
         }
     }
 }
 
-/// The two counters of a launch.
+/// The counters of a launch.
 #[derive(Clone, Copy)]
 pub(crate) struct LaunchCounters {
     pub(crate) outcome: Outcome,
     /// The index of the program's counter; 0 for none.
     pub(crate) program: u32,
+    /// The index of the counter of an observed process; 0 for none.
+    pub(crate) observed: u32,
 }
 
 fn change(store: &mut Store<'_>, index: usize, subtract: bool) {

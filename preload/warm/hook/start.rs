@@ -5,7 +5,7 @@ use core::ptr;
 
 use super::buffer::NumberText;
 use super::calls::{self, AT_FDCWD, ENOENT, Error};
-use super::card::Outcome;
+use super::card::{OBSERVED, OBSERVED_VARIABLE, Outcome};
 use super::counters::{self, LaunchCounters};
 use super::decide::{self, Selected};
 use super::launch::{self, Launch, Script};
@@ -60,8 +60,10 @@ fn execute_snapshot(mut mapped: Mapped, slot: u32, invocation: Invocation, execu
     drop(mapped);
     let started = launch.execute(invocation.arguments, invocation.environment, execute) == SUCCESS;
     if !started {
-        let counted = LaunchCounters { outcome: Outcome::Warm, program: slot };
-        let actual = LaunchCounters { outcome: Outcome::NotExecuted, program: decide::normal_counter(slot) };
+        let observed = observed_counter(invocation.environment);
+        let counted = LaunchCounters { outcome: Outcome::Warm, program: slot, observed };
+        let program = decide::normal_counter(slot);
+        let actual = LaunchCounters { outcome: Outcome::NotExecuted, program, observed: 0 };
         counters::correct(counted, actual);
     }
     started
@@ -178,7 +180,16 @@ fn assemble(
     }
     counters::count(store, Outcome::Warm);
     counters::increment(store, slot);
+    counters::increment(store, observed_counter(target.environment));
     Ok(slot)
+}
+
+/// Returns the index of the counter of this process's own launches; 0 if it does not ask for one.
+fn observed_counter(environment: Strings) -> u32 {
+    match environment::value(environment, OBSERVED_VARIABLE.as_bytes()) {
+        Some(process) if process == NumberText::new(calls::getpid()).bytes() => OBSERVED,
+        _ => 0,
+    }
 }
 
 /// Limits the stack needed for the copy of the environment. The hook is not removed from longer ones.

@@ -20,7 +20,7 @@
 
 use core::ffi::CStr;
 
-pub use super::counts::{COUNTERS, FIRST_PROGRAM, Outcome, PROGRAM_COUNTERS, demand};
+pub use super::counts::{COUNTERS, FIRST_PROGRAM, OBSERVED, Outcome, PROGRAM_COUNTERS, demand};
 use super::identity::Identity;
 use super::reader::Reader;
 
@@ -40,6 +40,10 @@ pub const TAKE_VARIABLE: &str = "STEADY_WARM_TAKE";
 
 /// The environment variable with the programs that always start normally, as [`excepts`] parses it.
 pub const EXCEPT_VARIABLE: &str = "STEADY_WARM_EXCEPT";
+
+/// The environment variable that a process passes to programs to have its own launches from a snapshot counted in
+/// [`OBSERVED`]: its process number. The programs inherit the variable, but have other numbers.
+pub const OBSERVED_VARIABLE: &str = "STEADY_WARM_OBSERVED";
 
 /// Returns whether a list of paths and names, separated by colons, contains this path or its last part.
 #[must_use]

@@ -7,6 +7,8 @@ use super::identity::Identity;
 pub const COUNTERS: usize = 8192;
 /// Index of the first counter of launches of programs without snapshots.
 const FIRST_DEMAND: usize = 64;
+/// Index of the counter of launches from a snapshot by one process, which an environment variable names.
+pub const OBSERVED: u32 = 63;
 const DEMANDS: usize = 1024;
 /// Index of the first counter of programs with snapshots.
 pub const FIRST_PROGRAM: usize = FIRST_DEMAND + DEMANDS;

@@ -7,7 +7,7 @@ use steady_model::{CounterScope, Nanos, Reading};
 use steady_render::letters::one_line;
 
 use super::stage::Folder;
-use super::{BenchError, Context, Done, Event, StageLauncher, judged, measure};
+use super::{BenchError, Context, Done, Event, LEAST_RUNS, StageLauncher, judged, measure};
 use crate::flags::BenchFlags;
 use crate::plan::{Bench, bench};
 use crate::user_store::cache;
@@ -20,6 +20,9 @@ pub(crate) fn run(flags: &BenchFlags, session: &mut dyn Session) -> Result<u8, F
     }
     let bench = bench(flags, session)?;
     session.open(&flags.output, flags.samples, Status::Own)?;
+    if flags.runs < LEAST_RUNS {
+        session.notice(&format!("there will be means, but no intervals and verdicts: use {LEAST_RUNS} runs or more"));
+    }
     let folder = cache(&session.environment()).and_then(|cache| Folder::make(&cache)).map_err(Failure::Own)?;
     let (interrupt, readable) =
         Interrupt::catch().map_err(|error| Failure::Own(format!("signals cannot be handled: {error}")))?;

@@ -10,6 +10,7 @@ use std::thread;
 use crate::record::Spent;
 use steady_linux::{clock, process};
 use steady_model::{Nanos, Outcome};
+use steady_preload::card::OBSERVED_VARIABLE;
 
 use super::protocol::{Account, Task};
 
@@ -37,6 +38,8 @@ fn launches(task: &Task, begun: Nanos, used: Nanos) -> io::Result<Account> {
     let mut command = Command::new(&task.program);
     // With no other options set, the standard library launches by posix_spawn(3), which the hook replaces.
     command.arg0(name).args(task.words.iter().skip(1));
+    // The hook counts the launches of this process separately, without those by the programs.
+    command.env(OBSERVED_VARIABLE, std::process::id().to_string());
     let mut spent = Vec::with_capacity(task.count as usize);
     let (own, children) = (process::own_usage()?, process::children_usage()?);
     let mut ended: Option<Outcome> = None;

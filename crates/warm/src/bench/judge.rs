@@ -12,6 +12,9 @@ use crate::record::{
 
 /// The error rate of the verdicts of one measure, for both modes together.
 const ALPHA: f64 = 0.05;
+/// With fewer runs, no interval has two ends: the least p-value of n pairs is 2^(1 - n), and each of the two modes may
+/// use half of the error rate.
+pub const LEAST_RUNS: u32 = 7;
 /// The smallest relative change that matters.
 const RESOLUTION: f64 = 0.01;
 
@@ -129,7 +132,12 @@ fn effects(trial: &BenchTrial) -> Vec<(LaunchMode, Effect)> {
         let look = Sequence::new(rules, modes.len()).look(&pairs, 1.0, true);
         let comparisons = modes.iter().zip(look.contenders).map(move |(mode, estimate)| {
             let runs = if estimate.pairs == 1 { "1 run is".to_owned() } else { format!("{} runs are", estimate.pairs) };
-            let few = || Absent(format!("{runs} too few for an interval with two ends"));
+            let enough = if estimate.pairs < LEAST_RUNS as usize {
+                format!(", which needs {LEAST_RUNS} or more (--runs)")
+            } else {
+                String::new()
+            };
+            let few = || Absent(format!("{runs} too few for an interval with two ends{enough}"));
             let ends = estimate.verdict_low.zip(estimate.verdict_high).ok_or_else(few);
             let effect = Effect {
                 measure,

@@ -24,7 +24,7 @@ pub use client::StageLauncher;
 pub(crate) use command::run;
 pub use driver::drive;
 pub use experiment::{BenchError, Context, Done, Event, SessionLauncher, SessionOrder, measure};
-pub use judge::judged;
+pub use judge::{LEAST_RUNS, judged};
 pub use simulated::SimulatedLauncher;
 pub use stage::serve;
 

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::record::{BenchSession, LaunchMode, SessionCounts, Spent};
+use crate::store::Counts;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use serde_json::Value;
@@ -19,7 +20,6 @@ use steady_linux::private::remove_own_tree;
 use steady_linux::process::{self, Child, Program, Status, Stdio};
 use steady_linux::{Root, clock};
 use steady_model::{Absent, Nanos, Reading};
-use steady_preload::card::Outcome as Launched;
 
 use super::DRIVER;
 use super::protocol::{Account, Order, Setup, Task};
@@ -232,16 +232,14 @@ fn read(account: &Path, status: Status) -> Result<Account, Stop> {
     account.map_err(|error| Stop::None(Absent(format!("it cannot be launched: {error}"))))
 }
 
-/// Reads from the session's store how many launches were from snapshots.
+/// Reads from the session's store how many launches by the driver were from snapshots. Programs may start others, which
+/// do not count.
 fn warm(mode: LaunchMode, folder: &Path) -> Reading<u64> {
     if mode == LaunchMode::Normal {
         return Ok(0);
     }
     let stores = fs::read_dir(folder.join("steady/warm")).map_err(|error| Absent(format!("no store: {error}")))?;
-    let counts = stores.flatten().filter_map(|store| fs::read(store.path().join("counts")).ok()).find_map(|bytes| {
-        let place = Launched::Warm as usize * size_of::<u64>();
-        Some(u64::from_ne_bytes(bytes.get(place..place + size_of::<u64>())?.try_into().ok()?))
-    });
+    let counts = stores.flatten().find_map(|store| Counts::open(&store.path().join("counts")).ok()?.observed().ok());
     counts.ok_or_else(|| Absent::because("its store has no counts"))
 }
 

@@ -128,7 +128,7 @@ impl LaunchMode {
 pub struct ModeFigures {
     /// The mode that the figures belong to.
     pub mode: LaunchMode,
-    /// The share of launches that were from a snapshot, 0 to 1.
+    /// The share of launches of the program that were from a snapshot, 0 to 1. Programs that it starts do not count.
     pub warm_ratio: Reading<f64>,
     /// The mean of each measure per launch, over the sessions.
     #[serde(flatten)]
@@ -373,7 +373,7 @@ pub struct BenchSession {
     pub minor_faults: u64,
     /// Page faults of the driver and the programs that need I/O.
     pub major_faults: u64,
-    /// Number of launches from a snapshot, as the hook counts them.
+    /// Number of launches from a snapshot, as the hook counts them. Programs that the program starts do not count.
     pub warm: Reading<u64>,
     /// How the launches ended. If they ended differently: how the first one ended that differs from the first launch.
     pub ended: Outcome,

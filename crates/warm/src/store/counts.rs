@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
 use rustix::io::Errno;
-use steady_preload::card::{COUNTERS, FIRST_PROGRAM, Outcome, PROGRAM_COUNTERS, demand};
+use steady_preload::card::{COUNTERS, FIRST_PROGRAM, OBSERVED, Outcome, PROGRAM_COUNTERS, demand};
 use steady_preload::identity::Identity;
 
 use super::temporary_name;
@@ -52,7 +52,7 @@ impl Counts {
         made
     }
 
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::CLOEXEC).bits();
         let file = File::options().read(true).write(true).custom_flags(flags as i32).open(path)?;
         match file.metadata()?.size() {
@@ -67,6 +67,14 @@ impl Counts {
     /// An error of the file system.
     pub fn outcome(&self, outcome: Outcome) -> io::Result<u64> {
         self.word(outcome as usize)
+    }
+
+    /// Returns the number of launches from a snapshot by an observed process.
+    ///
+    /// # Errors
+    /// An error of the file system.
+    pub fn observed(&self) -> io::Result<u64> {
+        self.word(OBSERVED as usize)
     }
 
     /// Returns the numbers of launches of a program: from a snapshot, and as usual although it has a card.

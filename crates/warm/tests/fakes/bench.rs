@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use steady_feature::attended::AttendedCommand;
 use steady_linux::{Root, host};
 use steady_model::{Absent, Ending, Nanos, Seed, Timestamp, Verdict};
-use steady_warm::bench::{BenchError, Context, Done, Event, SimulatedLauncher, judged, measure};
+use steady_warm::bench::{BenchError, Context, Done, Event, LEAST_RUNS, SimulatedLauncher, judged, measure};
 use steady_warm::{Bench, BenchPlan, BenchRecord, BenchSession, LaunchMode, Measure, ModeFigures};
 
 fn plan(programs: usize, count: u32, runs: u32) -> Bench {
@@ -87,6 +87,17 @@ fn a_break_even_beyond_the_measured_launches_is_an_extrapolation() {
     let cpu = figures(&report, 0, LaunchMode::OnDemand).break_even.clone().unwrap().cpu;
     let is_far = matches!(cpu.launches, Ok(27..=33)) && cpu.extrapolated;
     assert!(is_far && cpu.certain_launches.is_err(), "{cpu:?}");
+}
+
+#[test]
+fn the_least_number_of_runs_gives_intervals_and_one_less_names_it() {
+    let interval = |runs: u32| {
+        let report = shown(&plan(1, 5, runs), &mut SimulatedLauncher::new(10));
+        figures(&report, 0, LaunchMode::Prewarm).effect(Measure::Wall).unwrap().interval()
+    };
+    assert!(interval(LEAST_RUNS).is_ok());
+    let why = interval(LEAST_RUNS - 1).unwrap_err();
+    assert!(why.0.contains("6 runs are too few") && why.0.contains("needs 7 or more"), "{why}");
 }
 
 #[test]

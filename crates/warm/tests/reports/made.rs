@@ -194,7 +194,7 @@ pub(crate) fn refused() -> BenchRecord {
 
 /// A bench that was interrupted after few runs.
 pub(crate) fn interrupted() -> BenchRecord {
-    let few = || shared::absent("3 runs are too few for an interval with two ends");
+    let few = || shared::absent("3 runs are too few for an interval with two ends, which needs 7 or more (--runs)");
     let mut modes = gains();
     for effect in modes.iter_mut().flat_map(|figures| &mut figures.effects) {
         (effect.verdict, effect.change, effect.low, effect.high) = (Verdict::Undecided, few(), few(), few());
