@@ -179,9 +179,24 @@ fn why_gives_the_state_of_a_program() {
     assert!(output_of(limited.output().unwrap()).1.contains("ulimit -s"));
     let with_variable = env.steady().args(["warm", "why", "/bin/true"]).env("MALLOC_ARENA_MAX", "1").output().unwrap();
     assert!(output_of(with_variable).1.contains("MALLOC_ARENA_MAX"));
+    // A program that does not exist hides no answer.
+    let several = env.steady().args(["warm", "why", "no-such-program", "/bin/true", "/bin/cat"]).output().unwrap();
+    let (status, stdout, stderr) = output_of(several);
+    assert!(status == 2 && stderr.contains("no-such-program"), "{stderr}");
+    assert!(stdout.contains("/bin/true would be") && stdout.contains("/bin/cat would be"), "{stdout}");
     let script = env.script("hello", "#!/bin/sh -e\necho hello\n");
+    let interpreter = fs::canonicalize("/bin/sh").unwrap().display().to_string();
+    let new = why(&script);
+    assert!(
+        new.contains("a script for /bin/sh -e") && new.contains(&format!("{interpreter}, has no snapshot")),
+        "{new}"
+    );
     let (status, stdout, _) = output_of(env.steady().args(["warm", "snapshot", &script]).output().unwrap());
-    assert!(status == 0 && stdout.replace("\n  ", " ").contains("is a script for /bin/sh -e"), "{stdout}");
+    let stdout = stdout.replace("\n  ", " ");
+    assert!(status == 0 && stdout.contains("is a script for /bin/sh -e"), "{stdout}");
+    assert!(stdout.contains(&format!("Its interpreter, {interpreter}, is warm.")), "{stdout}");
+    let known = why(&script);
+    assert!(known.contains(&format!("from a snapshot of its interpreter, {interpreter}.")), "{known}");
 }
 
 #[test]

@@ -53,7 +53,9 @@ minutes, such as builds and configure scripts: 'steady warm bench' measures the 
 status stay the same.
 
 Do not start services this way, or list them in --except: their /proc/PID/exe is the snapshot, so \
-pidof and start-stop-daemon do not find them.";
+pidof and start-stop-daemon do not find them.
+
+What a program does after that work is not saved: an interpreter imports its modules at every start.";
 
 const BENCH_EXAMPLES: &str = "\
 Examples:
@@ -136,8 +138,21 @@ pub(crate) enum WarmCommands {
     Bench(Box<BenchFlags>),
 }
 
+const STATUS_HELP: &str = "\
+States of a program:
+  warm     it has snapshots
+  stale    it or a file that it loads has changed; it is captured again after
+           its next launch
+  refused  it always starts as usual
+  script   its interpreter can have snapshots, in a line of its own
+
+Launches of a program are counted since its capture: 'from a snapshot', and
+'as usual since', which did not use the snapshot. Launches before the capture
+are counted for all programs together: 'as usual, no snapshot yet'.";
+
 /// The options of `steady warm status`.
 #[derive(Debug, Args)]
+#[command(after_help = STATUS_HELP)]
 pub(crate) struct StatusFlags {
     /// Only these programs: paths, or names to look up in PATH
     #[arg(value_name = "PROGRAM")]

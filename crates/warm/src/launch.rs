@@ -54,7 +54,11 @@ fn called(store: &Store, path: &Path, name: &OsStr, here: StartingProcess<'_>) -
                         vec![changed(dependencies.iter()).unwrap_or_else(|| reason.to_string_lossy().into_owned())]
                     }
                     Some(Card::Script { interpreter, .. }) => {
-                        return called(store, Path::new(os(interpreter)), name, here);
+                        let interpreter = Path::new(os(interpreter));
+                        return match called(store, interpreter, name, here) {
+                            Launch::AsUsual(reasons) => Launch::AsUsual(of_interpreter(interpreter, &reasons)),
+                            warm @ Launch::Warm(_) => warm,
+                        };
                     }
                     Some(Card::Warm(warm)) => return of_warm(store, path, name, &warm, here),
                 },
@@ -62,6 +66,11 @@ fn called(store: &Store, path: &Path, name: &OsStr, here: StartingProcess<'_>) -
         }
     };
     Launch::AsUsual(reasons)
+}
+
+/// Says of reasons that they are about the interpreter of a script.
+fn of_interpreter(interpreter: &Path, reasons: &[String]) -> Vec<String> {
+    reasons.iter().map(|reason| format!("of its interpreter, {}: {reason}", interpreter.display())).collect()
 }
 
 fn of_warm(store: &Store, path: &Path, name: &OsStr, warm: &Warm<'_>, here: StartingProcess<'_>) -> Launch {

@@ -1,5 +1,6 @@
 //! Reads the state of a store: its programs, and how launches went.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use steady_model::{Absent, Bytes, Nanos, Reading};
 use steady_preload::card::{Card, Outcome, Warm};
 
 use crate::identity;
-use crate::inspect::inspect;
+use crate::inspect::{Inspected, Script, inspect};
 use crate::launch::{Launch, StartingProcess, changed, damaged, launch, os};
 use crate::record::{Answer, KeptProgram, Launches, ProgramState, Question, StatusRecord, StoreFacts};
 use crate::store::{Counts, LIMIT, Store, StoredCard, Work};
@@ -44,12 +45,15 @@ fn of_store(store: &Store) -> StoreFacts {
     let counts = absent_if_broken(store.counts());
     let launches = counts.as_ref().map_err(Clone::clone).and_then(|counts| absent_if_broken(launches(counts)));
     let cpu = counts.and_then(|counts| absent_if_broken(counts.work(Work::CpuNanos)));
+    let requests = store.requests().unwrap_or_default();
+    let requested: Vec<String> = requests.iter().map(|request| request.program.display().to_string()).collect();
     StoreFacts {
         directory: store.folder().display().to_string(),
         size_bytes: Bytes(store.used().unwrap_or(0)),
         limit_bytes: Bytes(LIMIT),
         keeper: store.has_keeper(),
-        requested: store.requests().map_or(0, |requests| requests.len()),
+        requested: requested.len(),
+        requested_programs: requested,
         launches,
         capture_cpu_seconds: cpu.map(Nanos),
         trouble: store.trouble(),
@@ -78,13 +82,57 @@ fn rank(state: &ProgramState) -> u8 {
 fn one(store: &Store, counts: &Reading<Counts>, program: &Path, here: Option<StartingProcess<'_>>) -> KeptProgram {
     let card = identity::key(program).ok().and_then(|key| store.card(&key).ok().flatten());
     let found = card.and_then(|card| known(store, counts, &card, Some(program)));
-    let against = here.map(|here| match launch(store, program, here) {
-        Launch::Warm(_) => vec![],
-        // For a program that was never started, report at once whether it would be refused.
-        Launch::AsUsual(reasons) if found.is_none() => inspect(program).map_or_else(|why| vec![why.0], |_| reasons),
-        Launch::AsUsual(reasons) => reasons,
+    // For a program that was never started, report at once whether it is a script or would be refused.
+    let inspected = if found.is_none() { Some(inspect(program)) } else { None };
+    let against = here.map(|here| match (launch(store, program, here), &inspected) {
+        (Launch::Warm(_), _) => vec![],
+        (Launch::AsUsual(_), Some(Err(why))) => vec![why.0.clone()],
+        (Launch::AsUsual(_), Some(Ok(Inspected::Script(_)))) => vec!["it is not in the store yet".to_owned()],
+        (Launch::AsUsual(reasons), _) => reasons,
     });
-    KeptProgram { answer: against.map(Answer::new), ..found.unwrap_or_else(|| unknown(program)) }
+    let state = match inspected {
+        Some(Ok(Inspected::Script(Script { interpreter, argument }))) => {
+            script(store, &interpreter, argument.as_deref())
+        }
+        _ => ProgramState::Unknown,
+    };
+    let found = found.unwrap_or_else(|| KeptProgram { state, ..unknown(program) });
+    KeptProgram { answer: against.map(Answer::new), ..found }
+}
+
+/// The state of a script, with that of its interpreter.
+fn script(store: &Store, interpreter: &Path, argument: Option<&OsStr>) -> ProgramState {
+    let real = interpreter.canonicalize().unwrap_or_else(|_| interpreter.to_owned());
+    let card = identity::key(&real).ok().and_then(|key| store.card(&key).ok().flatten());
+    let state = card.and_then(|card| match Card::parse(&card.bytes)? {
+        // The kernel accepts an interpreter that is a script itself; the hook leaves such scripts to it.
+        Card::Script { .. } => None,
+        card => Some(state_of(store, &card, &real)),
+    });
+    ProgramState::Script {
+        interpreter: interpreter.display().to_string(),
+        argument: argument.map(|argument| argument.to_string_lossy().into_owned()),
+        interpreter_program: real.display().to_string(),
+        interpreter_state: Box::new(state.unwrap_or(ProgramState::Unknown)),
+    }
+}
+
+/// The state of the program at `path`, which has this card.
+fn state_of(store: &Store, card: &Card<'_>, path: &Path) -> ProgramState {
+    if !identity::at(path).is_ok_and(|now| now == Some(*card.identity())) {
+        return ProgramState::Stale { reason: "its file has changed since the capture".to_owned() };
+    }
+    let unless_stale = |stale: Option<String>, state| stale.map_or(state, |reason| ProgramState::Stale { reason });
+    match card {
+        Card::Refused { reason, dependencies, .. } => {
+            let reason = reason.to_string_lossy().into_owned();
+            unless_stale(changed(dependencies.iter()), ProgramState::Refused { reason })
+        }
+        Card::Script { interpreter, argument, .. } => script(store, Path::new(os(interpreter)), argument.map(os)),
+        Card::Warm(warm) => {
+            unless_stale(changed(warm.dependencies()).or_else(|| damaged(store, warm)), ProgramState::Warm)
+        }
+    }
 }
 
 fn unknown(program: &Path) -> KeptProgram {
@@ -112,24 +160,11 @@ fn known(store: &Store, counts: &Reading<Counts>, stored: &StoredCard, path: Opt
     };
     let path = path.map(Path::to_owned).or(named)?;
     let program = unknown(&path);
-    let created = Ok(stored.written);
+    let program = KeptProgram { state: state_of(store, &card, &path), created: Ok(stored.written), ..program };
     let same = identity::at(&path).is_ok_and(|now| now == Some(*card.identity()));
     Some(match card {
-        _ if !same => {
-            let reason = "its file has changed since the capture".to_owned();
-            KeptProgram { state: ProgramState::Stale { reason }, created, ..program }
-        }
-        Card::Refused { reason, dependencies, .. } => {
-            let refused = || ProgramState::Refused { reason: reason.to_string_lossy().into_owned() };
-            let state = changed(dependencies.iter()).map_or_else(refused, |reason| ProgramState::Stale { reason });
-            KeptProgram { state, created, ..program }
-        }
-        Card::Script { interpreter, argument, .. } => {
-            let text = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
-            let state = ProgramState::Script { interpreter: text(interpreter), argument: argument.map(text) };
-            KeptProgram { state, created, ..program }
-        }
-        Card::Warm(warm) => KeptProgram { created, ..of_warm(store, counts, &stored.key, &warm, program) },
+        Card::Warm(warm) if same => of_warm(store, counts, &stored.key, &warm, program),
+        _ => program,
     })
 }
 
@@ -139,9 +174,6 @@ fn of_warm(store: &Store, counts: &Reading<Counts>, key: &str, warm: &Warm<'_>, 
         slot => absent_if_broken(counts.launches(slot)),
     });
     KeptProgram {
-        state: changed(warm.dependencies())
-            .or_else(|| damaged(store, warm))
-            .map_or(ProgramState::Warm, |reason| ProgramState::Stale { reason }),
         snapshots: warm.copies,
         size_bytes: Bytes(store.size(key)),
         warm_launches: launches.clone().map(|[warm, _]| warm),

@@ -17,21 +17,23 @@ use crate::user_store::{absolute, executed, place, store};
 
 /// Runs `steady warm status`: reports what is stored.
 pub(crate) fn status(flags: &StatusFlags, session: &mut dyn Session) -> Result<u8, Failure> {
-    let programs = found(&flags.programs, session)?;
+    let (programs, missing) = found(&flags.programs, session)?;
     session.open(&flags.output, false, Status::Own)?;
-    session.write(&record(Question::Status, &programs, session)?).map(|()| 0)
+    session.write(&record(Question::Status, &programs, session)?)?;
+    missing.map_or(Ok(0), Err)
 }
 
 /// Runs `steady warm why`: reports how programs would be started.
 pub(crate) fn why(flags: &ProgramsFlags, session: &mut dyn Session) -> Result<u8, Failure> {
-    let programs = found(&flags.programs, session)?;
+    let (programs, missing) = found(&flags.programs, session)?;
     session.open(&flags.output, false, Status::Own)?;
-    session.write(&record(Question::Why, &programs, session)?).map(|()| 0)
+    session.write(&record(Question::Why, &programs, session)?)?;
+    missing.map_or(Ok(0), Err)
 }
 
 /// Runs `steady warm snapshot`: captures programs now.
 pub(crate) fn snapshot(flags: &ProgramsFlags, session: &mut dyn Session) -> Result<u8, Failure> {
-    let programs = found(&flags.programs, session)?;
+    let (programs, missing) = found(&flags.programs, session)?;
     session.open(&flags.output, false, Status::Own)?;
     let store = store(session).map_err(|why| Failure::Own(format!("not available here: {why}")))?;
     let mut maker = Maker::new(&store, Traced, session.environment());
@@ -52,7 +54,7 @@ pub(crate) fn snapshot(flags: &ProgramsFlags, session: &mut dyn Session) -> Resu
         }
     }
     session.write(&record(Question::Snapshot, &programs, session)?)?;
-    not_made.map_or(Ok(u8::from(refused)), Err)
+    missing.or(not_made).map_or(Ok(u8::from(refused)), Err)
 }
 
 /// Runs `steady warm clear`: removes all snapshots.
@@ -80,12 +82,20 @@ fn record(question: Question, programs: &[PathBuf], session: &dyn Session) -> Re
     Ok(read_status(question, &store, programs, (question == Question::Why).then_some(here)))
 }
 
-/// Resolves the names of programs to absolute paths.
-fn found(names: &[PathBuf], session: &dyn Session) -> Result<Vec<PathBuf>, Failure> {
-    let path = |name: &PathBuf| match executed(name.as_os_str(), session) {
-        Ok(path) if path.exists() => Ok(absolute(&path)),
-        Ok(path) => Err(Failure::Usage(format!("the file '{}' does not exist", path.display()))),
-        Err(failure) => Err(Failure::Usage(failure.to_string())),
-    };
-    names.iter().map(path).collect()
+/// Resolves the names of programs to absolute paths. Also returns the failure to report after the others if some do not
+/// exist; if none exists, there is nothing to report.
+fn found(names: &[PathBuf], session: &dyn Session) -> Result<(Vec<PathBuf>, Option<Failure>), Failure> {
+    let (mut programs, mut missing) = (Vec::new(), Vec::new());
+    for name in names {
+        match executed(name.as_os_str(), session) {
+            Ok(path) if path.exists() => programs.push(absolute(&path)),
+            Ok(path) => missing.push(format!("the file '{}' does not exist", path.display())),
+            Err(failure) => missing.push(failure.to_string()),
+        }
+    }
+    let failure = (!missing.is_empty()).then(|| Failure::Usage(missing.join("; ")));
+    match failure {
+        Some(failure) if programs.is_empty() => Err(failure),
+        failure => Ok((programs, failure)),
+    }
 }

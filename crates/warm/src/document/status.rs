@@ -11,6 +11,9 @@ use steady_render::units::{TIE, duration, memory, thousands, time};
 use crate::csv::status_csv;
 use crate::record::{KeptProgram, Launches, ProgramState, Question, SCHEMA, StatusRecord, StoreFacts};
 
+/// The number of programs to be captured that the report names.
+const NAMED: usize = 10;
+
 impl Report for StatusRecord {
     fn document(&self) -> Document {
         document(self)
@@ -59,11 +62,18 @@ fn sentence(record: &StatusRecord) -> String {
 
 /// Returns the sentence about one program: the emphasised answer, then the details.
 fn of_program(question: Question, program: &KeptProgram) -> Sentence {
-    let is_warm =
-        program.answer.as_ref().map_or(program.state == ProgramState::Warm, |answer| answer.against.is_empty());
+    let is_warm = program.answer.as_ref().map_or(has_snapshots(&program.state), |answer| answer.against.is_empty());
     let (claim, rest) = if question == Question::Why { why(program) } else { state(program) };
     let emphasis = if is_warm { Emphasis::Same } else { Emphasis::Open };
     vec![(emphasis, format!("{} {claim}", one_line(&program.program))), (Emphasis::Plain, rest)]
+}
+
+/// Whether the program, or the interpreter of a script, has current snapshots.
+fn has_snapshots(state: &ProgramState) -> bool {
+    match state {
+        ProgramState::Script { interpreter_state, .. } => **interpreter_state == ProgramState::Warm,
+        state => *state == ProgramState::Warm,
+    }
 }
 
 /// How the program would be started, and why.
@@ -72,9 +82,19 @@ fn why(program: &KeptProgram) -> (&'static str, String) {
     match &program.answer {
         None => (AS_USUAL, ": there is no store.".to_owned()),
         Some(answer) if !answer.against.is_empty() => {
-            (AS_USUAL, format!(": {}.", one_line(&answer.against.join("; "))))
+            let script = match &program.state {
+                ProgramState::Script { .. } => format!(" It is a script{}", details(program)),
+                _ => String::new(),
+            };
+            (AS_USUAL, format!(": {}.{script}", one_line(&answer.against.join("; "))))
         }
-        Some(_) => ("would be started from a snapshot", details(program)),
+        Some(_) => match &program.state {
+            ProgramState::Script { interpreter_program, .. } => {
+                let of = format!(" of its interpreter, {}.", one_line(interpreter_program));
+                ("would be started from a snapshot", of)
+            }
+            _ => ("would be started from a snapshot", details(program)),
+        },
     }
 }
 
@@ -82,17 +102,28 @@ fn why(program: &KeptProgram) -> (&'static str, String) {
 fn state(program: &KeptProgram) -> (&'static str, String) {
     match &program.state {
         ProgramState::Warm => ("is warm", details(program)),
+        ProgramState::Script { .. } => ("is a script", details(program)),
+        state => without_snapshots(state),
+    }
+}
+
+/// The state of a program without current snapshots, and the reason.
+fn without_snapshots(state: &ProgramState) -> (&'static str, String) {
+    match state {
         ProgramState::Stale { reason } => ("needs a new snapshot", format!(": {}.", one_line(reason))),
         ProgramState::Refused { reason } => ("is refused", format!(": {}.", one_line(reason))),
-        ProgramState::Script { .. } => ("is a script", details(program)),
+        ProgramState::Warm => ("is warm", ".".to_owned()),
+        ProgramState::Script { .. } => ("is a script", ".".to_owned()),
         ProgramState::Unknown => ("has no snapshot", ": it was not started yet, or not captured yet.".to_owned()),
     }
 }
 
 fn details(program: &KeptProgram) -> String {
-    if let ProgramState::Script { interpreter, argument } = &program.state {
+    if let ProgramState::Script { interpreter, argument, interpreter_program, interpreter_state } = &program.state {
         let argument = argument.as_ref().map_or_else(String::new, |argument| format!(" {}", one_line(argument)));
-        return format!(" for {}{argument}.", one_line(interpreter));
+        let (claim, rest) = without_snapshots(interpreter_state);
+        let real = one_line(interpreter_program);
+        return format!(" for {}{argument}. Its interpreter, {real}, {claim}{rest}", one_line(interpreter));
     }
     let snapshots = count(program.snapshots as usize, "snapshot", "snapshots");
     let hook = if program.hook_inside { ", with the hook preloaded" } else { "" };
@@ -123,8 +154,8 @@ fn programs(record: &StatusRecord) -> Table {
     let columns = vec![
         Column::words("program", all, |program| one_line(&program.program)),
         Column::words("state", all, |program| program.state.name()),
-        Column::numbers("warm launches", all, |program| number(&program.warm_launches)),
-        Column::numbers("missed launches", all, |program| number(&program.missed_launches)),
+        Column::numbers("from a snapshot", all, |program| number(&program.warm_launches)),
+        Column::numbers("as usual since", all, |program| number(&program.missed_launches)),
         Column::numbers("snapshots", all, |program| unless_none(program.snapshots == 0, program.snapshots.to_string())),
         Column::numbers("size", all, |program| {
             unless_none(program.size_bytes.0 == 0, memory(program.size_bytes.0 as f64))
@@ -181,14 +212,20 @@ fn launches(store: &StoreFacts) -> Vec<Fact> {
 
 /// Returns the other facts about a store.
 fn facts(store: &StoreFacts) -> Vec<Fact> {
-    let requested = match store.requested {
-        0 => "none".to_owned(),
-        number => count(number, "program without a snapshot", "programs without a snapshot"),
+    let requested = match store.requested_programs.as_slice() {
+        [] => "no program".to_owned(),
+        programs => {
+            let named = programs.iter().take(NAMED).map(|program| one_line(program)).collect::<Vec<_>>().join(", ");
+            let others = programs.len().saturating_sub(NAMED);
+            let others =
+                if others == 0 { String::new() } else { format!(", and {}", count(others, "other", "others")) };
+            format!("{}: {named}{others}", count(programs.len(), "program", "programs"))
+        }
     };
     let keeper = if store.keeper { "running" } else { "not running; each command starts one" };
     let mut facts = vec![
         Fact::reading("CPU time of captures", &store.capture_cpu_seconds, |cpu| time(cpu.seconds())),
-        Fact::new("requested", requested),
+        Fact::new("to be captured", requested),
         Fact::new("keeper", keeper),
         Fact::new("directory", one_line(&store.directory)),
     ];

@@ -44,8 +44,10 @@ pub struct StoreFacts {
     pub limit_bytes: Bytes,
     /// Whether a keeper works in it now.
     pub keeper: bool,
-    /// Number of programs that were requested and have no snapshot yet.
+    /// Number of programs that wait for a capture.
     pub requested: usize,
+    /// Their paths, those that are launched most often first.
+    pub requested_programs: Vec<String>,
     /// Numbers of launches, by outcome.
     pub launches: Reading<Launches>,
     /// CPU time that creating snapshots used.
@@ -91,9 +93,9 @@ pub struct KeptProgram {
     pub snapshots: u32,
     /// Disk space that they use.
     pub size_bytes: Bytes,
-    /// Number of launches from a snapshot.
+    /// Number of launches from a snapshot since it was created.
     pub warm_launches: Reading<u64>,
-    /// Number of launches as usual although it has snapshots.
+    /// Number of launches as usual since its snapshots were created.
     pub missed_launches: Reading<u64>,
     /// When its snapshots were created, or it was refused.
     #[serde(serialize_with = "moment")]
@@ -128,6 +130,10 @@ pub enum ProgramState {
         interpreter: String,
         /// The argument that its first line gives the interpreter.
         argument: Option<String>,
+        /// The path of the interpreter without symbolic links.
+        interpreter_program: String,
+        /// The state of the interpreter.
+        interpreter_state: Box<ProgramState>,
     },
     /// The store has no information about it.
     Unknown,

@@ -47,6 +47,7 @@ fn store() -> StoreFacts {
         limit_bytes: Bytes(512 << 20),
         keeper: true,
         requested: 1,
+        requested_programs: vec!["/usr/bin/expr".to_owned()],
         launches: Ok(launches),
         capture_cpu_seconds: Ok(Nanos(412_000_000)),
         trouble: None,
@@ -55,7 +56,13 @@ fn store() -> StoreFacts {
 
 pub(crate) fn all() -> Vec<(&'static str, StatusRecord)> {
     let report = |question, store, programs| StatusRecord { question, now: Timestamp(1_795_171_242), store, programs };
-    let script = ProgramState::Script { interpreter: "/bin/sh".to_owned(), argument: Some("-e".to_owned()) };
+    let script_of = |state| ProgramState::Script {
+        interpreter: "/bin/sh".to_owned(),
+        argument: Some("-e".to_owned()),
+        interpreter_program: "/usr/bin/dash".to_owned(),
+        interpreter_state: Box::new(state),
+    };
+    let script = script_of(ProgramState::Warm);
     let refused = ProgramState::Refused { reason: "it runs with its owner's rights (setuid)".to_owned() };
     let reason = "'/lib/x86_64-linux-gnu/libc.so.6', which it loads, has changed since the capture".to_owned();
     let stale = ProgramState::Stale { reason };
@@ -78,6 +85,7 @@ pub(crate) fn all() -> Vec<(&'static str, StatusRecord)> {
     let troubled = StoreFacts {
         keeper: false,
         requested: 0,
+        requested_programs: vec![],
         launches: Err(Absent::because("the counts cannot be read: No such file or directory")),
         capture_cpu_seconds: Err(Absent::because("the counts cannot be read: No such file or directory")),
         trouble: Some("'/usr/bin/cat': no process could be started and traced: Operation not permitted".to_owned()),
@@ -90,11 +98,14 @@ pub(crate) fn all() -> Vec<(&'static str, StatusRecord)> {
             &["LD_BIND_NOW configures the loader or the C library", "the data (ulimit -d) is limited"],
         ),
         answer(unknown.clone(), &["it has not been captured yet"]),
+        answer(program("/tmp/script", script.clone()), &[]),
+        answer(program("/tmp/new-script", script.clone()), &["it is not in the store yet"]),
     ];
     let snapshot = vec![
         warm("/usr/bin/cat", 0, false),
-        program("/usr/bin/sudo", refused),
+        program("/usr/bin/sudo", refused.clone()),
         program("/tmp/script", script),
+        program("/tmp/other-script", script_of(refused)),
         unknown,
     ];
     let none = Absent::because("nothing has been stored since the last boot");
