@@ -243,8 +243,16 @@ impl FromStr for FailIf {
 
 impl fmt::Display for FailIf {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}>{}%", self.verdict.name(), self.beyond * 100.0)
+        write!(formatter, "{}>{}%", self.verdict.name(), in_percent(self.beyond))
     }
+}
+
+/// Returns a share in per cent, without the rounding error of the multiplication: `0.07 * 100.0` is not 7.
+fn in_percent(share: f64) -> f64 {
+    /// Of the 17 digits that distinguish all numbers, the last ones may be wrong.
+    const DIGITS: usize = 15;
+    let percent = share * 100.0;
+    format!("{percent:.*e}", DIGITS - 1).parse().unwrap_or(percent)
 }
 
 /// Parses a share with its sign: `1%`, `0.5 %`. It must be finite and at least 0.
@@ -260,9 +268,7 @@ pub fn parse_percent(text: &str) -> Result<f64, NotPercent> {
     match number {
         Some(number) if has_sign => Ok(number / 100.0),
         Some(number) if 0.0 < number && number < 1.0 => {
-            // Rounded, because 0.07 * 100 is not 7.
-            let share = (number * 100.0 * 1e9).round() / 1e9;
-            Err(NotPercent(Some(format!("{number}% or {share}%"))))
+            Err(NotPercent(Some(format!("{number}% or {}%", in_percent(number)))))
         }
         Some(number) => Err(NotPercent(Some(format!("{number}%")))),
         None => Err(NotPercent(None)),
@@ -540,6 +546,16 @@ mod tests {
             ["", "slower", "slower<1%", "same>1%", "slower>", "slower>x%", "slower>-1%", "slower>nan", "slower>1"]
         {
             assert!(wrong.parse::<FailIf>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn conditions_are_displayed_as_entered() {
+        let whole = (1..=99).map(|percent| percent.to_string());
+        let decimals = ["0", "0.1", "0.29", "0.57", "1.1", "2.3", "14.7", "28.9", "33.333", "150", "1000"];
+        for percent in whole.chain(decimals.map(str::to_owned)) {
+            let text = format!("slower>{percent}%");
+            assert_eq!(text.parse::<FailIf>().unwrap().to_string(), text);
         }
     }
 
