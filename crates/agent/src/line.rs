@@ -33,6 +33,11 @@ impl<'a> Text<'a> {
         Ok(Text(text))
     }
 
+    /// Parses the name of a service or version, which must not be empty: reports name it.
+    fn name_of(bytes: &'a [u8]) -> Result<Self, LineFault> {
+        if bytes.is_empty() { Err(LineFault::Text) } else { Text::of(bytes) }
+    }
+
     /// Returns the text in its escaped form.
     pub fn written(self) -> &'a str {
         self.0
@@ -157,11 +162,12 @@ impl<'a> Datagram<'a> {
         let (head, rest) = cut(bytes, b'\n');
         let (protocol, head) = cut(head, b'\t');
         if protocol != b"steady/1" {
-            return Err(if protocol.starts_with(b"steady/") { LineFault::Protocol } else { LineFault::Head });
+            let version = protocol.strip_prefix(b"steady/").filter(|version| number(version).is_ok());
+            return Err(if version.is_some() { LineFault::Protocol } else { LineFault::Head });
         }
         let mut fields = Fields(Some(head));
         let mut read = || {
-            let service = Text::of(fields.next()?)?;
+            let service = Text::name_of(fields.next()?)?;
             let process = RequestProcess { pid: small(fields.next()?)?, began: number(fields.next()?)? };
             fields.end()?;
             Ok(Datagram { service, process, rest })
@@ -266,7 +272,7 @@ fn request<'a>(fields: &mut Fields<'a>) -> Result<RequestLine<'a>, LineFault> {
     let mut line = RequestLine {
         end: number(fields.next()?)?,
         number: number(fields.next()?)?,
-        version: Text::of(fields.next()?)?,
+        version: Text::name_of(fields.next()?)?,
         route: Text::of(fields.next()?)?,
         status: small(fields.next()?)?,
         cpu: time(fields.next()?)?,
@@ -304,7 +310,7 @@ fn process<'a>(fields: &mut Fields<'a>) -> Result<ProcessLine<'a>, LineFault> {
     while let Some(Named { name, value }) = fields.named()? {
         match name {
             b"slot" => line.slot = Some(slot(value)?),
-            b"version" => line.version = Some(Text::of(value)?),
+            b"version" => line.version = Some(Text::name_of(value)?),
             _ => line.unknown += 1,
         }
     }
@@ -376,8 +382,8 @@ mod tests {
         assert_eq!(line.slot, Some(TimeSlot { begin: 120, seconds: 10 }));
         assert_eq!((line.delay, line.ruler), (Some(7), Some((RequestRuler::Syscall, 31_000))));
         assert_eq!(line.unknown, 1);
-        let plain = one("r\t5\t1\t\t\t0\t0\t0\tnone").unwrap();
-        assert_eq!((plain.slot, plain.delay, plain.ruler, plain.version.written()), (None, None, None, ""));
+        let plain = one("r\t5\t1\tv\t\t0\t0\t0\tnone").unwrap();
+        assert_eq!((plain.slot, plain.delay, plain.ruler, plain.route.written()), (None, None, None, ""));
         assert_eq!(one("r\t5\t1\tv\t/\t0\t0\t0\tnone\truler=moon:5").unwrap().unknown, 1);
         assert_eq!(read_line(b"l\t12"), Ok(Line::Lost(12)));
     }
@@ -435,6 +441,8 @@ mod tests {
             ("r\t5\t1\tv\\x\t/\t200\t1\t1\tnone", Written),
             ("r\t5\t1\tv\\\t/\t200\t1\t1\tnone", Written),
             ("r\t5\t1\tv\r\t/\t200\t1\t1\tnone", Written),
+            ("r\t5\t1\t\t/\t200\t1\t1\tnone", Written),
+            ("c\t5\t70\t60\tversion=", Written),
             ("r\t5\t1\tv\t/\t200\t1\t1\tcoin", Way),
             ("r\t5\t1\tv\t/\t200\t1\t1\tslot", Slot),
             ("r\t5\t1\tv\t/\t200\t1\t1\tslot\tslot=10:5", Slot),
@@ -464,6 +472,9 @@ mod tests {
             "steady/1\tshop\t1",
             "steady/1\tshop\t1\tx\n",
             "steady/1\ts\t1\t1\t1",
+            "steady/1\t\t1\t1",
+            "steady/1  s  1  1",
+            "steady/",
         ] {
             assert_eq!(fault(other.as_bytes()), LineFault::Head, "{other}");
         }

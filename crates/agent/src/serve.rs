@@ -33,7 +33,7 @@ fn settings(flags: &AgentFlags, session: &dyn Session) -> Result<Settings, Failu
         group: flags.group.as_deref().map(paths::group).transpose()?,
         store: paths::store(flags.paths.store.as_deref(), session)?,
         keep,
-        limits: Limits { routes: flags.routes as usize, late_seconds: keep.seconds, ..Limits::default() },
+        limits: Limits { routes: flags.routes as usize, ..Limits::default() },
         outside: outside(&flags.outside)?,
         rulers: !flags.no_rulers,
         listen: listen(&flags.listen),

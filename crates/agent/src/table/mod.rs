@@ -81,7 +81,9 @@ impl Table {
         );
         for line in datagram.lines() {
             match line {
-                Ok(Line::Request(request)) => service.add(&request, process, limits, now, arrived),
+                Ok(Line::Request(request)) => {
+                    service.add(&request, process, datagram.process.began, limits, now, arrived)
+                }
                 Ok(Line::Process(reading)) => service.add_process(&reading, process, limits, now, arrived),
                 Ok(Line::Lost(lines)) => {
                     service.processes.lost_lines(process);
@@ -186,7 +188,8 @@ pub struct Limits {
     pub processes: usize,
     /// The most rows of all services; when they are reached, the rows are passed on before the second ends.
     pub rows: usize,
-    /// The age, in seconds, up to which a request is added to the second in which it ended.
+    /// The age, in seconds, up to which a request is added to the second in which it ended. A datagram may wait in the
+    /// socket; an older end is probably in another unit, or of another clock.
     pub late_seconds: u64,
 }
 
@@ -199,7 +202,7 @@ impl Default for Limits {
             classes: 16,
             processes: 2_000,
             rows: 50_000,
-            late_seconds: 86_400,
+            late_seconds: 600,
         }
     }
 }

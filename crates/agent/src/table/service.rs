@@ -64,17 +64,18 @@ impl Service {
         self.open.len()
     }
 
-    /// Adds a request of a process.
+    /// Adds a request of a process, which counts its requests since the moment `began`.
     pub(super) fn add(
         &mut self,
         request: &RequestLine<'_>,
         process: u64,
+        began: u64,
         limits: &Limits,
         now: Now,
         arrived: &mut Arrived,
     ) {
         arrived.faults[LineFault::Name.index()] += u64::from(request.unknown);
-        let is_possible = is_possible_time(request.end, now, limits.late_seconds);
+        let is_possible = request.end >= began && is_possible_time(request.end, now, limits.late_seconds);
         if let Some(slot) = request.slot
             && !(is_possible && begins_in(request, slot))
         {
@@ -198,9 +199,11 @@ impl Service {
         let then = (now.monotonic / SECOND).saturating_sub(RECENT_SECONDS);
         let whole = self.recent.len().saturating_sub(1);
         let requests: u64 = self.recent.iter().take(whole).sum();
+        let mut versions: Vec<String> = self.names.versions.used_since(then).map(str::to_owned).collect();
+        versions.sort_unstable();
         AgentService {
             name: self.name.clone(),
-            versions: self.names.versions.used_since(then).map(str::to_owned).collect(),
+            versions,
             routes: self.names.routes.used_since(then).count(),
             processes: self.processes.since(then),
             per_second: if whole == 0 { 0.0 } else { requests as f64 / whole as f64 },

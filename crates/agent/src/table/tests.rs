@@ -102,6 +102,11 @@ fn the_time_of_receipt_replaces_an_impossible_end() {
     assert_eq!(rows.requests.len(), 1);
     assert_eq!((rows.requests[0].second, rows.requests[0].sums.requests), (1_000, 4));
     assert_eq!(table.arrived().ends_replaced, 4);
+    // The process counts its requests since 95 s after the boot.
+    let began = 95 * SECOND;
+    let lines = [began - 1, began].map(|end| request(end, 151, "v1", "/", "none")).concat();
+    table.take_in(format!("steady/1\tshop\t7\t{began}\n{lines}").as_bytes(), NOW);
+    assert_eq!(table.arrived().ends_replaced, 5);
 }
 
 #[test]
