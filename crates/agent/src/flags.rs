@@ -50,7 +50,7 @@ pub(crate) struct AgentFlags {
     pub(crate) group: Option<String>,
 
     /// Remove stored rows that are older than this
-    #[arg(long, value_name = "TIME", default_value = "1d", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "1d", value_parser = age)]
     pub(crate) keep: Nanos,
 
     /// The most disk space for the store and its journal; the oldest rows are removed first
@@ -167,6 +167,14 @@ pub(crate) struct AgentStatusFlags {
     pub(crate) output: OutputFlags,
 }
 
+/// Parses the age of rows to remove. A number without a unit is refused, because data would be lost if it meant seconds.
+fn age(text: &str) -> Result<Nanos, String> {
+    match text.trim().parse::<f64>() {
+        Ok(_) => Err(format!("it has no unit; write {0}d, {0}h, {0}m or {0}s", text.trim())),
+        Err(_) => duration(text),
+    }
+}
+
 /// Parses the size limit of the store, in bytes.
 fn store_size(text: &str) -> Result<u64, String> {
     /// A smaller store has no space for the names of a few services.
@@ -195,4 +203,16 @@ pub(crate) struct LibraryFlags {
     /// The directory to write the files to; it is created if it does not exist
     #[arg(value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_age_of_rows_to_remove_has_a_unit() {
+        assert_eq!(age("5m"), Ok(Nanos(300_000_000_000)));
+        assert_eq!(age(" 5 "), Err("it has no unit; write 5d, 5h, 5m or 5s".to_owned()));
+        assert!(age("x").is_err());
+    }
 }
