@@ -17,6 +17,8 @@ use crate::record::{
 const FEW_READINGS: f64 = 20.0;
 /// The most versions that are listed by name; more are only counted.
 const NAMED: usize = 4;
+/// A service that sent nothing for this long is silent. The counts of the last minute then say nothing about it.
+const SILENT_SECONDS: u64 = 60;
 /// The most columns of a service's name.
 const LABEL: usize = 24;
 
@@ -168,23 +170,19 @@ fn fault_name(fault: LineFault) -> [&'static str; 2] {
 }
 
 fn service(service: &AgentService) -> Fact {
-    let named = if service.versions.is_empty() { without_version(service) } else { versions(&service.versions) };
+    let label = cut(&one_line(&service.name), LABEL);
+    let requests = format!("{}{TIE}in{TIE}total", big(service.requests));
+    if service.silent_seconds >= SILENT_SECONDS {
+        return Fact::new(&label, format!("silent for {}, {requests}", duration(seconds(service.silent_seconds))));
+    }
+    let named = match &service.versions[..] {
+        [] => "no requests in the last minute".to_owned(),
+        some => versions(some),
+    };
     let rate = format!("{}{TIE}requests per second", short(service.per_second));
     let (processes, routes) =
         (count(service.processes, "process", "processes"), count(service.routes, "route", "routes"));
-    let requests = format!("{}{TIE}in{TIE}total", big(service.requests));
-    Fact::new(&cut(&one_line(&service.name), LABEL), [named, processes, routes, rate, requests].join(", "))
-}
-
-/// Returns the text in place of the versions, for a service without requests in the last minute.
-fn without_version(service: &AgentService) -> String {
-    const SILENT_SECONDS: u64 = 60;
-    match service.silent_seconds {
-        seconds if seconds >= SILENT_SECONDS => {
-            format!("silent for {}", duration(self::seconds(seconds)))
-        }
-        _ => "no requests in the last minute".to_owned(),
-    }
+    Fact::new(&label, [named, processes, routes, rate, requests].join(", "))
 }
 
 fn versions(versions: &[String]) -> String {
@@ -244,7 +242,10 @@ fn rulers(rulers: &Reading<AgentRulers>) -> Fact {
     if least < FEW_READINGS - 1.0 {
         return open(
             "rulers",
-            format!("{text}; to compare one version after the other, {FEW_READINGS} per second are needed"),
+            format!(
+                "{text}; comparisons of one version after the other need {FEW_READINGS} of each, and are refused with \
+                 fewer"
+            ),
         );
     }
     Fact::new("rulers", text)

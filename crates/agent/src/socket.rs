@@ -166,7 +166,10 @@ pub(crate) enum Listener {
 fn listener_by(connected: io::Result<UnixDatagram>, socket: &Path) -> Listener {
     match connected {
         Ok(_) => Listener::Present,
-        Err(error) if is_gone(&error) => Listener::Missing(Absent::because("no agent listens there")),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            Listener::Missing(Absent::because("no process listens, but the socket of an ended agent is still there"))
+        }
+        Err(error) if is_gone(&error) => Listener::Missing(Absent::because("there is no socket")),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             Listener::Unknown(Absent::because(denied(socket)))
         }
