@@ -21,7 +21,7 @@ pub(crate) struct ReleaseFlags {
 pub(crate) enum ReleaseCommands {
     /// Compare the CPU time per request of two versions of a service, from the data that steady agent has stored
     Compare(Box<ReleaseCompareFlags>),
-    /// Demonstrate a comparison in two minutes: a small server with two versions under changing load, and the verdict
+    /// Demonstrate a comparison in three minutes: a small server with two versions under changing load, and the verdict
     Demo(ReleaseDemoFlags),
 }
 
@@ -123,10 +123,10 @@ pub(crate) enum ByFlag {
 
 const DEMO_EXAMPLES: &str = "\
 Examples:
-  Run both parts, in about two minutes
+  Run both parts, in about three minutes
       steady release demo
-  Longer parts, which find smaller changes; write the reports as HTML pages
-      steady release demo --seconds 90s --pages demo
+  Longer parts, for narrower intervals; write the reports as HTML pages
+      steady release demo --seconds 5m --pages demo
 
 Two processes of steady itself are the server. Its new version does 5 % more
 work on every page. A client sends requests without waiting for the responses,
@@ -141,8 +141,9 @@ Only the pages requested with --pages remain afterwards.";
 #[derive(Debug, Args)]
 #[command(after_help = DEMO_EXAMPLES)]
 pub(crate) struct ReleaseDemoFlags {
-    /// Duration of each of the two parts: 40s or more
-    #[arg(long, value_name = "TIME", default_value = "50s", value_parser = part)]
+    /// Duration of each of the two parts: 40s or more. The first part takes at least 130 s, because a comparison of one
+    /// version after the other needs a minute of each
+    #[arg(long, value_name = "TIME", default_value = "40s", value_parser = part)]
     pub(crate) seconds: Nanos,
 
     /// Write the report of each part as an HTML page to this directory
@@ -152,7 +153,7 @@ pub(crate) struct ReleaseDemoFlags {
 
 /// Parses the duration of a part of the demonstration.
 fn part(text: &str) -> Result<Nanos, String> {
-    // In a shorter part, the design is not detected as one version after the other.
+    // A shorter second part often leaves the verdict undecided.
     const LEAST: Nanos = Nanos(40_000_000_000);
     span(text).and_then(|long| if long < LEAST { Err("a part takes at least 40 s".to_owned()) } else { Ok(long) })
 }
