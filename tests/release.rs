@@ -252,6 +252,20 @@ fn an_interrupted_watch_prints_the_report_so_far() {
 }
 
 #[test]
+fn a_watch_reports_that_data_stopped() {
+    let begun = now() - SECONDS - 14;
+    let store = store_from(begun, 7, "stopped", &[ALIKE]);
+    let (from, window) = (begun.to_string(), format!("{}s", SECONDS + 16));
+    let args = ["--watch", "--from", &from, "--window", &window, "v1", "v2", "--no-history", "--resolution", "0.01%"];
+    let (status, stdout, stderr) = output_of(compare(&store, &args).output().unwrap());
+    assert_eq!(status, 0, "{stderr}");
+    assert!(stderr.contains("no data since "), "{stderr}");
+    let stdout = stdout.replace('\u{a0}', " ");
+    assert!(stdout.contains("Warning: There are no data for 16.0 s of the window"), "{stdout}");
+    assert!(stdout.contains("  window    76.0 s from "), "{stdout}");
+}
+
+#[test]
 fn watch_waits_for_a_service_that_has_not_reported_yet() {
     let store = store("not-yet", &[SHOP]);
     let mut command =

@@ -27,12 +27,12 @@ use steady_feature::{Failure, Feature, Session, Status};
 
 use flags::{AgentCommands, AgentFlags};
 
-pub use paths::store as store_file;
+pub use paths::{socket as socket_file, store as store_file};
 pub use record::{
     AgentClock, AgentMetrics, AgentOutside, AgentRulers, AgentService, AgentStatus, AgentStore, AgentWriting, Arrived,
     LineFault, RunningAgent, SCHEMA, StoredService,
 };
-pub use run::{AgentError, Event, Settings, run, running_agent};
+pub use run::{AgentError, Event, Settings, is_stopped, run, running_agent};
 
 /// The feature `agent`, as the command line knows it.
 pub const FEATURE: Feature = Feature {

@@ -27,7 +27,7 @@ fn absolute(session: &dyn Session, name: &str) -> Option<PathBuf> {
 
 /// Returns the path of the socket: `named`, else `STEADY_SOCKET`, else `$XDG_RUNTIME_DIR/steady/agent.sock`, else
 /// `/tmp/steady-UID/agent.sock`. Services use the same defaults.
-pub(crate) fn socket(named: Option<&Path>, session: &dyn Session) -> PathBuf {
+pub fn socket(named: Option<&Path>, session: &dyn Session) -> PathBuf {
     let of_user = || format!("/tmp/steady-{}", rustix::process::geteuid().as_raw());
     let folder = || {
         absolute(session, "XDG_RUNTIME_DIR").map_or_else(|| PathBuf::from(of_user()), |folder| folder.join("steady"))

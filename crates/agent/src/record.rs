@@ -99,7 +99,7 @@ pub struct Arrived {
 pub struct AgentService {
     /// The name of the service.
     pub name: String,
-    /// Versions of the last minute.
+    /// Versions of the last minute, sorted by name.
     pub versions: Vec<String>,
     /// The number of routes used in the last minute.
     pub routes: usize,
@@ -220,7 +220,7 @@ pub struct RunningAgent {
 pub struct StoredService {
     /// The name of the service.
     pub name: String,
-    /// Its versions, the most recently used one last.
+    /// Its versions, sorted by name.
     pub versions: Vec<String>,
     /// The first second with requests of the service.
     #[serde(with = "timestamp")]

@@ -361,6 +361,11 @@ pub fn running_agent(socket: &Path) -> Reading<RunningAgent> {
     }
 }
 
+/// Returns whether it is known that no agent listens at a socket.
+pub fn is_stopped(socket: &Path) -> bool {
+    matches!(listener(socket), Listener::Missing(_))
+}
+
 /// Reads the status of an agent that listens at a socket.
 pub(crate) fn status_of(socket: &Path) -> Reading<RunningAgent> {
     let file = status_file(socket);

@@ -54,6 +54,7 @@ fn store(path: &Path) -> Reading<AgentStore> {
     let (facts, services) = read().map_err(|error: StoreError| Absent::because(error.to_string()))?;
     let service = |facts: ServiceFacts| {
         let ServiceFacts { name, versions, first, last, requests } = facts;
+        let versions = versions.into_iter().map(|version| version.name).collect();
         StoredService { name, versions, first: Timestamp(first), last: Timestamp(last), requests }
     };
     let services = services.into_iter().map(service).collect();

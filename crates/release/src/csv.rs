@@ -21,16 +21,14 @@ struct Line<'a> {
 
 /// Columns in their order. A name ends with the unit if there is one. A field without a reading is empty; the column
 /// `absent` has the reason if there is no change.
-fn columns<'a>() -> [Column<Line<'a>>; 23] {
+fn columns<'a>() -> [Column<Line<'a>>; 24] {
     [
         ("service", |line| line.report.question.service.clone()),
         ("old", |line| line.report.question.old.clone()),
         ("new", |line| line.report.question.new.clone()),
         ("design", |line| line.report.design.name().to_owned()),
         ("route", |line| line.route.to_owned()),
-        ("verdict", |line| {
-            if line.report.refused.is_empty() { line.change.verdict.name() } else { "refused" }.to_owned()
-        }),
+        ("verdict", |line| line.change.verdict.name().to_owned()),
         ("within_resolution", |line| line.change.within_resolution.to_string()),
         ("change", |line| reading(&line.change.change)),
         ("low", |line| number(line.change.interval().ok().map(|interval| interval.low))),
@@ -48,6 +46,7 @@ fn columns<'a>() -> [Column<Line<'a>>; 23] {
         ("usual_change", |line| line.usual.map_or_else(String::new, |usual| reading(&usual.change))),
         ("usual_low", |line| number(line.usual.and_then(|usual| usual.interval().ok()).map(|interval| interval.low))),
         ("usual_high", |line| number(line.usual.and_then(|usual| usual.interval().ok()).map(|interval| interval.high))),
+        ("refused", |line| (!line.report.refused.is_empty()).to_string()),
     ]
 }
 

@@ -83,12 +83,12 @@ pub(crate) struct ReleaseCompareFlags {
     #[arg(short, long, value_name = "TIME", value_parser = duration)]
     pub(crate) window: Option<Nanos>,
 
-    /// Start of the window, in UTC: '2026-11-21 09:00:00', 2026-11-21T09:00:00Z, or seconds since 1970
-    #[arg(long, value_name = "DATE", value_parser = date)]
+    /// Start of the window, in UTC: '2026-11-21 09:00', 2026-11-21T09:00:00Z, 2026-11-21, or seconds since 1970
+    #[arg(long, value_name = "DATE", value_parser = date, allow_hyphen_values = true)]
     pub(crate) from: Option<Timestamp>,
 
     /// End of the window, in the same formats as --from
-    #[arg(long, value_name = "DATE", value_parser = date, conflicts_with = "watch")]
+    #[arg(long, value_name = "DATE", value_parser = date, allow_hyphen_values = true, conflicts_with = "watch")]
     pub(crate) to: Option<Timestamp>,
 
     /// Also compare each route separately
@@ -158,13 +158,17 @@ fn part(text: &str) -> Result<Nanos, String> {
     span(text).and_then(|long| if long < LEAST { Err("a part takes at least 40 s".to_owned()) } else { Ok(long) })
 }
 
-/// Parses a date, a date with a time of day (UTC), or seconds since 1970.
+/// Parses a date, a date with a time of day (UTC), or seconds since 1970. Seconds of the time of day may be left out.
 fn date(text: &str) -> Result<Timestamp, String> {
     if let Ok(second) = text.parse() {
         return Ok(Timestamp(second));
     }
-    let time = parse_rfc3339_weak(text).or_else(|_| parse_rfc3339_weak(&format!("{text} 00:00:00")));
-    let time = time.map_err(|_| "write '2026-05-31 12:00:00' or 2026-05-31T12:00:00Z".to_owned())?;
+    let ends = ["", ":00", " 00:00:00"];
+    let time = ends.iter().find_map(|end| parse_rfc3339_weak(&format!("{text}{end}")).ok());
+    let time = time.ok_or_else(|| match duration(text.trim_start_matches('-')) {
+        Ok(_) => format!("it is not a date; for a window that ends now, use --window {}", text.trim_start_matches('-')),
+        Err(_) => "write '2026-05-31 12:00' (UTC), 2026-05-31T12:00:00Z, 2026-05-31, or seconds since 1970".to_owned(),
+    })?;
     let since = time.duration_since(std::time::UNIX_EPOCH).map_err(|_| "it must be after 1970".to_owned())?;
     Ok(Timestamp(since.as_secs()))
 }
@@ -240,6 +244,21 @@ fn host_label(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dates_are_parsed_in_utc() {
+        let day = Timestamp(1_795_737_600);
+        let nine = Timestamp(day.0 + 9 * 3_600);
+        assert_eq!(date("2026-11-27"), Ok(day));
+        for text in
+            ["2026-11-27 09:00", "2026-11-27T09:00", "2026-11-27 09:00:00", "2026-11-27T09:00:00Z", "1795770000"]
+        {
+            assert_eq!(date(text), Ok(nine), "{text}");
+        }
+        let error = |text| date(text).unwrap_err();
+        assert!(error("yesterday").contains("(UTC)") && error("2026-11-27T09:00+01:00").contains("(UTC)"));
+        assert!(error("-5m").ends_with("use --window 5m"), "{}", error("-5m"));
+    }
 
     #[test]
     fn a_header_is_literal_or_names_a_file() {

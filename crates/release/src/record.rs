@@ -203,8 +203,12 @@ impl ReleaseChange {
     }
 
     /// Returns the reason why [`ReleaseChange::settle_seconds`] is not available.
-    pub fn not_settled() -> Absent {
-        Absent::because("there is a verdict, or more of the same traffic would not lead to one")
+    pub fn not_settled(verdict: Verdict, is_refused: bool) -> Absent {
+        Absent::because(match (is_refused, verdict) {
+            (true, _) => "the comparison is refused",
+            (false, Verdict::Undecided) => "more of the same traffic is not known to lead to a verdict",
+            (false, _) => "there is a verdict",
+        })
     }
 
     /// Returns the reason why a report with this total recommends no other design.
@@ -408,7 +412,8 @@ impl ReleaseWall {
 /// The change of the total, in CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseSaving {
-    /// Number of CPUs that the service uses on average, both versions and all hosts together.
+    /// Number of CPUs that the service used on average from its first request in the window to its last, both versions
+    /// and all hosts together.
     pub cpus_used: f64,
     /// Number of CPUs that the service would use less if NEW served all requests instead of OLD. Negative if it would
     /// use more.

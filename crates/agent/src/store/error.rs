@@ -21,6 +21,9 @@ pub enum StoreError {
     /// This user may not read the file, or may not enter its directory. The text names the owner.
     #[error("the store cannot be read: {0}; run as that user, or name another store with --store")]
     Denied(String),
+    /// The path is that of a directory.
+    #[error("it is a directory; name the file of the store in it, such as agent.db")]
+    IsDirectory,
     /// The file is not a database.
     #[error("the file is not a database, so it is not a store of steady's agent")]
     NotADatabase,

@@ -17,6 +17,6 @@ mod sums;
 mod writer;
 
 pub use error::StoreError;
-pub use reader::{Reader, ServiceFacts, StoreFacts};
+pub use reader::{Reader, ServiceFacts, StoreFacts, VersionFacts};
 pub use retention::Retention;
 pub use writer::{Batch, Keep, Writer};

@@ -30,18 +30,19 @@ impl Reader {
     /// Opens the store at `path` without changing it.
     ///
     /// # Errors
-    /// [`StoreError::Missing`], [`StoreError::Denied`], [`StoreError::NotADatabase`], [`StoreError::TooNew`],
-    /// [`StoreError::Foreign`] or [`StoreError::Database`].
+    /// [`StoreError::Missing`], [`StoreError::Denied`], [`StoreError::IsDirectory`], [`StoreError::NotADatabase`],
+    /// [`StoreError::TooNew`], [`StoreError::Foreign`] or [`StoreError::Database`].
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         // SQLite reports a file that this user may not read like one that does not exist. Opening a FIFO would wait for
         // its writer, so only regular files are opened.
         let readable = fs::metadata(path).and_then(|facts| match facts.is_file() {
-            true => File::open(path).map(|_| true),
-            false => Ok(false),
+            true => File::open(path).map(|_| facts),
+            false => Ok(facts),
         });
         match readable {
-            Ok(true) => {}
-            Ok(false) => return Err(StoreError::NotADatabase),
+            Ok(facts) if facts.is_file() => {}
+            Ok(facts) if facts.is_dir() => return Err(StoreError::IsDirectory),
+            Ok(_) => return Err(StoreError::NotADatabase),
             Err(error) if error.kind() == ErrorKind::PermissionDenied => return Err(StoreError::Denied(denied(path))),
             Err(_) => return Err(StoreError::Missing),
         }
@@ -215,8 +216,8 @@ impl Collected {
 pub struct ServiceFacts {
     /// The name of the service.
     pub name: String,
-    /// Its versions, the most recently used one last.
-    pub versions: Vec<String>,
+    /// Its versions, sorted by name.
+    pub versions: Vec<VersionFacts>,
     /// The first second with requests, since 1970.
     pub first: u64,
     /// The last second with requests, since 1970.
@@ -224,6 +225,17 @@ pub struct ServiceFacts {
     /// The number of requests, those of the warm-up included. It is stored by minute, so it may include seconds that
     /// were removed.
     pub requests: u64,
+}
+
+/// A version of a service with rows in the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionFacts {
+    /// The name of the version.
+    pub name: String,
+    /// The first second with requests, since 1970.
+    pub first: u64,
+    /// The last second with requests, since 1970.
+    pub last: u64,
 }
 
 /// The size of a store and the time that it covers.
@@ -245,7 +257,7 @@ impl Reader {
     pub fn services(&self) -> Result<Vec<ServiceFacts>, StoreError> {
         let mut query = self.connection.prepare(
             "SELECT service, version, min(first), max(last), sum(requests) FROM totals
-                GROUP BY service, version ORDER BY service, max(last), min(first)",
+                GROUP BY service, version ORDER BY service",
         )?;
         let mut found = query.query([])?;
         let mut services: Vec<(u32, ServiceFacts)> = Vec::new();
@@ -259,12 +271,13 @@ impl Reader {
                 services.push((number, ServiceFacts { name, versions: vec![], first, last, requests: 0 }));
             }
             let Some((_, facts)) = services.last_mut() else { continue };
-            facts.versions.push(self.name(version)?);
+            facts.versions.push(VersionFacts { name: self.name(version)?, first, last });
             (facts.first, facts.last) = (facts.first.min(first), facts.last.max(last));
             facts.requests = facts.requests.saturating_add(requests);
         }
         let mut facts: Vec<ServiceFacts> = services.into_iter().map(|(_, facts)| facts).collect();
         facts.sort_by(|one, other| one.name.cmp(&other.name));
+        facts.iter_mut().for_each(|facts| facts.versions.sort_by(|one, other| one.name.cmp(&other.name)));
         Ok(facts)
     }
 
@@ -281,7 +294,11 @@ impl Reader {
     /// # Errors
     /// [`StoreError::Database`].
     pub fn facts(&self) -> Result<StoreFacts, StoreError> {
-        let first: Option<i64> = self.connection.query_row("SELECT min(second) FROM blocks", [], |row| row.get(0))?;
+        // A block of wall times begins up to ten seconds before its first request, so it does not count.
+        let query = "SELECT max(least, coalesce((SELECT min(second) FROM (SELECT second FROM blocks WHERE service = ?1
+                UNION ALL SELECT first FROM totals)), 0))
+            FROM (SELECT min(second) AS least FROM blocks)";
+        let first: Option<i64> = self.connection.query_row(query, [HOST], |row| row.get(0))?;
         let first = first.and_then(|second| u64::try_from(second).ok());
         Ok(StoreFacts { bytes: bytes_of(&self.path), first, last: self.last_second()? })
     }

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use steady_agent::store::{Batch, Reader, StoreError, Writer};
+use steady_agent::store::{Batch, Reader, StoreError, VersionFacts, Writer};
 use steady_model::{LevelSums, ReleaseRow, ReleaseRows, RequestSums};
 
 use crate::made::{PLENTY, batch, file, host_second, levels, process, row, ruler, sums};
@@ -137,8 +137,9 @@ fn rows_of_a_second_from_several_batches_are_added_up() {
     let services = reader.services().unwrap();
     assert_eq!(services.len(), 1);
     assert_eq!((services[0].first, services[0].last, services[0].requests), (1_000, 1_000, 8));
-    assert_eq!(services[0].versions, ["v1"]);
+    assert_eq!(services[0].versions, [VersionFacts { name: "v1".to_owned(), first: 1_000, last: 1_000 }]);
     assert_eq!(reader.last_second().unwrap(), Some(1_002));
+    assert_eq!(reader.facts().unwrap().first, Some(1_000));
 }
 
 #[test]
@@ -183,7 +184,7 @@ fn newer_and_foreign_databases_are_refused() {
     let (writing, reading) = open(&path);
     assert!(matches!(writing, Some(StoreError::NotADatabase)) && matches!(reading, Some(StoreError::NotADatabase)));
     let folder = Reader::open(&std::env::temp_dir()).err();
-    assert!(matches!(folder, Some(StoreError::NotADatabase)), "{folder:?}");
+    assert!(matches!(folder, Some(StoreError::IsDirectory)), "{folder:?}");
     let (_, missing) = (0, Reader::open(&file("missing")).err());
     assert!(matches!(missing, Some(StoreError::Missing)));
 }

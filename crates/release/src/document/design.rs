@@ -10,9 +10,12 @@ use crate::record::{ReleaseDesign, ReleaseReport, RestsOn};
 /// Longer times are reported as more than a week.
 const TOO_LONG_MINUTES: f64 = 7.0 * 24.0 * 60.0;
 
-/// Describes the design, and the assumptions that its interval needs.
+/// Describes the design, and the assumptions that its interval needs unless the comparison is refused.
 pub(super) fn design(report: &ReleaseReport) -> Vec<Span> {
     let [old, new] = versions(report);
+    if !report.refused.is_empty() {
+        return vec![plain(&format!("Design: one after the other, because {old} and {new} ran at different times."))];
+    }
     let mut spans = match report.design {
         ReleaseDesign::RandomPerRequest => vec![plain(
             "Random per request: a coin chose the version of each request, so the interval needs no assumption about \

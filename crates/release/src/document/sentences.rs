@@ -143,7 +143,7 @@ fn directed(report: &ReleaseReport, old: &str, new: &str, change: f64, interval:
 }
 
 /// The change in CPUs: `If all requests ran v2, the service would use 1.8 CPUs less than on v1 (1.4 to 2.2); it used 24
-/// CPUs during the window`.
+/// CPUs from its first request to its last`.
 fn saved(report: &ReleaseReport) -> Option<String> {
     let saving = report.saving.as_ref().ok()?;
     let [old, new] = versions(report);
@@ -169,7 +169,7 @@ fn amount(saving: &ReleaseSaving, old: &str, new: &str) -> Option<String> {
     let range = format!("{} to {}", fixed(low, decimals), fixed(high, decimals));
     Some(format!(
         "If all requests ran {new}, the service would use {size} CPUs {direction} than on {old} ({range}); it used \
-         {used} CPUs during the window"
+         {used} CPUs from its first request to its last"
     ))
 }
 

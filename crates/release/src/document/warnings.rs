@@ -115,6 +115,16 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
             numbered(*intervals, "interval", "intervals"),
             numbered(*hosts as u64, "host", "hosts")
         ),
+        ReleaseWarning::ShortWindow { requested_seconds, seconds, block_seconds } => {
+            let time = |seconds: u64| duration(Nanos::from_seconds(seconds as f64));
+            format!(
+                "The window is {}, but only {} of it are compared: the blocks of {} that lie in it as a whole. Use a \
+                 longer window.",
+                time(*requested_seconds),
+                time(*seconds),
+                time(*block_seconds)
+            )
+        }
         ReleaseWarning::LongBlocks { seconds, scrape_seconds } => format!(
             "The fleet is large, so blocks are {seconds}{TIE}s long although scrapes are {scrape_seconds}{TIE}s apart. \
              The estimate is adjusted less for load that changes within a block. For shorter blocks, use a shorter window."
@@ -145,6 +155,7 @@ pub(super) fn reasons(report: &ReleaseReport) -> Option<String> {
 }
 
 fn reason(refusal: &Refusal, old: &str, new: &str) -> String {
+    let one = |version: &Option<String>| version.as_deref().map_or_else(|| "one version".to_owned(), named);
     match refusal {
         Refusal::LoadsDoNotOverlap { variance_inflation } => {
             let by = if variance_inflation.is_finite() {
@@ -161,13 +172,15 @@ fn reason(refusal: &Refusal, old: &str, new: &str) -> String {
             "the CPU utilisation during {old} and during {new} differs by {} standard deviations",
             short(*deviations)
         ),
-        Refusal::TooFewRows { rows, needed } => format!(
-            "one version has only {} (a second of a process each); {needed} are needed",
-            numbered(*rows, "row", "rows")
+        Refusal::TooFewRows { version, rows, needed } => format!(
+            "there are only {} of {} (a second of a process each); {needed} are needed",
+            numbered(*rows, "row", "rows"),
+            one(version)
         ),
-        Refusal::TooFewClusters { clusters, needed } => format!(
-            "one version ran in only {} of time; {needed} are needed",
-            numbered(*clusters, "stretch", "stretches")
+        Refusal::TooFewClusters { version, clusters, needed } => format!(
+            "there are only {} of 10{TIE}s with requests of {}; {needed} are needed",
+            numbered(*clusters, "stretch", "stretches"),
+            one(version)
         ),
         Refusal::TooFewReadings { per_second, needed } => format!(
             "while one version ran, rulers were read {} times per second; {} are needed to measure the load",

@@ -164,7 +164,7 @@ pub(crate) fn release_change(
     let settle_seconds = match minutes {
         Some(minutes) if minutes.is_finite() => Ok(minutes * MINUTE),
         Some(_) => Err(Absent::because("the time is too long to be estimated")),
-        None => Err(ReleaseChange::not_settled()),
+        None => Err(ReleaseChange::not_settled(verdict, false)),
     };
     let load_shift = match (&raw_change, &change) {
         (Ok(raw), Ok(change)) => Ok((1.0 + raw) / (1.0 + change) - 1.0),

@@ -24,8 +24,8 @@ pub enum JudgeError {
     },
     /// All requests of a version were among the first of their process, which do not count.
     #[error(
-        "all {first_requests} requests of '{version}' were among the first {} of their process, which do not count",
-        steady_stats::release::FIRST_REQUESTS
+        "{}. They contain the start of the process, so they are left out: wait until a process has answered more",
+        first(.version, *.first_requests)
     )]
     OnlyFirstRequests {
         /// Name of the version.
@@ -43,6 +43,17 @@ pub enum JudgeError {
     },
 }
 
+/// Describes that the requests of a version were all among the first of their process.
+fn first(version: &str, requests: u64) -> String {
+    let most = steady_stats::release::FIRST_REQUESTS;
+    match requests {
+        1 => format!("the only request of '{version}' within the window is one of the first {most} of its process"),
+        _ => format!(
+            "all {requests} requests of '{version}' within the window are among the first {most} of their processes"
+        ),
+    }
+}
+
 /// Lists names for an error message, and cuts long lists: `only of 'v1'`, `but of 'v1' and 'v2'`.
 fn listed(names: &[String]) -> String {
     const MOST: usize = 12;
@@ -58,6 +69,15 @@ fn listed(names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_explains_that_first_requests_do_not_count() {
+        let error = |first_requests| JudgeError::OnlyFirstRequests { version: "v1".into(), first_requests }.to_string();
+        assert!(
+            error(1).starts_with("the only request of 'v1' within the window is one of the first 150 of its process.")
+        );
+        assert!(error(7).starts_with("all 7 requests of 'v1' within the window are among the first 150 of their proc"));
+    }
 
     #[test]
     fn an_error_lists_the_versions_that_exist() {

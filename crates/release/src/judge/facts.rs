@@ -8,6 +8,9 @@ use steady_model::{ALL_PROCESSES, Absent, ReleaseRows};
 use super::effect::{Plain, nanos};
 use super::window::{Line, Sides};
 
+/// Shortest time without rows that is a gap, in seconds. Less is usual for a service with few requests.
+pub(crate) const LEAST_GAP: u64 = 10;
+
 /// Describes OLD and NEW. `first_requests` has the number of requests of each that were among the first of their
 /// process.
 pub(crate) fn sides(question: &ReleaseQuestion, lines: &[Line], first_requests: [u64; 2]) -> [ReleaseSide; 2] {
@@ -156,8 +159,6 @@ fn routes_of_one_version(lines: &[Line]) -> Option<ReleaseWarning> {
 /// Returns a warning about long runs of seconds without any row. The time before the first row does not count, because
 /// the agent or the service may not have been started.
 fn gaps(question: &ReleaseQuestion, rows: &ReleaseRows) -> Option<ReleaseWarning> {
-    /// Shorter gaps, in seconds, are usual for a service with few requests.
-    const LEAST: u64 = 10;
     let mut last = None;
     let mut spans: Vec<(u64, u64)> = rows
         .requests
@@ -171,7 +172,7 @@ fn gaps(question: &ReleaseQuestion, rows: &ReleaseRows) -> Option<ReleaseWarning
     let mut empty = 0;
     for (from, to) in spans {
         let gap = from.min(question.to).saturating_sub(until);
-        empty += if gap >= LEAST { gap } else { 0 };
+        empty += if gap >= LEAST_GAP { gap } else { 0 };
         until = until.max(to);
     }
     (empty > 0).then_some(ReleaseWarning::Gaps { seconds: empty })

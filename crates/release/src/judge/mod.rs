@@ -36,7 +36,9 @@ use process_cpu::ProcessCpu;
 use window::Line;
 
 pub use error::JudgeError;
+pub(crate) use facts::LEAST_GAP;
 pub use watch::RepeatedComparison;
+pub(crate) use watch::last_end;
 
 /// Reason why a route has no median wall time.
 const NO_MEDIAN: &str = "the distribution of its wall times is not stored for both versions";
@@ -111,7 +113,7 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
         total.within_resolution = false;
     }
     if !narrows_with_traffic(design, &warnings) {
-        total.settle_seconds = Err(ReleaseChange::not_settled());
+        total.settle_seconds = Err(ReleaseChange::not_settled(total.verdict, !answer.refused.is_empty()));
     }
     let open = total.verdict == Verdict::Undecided;
     let step = course::step(&lines);

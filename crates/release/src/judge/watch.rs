@@ -42,13 +42,13 @@ impl RepeatedComparison {
         }
     }
 
-    /// Evaluates all rows so far. `over` is the elapsed share of the window, from 0 to 1. At 1, the look spends all of
-    /// the remaining error rate.
+    /// Evaluates all rows so far, which are known up to the second `until` (excluded). `over` is the elapsed share of the
+    /// window, from 0 to 1. At 1, the look spends all of the remaining error rate.
     ///
     /// A look that comes too soon after the last one spends nothing: it reports a new estimate with the last interval.
-    pub fn look(&mut self, rows: &ReleaseRows, over: f64) -> Result<ReleaseReport, JudgeError> {
+    pub fn look(&mut self, rows: &ReleaseRows, until: u64, over: f64) -> Result<ReleaseReport, JudgeError> {
         let over = over.clamp(0.0, 1.0);
-        let question = self.question_until(rows);
+        let question = self.question_until(rows, until);
         let left = (1.0 - self.question.confidence - self.spent).max(0.0);
         let at_end = judge_at(&question, rows, left)?;
         let due = over >= 1.0 || self.looked.is_none_or(|looked| over >= GROWTH * looked);
@@ -76,10 +76,9 @@ impl RepeatedComparison {
         self.spent
     }
 
-    /// Returns the question with the window up to the last row.
-    fn question_until(&self, rows: &ReleaseRows) -> ReleaseQuestion {
-        let last = rows.requests.iter().map(|row| row.second + u64::from(row.span_seconds.max(1))).max();
-        let to = last.map_or(self.question.to, |last| last.clamp(self.question.from, self.question.to));
+    /// Returns the question with the window up to the second `until`, or up to the last row if that is later.
+    fn question_until(&self, rows: &ReleaseRows, until: u64) -> ReleaseQuestion {
+        let to = last_end(rows).unwrap_or(0).max(until).clamp(self.question.from, self.question.to);
         ReleaseQuestion { to, ..self.question.clone() }
     }
 
@@ -108,11 +107,11 @@ impl RepeatedComparison {
         let criteria = Criteria { alpha: 0.0, resolution: self.question.resolution, minutes: judged.minutes() };
         let mut total = release_change(estimate, report.total.raw_change.clone(), report.total.requests, &criteria);
         without_load(&mut total, &report.warnings);
-        if !narrows_with_traffic(report.design, &report.warnings) {
-            total.settle_seconds = Err(ReleaseChange::not_settled());
-        }
         if contradicted(&report.warnings, total.verdict) {
             total = ReleaseChange { verdict: Verdict::Undecided, within_resolution: false, ..total };
+        }
+        if !narrows_with_traffic(report.design, &report.warnings) {
+            total.settle_seconds = Err(ReleaseChange::not_settled(total.verdict, !report.refused.is_empty()));
         }
         let (change, interval) = (total.change.clone().ok(), total.interval().ok());
         self.looks.push(ReleaseSight::new(report.question.to, total.requests, change, interval));
@@ -122,4 +121,9 @@ impl RepeatedComparison {
         let settle = judged.report.settle.clone().map_err(|_| total.no_advice());
         ReleaseReport { question, total, routes, saving, looks, settle, ..judged.report }
     }
+}
+
+/// Returns the end of the last row of requests (excluded), in seconds since 1970.
+pub(crate) fn last_end(rows: &ReleaseRows) -> Option<u64> {
+    rows.requests.iter().map(|row| row.second + u64::from(row.span_seconds.max(1))).max()
 }

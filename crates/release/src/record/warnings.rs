@@ -7,7 +7,7 @@ use steady_model::Interval;
 use super::ReleaseDesign;
 
 /// Reason why a comparison of one version after the other is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "reason")]
 pub enum Refusal {
     /// The rulers nearly identify the version, so the effects of load and of the version cannot be separated.
@@ -23,13 +23,19 @@ pub enum Refusal {
     },
     /// One version has too few rows (a second of a process each).
     TooFewRows {
+        /// Name of the version. Missing in reports of earlier versions of steady.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        version: Option<String>,
         /// Number of rows that there are.
         rows: u64,
         /// Number of rows that are needed.
         needed: u64,
     },
-    /// One version ran in too few stretches of time.
+    /// One version ran in too few stretches of time, of 10 seconds each.
     TooFewClusters {
+        /// Name of the version. Missing in reports of earlier versions of steady.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        version: Option<String>,
         /// Number of stretches that there are.
         clusters: u64,
         /// Number of stretches that are needed.
@@ -158,6 +164,15 @@ pub enum ReleaseWarning {
         of: u64,
         /// Number of hosts with such intervals.
         hosts: usize,
+    },
+    /// A fleet's store has blocks of time, and those that lie in the window as a whole are much shorter than the window.
+    ShortWindow {
+        /// Length of the requested window, in seconds.
+        requested_seconds: u64,
+        /// Length of the time that is compared, in seconds.
+        seconds: u64,
+        /// Length of a block, in seconds.
+        block_seconds: u64,
     },
     /// The fleet is large, so its store was queried for blocks of time longer than the scrape interval. Load that
     /// changes within a block is adjusted for less.

@@ -5,11 +5,11 @@ use steady_linux::clock;
 use steady_model::{GateState, Metric, Verdict};
 
 use super::follow;
-use super::service::{Service, versions_there};
-use super::source::{Source, print_store_warnings};
+use super::service::{Service, Version, versions_there};
+use super::source::{Found, Source, print_store_warnings};
 use crate::flags::ReleaseCompareFlags;
 use crate::plan::{Window, at, question};
-use crate::record::{ReleaseQuestion, ReleaseReport};
+use crate::record::{ReleaseQuestion, ReleaseReport, ReleaseWarning};
 use crate::{JudgeError, judge};
 
 /// Compares two versions within a window, or follows it live. Returns the exit status.
@@ -49,13 +49,33 @@ fn compare_once(
 ) -> Result<ReleaseReport, Failure> {
     let found = source.rows(&question).map_err(|error| error.failure)?;
     print_store_warnings(&found.store_warnings, session);
+    let requested = question.to.saturating_sub(question.from);
     (question.from, question.to) = (found.window.from, found.window.to);
     let report = judge(&question, &found.rows).map_err(|error| judge_failure(&error, found.window, service))?;
-    Ok(found.with_warnings(report))
+    let mut report = found.with_warnings(report);
+    report.warnings.extend(short_window(requested, &found));
+    Ok(report)
+}
+
+/// Returns a warning if the rows cover much less than the requested number of seconds.
+fn short_window(requested_seconds: u64, found: &Found) -> Option<ReleaseWarning> {
+    /// A window of many blocks always loses one or two at its ends.
+    const MOST_LOST: f64 = 0.2;
+    let seconds = found.window.to.saturating_sub(found.window.from);
+    let is_short = (seconds as f64) < (1.0 - MOST_LOST) * requested_seconds as f64;
+    is_short.then_some(ReleaseWarning::ShortWindow { requested_seconds, seconds, block_seconds: found.block })
 }
 
 /// Converts an error to a failure. Its message names a wider window if the store has earlier data.
 fn judge_failure(error: &JudgeError, window: Window, service: &Service) -> Failure {
+    let of_version = match error {
+        JudgeError::NoSuchVersion { version, .. } => service.versions.iter().find(|one| one.name == *version),
+        _ => None,
+    };
+    if let Some(Version { name, kept: Some((first, last)) }) = of_version {
+        let found = format!("; the store has requests of '{name}' from {} to {}", at(*first), at(*last));
+        return Failure::Usage(format!("{error}{found}: choose a window with both versions"));
+    }
     let wider = match (error, service.kept) {
         (
             JudgeError::NothingInWindow { .. }
@@ -89,5 +109,21 @@ pub(crate) fn status(report: &ReleaseReport, require_verdict: bool) -> u8 {
         4
     } else {
         0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_when_a_version_had_requests() {
+        let version = |name: &str, kept| Version { name: name.to_owned(), kept };
+        let versions = vec![version("v1", Some((0, 900))), version("v2", Some((100, 200)))];
+        let service = Service { name: "shop".to_owned(), versions, kept: Some((0, 900)) };
+        let error = JudgeError::NoSuchVersion { version: "v2".to_owned(), there: vec!["v1".to_owned()] };
+        let text = judge_failure(&error, Window { from: 300, to: 600 }, &service).to_string();
+        let found = "the store has requests of 'v2' from 1970-01-01T00:01:40Z to 1970-01-01T00:03:20Z";
+        assert!(text.contains(found), "{text}");
     }
 }

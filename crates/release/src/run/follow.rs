@@ -11,6 +11,7 @@ use steady_model::{FailIf, Interval, Metric, Verdict};
 
 use super::source::{Found, Source, SourceError, print_store_warnings};
 use crate::document::sight;
+use crate::judge::{LEAST_GAP, last_end};
 use crate::plan::at;
 use crate::{JudgeError, RepeatedComparison};
 
@@ -45,8 +46,12 @@ pub(super) fn follow(
         if let Ok(found) = &found {
             store_warnings.clone_from(&found.store_warnings);
         }
-        let result = look(&mut watch, found, over)?;
-        let (outcome, words) = outcome(&result);
+        let silence = found.as_ref().ok().and_then(|found| silence(found, question, now));
+        let result = look(&mut watch, found, now, over)?;
+        let (outcome, words) = match silence {
+            Some(since) => (Outcome::Silent, no_data(since, source)),
+            None => outcome(&result),
+        };
         session.progress(Some(over.min(1.0)), &words);
         if log.wants(outcome, now) {
             session.log_progress(&format!("{} {words}", at(now)));
@@ -60,7 +65,7 @@ pub(super) fn follow(
             print_store_warnings(&store_warnings, session);
             let mut report = last.map_err(|failure| match over < 1.0 {
                 true => Failure::Interrupted(interrupt.signal()),
-                false => failure,
+                false => explained(failure, source),
             })?;
             let seen = report.looks.last().map_or(now, |look| look.to);
             report.question.to = seen.clamp(question.from + 1, question.to);
@@ -74,15 +79,37 @@ pub(super) fn follow(
 fn look(
     watch: &mut RepeatedComparison,
     found: Result<Found, SourceError>,
+    now: u64,
     over: f64,
 ) -> Result<Result<ReleaseReport, Failure>, Failure> {
     match found {
         Ok(found) => {
-            let report = watch.look(&found.rows, over).map_err(|error| Failure::Usage(error.to_string()));
+            let report =
+                watch.look(&found.rows, found.until(now), over).map_err(|error| Failure::Usage(error.to_string()));
             Ok(report.map(|report| found.with_warnings(report)))
         }
         Err(SourceError { failure, is_temporary: true }) => Ok(Err(failure)),
         Err(SourceError { failure, is_temporary: false }) => Err(failure),
+    }
+}
+
+/// Returns the second from which on there are no rows, if that is long enough to be a gap.
+fn silence(found: &Found, question: &ReleaseQuestion, now: u64) -> Option<u64> {
+    let since = last_end(&found.rows).unwrap_or(0).max(question.from);
+    (found.until(now) >= since.saturating_add(LEAST_GAP.max(found.block))).then_some(since)
+}
+
+/// Returns the text of the progress line while no rows arrive.
+fn no_data(since: u64, source: &Source) -> String {
+    let why = source.stopped().map(|why| format!("; {why}")).unwrap_or_default();
+    format!("no data since {}{why}", at(since))
+}
+
+/// Adds to a failure that no agent runs, if that is known.
+fn explained(failure: Failure, source: &Source) -> Failure {
+    match (failure, source.stopped()) {
+        (Failure::Usage(text), Some(why)) => Failure::Usage(format!("{text}; {why}")),
+        (failure, _) => failure,
     }
 }
 
@@ -121,6 +148,7 @@ const LOG_SECONDS: u64 = 60;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Waiting,
+    Silent,
     Refused,
     Verdict(Verdict),
 }

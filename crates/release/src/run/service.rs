@@ -9,9 +9,22 @@ const NAMES: usize = 12;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Service {
     pub(crate) name: String,
-    pub(crate) versions: Vec<String>,
+    pub(crate) versions: Vec<Version>,
     /// First and last second with stored rows, since 1970. Not known for a fleet.
     pub(crate) kept: Option<(u64, u64)>,
+}
+
+/// A version of a service with stored rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Version {
+    pub(crate) name: String,
+    /// First and last second with its stored requests, since 1970. Not known for a fleet.
+    pub(crate) kept: Option<(u64, u64)>,
+}
+
+/// Returns the span of two spans of seconds, if both are known.
+fn joined(one: Option<(u64, u64)>, other: Option<(u64, u64)>) -> Option<(u64, u64)> {
+    one.zip(other).map(|(one, other)| (one.0.min(other.0), one.1.max(other.1)))
 }
 
 /// Adds what another store knows about a service.
@@ -20,10 +33,13 @@ pub(super) fn join(services: &mut Vec<Service>, more: Service) {
         services.push(more);
         return;
     };
-    let fresh: Vec<String> = more.versions.into_iter().filter(|version| !known.versions.contains(version)).collect();
-    known.versions.extend(fresh);
-    let both = known.kept.zip(more.kept);
-    known.kept = both.map(|(one, other)| (one.0.min(other.0), one.1.max(other.1)));
+    for version in more.versions {
+        match known.versions.iter_mut().find(|one| one.name == version.name) {
+            Some(one) => one.kept = joined(one.kept, version.kept),
+            None => known.versions.push(version),
+        }
+    }
+    known.kept = joined(known.kept, more.kept);
 }
 
 /// Returns the service with this name, or the only one if no name was given. `whose` names the store in errors.
@@ -46,9 +62,9 @@ pub(super) fn named(mut services: Vec<Service>, name: Option<&str>, whose: &str)
 
 /// Refuses versions without stored rows, and the comparison of a version with itself.
 pub(super) fn versions_there(service: &Service, old: &str, new: &str) -> Result<(), Failure> {
-    let there = |version: &str| service.versions.iter().any(|one| one == version);
+    let there = |version: &str| service.versions.iter().any(|one| one.name == version);
     if let Some(missing) = [old, new].into_iter().find(|version| !there(version)) {
-        let names: Vec<&str> = service.versions.iter().map(String::as_str).collect();
+        let names: Vec<&str> = service.versions.iter().map(|version| version.name.as_str()).collect();
         let only = if names.len() == 1 { "only " } else { "but " };
         return Err(Failure::Usage(format!(
             "service '{}' has reported no version '{missing}', {only}{}",
@@ -83,7 +99,7 @@ mod tests {
     fn services_with_the_same_name_are_merged() {
         let service = |name: &str, version: &str, kept| Service {
             name: name.to_owned(),
-            versions: vec![version.to_owned()],
+            versions: vec![Version { name: version.to_owned(), kept: Some(kept) }],
             kept: Some(kept),
         };
         let mut services = Vec::new();
@@ -95,7 +111,9 @@ mod tests {
         ] {
             join(&mut services, more);
         }
-        let a = Service { name: "a".to_owned(), versions: vec!["v1".to_owned(), "v2".to_owned()], kept: Some((3, 9)) };
+        let version = |name: &str, kept| Version { name: name.to_owned(), kept: Some(kept) };
+        let versions = vec![version("v1", (5, 9)), version("v2", (3, 7))];
+        let a = Service { name: "a".to_owned(), versions, kept: Some((3, 9)) };
         assert_eq!(services, [a, service("b", "v1", (1, 2))]);
     }
 
@@ -112,7 +130,7 @@ mod tests {
     fn versions_must_exist_and_differ() {
         let service = |versions: &[&str]| Service {
             name: "shop".to_owned(),
-            versions: versions.iter().map(|version| (*version).to_owned()).collect(),
+            versions: versions.iter().map(|name| Version { name: (*name).to_owned(), kept: None }).collect(),
             kept: None,
         };
         let check =

@@ -5,14 +5,14 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use steady_agent::store::{Reader, ServiceFacts, StoreError};
+use steady_agent::store::{Reader, ServiceFacts, StoreError, VersionFacts};
 use steady_feature::{Failure, Session};
 use steady_fleet::{Client, FleetError, Gathered, Settings, header};
 use steady_linux::clock;
 use steady_linux::files::read_bounded;
 use steady_model::ReleaseRows;
 
-use super::service::{Service, join, named};
+use super::service::{Service, Version, join, named};
 use crate::flags::{FleetFlags, HeaderFlag, ReleaseCompareFlags};
 use crate::merged;
 use crate::plan::Window;
@@ -24,7 +24,11 @@ const LATE: u64 = 2;
 /// Where rows come from.
 pub(super) enum Source {
     /// Stores of agents, at least one, of one host each.
-    Stores(Vec<Store>),
+    Stores {
+        stores: Vec<Store>,
+        /// Socket of the agent that writes the store; not known for stores that the user named.
+        socket: Option<PathBuf>,
+    },
     /// Client of the store that scrapes the agents of many hosts.
     Fleet(Box<Client>),
 }
@@ -44,6 +48,11 @@ pub(super) struct Found {
 }
 
 impl Found {
+    /// Returns the second (excluded) up to which all rows are known at second `now`.
+    pub(super) fn until(&self, now: u64) -> u64 {
+        self.window.to.min(now.saturating_sub(self.delay))
+    }
+
     /// Adds the warnings about these rows to their report.
     pub(super) fn with_warnings(&self, mut report: ReleaseReport) -> ReleaseReport {
         report.warnings.extend(self.warnings.iter().cloned());
@@ -70,17 +79,27 @@ impl Source {
             return Ok(Source::Fleet(Box::new(client)));
         }
         match &flags.store[..] {
-            [] => Ok(Source::Stores(vec![Store::open(None, session)?])),
+            [] => Ok(Source::Stores {
+                stores: vec![Store::open(None, session)?],
+                socket: Some(steady_agent::socket_file(None, session)),
+            }),
             paths => {
-                paths.iter().map(|path| Store::open(Some(path), session)).collect::<Result<_, _>>().map(Source::Stores)
+                let stores = paths.iter().map(|path| Store::open(Some(path), session)).collect::<Result<_, _>>()?;
+                Ok(Source::Stores { stores, socket: None })
             }
         }
+    }
+
+    /// Returns that no agent runs, if that is known.
+    pub(super) fn stopped(&self) -> Option<String> {
+        let Source::Stores { socket: Some(socket), .. } = self else { return None };
+        steady_agent::is_stopped(socket).then(|| format!("no agent runs at '{}'", socket.display()))
     }
 
     /// Finds the service with this name, or the only one if no name is given.
     pub(super) fn service(&self, name: Option<&str>, window: Window) -> Result<Service, Failure> {
         match self {
-            Source::Stores(stores) => {
+            Source::Stores { stores, .. } => {
                 let mut services: Vec<Service> = Vec::new();
                 for store in stores {
                     store.services()?.into_iter().for_each(|more| join(&mut services, more));
@@ -97,7 +116,11 @@ impl Source {
                 let found = client.services(window.from, window.to).map_err(|error| failed(&error))?;
                 let services = found
                     .into_iter()
-                    .map(|one| Service { name: one.name, versions: one.versions, kept: None })
+                    .map(|one| Service {
+                        name: one.name,
+                        versions: one.versions.into_iter().map(|name| Version { name, kept: None }).collect(),
+                        kept: None,
+                    })
                     .collect();
                 named(services, name, "the fleet's store")
             }
@@ -108,7 +131,7 @@ impl Source {
     pub(super) fn rows(&self, question: &ReleaseQuestion) -> Result<Found, SourceError> {
         let ReleaseQuestion { service, old, new, from, to, .. } = question;
         match self {
-            Source::Stores(stores) => {
+            Source::Stores { stores, .. } => {
                 let parts: Result<Vec<ReleaseRows>, Failure> =
                     stores.iter().map(|store| store.rows(service, *from, *to)).collect();
                 let failed = |failure| SourceError { failure, is_temporary: false };
@@ -235,8 +258,12 @@ impl Store {
     /// Lists the services in the store.
     pub(super) fn services(&self) -> Result<Vec<Service>, Failure> {
         let services = self.reader.services().map_err(|error| store_failed(&self.path, &error))?;
-        let service =
-            |ServiceFacts { name, versions, first, last, .. }| Service { name, versions, kept: Some((first, last)) };
+        let version = |VersionFacts { name, first, last }| Version { name, kept: Some((first, last)) };
+        let service = |ServiceFacts { name, versions, first, last, .. }| Service {
+            name,
+            versions: versions.into_iter().map(version).collect(),
+            kept: Some((first, last)),
+        };
         Ok(services.into_iter().map(service).collect())
     }
 
@@ -256,6 +283,7 @@ fn store_failed(path: &Path, error: &StoreError) -> Failure {
     match error {
         StoreError::Missing
         | StoreError::Denied(_)
+        | StoreError::IsDirectory
         | StoreError::NotADatabase
         | StoreError::Foreign
         | StoreError::TooNew { .. } => Failure::Usage(text),

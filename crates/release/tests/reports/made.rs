@@ -82,7 +82,7 @@ fn change(requests: [u64; 2], change: f64, low: f64, high: f64, raw: f64) -> Rel
         within_resolution: low > -0.01 && high < 0.01,
         raw_change: Ok(raw),
         load_shift: Ok((1.0 + raw) / (1.0 + change) - 1.0),
-        settle_seconds: Err(ReleaseChange::not_settled()),
+        settle_seconds: Err(ReleaseChange::not_settled(verdict, false)),
     }
 }
 
@@ -311,6 +311,8 @@ fn refused() -> ReleaseReport {
         refused: vec![
             Refusal::LoadsDoNotOverlap { variance_inflation: 4.72 },
             Refusal::UtilisationDiffers { deviations: 2.3 },
+            Refusal::TooFewRows { version: Some("v1".to_owned()), rows: 46, needed: 60 },
+            Refusal::TooFewClusters { version: Some("v1".to_owned()), clusters: 3, needed: 6 },
         ],
         settle: Ok(Settling { design: ReleaseDesign::RandomPerRequest, seconds: 135.0 }),
         sides: [side("v1", 15_210, 2_310, 10_210), side("v2", 15_043, 2_990, 15_600)],
@@ -320,6 +322,7 @@ fn refused() -> ReleaseReport {
             high: absent(why),
             verdict: Verdict::Undecided,
             load_shift: absent(why),
+            settle_seconds: Err(ReleaseChange::not_settled(Verdict::Undecided, true)),
             ..change([15_210, 15_043], 0.0, 0.0, 0.0, 0.294)
         },
         usual: ChangeEstimate::new(absent(why), absent(why)),
@@ -468,6 +471,7 @@ fn fleet() -> ReleaseReport {
         warnings: vec![
             ReleaseWarning::HostsDiffer { deviation: 0.0047, covered: true },
             ReleaseWarning::MissingScrapes { intervals: 12, of: 800, hosts: 3 },
+            ReleaseWarning::ShortWindow { requested_seconds: 360, seconds: 240, block_seconds: 60 },
         ],
         ..random()
     }

@@ -66,8 +66,8 @@ fn the_first_line_is_the_answer() {
     assert_eq!(
         lines[0],
         "v2 needs 7.5 % less CPU time per request than v1 (7.2 to 7.8 %, 95 %). If all requests ran v2, the service \
-         would use 1.80 CPUs less than on v1 (1.72 to 1.88); it used 24 CPUs during the window. The median wall time \
-         changed by -3.0 % (-4.1 to -1.9 %)."
+         would use 1.80 CPUs less than on v1 (1.72 to 1.88); it used 24 CPUs from its first request to its last. The \
+         median wall time changed by -3.0 % (-4.1 to -1.9 %)."
     );
     assert!(lines[1].starts_with("v2 needs 5.1 % more CPU time per request than v1 (3.3 to 7.0 %"), "{}", lines[1]);
     assert!(lines[1].contains("the service would use 0.077 CPUs more than on v1 (0.051 to 0.103)"), "{}", lines[1]);
@@ -79,7 +79,7 @@ fn the_first_line_is_the_answer() {
     assert!(lines[3].starts_with("No answer: "), "{}", lines[3]);
     assert!(lines[4].starts_with("Undecided: "), "{}", lines[4]);
     let whole = |which: usize| text(&all()[which].1, 1000);
-    assert!(whole(2).contains("Model-based (canary)") && whole(3).contains("Model-based (one after the other)"));
+    assert!(whole(2).contains("Model-based (canary)") && whole(3).contains("Design: one after the other"));
     assert!(whole(3).contains("about 3 min of the same traffic"), "{}", whole(3));
     assert!(
         whole(4).contains("hardly narrow the interval") && whole(4).contains("about 4 min of traffic"),

@@ -238,7 +238,9 @@ fn followed(source: &Source, seconds: u64, way: Way, effect: f64, coin: &mut Cha
     let mut watch = RepeatedComparison::new(made::question(from, from + seconds));
     let (mut seen, mut missed) = (None, false);
     for over in (3..=seconds).step_by(3) {
-        let Ok(report) = watch.look(&until(&rows, from + over), over as f64 / seconds as f64) else { continue };
+        let Ok(report) = watch.look(&until(&rows, from + over), from + over, over as f64 / seconds as f64) else {
+            continue;
+        };
         if matches!(report.total.verdict, Verdict::Faster | Verdict::Slower) {
             seen = seen.or(Some(over));
         }
@@ -279,13 +281,13 @@ fn looks_that_come_too_soon_spend_nothing() {
     let mut coin = ChaCha8Rng::seed_from_u64(3);
     let rows = source.window(400, 520, Way::Coin(0.5), 0.05, &mut coin);
     let mut watch = RepeatedComparison::new(made::question(400, 520));
-    let first = watch.look(&until(&rows, 430), 0.25).unwrap();
+    let first = watch.look(&until(&rows, 430), 430, 0.25).unwrap();
     let spent = watch.spent();
-    let second = watch.look(&until(&rows, 433), 0.27).unwrap();
+    let second = watch.look(&until(&rows, 433), 433, 0.27).unwrap();
     assert_eq!(watch.spent(), spent);
     assert_eq!(first.total.interval(), second.total.interval());
     assert_eq!(second.looks.len(), 2);
-    let last = watch.look(&rows, 1.0).unwrap();
+    let last = watch.look(&rows, 520, 1.0).unwrap();
     assert!((watch.spent() - 0.05).abs() < 1e-12);
     let wide = last.total.interval().unwrap().half_width();
     let once = judge(&made::question(400, 520), &rows).unwrap().total.interval().unwrap().half_width();

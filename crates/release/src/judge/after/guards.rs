@@ -24,7 +24,7 @@ const REQUESTS_NEEDED: f64 = 42.0;
 
 impl Course<'_> {
     /// Returns refusals if rows, stretches or readings are too few on the side that has fewer.
-    pub(super) fn too_little(&self, load: &Load) -> Vec<Refusal> {
+    pub(super) fn too_little(&self, question: &ReleaseQuestion, load: &Load) -> Vec<Refusal> {
         // Rows are counted as seconds of a process, so a row of several seconds counts several times.
         let mut rows: [HashMap<(u32, u64, u64), u64>; 2] = Default::default();
         let mut clusters: [HashSet<u64>; 2] = Default::default();
@@ -33,15 +33,18 @@ impl Course<'_> {
             rows[line.side].insert(place, line.end() - line.row.second);
             clusters[line.side].insert(line.row.second / CLUSTER);
         }
-        let fewer = |[old, new]: [u64; 2]| old.min(new);
-        let rows = fewer(rows.map(|rows| rows.into_values().sum()));
-        let clusters = fewer(clusters.map(|clusters| clusters.len() as u64));
+        let fewer = |[old, new]: [u64; 2]| {
+            let (name, count) = if new < old { (&question.new, new) } else { (&question.old, old) };
+            (Some(name.clone()), count)
+        };
+        let (of_rows, rows) = fewer(rows.map(|rows| rows.into_values().sum()));
+        let (of_clusters, clusters) = fewer(clusters.map(|clusters| clusters.len() as u64));
         let mut refused = Vec::new();
         if rows < LEAST_ROWS {
-            refused.push(Refusal::TooFewRows { rows, needed: LEAST_ROWS });
+            refused.push(Refusal::TooFewRows { version: of_rows, rows, needed: LEAST_ROWS });
         }
         if clusters < LEAST_CLUSTERS {
-            refused.push(Refusal::TooFewClusters { clusters, needed: LEAST_CLUSTERS });
+            refused.push(Refusal::TooFewClusters { version: of_clusters, clusters, needed: LEAST_CLUSTERS });
         }
         if load.per_second < LEAST_READINGS || load.kinds.is_empty() {
             refused.push(Refusal::TooFewReadings { per_second: load.per_second, needed: LEAST_READINGS });

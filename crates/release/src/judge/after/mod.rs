@@ -72,7 +72,7 @@ pub(crate) fn answer(
     let mut costs = chosen.costs(&course, Measure::Total, None);
     let counts_processes = processes.counts() && count_processes(&mut costs, processes);
     let found = in_course(&costs);
-    let mut refused = course.too_little(chosen);
+    let mut refused = course.too_little(question, chosen);
     refused.extend(
         found
             .filter(|found| found.inflation > MOST_INFLATION)
