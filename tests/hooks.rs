@@ -66,7 +66,7 @@ fn cleanup_runs_after_a_failure() {
     let (status, _, stderr) =
         run(&["compare", "--setup", "true", "--setup", "exit 7", "--cleanup", &cleanup, "true", "true"]);
     assert_eq!(status, 3);
-    assert!(stderr.contains("the --setup command 'exit 7' exited with status 7"), "{stderr}");
+    assert!(stderr.contains("the --setup command 'exit 7' exited with status 7; it printed nothing"), "{stderr}");
     assert_eq!(lines(&notes), ["cleanup 0 cleanup", "cleanup 1 cleanup"]);
     fs::remove_file(&notes).unwrap();
 }
@@ -89,6 +89,17 @@ fn interrupted(ready: &Path, setup: &str, command: &str) -> Vec<String> {
     fs::remove_file(&notes).unwrap();
     fs::remove_file(ready).unwrap();
     cleaned
+}
+
+#[test]
+fn the_output_of_a_script_that_fails_is_shown_once() {
+    let script = "echo one; echo two >&2; exit 4";
+    let words = ["compare", "--no-history", "--prepare", script, "true", "true"];
+    let (status, _, stderr) = run(&words);
+    assert_eq!(status, 3, "{stderr}");
+    assert!(stderr.contains("exited with status 4; the last lines of its output:\n  one\n  two"), "{stderr}");
+    let (_, _, stderr) = run(&[&words[..], &["--show-output"]].concat());
+    assert!(stderr.contains("one\ntwo\n") && !stderr.contains("last lines"), "{stderr}");
 }
 
 #[test]

@@ -77,7 +77,7 @@ pub enum RunError {
         reason: String,
     },
     /// A shell command of the user that runs before or after measured runs failed.
-    #[error("the --{} command '{script}' {}", .hook.name(), how(.outcome))]
+    #[error("the --{} command '{script}' {}{}", .hook.name(), how(.outcome), last_lines(.printed.as_deref()))]
     ScriptFailed {
         /// The hook that ran it.
         hook: Hook,
@@ -85,6 +85,8 @@ pub enum RunError {
         script: String,
         /// Exit status or signal of the shell.
         outcome: Outcome,
+        /// The last lines of its output; empty if it printed nothing. `None` if the output was shown.
+        printed: Option<String>,
     },
     /// A successful run has no value of a custom metric.
     #[error("command {} has no value of '{}': {}", .command + 1, .why.metric, .why.reason)]
@@ -113,6 +115,15 @@ pub fn how(outcome: &Outcome) -> String {
         Outcome::Exited(status) => format!("exited with status {status}"),
         Outcome::Signalled(signal) => format!("was ended by signal {signal}"),
         Outcome::TimedOut => "exceeded the time limit".to_owned(),
+    }
+}
+
+/// The last lines of an output as a clause of an error.
+fn last_lines(printed: Option<&str>) -> String {
+    match printed {
+        None => String::new(),
+        Some("") => "; it printed nothing".to_owned(),
+        Some(lines) => format!("; the last lines of its output:\n  {}", lines.replace('\n', "\n  ")),
     }
 }
 

@@ -60,7 +60,7 @@ impl CustomMetrics {
     pub(super) fn end(&self, command: &Command, sink: &Sink) -> Result<Vec<f64>, NoValue> {
         let Some((first, _)) = self.extractors.first() else { return Ok(vec![]) };
         let printed = match self.file(command) {
-            None => Ok(sink.take_printed()),
+            None => Ok(sink.take_printed().unwrap_or_default()),
             Some(path) => written(&path).map_err(|error| format!("'{}': {error}", path.display())),
         };
         let printed = printed.map_err(|reason| NoValue { metric: first.clone(), reason, printed: String::new() })?;

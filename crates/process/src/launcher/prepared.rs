@@ -7,13 +7,14 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use steady_linux::process::{self, Program, Status, Stdio};
+use steady_linux::process::{self, Program, Status};
 use steady_model::{Command, Hook, MetricInput, PerCommand};
 
 use super::PADDING_MAX;
 use super::protocol::{Reply, Setup};
 use super::streams::Sink;
 use super::wait::{Stop, lost, outcome, wait_or_kill};
+use crate::values::excerpt;
 
 /// A command prepared for its runs.
 pub(super) struct Prepared {
@@ -101,11 +102,11 @@ impl Script {
     }
 
     /// Runs the script to its end, and kills processes that it leaves behind. `run` is the value of `STEADY_RUN`.
-    pub(super) fn run(&mut self, run: &str, null: &File, output: impl AsFd, control: &UnixStream) -> Result<(), Stop> {
-        let streams = Stdio { input: null.as_fd(), output: output.as_fd(), error: output.as_fd() };
-        let started = self.shell.spawn(run, 0, streams);
+    pub(super) fn run(&mut self, run: &str, null: &File, sink: &Sink, control: &UnixStream) -> Result<(), Stop> {
+        sink.take_printed();
+        let started = sink.with(null, |streams| self.shell.spawn(run, 0, streams));
         let child = started.map_err(|error| lost(io::Error::other(format!("{SHELL}: {error}"))))?;
-        wait_or_kill(&child, None, control.as_fd(), None)?;
+        wait_or_kill(&child, None, control.as_fd(), Some(sink))?;
         let reaped = process::wait_for(child.pid).map_err(lost)?;
         process::end_descendants().map_err(lost)?;
         match reaped.status {
@@ -114,6 +115,7 @@ impl Script {
                 hook: self.hook,
                 script: self.text.clone(),
                 outcome: outcome(status, true),
+                printed: sink.take_printed().map(|printed| excerpt(&printed)),
             })),
         }
     }

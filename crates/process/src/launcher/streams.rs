@@ -32,7 +32,14 @@ struct Pipe {
     reader: File,
     writer: OwnedFd,
     /// What the present run has written, if it is needed.
-    kept: Option<RefCell<Vec<u8>>>,
+    kept: Option<Kept>,
+}
+
+/// The end of what was written to a pipe.
+struct Kept {
+    bytes: RefCell<Vec<u8>>,
+    /// The number of bytes that remain at least, if there are more.
+    limit: usize,
 }
 
 impl Sink {
@@ -44,14 +51,28 @@ impl Sink {
             None | Some(Output::Null) => (to_null()?, to_null()?),
             Some(Output::Stderr) => (errors()?, errors()?),
             Some(Output::Inherit) => (Target::Fixed(io::stdout().as_fd().try_clone_to_owned()?), errors()?),
-            Some(Output::Pipe) => (Target::Pipe(Pipe::new(false)?), to_null()?),
+            Some(Output::Pipe) => (Target::Pipe(Pipe::new(None)?), to_null()?),
             Some(Output::File(path)) => (Target::File(path.clone()), to_null()?),
         };
         Ok(match metrics {
-            Some(MetricInput::Stdout) => Sink { output: Target::Pipe(Pipe::new(true)?), error },
-            Some(MetricInput::Stderr) => Sink { output, error: Target::Pipe(Pipe::new(true)?) },
+            Some(MetricInput::Stdout) => Sink { output: Target::Pipe(Pipe::new(Some(OUTPUT_MAX))?), error },
+            Some(MetricInput::Stderr) => Sink { output, error: Target::Pipe(Pipe::new(Some(OUTPUT_MAX))?) },
             Some(MetricInput::File(_)) | None => Sink { output, error },
         })
+    }
+
+    /// The streams of the user's scripts: standard error of `steady` if `shown`, otherwise a pipe of which the launcher
+    /// keeps the end, for the message if a script fails.
+    pub(super) fn of_scripts(shown: bool) -> io::Result<Self> {
+        /// More than the lines of a message need. The memory is that of the launcher, in which peaks of runs begin.
+        const KEPT_MAX: usize = 4096;
+        if shown {
+            let errors = || Ok::<_, io::Error>(Target::Fixed(io::stderr().as_fd().try_clone_to_owned()?));
+            return Ok(Sink { output: errors()?, error: errors()? });
+        }
+        let pipe = Pipe::new(Some(KEPT_MAX))?;
+        let error = Target::Fixed(pipe.writer.try_clone()?);
+        Ok(Sink { output: Target::Pipe(pipe), error })
     }
 
     /// Calls `start` with the streams of one run.
@@ -84,10 +105,10 @@ impl Sink {
         self.pipes().for_each(Pipe::drain);
     }
 
-    /// Returns what was printed on the stream with metrics since the last call.
-    pub(super) fn take_printed(&self) -> Vec<u8> {
+    /// Returns what was printed on the stream that is kept since the last call. `None` if no stream is kept.
+    pub(super) fn take_printed(&self) -> Option<Vec<u8>> {
         self.drain();
-        self.pipes().find_map(|pipe| Some(pipe.kept.as_ref()?.take())).unwrap_or_default()
+        self.pipes().find_map(|pipe| Some(pipe.kept.as_ref()?.bytes.take()))
     }
 }
 
@@ -102,13 +123,18 @@ impl Target {
 }
 
 impl Pipe {
-    fn new(is_kept: bool) -> io::Result<Self> {
+    /// `limit` is the number of bytes to keep, if any.
+    fn new(limit: Option<usize>) -> io::Result<Self> {
         let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         rustix::fs::fcntl_setfl(&reader, OFlags::NONBLOCK)?;
-        Ok(Pipe { reader: File::from(reader), writer, kept: is_kept.then(RefCell::default) })
+        Ok(Pipe {
+            reader: File::from(reader),
+            writer,
+            kept: limit.map(|limit| Kept { bytes: RefCell::default(), limit }),
+        })
     }
 
-    /// Reads the present content. Of what is kept, the last [`OUTPUT_MAX`] bytes remain.
+    /// Reads the present content. Of what is kept, the end remains.
     fn drain(&self) {
         let mut buffer = [0; 65_536];
         let mut reader: &File = &self.reader;
@@ -116,11 +142,11 @@ impl Pipe {
         // writing end.
         while let Ok(count @ 1..) = reader.read(&mut buffer) {
             if let Some(kept) = &self.kept {
-                let kept = &mut kept.borrow_mut();
-                kept.extend_from_slice(&buffer[..count]);
-                if kept.len() > 2 * OUTPUT_MAX {
-                    let surplus = kept.len() - OUTPUT_MAX;
-                    kept.drain(..surplus);
+                let mut bytes = kept.bytes.borrow_mut();
+                bytes.extend_from_slice(&buffer[..count]);
+                if bytes.len() > 2 * kept.limit {
+                    let surplus = bytes.len() - kept.limit;
+                    bytes.drain(..surplus);
                 }
             }
         }
