@@ -52,6 +52,14 @@ fn standard_output_can_have_every_format() {
 }
 
 #[test]
+fn standard_output_has_one_report() {
+    for both in [&["--format", "json", "--export-csv", "-"][..], &["--export-json", "-", "--export-csv", "-"]] {
+        let (status, _, stderr) = compare(both);
+        assert!(status == 2 && stderr.contains("both write to standard output"), "{stderr}");
+    }
+}
+
+#[test]
 fn judging_an_export_writes_identical_files() {
     let kept = path("kept.json");
     let forms = [("--export-csv", "csv"), ("--export-markdown", "md"), ("--export-html", "html")];

@@ -110,6 +110,12 @@ impl Destinations {
         for (index, (_, file)) in files.iter().enumerate() {
             files[..index].iter().try_for_each(|(_, other)| apart(other, file))?;
         }
+        let format = (flags.format != FormatFlag::Text).then_some("--format");
+        let on_stdout = files.iter().filter(|(_, file)| matches!(file.target, Target::StandardOutput));
+        let on_stdout: Vec<&str> = format.into_iter().chain(on_stdout.map(|(_, file)| file.option)).collect();
+        if let [first, second, ..] = on_stdout.as_slice() {
+            return Err(Failure::Usage(format!("{first} and {second} both write to standard output: give one a file")));
+        }
         Ok(Destinations { format: flags.format, quiet: flags.quiet, samples, files })
     }
 

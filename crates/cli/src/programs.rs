@@ -12,7 +12,10 @@ use steady_model::Command;
 pub(crate) fn command(text: &str, shell: Option<&str>, directory: &Path) -> Result<Command, Failure> {
     let argv = typed::words(text, shell)?;
     let program = find(argv.first().map_or("", String::as_str), directory);
-    let program = program.map_err(|why| Failure::Usage(format!("'{text}': {why}{}", hint(text, &argv, shell))))?;
+    let program = program.map_err(|why| match shell {
+        Some(_) => Failure::Usage(format!("--shell: {why}")),
+        None => Failure::Usage(format!("'{text}': {why}{}", hint(text, &argv))),
+    })?;
     Ok(Command { name: text.trim().to_owned(), argv, program, ..Command::default() })
 }
 
@@ -57,9 +60,9 @@ fn in_path() -> impl Iterator<Item = PathBuf> {
     env::split_paths(&path).collect::<Vec<_>>().into_iter()
 }
 
-fn hint(text: &str, argv: &[String], shell: Option<&str>) -> &'static str {
+fn hint(text: &str, argv: &[String]) -> &'static str {
     let assignment = argv.first().is_some_and(|word| word.contains('='));
-    if shell.is_none() && (assignment || typed::for_a_shell(text).next().is_some()) {
+    if assignment || typed::for_a_shell(text).next().is_some() {
         "; the command runs without a shell, add --shell for pipes, redirections and variables"
     } else {
         ""
@@ -132,6 +135,7 @@ mod tests {
         assert!(message("  ", Some("sh")).contains("empty"));
         assert!(message("sh 'x", None).contains("quote"), "{}", message("sh 'x", None));
         assert!(message("no-such-program x", None).contains("in PATH"));
+        assert_eq!(message("./old", Some("no-such-shell")), "--shell: no program 'no-such-shell' in PATH");
         assert!(message("A=1 sort", None).contains("--shell"));
         assert!(message("./nothing", None).contains("no file"));
         assert!(message("/etc/passwd", None).contains("chmod"));

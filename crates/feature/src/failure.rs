@@ -41,7 +41,7 @@ impl fmt::Display for Failure {
             | Failure::Own(text)
             | Failure::NotExecutable(text)
             | Failure::NotFound(text) => formatter.write_str(text),
-            Failure::Interrupted(_) => formatter.write_str("interrupted before anything was measured"),
+            Failure::Interrupted(_) => formatter.write_str("interrupted before there was anything to report"),
         }
     }
 }
