@@ -115,6 +115,20 @@ pub fn signed(change: f64, interval: Interval) -> (String, String) {
     (format!("{}{TIE}%", point(change * 100.0, range)), between(range, &format!("{TIE}%")))
 }
 
+/// As [`signed`], for an undecided change. If an end of the interval would be printed as 0 or as the resolution, there is
+/// one more digit, which shows on which side of it the end is.
+pub fn signed_apart(change: f64, interval: Interval, resolution: f64) -> (String, String) {
+    let range = Interval { low: interval.low * 100.0, high: interval.high * 100.0 };
+    let decimals = digits(range);
+    let limits = [0.0, -100.0 * resolution, 100.0 * resolution];
+    let meets = |end: f64| limits.iter().any(|limit| *limit != end && fixed(*limit, decimals) == fixed(end, decimals));
+    if !range.half_width().is_finite() || ![range.low, range.high].into_iter().any(meets) {
+        return signed(change, interval);
+    }
+    let [change, low, high] = [change * 100.0, range.low, range.high].map(|value| fixed(value, decimals + 1));
+    (format!("{change}{TIE}%"), format!("{low} to {high}{TIE}%"))
+}
+
 /// Formats an estimate with the digits that its interval supports.
 fn point(value: f64, range: Interval) -> String {
     fixed(value, if range.half_width().is_finite() { digits(range) } else { decimals_of(value, 2) })
@@ -153,6 +167,14 @@ mod tests {
         let inverse = Effect::of(-0.6875, Interval { low: -0.70, high: -0.675 });
         assert_eq!((inverse.size.as_str(), inverse.range.as_str(), inverse.more), ("3.20", "3.08 to 3.33", false));
         assert_eq!(plain(0.5, 0.02, f64::INFINITY), ("50 % more".into(), "2.0 % or more".into()));
+    }
+
+    #[test]
+    fn an_undecided_end_near_a_limit_has_one_more_digit() {
+        let apart = |low, high| signed_apart(0.02, Interval { low, high }, 0.01).1.replace(TIE, " ");
+        assert_eq!(apart(-0.004, 0.084), "-0.4 to 8.4 %");
+        assert_eq!(apart(-0.009, 0.07), "-0.9 to 7.0 %");
+        assert_eq!(apart(-0.02, 0.07), "-2 to 7 %");
     }
 
     #[test]
