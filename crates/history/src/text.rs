@@ -14,6 +14,8 @@ use steady_render::{Emphasis as Paint, Style};
 const GAP: usize = 2;
 /// The maximum width of a verdict, in characters.
 const VERDICT: usize = 22;
+/// The maximum width of the metric next to it, in characters.
+const METRIC: usize = 16;
 /// The lines that the commands of a run fill at most, if they do not fit next to the other columns.
 const LINES: usize = 3;
 /// The number of columns, without that of the commands.
@@ -118,7 +120,11 @@ fn cells(kept: &Kept) -> [String; COLUMNS] {
     let mark = if facts.complete { "" } else { "*" };
     let pairs = facts.pairs.as_ref().map_or_else(|_| "–".to_owned(), usize::to_string);
     let (id, kind) = (kept.id.to_string(), facts.kind.name().to_owned());
-    [id, time.replace('T', " "), kind, format!("{pairs}{mark}"), verdicts(&facts.verdict)]
+    let metric = match &facts.primary {
+        Err(_) | Ok(Metric::Cpu) => String::new(),
+        Ok(metric) => format!(" ({})", cut(metric.name(), METRIC)),
+    };
+    [id, time.replace('T', " "), kind, format!("{pairs}{mark}"), verdicts(&facts.verdict) + &metric]
 }
 
 /// As many complete verdicts as fit.
