@@ -232,6 +232,20 @@ fn equal_revisions_are_compared_with_a_notice() {
     assert!(status == 0 && stderr.contains("are the same commit"), "{stderr}");
     let (_, _, stderr) = repository.run(&["--quiet", "--runs", "6", "--rev", "old..HEAD", "true"]);
     assert!(!stderr.contains("same commit"), "{stderr}");
+    let (_, _, stderr) = repository.run(&["--quiet", "--runs", "6", "--rev", "HEAD..WORK", "true"]);
+    assert!(stderr.contains("the working tree has no changes relative to HEAD"), "{stderr}");
+}
+
+#[test]
+fn three_dots_compare_with_the_merge_base() {
+    let repository = two_commits("merge-base");
+    let base = repository.git(&["rev-parse", "--short", "old"]);
+    repository.git(&["checkout", "-q", "-b", "side", "old"]);
+    repository.write("sub/data", "side\n");
+    repository.commit("side");
+    let report = repository.json(&["--runs", "2", "--rev", "main...HEAD", "cat sub/data"]);
+    assert_eq!(report["commands"][0]["name"], format!("cat sub/data (merge base {})", base.trim()));
+    assert!(report["commands"][1]["name"].as_str().unwrap().contains("(HEAD "), "{report}");
 }
 
 #[test]
@@ -240,7 +254,7 @@ fn invalid_revisions_are_rejected() {
     for (args, why) in [
         (&["--rev", "old..nosuch", "./prog"][..], "no commit 'nosuch'"),
         (&["--rev", "old", "./prog"], "needs two"),
-        (&["--rev", "old...HEAD", "./prog"], "write A..B"),
+        (&["--rev", "old....HEAD", "./prog"], "write A..B"),
         (&["--rev", "old..HEAD", "./prog", "./prog"], "give one"),
         (&["--build", "make", "./prog"], "--rev"),
         (&["--rev", "a..b", "-L", "n=1,2", "echo {n}"], "cannot be used with"),

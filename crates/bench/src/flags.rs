@@ -17,7 +17,7 @@ Examples:
   The uncommitted changes; only the benchmarks of the parser
       steady bench --rev HEAD..WORK --filter 'parse/*'
   In CI: fail only if a benchmark is certainly more than 3 % slower
-      steady bench --rev origin/main..HEAD --fail-if 'slower>3%'
+      steady bench --rev origin/main...HEAD --fail-if 'slower>3%'
   Two programs that are already built
       steady bench old.test new.test
   One build, in two environments
@@ -55,8 +55,8 @@ pub(crate) struct BenchFlags {
     #[arg(value_name = "PROGRAM", num_args = 0..=2, conflicts_with_all = ["rev", "build", "build_args"])]
     pub(crate) programs: Vec<PathBuf>,
 
-    /// Build the suite in these revisions of the current git repository, and compare them: A..B. WORK is the working tree
-    /// as it is
+    /// Build the suite in these revisions of the current git repository, and compare them: A..B, or A...B from their merge
+    /// base, which leaves out later changes of A. WORK is the working tree as it is
     #[arg(long, value_name = "REVISION", action = ArgAction::Append, conflicts_with = "env_new")]
     pub(crate) rev: Vec<String>,
 

@@ -21,6 +21,7 @@ use trees::Builder;
 
 pub use paths::quoted;
 pub use repository::{LineCommit, Repository, Revision};
+pub use spec::WORK;
 pub(crate) use spec::specs;
 pub use trees::NotBuilt;
 
@@ -62,9 +63,12 @@ pub fn resolved(given: &[String], session: &dyn Session) -> Result<(Repository, 
         session.notice("uncommitted changes are in none of these revisions; --rev HEAD..WORK compares them");
     }
     if let [first, .., last] = revisions.as_slice()
-        && revisions.iter().all(|one| !one.work && one.commit == first.commit)
+        && revisions.iter().all(|one| !one.changes && one.commit == first.commit)
     {
-        session.notice(&format!("{} and {} are the same commit", first.label, last.label));
+        session.notice(&match revisions.iter().any(|one| one.work) {
+            true => format!("the working tree has no changes relative to {}, so both are the same", first.label),
+            false => format!("{} and {} are the same commit", first.label, last.label),
+        });
     }
     Ok((repository, revisions))
 }

@@ -32,7 +32,8 @@ pub(crate) struct VariantFlags {
     pub(crate) preload_new: Vec<PathBuf>,
 
     /// Compare the command in these revisions of the current git repository: A..B, or --rev once per revision with the
-    /// base first. WORK is the working tree as it is
+    /// base first. A...B compares B with the merge base of both, which leaves out later changes of A. WORK is the working
+    /// tree as it is
     #[arg(help_heading = HEADING, long, value_name = "REVISION", action = ArgAction::Append, conflicts_with_all = VARIED, conflicts_with_all = CHANGED)]
     pub(crate) rev: Vec<String>,
 

@@ -9,6 +9,9 @@ use steady_process::git::{self, NoAnswer};
 
 use super::spec::{Spec, WORK};
 
+/// The remedy if commits are missing in a shallow clone.
+const SHALLOW: &str = "; this clone is shallow: 'git fetch --unshallow' fetches the other commits";
+
 /// The git repository of the directory in which `steady` was started.
 #[derive(Clone, Debug)]
 pub struct Repository {
@@ -107,6 +110,11 @@ impl Repository {
                 let label = if commit.starts_with(text.as_str()) { short } else { format!("{text} {short}") };
                 Ok(Revision { commit, work: false, changes: false, label })
             }
+            Spec::MergeBase(one, other) => {
+                let commit = self.merge_base(one, other)?;
+                let label = format!("merge base {}", self.short(&commit)?);
+                Ok(Revision { commit, work: false, changes: false, label })
+            }
             Spec::Work => {
                 if !self.has_tree {
                     return Err(Failure::Usage(format!("--rev {WORK}: there is no working tree here")));
@@ -136,6 +144,20 @@ impl Repository {
         git::ask(&self.root, words).ok()?.into_string().ok()
     }
 
+    /// The last commit that two revisions have in common.
+    ///
+    /// # Errors
+    /// One of them does not exist, or they have no such commit.
+    pub fn merge_base(&self, one: &str, other: &str) -> Result<String, Failure> {
+        let commit = |text: &str| self.commit(text).ok_or_else(|| Failure::Usage(self.unknown(text)));
+        let words = ["merge-base".to_owned(), commit(one)?, commit(other)?];
+        let base = git::ask(&self.root, words).ok().and_then(|base| base.into_string().ok());
+        base.filter(|base| !base.is_empty()).ok_or_else(|| {
+            let helps = if self.shallow { SHALLOW } else { "" };
+            self.usage(&format!("'{one}' and '{other}' have no commit in common{helps}"))
+        })
+    }
+
     fn short(&self, commit: &str) -> Result<String, Failure> {
         let short = git::ask(&self.root, ["rev-parse", "--short", commit]);
         short.map(|text| text.to_string_lossy().into_owned()).map_err(|why| self.usage(&why.to_string()))
@@ -145,7 +167,7 @@ impl Repository {
         let remedy = if self.commit(&format!("refs/remotes/origin/{text}")).is_some() {
             format!("; use 'origin/{text}', which exists")
         } else if self.shallow {
-            "; this clone is shallow: 'git fetch --unshallow' fetches the other commits".to_owned()
+            SHALLOW.to_owned()
         } else {
             String::new()
         };

@@ -10,28 +10,46 @@ const REVISIONS_MAX: usize = 20;
 pub(crate) enum Spec {
     /// A revision in the notation of git (gitrevisions(7)).
     Commit(String),
+    /// The last commit that two revisions have in common.
+    MergeBase(String, String),
     /// The working tree as it is.
     Work,
 }
 
-/// The name of the working tree in `--rev`.
-pub(super) const WORK: &str = "WORK";
+impl Spec {
+    /// The commit in the notation of git: that of the working tree is HEAD.
+    fn commit(&self) -> &str {
+        match self {
+            Spec::Commit(text) => text,
+            Spec::MergeBase(..) | Spec::Work => "HEAD",
+        }
+    }
+}
 
-/// All revisions of `--rev`, the base first. Each option is `A..B` or a single revision.
+/// The name of the working tree in `--rev`.
+pub const WORK: &str = "WORK";
+
+/// All revisions of `--rev`, the base first. Each option is `A..B`, `A...B` or a single revision. As in git, `A...B` is
+/// the difference of B from the merge base of both.
 pub(crate) fn specs(given: &[String]) -> Result<Vec<Spec>, Failure> {
     let mut all = Vec::new();
     for text in given {
         let usage = |why: &str| Failure::Usage(format!("--rev {text}: {why}"));
-        let sides: Vec<&str> = text.split("..").collect();
+        let is_from_merge_base = text.contains("...");
+        let sides: Vec<&str> = text.split(if is_from_merge_base { "..." } else { ".." }).collect();
         match sides.as_slice() {
             [one] => all.push(spec(one).map_err(usage)?),
             // As in git, a missing side is HEAD.
-            [base, new] if !new.starts_with('.') && *text != ".." => {
-                for side in [base, new] {
-                    all.push(spec(if side.is_empty() { "HEAD" } else { side }).map_err(usage)?);
-                }
+            [base, new] if is_one(base) && is_one(new) && sides != ["", ""] => {
+                let side = |side: &str| spec(if side.is_empty() { "HEAD" } else { side }).map_err(usage);
+                let [base, new] = [side(base)?, side(new)?];
+                all.push(match is_from_merge_base {
+                    true => Spec::MergeBase(base.commit().to_owned(), new.commit().to_owned()),
+                    false => base,
+                });
+                all.push(new);
             }
-            _ => return Err(usage("write A..B, or --rev once per revision")),
+            _ => return Err(usage("write A..B, A...B from the merge base, or --rev once per revision")),
         }
     }
     match all.len() {
@@ -43,6 +61,11 @@ pub(crate) fn specs(given: &[String]) -> Result<Vec<Spec>, Failure> {
         2..=REVISIONS_MAX => Ok(all),
         count => Err(Failure::Usage(format!("--rev gives {count} revisions; the maximum is {REVISIONS_MAX}"))),
     }
+}
+
+/// Returns whether a side of a range is not a range itself.
+fn is_one(side: &str) -> bool {
+    !side.starts_with('.') && !side.contains("..")
 }
 
 fn spec(text: &str) -> Result<Spec, &'static str> {
@@ -76,10 +99,20 @@ mod tests {
     }
 
     #[test]
+    fn three_dots_are_the_merge_base() {
+        let base = |one: &str, other: &str| Spec::MergeBase(one.to_owned(), other.to_owned());
+        assert_eq!(read(&["main...HEAD"]).unwrap(), [base("main", "HEAD"), commit("HEAD")]);
+        assert_eq!(read(&["main..."]).unwrap(), [base("main", "HEAD"), commit("HEAD")]);
+        assert_eq!(read(&["main...WORK"]).unwrap(), [base("main", "HEAD"), Spec::Work]);
+    }
+
+    #[test]
     fn invalid_revisions_are_refused_with_the_reason() {
         for (given, why) in [
             (&["main"][..], "needs two"),
-            (&["a...b"], "write A..B"),
+            (&["a....b"], "write A..B"),
+            (&["a...b..c"], "write A..B"),
+            (&["..."], "write A..B"),
             (&[".."], "write A..B"),
             (&["a..b..c"], "write A..B"),
             (&[""], "empty"),
