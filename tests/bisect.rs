@@ -105,6 +105,20 @@ fn a_search_that_is_interrupted_or_killed_continues() {
 }
 
 #[test]
+fn a_search_that_is_interrupted_in_its_first_comparison_keeps_nothing() {
+    let repository = history("bisect-first", 5, &[]);
+    let ready = repository.folder.join("ready");
+    let command = format!("sh -c 'touch {}; sleep 0.2'", ready.display());
+    let words = ["bisect", "good..HEAD", "--budget", "60s", &command];
+    let child = steady(&repository, &words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    assert!(eventually(|| ready.exists()), "nothing ran");
+    let sent = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let (status, _, stderr) = output_of(child.wait_with_output().unwrap());
+    assert!(status == 130 && stderr.contains("only complete comparisons are kept"), "{stderr}");
+}
+
+#[test]
 fn wrong_usage_says_what_to_write() {
     let repository = history("bisect-usage", 3, &[0]);
     repository.git(&["checkout", "-q", "-b", "side", "good"]);
@@ -112,7 +126,9 @@ fn wrong_usage_says_what_to_write() {
     repository.commit("Side");
     for (args, why, status) in [
         (&["good", "./prog"][..], "write GOOD..BAD", 2),
-        (&["good...main", "./prog"], "write GOOD..BAD", 2),
+        (&["good....main", "./prog"], "write GOOD..BAD", 2),
+        (&["good..WORK", "./prog"], "only commits can be searched", 2),
+        (&["side...main", "--build", "./make.sh", "./prog"], "the build of", 2),
         (&["good..good", "./prog"], "write GOOD..BAD", 2),
         (&["good..nothing", "./prog"], "there is no commit 'nothing'", 2),
         (&["side..main", "./prog"], "not on the line of first parents", 2),

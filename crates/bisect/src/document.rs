@@ -8,7 +8,7 @@ use steady_render::Chart;
 use steady_render::chart::{Axis, Height, Look, Marks, Series, Whisker};
 use steady_render::csv::{self, Row};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, origin};
-use steady_render::effect::{Effect, noun, signed};
+use steady_render::effect::{Effect, noun, signed, verdict_in_words};
 use steady_render::json;
 use steady_render::letters::{capital, count, one_line};
 use steady_render::scale::{Kind, Scale};
@@ -60,11 +60,20 @@ fn document(record: &BisectRecord) -> Document {
     let listed = listed(record);
     if !listed.is_empty() {
         let chart = chart(record, &listed).map(Block::Chart);
-        let blocks = std::iter::once(Block::Table(commits(record, &listed))).chain(chart).collect();
+        let first = &record.commits[0].short;
+        let note = format!(
+            "Each row combines all comparisons of the commit with {first}, with {} intervals. Only a confirmation names a \
+             commit.",
+            setting(record.confidence)
+        );
+        let table = [Block::Table(commits(record, &listed)), Block::Paragraph(vec![plain(note)])];
+        let blocks = table.into_iter().chain(chart).collect();
         sections.push(Section::new("Commits", blocks).whole());
     }
     if !record.comparisons.is_empty() {
-        sections.push(Section::new("Comparisons", vec![Block::Table(comparisons(record))]).as_detail().whole());
+        let note = "Each row is one comparison alone, at the level in brackets.";
+        let blocks = vec![Block::Table(comparisons(record)), Block::Paragraph(vec![plain(note)])];
+        sections.push(Section::new("Comparisons", blocks).as_detail().whole());
     }
     sections.extend(origin(record.started, &record.host, &record.revision));
     Document {
@@ -218,6 +227,11 @@ fn change(comparison: &Comparison) -> String {
     }
 }
 
+/// The interval of a comparison.
+fn interval(comparison: &Comparison) -> Reading<Interval> {
+    Ok(Interval { low: comparison.low.clone()?, high: comparison.high.clone()? })
+}
+
 fn facts(record: &BisectRecord) -> Vec<Fact> {
     let skipped = record.commits.iter().filter(|commit| commit.skipped.is_some()).count();
     let mut facts = vec![
@@ -236,6 +250,17 @@ fn facts(record: &BisectRecord) -> Vec<Fact> {
             count(record.comparisons.len(), "comparison", "comparisons")
         ),
     ));
+    if let Some(confirmation) = confirmed(record) {
+        facts.push(Fact::new(
+            "confirmed",
+            format!(
+                "at {}; with such levels, all confirmations of a search together name a wrong commit with a probability \
+                 of {} at most",
+                level(confirmation),
+                setting(1.0 - record.confidence)
+            ),
+        ));
+    }
     if skipped > 0 {
         facts.push(Fact::new("skipped", format!("{} that cannot be measured", count(skipped, "commit", "commits"))));
     }
@@ -351,7 +376,8 @@ fn comparisons(record: &BisectRecord) -> Table {
 fn summary(record: &BisectRecord) -> String {
     match (record.outcome, confirmed(record)) {
         (BisectOutcome::Found, Some(confirmation)) => {
-            format!("{}: {}", record.commits[confirmation.to].short, change(confirmation)).replace(TIE, " ")
+            let change = verdict_in_words(confirmation.verdict, &confirmation.change, &interval(confirmation));
+            format!("{} {change}", record.commits[confirmation.to].short).replace(TIE, " ")
         }
         (BisectOutcome::Same, _) => "same".to_owned(),
         _ => "open".to_owned(),

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use steady_compare::RunFlags;
+use steady_compare::revisions::WORK;
 use steady_feature::Failure;
 use steady_feature::flags::{OutputFlags, PrecisionFlags, duration};
 use steady_host::QuietHostFlags;
@@ -40,11 +41,11 @@ Exit status:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct BisectFlags {
     /// The commits to search: after GOOD, up to and including BAD. Either end may be any revision of the current git
-    /// repository; an empty end is HEAD
+    /// repository; an empty end is HEAD. GOOD...BAD, with three dots, begins after the merge base of both
     #[arg(value_name = "GOOD..BAD")]
     pub(crate) range: String,
 
-    /// The command, as one string. It runs in the directory of each commit that is the current one here
+    /// The command, as one string. It runs in a checkout of each commit, in the same subdirectory as here
     #[arg(value_name = "COMMAND")]
     pub(crate) command: String,
 
@@ -79,16 +80,29 @@ pub(crate) struct BisectFlags {
 
 impl BisectFlags {
     /// The two ends of the range.
-    pub(crate) fn ends(&self) -> Result<(&str, &str), Failure> {
-        let usage = || Failure::Usage(format!("'{}': write GOOD..BAD, as in v1.2..HEAD", self.range));
-        let (good, bad) = self.range.split_once("..").ok_or_else(usage)?;
+    pub(crate) fn ends(&self) -> Result<Ends<'_>, Failure> {
+        let usage = |why: &str| Failure::Usage(format!("'{}': {why}", self.range));
+        let form = || usage("write GOOD..BAD, as in v1.2..HEAD");
+        let (good, bad) = self.range.split_once("..").ok_or_else(form)?;
+        let (bad, from_merge_base) = bad.strip_prefix('.').map_or((bad, false), |bad| (bad, true));
         let [good, bad] = [good, bad].map(|end| if end.is_empty() { "HEAD" } else { end });
         if bad.starts_with('.') || bad.contains("..") || good == bad {
-            return Err(usage());
+            return Err(form());
+        }
+        if [good, bad].contains(&WORK) {
+            return Err(usage("only commits can be searched, so commit the changes of the working tree first"));
         }
         if good.starts_with('-') || bad.starts_with('-') {
-            return Err(Failure::Usage(format!("'{}': a revision cannot begin with a dash", self.range)));
+            return Err(usage("a revision cannot begin with a dash"));
         }
-        Ok((good, bad))
+        Ok(Ends { good, bad, from_merge_base })
     }
+}
+
+/// The ends of a range as typed.
+pub(crate) struct Ends<'a> {
+    pub(crate) good: &'a str,
+    pub(crate) bad: &'a str,
+    /// Whether the search begins after the merge base of both, as in `main...HEAD`.
+    pub(crate) from_merge_base: bool,
 }

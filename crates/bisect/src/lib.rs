@@ -22,6 +22,7 @@ use steady_compare::revisions::{LineCommit, Repository, Trees};
 use steady_feature::{Failure, Feature, Interrupt, RecordKind, Session, Status, typed};
 use steady_linux::clock;
 use steady_model::{Absent, Command, Plan};
+use steady_render::letters::count;
 
 use flags::BisectFlags;
 use machine::Machine;
@@ -57,18 +58,20 @@ fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
 
 /// As [`run`], after `--quiet-host` has prepared the host.
 fn run_here(flags: &BisectFlags, session: &mut dyn Session) -> Result<u8, Failure> {
-    let (good, bad) = flags.ends()?;
+    let range = flags.ends()?;
     let plan = plan(flags, session)?;
     let repository = Repository::discover("bisect")?;
-    let line = repository.first_parents(good, bad)?;
+    let good =
+        if range.from_merge_base { repository.merge_base(range.good, range.bad)? } else { range.good.to_owned() };
+    let line = repository.first_parents(&good, range.bad)?;
     session.open(&flags.output, false, Status::Own)?;
     let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;
     let state = State::of(flags, &plan, &repository, &line, session);
     let mut record = record(flags, &plan, &line, session);
     if let Some(earlier) = state.load(&line, flags.restart) {
         session.notice(&format!(
-            "this continues an earlier search in the same commits, with {} comparisons; --restart begins again",
-            earlier.comparisons.len()
+            "this continues an earlier search in the same commits, with {}; --restart begins again",
+            count(earlier.comparisons.len(), "comparison", "comparisons")
         ));
         record = BisectRecord { budget_seconds: earlier.measured() + flags.budget, ..earlier };
     }
@@ -81,7 +84,10 @@ fn run_here(flags: &BisectFlags, session: &mut dyn Session) -> Result<u8, Failur
     trees.remove(session);
     match searched {
         Err(Failure::Interrupted(_)) if !record.comparisons.is_empty() => record.interrupted = true,
-        Err(Failure::Interrupted(_)) => return Err(Failure::Interrupted(interrupt.signal())),
+        Err(Failure::Interrupted(_)) => {
+            session.notice("only complete comparisons are kept, and the first one was not complete");
+            return Err(Failure::Interrupted(interrupt.signal()));
+        }
         searched => searched?,
     }
     interrupt.release();

@@ -170,6 +170,13 @@ fn names_are_escaped() {
 }
 
 #[test]
+fn the_summary_names_the_commit_and_its_change() {
+    let verdict = found().facts().verdict;
+    let (commit, change) = verdict.split_once(' ').unwrap();
+    assert!(commit.len() == 7 && change.ends_with(" % more"), "{verdict}");
+}
+
+#[test]
 fn the_exit_status_says_whether_the_commit_was_found() {
     assert_eq!([found(), several(), same(), open()].map(|record| record.status()), [0, 0, 4, 4]);
 }
