@@ -186,6 +186,27 @@ fn a_shell_that_would_be_measured_as_a_command_is_rejected() {
     assert!(status == 2 && stderr.contains("--ignore-failure=7"), "{status} {stderr}");
     let without = ["compare", "--no-history", "--runs", "1", "--quiet", "--shell=none", "true", "true"];
     assert_eq!(run(&without).0, 0);
+    for (shell, why) in [("--shell=no-such-shell", "--shell: no program 'no-such-shell'"), ("--shell=", "it is empty")]
+    {
+        let (status, _, stderr) = run(&["compare", "--no-history", shell, "true", "true"]);
+        assert!(status == 2 && stderr.contains(why), "{stderr}");
+    }
+}
+
+#[test]
+fn the_advised_number_of_runs_is_enough() {
+    let of = |runs: &str| run(&["compare", "--no-history", "--runs", runs, "--metric", "wall", "true", "true"]).1;
+    assert!(of("3").contains("--runs 6"), "{}", of("3"));
+    assert!(!of("6").contains("too few to compare"), "{}", of("6"));
+}
+
+#[test]
+fn elapsed_time_has_a_value_for_each_command() {
+    let report = json(0, &["--runs", "6", "--layout", "turns", "true", "true"]);
+    for command in report["commands"].as_array().unwrap() {
+        let [elapsed, wall] = ["elapsed_seconds", "wall_seconds"].map(|name| command[name].as_f64());
+        assert!(command["run_delay_seconds"].is_null() || elapsed <= wall && elapsed > Some(0.0), "{command}");
+    }
 }
 
 /// Standard output then has only the export.

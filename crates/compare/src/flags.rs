@@ -35,6 +35,8 @@ Examples:
       steady compare --metric wall 'curl -s http://a/' 'curl -s http://b/'
   Is the branch slower than main? Both are checked out, built and run
       steady compare --rev main..HEAD --build 'make -j2' './prog input'
+  In CI: is it slower than the commit of main where its branch began?
+      steady compare --rev origin/main...HEAD --build make './prog input'
   Short commands, without the cost of loading them
       steady compare --warm 'sort -n list' 'sort -g list'
   The program measures itself: compare what it prints, such as 'p99: 12 ms'
@@ -76,8 +78,8 @@ pub(crate) struct CompareFlags {
     #[arg(required = true, value_name = "COMMAND")]
     pub(crate) commands: Vec<String>,
 
-    /// The maximum time to measure: 10s, 1m30s, 500ms. The comparison stops early once the verdict and the
-    /// size are known
+    /// The time to measure: 10s, 1m30s, 500ms. The comparison stops early once the verdict and the size are known. If the
+    /// load leaves time for fewer than 6 pairs, it takes up to twice this time
     #[arg(short, long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) budget: Nanos,
 

@@ -168,6 +168,8 @@ pub struct Breakdown {
     pub system: Spread,
     /// Time waiting for a CPU.
     pub run_delay: Reading<Spread>,
+    /// Wall time minus run delay.
+    pub elapsed: Reading<Spread>,
     /// Time waiting for anything else: wall time minus CPU time minus run delay.
     pub blocked: Reading<Spread>,
     /// Peak resident memory, median over the runs.

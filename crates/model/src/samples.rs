@@ -345,6 +345,15 @@ impl Record {
         self.is_warm() || !self.plan.relink.is_empty()
     }
 
+    /// Returns why a command has no successful run, if it has none.
+    pub fn no_runs(&self) -> Absent {
+        Absent::because(match (self.blocks.is_empty(), self.plan.commands.len()) {
+            (true, 1) => "no run was completed",
+            (true, _) => "no pair was completed",
+            (false, _) => "no run succeeded",
+        })
+    }
+
     /// Returns all metrics of its runs, in the order in which reports list them.
     pub fn metrics(&self) -> impl Iterator<Item = Metric> {
         let are_counted = self.counters.is_ok();

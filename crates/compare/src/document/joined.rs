@@ -4,10 +4,10 @@ mod sources;
 
 use steady_model::{DecidedBy, Ending, Homogeneity, Joined, Judgement, Report, Source, Undecided, Verdict};
 use steady_render::document::{Document, Emphasis, Section, Sentence};
-use steady_render::units::{TIE, duration, fixed, percent, round_up, setting};
+use steady_render::units::{TIE, duration, fixed, percent, round_up};
 
 use super::{headline, secondary, sentence};
-use crate::words::{blocks, capital, count, noun, signed, subject, ties, units};
+use crate::words::{blocks, capital, count, noun, subject, ties, units};
 
 /// Joined comparisons as a document: the joint verdict, the verdict of each source, and whether the sources agree.
 pub fn joined_document(joined: &Joined) -> Document {
@@ -72,25 +72,14 @@ fn undecided(joined: &Joined, whole: &Report, judgement: &Judgement) -> Sentence
              is no verdict on {what}. Make the commands succeed"
         ),
         Undecided::TooWide => {
-            let limit = setting(plan.resolution);
             let helps = more_sources(joined.sources.len(), judgement.effort_to_settle);
-            match size(judgement) {
-                Some(size) => format!(
-                    "{who} differs from {first} in {what} by {size}, so the difference may be zero or larger than \
-                     ±{limit}; {basis}. {helps}"
-                ),
+            match sentence::too_wide(plan, judgement) {
+                Some(why) => format!("{why}; {basis}. {helps}"),
                 None => format!("there is no estimate yet for the {what} of {who}; {basis}. {helps}"),
             }
         }
     };
     vec![(Emphasis::Open, "Undecided:".to_owned()), (Emphasis::Plain, format!(" {text}."))]
-}
-
-/// The change with its interval.
-fn size(judgement: &Judgement) -> Option<String> {
-    let (change, interval) = (*judgement.change.as_ref().ok()?, *judgement.interval.as_ref().ok()?);
-    let ((size, range), level) = (signed(change, interval), setting(judgement.confidence));
-    Some(format!("{size} ({range}, {level})"))
 }
 
 /// Advice to measure a new set of sources. Adding sources to an undecided set until there is a verdict would inflate

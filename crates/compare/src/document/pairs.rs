@@ -1,6 +1,6 @@
 //! The pairs: their number and time by layout, and what else the time was spent on.
 
-use steady_model::{Judgement, Layout, Nanos, Report, Undecided};
+use steady_model::{DecidedBy, Judgement, Layout, Nanos, Report, Undecided};
 use steady_render::document::Fact;
 use steady_render::units::{duration, percent};
 
@@ -75,10 +75,14 @@ fn shared(report: &Report) -> Vec<String> {
 fn means(report: &Report) -> Vec<(&'static str, String)> {
     let many = report.primary().count() > 1;
     let line = |judgement: &Judgement| {
+        let about = match judgement.decided_by {
+            DecidedBy::Mean => "which decides the verdict",
+            DecidedBy::UsualRun => "and the verdict is about the usual run",
+        };
         let text = match (&judgement.mean.change, &judgement.mean.interval) {
             (Ok(change), Ok(interval)) => {
                 let (change, range) = signed(*change, *interval);
-                format!("changes by {change} ({range})")
+                format!("changes by {change} ({range}); this is the mean over all runs, {about}")
             }
             (Err(absent), _) | (_, Err(absent)) => without_interval(judgement, absent),
         };

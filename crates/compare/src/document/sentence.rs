@@ -1,16 +1,16 @@
 //! The verdict in one sentence.
 
 use steady_model::{
-    DecidedBy, Effort, Ending, FailureRule, Interval, Judgement, Metric, Report, Size, Undecided, Verdict,
+    DecidedBy, Effort, Ending, FailureRule, Interval, Judgement, Metric, Plan, Report, Size, Undecided, Verdict,
 };
 use steady_render::document::{Emphasis, Span};
-use steady_render::units::{count as amount, duration, memory, setting, time, time_setting};
+use steady_render::units::{count as amount, duration, memory, setting, time_setting};
 
 use super::secondary::emphasis;
 use super::times::{mean_in_words, values_in_words};
 use crate::words::{
-    Effect, blocks, capital, count, drawn, effort_for_verdict, more_pairs, more_work, noun, signed, subject, ties,
-    units, verb,
+    Effect, blocks, capital, count, drawn, effort_for_verdict, more_pairs, more_work, noun, signed, signed_apart,
+    subject, ties, units, verb,
 };
 
 /// The verdict in one sentence of plain text, or two if it needs a remedy. It names the command, the size of the effect
@@ -161,8 +161,8 @@ fn by_mean(report: &Report, judgement: &Judgement) -> Option<Vec<Span>> {
             (
                 Emphasis::Plain,
                 format!(
-                    " {who} differs from {first} in mean {what} by {signed_change} ({range}, {level}), and in its \
-                     usual run by {signed_usual} ({usual_range})"
+                    " the difference of {who} from {first} in mean {what} is {signed_change} ({range}, {level}), and in \
+                     its usual run {signed_usual} ({usual_range})"
                 ),
             ),
         ],
@@ -212,8 +212,8 @@ fn undecided(report: &Report, judgement: &Judgement) -> Vec<Span> {
             let time = duration(record.elapsed);
             let why = match (record.plan.effort, record.blocks.is_empty()) {
                 (Effort::Budget(budget), true) if record.ending == Ending::Spent => format!(
-                    "the machine was so busy that the budget of {} ended before a first pair; to compare {who} with \
-                     {first}, at least 6 pairs are needed",
+                    "the machine was so busy that no pair was completed in {time}, with a budget of {}; to compare {who} \
+                     with {first}, at least 6 pairs are needed",
                     time_setting(budget)
                 ),
                 _ => {
@@ -229,21 +229,25 @@ fn undecided(report: &Report, judgement: &Judgement) -> Vec<Span> {
         }
         Undecided::UnequalFailures => unequal(report, judgement),
         Undecided::TooWide => {
-            let why = match (&judgement.change, &judgement.interval) {
-                (Ok(change), Ok(interval)) => {
-                    let size = estimate(*change, *interval, judgement.confidence);
-                    let limit = setting(record.plan.resolution);
-                    format!(
-                        "{who} differs from {first} in {what} by {size}, so the difference may be zero or larger than \
-                         ±{limit}; {basis}"
-                    )
-                }
-                _ => format!("there is no estimate yet for the {what} of {who}; {basis}"),
+            let why = match too_wide(&record.plan, judgement) {
+                Some(why) => format!("{why}; {basis}"),
+                None => format!("there is no estimate yet for the {what} of {who}; {basis}"),
             };
             (why, effort_for_verdict(record, judgement.effort_to_settle))
         }
     };
     vec![(Emphasis::Open, "Undecided:".to_owned()), (Emphasis::Plain, format!(" {why}. {}.", capital(&helps)))]
+}
+
+/// The reason if the interval is too wide. `None` if there is no interval.
+pub(super) fn too_wide(plan: &Plan, judgement: &Judgement) -> Option<String> {
+    let (change, interval) = (*judgement.change.as_ref().ok()?, *judgement.interval.as_ref().ok()?);
+    let (change, range) = signed_apart(change, interval, plan.resolution);
+    let (who, first, what) = (subject(plan, judgement.command), subject(plan, 0), noun(judgement.metric));
+    let (level, limit) = (setting(judgement.confidence), setting(plan.resolution));
+    Some(format!(
+        "the difference of {who} from {first} in {what}, {change} ({range}, {level}), may be zero or larger than ±{limit}"
+    ))
 }
 
 /// The reason and the remedy if one command failed more often than the other.
@@ -289,10 +293,7 @@ pub(crate) fn alone(report: &Report) -> Vec<Span> {
     let spread = match record.primary {
         Metric::Cpu => Ok(breakdown.cpu),
         Metric::Wall => Ok(breakdown.wall),
-        Metric::Elapsed => {
-            let waited = breakdown.run_delay.as_ref().map(|delay| delay.mean);
-            Err(waited.map(|waited| time(breakdown.wall.mean - waited)))
-        }
+        Metric::Elapsed => breakdown.elapsed.as_ref().map(|elapsed| *elapsed).map_err(Err),
         Metric::Faults => Err(Ok(amount(breakdown.minor_faults + breakdown.major_faults))),
         Metric::Switches => Err(Ok(amount(breakdown.voluntary_switches))),
         Metric::Energy | Metric::Custom(_) => {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use steady_model::{Breakdown, CounterMeans, Interval, Layout, Metric, Reading, Report, Spread};
+use steady_model::{Absent, Breakdown, CounterMeans, Interval, Layout, Metric, Reading, Report, Spread};
 use steady_render::document::{Block, Section, Shown};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{
@@ -15,8 +15,6 @@ use crate::words::{cut, label};
 
 /// Why a counter has no value.
 const UNCOUNTED: &str = "the CPU does not count them, or not in every run";
-/// Why a column has no values.
-const NOTHING: &str = "no run succeeded";
 /// The maximum width, in columns, of a name and of each of its words at the head of a table column.
 const NAME: usize = 40;
 const WORD: usize = 16;
@@ -24,8 +22,11 @@ const WORD: usize = 16;
 /// A row of the table: its label, and its cell for a command that has runs.
 type Row = (Cow<'static, str>, Box<dyn Fn(&Breakdown) -> Cell>);
 
-/// The table with a column for each command. Pages have a bar chart of the same times too.
+/// The table with a column for each command. Pages have a bar chart of the same times too. There are none without runs.
 pub(super) fn sections(report: &Report) -> Vec<Section> {
+    if report.record.blocks.is_empty() {
+        return vec![];
+    }
     let plan = &report.record.plan;
     let found: Vec<Option<&Breakdown>> = (0..plan.commands.len())
         .map(|command| report.breakdowns.iter().find(|one| one.command == command && one.runs > 0))
@@ -36,7 +37,7 @@ pub(super) fn sections(report: &Report) -> Vec<Section> {
         let failed = report.breakdowns.iter().find(|one| one.command == command).map_or(0, |one| one.failures);
         let cell = |row: &Row| match one {
             None if row.0 == RUNS => Cell::from(runs_in_words(0, failed)),
-            None => Cell::Absent(NOTHING.to_owned()),
+            None => Cell::Absent(report.record.no_runs().0),
             Some(one) => row.1(one),
         };
         columns.push(Column::words(&head(command, &label(plan, command)), &rows, cell));
@@ -108,16 +109,20 @@ fn rows(report: &Report, found: &[Option<&Breakdown>]) -> Vec<Row> {
         times("  deviation", |one| one.wall.deviation),
         times("  median", |one| one.wall.median),
         ranges(|one| one.wall),
-        (
-            "peak memory".into(),
-            Box::new(|one: &Breakdown| Cell::reading(&one.peak_memory, |bytes| memory(bytes.0 as f64))),
-        ),
     ];
+    if report.record.primary == Metric::Elapsed {
+        rows.push(means("elapsed time", |one| one.elapsed.clone()));
+    }
+    rows.push((
+        "peak memory".into(),
+        Box::new(|one: &Breakdown| Cell::reading(&one.peak_memory, |bytes| memory(bytes.0 as f64))),
+    ));
     if report.record.counters.is_ok() {
         rows.extend(counters());
     }
     let has_unit = |metric: &Metric| matches!(metric, Metric::Energy | Metric::Custom(_));
-    rows.extend(report.record.metrics().filter(has_unit).flat_map(values));
+    let no_runs = report.record.no_runs();
+    rows.extend(report.record.metrics().filter(has_unit).flat_map(|metric| values(metric, &no_runs)));
     rows.push(both("faults min/major", |one| [one.minor_faults, one.major_faults]));
     rows.push(both("switches vol/inv", |one| [one.voluntary_switches, one.involuntary_switches]));
     rows.push((RUNS.into(), Box::new(|one: &Breakdown| Cell::from(runs_in_words(one.runs, one.failures)))));
@@ -153,11 +158,12 @@ fn counters() -> Vec<Row> {
 }
 
 /// The rows of a metric whose values have a unit of their own.
-fn values(metric: Metric) -> Vec<Row> {
+fn values(metric: Metric, no_runs: &Absent) -> Vec<Row> {
     let row = |label: &str, text: fn(&Spread, &str) -> String| -> Row {
+        let no_runs = no_runs.clone();
         let cell = move |one: &Breakdown| match one.values.iter().find(|value| value.0 == metric) {
             Some((_, spread)) => Cell::reading(spread, |spread| text(spread, metric.unit())),
-            None => Cell::Absent(NOTHING.to_owned()),
+            None => Cell::Absent(no_runs.0.clone()),
         };
         (label.to_owned().into(), Box::new(cell))
     };

@@ -55,7 +55,7 @@ pub(super) fn mean_cost(report: &Report, command: usize, metric: Metric) -> Cell
         Metric::Cpu => Some(time_with(found.cpu.mean, found.cpu.interval)),
         Metric::Wall => Some(time_with(found.wall.mean, found.wall.interval)),
         Metric::Memory => found.peak_memory.as_ref().ok().map(|bytes| memory(bytes.0 as f64)),
-        Metric::Elapsed => None,
+        Metric::Elapsed => found.elapsed.as_ref().ok().map(|elapsed| time_with(elapsed.mean, elapsed.interval)),
         Metric::Faults => Some(count(found.minor_faults + found.major_faults)),
         Metric::Switches => Some(count(found.voluntary_switches)),
         Metric::Energy | Metric::Custom(_) => {

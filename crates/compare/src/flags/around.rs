@@ -10,8 +10,8 @@ use super::values::child_output;
 /// The options about scripts and streams.
 #[derive(Debug, Args)]
 pub(crate) struct AroundFlags {
-    /// A shell command to run before the first run of a command. Give this option and the next three once for all
-    /// commands, or once per command
+    /// A shell command to run before the first run of a command. If several commands are given, this option and the next
+    /// three can be given once for all, or once per command
     #[arg(help_heading = HEADING, short, long, value_name = "COMMAND", action = ArgAction::Append)]
     pub(crate) setup: Vec<String>,
 
@@ -36,7 +36,7 @@ pub(crate) struct AroundFlags {
     pub(crate) show_output: bool,
 
     /// Where the commands' standard output goes: null, pipe (read and discarded), inherit, or a file that every run
-    /// overwrites. Give it once for all commands, or once per command [default: null]
+    /// overwrites. If several commands are given, once for all or once per command [default: null]
     #[arg(help_heading = HEADING, long = "output", value_name = "WHERE", value_parser = child_output, action = ArgAction::Append, conflicts_with = "show_output")]
     pub(crate) child_output: Vec<Output>,
 }

@@ -39,7 +39,7 @@ pub struct RunFlags {
     pub(crate) no_shell: bool,
 
     /// Run the commands in a shell; its start-up is part of the cost. `none`: without a shell
-    #[arg(short = 'S', long, value_name = "SHELL", num_args = 0..=1, require_equals = true, default_missing_value = "sh")]
+    #[arg(short = 'S', long, value_name = "SHELL", num_args = 0..=1, require_equals = true, default_missing_value = "sh", value_parser = shell)]
     pub(crate) shell: Option<String>,
 
     /// Count runs with an exit status other than 0 as successes: all of them, or only those with one of these statuses
@@ -60,6 +60,14 @@ pub struct RunFlags {
 
     #[command(flatten)]
     pub(crate) around: AroundFlags,
+}
+
+/// Parses the value of `--shell`.
+fn shell(text: &str) -> Result<String, String> {
+    match text.trim().is_empty() {
+        true => Err("it is empty: write the name of a shell, or none".to_owned()),
+        false => Ok(text.to_owned()),
+    }
 }
 
 impl RunFlags {

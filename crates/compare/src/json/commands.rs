@@ -27,6 +27,8 @@ pub(super) struct ComparedCommand<'a> {
     #[serde(flatten)]
     run_delay: RunDelay,
     #[serde(flatten)]
+    elapsed: ElapsedTime,
+    #[serde(flatten)]
     blocked: BlockedTime,
     #[serde(flatten)]
     wall: WallTime,
@@ -120,6 +122,8 @@ spread!(RunDelay, "Time spent waiting for a CPU": run_delay_seconds run_delay_lo
     run_delay_deviation_seconds run_delay_median_seconds run_delay_min_seconds run_delay_max_seconds);
 spread!(BlockedTime, "Time spent waiting for anything else": blocked_seconds blocked_low_seconds blocked_high_seconds
     blocked_deviation_seconds blocked_median_seconds blocked_min_seconds blocked_max_seconds);
+spread!(ElapsedTime, "Wall time minus the time spent waiting for a CPU": elapsed_seconds elapsed_low_seconds
+    elapsed_high_seconds elapsed_deviation_seconds elapsed_median_seconds elapsed_min_seconds elapsed_max_seconds);
 spread!(WallTime, "Wall time": wall_seconds wall_low_seconds wall_high_seconds
     wall_deviation_seconds wall_median_seconds wall_min_seconds wall_max_seconds);
 
@@ -169,7 +173,7 @@ pub(super) fn all(report: &Report) -> Vec<ComparedCommand<'_>> {
 fn compared<'a>(report: &'a Report, index: usize, command: &'a Command) -> ComparedCommand<'a> {
     let own = report.breakdowns.iter().find(|breakdown| breakdown.command == index);
     let breakdown = report.breakdowns.iter().find(|breakdown| breakdown.command == index && breakdown.runs > 0);
-    let known = || breakdown.ok_or_else(|| Absent::because("no run succeeded"));
+    let known = || breakdown.ok_or_else(|| report.record.no_runs());
     let number = |pick: fn(&Breakdown) -> f64| known().map(pick);
     let counted = |pick: fn(&CounterMeans) -> Option<f64>| counted(&report.record.counters, known(), pick);
     ComparedCommand {
@@ -181,6 +185,7 @@ fn compared<'a>(report: &'a Report, index: usize, command: &'a Command) -> Compa
         user: known().map(|breakdown| breakdown.user).into(),
         system: known().map(|breakdown| breakdown.system).into(),
         run_delay: known().and_then(|breakdown| breakdown.run_delay.clone()).into(),
+        elapsed: known().and_then(|breakdown| breakdown.elapsed.clone()).into(),
         blocked: known().and_then(|breakdown| breakdown.blocked.clone()).into(),
         wall: known().map(|breakdown| breakdown.wall).into(),
         peak_memory_bytes: known().and_then(|breakdown| breakdown.peak_memory.clone()),

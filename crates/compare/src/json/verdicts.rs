@@ -54,7 +54,7 @@ pub(super) struct MetricVerdict {
     /// Whether the condition of `--fail-if` holds. Missing without a condition, and for secondary metrics.
     #[serde(skip_serializing_if = "Option::is_none")]
     condition: Option<GateState>,
-    /// Why the verdict is undecided. Not available if there is a verdict.
+    /// Why the verdict is undecided. Not available if there is a verdict, or if a secondary metric was not measured.
     undecided: Reading<Undecided>,
     /// The effort that would probably give a verdict, as a multiple of the effort spent.
     effort_to_settle_ratio: Reading<f64>,
@@ -105,6 +105,12 @@ impl MetricVerdict {
         let [mean_low, mean_high] = ends(&judgement.mean.interval);
         let is_open = judgement.undecided.is_some();
         let settled = if is_open { "the effort for a verdict is not known" } else { "there is a verdict" };
+        // A secondary metric that no pair has was not measured, and more pairs may not help.
+        let unmeasured = judgement.change.as_ref().err().filter(|_| judgement.pairs == 0 && !judgement.primary);
+        let number = |value: Option<f64>, why: &str| match unmeasured {
+            Some(absent) => Err(absent.clone()),
+            None => finite(value.unwrap_or(f64::NAN), why),
+        };
         MetricVerdict {
             metric: judgement.metric,
             command: judgement.command,
@@ -128,9 +134,12 @@ impl MetricVerdict {
             condition: fail_if
                 .filter(|_| judgement.primary)
                 .map(|fail_if| fail_if.evaluate(judgement.metric, judgement.verdict, &judgement.interval)),
-            undecided: judgement.undecided.ok_or_else(|| Absent::because("there is a verdict")),
-            effort_to_settle_ratio: finite(judgement.effort_to_settle.unwrap_or(f64::NAN), settled),
-            widening_ratio: Some(finite(judgement.widening.unwrap_or(f64::NAN), "there are too few pairs")),
+            undecided: match unmeasured {
+                Some(absent) => Err(absent.clone()),
+                None => judgement.undecided.ok_or_else(|| Absent::because("there is a verdict")),
+            },
+            effort_to_settle_ratio: number(judgement.effort_to_settle, settled),
+            widening_ratio: Some(number(judgement.widening, "there are too few pairs")),
             layouts: judgement.layouts.iter().map(LayoutVerdict::from).collect(),
             unit: None,
             sentence: None,

@@ -40,6 +40,7 @@ fn breakdown(record: &Record, command: usize) -> Option<Breakdown> {
         system: part(&runs, &cpu, |run| run.system)?,
         cpu,
         run_delay: spread_of(&runs, |run| run.run_delay.clone()),
+        elapsed: spread_of(&runs, |run| Ok(run.wall - run.run_delay.clone()?)),
         blocked: spread_of(&runs, |run| Ok(run.wall - run.cpu_time() - run.run_delay.clone()?)),
         peak_memory: peak_memory(&runs),
         minor_faults: mean(|run| run.minor_faults),

@@ -156,12 +156,18 @@ fn absent(record: &Record, metric: Metric, has_ratio: bool, pairs: usize) -> Abs
     if pairs >= MIN_PAIRS {
         return Absent::because("too few pairs for an interval with two ends");
     }
+    if record.blocks.is_empty() {
+        return record.no_runs();
+    }
     let runs = record.blocks.iter().filter(|block| serves(metric, block.layout)).flat_map(|block| &block.runs);
     let reason: Option<Absent> = runs.map(|run| run.cost(metric)).find_map(Reading::err);
     reason.unwrap_or_else(|| {
         let noun = if pairs == 1 { "pair" } else { "pairs" };
-        let layout = if serves(metric, steady_model::Layout::Duet) { "" } else { " in turns" };
-        Absent::because(format!("{pairs} {noun}{layout}, and an interval needs {MIN_PAIRS}"))
+        let (layout, helps) = match serves(metric, steady_model::Layout::Duet) {
+            true => ("", ""),
+            false => (" in turns", "; --layout turns gives more of them"),
+        };
+        Absent::because(format!("{pairs} {noun}{layout}, and an interval needs {MIN_PAIRS}{helps}"))
     })
 }
 

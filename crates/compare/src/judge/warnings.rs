@@ -86,13 +86,16 @@ fn shims(record: &Record) -> impl Iterator<Item = Warning> {
         .map(|(command, _)| Warning::Shim { command })
 }
 
-/// A warning if the budget was exceeded to get the pairs that a verdict needs.
+/// A warning if the budget was exceeded to get the pairs that a verdict needs, and there are some.
 fn budget_exceeded(record: &Record, judgements: &[Judgement]) -> Option<Warning> {
     /// An excess up to this factor has no warning, because the last pair may take longer than expected.
     const SLACK: f64 = 1.1;
     let Effort::Budget(budget) = record.plan.effort else { return None };
     let few = judgements.iter().any(|judgement| judgement.primary && judgement.pairs <= MIN_PAIRS);
-    let exceeded = few && record.plan.pairs_min.is_none() && record.elapsed.seconds() > SLACK * budget.seconds();
+    let exceeded = few
+        && !record.blocks.is_empty()
+        && record.plan.pairs_min.is_none()
+        && record.elapsed.seconds() > SLACK * budget.seconds();
     exceeded.then_some(Warning::BudgetExceeded { budget, elapsed: record.elapsed })
 }
 

@@ -185,10 +185,13 @@ pub(super) fn starved<R: Runner>(plan: &Plan, block: &Block, runner: &R) -> bool
 
 /// The requested metric. Without one, CPU time, or elapsed or wall time if the commands mostly wait.
 fn primary(plan: &Plan, block: &Block, waits: bool) -> Result<Metric, CompareError> {
-    let absent = |metric| block.runs.iter().find_map(|run| run.cost(metric).err());
+    let absent = |metric| block.runs.iter().find_map(|run| Some((run.command, run.cost(metric).err()?)));
     match plan.metric {
         Some(metric) => match absent(metric) {
-            Some(reason) => Err(CompareError::MetricAbsent { metric, reason: reason.to_string() }),
+            Some((command, reason)) => {
+                let name = plan.commands.get(command).map_or("?", |command| command.name.as_str());
+                Err(CompareError::MetricAbsent { metric, reason: format!("for '{name}', {reason}") })
+            }
             None => Ok(metric),
         },
         None if !waits => Ok(Metric::Cpu),

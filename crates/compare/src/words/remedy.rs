@@ -1,7 +1,7 @@
 //! Remedies. They name only options that the plan does not have already.
 
 use steady_model::{Effort, Ending, Interval, Metric, Nanos, Record};
-use steady_stats::time_to_exclude;
+use steady_stats::{MIN_PAIRS, time_to_exclude};
 
 use super::{count, noun};
 use crate::units::{round_up, time_setting};
@@ -25,6 +25,15 @@ pub(crate) fn effort_for_condition(record: &Record, limit: f64, change: f64, int
         Some(ratio) => effort_for(record, ratio, "would probably decide it"),
         None => "the change is so close to the limit that more time will hardly decide it".to_owned(),
     }
+}
+
+/// What would give an interval if there are too few pairs, by the time or the runs of these pairs. A time has a margin,
+/// because pairs under load do not all take the same time.
+pub(crate) fn effort_for_interval(record: &Record, pairs: usize) -> String {
+    /// The margin of a time.
+    const MARGIN: f64 = 2.0;
+    let margin = if let Limit::Budget(_) = limit(record) { MARGIN } else { 1.0 };
+    effort_for(record, margin * MIN_PAIRS as f64 / pairs as f64, "would give an interval")
 }
 
 /// Advice to measure more, by the option that limits the effort now.
@@ -51,7 +60,7 @@ fn limit(record: &Record) -> Limit {
 }
 
 /// The option that gives `ratio` times the effort spent so far, and what that effort would do.
-pub(crate) fn effort_for(record: &Record, ratio: f64, does: &str) -> String {
+fn effort_for(record: &Record, ratio: f64, does: &str) -> String {
     let within = match limit(record) {
         Limit::Budget(budget) => {
             let wanted = round_up(ratio * record.elapsed.seconds());

@@ -1,9 +1,9 @@
 //! Warnings in words, each with its remedy.
 
 use steady_feature::typed;
-use steady_model::{Effort, FailureRule, Interval, Judgement, Layout, Metric, Record, Report, Warning};
+use steady_model::{FailureRule, Interval, Judgement, Layout, Metric, Record, Report, Warning};
 
-use super::{capital, count, effort_for, more_effort, more_work, noun, signed, subject};
+use super::{capital, count, effort_for_interval, more_effort, more_work, noun, signed, subject};
 use crate::units::{duration, percent, time_setting};
 
 /// A warning as a sentence or two: what happened, how that changes the figures, and the remedy.
@@ -167,18 +167,13 @@ fn uncertain_mean(report: &Report, command: usize, metric: Metric) -> String {
     )
 }
 
-/// Advice to measure twice as many pairs as the shortest test needs, by the option for that. It begins with a small
-/// letter and has no full stop.
+/// Advice to measure the pairs that the shortest test needs, by the option for that. It begins with a small letter and has
+/// no full stop. If no pair was completed, the time spent so far counts as that of one pair.
 pub fn more_pairs(record: &Record, pairs: usize) -> String {
-    const ENOUGH: f64 = 12.0;
-    match pairs {
-        // The budget ended during the warm-up, which is at least one run of each command.
-        0 if record.blocks.is_empty() && matches!(record.plan.effort, Effort::Budget(_)) => {
-            effort_for(record, ENOUGH, "would give an interval")
-        }
-        0 => more_effort(record),
-        pairs => effort_for(record, ENOUGH / pairs as f64, "would give an interval"),
+    if pairs == 0 && !record.blocks.is_empty() {
+        return more_effort(record);
     }
+    effort_for_interval(record, pairs.max(1))
 }
 
 fn failures(report: &Report, command: usize, failed: usize, runs: usize, first: &str) -> String {

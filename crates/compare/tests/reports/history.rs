@@ -4,7 +4,7 @@ use steady_compare::json::verdicts_json;
 use steady_compare::{Compared, summary};
 use steady_feature::Record;
 use steady_history::{run_json_text_with_verdicts, run_text_with_sentences, runs_json_text, runs_text};
-use steady_model::{Facts, Kept, Report, Timestamp};
+use steady_model::{Facts, Kept, Metric, Report, Timestamp};
 use steady_render::Style;
 use steady_render::letters::one_line;
 
@@ -81,6 +81,15 @@ fn verdicts_are_summed_up() {
     assert_eq!(of("same"), "same");
     assert_eq!(of("factor"), "3.21 times as much");
     assert!(summaries.iter().all(|(_, text)| !text.is_empty() && !text.contains('\n')), "{summaries:?}");
+}
+
+#[test]
+fn a_metric_that_is_not_cpu_time_is_named() {
+    let mut runs = runs();
+    runs.truncate(1);
+    assert!(list(&runs, 80).contains("38.2 % more: "), "{}", list(&runs, 80));
+    runs[0].facts.primary = Ok(Metric::Wall);
+    assert!(list(&runs, 80).contains("38.2 % more (wall): "), "{}", list(&runs, 80));
 }
 
 #[test]

@@ -104,6 +104,7 @@ fn breakdown(command: usize, runs: usize, cpu: f64) -> Breakdown {
         user: spread(cpu * 0.86, cpu * 0.012),
         system: spread(cpu * 0.14, cpu * 0.012),
         run_delay: Ok(spread(cpu * 0.013, cpu * 0.006)),
+        elapsed: Ok(spread(cpu * 1.077, cpu * 0.02)),
         blocked: Ok(spread(cpu * 0.077, cpu * 0.009)),
         peak_memory: Ok(Bytes(3_358_720 + 1_000_000 * command as u64)),
         minor_faults: 92.25,
@@ -426,6 +427,19 @@ pub(crate) fn too_few() -> Report {
     report
 }
 
+/// No pair was completed under load.
+pub(crate) fn no_pairs() -> Report {
+    let mut report = too_few();
+    report.record.plan.effort = Effort::Budget(Nanos(1_000_000_000));
+    report.record.elapsed = Nanos(1_800_000_000);
+    report.record.blocks.clear();
+    report.record.looks.clear();
+    report.breakdowns.clear();
+    report.judgements.iter_mut().for_each(|judgement| judgement.pairs = 0);
+    report.warnings = vec![Warning::TooFewPairs { pairs: 0 }];
+    report
+}
+
 pub(crate) fn below_grain() -> Report {
     let mut report = base(&["true", "/bin/true"], 64);
     let mut primary = judgement(Metric::Cpu, 1, Verdict::Undecided, 0.0, Interval { low: -0.02, high: 0.02 });
@@ -556,6 +570,7 @@ pub(crate) fn all() -> Vec<(&'static str, Report)> {
         ("unequal-failures", unequal_failures()),
         ("interrupted", interrupted()),
         ("too-few", too_few()),
+        ("no-pairs", no_pairs()),
         ("below-grain", below_grain()),
         ("factor", factor()),
         ("factor-less", factor_less()),
