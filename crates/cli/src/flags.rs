@@ -20,8 +20,8 @@ Example:
   Does the new program need less CPU time than the old one?
       steady compare './old input' './new input'
 
-`steady help COMMAND` has examples of a command. A time has a unit, as in 500ms,
-10s or 1m30s; a number alone is in seconds. Runs are stored in
+`steady help COMMAND` has examples of a command. A time has a unit, as in
+500ms, 10s or 1m30s; a number alone is in seconds. Runs are stored in
 $XDG_DATA_HOME/steady (~/.local/share/steady), and snapshots of programs in
 $XDG_CACHE_HOME/steady (~/.cache/steady).";
 

@@ -8,8 +8,17 @@ use steady_model::{Nanos, Timestamp};
 
 use super::OutputFlags;
 
+const HISTORY_STATUS: &str = "\
+Exit status:
+  0    done
+  1    a stored --fail-if condition holds (report); 3 and 4 as the command that
+       measured
+  2    wrong usage, or no such run
+  125  steady itself failed";
+
 /// The options of `steady history`.
 #[derive(Debug, Args)]
+#[command(after_help = HISTORY_STATUS)]
 pub(crate) struct HistoryFlags {
     #[command(subcommand)]
     pub(crate) command: HistoryCommands,

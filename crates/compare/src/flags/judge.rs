@@ -17,7 +17,19 @@ Examples:
 
 Join all runs that were planned for one verdict. Do not choose runs by their
 results, and do not add runs because the others were undecided. Then the error
-rate holds however each of them ended.";
+rate holds however each of them ended.
+
+The condition of a suite is that of `steady bench`, which measures until it is
+known, so --fail-if is for comparisons only.
+
+Exit status:
+  0    done
+  1    the --fail-if condition certainly holds
+  2    wrong usage, or files that are no reports with samples, or that cannot
+       be joined
+  4    with --require-verdict: undecided; with --fail-if: not known whether the
+       condition holds
+  125  steady itself failed";
 
 /// The options of `steady judge`.
 #[derive(Debug, Args)]
