@@ -7,6 +7,7 @@ use std::time::Duration;
 use steady_feature::flags::FormatFlag;
 use steady_feature::{Failure, Session, Status, attended};
 use steady_linux::activity::KernelCounters;
+use steady_linux::host::ProcessTimes;
 use steady_linux::{Root, clock, host};
 use steady_model::{Absent, Knob, Nanos, Reading};
 use steady_rulers::{Best, Rulers};
@@ -26,8 +27,8 @@ pub(crate) fn status(flags: &HostStatusFlags, session: &mut dyn Session) -> Resu
     let root = root(&flags.root.root)?;
     session.open(&flags.output, false, Status::Own)?;
     let mut record = record(&root, HostQuestion::Status);
-    let Watched { busy_ratio, steal_ratio, spreads } = watch(&root, flags.no_rulers);
-    record.conditions = host::conditions(&root, busy_ratio.clone(), steal_ratio);
+    let Watched { busy_ratio, busiest, steal_ratio, spreads } = watch(&root, flags.no_rulers);
+    record.conditions = host::conditions(&root, busy_ratio.clone(), &busiest, steal_ratio);
     (record.busy_ratio, record.spreads) = (busy_ratio, spreads);
     if flags.effects {
         record.wants_effects = true;
@@ -60,6 +61,8 @@ fn effects(root: &Root, seed: Option<u64>, session: &mut dyn Session) -> Result<
 struct Watched {
     /// Share of the CPU time that other processes used.
     busy_ratio: Reading<f64>,
+    /// The programs that used most of it, with the number of CPUs that they kept busy.
+    busiest: Vec<(String, f64)>,
     /// Share of the CPU time that the hypervisor gave to other guests.
     steal_ratio: Reading<f64>,
     spreads: Reading<Vec<RulerSpread>>,
@@ -72,16 +75,18 @@ fn watch(root: &Root, no_rulers: bool) -> Watched {
     if !root.is_live() {
         let why = || Absent::because("--root is a copy of a host's files");
         let spreads = Err(if no_rulers { skipped() } else { why() });
-        return Watched { busy_ratio: Err(why()), steal_ratio: Err(why()), spreads };
+        return Watched { busy_ratio: Err(why()), busiest: vec![], steal_ratio: Err(why()), spreads };
     }
-    let before = KernelCounters::read(root);
+    let times = || ProcessTimes::read(root, clock::monotonic());
+    let (before, times_before) = (KernelCounters::read(root), times());
     thread::sleep(BUSY_SAMPLE);
     let busy_ratio = before.until(&KernelCounters::read(root)).busy_ratio;
+    let busiest = times().busiest_since(&times_before, std::process::id() as i32);
     let spreads = match no_rulers {
         true => Err(skipped()),
         false => run::spreads(&mut Rulers::new(root, Best::default()), READING),
     };
-    Watched { busy_ratio, steal_ratio: before.until(&KernelCounters::read(root)).steal_ratio, spreads }
+    Watched { busy_ratio, busiest, steal_ratio: before.until(&KernelCounters::read(root)).steal_ratio, spreads }
 }
 
 /// Restores the host and returns the exit status.

@@ -4,7 +4,7 @@ mod conditions;
 pub mod knobs;
 mod tick;
 
-pub use conditions::{conditions, runs};
+pub use conditions::{ProcessTimes, conditions, runs};
 pub use tick::tick;
 
 use steady_model::{Absent, Host, Reading};

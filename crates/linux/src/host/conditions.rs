@@ -1,6 +1,8 @@
 //! Conditions that change the speed of a host and that no file can set.
 
-use steady_model::{Absent, Condition, ConditionState, Reading};
+use std::collections::BTreeMap;
+
+use steady_model::{Absent, Condition, ConditionState, Nanos, Reading};
 
 use crate::procfs::{self, number};
 use crate::topology::parse_cpu_list;
@@ -35,9 +37,56 @@ const WAKERS: [(&str, &str); 22] = [
 /// The share of CPU time from which on other processes disturb measurements.
 const BUSY: f64 = 0.1;
 
+/// CPU time of all processes until now.
+#[derive(Clone, Debug)]
+pub struct ProcessTimes {
+    read_at: Nanos,
+    /// Name and CPU time, by process number and start time since boot.
+    of: BTreeMap<(i32, Nanos), (String, Nanos)>,
+}
+
+impl ProcessTimes {
+    /// Reads the CPU time of all processes. `now` is the time of a monotonic clock.
+    pub fn read(root: &Root, now: Nanos) -> Self {
+        let processes = root.numbered("/proc").unwrap_or_default();
+        // A process that ended during the loop has no usage.
+        let usages = processes.into_iter().filter_map(|pid| Some((pid, procfs::process_usage(root, pid).ok()?)));
+        let of = usages.map(|(pid, usage)| ((pid, usage.began), (usage.name, usage.user + usage.system))).collect();
+        ProcessTimes { read_at: now, of }
+    }
+
+    /// Returns the names of the programs that have used most CPU time since `earlier`, with the number of CPUs that they
+    /// kept busy, without the process `except`. Programs of the same name count together.
+    pub fn busiest_since(&self, earlier: &ProcessTimes, except: i32) -> Vec<(String, f64)> {
+        /// The most programs to return.
+        const MOST: usize = 3;
+        /// The least number of CPUs that one keeps busy.
+        const LEAST: f64 = 0.05;
+        let elapsed = (self.read_at - earlier.read_at).seconds();
+        let mut programs: BTreeMap<&str, f64> = BTreeMap::new();
+        for (key, (name, time)) in self.of.iter().filter(|((pid, _), _)| *pid != except) {
+            let before = earlier.of.get(key).map_or(Nanos::ZERO, |(_, time)| *time);
+            *programs.entry(name).or_default() += (*time - before).seconds() / elapsed;
+        }
+        let mut programs: Vec<(String, f64)> = programs
+            .into_iter()
+            .filter(|(_, cpus)| *cpus >= LEAST)
+            .map(|(name, cpus)| (name.to_owned(), cpus))
+            .collect();
+        programs.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+        programs.truncate(MOST);
+        programs
+    }
+}
+
 /// Returns all conditions. The caller measures over time the shares of the CPU time that other processes (`busy`) and
-/// other guests (`steal`) use, because no file has their current values.
-pub fn conditions(root: &Root, busy: Reading<f64>, steal: Reading<f64>) -> Vec<ConditionState> {
+/// other guests (`steal`) use, because no file has their current values, and which programs use most.
+pub fn conditions(
+    root: &Root,
+    busy: Reading<f64>,
+    busiest: &[(String, f64)],
+    steal: Reading<f64>,
+) -> Vec<ConditionState> {
     let state = |name, value: Reading<(String, bool)>| {
         let disturbs = value.as_ref().is_ok_and(|(_, disturbs)| *disturbs);
         ConditionState { name, value: value.map(|(text, _)| text), disturbs }
@@ -46,7 +95,7 @@ pub fn conditions(root: &Root, busy: Reading<f64>, steal: Reading<f64>) -> Vec<C
         state(Condition::Power, power(root)),
         state(Condition::Throttling, throttling(root)),
         state(Condition::IsolatedCpus, isolated(root)),
-        state(Condition::BusyCpus, busy.map(|ratio| (busy_cpus(root, ratio), ratio >= BUSY))),
+        state(Condition::BusyCpus, busy.map(|ratio| (busy_cpus(root, ratio, busiest), ratio >= BUSY))),
         state(Condition::Steal, steal.map(|ratio| (format!("{:.1} %", ratio * 100.0), ratio > 0.0005))),
         state(Condition::Wakers, wakers(root)),
         state(Condition::CpuQuota, quota(root)),
@@ -111,11 +160,13 @@ fn isolated(root: &Root) -> Reading<(String, bool)> {
 }
 
 /// CPU time of other processes, and the load average, which also shows what runs only now and then.
-fn busy_cpus(root: &Root, ratio: f64) -> String {
+fn busy_cpus(root: &Root, ratio: f64, busiest: &[(String, f64)]) -> String {
     let load = procfs::load_average(root);
     let load =
         load.map_or_else(|_| String::new(), |load| format!("; load average over a minute {:.2}", load.one_minute));
-    format!("other processes use {:.0} % of the CPU time{load}", ratio * 100.0)
+    let programs: Vec<String> = busiest.iter().map(|(name, cpus)| format!("{name} ({cpus:.1} CPUs)")).collect();
+    let most = if programs.is_empty() { String::new() } else { format!("; most by {}", programs.join(", ")) };
+    format!("other processes use {:.0} % of the CPU time{most}{load}", ratio * 100.0)
 }
 
 /// Known programs that run now, and enabled systemd timers.
@@ -167,4 +218,34 @@ fn hypervisor(root: &Root) -> Reading<(String, bool)> {
         None => ("none".to_owned(), false),
         Some(name) => (format!("{name}: the load of other guests on its host is not visible"), true),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_programs_that_use_most_are_named() {
+        let times = |read_at: u64, of: &[(i32, u64, &str, u64)]| {
+            let one = |&(pid, began, name, used): &(i32, u64, &str, u64)| {
+                ((pid, Nanos(began)), (name.to_owned(), Nanos(used * 1_000_000)))
+            };
+            ProcessTimes { read_at: Nanos(read_at * 1_000_000), of: of.iter().map(one).collect() }
+        };
+        let before = times(1_000, &[(1, 0, "init", 90), (7, 5, "cc1", 400), (8, 5, "spin", 0), (9, 5, "steady", 0)]);
+        let after = times(
+            1_500,
+            &[
+                (1, 0, "init", 100),
+                // Another process with the number of one that ended.
+                (7, 900, "cc1", 100),
+                (8, 5, "spin", 500),
+                (10, 950, "cc1", 200),
+                (9, 5, "steady", 450),
+            ],
+        );
+        let found = after.busiest_since(&before, 9);
+        let found: Vec<String> = found.iter().map(|(name, cpus)| format!("{name} {cpus:.2}")).collect();
+        assert_eq!(found, ["spin 1.00", "cc1 0.60"]);
+    }
 }
