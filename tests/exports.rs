@@ -57,6 +57,11 @@ fn standard_output_has_one_report() {
         let (status, _, stderr) = compare(both);
         assert!(status == 2 && stderr.contains("both write to standard output"), "{stderr}");
     }
+    for both in [&["--format", "json"][..], &["--export-csv", "-"]] {
+        let words = ["load", "--procs", "1", "--cpu-time", "10ms", "--no-history", "--export-svg", "-"];
+        let (status, _, stderr) = run(&[&words[..], both].concat());
+        assert!(status == 2 && stderr.contains("both write to standard output"), "{stderr}");
+    }
 }
 
 #[test]

@@ -103,6 +103,7 @@ impl Counts {
             parts.map(|(number, what)| format!("{number} {what}")).collect::<Vec<_>>().join(", ")
         };
         match self.slower + self.faster {
+            _ if self.measured() == 0 => "nothing measured".to_owned(),
             0 => words(others),
             _ => words(changed),
         }

@@ -182,11 +182,12 @@ fn joint_condition(record: &SuiteRecord) -> GateState {
     }
 }
 
-/// The exit status of a record: 1 if the condition holds for a benchmark. With `--require-verdict` 4 if it is not known
+/// The exit status of a record: 3 if nothing could be measured, and 1 if the condition holds for a benchmark. With `--require-verdict` 4 if it is not known
 /// for one, or without a condition if one is undecided; a benchmark of both builds without a result is both.
 pub(crate) fn status(record: &SuiteRecord) -> u8 {
     let undecided = || record.benchmarks.iter().any(|benchmark| benchmark.verdict == Verdict::Undecided);
     match record.condition {
+        _ if record.has_no_result() => 3,
         Some(GateState::Holds) => 1,
         Some(GateState::Open) if record.require_verdict => 4,
         None if record.require_verdict && (undecided() || record.is_missing()) => 4,

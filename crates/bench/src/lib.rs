@@ -95,19 +95,23 @@ fn run_here(flags: &BenchFlags, session: &mut dyn Session) -> Result<u8, Failure
         document::condition(&record).iter().for_each(|why| session.notice(why));
     }
     // The report of a part of a suite is needed to join all parts, even if it has no results.
-    if record.benchmarks.is_empty() && record.without_result() > 0 {
-        let reasons: Vec<String> = record
-            .unmeasured
-            .iter()
-            .filter(|one| !one.is_of_one_build)
-            .map(|one| format!("'{}': {}", one.name, one.reason))
-            .collect();
-        return Err(Failure::Measured(format!("no benchmark could be measured: {}", reasons.join("; "))));
+    if record.has_no_result() {
+        session.notice(&format!("no benchmark could be measured: {}", reasons(&record)));
     }
     Ok(match record.ending {
         Ending::Interrupted => lost.unwrap_or(Failure::Interrupted(interrupt.signal())).status(),
         Ending::Decided | Ending::Spent => judge::status(&record),
     })
+}
+
+/// The reasons why the first benchmarks have no result.
+fn reasons(record: &SuiteRecord) -> String {
+    const MOST: usize = 3;
+    let all = record.unmeasured.iter().filter(|one| !one.is_of_one_build);
+    let named: Vec<String> = all.clone().take(MOST).map(|one| format!("'{}': {}", one.name, one.reason)).collect();
+    let rest = all.count().saturating_sub(MOST);
+    let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
+    named.join("; ") + &more
 }
 
 /// What was measured.
@@ -173,9 +177,7 @@ fn measured(
         Event::Looked(at, look) => session.log(&Line::Look(at, look).json()),
     })?;
     record.elapsed_seconds = machine.now();
-    if let Some(activity) = machine.activity() {
-        record.activity = activity;
-    }
+    record.activity = machine.activity();
     record.ending = result.ending;
     for (course, name) in result.courses.into_iter().zip(&names) {
         record.add(name, course, result.needed);

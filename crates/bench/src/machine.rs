@@ -4,7 +4,8 @@ use std::os::fd::OwnedFd;
 
 use steady_compare::{CommandRunner, again};
 use steady_feature::Failure;
-use steady_linux::clock;
+use steady_linux::activity::KernelCounters;
+use steady_linux::{Root, clock};
 use steady_model::{Activity, Effort, Layout, Metric, MetricInput, MetricSource, Nanos, Outcome, Plan, Run, Seed};
 use steady_process::runner::{BlockSpec, RunError, RunSpec, Runner, Start, how};
 
@@ -20,6 +21,7 @@ pub(crate) struct SuiteMachine<'a> {
     plan: Plan,
     runner: Option<CommandRunner<'a>>,
     began: Nanos,
+    counters: KernelCounters,
     blocks: u64,
 }
 
@@ -49,12 +51,20 @@ impl<'a> SuiteMachine<'a> {
             // The budget is not that of a single run.
             ..Plan::new(vec![], Effort::Pairs(1), Seed(0))
         };
-        SuiteMachine { suite, readable, plan, runner: None, began: clock::monotonic(), blocks: 0 }
+        SuiteMachine {
+            suite,
+            readable,
+            plan,
+            runner: None,
+            began: clock::monotonic(),
+            counters: KernelCounters::read(&Root::default()),
+            blocks: 0,
+        }
     }
 
-    /// The load of the machine since the last preparation.
-    pub(crate) fn activity(&self) -> Option<Activity> {
-        self.runner.as_ref().map(|runner| runner.activity())
+    /// The load of the machine since the start.
+    pub(crate) fn activity(&self) -> Activity {
+        self.counters.until(&KernelCounters::read(&Root::default()))
     }
 
     fn start(&mut self) -> Result<(), Failure> {

@@ -211,10 +211,17 @@ impl SuiteRecord {
         failed + self.unmeasured.iter().filter(|one| !one.is_of_one_build).count()
     }
 
-    /// Whether something has no result. Without any benchmark nothing was compared, but a part of a suite may be empty.
+    /// Whether something has no result. Without any benchmark nothing was compared, but a part of a suite may be empty. A
+    /// run that was killed has recorded only some of the benchmarks.
     pub(crate) fn is_missing(&self) -> bool {
         let is_empty_part = self.shard.is_some() && self.suite > 0;
-        self.without_result() > 0 || (self.benchmarks.is_empty() && !is_empty_part)
+        let is_part_recorded = self.shard.is_none() && self.benchmarks.len() + self.without_result() < self.suite;
+        self.without_result() > 0 || is_part_recorded || (self.benchmarks.is_empty() && !is_empty_part)
+    }
+
+    /// Whether there are benchmarks, but none could be measured.
+    pub(crate) fn has_no_result(&self) -> bool {
+        self.benchmarks.is_empty() && self.without_result() > 0
     }
 }
 

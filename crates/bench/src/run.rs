@@ -98,6 +98,8 @@ pub struct Choices {
 pub struct Course {
     /// The amount of work of one run; `None` if it could not be calibrated.
     pub amount: Option<Amount>,
+    /// The amount of work of the next calibration run.
+    calibrating: Amount,
     /// Why it is not measured, or no longer.
     pub stopped: Option<Stopped>,
     /// The pairs so far, in time order.
@@ -170,6 +172,7 @@ pub fn measure(
     let level = strictest(record.confidence, record.suite.max(count));
     let course = || Course {
         amount: None,
+        calibrating: choices.sampling.first(),
         stopped: None,
         samples: Samples::default(),
         counts_iterations: choices.counts_iterations,
@@ -286,12 +289,11 @@ impl Measuring<'_> {
     /// run is of a random build. There is no time for those that are not calibrated at the time `until`.
     fn calibrate(&mut self, benchmarks: &[usize], until: Nanos) -> Result<(), Stop> {
         let mut open = benchmarks.to_vec();
-        let mut amounts = self.amounts();
         for round in 0..ROUNDS {
             if open.is_empty() {
                 break;
             }
-            self.machine.prepare(&amounts).map_err(Stop::Lost)?;
+            self.machine.prepare(&self.amounts()).map_err(Stop::Lost)?;
             open.shuffle(&mut self.generator);
             let mut next = Vec::new();
             for &benchmark in &open {
@@ -305,8 +307,8 @@ impl Measuring<'_> {
                 match self.machine.run(benchmark, &[(side, padding)]) {
                     Ok(runs) => {
                         let Some(run) = runs.first() else { continue };
-                        let found = self.calibrated(amounts[benchmark], run);
-                        amounts[benchmark] = found.amount;
+                        let found = self.calibrated(self.courses[benchmark].calibrating, run);
+                        self.courses[benchmark].calibrating = found.amount;
                         if found.is_final || round + 1 == ROUNDS {
                             let course = &mut self.courses[benchmark];
                             course.amount = Some(found.amount);
@@ -349,7 +351,7 @@ impl Measuring<'_> {
 
     /// The amount of work of one run of each benchmark.
     fn amounts(&self) -> Vec<Amount> {
-        self.courses.iter().map(|course| course.amount.unwrap_or(self.choices.sampling.first())).collect()
+        self.courses.iter().map(|course| course.amount.unwrap_or(course.calibrating)).collect()
     }
 
     /// The amounts of work of those of these benchmarks that are measured.
@@ -363,27 +365,27 @@ impl Measuring<'_> {
     /// Leaves out some of these benchmarks if the rest of the budget does not suffice for [`Measuring::least`] pairs of all
     /// of them. The others are a random choice, because any other would always leave out the same ones.
     fn choose(&mut self, benchmarks: &[usize]) {
-        let mut left = self.left_over();
         let mut order = benchmarks.to_vec();
+        order.retain(|&one| self.courses[one].amount.is_some());
+        order.retain(|&one| matches!(self.courses[one].stopped, None | Some(Stopped::NoTime)));
+        order.iter().for_each(|&one| self.courses[one].stopped = Some(Stopped::NoTime));
         order.shuffle(&mut self.generator);
+        let mut left = self.left_over();
         for benchmark in order {
             let course = &mut self.courses[benchmark];
-            if course.amount.is_none() || !matches!(course.stopped, None | Some(Stopped::NoTime)) {
-                continue;
-            }
             let needs = course.per_pair.seconds() * self.least as f64;
-            course.stopped = (needs > left).then_some(Stopped::NoTime);
-            if course.stopped.is_none() {
+            if needs <= left {
+                course.stopped = None;
                 left -= needs;
             }
         }
     }
 
-    /// The rest of the budget after [`Measuring::least`] pairs of all benchmarks that have begun, in seconds.
+    /// The rest of the budget after [`Measuring::least`] pairs of all benchmarks that are measured, in seconds.
     fn left_over(&self) -> f64 {
-        let begun = self.courses.iter().filter(|one| one.stopped.is_none() && one.samples.len() > 0);
+        let measured = self.courses.iter().filter(|one| one.stopped.is_none());
         let needs = |one: &Course| self.least.saturating_sub(one.samples.len()) as f64 * one.per_pair.seconds();
-        (self.choices.budget - self.machine.now()).seconds() - self.draws_seconds() - begun.map(needs).sum::<f64>()
+        (self.choices.budget - self.machine.now()).seconds() - self.draws_seconds() - measured.map(needs).sum::<f64>()
     }
 
     /// The time to link both builds again for [`Measuring::least`] pairs, in seconds.
@@ -411,7 +413,10 @@ impl Measuring<'_> {
     fn add_left_out(&mut self) -> Result<bool, Stop> {
         let is_left_out = |&at: &usize| self.courses[at].stopped == Some(Stopped::NoTime);
         let left_out: Vec<usize> = (0..self.courses.len()).filter(is_left_out).collect();
-        if left_out.is_empty() {
+        // Benchmarks that were not calibrated are about as expensive as the others.
+        let cheapest = self.courses.iter().filter(|one| one.amount.is_some()).map(|one| one.per_pair).min();
+        let needs = cheapest.unwrap_or_default().seconds() * self.least as f64;
+        if left_out.is_empty() || self.left_over() < needs {
             return Ok(false);
         }
         let unknown: Vec<usize> = left_out.iter().copied().filter(|&at| self.courses[at].amount.is_none()).collect();
@@ -464,7 +469,8 @@ impl Measuring<'_> {
 
     /// Runs a pair of a benchmark. A failed run ends the measuring of this benchmark only.
     fn pair(&mut self, benchmark: usize) -> Result<(), Stop> {
-        let done = self.courses.iter().filter(|course| course.stopped.is_some()).count();
+        let is_done = |course: &&Course| matches!(course.stopped, Some(Stopped::Decided | Stopped::Failed(_)));
+        let done = self.courses.iter().filter(is_done).count();
         let spent = self.fraction();
         (self.events)(Event::Measuring(benchmark, spent, done));
         let began = self.machine.now();
@@ -480,13 +486,14 @@ impl Measuring<'_> {
     }
 
     /// The benchmark of the next pair: of those that are open and whose pair fits into the rest of the budget, the one
-    /// with the least time so far. Neither depends on which build is called old. With draws, each of them has one pair
-    /// in every draw.
+    /// with the least time so far. Those with too few pairs for a verdict come first, so that none is left with too few.
+    /// Nothing of this depends on which build is called old. With draws, each of them has one pair in every draw.
     fn next(&mut self) -> Result<Option<usize>, Stop> {
         let left = self.choices.budget - self.machine.now();
         if !self.choices.draws {
-            let Some(least) = self.fitting(left).map(|one| self.courses[one].spent).min() else { return Ok(None) };
-            let first: Vec<usize> = self.fitting(left).filter(|&one| self.courses[one].spent == least).collect();
+            let rank = |one: usize| (self.courses[one].samples.len() >= self.least, self.courses[one].spent);
+            let Some(least) = self.fitting(left).map(rank).min() else { return Ok(None) };
+            let first: Vec<usize> = self.fitting(left).filter(|&one| rank(one) == least).collect();
             return Ok(Some(first[self.generator.random_range(0..first.len())]));
         }
         self.round.retain(|&one| self.courses[one].stopped.is_none() && self.courses[one].per_pair <= left);

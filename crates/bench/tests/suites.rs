@@ -87,6 +87,30 @@ fn time_that_others_do_not_need_goes_to_what_was_left_out() {
 }
 
 #[test]
+fn a_benchmark_that_fails_early_leaves_the_others_their_time() {
+    for seed in 0..8 {
+        let mut suite = SimulatedSuite::new(16, Conditions::QUIET, seed);
+        // The budget suffices for about half of the suite, and one benchmark fails in its first pair.
+        suite.fails = Some((0, 4));
+        let found = measured(&mut suite, &record(16, 9.0, seed));
+        let few: Vec<_> = found.benchmarks.iter().filter(|one| one.failed.is_none() && one.pairs < 12).collect();
+        assert!(few.is_empty(), "seed {seed}: {few:?}");
+        assert!(found.benchmarks.len() >= 5, "seed {seed}: {}", found.benchmarks.len());
+    }
+}
+
+#[test]
+fn a_record_of_a_part_of_the_benchmarks_leaves_the_condition_open() {
+    let mut suite = SimulatedSuite::new(4, Conditions::QUIET, 7);
+    let fail_if = Some("slower>20%".parse().unwrap());
+    let mut found = measured(&mut suite, &SuiteRecord { fail_if, ..record(4, 30.0, 7) });
+    assert_eq!(found.condition, Some(GateState::DoesNotHold));
+    // As after a run that was killed, whose log has no benchmarks without pairs.
+    found.benchmarks.truncate(2);
+    assert_eq!(judged(found).condition, Some(GateState::Open));
+}
+
+#[test]
 fn a_part_without_benchmarks_is_complete() {
     let empty = |shard: Option<&str>, suite| {
         let fail_if = Some("slower>3%".parse().unwrap());

@@ -26,6 +26,8 @@ pub(crate) struct Destinations {
     quiet: bool,
     samples: bool,
     files: Vec<(Form, Export)>,
+    /// Whether an export goes to standard output. The text of the report would be in the way there.
+    has_export_on_stdout: bool,
 }
 
 /// The names of standard output as the file of an export.
@@ -116,7 +118,8 @@ impl Destinations {
         if let [first, second, ..] = on_stdout.as_slice() {
             return Err(Failure::Usage(format!("{first} and {second} both write to standard output: give one a file")));
         }
-        Ok(Destinations { format: flags.format, quiet: flags.quiet, samples, files })
+        let has_export_on_stdout = on_stdout.len() > format.iter().len();
+        Ok(Destinations { format: flags.format, quiet: flags.quiet, samples, files, has_export_on_stdout })
     }
 
     /// Returns whether `--quiet` was given.
@@ -125,10 +128,18 @@ impl Destinations {
     }
 
     /// Opens the file of a drawing, if `path` is given. It must differ from the files of the report.
-    pub(crate) fn drawing(&self, option: &'static str, path: Option<&Path>) -> Result<Option<Export>, Failure> {
+    pub(crate) fn drawing(&mut self, option: &'static str, path: Option<&Path>) -> Result<Option<Export>, Failure> {
         let Some(path) = path else { return Ok(None) };
         let drawing = Export::open(option, path)?;
         self.files.iter().try_for_each(|(_, other)| apart(other, &drawing))?;
+        if matches!(drawing.target, Target::StandardOutput) {
+            if self.has_export_on_stdout || self.format != FormatFlag::Text {
+                return Err(Failure::Usage(format!(
+                    "{option} and another format both write to standard output: give one a file"
+                )));
+            }
+            self.has_export_on_stdout = true;
+        }
         Ok(Some(drawing))
     }
 
@@ -145,13 +156,8 @@ impl Destinations {
         self.files.iter().map(write).fold(Ok(()), Result::and)
     }
 
-    /// Returns whether an export goes to standard output. The text of the report would be in the way there.
-    fn has_export_on_stdout(&self) -> bool {
-        self.files.iter().any(|(_, file)| matches!(file.target, Target::StandardOutput))
-    }
-
     fn print(&self, report: &dyn Report) -> io::Result<()> {
-        if (self.quiet || self.has_export_on_stdout()) && self.format == FormatFlag::Text {
+        if (self.quiet || self.has_export_on_stdout) && self.format == FormatFlag::Text {
             return Ok(());
         }
         let shown = report.rendered(self.format.into(), style(), self.samples);
@@ -165,7 +171,7 @@ impl Destinations {
 
     /// Prints text if the format of standard output is text.
     pub(crate) fn print_text(&self, text: String) -> Result<(), Failure> {
-        if !self.is_text() || self.quiet || self.has_export_on_stdout() {
+        if !self.is_text() || self.quiet || self.has_export_on_stdout {
             return Ok(());
         }
         print(readable(text).as_bytes()).map_err(|error| Failure::Own(format!("standard output: {error}")))

@@ -129,7 +129,7 @@ impl Session for CommandLine {
     }
 
     fn open_drawing(&mut self, file: Option<&Path>) -> Result<(), Failure> {
-        if let Some(destinations) = &self.destinations {
+        if let Some(destinations) = &mut self.destinations {
             self.drawing = destinations.drawing("--export-svg", file)?;
         }
         Ok(())

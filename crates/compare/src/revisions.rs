@@ -65,8 +65,9 @@ pub fn resolved(given: &[String], session: &dyn Session) -> Result<(Repository, 
     if let [first, .., last] = revisions.as_slice()
         && revisions.iter().all(|one| !one.changes && one.commit == first.commit)
     {
+        let first_commit = revisions.iter().find(|one| !one.work).unwrap_or(first);
         session.notice(&match revisions.iter().any(|one| one.work) {
-            true => format!("the working tree has no changes relative to {}, so both are the same", first.label),
+            true => format!("the working tree has no changes relative to {}", first_commit.label),
             false => format!("{} and {} are the same commit", first.label, last.label),
         });
     }

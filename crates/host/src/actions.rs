@@ -78,7 +78,8 @@ fn watch(root: &Root, no_rulers: bool) -> Watched {
         return Watched { busy_ratio: Err(why()), busiest: vec![], steal_ratio: Err(why()), spreads };
     }
     let times = || ProcessTimes::read(root, clock::monotonic());
-    let (before, times_before) = (KernelCounters::read(root), times());
+    // Reading the times of all processes takes CPU time itself.
+    let (times_before, before) = (times(), KernelCounters::read(root));
     thread::sleep(BUSY_SAMPLE);
     let busy_ratio = before.until(&KernelCounters::read(root)).busy_ratio;
     let busiest = times().busiest_since(&times_before, std::process::id() as i32);

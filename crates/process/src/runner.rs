@@ -85,7 +85,7 @@ pub enum RunError {
         script: String,
         /// Exit status or signal of the shell.
         outcome: Outcome,
-        /// The last lines of its output; empty if it printed nothing. `None` if the output was shown.
+        /// The last lines of its output; empty if it printed nothing. `None` if the output was shown, or the script ran too long.
         printed: Option<String>,
     },
     /// A successful run has no value of a custom metric.

@@ -16,7 +16,7 @@ pub struct Scripts {
 
 impl Scripts {
     /// Starts the launcher. Scripts run in the directories of `commands`, with their variables. Their output goes to
-    /// standard error if `shown`, and is otherwise discarded. They end when `interrupt` becomes readable.
+    /// standard error if `shown`; otherwise, its end is kept for the error of a failed script. They end when `interrupt` becomes readable.
     ///
     /// # Errors
     /// Returns [`RunError::LauncherLost`] if the launcher cannot be set up.

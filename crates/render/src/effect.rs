@@ -115,17 +115,23 @@ pub fn signed(change: f64, interval: Interval) -> (String, String) {
     (format!("{}{TIE}%", point(change * 100.0, range)), between(range, &format!("{TIE}%")))
 }
 
-/// As [`signed`], for an undecided change. If an end of the interval would be printed as 0 or as the resolution, there is
-/// one more digit, which shows on which side of it the end is.
+/// As [`signed`], for an undecided change. If an end of the interval would be printed as 0 or as the resolution, there are
+/// more digits, which show on which side of it the end is.
 pub fn signed_apart(change: f64, interval: Interval, resolution: f64) -> (String, String) {
     let range = Interval { low: interval.low * 100.0, high: interval.high * 100.0 };
-    let decimals = digits(range);
+    /// The most digits to add.
+    const MORE: usize = 3;
+    let first = digits(range);
     let limits = [0.0, -100.0 * resolution, 100.0 * resolution];
-    let meets = |end: f64| limits.iter().any(|limit| *limit != end && fixed(*limit, decimals) == fixed(end, decimals));
-    if !range.half_width().is_finite() || ![range.low, range.high].into_iter().any(meets) {
+    let meets = |end: f64, decimals: usize| {
+        limits.iter().any(|limit| *limit != end && fixed(*limit, decimals) == fixed(end, decimals))
+    };
+    let is_apart = |decimals: &usize| ![range.low, range.high].into_iter().any(|end| meets(end, *decimals));
+    if !range.half_width().is_finite() || is_apart(&first) {
         return signed(change, interval);
     }
-    let [change, low, high] = [change * 100.0, range.low, range.high].map(|value| fixed(value, decimals + 1));
+    let decimals = (first + 1..first + MORE).find(is_apart).unwrap_or(first + MORE);
+    let [change, low, high] = [change * 100.0, range.low, range.high].map(|value| fixed(value, decimals));
     (format!("{change}{TIE}%"), format!("{low} to {high}{TIE}%"))
 }
 

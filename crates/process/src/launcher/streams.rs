@@ -136,7 +136,11 @@ impl Pipe {
 
     /// Reads the present content. Of what is kept, the end remains.
     fn drain(&self) {
+        /// The most bytes to read at once, those of the largest pipe. A program that writes all the time must not keep the
+        /// launcher here.
+        const CONTENT_MAX: usize = 1 << 20;
         let mut buffer = [0; 65_536];
+        let mut left = CONTENT_MAX;
         let mut reader: &File = &self.reader;
         // Reading an empty pipe fails with WouldBlock. There is no end of file, because the launcher also has the
         // writing end.
@@ -148,6 +152,10 @@ impl Pipe {
                     let surplus = bytes.len() - kept.limit;
                     bytes.drain(..surplus);
                 }
+            }
+            left = left.saturating_sub(count);
+            if left == 0 {
+                break;
             }
         }
     }

@@ -173,3 +173,16 @@ fn ended(status: WaitStatus) -> Result<(), SignError> {
         (status, _) => Err(SignError::Lost(format!("ended with status {}", status.unwrap_or_default()))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Allocator, BLOCK_BYTES, Job, SignError, made, sign_bytes};
+    use super::Crew;
+
+    #[test]
+    fn the_caller_can_end_a_signature() {
+        let bytes = made(4 << 20);
+        let job = Job { allocator: Allocator::Global, crew: Crew::Threads(64), pool: 0, block: BLOCK_BYTES };
+        assert!(matches!(sign_bytes(&bytes, job, &|| true), Err(SignError::Cancelled)));
+    }
+}
