@@ -1,6 +1,7 @@
 //! Finds out whether a program would be started from a snapshot here and now: the checks of the hook, with reasons.
 
 use std::ffi::{CStr, OsStr, OsString};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -9,8 +10,9 @@ use steady_linux::Root;
 use steady_preload::card::{Card, Dependency, Warm};
 
 use super::identity;
+use super::inspect::{Inspected, inspect};
 use super::make::configures_loader;
-use super::store::Store;
+use super::store::{Store, StoredCard};
 
 /// The process that would start the program.
 #[derive(Clone, Copy, Debug)]
@@ -33,44 +35,55 @@ pub enum Launch {
 /// Returns how the program at `path` would be started now.
 #[must_use]
 pub fn launch(store: &Store, path: &Path, here: StartingProcess<'_>) -> Launch {
-    called(store, path, path.file_name().unwrap_or_default(), here)
+    let name = path.file_name().unwrap_or_default();
+    called(store, path, name, here, |interpreter| by_interpreter(store, interpreter, name, here))
 }
 
-/// The same for a program that runs under another name: the interpreter of a script has the name of the script.
-fn called(store: &Store, path: &Path, name: &OsStr, here: StartingProcess<'_>) -> Launch {
-    let reasons = match identity::existing(path) {
-        Err(error) => vec![format!("its file cannot be examined: {error}")],
-        Ok(file) => {
-            let found = store.card(file.key().as_str());
-            match found.map(|found| found.map(|found| found.bytes)) {
-                Err(error) => vec![format!("its card cannot be read: {error}")],
-                Ok(None) => vec!["it has not been captured yet".to_owned()],
-                Ok(Some(bytes)) => match Card::parse(&bytes) {
-                    None => vec!["its card is damaged".to_owned()],
-                    Some(card) if *card.identity() != file => {
-                        vec!["its file has changed since the capture".to_owned()]
-                    }
-                    Some(Card::Refused { reason, dependencies, .. }) => {
-                        vec![changed(dependencies.iter()).unwrap_or_else(|| reason.to_string_lossy().into_owned())]
-                    }
-                    Some(Card::Script { interpreter, .. }) => {
-                        let interpreter = Path::new(os(interpreter));
-                        return match called(store, interpreter, name, here) {
-                            Launch::AsUsual(reasons) => Launch::AsUsual(of_interpreter(interpreter, &reasons)),
-                            warm @ Launch::Warm(_) => warm,
-                        };
-                    }
-                    Some(Card::Warm(warm)) => return of_warm(store, path, name, &warm, here),
-                },
+/// Returns how a program would be started under a name. `of_script` answers for a script, from its interpreter.
+fn called(
+    store: &Store,
+    path: &Path,
+    name: &OsStr,
+    here: StartingProcess<'_>,
+    of_script: impl FnOnce(&Path) -> Launch,
+) -> Launch {
+    let reason = match stored(store, path) {
+        Err(why) => why,
+        Ok(None) => "it has not been captured yet".to_owned(),
+        Ok(Some(StoredCard { bytes, .. })) => match Card::parse(&bytes) {
+            None => DAMAGED_CARD.to_owned(),
+            Some(card) if !identity::at(path).is_ok_and(|now| now == Some(*card.identity())) => CHANGED.to_owned(),
+            Some(Card::Refused { reason, dependencies, .. }) => {
+                changed(dependencies.iter()).unwrap_or_else(|| reason.to_string_lossy().into_owned())
             }
-        }
+            Some(Card::Script { interpreter, .. }) => return of_script(Path::new(os(interpreter))),
+            Some(Card::Warm(warm)) => return of_warm(store, path, name, &warm, here),
+        },
     };
-    Launch::AsUsual(reasons)
+    Launch::AsUsual(vec![reason])
 }
 
-/// Says of reasons that they are about the interpreter of a script.
-fn of_interpreter(interpreter: &Path, reasons: &[String]) -> Vec<String> {
-    reasons.iter().map(|reason| format!("of its interpreter, {}: {reason}", interpreter.display())).collect()
+/// Returns how a script would be started that has this interpreter, which runs under the name of the script.
+fn by_interpreter(store: &Store, interpreter: &Path, name: &OsStr, here: StartingProcess<'_>) -> Launch {
+    let nested = || vec![NESTED.to_owned()];
+    match called(store, interpreter, name, here, |_| Launch::AsUsual(nested())) {
+        Launch::Warm(snapshot) => Launch::Warm(snapshot),
+        Launch::AsUsual(reasons) => {
+            let is_script = matches!(inspect(interpreter), Ok(Inspected::Script(_)));
+            let reasons = if is_script { nested() } else { reasons };
+            let of = |reason: String| format!("for its interpreter {}: {reason}", interpreter.display());
+            Launch::AsUsual(reasons.into_iter().map(of).collect())
+        }
+    }
+}
+
+/// Returns the card of the program at `path`, if there is one, or the reason why that is not known.
+pub(crate) fn stored(store: &Store, path: &Path) -> Result<Option<StoredCard>, String> {
+    let key = identity::key(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => "it does not exist".to_owned(),
+        _ => format!("its file cannot be examined: {error}"),
+    })?;
+    store.card(&key).map_err(|error| format!("its card cannot be read: {error}"))
 }
 
 fn of_warm(store: &Store, path: &Path, name: &OsStr, warm: &Warm<'_>, here: StartingProcess<'_>) -> Launch {
@@ -100,6 +113,15 @@ fn against(store: &Store, path: &Path, warm: &Warm<'_>, here: StartingProcess<'_
     reasons.extend(of_limits(warm, here.root));
     reasons
 }
+
+/// The reason for a script whose interpreter is a script, too.
+pub(crate) const NESTED: &str = "it is a script itself, which the hook leaves to the kernel";
+
+/// The reason for a card of another file.
+pub(crate) const CHANGED: &str = "its file has changed since the capture";
+
+/// The reason for a card that cannot be parsed.
+pub(crate) const DAMAGED_CARD: &str = "its card is damaged";
 
 /// The reason for a snapshot that was written to, truncated or replaced.
 const DAMAGED: &str = "one of its snapshots was changed after it was written";

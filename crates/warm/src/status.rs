@@ -10,7 +10,7 @@ use steady_preload::card::{Card, Outcome, Warm};
 
 use crate::identity;
 use crate::inspect::{Inspected, Script, inspect};
-use crate::launch::{Launch, StartingProcess, changed, damaged, launch, os};
+use crate::launch::{CHANGED, DAMAGED_CARD, Launch, NESTED, StartingProcess, changed, damaged, launch, os, stored};
 use crate::record::{Answer, KeptProgram, Launches, ProgramState, Question, StatusRecord, StoreFacts};
 use crate::store::{Counts, LIMIT, Store, StoredCard, Work};
 
@@ -80,14 +80,17 @@ fn rank(state: &ProgramState) -> u8 {
 }
 
 fn one(store: &Store, counts: &Reading<Counts>, program: &Path, here: Option<StartingProcess<'_>>) -> KeptProgram {
-    let card = identity::key(program).ok().and_then(|key| store.card(&key).ok().flatten());
-    let found = card.and_then(|card| known(store, counts, &card, Some(program)));
+    let card = stored(store, program);
+    let is_new = matches!(card, Ok(None));
+    let found = card.ok().flatten().and_then(|card| known(store, counts, &card, Some(program)));
     // For a program that was never started, report at once whether it is a script or would be refused.
     let inspected = if found.is_none() { Some(inspect(program)) } else { None };
     let against = here.map(|here| match (launch(store, program, here), &inspected) {
         (Launch::Warm(_), _) => vec![],
-        (Launch::AsUsual(_), Some(Err(why))) => vec![why.0.clone()],
-        (Launch::AsUsual(_), Some(Ok(Inspected::Script(_)))) => vec!["it is not in the store yet".to_owned()],
+        (Launch::AsUsual(_), Some(Err(why))) if is_new => vec![why.0.clone()],
+        (Launch::AsUsual(_), Some(Ok(Inspected::Script(_)))) if is_new => {
+            vec!["it is not in the store yet".to_owned()]
+        }
         (Launch::AsUsual(reasons), _) => reasons,
     });
     let state = match inspected {
@@ -103,24 +106,36 @@ fn one(store: &Store, counts: &Reading<Counts>, program: &Path, here: Option<Sta
 /// The state of a script, with that of its interpreter.
 fn script(store: &Store, interpreter: &Path, argument: Option<&OsStr>) -> ProgramState {
     let real = interpreter.canonicalize().unwrap_or_else(|_| interpreter.to_owned());
-    let card = identity::key(&real).ok().and_then(|key| store.card(&key).ok().flatten());
-    let state = card.and_then(|card| match Card::parse(&card.bytes)? {
-        // The kernel accepts an interpreter that is a script itself; the hook leaves such scripts to it.
-        Card::Script { .. } => None,
-        card => Some(state_of(store, &card, &real)),
-    });
     ProgramState::Script {
         interpreter: interpreter.display().to_string(),
         argument: argument.map(|argument| argument.to_string_lossy().into_owned()),
+        interpreter_state: Box::new(state_of_interpreter(store, &real)),
         interpreter_program: real.display().to_string(),
-        interpreter_state: Box::new(state.unwrap_or(ProgramState::Unknown)),
+    }
+}
+
+/// The state of an interpreter. One that is a script itself always starts as usual.
+fn state_of_interpreter(store: &Store, interpreter: &Path) -> ProgramState {
+    let refused = |reason: &str| ProgramState::Refused { reason: reason.to_owned() };
+    match stored(store, interpreter) {
+        Err(why) => refused(&why),
+        Ok(None) => match inspect(interpreter) {
+            Err(why) => refused(&why.0),
+            Ok(Inspected::Script(_)) => refused(NESTED),
+            Ok(Inspected::Program(_)) => ProgramState::Unknown,
+        },
+        Ok(Some(card)) => match Card::parse(&card.bytes) {
+            Some(Card::Script { .. }) => refused(NESTED),
+            Some(card) => state_of(store, &card, interpreter),
+            None => ProgramState::Stale { reason: DAMAGED_CARD.to_owned() },
+        },
     }
 }
 
 /// The state of the program at `path`, which has this card.
 fn state_of(store: &Store, card: &Card<'_>, path: &Path) -> ProgramState {
     if !identity::at(path).is_ok_and(|now| now == Some(*card.identity())) {
-        return ProgramState::Stale { reason: "its file has changed since the capture".to_owned() };
+        return ProgramState::Stale { reason: CHANGED.to_owned() };
     }
     let unless_stale = |stale: Option<String>, state| stale.map_or(state, |reason| ProgramState::Stale { reason });
     match card {

@@ -54,7 +54,7 @@ pub(crate) fn snapshot(flags: &ProgramsFlags, session: &mut dyn Session) -> Resu
         }
     }
     session.write(&record(Question::Snapshot, &programs, session)?)?;
-    missing.or(not_made).map_or(Ok(u8::from(refused)), Err)
+    not_made.or(missing).map_or(Ok(u8::from(refused)), Err)
 }
 
 /// Runs `steady warm clear`: removes all snapshots.

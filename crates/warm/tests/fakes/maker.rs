@@ -16,8 +16,9 @@ use steady_warm::captured::{Captured, NotCaptured, Refusal, Request, Stack, Thre
 use steady_warm::image::Image;
 use steady_warm::launch::{Launch, StartingProcess, launch};
 use steady_warm::make::{COPIES, Capturer, Made, Maker, NotMade, Used};
+use steady_warm::status::status;
 use steady_warm::store::{Store, StoreDirectory, Work};
-use steady_warm::{identity, keeper};
+use steady_warm::{ProgramState, Question, identity, keeper};
 
 /// A fake that makes empty captures, and images with a fixed text.
 #[derive(Clone, Default)]
@@ -151,6 +152,48 @@ fn fifos_in_a_store_block_no_reader() {
     assert!(bench.store.card(&bench.key()).is_err());
     assert_eq!((bench.store.trouble(), bench.store.has_keeper()), (None, false));
     assert!(bench.launch(&[]).is_err());
+}
+
+#[test]
+fn a_script_whose_interpreter_is_a_script_or_missing_starts_as_usual() {
+    let bench = Bench::new("nested");
+    let path = |name: &str| bench.folder.join(name);
+    let [inner, outer, cycle, old] = ["inner", "outer", "cycle", "old"].map(path);
+    for (script, interpreter) in
+        [(&inner, &bench.program), (&outer, &inner), (&cycle, &cycle), (&old, &path("missing"))]
+    {
+        fs::write(script, format!("#!{}\n", interpreter.display())).unwrap();
+        fs::set_permissions(script, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    std::thread::sleep(Duration::from_millis(80));
+    let mut fake = Fake::default();
+    let mut maker = bench.maker(&mut fake);
+    let [Made::Script(script), ..] = [&inner, &outer, &cycle, &old].map(|script| maker.make(script).unwrap()) else {
+        panic!("it is a script")
+    };
+    assert_eq!(maker.make_for(&script, &inner), Ok(true));
+    drop(maker);
+    let why = |script: &Path| {
+        let here = StartingProcess { environment: &[], root: &Root::default() };
+        match launch(&bench.store, script, here) {
+            Launch::Warm(_) => Ok(()),
+            Launch::AsUsual(reasons) => Err(reasons.join("; ")),
+        }
+    };
+    assert!(why(&inner).is_ok());
+    let nested = "it is a script itself, which the hook leaves to the kernel";
+    assert_eq!(why(&outer), Err(format!("for its interpreter {}: {nested}", inner.display())));
+    assert_eq!(why(&cycle), Err(format!("for its interpreter {}: {nested}", cycle.display())));
+    assert!(why(&old).unwrap_err().ends_with("missing: it does not exist"));
+    fs::write(bench.store.folder().join("cards").join(identity::key(&old).unwrap()), "damaged").unwrap();
+    assert_eq!(why(&old), Err("its card is damaged".to_owned()));
+    let states = status(Question::Why, &Ok(bench.store.clone()), &[outer, cycle, old], None).programs;
+    let interpreter = |state: &ProgramState| match state {
+        ProgramState::Script { interpreter_state, .. } => interpreter_state.reason().map(str::to_owned),
+        _ => None,
+    };
+    let states: Vec<_> = states.iter().map(|program| interpreter(&program.state)).collect();
+    assert_eq!(states, [Some(nested.to_owned()), Some(nested.to_owned()), Some("it does not exist".to_owned())]);
 }
 
 #[test]
