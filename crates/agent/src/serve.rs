@@ -33,12 +33,17 @@ fn settings(flags: &AgentFlags, session: &dyn Session) -> Result<Settings, Failu
         group: flags.group.as_deref().map(paths::group).transpose()?,
         store: paths::store(flags.paths.store.as_deref(), session)?,
         keep,
-        limits: Limits { routes: flags.routes as usize, ..Limits::default() },
+        limits: limits(flags.routes as usize, keep),
         outside: outside(&flags.outside)?,
         rulers: !flags.no_rulers,
         listen: listen(&flags.listen),
         shift: flags.shift.clone(),
     })
+}
+
+/// Returns the limits of the sums. A request is added to its second as long as the rows of that second are stored.
+fn limits(routes: usize, keep: Keep) -> Limits {
+    Limits { routes, late_seconds: keep.seconds, ..Limits::default() }
 }
 
 fn listen(flags: &ListenFlags) -> Option<ListenPlan> {
@@ -105,5 +110,16 @@ fn notice(event: &Event, settings: &Settings) -> String {
         }
         Event::CountFailed(why) => format!("agent: requests cannot be counted from outside: {why}"),
         Event::CountResumed => "agent: requests are counted from outside again".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_may_be_as_late_as_rows_are_kept() {
+        let keep = Keep { seconds: 7 * 86_400, bytes: 1 << 20 };
+        assert_eq!(limits(200, keep).late_seconds, 7 * 86_400);
     }
 }

@@ -188,8 +188,8 @@ pub struct Limits {
     pub processes: usize,
     /// The most rows of all services; when they are reached, the rows are passed on before the second ends.
     pub rows: usize,
-    /// The age, in seconds, up to which a request is added to the second in which it ended. A datagram may wait in the
-    /// socket; an older end is probably in another unit, or of another clock.
+    /// The age, in seconds, up to which a request is added to the second in which it ended. A sender may keep its last
+    /// lines until the next request, which may be hours later.
     pub late_seconds: u64,
 }
 
@@ -202,7 +202,7 @@ impl Default for Limits {
             classes: 16,
             processes: 2_000,
             rows: 50_000,
-            late_seconds: 600,
+            late_seconds: 86_400,
         }
     }
 }
