@@ -30,14 +30,14 @@ sub cpu { int(1e9 * clock_gettime(CLOCK_THREAD_CPUTIME_ID)) }
 
 sub wrap {
     my ($class, $app, %option) = @_;
-    my @choice = ($app, field($option{version} // die "wrap needs the option 'version'\n"), $option{assigned} // 'none');
+    my @choice = ($app, name(version => $option{version}), $option{assigned} // 'none');
     die "assigned must be 'none' or 'canary', not '$choice[2]'\n" unless $choice[2] =~ /\A(?:none|canary)\z/;
     return middleware(sub { @choice }, %option);
 }
 
 sub split {
     my ($class, $old, $new, %option) = @_;
-    my ($first, $second) = map { field($_) } @{ $option{versions} };
+    my ($first, $second) = map { name(versions => $_) } @{ $option{versions} }[0, 1];
     my $share = $option{share} // 0.5;
     return middleware(sub { coin() < $share ? ($new, $second, 'random') : ($old, $first, 'random') }, %option);
 }
@@ -45,8 +45,8 @@ sub split {
 sub switchback {
     my ($class, $old, $new, %option) = @_;
     require Digest::SHA;
-    my @versions = @{ $option{versions} };
-    my ($first, $second) = map { field($_) } @versions;
+    my @versions = @{ $option{versions} }[0, 1];
+    my ($first, $second) = map { name(versions => $_) } @versions;
     my $seconds = $option{seconds} // 2;
     die "seconds must be an integer of at least 1, not '$seconds'\n" unless $seconds =~ /\A[1-9][0-9]*\z/;
     my $host = read_line('/proc/sys/kernel/random/boot_id');
@@ -75,7 +75,8 @@ sub middleware {
     my ($choose, %option) = @_;
     my $path = $option{socket} // $ENV{STEADY_SOCKET}
         // ($ENV{XDG_RUNTIME_DIR} ? "$ENV{XDG_RUNTIME_DIR}/steady/agent.sock" : "/tmp/steady-$>/agent.sock");
-    my $service = $option{service} // die "the middleware needs the option 'service'\n";
+    my $service = $option{service};
+    name(service => $service);
     my $reporter = $reporters{"$service\0$path"} //= { service => $service, path => $path, pid => 0 };
     my ($route, $rulers) = ($option{route}, $option{rulers} // 1);
     return sub {
@@ -160,6 +161,13 @@ sub octets {
     my $copy = $text;
     utf8::encode($text) if utf8::is_utf8($text) || !utf8::decode($copy);
     return $text;
+}
+
+# Returns the name of a service or version as a field. The agent rejects empty names.
+sub name {
+    my ($option, $text) = @_;
+    die "the middleware needs the option '$option', and a name must not be empty\n" unless length($text // '');
+    return field($text);
 }
 
 my %escapes = ("\\" => '\\\\', "\t" => '\\t', "\n" => '\\n', "\r" => '\\r');

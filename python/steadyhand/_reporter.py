@@ -12,7 +12,7 @@ from typing import Any, Iterable, Optional, Tuple
 from . import _follow, _rulers
 from ._agent import Connection
 from ._routes import rule_text
-from ._text import field
+from ._text import field, name_field
 from ._versions import Choice
 
 # Each datagram costs a system call, wakes the agent, and runs code that is no longer in the caches. Therefore the lines
@@ -300,6 +300,7 @@ def reporter(service: str, path: str | None, rulers: bool | Iterable[str]) -> Re
     unknown = set(kinds) - set(_rulers.KINDS)
     if unknown:
         raise ValueError(f"rulers are {', '.join(_rulers.KINDS)}, not {', '.join(map(repr, sorted(unknown)))}")
+    name_field(service, "service")
     with _reporters_lock:
         found = _reporters.get((service, path))
         if found is None:

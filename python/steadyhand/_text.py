@@ -8,6 +8,14 @@ LONGEST = 500
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
+def name_field(text: object, what: str) -> str:
+    """Returns the name of a service or version as a field. Raises ValueError if it is empty: the agent rejects it."""
+    written = field(text)
+    if not written:
+        raise ValueError(f"the name of the {what} must not be empty")
+    return written
+
+
 def field(text: object) -> str:
     """Returns the text as a field: escaped, and cut to `LONGEST` bytes."""
     # Characters without an encoding, such as half a surrogate pair, become question marks.

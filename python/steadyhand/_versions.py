@@ -8,17 +8,17 @@ import random
 import time
 from typing import Any, Callable, Tuple
 
-from ._text import field
+from ._text import name_field
 
 # The application, its version as a field, and the last fields of its lines: the assignment and, with slots, the slot.
 Choice = Tuple[Any, str, str]
 
 
 def fixed(app: Any, version: str, assigned: str) -> Choice:
-    """Returns the choice for an application with a single version. Raises ValueError for an unknown `assigned`."""
+    """Returns the choice for an application with a single version. Raises ValueError for wrong arguments."""
     if assigned not in ("none", "canary"):
         raise ValueError(f"assigned must be 'none' or 'canary', not {assigned!r}")
-    return app, field(version), assigned
+    return app, name_field(version, "version"), assigned
 
 
 def coin(old_app: Any, new_app: Any, versions: tuple[str, str], share: float) -> Callable[[], Choice]:
@@ -81,7 +81,7 @@ def boot() -> str:
 
 def _version_fields(versions: tuple[str, str]) -> tuple[str, str]:
     old, new = versions
-    old, new = field(old), field(new)
+    old, new = name_field(old, "version"), name_field(new, "version")
     if old == new:
         raise ValueError(f"the versions must have different names, but both are {old!r}")
     return old, new

@@ -75,6 +75,12 @@ my %scenarios = (
         my ($status) = Steadyhand->status('perl shop');
         print "$status->{number} $status->{dropped} $status->{sent} $status->{why}\n";
     },
+    empty => sub {
+        eval { Steadyhand->wrap($plain, %option, version => '') } or print $@;
+        eval { Steadyhand->wrap($plain, version => 'v1') } or print $@;
+        eval { Steadyhand->split($plain, $plain, %option, versions => ['v1', '']) } or print $@;
+        eval { Steadyhand->switchback($plain, $plain, %option, versions => ['v1']) } or print $@;
+    },
     plack => sub {
         require Plack::Test;
         require HTTP::Request::Common;

@@ -629,6 +629,11 @@ class Versions(ReportingTest):
                       lambda: steadyhand.split(plain, plain, "s", ("a", "b"), share=1),
                       lambda: steadyhand.switchback(plain, plain, "s", ("a", "b"), seconds=0.5),
                       lambda: steadyhand.wsgi(plain, "s", "v", assigned="random"),
+                      lambda: steadyhand.wsgi(plain, "s", ""),
+                      lambda: steadyhand.wsgi(plain, "", "v"),
+                      lambda: steadyhand.asgi(plain, "", "v"),
+                      lambda: steadyhand.split(plain, plain, "s", ("", "b")),
+                      lambda: steadyhand.switchback(plain, plain, "s", ("a", "")),
                       lambda: steadyhand.wsgi(plain, "s", "v", rulers=("icode", "ruler"))):
             self.assertRaises(ValueError, wrong)
 

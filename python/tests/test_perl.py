@@ -83,6 +83,11 @@ class Perl(unittest.TestCase):
         self.assertGreater(int(dropped), 0)
         self.assertIn("refused", why)
 
+    def test_empty_names_are_refused(self):
+        printed, _ = self.scenario("empty")
+        options = [line.split("'")[1] for line in printed.splitlines()]
+        self.assertEqual(options, ["version", "service", "versions", "versions"], printed)
+
     def test_plack(self):
         if run(PERL, "-MPlack::Test", "-e", "1").returncode:
             self.skipTest("no Plack (Debian: libplack-perl)")
