@@ -159,7 +159,7 @@ pub(crate) fn listener(socket: &Path) -> Listener {
 pub(crate) enum Listener {
     Present,
     Missing(Absent),
-    /// This user may not connect, so it is not known.
+    /// It is not known: this user may not connect, or connecting failed in another way.
     Unknown(Absent),
 }
 
@@ -173,7 +173,7 @@ fn listener_by(connected: io::Result<UnixDatagram>, socket: &Path) -> Listener {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             Listener::Unknown(Absent::because(denied(socket)))
         }
-        Err(error) => Listener::Missing(Absent::because(format!("'{}': {error}", socket.display()))),
+        Err(error) => Listener::Unknown(Absent::because(format!("'{}': {error}", socket.display()))),
     }
 }
 
@@ -269,7 +269,7 @@ mod tests {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let stream = std::os::unix::net::UnixListener::bind(&path).unwrap();
         assert!(matches!(Socket::listen(&path, None), Err(SocketError::Occupied)));
-        assert!(path.exists() && matches!(listener(&path), Listener::Missing(_)));
+        assert!(path.exists() && matches!(listener(&path), Listener::Unknown(_)));
         drop(stream);
         fs::remove_dir_all(path.parent().unwrap().parent().unwrap()).unwrap();
     }

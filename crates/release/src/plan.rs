@@ -37,7 +37,7 @@ impl Window {
             (None, None) if flags.watch => Window { from: now.0, to: now.0.saturating_add(long) },
             (None, None) => Window { from: now.0.saturating_sub(long), to: now.0 },
         };
-        if !flags.watch && window.from >= now.0 && flags.from.is_some() {
+        if !flags.watch && window.from > now.0 && flags.from.is_some() {
             return Err(Failure::Usage(format!(
                 "--from {} is in the future: it is now {} (UTC)",
                 at(window.from),
@@ -145,6 +145,8 @@ mod tests {
         let future = window("--from 1999-01-01").unwrap_err();
         assert!(future.ends_with("is in the future: it is now 1970-01-02T03:46:40Z (UTC)"), "{future}");
         assert!(window("--watch --from 1999-01-01").is_ok());
+        let empty = window("--from 1970-01-02T03:46:40Z").unwrap_err();
+        assert!(empty.ends_with("or is empty"), "{empty}");
     }
 
     #[test]

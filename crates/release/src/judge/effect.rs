@@ -83,6 +83,8 @@ pub(crate) struct Criteria {
     pub(crate) resolution: f64,
     /// Minutes of traffic in the comparison.
     pub(crate) minutes: f64,
+    /// Whether the comparison is refused. More of the same traffic would then not help.
+    pub(crate) is_refused: bool,
 }
 
 /// Unadjusted sums of OLD and NEW.
@@ -158,13 +160,13 @@ pub(crate) fn release_change(
         estimators::time_to_settle(change, interval, criteria.resolution).map(|factor| factor * criteria.minutes)
     };
     let minutes = match (verdict, &change, &interval) {
-        (Verdict::Undecided, Ok(change), Ok(interval)) => settle(*change, interval),
+        (Verdict::Undecided, Ok(change), Ok(interval)) if !criteria.is_refused => settle(*change, interval),
         _ => None,
     };
     let settle_seconds = match minutes {
         Some(minutes) if minutes.is_finite() => Ok(minutes * MINUTE),
         Some(_) => Err(Absent::because("the time is too long to be estimated")),
-        None => Err(ReleaseChange::not_settled(verdict, false)),
+        None => Err(ReleaseChange::not_settled(verdict, criteria.is_refused)),
     };
     let load_shift = match (&raw_change, &change) {
         (Ok(raw), Ok(change)) => Ok((1.0 + raw) / (1.0 + change) - 1.0),
@@ -187,4 +189,20 @@ pub(crate) fn release_change(
 /// Rounds a number of nanoseconds.
 pub(crate) fn nanos(value: f64) -> Nanos {
     Nanos(value.round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_comparison_does_not_say_how_long_it_takes() {
+        let why = |is_refused| {
+            let criteria = Criteria { alpha: 0.05, resolution: 0.01, minutes: 5.0, is_refused };
+            let estimate = Ok((0.02, Interval { low: -0.01, high: 0.05 }));
+            release_change(estimate, Ok(0.02), [1_000; 2], &criteria).settle_seconds
+        };
+        assert!(why(false).is_ok());
+        assert_eq!(why(true), Err(Absent::because("the comparison is refused")));
+    }
 }

@@ -88,7 +88,8 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
         ReleaseDesign::OneAfterTheOther => after::answer(question, rows, &lines, &processes),
     };
     let seconds = span(&lines);
-    let criteria = Criteria { alpha, resolution: question.resolution, minutes: seconds / 60.0 };
+    let is_refused = !answer.refused.is_empty();
+    let criteria = Criteria { alpha, resolution: question.resolution, minutes: seconds / 60.0, is_refused };
     let plain = Plain::of(&lines);
     let mut warnings = answer.warnings.clone();
     warnings.extend(hosts::differ(&answer.hosts, &answer.total));
@@ -113,7 +114,7 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
         total.within_resolution = false;
     }
     if !narrows_with_traffic(design, &warnings) {
-        total.settle_seconds = Err(ReleaseChange::not_settled(total.verdict, !answer.refused.is_empty()));
+        total.settle_seconds = Err(ReleaseChange::not_settled(total.verdict, is_refused));
     }
     let open = total.verdict == Verdict::Undecided;
     let step = course::step(&lines);

@@ -104,14 +104,16 @@ impl RepeatedComparison {
             (Ok(_), false) => Err(Absent::because("there are too few data for an interval")),
             (Err(why), _) => Err(why.clone()),
         };
-        let criteria = Criteria { alpha: 0.0, resolution: self.question.resolution, minutes: judged.minutes() };
+        let (resolution, minutes) = (self.question.resolution, judged.minutes());
+        let is_refused = !report.refused.is_empty();
+        let criteria = Criteria { alpha: 0.0, resolution, minutes, is_refused };
         let mut total = release_change(estimate, report.total.raw_change.clone(), report.total.requests, &criteria);
         without_load(&mut total, &report.warnings);
         if contradicted(&report.warnings, total.verdict) {
             total = ReleaseChange { verdict: Verdict::Undecided, within_resolution: false, ..total };
         }
         if !narrows_with_traffic(report.design, &report.warnings) {
-            total.settle_seconds = Err(ReleaseChange::not_settled(total.verdict, !report.refused.is_empty()));
+            total.settle_seconds = Err(ReleaseChange::not_settled(total.verdict, is_refused));
         }
         let (change, interval) = (total.change.clone().ok(), total.interval().ok());
         self.looks.push(ReleaseSight::new(report.question.to, total.requests, change, interval));

@@ -49,12 +49,18 @@ fn compare_once(
 ) -> Result<ReleaseReport, Failure> {
     let found = source.rows(&question).map_err(|error| error.failure)?;
     print_store_warnings(&found.store_warnings, session);
-    let requested = question.to.saturating_sub(question.from);
+    let requested = elapsed(&question);
     (question.from, question.to) = (found.window.from, found.window.to);
     let report = judge(&question, &found.rows).map_err(|error| judge_failure(&error, found.window, service))?;
     let mut report = found.with_warnings(report);
     report.warnings.extend(short_window(requested, &found));
     Ok(report)
+}
+
+/// Returns the number of seconds of the requested window that are over.
+fn elapsed(question: &ReleaseQuestion) -> u64 {
+    let to = question.asked.map_or(question.to, |asked| question.to.min(asked.0));
+    to.saturating_sub(question.from)
 }
 
 /// Returns a warning if the rows cover much less than the requested number of seconds.
@@ -114,7 +120,28 @@ pub(crate) fn status(report: &ReleaseReport, require_verdict: bool) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use steady_model::Timestamp;
+
     use super::*;
+
+    #[test]
+    fn only_the_elapsed_part_of_a_window_can_be_missing() {
+        let question = |to, asked| ReleaseQuestion {
+            service: "shop".to_owned(),
+            old: "v1".to_owned(),
+            new: "v2".to_owned(),
+            asked,
+            from: 1_000,
+            to,
+            by_route: false,
+            confidence: 0.95,
+            resolution: 0.01,
+            fail_if: None,
+        };
+        assert_eq!(elapsed(&question(4_600, Some(Timestamp(1_300)))), 300);
+        assert_eq!(elapsed(&question(1_300, Some(Timestamp(4_600)))), 300);
+        assert_eq!(elapsed(&question(1_300, None)), 300);
+    }
 
     #[test]
     fn an_error_says_when_a_version_had_requests() {

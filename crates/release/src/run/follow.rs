@@ -36,7 +36,7 @@ pub(super) fn follow(
     let nothing = JudgeError::NothingInWindow { service: question.service.clone() };
     let mut last: Result<ReleaseReport, Failure> = Err(Failure::Usage(nothing.to_string()));
     let long = question.to.saturating_sub(question.from).max(1);
-    let (mut delay, mut store_warnings) = (0, Vec::new());
+    let (mut delay, mut store_warnings, mut arrivals) = (0, Vec::new(), Arrivals::default());
     loop {
         let now = clock::time_of_day().0;
         let found = source.rows(question);
@@ -46,12 +46,14 @@ pub(super) fn follow(
         if let Ok(found) = &found {
             store_warnings.clone_from(&found.store_warnings);
         }
-        let silence = found.as_ref().ok().and_then(|found| silence(found, question, now));
-        let result = look(&mut watch, found, now, over)?;
-        let (outcome, words) = match silence {
-            Some(since) => (Outcome::Silent, no_data(since, source)),
-            None => outcome(&result),
-        };
+        let (mut until, mut silent_since) = (question.from, None);
+        if let Ok(found) = &found {
+            until = arrivals.until(found.newest, found.until(now), found.delay);
+            silent_since = silence(last_end(&found.rows), question.from, until, found.block);
+        }
+        let result = look(&mut watch, found, until, over)?;
+        let (outcome, mut words) = outcome(&result);
+        words.extend(silent_since.map(|since| no_data(since, source.stopped())));
         session.progress(Some(over.min(1.0)), &words);
         if log.wants(outcome, now) {
             session.log_progress(&format!("{} {words}", at(now)));
@@ -75,17 +77,34 @@ pub(super) fn follow(
     }
 }
 
-/// Evaluates the rows once. The outer error ends the watch; the inner one is temporary.
+/// Recognises whether rows arrive in the store from look to look.
+#[derive(Debug, Default)]
+struct Arrivals {
+    /// End of the newest row at the last look.
+    newest: Option<u64>,
+}
+
+impl Arrivals {
+    /// Returns the second (excluded) up to which all rows are known, which is `elapsed` by the time of day. After a
+    /// suspension or a step of the time of day, the times of an agent are behind it until the agent starts again. While
+    /// rows arrive, their own times count.
+    fn until(&mut self, newest: Option<u64>, elapsed: u64, delay: u64) -> u64 {
+        let before = std::mem::replace(&mut self.newest, newest);
+        let arrived = newest.filter(|newest| before.is_some_and(|before| *newest > before));
+        arrived.filter(|newest| newest.saturating_add(delay) < elapsed).unwrap_or(elapsed)
+    }
+}
+
+/// Evaluates the rows once, which are known up to the second `until`. The outer error ends the watch; the inner one is temporary.
 fn look(
     watch: &mut RepeatedComparison,
     found: Result<Found, SourceError>,
-    now: u64,
+    until: u64,
     over: f64,
 ) -> Result<Result<ReleaseReport, Failure>, Failure> {
     match found {
         Ok(found) => {
-            let report =
-                watch.look(&found.rows, found.until(now), over).map_err(|error| Failure::Usage(error.to_string()));
+            let report = watch.look(&found.rows, until, over).map_err(|error| Failure::Usage(error.to_string()));
             Ok(report.map(|report| found.with_warnings(report)))
         }
         Err(SourceError { failure, is_temporary: true }) => Ok(Err(failure)),
@@ -93,19 +112,20 @@ fn look(
     }
 }
 
-/// Returns the second from which on there are no rows, if that is long enough to be a gap.
-fn silence(found: &Found, question: &ReleaseQuestion, now: u64) -> Option<u64> {
-    let since = last_end(&found.rows).unwrap_or(0).max(question.from);
-    (found.until(now) >= since.saturating_add(LEAST_GAP.max(found.block))).then_some(since)
+/// Returns the second from which on there are no rows of the service, if that is long enough to be a gap. `last` is the
+/// end of its last row, and all rows are known up to `until`.
+fn silence(last: Option<u64>, from: u64, until: u64, block: u64) -> Option<u64> {
+    let since = last.unwrap_or(0).max(from);
+    (until >= since.saturating_add(LEAST_GAP.max(block))).then_some(since)
 }
 
-/// Returns the text of the progress line while no rows arrive.
-fn no_data(since: u64, source: &Source) -> String {
-    let why = source.stopped().map(|why| format!("; {why}")).unwrap_or_default();
-    format!("no data since {}{why}", at(since))
+/// Returns what the progress line says, after the last look, while no rows arrive.
+fn no_data(since: u64, stopped: Option<String>) -> String {
+    let why = stopped.map(|why| format!("; {why}")).unwrap_or_default();
+    format!("; no data since {}{why}", at(since))
 }
 
-/// Adds to a failure that no agent runs, if that is known.
+/// Adds to a failure that no agent listens, if that is known.
 fn explained(failure: Failure, source: &Source) -> Failure {
     match (failure, source.stopped()) {
         (Failure::Usage(text), Some(why)) => Failure::Usage(format!("{text}; {why}")),
@@ -148,7 +168,6 @@ const LOG_SECONDS: u64 = 60;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Waiting,
-    Silent,
     Refused,
     Verdict(Verdict),
 }
@@ -201,6 +220,27 @@ mod tests {
         assert!(!ends(0.02, 0.06, Verdict::Slower, Some("slower>3%")));
         assert!(ends(0.002, 0.02, Verdict::Slower, Some("slower>3%")));
         assert!(ends(-0.02, -0.002, Verdict::Faster, Some("slower>3%")));
+    }
+
+    #[test]
+    fn a_gap_of_ten_seconds_or_of_a_block_is_a_silence() {
+        assert_eq!([silence(Some(1_000), 900, 1_009, 1), silence(Some(1_000), 900, 1_010, 1)], [None, Some(1_000)]);
+        assert_eq!([silence(None, 900, 909, 1), silence(None, 900, 910, 1)], [None, Some(900)]);
+        assert_eq!(silence(Some(1_000), 900, 1_014, 15), None, "no rows are known for less than a block");
+        assert_eq!(no_data(1_000, None), "; no data since 1970-01-01T00:16:40Z");
+        assert!(no_data(1_000, Some("no agent listens".to_owned())).ends_with("Z; no agent listens"));
+    }
+
+    #[test]
+    fn rows_that_are_behind_the_time_of_day_are_no_silence_while_they_arrive() {
+        let mut arrivals = Arrivals::default();
+        // The first look does not know whether rows arrive.
+        assert_eq!(arrivals.until(Some(1_000), 1_100, 2), 1_100);
+        assert_eq!(arrivals.until(Some(1_005), 1_105, 2), 1_005);
+        assert_eq!(arrivals.until(Some(1_005), 1_110, 2), 1_110, "the agent ended");
+        // An agent that is not behind writes the rows of a second after its end.
+        assert_eq!(arrivals.until(Some(1_113), 1_115, 2), 1_115);
+        assert_eq!(arrivals.until(None, 1_120, 2), 1_120, "a fleet's store does not say which row is the newest");
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub(super) struct Found {
     pub(super) block: u64,
     /// Delay until the rows of a second are available, in seconds.
     pub(super) delay: u64,
+    /// End of the newest row of any service or host; not known for the store of a fleet.
+    pub(super) newest: Option<u64>,
     warnings: Vec<ReleaseWarning>,
     /// Warnings of the store itself, as text.
     pub(super) store_warnings: Vec<String>,
@@ -90,10 +92,11 @@ impl Source {
         }
     }
 
-    /// Returns that no agent runs, if that is known.
+    /// Returns that no agent listens at the default socket, if that is known.
     pub(super) fn stopped(&self) -> Option<String> {
         let Source::Stores { socket: Some(socket), .. } = self else { return None };
-        steady_agent::is_stopped(socket).then(|| format!("no agent runs at '{}'", socket.display()))
+        let text = || format!("no agent listens at '{}'; with --socket, it may listen elsewhere", socket.display());
+        steady_agent::is_stopped(socket).then(text)
     }
 
     /// Finds the service with this name, or the only one if no name is given.
@@ -132,9 +135,12 @@ impl Source {
         let ReleaseQuestion { service, old, new, from, to, .. } = question;
         match self {
             Source::Stores { stores, .. } => {
+                let failed = |failure| SourceError { failure, is_temporary: false };
+                // Read before the rows, so that the rows contain it.
+                let newest: Result<Vec<Option<u64>>, Failure> = stores.iter().map(Store::newest).collect();
+                let newest = newest.map_err(failed)?.into_iter().flatten().max();
                 let parts: Result<Vec<ReleaseRows>, Failure> =
                     stores.iter().map(|store| store.rows(service, *from, *to)).collect();
-                let failed = |failure| SourceError { failure, is_temporary: false };
                 let parts = parts.map_err(failed)?;
                 if let Some([one, other]) = copies(&parts) {
                     let [one, other] = [one, other].map(|store| stores[store].path().display());
@@ -146,7 +152,8 @@ impl Source {
                 }
                 let rows = merged(parts);
                 let window = Window { from: *from, to: *to };
-                Ok(Found { rows, window, block: 1, delay: LATE, warnings: Vec::new(), store_warnings: Vec::new() })
+                let (warnings, store_warnings) = (Vec::new(), Vec::new());
+                Ok(Found { rows, window, block: 1, delay: LATE, newest, warnings, store_warnings })
             }
             Source::Fleet(client) => {
                 let now = clock::time_of_day().0;
@@ -161,6 +168,7 @@ impl Source {
                     window: Window { from, to },
                     block: found.block,
                     delay: found.delay,
+                    newest: None,
                     warnings,
                     store_warnings: found.store_warnings,
                 })
@@ -269,6 +277,12 @@ impl Store {
 
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns the end of the newest row of any service or host.
+    fn newest(&self) -> Result<Option<u64>, Failure> {
+        let last = self.reader.last_second().map_err(|error| store_failed(&self.path, &error))?;
+        Ok(last.map(|second| second + 1))
     }
 
     /// Reads the rows of a service from second `from` to `to` (excluded).
