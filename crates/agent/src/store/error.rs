@@ -21,7 +21,7 @@ pub enum StoreError {
     /// This user may not read the file, or may not enter its directory. The text names the owner.
     #[error("the store cannot be read: {0}; run as that user, or name another store with --store")]
     Denied(String),
-    /// The path is that of a directory.
+    /// The path names a directory.
     #[error("it is a directory; name the file of the store in it, such as agent.db")]
     IsDirectory,
     /// The file is not a database.

@@ -30,7 +30,7 @@ pub struct Means {
 pub enum Step {
     /// An event of the pairs.
     Pairs(Event),
-    /// A counted run begins; so many of the `2 * COUNTED_RUNS` have ended.
+    /// A counted run begins, one of `2 * COUNTED_RUNS`.
     Counting {
         /// Number of counted runs of both commands that have ended.
         ended: usize,
