@@ -186,7 +186,7 @@ pub(crate) fn time_to_settle(change: f64, interval: &Interval, resolution: f64) 
 }
 
 /// Returns the factor by which the time must grow until the interval excludes `limit` with a probability of 80 %, under
-/// the assumptions of [`time_to_settle`].
+/// the assumptions of `time_to_settle`.
 pub fn time_to_exclude(limit: f64, change: f64, interval: &Interval) -> Option<f64> {
     time_for(interval, (change - limit).abs())
 }

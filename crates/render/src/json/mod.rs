@@ -4,7 +4,7 @@
 //! serde: the name of the schema, and the JSON of a [`Reading`](steady_model::Reading).
 //!
 //! - A field that is a reading becomes its value, or null and the reason in `<name>_absent` next to it.
-//! - A field that is an option and `None`, also within a reading, becomes null with the reason [`NONE`]. No reading has
+//! - A field that is an option and `None`, also within a reading, becomes null with the reason `NONE`. No reading has
 //!   this reason.
 //! - An element of an array, or of a map whose keys are data, becomes the value or `{"absent": reason}`. A value that
 //!   looks like such an object is wrapped: `{"present": value}`.
