@@ -7,8 +7,9 @@
     bench/run suites --spread                  how much the numbers of criterion vary between processes under load
     bench/run suites --report                  print Markdown from the results
 
---harness NAME (may be repeated) chooses harnesses, and --others also runs each harness's own comparison on the same
-suites, next to the same kind of load. The sample suites are in testdata/suites; their libraries must be installed.
+--harness NAME (may be repeated) chooses harnesses, --filter benchmarks, and --others also runs each harness's own
+comparison on the same suites, next to the same kind of load. The sample suites are in testdata/suites; their libraries
+must be installed.
 """
 
 import argparse
@@ -48,6 +49,7 @@ def main() -> None:
     parser.add_argument("--others", action="store_true", help="also run the harness's own comparison")
     parser.add_argument("--harness", action="append", choices=HARNESSES)
     parser.add_argument("--metric", help="--metric of steady bench")
+    parser.add_argument("--filter", action="append", default=[], help="--filter of steady bench (may be repeated)")
     parser.add_argument("--report", action="store_true")
     parser.add_argument("--results", type=Path, default=RESULTS / "suites.jsonl")
     options = parser.parse_args()
@@ -121,13 +123,14 @@ def measure(kind: str, wanted: int, budget: str, variables: dict, names: tuple, 
         for name in random.sample(names, len(names)):
             tools = ["steady", "other"] if options.others and kind == "equal" else ["steady"]
             for tool in random.sample(tools, len(tools)):
-                label = f"steady {options.metric}" if tool == "steady" and options.metric else tool
+                chosen = words("metric", options.metric) + words("filter", options.filter)
+                label = " ".join([tool, *chosen]) if tool == "steady" else tool
                 if len(results.of(kind=kind, harness=name, tool=label)) > repetition:
                     continue
                 load = random.choice(loads)
                 with background_load(load, Random(random.getrandbits(32)), 60):
                     started = time.monotonic()
-                    found = other(name) if tool == "other" else steady(name, budget, variables, options.metric)
+                    found = other(name) if tool == "other" else steady(name, budget, variables, chosen)
                 record = {"kind": kind, "harness": name, "tool": label, "load": load,
                           "seconds": time.monotonic() - started, **found}
                 results.add(record)
@@ -139,10 +142,15 @@ def one_line(record: dict) -> str:
             f"{record['seconds']:.0f} s")
 
 
-def steady(name: str, budget: str, variables: dict, metric: str) -> dict:
-    words = [word for variable, value in variables.items() for word in ("--env-new", f"{variable}={value}")]
-    words += ["--metric", metric] if metric else []
-    done = bench(name, "--budget", budget, "--format", "json", "--quiet", "--no-history", *words)
+def words(option: str, values) -> list:
+    """An option of steady bench with its values, as words."""
+    values = values if isinstance(values, list) else [values] if values else []
+    return [word for value in values for word in (f"--{option}", value)]
+
+
+def steady(name: str, budget: str, variables: dict, chosen: list) -> dict:
+    environment = words("env-new", [f"{variable}={value}" for variable, value in variables.items()])
+    done = bench(name, "--budget", budget, "--format", "json", "--quiet", "--no-history", *environment, *chosen)
     record = json.loads(done.stdout)
     benchmarks = record["benchmarks"]
     ends = [one["interval"] for one in benchmarks if one["interval"]]
