@@ -40,11 +40,54 @@ metrics = ['time[s]=least:: ([0-9.]+) (?<unit>ns)']
 seconds = 0.01
 "#;
 
+/// A suite whose processes run several benchmarks. The file `costs` is that of [`SUITE`]; -2 ends the process, and with -3
+/// it hangs. The file `processes` gets the number of benchmarks of each process.
+const SHARED_SUITE: &str = r#"#!/usr/bin/env python3
+import os, sys, time
+here = os.path.dirname(os.path.abspath(__file__))
+costs = dict(line.rsplit(None, 1) for line in open(here + "/costs"))
+if sys.argv[1] == "list":
+    print("\n".join(costs))
+    sys.exit()
+result, seconds, names = open(sys.argv[2], "a", buffering=1), float(sys.argv[3]), sys.argv[4:]
+print(len(names), file=open(os.environ["PROCESSES"], "a"))
+for name in names:
+    print(f"steady: benchmark {name}", file=result)
+    began, cpu, cost, least = time.monotonic(), time.process_time(), int(costs[name]), 1.0
+    if cost == -2:
+        os._exit(7)
+    if cost == -3:
+        time.sleep(1000)
+    while time.monotonic() - began < seconds:
+        each = time.perf_counter()
+        for _ in range(cost):
+            pass
+        least = min(least, time.perf_counter() - each)
+    if cost:
+        print(f"steady: time {least} s", file=result)
+    print(f"steady: wall-time {time.monotonic() - began} s", file=result)
+    print(f"steady: cpu-time {time.process_time() - cpu} s", file=result)
+"#;
+
+const SHARED_ADAPTER: &str = r#"
+name = "shared"
+build = 'printf "suite\t%s\t%s\n" "$PWD" "$PWD/suite.py" >"$STEADY_PROGRAMS"'
+list = "{program} list"
+run = "{program} run {file} {seconds} {names}"
+input = "file"
+metrics = ['time[s]']
+seconds = 0.01
+"#;
+
 /// A repository with a suite, whose costs are those of `old` at the tag `old`, and those of `new` in HEAD.
 fn suite(name: &str, old: &str, new: &str) -> Repository {
+    suite_of([SUITE, ADAPTER], name, old, new)
+}
+
+fn suite_of([program, adapter]: [&str; 2], name: &str, old: &str, new: &str) -> Repository {
     let repository = Repository::new(name);
-    repository.write("suite.py", SUITE);
-    repository.write("adapter.toml", ADAPTER);
+    repository.write("suite.py", program);
+    repository.write("adapter.toml", adapter);
     repository.write("costs", old);
     repository.commit("Old");
     repository.git(&["tag", "old"]);
@@ -216,6 +259,37 @@ fn benchmarks_that_fail_or_that_one_build_lacks_are_listed() {
     assert!(reason("silent").contains("nothing to report"), "{}", reason("silent"));
     assert!(reason("old").starts_with("only old") && reason("new").starts_with("only HEAD"), "{record}");
     assert_eq!(verdict(&record, "a"), "same");
+}
+
+#[test]
+fn processes_run_several_benchmarks_and_one_that_fails_affects_no_other() {
+    let costs = |c: &str, bad: &str| format!("a 2000\nb 2000\nc {c}\nd x 2000\n{bad}");
+    let (old, new) =
+        (costs("2000", "silent 9\ncrashes 9\nhangs 9\n"), costs("6000", "silent 0\ncrashes -2\nhangs -3\n"));
+    let repository = suite_of([SHARED_SUITE, SHARED_ADAPTER], "bench-several", &old, &new);
+    let file = repository.folder.join("processes");
+    let words = ["--rev", "old..HEAD", "--timeout", "2s", "--budget", "100s", "--format", "json", "--samples"];
+    let words = [&["bench", "--adapter", "adapter.toml", "--confidence", "99.9%", "--resolution", "20%"], &words[..]];
+    let mut command = steady(&repository, &words.concat());
+    let (status, json, stderr) = output_of(command.env("PROCESSES", &file).output().unwrap());
+    assert_eq!(status, 0, "{stderr}");
+    let record: Value = serde_json::from_str(&json).unwrap();
+    let found = ["a", "b", "c", "d x"].map(|name| verdict(&record, name));
+    assert_eq!(found, ["same", "same", "slower", "same"], "{json}");
+    let failed = record["benchmarks"].as_array().unwrap().iter().map(|one| (&one["name"], &one["failed"]));
+    let unmeasured = record["unmeasured"].as_array().unwrap().iter().map(|one| (&one["name"], &one["reason"]));
+    let reasons: Vec<(&Value, &Value)> = failed.chain(unmeasured).collect();
+    for (name, why) in [("silent", "has no value of 'time'"), ("crashes", "status 7"), ("hangs", "--timeout")] {
+        let (_, reason) = reasons.iter().find(|(one, _)| *one == name).unwrap_or_else(|| panic!("{name}: {json}"));
+        assert!(reason.as_str().is_some_and(|reason| reason.contains(why)), "{name}: {reason}");
+    }
+    let processes = std::fs::read_to_string(file).unwrap();
+    let most = processes.lines().filter_map(|line| line.parse::<usize>().ok()).max();
+    assert_eq!(most, Some(7), "{processes}");
+    // The CPU time of a benchmark, which measures for 10 ms, is not that of its process, which must start Python.
+    let cpu = record["benchmarks"][0]["samples"]["old"]["cpu_seconds"][0].as_f64().unwrap();
+    assert!(cpu > 0.0 && cpu < 0.018, "{json}");
+    assert!(repository.leftovers().is_empty(), "{:?}", repository.leftovers());
 }
 
 #[test]

@@ -199,6 +199,60 @@ fn pytest_benchmark() {
         let path = std::env::var("PATH").unwrap_or_default();
         vec![("PATH", format!("{}/.venv/bin:{path}", folder.display()))]
     });
+    benchmarks_of_python_that_fail_affect_no_other(&scratch("suite of pytest-benchmark"));
+}
+
+const PYTHON_FAILURES: &str = r#"
+import os, pytest
+def test_dies(benchmark): benchmark(lambda: os._exit(3))
+def test_fails(benchmark): benchmark(lambda: 1 / 0)
+def test_skips(benchmark): pytest.skip("not here")
+class TestMarks:
+    @classmethod
+    def setup_class(cls): cls.marks = 0
+    def test_one(self, benchmark):
+        assert self.marks == 0
+        type(self).marks = 1
+        benchmark(sum, range(100))
+    def test_other(self, benchmark):
+        assert self.marks == 0
+        type(self).marks = 1
+        benchmark(sum, range(200))
+"#;
+
+const PYTHON_THREADS: &str = r#"
+import threading, time
+threading.Thread(target=time.sleep, args=(100,), daemon=True).start()
+def test_one(benchmark): benchmark(sum, range(100))
+def test_other(benchmark): benchmark(sum, range(200))
+"#;
+
+fn benchmarks_of_python_that_fail_affect_no_other(folder: &Path) {
+    fs::write(folder.join("tests/test_failures.py"), PYTHON_FAILURES).unwrap();
+    let path = format!("{}/.venv/bin:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
+    let bench = |filter: &str| {
+        let words =
+            ["bench", "--no-history", "--env-new", "X=1", "--format", "json", "--resolution", "50%", "--filter"];
+        let mut command = steady::steady();
+        command.current_dir(folder).env("PATH", &path).args(words).arg(filter);
+        let (status, json, stderr) = output_of(command.output().unwrap());
+        assert_eq!(status, 0, "{stderr}");
+        serde_json::from_str::<Value>(&json).unwrap()
+    };
+    let record = bench("test_failures");
+    let names = |list: &str| {
+        let all = record[list].as_array().unwrap().iter();
+        let mut names: Vec<&str> = all.map(|one| one["name"].as_str().unwrap().rsplit("::").next().unwrap()).collect();
+        names.sort_unstable();
+        names
+    };
+    // Each benchmark finds the class as if it were the first.
+    assert_eq!(names("benchmarks"), ["test_one", "test_other"], "{record}");
+    assert_eq!(names("unmeasured"), ["test_dies", "test_fails", "test_skips"], "{record}");
+    assert!(record["unmeasured"].to_string().contains("ZeroDivisionError"), "{record}");
+    fs::write(folder.join("tests/test_threads.py"), PYTHON_THREADS).unwrap();
+    let record = bench("test_threads");
+    assert_eq!(record["benchmarks"].as_array().unwrap().len(), 2, "{record}");
 }
 
 #[test]

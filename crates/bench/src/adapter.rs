@@ -56,6 +56,8 @@ pub struct Adapter {
     /// A command that runs the benchmark `{name}` of `{program}` once: `{samples}` samples of `{iterations}` iterations
     /// each, or samples that take about `{seconds}` together, or `{sample-seconds}` each, after `{warmup}` seconds. A
     /// harness without such an option decides itself. `{file}` is a file for its result.
+    ///
+    /// With `{names}` in place of `{name}`, it can run several benchmarks, one after the other: see [`Adapter::parts`].
     run: String,
     /// Where the results are: `stdout`, `stderr`, or `file`.
     #[serde(default)]
@@ -181,8 +183,8 @@ pub struct Amount {
 pub(crate) struct Values<'a> {
     /// The program, as a path.
     pub(crate) program: &'a str,
-    /// The name of the benchmark.
-    pub(crate) name: &'a str,
+    /// The names of the benchmarks: one, unless the adapter takes several.
+    pub(crate) names: &'a [&'a str],
     /// The amount of work.
     pub(crate) amount: Amount,
     /// The file for the result.
@@ -211,8 +213,8 @@ impl Adapter {
         words("list", &self.list)?;
         words("run", &self.run)?;
         self.names("")?;
-        if !self.run.contains("{name}") {
-            return Err("run: it must contain {name}".to_owned());
+        if self.run.contains("{name}") == self.takes_names() {
+            return Err("run: it must contain {name}, or the word {names}".to_owned());
         }
         let takes_time = self.run.contains("{seconds}") || self.run.contains("{sample-seconds}");
         if self.counts_iterations() && takes_time {
@@ -220,6 +222,9 @@ impl Adapter {
         }
         if (self.input == Input::File) != self.run.contains("{file}") {
             return Err("run: {file} belongs to input = \"file\"".to_owned());
+        }
+        if self.takes_names() && (self.input != Input::File || self.counts_iterations()) {
+            return Err("run: {names} needs {file}, and {seconds} in place of {iterations}".to_owned());
         }
         if self.metrics.is_empty() || self.metrics.len() > CUSTOM_METRICS_MAX {
             return Err(format!("metrics: there must be 1 to {CUSTOM_METRICS_MAX}"));
@@ -301,33 +306,67 @@ impl Adapter {
         self.run.contains("{iterations}")
     }
 
-    /// The words of the command that runs a benchmark once.
+    /// Whether a process can run several benchmarks.
+    pub(crate) fn takes_names(&self) -> bool {
+        shell_words::split(&self.run).unwrap_or_default().iter().any(|word| word == "{names}")
+    }
+
+    /// The parts of the file that a process with several benchmarks writes, by the names of the benchmarks. Each part
+    /// begins with a line `steady: benchmark NAME`, and has lines `steady: wall-time SECONDS s` and `steady: cpu-time SECONDS s`
+    /// with the times that the benchmark took, besides its metrics.
+    pub(crate) fn parts(written: &str) -> BTreeMap<&str, &str> {
+        /// The beginning of a part.
+        const HEAD: &str = "steady: benchmark ";
+        let heads: Vec<usize> = written
+            .match_indices(HEAD)
+            .map(|(at, _)| at)
+            .filter(|&at| at == 0 || written.as_bytes().get(at - 1) == Some(&b'\n'))
+            .collect();
+        let ends = heads.iter().skip(1).copied().chain([written.len()]);
+        let part = |(&from, to): (&usize, usize)| written.get(from + HEAD.len()..to)?.split_once('\n');
+        heads.iter().zip(ends).filter_map(part).collect()
+    }
+
+    /// How a name is written in the command.
+    fn written(&self, name: &str) -> String {
+        match self.name_form {
+            NameForm::Plain => name.to_owned(),
+            NameForm::Regex => escaped(name),
+            NameForm::Go => {
+                let part = |part: &str| format!("^{}$", escaped(part));
+                name.split('/').map(part).collect::<Vec<_>>().join("/")
+            }
+        }
+    }
+
+    /// The words of the command that runs benchmarks once.
     pub(crate) fn running(&self, values: &Values) -> Vec<String> {
         /// The share of the time before the measured one in which a harness warms up.
         const WARM_UP: f64 = 0.3;
-        let name = match self.name_form {
-            NameForm::Plain => values.name.to_owned(),
-            NameForm::Regex => escaped(values.name),
-            NameForm::Go => {
-                let part = |part: &str| format!("^{}$", escaped(part));
-                values.name.split('/').map(part).collect::<Vec<_>>().join("/")
-            }
-        };
+        let names: Vec<String> = values.names.iter().map(|name| self.written(name)).collect();
         let Amount { samples, iterations, time } = values.amount;
         let seconds = time.seconds();
+        let (samples, sample) = match self.takes_names() {
+            false => (samples, seconds / samples as f64),
+            // The benchmarks of a process need different numbers of samples, which the harness chooses.
+            true => (self.sampling.least, self.sampling.sample.seconds()),
+        };
         let values_of = [
             ("{program}", values.program.to_owned()),
-            ("{name}", name),
+            ("{name}", names.first().cloned().unwrap_or_default()),
             ("{iterations}", iterations.to_string()),
             ("{samples}", samples.to_string()),
-            ("{sample-seconds}", format!("{:.6}", seconds / samples as f64)),
+            ("{sample-seconds}", format!("{sample:.6}")),
             ("{seconds}", format!("{seconds:.3}")),
             ("{warmup}", format!("{:.3}", WARM_UP * seconds)),
             ("{file}", values.file.to_owned()),
         ];
-        let replaced = |word: &String| substituted(word, &values_of);
-        let split = shell_words::split(&self.run).unwrap_or_default();
-        split.iter().map(replaced).flat_map(|word| with_args(word, values.args)).collect()
+        let replaced = |word: String| match word.as_str() {
+            "{names}" => names.clone(),
+            "{args}" => with_args(word, values.args),
+            _ => vec![substituted(&word, &values_of)],
+        };
+        shell_words::split(&self.run).unwrap_or_default().into_iter().flat_map(replaced).collect()
     }
 
     /// The variables of the environment of the suite's programs.
@@ -441,7 +480,7 @@ mod tests {
     }
 
     fn running(name: &str, benchmark: &str, amount: Amount) -> String {
-        let values = Values { program: "./p", name: benchmark, amount, file: "/f", args: "-q" };
+        let values = Values { program: "./p", names: &[benchmark], amount, file: "/f", args: "-q" };
         known(name).running(&values).join("|")
     }
 
@@ -463,6 +502,20 @@ mod tests {
         assert!(criterion.contains("|--warm-up-time|0.030|--measurement-time|0.100"), "{criterion}");
         let pytest = running("pytest-benchmark", "tests/a.py::b[c d]", TIME);
         assert!(pytest.ends_with("|--benchmark-max-time=0.100|-q|tests/a.py::b[c d]"), "{pytest}");
+    }
+
+    #[test]
+    fn a_process_can_run_several_benchmarks() {
+        let adapter = known("pytest-benchmark");
+        let names = ["a.py::x[{args}]", "a.py::y"];
+        let values = Values { program: "./p", names: &names, amount: TIME, file: "/f", args: "" };
+        let words = adapter.running(&values);
+        assert_eq!(words[words.len() - 2..], names);
+        assert!(words.iter().any(|word| word == "--benchmark-min-rounds=3"), "{words:?}");
+        let written = "x\nsteady: benchmark a b\nsteady: time 1 s\nsteady: benchmark c\nsteady: benchmark";
+        let parts = Adapter::parts(written);
+        assert_eq!(parts.into_iter().collect::<Vec<_>>(), [("a b", "steady: time 1 s\n"), ("c", "steady: benchmark")]);
+        assert!(Adapter::parts("").is_empty() && Adapter::parts("a steady: benchmark b\n").is_empty());
     }
 
     #[test]
@@ -488,6 +541,8 @@ mod tests {
             ("{name}", "", "{name}"),
             ("{seconds}", "{seconds} {iterations}", "not both"),
             ("{seconds}", "{seconds} {file}", "input"),
+            ("{name}", "{names}", "needs {file}"),
+            ("{name}", "{name} {names}", "{name}"),
             ("t[s]", "t[s]=regex:(", "metrics"),
             ("['t[s]']", "[]", "metrics"),
             ("seconds = 1", "seconds = 0", "seconds"),
@@ -505,6 +560,7 @@ mod tests {
         #[test]
         fn any_text_is_an_adapter_or_refused(text in "(name|list|run|metrics|seconds|detect)? ?=? ?.{0,40}\n?.*") {
             let _ = Adapter::parse(&text);
+            let _ = Adapter::parts(&text.replace("name", "steady: benchmark "));
         }
     }
 }

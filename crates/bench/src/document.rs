@@ -470,7 +470,7 @@ fn facts(record: &SuiteRecord) -> Vec<Fact> {
         Fact::new("harness", one_line(&record.harness)),
         Fact::new("compared", compared),
         Fact::new("error", error),
-        Fact::new("pairs", format!("{pairs} pairs of processes, in random order")),
+        Fact::new("pairs", format!("{pairs} pairs of runs, in random order")),
         Fact::new("columns", "each build has its median over all runs; the change is that within the pairs"),
         Fact::new("time", format!("{} of {}", duration(record.elapsed_seconds), time_setting(record.budget_seconds))),
         Fact::new("seed", record.seed.to_string()),

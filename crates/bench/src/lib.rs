@@ -143,7 +143,7 @@ fn measured(
         time_metric: metrics.iter().position(|source| source.unit == "s" && !source.more_is_better),
     };
     let names: Vec<String> = suite.entries.iter().map(|entry| entry.name.clone()).collect();
-    let mut machine = SuiteMachine::new(suite, options, readable);
+    let mut machine = SuiteMachine::new(suite, options, readable)?;
     let count = names.len();
     if count == 0 {
         // All benchmarks are in one build only, as when a change adds the first ones, or in other parts of the suite.
@@ -154,7 +154,7 @@ fn measured(
     let budget = flags.budget.seconds();
     let mut lost = None;
     let result = measure(&record, count, &choices, &mut machine, &mut |event| match event {
-        Event::Calibrating(at) => session.progress(None, &format!("calibrating {}", names[at])),
+        Event::Calibrating(at) => session.progress(None, &format!("calibrating {}", named(&names, &at))),
         Event::Lost(failure) => {
             session.notice(&format!("the measuring ended early: {failure}"));
             lost = Some(failure);
@@ -162,7 +162,7 @@ fn measured(
         Event::Drawing => session.progress(None, "linking both builds again"),
         Event::Measuring(at, share, done) => {
             let left = (budget * (1.0 - share)).ceil();
-            let text = format!("{done} of {count} benchmarks done, at most {left} s left; {}", names[at]);
+            let text = format!("{done} of {count} benchmarks done, at most {left} s left; {}", named(&names, &at));
             session.progress(Some(share), &text);
         }
         _ if flags.no_history => {}
@@ -183,6 +183,13 @@ fn measured(
         record.add(name, course, result.needed);
     }
     Ok(Outcome { record, lost })
+}
+
+/// The name of the first of these benchmarks, and the number of the others.
+fn named(names: &[String], benchmarks: &[usize]) -> String {
+    let first = benchmarks.first().map_or("", |&at| names[at].as_str());
+    let others = benchmarks.len().saturating_sub(1);
+    if others > 0 { format!("{first} and {others} more") } else { first.to_owned() }
 }
 
 /// The metrics of the harness, and what is compared. A metric that the user chose comes first.

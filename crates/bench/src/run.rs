@@ -1,6 +1,8 @@
 //! Measures a suite: calibrates the benchmarks, and then runs random pairs of each until it is decided or the budget is
 //! spent. Benchmarks that are not decided share the rest of the budget, in equal parts of time.
 
+mod choosing;
+
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
@@ -12,15 +14,9 @@ use crate::adapter::{Amount, Sampling};
 use crate::judge::{least_pairs, rules, strictest};
 use crate::record::{BenchLook, Benchmark, Samples, SuiteRecord, Unmeasured};
 
-/// The share of the budget that the calibration may use.
-const CALIBRATION_SHARE: f64 = 0.25;
-/// The largest factor between the numbers of iterations of successive calibration runs, as in Go's package testing.
-const GROWTH: f64 = 100.0;
-/// The most calibration runs of a benchmark. With the largest factor, five of them reach 30 ms from one of 1 ns.
-const ROUNDS: usize = 12;
-
-/// The longest time that a run may take to measure for the time of the adapter, as a multiple of that time.
-const LONGEST_FACTOR: f64 = 30.0;
+/// The time of a pair of processes that several benchmarks share, in seconds. It is longer than the processes need to start,
+/// but short, because both runs of a benchmark should meet the same load.
+const SHARED_TIME: f64 = 3.0;
 
 /// One of the two builds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,11 +27,9 @@ pub enum Side {
     New,
 }
 
-/// Why a run has no result.
+/// Why the measuring cannot go on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stop {
-    /// The benchmark fails in one build: the reason, as a clause.
-    Failed(String),
     /// The user interrupted.
     Interrupted,
     /// Nothing can be run.
@@ -46,7 +40,7 @@ impl Stop {
     fn failure(self) -> Failure {
         match self {
             Stop::Lost(failure) => failure,
-            Stop::Failed(_) | Stop::Interrupted => Failure::Interrupted(0),
+            Stop::Interrupted => Failure::Interrupted(0),
         }
     }
 }
@@ -62,12 +56,16 @@ pub trait Machine {
     /// Nothing can be run.
     fn prepare(&mut self, amounts: &[Amount]) -> Result<(), Failure>;
 
-    /// Runs a benchmark in these builds, one after the other, each with a padding of its environment in bytes. Returns the
-    /// runs in this order. All have values of all metrics.
+    /// Whether one process can run both benchmarks, one after the other.
+    fn share_a_process(&self, one: usize, other: usize) -> bool;
+
+    /// Runs benchmarks in these builds, one after the other, each with a padding of its environment in bytes. If there are
+    /// several benchmarks, they share a process. Returns for each benchmark its runs in the order of the builds, which have
+    /// values of all metrics, or the reason why it fails, as a clause.
     ///
     /// # Errors
     /// See [`Stop`].
-    fn run(&mut self, benchmark: usize, builds: &[(Side, u32)]) -> Result<Vec<Run>, Stop>;
+    fn run(&mut self, benchmarks: &[usize], builds: &[(Side, u32)]) -> Result<Vec<Result<Vec<Run>, String>>, Stop>;
 
     /// Links both builds again, each in a random order of its functions.
     ///
@@ -128,8 +126,8 @@ pub enum Stopped {
 /// An event of the measuring.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// A calibration run of a benchmark begins.
-    Calibrating(usize),
+    /// A calibration run of these benchmarks begins.
+    Calibrating(Vec<usize>),
     /// The calibration has ended. These are the amounts of work of the benchmarks that are measured.
     Begun(Vec<Option<Amount>>),
     /// There is time for benchmarks that were left out. These are the amounts of work of the added ones.
@@ -142,9 +140,9 @@ pub enum Event {
     Drawing,
     /// Nothing more can be run. The results so far are kept.
     Lost(Failure),
-    /// A pair of a benchmark begins: the share of the budget that is spent, and the number of benchmarks that are
+    /// A pair of these benchmarks begins: the share of the budget that is spent, and the number of benchmarks that are
     /// decided or failed.
-    Measuring(usize, f64, usize),
+    Measuring(Vec<usize>, f64, usize),
 }
 
 /// The result of measuring a suite.
@@ -195,7 +193,7 @@ pub fn measure(
         round: vec![],
     };
     let all: Vec<usize> = (0..count).collect();
-    let until = Nanos::from_seconds(choices.budget.seconds() * CALIBRATION_SHARE);
+    let until = Nanos::from_seconds(choices.budget.seconds() * choosing::CALIBRATION_SHARE);
     measuring.calibrate(&all, until).and_then(|()| measuring.draw()).map_err(Stop::failure)?;
     measuring.choose(&all);
     let needed = measuring.needed();
@@ -285,70 +283,6 @@ struct Measuring<'a> {
 }
 
 impl Measuring<'_> {
-    /// Finds the amount of work for each of these benchmarks, so that a process measures for the time of the adapter. Each
-    /// run is of a random build. There is no time for those that are not calibrated at the time `until`.
-    fn calibrate(&mut self, benchmarks: &[usize], until: Nanos) -> Result<(), Stop> {
-        let mut open = benchmarks.to_vec();
-        for round in 0..ROUNDS {
-            if open.is_empty() {
-                break;
-            }
-            self.machine.prepare(&self.amounts()).map_err(Stop::Lost)?;
-            open.shuffle(&mut self.generator);
-            let mut next = Vec::new();
-            for &benchmark in &open {
-                if self.machine.now() > until {
-                    self.courses[benchmark].stopped = Some(Stopped::NoTime);
-                    continue;
-                }
-                (self.events)(Event::Calibrating(benchmark));
-                let side = if self.generator.random() { Side::New } else { Side::Old };
-                let padding = self.padding();
-                match self.machine.run(benchmark, &[(side, padding)]) {
-                    Ok(runs) => {
-                        let Some(run) = runs.first() else { continue };
-                        let found = self.calibrated(self.courses[benchmark].calibrating, run);
-                        self.courses[benchmark].calibrating = found.amount;
-                        if found.is_final || round + 1 == ROUNDS {
-                            let course = &mut self.courses[benchmark];
-                            course.amount = Some(found.amount);
-                            course.per_pair = Nanos(2 * found.takes.0);
-                        } else {
-                            next.push(benchmark);
-                        }
-                    }
-                    Err(Stop::Failed(why)) => self.courses[benchmark].stopped = Some(Stopped::Failed(why)),
-                    Err(stop) => return Err(stop),
-                }
-            }
-            open = next;
-        }
-        Ok(())
-    }
-
-    /// The amount of work that follows from a run.
-    fn calibrated(&self, amount: Amount, run: &Run) -> Calibrated {
-        let Choices { sampling, counts_iterations, time_metric, .. } = self.choices;
-        let (wall, wanted) = (run.wall.seconds(), sampling.time.seconds());
-        let count = (amount.samples * amount.iterations) as f64;
-        // Without a time of an iteration, all of the wall time is that of the iterations.
-        let value = time_metric.and_then(|metric| run.values.get(metric).copied());
-        let each = value.unwrap_or(wall / count).max(1e-12);
-        let measured = if *counts_iterations { (each * count).min(wall) } else { amount.time.seconds().min(wall) };
-        let rest = wall - measured;
-        // Setting up each iteration may take longer than the part that the harness measures.
-        let longest = LONGEST_FACTOR * wanted;
-        if *counts_iterations && 2.0 * measured < wanted && wall > longest {
-            let amount = sampling.amount(measured * longest / wall, each);
-            return Calibrated { amount, is_final: true, takes: Nanos::from_seconds(longest) };
-        }
-        let is_final = !counts_iterations || 2.0 * measured >= wanted;
-        let most = if is_final { f64::INFINITY } else { GROWTH * measured.max(each * count) };
-        let amount = sampling.amount(wanted.min(most), each);
-        let longest = wanted.max(each * amount.samples as f64);
-        Calibrated { amount, is_final, takes: Nanos::from_seconds(rest + longest) }
-    }
-
     /// The amount of work of one run of each benchmark.
     fn amounts(&self) -> Vec<Amount> {
         self.courses.iter().map(|course| course.amount.unwrap_or(course.calibrating)).collect()
@@ -362,76 +296,6 @@ impl Measuring<'_> {
         self.courses.iter().enumerate().map(measured).collect()
     }
 
-    /// Leaves out some of these benchmarks if the rest of the budget does not suffice for [`Measuring::least`] pairs of all
-    /// of them. The others are a random choice, because any other would always leave out the same ones.
-    fn choose(&mut self, benchmarks: &[usize]) {
-        let mut order = benchmarks.to_vec();
-        order.retain(|&one| self.courses[one].amount.is_some());
-        order.retain(|&one| matches!(self.courses[one].stopped, None | Some(Stopped::NoTime)));
-        order.iter().for_each(|&one| self.courses[one].stopped = Some(Stopped::NoTime));
-        order.shuffle(&mut self.generator);
-        let mut left = self.left_over();
-        for benchmark in order {
-            let course = &mut self.courses[benchmark];
-            let needs = course.per_pair.seconds() * self.least as f64;
-            if needs <= left {
-                course.stopped = None;
-                left -= needs;
-            }
-        }
-    }
-
-    /// The rest of the budget after [`Measuring::least`] pairs of all benchmarks that are measured, in seconds.
-    fn left_over(&self) -> f64 {
-        let measured = self.courses.iter().filter(|one| one.stopped.is_none());
-        let needs = |one: &Course| self.least.saturating_sub(one.samples.len()) as f64 * one.per_pair.seconds();
-        (self.choices.budget - self.machine.now()).seconds() - self.draws_seconds() - measured.map(needs).sum::<f64>()
-    }
-
-    /// The time to link both builds again for [`Measuring::least`] pairs, in seconds.
-    fn draws_seconds(&self) -> f64 {
-        self.drawing.seconds() * self.least as f64
-    }
-
-    /// The budget that would suffice for all benchmarks after the calibration, if this one does not.
-    fn needed(&self) -> Option<Nanos> {
-        let known: Vec<f64> =
-            self.courses.iter().filter(|one| one.amount.is_some()).map(|one| one.per_pair.seconds()).collect();
-        let is_left_out = |one: &&Course| one.stopped == Some(Stopped::NoTime);
-        let left_out = self.courses.iter().filter(is_left_out).count();
-        if left_out == 0 || known.is_empty() {
-            return None;
-        }
-        let open = self.courses.iter().filter(|one| one.stopped.is_none()).count() + left_out;
-        // Benchmarks that were not calibrated are as expensive as the others.
-        let calibrated = self.machine.now().seconds();
-        let each = (known.iter().sum::<f64>() * self.least as f64 + calibrated) / known.len() as f64;
-        Some(Nanos::from_seconds(each * open as f64 + self.draws_seconds()))
-    }
-
-    /// Adds benchmarks that were left out, if the others leave enough time. Returns whether there are any.
-    fn add_left_out(&mut self) -> Result<bool, Stop> {
-        let is_left_out = |&at: &usize| self.courses[at].stopped == Some(Stopped::NoTime);
-        let left_out: Vec<usize> = (0..self.courses.len()).filter(is_left_out).collect();
-        // Benchmarks that were not calibrated are about as expensive as the others.
-        let cheapest = self.courses.iter().filter(|one| one.amount.is_some()).map(|one| one.per_pair).min();
-        let needs = cheapest.unwrap_or_default().seconds() * self.least as f64;
-        if left_out.is_empty() || self.left_over() < needs {
-            return Ok(false);
-        }
-        let unknown: Vec<usize> = left_out.iter().copied().filter(|&at| self.courses[at].amount.is_none()).collect();
-        let time = Nanos::from_seconds(self.left_over().max(0.0) * CALIBRATION_SHARE);
-        self.calibrate(&unknown, self.machine.now() + time)?;
-        self.choose(&left_out);
-        let added = self.measured(&left_out);
-        let is_any = added.iter().any(Option::is_some);
-        if is_any {
-            self.machine.prepare(&self.amounts()).map_err(Stop::Lost)?;
-            (self.events)(Event::Added(added));
-        }
-        Ok(is_any)
-    }
-
     fn padding(&mut self) -> u32 {
         self.generator.random_range(0..steady_process::launcher::PADDING_MAX)
     }
@@ -440,11 +304,11 @@ impl Measuring<'_> {
     fn pairs(&mut self) -> Result<Ending, Failure> {
         loop {
             let next = self.next().and_then(|next| {
-                let Some(benchmark) = next else { return self.add_left_out() };
-                self.pair(benchmark)?;
-                if self.courses[benchmark].stopped.is_some() {
-                    self.add_left_out()?;
+                if next.is_empty() {
+                    return self.add_left_out();
                 }
+                self.pair(next)?;
+                self.add_left_out()?;
                 Ok(true)
             });
             match next {
@@ -467,44 +331,75 @@ impl Measuring<'_> {
         }
     }
 
-    /// Runs a pair of a benchmark. A failed run ends the measuring of this benchmark only.
-    fn pair(&mut self, benchmark: usize) -> Result<(), Stop> {
+    /// Runs a pair of processes with these benchmarks. A benchmark that fails is not measured any more.
+    fn pair(&mut self, benchmarks: Vec<usize>) -> Result<(), Stop> {
         let is_done = |course: &&Course| matches!(course.stopped, Some(Stopped::Decided | Stopped::Failed(_)));
         let done = self.courses.iter().filter(is_done).count();
         let spent = self.fraction();
-        (self.events)(Event::Measuring(benchmark, spent, done));
+        (self.events)(Event::Measuring(benchmarks.clone(), spent, done));
         let began = self.machine.now();
         let new_first = self.generator.random();
         let sides = if new_first { [Side::New, Side::Old] } else { [Side::Old, Side::New] };
         let builds = sides.map(|side| (side, self.padding()));
-        match self.machine.run(benchmark, &builds) {
-            Ok(runs) => self.add(benchmark, new_first, &runs, self.machine.now() - began),
-            Err(Stop::Failed(why)) => self.courses[benchmark].stopped = Some(Stopped::Failed(why)),
-            Err(stop) => return Err(stop),
+        let results = self.machine.run(&benchmarks, &builds)?;
+        let took = (self.machine.now() - began).seconds();
+        // Each benchmark is charged its share of the time of the processes.
+        let own = |runs: &[Run]| runs.iter().map(|run| run.wall.seconds()).sum::<f64>();
+        let all: f64 = results.iter().flatten().map(|runs| own(runs)).sum();
+        for (&benchmark, result) in benchmarks.iter().zip(results) {
+            match result {
+                Ok(runs) => {
+                    let share = own(&runs) / all.max(f64::MIN_POSITIVE);
+                    self.add(benchmark, new_first, &runs, Nanos::from_seconds(took * share));
+                }
+                Err(why) => self.courses[benchmark].stopped = Some(Stopped::Failed(why)),
+            }
         }
         Ok(())
     }
 
-    /// The benchmark of the next pair: of those that are open and whose pair fits into the rest of the budget, the one
-    /// with the least time so far. Those with too few pairs for a verdict come first, so that none is left with too few.
-    /// Nothing of this depends on which build is called old. With draws, each of them has one pair in every draw.
-    fn next(&mut self) -> Result<Option<usize>, Stop> {
+    /// The benchmarks of the next pair: of those that are open and whose pair fits into the rest of the budget, the one
+    /// with the least time so far, and others that can share its processes. Those with too few pairs for a verdict come
+    /// first, so that none is left with too few. Nothing of this depends on which build is called old. With draws, each
+    /// of them has one pair in every draw. Returns none if there is no time for any.
+    fn next(&mut self) -> Result<Vec<usize>, Stop> {
         let left = self.choices.budget - self.machine.now();
         if !self.choices.draws {
-            let rank = |one: usize| (self.courses[one].samples.len() >= self.least, self.courses[one].spent);
-            let Some(least) = self.fitting(left).map(rank).min() else { return Ok(None) };
-            let first: Vec<usize> = self.fitting(left).filter(|&one| rank(one) == least).collect();
-            return Ok(Some(first[self.generator.random_range(0..first.len())]));
+            let mut order: Vec<usize> = self.fitting(left).collect();
+            order.shuffle(&mut self.generator);
+            order.sort_by_key(|&one| (self.courses[one].samples.len() >= self.least, self.courses[one].spent));
+            let mut group = self.group(&order, left);
+            group.shuffle(&mut self.generator);
+            return Ok(group);
         }
         self.round.retain(|&one| self.courses[one].stopped.is_none() && self.courses[one].per_pair <= left);
         if self.round.is_empty() {
             if self.drawing > left || self.fitting(left - self.drawing).next().is_none() {
-                return Ok(None);
+                return Ok(vec![]);
             }
             self.draw()?;
             self.begin_round(self.choices.budget - self.machine.now());
         }
-        Ok(self.round.pop())
+        Ok(self.round.pop().into_iter().collect())
+    }
+
+    /// The first benchmark of `order`, and others that can share its processes: those whose turn it is soon, as far as they
+    /// fit into this time.
+    fn group(&self, order: &[usize], left: Nanos) -> Vec<usize> {
+        let Some(&first) = order.first() else { return vec![] };
+        let least = 2.0 * self.choices.sampling.time.seconds();
+        let takes = |one: usize| self.courses[one].per_pair.seconds().max(least);
+        let spent = |one: usize| self.courses[one].spent.seconds();
+        let mut rest = left.seconds().min(SHARED_TIME) - takes(first);
+        let mut group = vec![first];
+        for &other in &order[1..] {
+            let is_due = spent(other) <= spent(first) + takes(other);
+            if is_due && takes(other) <= rest && self.machine.share_a_process(first, other) {
+                rest -= takes(other);
+                group.push(other);
+            }
+        }
+        group
     }
 
     /// The benchmarks that are open and whose pair fits into this time.
@@ -566,12 +461,4 @@ impl Measuring<'_> {
             course.looks.push(BenchLook { pairs: course.samples.len(), fraction_ratio: 1.0, last: true });
         }
     }
-}
-
-struct Calibrated {
-    amount: Amount,
-    /// Whether no further calibration run is needed.
-    is_final: bool,
-    /// The time that a run with this amount takes.
-    takes: Nanos,
 }

@@ -34,9 +34,9 @@ pub(crate) struct Entry {
     /// The name in reports.
     pub(crate) name: String,
     /// The name in the harness.
-    own_name: String,
+    pub(crate) own_name: String,
     /// The index of its program in each build.
-    programs: [usize; 2],
+    pub(crate) programs: [usize; 2],
 }
 
 /// A suite that can be measured.
@@ -108,15 +108,17 @@ impl BuiltSuite {
 }
 
 impl Suite {
-    /// The command that runs a benchmark once in a build: 0 is the old one.
-    pub(crate) fn command(&self, entry: &Entry, build: usize, amount: Amount) -> Command {
+    /// The command that runs benchmarks of one program once in a build: 0 is the old one. `file` is for their results, if
+    /// the adapter needs one.
+    pub(crate) fn command(&self, entries: &[usize], build: usize, amount: Amount, file: &Path) -> Command {
         let built = &self.builds[build];
-        let program = &built.programs[entry.programs[build]];
+        let entries: Vec<&Entry> = entries.iter().map(|&at| &self.entries[at]).collect();
+        let program = &built.programs[entries.first().map_or(0, |first| first.programs[build])];
         let values = Values {
             program: &program.path.display().to_string(),
-            name: &entry.own_name,
+            names: &entries.iter().map(|entry| entry.own_name.as_str()).collect::<Vec<_>>(),
             amount,
-            file: &self.result().display().to_string(),
+            file: &file.display().to_string(),
             args: &self.args,
         };
         let argv = self.adapter.running(&values);
@@ -148,11 +150,6 @@ impl Suite {
             }
         }
         Ok(())
-    }
-
-    /// The file for the results of a run.
-    pub(crate) fn result(&self) -> PathBuf {
-        self.place.path().join("result")
     }
 
     /// The private directory of the experiment.

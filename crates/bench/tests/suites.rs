@@ -131,6 +131,30 @@ fn a_part_without_benchmarks_is_complete() {
 }
 
 #[test]
+fn benchmarks_that_share_processes_are_all_measured() {
+    let measured = |is_shared, seconds, fails| {
+        let mut suite = SimulatedSuite::new(9, LOADED, 9);
+        (suite.is_shared, suite.fails, suite.factors[4]) = (is_shared, fails, 1.06);
+        let found = suite.measured(&record(9, seconds, 9)).unwrap();
+        (suite.processes, found)
+    };
+    let (_, alone) = measured(false, 20.0, None);
+    let (processes, shared) = measured(true, 20.0, None);
+    let pairs = |found: &SuiteRecord| found.benchmarks.iter().map(|one| one.pairs).sum::<usize>();
+    // Several benchmarks in each process, in shares of time that are as equal as those of processes of their own.
+    assert!(processes < pairs(&shared) as u64, "{processes} processes for {} pairs", pairs(&shared));
+    assert_eq!(
+        (with(&shared, Verdict::Slower), with(&alone, Verdict::Slower)),
+        (vec!["benchmark 4"], vec!["benchmark 4"])
+    );
+    assert!(shared.benchmarks.iter().all(|one| one.pairs >= 12), "{shared:?}");
+    assert!(shared.elapsed_seconds <= Nanos::from_seconds(20.2));
+    let (_, failed) = measured(true, 20.0, Some((2, 6)));
+    assert_eq!(failed.benchmarks[2].failed.as_deref(), Some("it exited with status 1"));
+    assert!(failed.benchmarks.iter().enumerate().all(|(at, one)| at == 2 || one.failed.is_none() && one.pairs >= 12));
+}
+
+#[test]
 fn a_benchmark_that_fails_affects_nothing_else() {
     let mut suite = SimulatedSuite::new(6, Conditions::QUIET, 3);
     suite.fails = Some((2, 6));

@@ -43,6 +43,10 @@ pub(crate) struct SimulatedSuite {
     pub(crate) draws_max: Option<u64>,
     /// Why the measuring ended early.
     pub(crate) lost: Option<Failure>,
+    /// Whether a process can run several benchmarks.
+    pub(crate) is_shared: bool,
+    /// The number of processes so far.
+    pub(crate) processes: u64,
     machine: SimulatedMachine,
     iterations: Vec<f64>,
     runs: Vec<u64>,
@@ -62,6 +66,8 @@ impl SimulatedSuite {
             draws: 0,
             draws_max: None,
             lost: None,
+            is_shared: false,
+            processes: 0,
             machine: SimulatedMachine::new(&[], conditions, seed),
             iterations: vec![1.0; count],
             runs: vec![0; count],
@@ -123,10 +129,21 @@ impl Machine for SimulatedSuite {
         Ok(())
     }
 
-    fn run(&mut self, benchmark: usize, builds: &[(Side, u32)]) -> Result<Vec<Run>, Stop> {
+    fn share_a_process(&self, _: usize, _: usize) -> bool {
+        self.is_shared
+    }
+
+    fn run(&mut self, benchmarks: &[usize], builds: &[(Side, u32)]) -> Result<Vec<Result<Vec<Run>, String>>, Stop> {
+        self.processes += builds.len() as u64;
+        benchmarks.iter().map(|&one| self.run_one(one, builds)).collect()
+    }
+}
+
+impl SimulatedSuite {
+    fn run_one(&mut self, benchmark: usize, builds: &[(Side, u32)]) -> Result<Result<Vec<Run>, String>, Stop> {
         self.runs[benchmark] += 1;
         if self.fails.is_some_and(|(at, runs)| at == benchmark && self.runs[benchmark] > runs) {
-            return Err(Stop::Failed("it exited with status 1".to_owned()));
+            return Ok(Err("it exited with status 1".to_owned()));
         }
         if self.interrupted.is_some_and(|most| self.runs.iter().sum::<u64>() > most) {
             return Err(Stop::Interrupted);
@@ -150,7 +167,7 @@ impl Machine for SimulatedSuite {
             let share = timed / whole;
             run.values = vec![run.cpu_time().seconds() * share / self.iterations[benchmark] * layout];
         }
-        Ok(runs)
+        Ok(Ok(runs))
     }
 }
 

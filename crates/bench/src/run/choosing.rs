@@ -1,0 +1,172 @@
+//! Chooses what is measured: calibrates the benchmarks, and leaves some out if the budget is too small.
+
+use rand::Rng;
+use rand::seq::SliceRandom;
+use steady_model::{Nanos, Run};
+
+use super::{Choices, Course, Event, Measuring, Side, Stop, Stopped};
+use crate::adapter::Amount;
+
+/// The share of the budget that the calibration may use.
+pub(super) const CALIBRATION_SHARE: f64 = 0.25;
+/// The largest factor between the numbers of iterations of successive calibration runs, as in Go's package testing.
+const GROWTH: f64 = 100.0;
+/// The most calibration runs of a benchmark. With the largest factor, five of them reach 30 ms from one of 1 ns.
+const ROUNDS: usize = 12;
+/// The longest time that a run may take to measure for the time of the adapter, as a multiple of that time.
+const LONGEST_FACTOR: f64 = 30.0;
+
+impl Measuring<'_> {
+    /// Finds the amount of work for each of these benchmarks, so that a process measures for the time of the adapter. Each
+    /// run is of a random build. There is no time for those that are not calibrated at the time `until`.
+    pub(super) fn calibrate(&mut self, benchmarks: &[usize], until: Nanos) -> Result<(), Stop> {
+        let mut open = benchmarks.to_vec();
+        for round in 0..ROUNDS {
+            if open.is_empty() {
+                break;
+            }
+            self.machine.prepare(&self.amounts()).map_err(Stop::Lost)?;
+            open.shuffle(&mut self.generator);
+            let mut next = Vec::new();
+            while !open.is_empty() {
+                let group = self.group(&open, self.choices.budget);
+                open.retain(|one| !group.contains(one));
+                if self.machine.now() > until {
+                    group.iter().for_each(|&one| self.courses[one].stopped = Some(Stopped::NoTime));
+                    continue;
+                }
+                (self.events)(Event::Calibrating(group.clone()));
+                let side = if self.generator.random() { Side::New } else { Side::Old };
+                let padding = self.padding();
+                let results = self.machine.run(&group, &[(side, padding)])?;
+                for (benchmark, result) in group.into_iter().zip(results) {
+                    match result {
+                        Ok(runs) => {
+                            let is_last = round + 1 == ROUNDS;
+                            if runs.first().is_some_and(|run| !self.add_calibration(benchmark, run, is_last)) {
+                                next.push(benchmark);
+                            }
+                        }
+                        Err(why) => self.courses[benchmark].stopped = Some(Stopped::Failed(why)),
+                    }
+                }
+            }
+            open = next;
+        }
+        Ok(())
+    }
+
+    /// Adds a calibration run of a benchmark. Returns whether no further one is needed.
+    fn add_calibration(&mut self, benchmark: usize, run: &Run, is_last: bool) -> bool {
+        let found = self.calibrated(self.courses[benchmark].calibrating, run);
+        let course = &mut self.courses[benchmark];
+        course.calibrating = found.amount;
+        let is_final = found.is_final || is_last;
+        if is_final {
+            course.amount = Some(found.amount);
+            course.per_pair = Nanos(2 * found.takes.0);
+        }
+        is_final
+    }
+
+    /// The amount of work that follows from a run.
+    fn calibrated(&self, amount: Amount, run: &Run) -> Calibrated {
+        let Choices { sampling, counts_iterations, time_metric, .. } = self.choices;
+        let (wall, wanted) = (run.wall.seconds(), sampling.time.seconds());
+        let count = (amount.samples * amount.iterations) as f64;
+        // Without a time of an iteration, all of the wall time is that of the iterations.
+        let value = time_metric.and_then(|metric| run.values.get(metric).copied());
+        let each = value.unwrap_or(wall / count).max(1e-12);
+        let measured = if *counts_iterations { (each * count).min(wall) } else { amount.time.seconds().min(wall) };
+        let rest = wall - measured;
+        // Setting up each iteration may take longer than the part that the harness measures.
+        let longest = LONGEST_FACTOR * wanted;
+        if *counts_iterations && 2.0 * measured < wanted && wall > longest {
+            let amount = sampling.amount(measured * longest / wall, each);
+            return Calibrated { amount, is_final: true, takes: Nanos::from_seconds(longest) };
+        }
+        let is_final = !counts_iterations || 2.0 * measured >= wanted;
+        let most = if is_final { f64::INFINITY } else { GROWTH * measured.max(each * count) };
+        let amount = sampling.amount(wanted.min(most), each);
+        let longest = wanted.max(each * amount.samples as f64);
+        Calibrated { amount, is_final, takes: Nanos::from_seconds(rest + longest) }
+    }
+
+    /// Leaves out some of these benchmarks if the rest of the budget does not suffice for [`Measuring::least`] pairs of all
+    /// of them. The others are a random choice, because any other would always leave out the same ones.
+    pub(super) fn choose(&mut self, benchmarks: &[usize]) {
+        let mut order = benchmarks.to_vec();
+        order.retain(|&one| self.courses[one].amount.is_some());
+        order.retain(|&one| matches!(self.courses[one].stopped, None | Some(Stopped::NoTime)));
+        order.iter().for_each(|&one| self.courses[one].stopped = Some(Stopped::NoTime));
+        order.shuffle(&mut self.generator);
+        let mut left = self.left_over();
+        for benchmark in order {
+            let course = &mut self.courses[benchmark];
+            let needs = course.per_pair.seconds() * self.least as f64;
+            if needs <= left {
+                course.stopped = None;
+                left -= needs;
+            }
+        }
+    }
+
+    /// The rest of the budget after [`Measuring::least`] pairs of all benchmarks that are measured, in seconds.
+    fn left_over(&self) -> f64 {
+        let measured = self.courses.iter().filter(|one| one.stopped.is_none());
+        let needs = |one: &Course| self.least.saturating_sub(one.samples.len()) as f64 * one.per_pair.seconds();
+        (self.choices.budget - self.machine.now()).seconds() - self.draws_seconds() - measured.map(needs).sum::<f64>()
+    }
+
+    /// The time to link both builds again for [`Measuring::least`] pairs, in seconds.
+    fn draws_seconds(&self) -> f64 {
+        self.drawing.seconds() * self.least as f64
+    }
+
+    /// The budget that would suffice for all benchmarks after the calibration, if this one does not.
+    pub(super) fn needed(&self) -> Option<Nanos> {
+        let known: Vec<f64> =
+            self.courses.iter().filter(|one| one.amount.is_some()).map(|one| one.per_pair.seconds()).collect();
+        let is_left_out = |one: &&Course| one.stopped == Some(Stopped::NoTime);
+        let left_out = self.courses.iter().filter(is_left_out).count();
+        if left_out == 0 || known.is_empty() {
+            return None;
+        }
+        let open = self.courses.iter().filter(|one| one.stopped.is_none()).count() + left_out;
+        // Benchmarks that were not calibrated are as expensive as the others.
+        let calibrated = self.machine.now().seconds();
+        let each = (known.iter().sum::<f64>() * self.least as f64 + calibrated) / known.len() as f64;
+        Some(Nanos::from_seconds(each * open as f64 + self.draws_seconds()))
+    }
+
+    /// Adds benchmarks that were left out, if the others leave enough time. Returns whether there are any.
+    pub(super) fn add_left_out(&mut self) -> Result<bool, Stop> {
+        let is_left_out = |&at: &usize| self.courses[at].stopped == Some(Stopped::NoTime);
+        let left_out: Vec<usize> = (0..self.courses.len()).filter(is_left_out).collect();
+        // Benchmarks that were not calibrated are about as expensive as the others.
+        let cheapest = self.courses.iter().filter(|one| one.amount.is_some()).map(|one| one.per_pair).min();
+        let needs = cheapest.unwrap_or_default().seconds() * self.least as f64;
+        if left_out.is_empty() || self.left_over() < needs {
+            return Ok(false);
+        }
+        let unknown: Vec<usize> = left_out.iter().copied().filter(|&at| self.courses[at].amount.is_none()).collect();
+        let time = Nanos::from_seconds(self.left_over().max(0.0) * CALIBRATION_SHARE);
+        self.calibrate(&unknown, self.machine.now() + time)?;
+        self.choose(&left_out);
+        let added = self.measured(&left_out);
+        let is_any = added.iter().any(Option::is_some);
+        if is_any {
+            self.machine.prepare(&self.amounts()).map_err(Stop::Lost)?;
+            (self.events)(Event::Added(added));
+        }
+        Ok(is_any)
+    }
+}
+
+struct Calibrated {
+    amount: Amount,
+    /// Whether no further calibration run is needed.
+    is_final: bool,
+    /// The time that a run with this amount takes.
+    takes: Nanos,
+}
