@@ -84,12 +84,12 @@ fn counts_are_exact_and_waits_agree_with_those_of_the_program() {
         let [waited, held, _] = numbers(&stdout)[..] else { panic!("{stdout}") };
         let [lock] = locks(&report, kind)[..] else { panic!("{report}") };
         assert_eq!((&lock["acquisitions"], &lock["threads"]), (&600.into(), &3.into()), "{report}");
-        assert!(near(seconds(lock, "wait_seconds"), waited, 0.1), "{kind}: the program measured {waited} s: {lock}");
+        assert!(near(seconds(lock, "wait_seconds"), waited, 0.1), "{kind}: its threads waited {waited} s: {lock}");
         let contended = lock["contended"].as_u64().unwrap();
         // Spinning threads keep others from the CPU, so fewer acquisitions meet a held lock.
         assert!(contended > if kind == "spinlock" { 60 } else { 300 } && contended <= 600, "{lock}");
         if kind != "spinlock" {
-            assert!(near(seconds(lock, "hold_seconds"), held, 0.1), "{kind}: the program measured {held} s: {lock}");
+            assert!(near(seconds(lock, "hold_seconds"), held, 0.1), "{kind}: its threads held it {held} s: {lock}");
         }
         assert_eq!(report["processes"].as_array().unwrap().len(), 1);
         assert_eq!(report["processes"][0]["threads"], 4);

@@ -47,6 +47,10 @@ pub struct LocksRecord {
     /// Of uncontended acquisitions, one in so many (on average) has its hold time and call site recorded.
     #[serde(deserialize_with = "positive")]
     pub sampled_one_in: u64,
+    /// Of the uncontended acquisitions of each lock, the first so many have their hold times recorded. Records without
+    /// this number are of earlier versions, which recorded the first one.
+    #[serde(default = "only_the_first")]
+    pub timed_first: u64,
     /// The order in which `locks` are sorted.
     pub order: LockOrder,
     /// The locks that were used, in the order of `order`.
@@ -192,8 +196,8 @@ pub struct LockUse {
     pub wait_p99_seconds: Reading<Nanos>,
     /// Longest wait, in seconds.
     pub wait_max_seconds: Reading<Nanos>,
-    /// Total time that threads held the lock. All contended holds are timed; a sample represents the others. Absent if
-    /// no hold was timed, and for conditions and semaphores.
+    /// Total time that threads held the lock. All contended holds are timed, and those of the first `timed_first` other
+    /// acquisitions; a sample represents the rest. Absent if no hold was timed, and for conditions and semaphores.
     pub hold_seconds: Reading<Nanos>,
     /// Mean hold, over all acquisitions.
     pub hold_mean_seconds: Reading<Nanos>,
@@ -205,7 +209,7 @@ pub struct LockUse {
     pub hold_max_seconds: Reading<Nanos>,
     /// Number of timed holds of contended acquisitions.
     pub holds_timed_contended: Reading<u64>,
-    /// Number of timed holds of uncontended acquisitions.
+    /// Number of timed holds of uncontended acquisitions: of the first `timed_first`, and of the sample of later ones.
     pub holds_timed_sampled: Reading<u64>,
     /// Number of threads that acquired it or waited for it.
     pub threads: u32,
@@ -219,6 +223,11 @@ pub struct LockUse {
     pub held_by: Reading<usize>,
     /// Call sites that requested it, sorted by waiting time, longest first.
     pub sites: Vec<LockSite>,
+}
+
+/// What `timed_first` is in records of versions that did not write it.
+fn only_the_first() -> u64 {
+    1
 }
 
 /// Functions of CPython that initialise or request the semaphores and conditions of its locks. `threading.Lock` is a

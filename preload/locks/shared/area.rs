@@ -16,7 +16,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 pub const VARIABLE: &str = "STEADY_LOCKS";
 
 /// The first word of a [`Head`]. It changes with the layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"steadyL2");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"steadyL3");
 
 /// Size of the head, in bytes.
 pub const HEAD_BYTES: usize = 4096;
@@ -47,11 +47,21 @@ pub const MODULE_PATH_BYTES: usize = 464;
 /// Buckets of a [`Spread`].
 pub const BUCKETS: usize = 128;
 
-/// One in this many uncontended acquisitions is sampled: its hold time is measured and its call site recorded. A lock's
-/// first acquisition is sampled too.
+/// One in this many uncontended acquisitions is sampled: its hold is timed and its call site recorded. The call site of
+/// a lock's first uncontended acquisition is recorded too.
 pub const SAMPLED_ONE_IN: u64 = 1_024;
 
-/// Returns whether the acquisition with this number, counted from 1, is sampled. The distances between samples vary
+/// Number of uncontended acquisitions, the first ones of each lock, whose holds are all timed. They have their own sum,
+/// so that they do not represent the later ones of a long run, which may differ.
+pub const EARLY: u64 = 64;
+
+/// Returns whether the uncontended acquisition with this number, counted from 1, is one of the first [`EARLY`].
+#[inline(always)]
+pub const fn is_early(acquisition: u64) -> bool {
+    acquisition <= EARLY
+}
+
+/// Returns whether the uncontended acquisition with this number, counted from 1, is sampled. The distances between samples vary
 /// (multiples of the golden ratio): with equal distances, a thread that alternates between two uses of a lock would be
 /// sampled in one of them only.
 #[inline(always)]
@@ -181,8 +191,9 @@ pub struct Lock {
     /// Acquisitions without a wait, by any function, recursive ones included. The mutex that a condition wait
     /// reacquires is counted with the condition.
     pub uncontended: AtomicU64,
-    /// When the hold that is being measured began; 0 for none. The lowest bit is set if the acquisition was contended.
-    /// Only one hold of a rwlock, for reading or writing, can be measured here at a time.
+    /// When the hold that is being measured began; 0 for none. The two highest bits, which a time does not need, are the
+    /// sum that the hold belongs to: [`HELD_CONTENDED`], [`HELD_EARLY`], or 0 for a sampled one. Only one hold of a
+    /// rwlock, for reading or writing, can be measured here at a time.
     pub held_since: AtomicU64,
     /// The thread that acquired it last, as index plus one: [`NO_THREAD`] before the first acquisition, any number
     /// without an entry for a thread that has none. A thread that waited for the lock is entered only if it waits again
@@ -216,12 +227,17 @@ pub struct Lock {
     pub holds_contended: AtomicU64,
     /// Sum of their hold times.
     pub hold_contended: AtomicU64,
-    /// Measured holds of uncontended acquisitions: the first one, and those that [`is_sampled`] selects.
+    /// Measured holds of uncontended acquisitions that [`is_sampled`] selects, without those in `holds_early`.
     pub holds_sampled: AtomicU64,
     /// Sum of their hold times.
     pub hold_sampled: AtomicU64,
     /// The longest measured hold.
     pub hold_most: AtomicU64,
+    /// Measured holds of the first [`EARLY`] uncontended acquisitions. Fewer than these if a hold did not begin (a
+    /// recursive acquisition) or another hold of a rwlock was being measured.
+    pub holds_early: AtomicU64,
+    /// Sum of their hold times.
+    pub hold_early: AtomicU64,
 }
 
 /// A histogram of durations, in the buckets of [`bucket_of`].
@@ -326,7 +342,7 @@ pub struct AccountSite {
 pub struct Use {
     /// `lock << 32 | site`, both as index plus one; [`TOMBSTONE`] if the lock's entry was reused.
     pub key: AtomicU64,
-    /// Sampled uncontended acquisitions: each lock's first, and those that [`is_sampled`] selects.
+    /// Uncontended acquisitions with a recorded call site: each lock's first, and those that [`is_sampled`] selects.
     pub sampled: AtomicU64,
     /// Contended acquisitions that are not in an account.
     pub contended: AtomicU64,
@@ -377,6 +393,12 @@ pub enum Origin {
 
 /// The key of a removed entry in the index, the pairs or the uses. The entry may be reused.
 pub const TOMBSTONE: u64 = u64::MAX;
+
+/// The highest bit of [`Lock::held_since`]: the hold of a contended acquisition.
+pub const HELD_CONTENDED: u64 = 1 << 63;
+
+/// The second highest bit of [`Lock::held_since`]: the hold of an early acquisition ([`is_early`]).
+pub const HELD_EARLY: u64 = 1 << 62;
 
 /// The value of [`Lock::last`] before the first acquisition.
 pub const NO_THREAD: u64 = u64::MAX;

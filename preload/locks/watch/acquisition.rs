@@ -1,10 +1,11 @@
-//! Acquisitions: counts them and samples some.
+//! Acquisitions: counts them, and selects those whose hold is timed and whose call site is recorded.
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::area::{Kind, Lock, ProcessPlace, is_sampled};
+use super::area::{Kind, Lock, ProcessPlace, is_early, is_sampled};
 use super::entries::Entry;
-use super::{clock, hold, index, pairs, sites, thread};
+use super::hold::{self, TimedAs};
+use super::{clock, index, pairs, sites, thread};
 
 /// Returns whether only the holder of such a lock writes its `uncontended` count.
 #[inline(always)]
@@ -19,11 +20,18 @@ pub(crate) fn count(place: &'static ProcessPlace, kind: Kind, address: u64, site
         && entry.lock.last.load(Relaxed) == thread::current()
         && entry.lock.kind.load(Relaxed) == kind as u32
     {
-        if is_sampled(increment(kind, entry.lock)) {
-            sample(place, kind, entry, address, site);
-        }
+        count_in(place, kind, entry, address, site);
     } else {
         count_by_new_thread(place, kind, address, site);
+    }
+}
+
+/// Counts an acquisition in the lock's entry, and samples it if it is selected.
+#[inline(always)]
+fn count_in(place: &'static ProcessPlace, kind: Kind, entry: Entry, address: u64, site: u64) {
+    let number = increment(kind, entry.lock);
+    if is_early(number) || is_sampled(number) {
+        sample(place, kind, entry, address, site, number);
     }
 }
 
@@ -49,10 +57,7 @@ fn count_by_new_thread(place: &'static ProcessPlace, kind: Kind, address: u64, s
         return;
     };
     set_last(place, entry);
-    let number = increment(kind, entry.lock);
-    if number == 1 || is_sampled(number) {
-        sample(place, kind, entry, address, site);
-    }
+    count_in(place, kind, entry, address, site);
 }
 
 /// Records that this thread acquired the lock last, and creates its pair with the lock.
@@ -64,13 +69,18 @@ pub(crate) fn set_last(place: &'static ProcessPlace, entry: Entry) {
     }
 }
 
+/// Records the call site of an acquisition, unless it is merely early, and begins to measure its hold. `number` is that
+/// of the acquisition.
 #[cold]
 #[inline(never)]
-fn sample(place: &'static ProcessPlace, kind: Kind, entry: Entry, address: u64, site: u64) {
-    if let Some(found) = pairs::use_at(place, entry, sites::number(place, site)) {
+fn sample(place: &'static ProcessPlace, kind: Kind, entry: Entry, address: u64, site: u64, number: u64) {
+    if (number == 1 || is_sampled(number))
+        && let Some(found) = pairs::use_at(place, entry, sites::number(place, site))
+    {
         found.sampled.fetch_add(1, Relaxed);
     }
     if hold::begins_with(kind, address) {
-        hold::begin(kind, entry.lock, clock::now(), false);
+        let timed_as = if is_early(number) { TimedAs::Early } else { TimedAs::Sampled };
+        hold::begin(kind, entry.lock, clock::now(), timed_as);
     }
 }

@@ -99,13 +99,14 @@ fn recycle(place: &ProcessPlace, entry: Entry) {
     lock.address.store(0, Relaxed);
     folded.locks.fetch_add(1, Relaxed);
     folded.acquisitions.fetch_add(lock.uncontended.swap(0, Relaxed), Relaxed);
-    if lock.holds_sampled.load(Relaxed) > 0
+    if (lock.holds_early.load(Relaxed) > 0 || lock.holds_sampled.load(Relaxed) > 0)
         && let Some(spread) = place.holds.get((number as usize).wrapping_sub(1))
     {
         spread.buckets.iter().for_each(|bucket| bucket.store(0, Relaxed));
     }
     pairs::remove_all(place, lock);
-    for count in [&lock.held_since, &lock.holds_sampled, &lock.hold_sampled, &lock.hold_most] {
+    let holds = [&lock.holds_early, &lock.hold_early, &lock.holds_sampled, &lock.hold_sampled, &lock.hold_most];
+    for count in [&lock.held_since].into_iter().chain(holds) {
         count.store(0, Relaxed);
     }
     for count in [&lock.destroyed, &lock.made_at, &lock.holder] {

@@ -7,12 +7,25 @@ use core::sync::atomic::AtomicI32;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::accounts;
-use super::area::{Kind, Lock, ProcessPlace};
+use super::area::{HELD_CONTENDED, HELD_EARLY, Kind, Lock, ProcessPlace};
 use super::entries::Entry;
 use super::{acquisition, clock, index, thread, wait};
 
-/// The lowest bit of `held_since`: the acquisition was contended.
-const CONTENDED: u64 = 1;
+/// The kind of acquisition that a measured hold began with. The holds of each kind have their own sum. The value is the
+/// bit of the kind in [`Lock::held_since`].
+#[derive(Clone, Copy)]
+#[repr(u64)]
+pub(crate) enum TimedAs {
+    /// A contended acquisition.
+    Contended = HELD_CONTENDED,
+    /// One of the lock's first uncontended acquisitions.
+    Early = HELD_EARLY,
+    /// A later uncontended acquisition that is sampled.
+    Sampled = 0,
+}
+
+/// The bits of [`Lock::held_since`] that hold a [`TimedAs`].
+const TIMED_AS: u64 = HELD_CONTENDED | HELD_EARLY;
 
 /// The state of a `pthread_mutex_t`: its `__kind`, and `__count`, which is the depth of a recursive mutex.
 struct MutexState {
@@ -55,8 +68,8 @@ pub(crate) fn begins_with(kind: Kind, address: u64) -> bool {
 }
 
 /// Begins to measure a hold of this thread, which must be registered ([`thread::current`]).
-pub(crate) fn begin(kind: Kind, lock: &Lock, now: u64, contended: bool) {
-    let since = now & !CONTENDED | u64::from(contended);
+pub(crate) fn begin(kind: Kind, lock: &Lock, now: u64, timed_as: TimedAs) {
+    let since = now & !TIMED_AS | timed_as as u64;
     if acquisition::is_written_by_holder(kind) {
         lock.held_since.store(since, Relaxed);
     } else if lock.held_since.compare_exchange(0, since, Relaxed, Relaxed).is_err() {
@@ -117,9 +130,10 @@ fn end_timed(place: &'static ProcessPlace, kind: Kind, address: u64, entry: Entr
     if !ends || lock.held_since.compare_exchange(since, 0, Relaxed, Relaxed).is_err() {
         return;
     }
-    let time = clock::now().saturating_sub(since & !CONTENDED);
-    let (count, sum) = match since & CONTENDED {
-        CONTENDED => (&lock.holds_contended, &lock.hold_contended),
+    let time = clock::now().saturating_sub(since & !TIMED_AS);
+    let (count, sum) = match since & TIMED_AS {
+        HELD_CONTENDED => (&lock.holds_contended, &lock.hold_contended),
+        HELD_EARLY => (&lock.holds_early, &lock.hold_early),
         _ => (&lock.holds_sampled, &lock.hold_sampled),
     };
     accounts::add_hold(place, entry, count, sum, time);

@@ -5,7 +5,8 @@ use core::sync::atomic::Ordering::{Relaxed, Release};
 use super::accounts::{self, FinishedWait};
 use super::area::{Kind, NO_ENTRY, ProcessPlace, Thread};
 use super::entries::{self, Entry};
-use super::{clock, hold, index, sites, thread};
+use super::hold::{self, TimedAs};
+use super::{clock, index, sites, thread};
 
 /// A wait that has begun.
 #[derive(Clone, Copy)]
@@ -104,7 +105,7 @@ impl Wait {
             && let Some(entry) = entries::entry(place, self.lock.into())
         {
             entry.lock.last.store(number, Relaxed);
-            hold::begin(kind, entry.lock, now, true);
+            hold::begin(kind, entry.lock, now, TimedAs::Contended);
         }
     }
 
@@ -189,7 +190,7 @@ pub(crate) fn close_pending(place: &'static ProcessPlace, thread: &Thread, numbe
         {
             entry.lock.last.store(number, Relaxed);
             if held != next {
-                hold::begin(kind, entry.lock, over, true);
+                hold::begin(kind, entry.lock, over, TimedAs::Contended);
             }
         }
     }

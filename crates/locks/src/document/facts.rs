@@ -35,7 +35,11 @@ pub(super) fn facts(record: &LocksRecord) -> Vec<Fact> {
     if !record.locks.is_empty() {
         let one_in = number(record.sampled_one_in);
         let others = format!("of the others, the first of each lock and on average one in {one_in}");
-        let text = format!("hold time and call site of every contended acquisition; {others}");
+        let first = match record.timed_first {
+            0 | 1 => String::new(),
+            first => format!(", and the hold times of the first {} of each lock", number(first)),
+        };
+        let text = format!("hold time and call site of every contended acquisition; {others}{first}");
         facts.push(Fact::new("sampled", text));
     }
     let hidden = "locks inside the C library (of malloc and stdio), and locks that use neither pthreads nor semaphores";

@@ -8,7 +8,7 @@ use steady_model::{Absent, Host, Nanos, Reading, Timestamp};
 
 use super::LocksRun;
 use super::found::{FoundLock, FoundModule, FoundPlace, FoundProcess, FoundSite, FoundThread};
-use super::place::sampled_one_in;
+use super::place::{sampled_one_in, timed_first};
 use super::sums::{LockHolds, LockTimes};
 use crate::record::{CodePlace, LockOrder, LockSite, LockThread, LockUse, LockedProcess, LocksRecord, share_of_life};
 
@@ -51,6 +51,7 @@ pub(crate) fn named(circumstances: Circumstances, run: LocksRun, names: &mut dyn
         wait_events_seconds: 0.0,
         wait_joins_seconds: 0.0,
         sampled_one_in: sampled_one_in(),
+        timed_first: timed_first(),
         order: circumstances.order,
         locks,
         threads: found.threads.into_iter().map(|thread| naming.thread(thread)).collect(),

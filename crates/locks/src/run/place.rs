@@ -5,8 +5,8 @@ use std::mem::offset_of;
 
 use steady_model::{Absent, Nanos, Reading};
 use steady_preload::area::{
-    ACCOUNT_SITES, ACCOUNTS, Account, AccountSite, Kind, LOCKS, Lock, PAIRS, Pair, Process, SAMPLED_ONE_IN, Spread,
-    THREADS, Thread, USES, Use,
+    ACCOUNT_SITES, ACCOUNTS, Account, AccountSite, EARLY, Kind, LOCKS, Lock, PAIRS, Pair, Process, SAMPLED_ONE_IN,
+    Spread, THREADS, Thread, USES, Use,
 };
 
 use super::area::{Bytes, Entry, each, place_at, tables};
@@ -415,4 +415,9 @@ fn halves(key: u64) -> (Option<u32>, Option<u32>) {
 /// Returns how many uncontended acquisitions each sampled one represents.
 pub(super) const fn sampled_one_in() -> u64 {
     SAMPLED_ONE_IN
+}
+
+/// Returns how many uncontended acquisitions of each lock, the first ones, have their holds timed.
+pub(super) const fn timed_first() -> u64 {
+    EARLY
 }

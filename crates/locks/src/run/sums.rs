@@ -5,11 +5,11 @@ use std::mem::offset_of;
 
 use serde::{Deserialize, Serialize};
 use steady_model::{Absent, Nanos, Reading};
-use steady_preload::area::{Account, BUCKETS, Lock, bucket_of, least_of};
+use steady_preload::area::{Account, BUCKETS, EARLY, Lock, bucket_of, least_of};
 
 use super::area::Entry;
 
-/// With fewer timed holds of a kind (contended or not), their mean does not represent that kind.
+/// With fewer timed holds of a kind (contended, early or sampled), their mean does not represent that kind.
 const FEW: u64 = 16;
 
 /// Statistics of the waits for a lock.
@@ -29,7 +29,8 @@ pub(crate) struct LockTimes {
 /// Statistics of the holds of a lock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LockHolds {
-    /// Total time of all holds. All contended ones are timed; a sample represents the others.
+    /// Total time of all holds. All contended ones are timed, and those of the first [`EARLY`] other acquisitions; a
+    /// sample represents the rest.
     pub(crate) total: Nanos,
     pub(crate) mean: Nanos,
     /// Median of the timed holds, with an error of up to 10 %.
@@ -40,8 +41,34 @@ pub(crate) struct LockHolds {
     pub(crate) most: Nanos,
     /// Number of timed holds of contended acquisitions.
     pub(crate) timed_contended: u64,
-    /// Number of timed holds of uncontended acquisitions.
+    /// Number of timed holds of uncontended acquisitions, early and sampled ones.
     pub(crate) timed_sampled: u64,
+}
+
+/// Timed holds of one kind.
+#[derive(Clone, Copy, Debug)]
+struct TimedHolds {
+    count: u64,
+    total: Nanos,
+}
+
+impl TimedHolds {
+    /// Reads a number and a total time at these offsets of an entry.
+    fn at(entry: &Entry<'_>, count: usize, total: usize) -> Self {
+        TimedHolds { count: entry.u64(count), total: Nanos(entry.u64(total)) }
+    }
+
+    fn and(self, other: Self) -> Self {
+        TimedHolds { count: self.count.saturating_add(other.count), total: plus(self.total, other.total) }
+    }
+
+    /// Estimates the total time of `number` holds of this kind, in nanoseconds. The timed ones represent those that were
+    /// not timed. If they are too few, the timed holds of all kinds do.
+    fn total_of(self, number: u64, of_all_kinds: Self) -> f64 {
+        let timed = if self.count >= FEW { self } else { of_all_kinds };
+        let mean = timed.total.0 as f64 / timed.count.max(1) as f64;
+        self.total.0 as f64 + mean * number.saturating_sub(self.count) as f64
+    }
 }
 
 /// Counts and times of a lock. The watched processes can write any numbers, so sums saturate.
@@ -51,9 +78,12 @@ pub(super) struct LockCounts {
     pub(super) given_up: u64,
     wait: Nanos,
     wait_most: Nanos,
-    /// Numbers of timed holds, of contended and uncontended acquisitions.
-    holds: [u64; 2],
-    hold: [Nanos; 2],
+    /// Holds of contended acquisitions.
+    contended_holds: TimedHolds,
+    /// Holds of the first [`EARLY`] uncontended acquisitions.
+    early_holds: TimedHolds,
+    /// Holds of later uncontended acquisitions, of which a sample is timed.
+    sampled_holds: TimedHolds,
     hold_most: Nanos,
     wait_buckets: Buckets,
     hold_buckets: Buckets,
@@ -69,8 +99,9 @@ impl LockCounts {
             given_up: entry.u64(offset_of!(Lock, given_up)),
             wait: time(offset_of!(Lock, wait)),
             wait_most: time(offset_of!(Lock, wait_most)),
-            holds: [entry.u64(offset_of!(Lock, holds_contended)), entry.u64(offset_of!(Lock, holds_sampled))],
-            hold: [time(offset_of!(Lock, hold_contended)), time(offset_of!(Lock, hold_sampled))],
+            contended_holds: TimedHolds::at(entry, offset_of!(Lock, holds_contended), offset_of!(Lock, hold_contended)),
+            early_holds: TimedHolds::at(entry, offset_of!(Lock, holds_early), offset_of!(Lock, hold_early)),
+            sampled_holds: TimedHolds::at(entry, offset_of!(Lock, holds_sampled), offset_of!(Lock, hold_sampled)),
             hold_most: time(offset_of!(Lock, hold_most)),
             wait_buckets: Buckets::new(),
             hold_buckets: Buckets::new(),
@@ -83,10 +114,10 @@ impl LockCounts {
         let add = |sum: &mut u64, at: usize| *sum = sum.saturating_add(entry.u64(at));
         add(&mut self.contended, offset_of!(Account, contended));
         add(&mut self.given_up, offset_of!(Account, given_up));
-        add(&mut self.holds[0], offset_of!(Account, holds_contended));
         self.wait = plus(self.wait, time(offset_of!(Account, wait)));
         self.wait_most = self.wait_most.max(time(offset_of!(Account, wait_most)));
-        self.hold[0] = plus(self.hold[0], time(offset_of!(Account, hold_contended)));
+        let holds = TimedHolds::at(entry, offset_of!(Account, holds_contended), offset_of!(Account, hold_contended));
+        self.contended_holds = self.contended_holds.and(holds);
         self.hold_most = self.hold_most.max(time(offset_of!(Account, hold_most)));
         self.add_spread(entry, offset_of!(Account, waits), true);
         self.add_spread(entry, offset_of!(Account, holds), false);
@@ -115,17 +146,16 @@ impl LockCounts {
         })
     }
 
-    /// Returns the statistics of holds. Timed contended holds represent contended acquisitions, and the sample of
-    /// uncontended ones the others.
+    /// Returns the statistics of holds. Contended, early and later acquisitions are three kinds. If all holds are timed,
+    /// the total is exact.
     pub(super) fn holds(&self) -> Reading<LockHolds> {
-        let [timed_contended, timed_sampled] = self.holds;
-        let [of_contended, of_sampled] = self.hold.map(|sum| sum.0 as f64);
-        let (all, timed) = (of_contended + of_sampled, timed_contended.saturating_add(timed_sampled));
-        // With few timed holds of one kind, the mean of both kinds represents it.
-        let mean = |sum: f64, count: u64| if count >= FEW { sum / count as f64 } else { all / timed as f64 };
-        counted(timed, "no hold was timed", || {
-            let total = mean(of_contended, timed_contended) * self.contended as f64
-                + mean(of_sampled, timed_sampled) * self.uncontended as f64;
+        let (contended, early, sampled) = (self.contended_holds, self.early_holds, self.sampled_holds);
+        let uncontended = early.and(sampled);
+        let all = contended.and(uncontended);
+        counted(all.count, "no hold was timed", || {
+            let total = contended.total_of(self.contended, all)
+                + early.total_of(self.uncontended.min(EARLY), all)
+                + sampled.total_of(self.uncontended.saturating_sub(EARLY), all);
             let acquisitions = self.uncontended.saturating_add(self.contended);
             let quantile = |share: f64| self.hold_buckets.quantile(share, self.hold_most);
             Some(LockHolds {
@@ -134,8 +164,8 @@ impl LockCounts {
                 median: quantile(0.5)?,
                 p99: quantile(0.99)?,
                 most: self.hold_most,
-                timed_contended,
-                timed_sampled,
+                timed_contended: contended.count,
+                timed_sampled: uncontended.count,
             })
         })
     }
@@ -211,6 +241,77 @@ mod tests {
     fn no_quantile_exceeds_the_longest_time() {
         let (one, most) = of(&[1_025]);
         assert_eq!(one.quantile(0.99, most), Some(Nanos(1_025)));
+    }
+
+    const NONE: (u64, u64) = (0, 0);
+
+    /// Returns the holds of a lock with `uncontended` and `contended` acquisitions. Timed holds of each kind have their
+    /// number and the length of each in nanoseconds.
+    fn holds_of(
+        uncontended: u64,
+        contended: u64,
+        contended_holds: (u64, u64),
+        early_holds: (u64, u64),
+        sampled_holds: (u64, u64),
+    ) -> LockHolds {
+        let mut hold_buckets = Buckets::new();
+        let mut timed = |holds: (u64, u64)| {
+            hold_buckets.add(bucket_of(holds.1), holds.0);
+            TimedHolds { count: holds.0, total: Nanos(holds.0 * holds.1) }
+        };
+        let (contended_holds, early_holds, sampled_holds) =
+            (timed(contended_holds), timed(early_holds), timed(sampled_holds));
+        let counts = LockCounts {
+            uncontended,
+            contended,
+            given_up: 0,
+            wait: Nanos::ZERO,
+            wait_most: Nanos::ZERO,
+            contended_holds,
+            early_holds,
+            sampled_holds,
+            hold_most: Nanos(1_000_000_000),
+            wait_buckets: Buckets::new(),
+            hold_buckets,
+        };
+        counts.holds().unwrap()
+    }
+
+    #[test]
+    fn early_holds_do_not_represent_the_later_ones_of_a_long_run() {
+        let holds = holds_of(1_000_000, 0, NONE, (EARLY, 10_000), (976, 1_000));
+        assert_eq!(holds.total, Nanos(EARLY * 10_000 + (1_000_000 - EARLY) * 1_000));
+        assert_eq!((holds.mean, holds.timed_sampled), (Nanos(1_000), EARLY + 976));
+    }
+
+    #[test]
+    fn the_total_of_a_short_run_is_exact() {
+        // Contended and other holds differ.
+        let all_timed = holds_of(EARLY, 505, (505, 3_000), (EARLY, 7_000), NONE);
+        assert_eq!(all_timed.total, Nanos(505 * 3_000 + EARLY * 7_000));
+        assert_eq!((all_timed.timed_contended, all_timed.timed_sampled), (505, EARLY));
+        let some_later = holds_of(EARLY + 31, 0, NONE, (EARLY, 7_000), NONE);
+        assert_eq!(some_later.total, Nanos((EARLY + 31) * 7_000), "31 later ones take as long as the early ones");
+        let few = holds_of(2, 3, (3, 3_000), (2, 7_000), NONE);
+        assert_eq!(few.total, Nanos(3 * 3_000 + 2 * 7_000), "few holds, but all timed");
+    }
+
+    #[test]
+    fn few_timed_holds_do_not_represent_others() {
+        let holds = holds_of(EARLY + 1_000, 500, (500, 3_000), (EARLY, 7_000), (2, 50_000));
+        let timed = 500 * 3_000 + EARLY * 7_000 + 2 * 50_000;
+        let mean = timed / (500 + EARLY + 2);
+        assert!(
+            holds.total.0.abs_diff(timed + 998 * mean) < 1_000,
+            "all timed ones represent the later ones: {holds:?}"
+        );
+    }
+
+    #[test]
+    fn untimed_early_holds_last_as_long_as_the_timed_ones() {
+        // In a rwlock, half of them may begin while another one is being timed.
+        let holds = holds_of(1_000_000, 0, NONE, (EARLY / 2, 10_000), (976, 1_000));
+        assert_eq!(holds.total, Nanos(EARLY * 10_000 + (1_000_000 - EARLY) * 1_000));
     }
 
     proptest! {

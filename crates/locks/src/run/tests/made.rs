@@ -151,19 +151,24 @@ impl AreaBuilder {
         self.put64(Self::at::<Lock>(place, tables::LOCKS, lock) + offset_of!(Lock, wait_most), most);
     }
 
-    /// Writes the holds of contended acquisitions and of sampled ones: their number and total time in ns.
-    pub(super) fn holds(&mut self, place: usize, lock: usize, contended: (u64, u64), sampled: (u64, u64)) {
+    /// Writes the timed holds of contended acquisitions, of the first uncontended ones, and of sampled ones: their
+    /// number and total time in ns.
+    pub(super) fn holds(&mut self, place: usize, lock: usize, timed: [(u64, u64); 3]) {
+        let [contended, early, sampled] = timed;
         let at = Self::at::<Lock>(place, tables::LOCKS, lock);
         self.put64(at + offset_of!(Lock, holds_contended), contended.0);
         self.put64(at + offset_of!(Lock, hold_contended), contended.1);
+        self.put64(at + offset_of!(Lock, holds_early), early.0);
+        self.put64(at + offset_of!(Lock, hold_early), early.1);
         self.put64(at + offset_of!(Lock, holds_sampled), sampled.0);
         self.put64(at + offset_of!(Lock, hold_sampled), sampled.1);
         let each = |(count, time): (u64, u64)| (time / count.max(1), count as u32);
         let buckets = Self::at::<Spread>(place, tables::HOLDS, lock);
-        for (time, count) in [each(contended), each(sampled)] {
+        let all = [contended, early, sampled].map(each);
+        for (time, count) in all {
             self.put32(buckets + 4 * bucket_of(time), count);
         }
-        self.put64(at + offset_of!(Lock, hold_most), each(contended).0.max(each(sampled).0));
+        self.put64(at + offset_of!(Lock, hold_most), all.into_iter().map(|(time, _)| time).max().unwrap_or(0));
     }
 
     pub(super) fn pair(&mut self, place: usize, lock: u64, thread: u64, contended: u64, wait: u64) {
