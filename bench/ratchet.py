@@ -5,6 +5,9 @@ costs 5 % less. Every comparison is simulated with the program's own code: warm-
 real loop compiles a C program for each candidate, next to spinners that switch on and off.
 
     bench/run ratchet [--loops N] [--candidates N] [--real N]
+
+The simulated loops are kept in blocks, so that an interrupted bench can continue. Remove its file of results when the
+program has changed.
 """
 
 import argparse
@@ -16,7 +19,8 @@ from random import Random, SystemRandom
 from tempfile import TemporaryDirectory
 
 from common.loads import background_load, end_neighbours_on_signals
-from common.paths import ROOT, STEADY, TARGET
+from common.paths import RESULTS, ROOT, STEADY, TARGET
+from common.results import Results
 
 EFFECT = -0.05
 STEPS = 20_000_000
@@ -32,17 +36,25 @@ int main(void) {
 """
 
 
-def simulated(words: list[str]) -> dict[str, float]:
-    argv = ["cargo", "run", "--quiet", "--release", "-p", "steady-compare", "--example", "ratchet", "--", *words]
-    line = subprocess.run(argv, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
-    return {name: float(value) for name, value in zip(line[::2], line[1::2])}
+KINDS = {"no improvement": False, "one of 5 %, half-way": True}
+# Loops of a block, after which the results are kept.
+BLOCK = 50
+
+
+def simulated(first: int, candidates: int, has_improvement: bool) -> dict[str, int]:
+    program = str(TARGET / "release" / "examples" / "ratchet")
+    words = [str(EFFECT), str(candidates // 2)] if has_improvement else []
+    argv = [program, str(first), str(BLOCK), str(candidates), *words]
+    line = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split()
+    return {name: int(value) for name, value in zip(line[::2], line[1::2])}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run ratchet", description=__doc__.splitlines()[0])
-    parser.add_argument("--loops", type=int, default=2000, help="loops of each kind (2000)")
+    parser.add_argument("--loops", type=int, default=2000, help="loops of each kind, in blocks of 50 (2000)")
     parser.add_argument("--candidates", type=int, default=500, help="candidates of a loop (500)")
     parser.add_argument("--real", type=int, default=60, help="candidates of the loop with real programs (60)")
+    parser.add_argument("--results", type=Path, default=RESULTS / "ratchet.jsonl")
     options = parser.parse_args()
     end_neighbours_on_signals()
     if options.loops:
@@ -52,15 +64,23 @@ def main() -> None:
 
 
 def simulations(options: argparse.Namespace) -> None:
-    size = [str(options.loops), str(options.candidates)]
+    """Simulates the blocks of loops that are not in the results yet."""
+    build = ["cargo", "build", "--quiet", "--release", "-p", "steady-compare", "--example", "ratchet"]
+    subprocess.run(build, cwd=ROOT, check=True)
+    results = Results(options.results)
+    known = {(one["kind"], one["first"]) for one in results.of(candidates=options.candidates)}
+    missing = [(kind, first) for first in range(0, options.loops, BLOCK) for kind in KINDS if (kind, first) not in known]
     with ThreadPoolExecutor(2) as pool:
-        nothing, one = pool.map(simulated, [size, [*size, str(EFFECT), str(options.candidates // 2)]])
+        blocks = pool.map(lambda block: simulated(block[1], options.candidates, KINDS[block[0]]), missing)
+        for (kind, first), found in zip(missing, blocks):
+            results.add({"kind": kind, "first": first, "candidates": options.candidates, **found})
     print("| loops | candidates | accepted something else | accepted the improvement | second comparisons in a loop |")
     print("| --- | ---: | ---: | ---: | ---: |")
-    for name, found in [("no improvement", nothing), ("one of 5 %, half-way", one)]:
-        improved = "-" if name == "no improvement" else f"{found['found']:.0f} of {found['loops']:.0f}"
-        wrong = f"{found['wrong']:.0f} of {found['loops']:.0f}"
-        print(f"| {name} | {options.candidates} | {wrong} | {improved} | {found['tests']:.1f} |", flush=True)
+    for kind, has_improvement in KINDS.items():
+        records = [one for one in results.of(kind=kind, candidates=options.candidates) if one["first"] < options.loops]
+        loops, wrong, found, tests = (sum(one[name] for one in records) for name in ("loops", "wrong", "found", "tests"))
+        improved = f"{found} of {loops}" if has_improvement else "-"
+        print(f"| {kind} | {options.candidates} | {wrong} of {loops} | {improved} | {tests / loops:.1f} |", flush=True)
 
 
 def real(candidates: int) -> None:

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use steady::repository::Repository;
-use steady::{at_length, output_of, scratch, skip};
+use steady::{at_length, output_of, processes_with, scratch, skip};
 
 /// Copies a sample suite to a directory.
 fn copy(harness: &str, folder: &Path) {
@@ -203,10 +203,14 @@ fn pytest_benchmark() {
 }
 
 const PYTHON_FAILURES: &str = r#"
-import os, pytest
+import os, pytest, subprocess
 def test_dies(benchmark): benchmark(lambda: os._exit(3))
 def test_fails(benchmark): benchmark(lambda: 1 / 0)
 def test_skips(benchmark): pytest.skip("not here")
+def test_wrong(benchmark): assert benchmark(sum, [1, 2]) == 4
+def test_leaves(benchmark, tmp_path):
+    subprocess.Popen(["sleep", "4322"])
+    benchmark(sum, range(50))
 class TestMarks:
     @classmethod
     def setup_class(cls): cls.marks = 0
@@ -230,11 +234,14 @@ def test_other(benchmark): benchmark(sum, range(200))
 fn benchmarks_of_python_that_fail_affect_no_other(folder: &Path) {
     fs::write(folder.join("tests/test_failures.py"), PYTHON_FAILURES).unwrap();
     let path = format!("{}/.venv/bin:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
+    let temporary = folder.join("temporary").display().to_string();
+    fs::create_dir(&temporary).unwrap();
     let bench = |filter: &str| {
         let words =
             ["bench", "--no-history", "--env-new", "X=1", "--format", "json", "--resolution", "50%", "--filter"];
         let mut command = steady::steady();
-        command.current_dir(folder).env("PATH", &path).args(words).arg(filter);
+        // Temporary directories of pytest.
+        command.current_dir(folder).envs([("PATH", &path), ("TMPDIR", &temporary)]).args(words).arg(filter);
         let (status, json, stderr) = output_of(command.output().unwrap());
         assert_eq!(status, 0, "{stderr}");
         serde_json::from_str::<Value>(&json).unwrap()
@@ -247,12 +254,16 @@ fn benchmarks_of_python_that_fail_affect_no_other(folder: &Path) {
         names
     };
     // Each benchmark finds the class as if it were the first.
-    assert_eq!(names("benchmarks"), ["test_one", "test_other"], "{record}");
-    assert_eq!(names("unmeasured"), ["test_dies", "test_fails", "test_skips"], "{record}");
+    assert_eq!(names("benchmarks"), ["test_leaves", "test_one", "test_other"], "{record}");
+    assert_eq!(names("unmeasured"), ["test_dies", "test_fails", "test_skips", "test_wrong"], "{record}");
     assert!(record["unmeasured"].to_string().contains("ZeroDivisionError"), "{record}");
+    assert_eq!(processes_with("sleep 4322"), 0);
     fs::write(folder.join("tests/test_threads.py"), PYTHON_THREADS).unwrap();
     let record = bench("test_threads");
     assert_eq!(record["benchmarks"].as_array().unwrap().len(), 2, "{record}");
+    // The parent of the directories of comparisons stays, with its lock.
+    let found = Command::new("find").args([&temporary, "-mindepth", "2", "-not", "-name", "lock"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&found.stdout), "");
 }
 
 #[test]

@@ -223,7 +223,8 @@ impl Adapter {
         if (self.input == Input::File) != self.run.contains("{file}") {
             return Err("run: {file} belongs to input = \"file\"".to_owned());
         }
-        if self.takes_names() && (self.input != Input::File || self.counts_iterations()) {
+        let takes_seconds = self.run.contains("{seconds}");
+        if self.takes_names() && (self.input != Input::File || !takes_seconds || self.counts_iterations()) {
             return Err("run: {names} needs {file}, and {seconds} in place of {iterations}".to_owned());
         }
         if self.metrics.is_empty() || self.metrics.len() > CUSTOM_METRICS_MAX {

@@ -32,8 +32,9 @@ Examples:
 
 Harnesses: criterion, divan and libtest (Rust), go, google-benchmark,
 pytest-benchmark, jmh, vitest. Each benchmark runs in a new process of either
-build, in random pairs. Benchmarks that are decided stop, and the others share
-the rest of the time. The probability that any verdict of the suite is wrong
+build (with pytest-benchmark, in a child of a process that several share), in
+random pairs. Benchmarks that are decided stop, and the others share the rest
+of the time. The probability that any verdict of the suite is wrong
 is 5 %, whatever the load and the number of benchmarks.
 
 Exit status:
@@ -120,11 +121,12 @@ pub(crate) struct BenchFlags {
     #[command(flatten)]
     pub(crate) gate: GateFlags,
 
-    /// The time for which one process measures [default: 30 ms for native code, 0.3 to 1 s for others]
+    /// The time for which a run of a benchmark measures [default: 20 to 50 ms; libtest 0.3 s, vitest 0.8 s, JMH 1 s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) time: Option<Nanos>,
 
-    /// The maximum duration of one process. A process that takes longer is killed, and its benchmark is not measured
+    /// The maximum duration of one process. A process that takes longer is killed, and a benchmark that was alone in it is
+    /// not measured
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = duration)]
     pub(crate) timeout: Nanos,
 

@@ -1,6 +1,6 @@
 //! `steady bench`: compares two builds of a project with the benchmarks that it already has.
 //!
-//! An [`Adapter`] describes a harness as data. Each benchmark runs in a new process of either build, in pairs whose order
+//! An [`Adapter`] describes a harness as data. Each benchmark runs in a new process of either build, or in a child of one, in pairs whose order
 //! is random. [`measure`] calibrates the benchmarks and divides the time between them. [`judged`] is a pure function from
 //! the samples to the verdicts, which share one error rate.
 #![forbid(unsafe_code)]
@@ -36,7 +36,7 @@ pub use log::logged;
 pub use record::{
     BenchLook, Benchmark, Build, Compared, ErrorRate, Medians, Runs, SCHEMA, Samples, SuiteRecord, Unmeasured,
 };
-pub use run::{Choices, Course, Event, Machine, Measured, Side, Stop, Stopped, measure};
+pub use run::{Choices, Course, Event, Machine, Measured, NoRuns, Side, Stop, Stopped, measure};
 
 /// The feature `bench`.
 pub const FEATURE: Feature = Feature {
@@ -140,6 +140,7 @@ fn measured(
         sampling: Sampling { time: flags.time.unwrap_or(suite.adapter.sampling.time), ..suite.adapter.sampling },
         counts_iterations: suite.adapter.counts_iterations(),
         draws: flags.draws,
+        timeout: flags.timeout,
         time_metric: metrics.iter().position(|source| source.unit == "s" && !source.more_is_better),
     };
     let names: Vec<String> = suite.entries.iter().map(|entry| entry.name.clone()).collect();

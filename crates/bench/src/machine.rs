@@ -1,5 +1,6 @@
 //! Runs the benchmarks of a suite on this machine.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::fd::OwnedFd;
 
@@ -12,7 +13,7 @@ use steady_process::Extractor;
 use steady_process::runner::{BlockSpec, RunError, RunSpec, Runner, Start, how};
 
 use crate::adapter::{Adapter, Amount, Input};
-use crate::run::{Machine, Side, Stop};
+use crate::run::{Machine, NoRuns, Side, Stop};
 use crate::suite::Suite;
 
 /// The programs of a suite, run by a launcher.
@@ -33,11 +34,10 @@ pub(crate) struct SuiteMachine<'a> {
 /// What processes with several benchmarks need. Their results are not found by the launcher, which knows one result for
 /// each process.
 struct Shared {
-    /// The metrics, and the times that a benchmark took: wall time and CPU time.
-    values: Vec<(String, Extractor)>,
+    metrics: Vec<(String, Extractor)>,
+    /// The times that a benchmark took: wall time and CPU time.
+    times: [Extractor; 2],
     amount: Option<Amount>,
-    /// The number of processes with several benchmarks, since the last one with a result, that had none.
-    in_vain: u32,
 }
 
 /// The options of the runs.
@@ -51,37 +51,45 @@ pub(crate) struct RunOptions {
 }
 
 impl Shared {
+    /// The beginnings of the lines with the times that a benchmark took.
+    const TIMES: [&str; 2] = ["steady: wall-time ", "steady: cpu-time "];
+
     fn new(options: &RunOptions) -> Result<Self, String> {
-        let times =
-            ["wall-time[s]", "cpu-time[s]"].map(|text| text.parse().map_err(|error| format!("{text}: {error}")));
-        let times: Vec<MetricSource> = times.into_iter().collect::<Result<_, _>>()?;
         let extractor = |source: &MetricSource| Ok::<_, String>((source.name.clone(), Extractor::new(source)?));
+        let time = |text: &str| Extractor::new(&text.parse().map_err(|error| format!("{text}: {error}"))?);
         Ok(Shared {
-            values: options.metrics.iter().chain(&times).map(extractor).collect::<Result<_, _>>()?,
+            metrics: options.metrics.iter().map(extractor).collect::<Result<_, _>>()?,
+            times: [time("wall-time[s]")?, time("cpu-time[s]")?],
             amount: None,
-            in_vain: 0,
         })
     }
 
-    /// Whether processes with several benchmarks have results. If not, each benchmark has a process of its own.
-    fn succeeds(&self) -> bool {
-        self.in_vain < 2
-    }
-
-    /// A run of one benchmark of a process, from what the process wrote about it.
+    /// A run with the metrics that its process wrote about a benchmark, and with the times, if there are any.
     ///
     /// # Errors
-    /// The name of a value that is missing, and the reason.
-    fn part(&self, run: &Run, written: &str) -> Result<Run, (&str, String)> {
-        let values = self.values.iter().map(|(name, value)| match value.value(written.as_bytes()) {
+    /// The name of a metric without a value, and the reason.
+    fn part(&self, run: &Run, written: &str) -> Result<Part, (&str, String)> {
+        let is_time = |line: &&str| Self::TIMES.iter().any(|time| line.starts_with(time));
+        let (times, others): (Vec<&str>, Vec<&str>) = written.lines().partition(is_time);
+        let (times, others) = (times.join("\n"), others.join("\n"));
+        let values = self.metrics.iter().map(|(name, metric)| match metric.value(others.as_bytes()) {
             Ok(value) => Ok(value),
             Err(why) => Err((name.as_str(), why)),
         });
-        let mut values = values.collect::<Result<Vec<f64>, _>>()?;
-        let cpu = values.pop().map_or(Nanos::ZERO, Nanos::from_seconds);
-        let wall = values.pop().map_or(Nanos::ZERO, Nanos::from_seconds);
-        Ok(Run { wall, user: cpu, system: Nanos::ZERO, values, ..run.clone() })
+        let run = Run { values: values.collect::<Result<_, _>>()?, ..run.clone() };
+        let time = |time: &Extractor| time.value(times.as_bytes()).map(Nanos::from_seconds).ok();
+        Ok(match self.times.each_ref().map(time) {
+            [Some(wall), Some(user)] => Part { run: Run { wall, user, system: Nanos::ZERO, ..run }, has_times: true },
+            _ => Part { run, has_times: false },
+        })
     }
+}
+
+/// The run of one benchmark of a process.
+struct Part {
+    run: Run,
+    /// Whether the times are those of the benchmark. Otherwise they are those of the process.
+    has_times: bool,
 }
 
 impl<'a> SuiteMachine<'a> {
@@ -224,22 +232,25 @@ impl<'a> SuiteMachine<'a> {
         Ok(self.processes(&commands)?.map(|runs| runs.into_iter().map(written).collect()))
     }
 
-    /// Runs benchmarks in one process of each of these builds. Returns the runs of each; `None` for those without results.
-    fn together(&mut self, benchmarks: &[usize], builds: &[(Side, u32)]) -> Result<Vec<Option<Vec<Run>>>, Stop> {
-        let ended = self.shared_processes(benchmarks, builds)?;
-        let Some(shared) = &mut self.shared else { return Ok(vec![None; benchmarks.len()]) };
-        shared.in_vain += 1;
-        let Ok(ended) = ended else { return Ok(vec![None; benchmarks.len()]) };
+    /// Runs several benchmarks in one process of each of these builds. Those without complete results are unknown.
+    fn together(
+        &mut self,
+        benchmarks: &[usize],
+        builds: &[(Side, u32)],
+    ) -> Result<Vec<Result<Vec<Run>, NoRuns>>, Stop> {
+        let ended = self.shared_processes(benchmarks, builds)?.unwrap_or_default();
         let ended: Vec<_> = ended.iter().map(|(run, written)| (run, Adapter::parts(written))).collect();
+        let Some(shared) = &self.shared else { return Ok(vec![]) };
+        let run = |(run, parts): &(&Run, BTreeMap<&str, &str>), name: &str| {
+            let part = shared.part(run, parts.get(name)?).ok()?;
+            part.has_times.then_some(part.run)
+        };
         let runs = |&benchmark: &usize| {
             let name = self.suite.entries[benchmark].own_name.as_str();
-            ended.iter().map(|(run, parts)| shared.part(run, parts.get(name)?).ok()).collect::<Option<Vec<Run>>>()
+            let runs: Vec<Run> = ended.iter().filter_map(|process| run(process, name)).collect();
+            if runs.len() == builds.len() { Ok(runs) } else { Err(NoRuns::Unknown) }
         };
-        let found: Vec<Option<Vec<Run>>> = benchmarks.iter().map(runs).collect();
-        if found.iter().any(Option::is_some) {
-            shared.in_vain = 0;
-        }
-        Ok(found)
+        Ok(benchmarks.iter().map(runs).collect())
     }
 
     /// Runs a benchmark in a process of its own of each of these builds.
@@ -255,9 +266,9 @@ impl<'a> SuiteMachine<'a> {
         let name = self.suite.entries[benchmark].own_name.as_str();
         let with_values = |(run, written): (Run, String)| {
             let part = Adapter::parts(&written).get(name).copied().unwrap_or(&written);
-            shared.part(&run, part).map_err(|(value, why)| {
+            shared.part(&run, part).map(|part| part.run).map_err(|(metric, why)| {
                 let printed = self.printed(run.command, &run.outcome);
-                self.without_value(run.command, value, &why, &printed)
+                self.without_value(run.command, metric, &why, &printed)
             })
         };
         Ok(ended.into_iter().map(with_values).collect())
@@ -299,19 +310,15 @@ impl Machine for SuiteMachine<'_> {
 
     fn share_a_process(&self, one: usize, other: usize) -> bool {
         let programs = |at: usize| self.suite.entries[at].programs;
-        self.shared.as_ref().is_some_and(Shared::succeeds) && programs(one) == programs(other)
+        self.shared.is_some() && programs(one) == programs(other)
     }
 
-    fn run(&mut self, benchmarks: &[usize], builds: &[(Side, u32)]) -> Result<Vec<Result<Vec<Run>, String>>, Stop> {
-        if self.shared.is_none() {
-            return benchmarks.iter().map(|&one| self.own_process(one, builds)).collect();
-        }
-        let together = match benchmarks.len() {
-            1 => vec![None],
-            _ => self.together(benchmarks, builds)?,
+    fn run(&mut self, benchmarks: &[usize], builds: &[(Side, u32)]) -> Result<Vec<Result<Vec<Run>, NoRuns>>, Stop> {
+        let one = match benchmarks {
+            [one] if self.shared.is_some() => self.alone(*one, builds)?,
+            [one] => self.own_process(*one, builds)?,
+            _ => return self.together(benchmarks, builds),
         };
-        // A benchmark without results runs alone, which shows why.
-        let each = benchmarks.iter().zip(together);
-        each.map(|(&one, runs)| runs.map_or_else(|| self.alone(one, builds), |runs| Ok(Ok(runs)))).collect()
+        Ok(vec![one.map_err(NoRuns::Failed)])
     }
 }

@@ -115,12 +115,12 @@ pub struct Build {
 pub struct Benchmark {
     /// The name, after the label of its program if the suite has several.
     pub name: String,
-    /// Samples that the harness measures in one process.
+    /// Samples that the harness measures in one run.
     pub samples_per_run: u64,
     /// Iterations of one sample, if the harness takes their number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations: Option<u64>,
-    /// Time for which a process measures.
+    /// Time for which a run measures.
     pub measured_seconds: Nanos,
     /// Why its measuring ended early, if a run failed. It has no verdict then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -141,7 +141,8 @@ pub struct Benchmark {
     pub time_factor: Option<f64>,
     /// Medians of each metric, in the order of `metrics`.
     pub medians: Vec<Medians>,
-    /// Medians of the CPU time of a process per run, with its start.
+    /// Medians of the CPU time per run: of the process with its start, or of the child of a process that several
+    /// benchmarks share.
     pub cpu: Reading<Medians>,
     /// The evaluations of the data, in time order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -187,9 +188,9 @@ pub struct Samples {
 pub struct Runs {
     /// For each metric, what the harness reported.
     pub values: Vec<Vec<f64>>,
-    /// Wall time of the process.
+    /// Wall time of the process, or of the benchmark in a process that several share.
     pub wall_seconds: Vec<Nanos>,
-    /// CPU time of the process and its descendants.
+    /// CPU time of the process and its descendants, or of the benchmark in a process that several share.
     pub cpu_seconds: Vec<Nanos>,
 }
 

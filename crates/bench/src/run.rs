@@ -45,6 +45,15 @@ impl Stop {
     }
 }
 
+/// Why a benchmark has no runs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NoRuns {
+    /// It fails in one build: the reason, as a clause.
+    Failed(String),
+    /// The process that it shared with others has no complete results of it. Run alone, it shows why.
+    Unknown,
+}
+
 /// What the measuring needs: it runs benchmarks.
 pub trait Machine {
     /// Time since the start, on a monotonic clock.
@@ -61,11 +70,11 @@ pub trait Machine {
 
     /// Runs benchmarks in these builds, one after the other, each with a padding of its environment in bytes. If there are
     /// several benchmarks, they share a process. Returns for each benchmark its runs in the order of the builds, which have
-    /// values of all metrics, or the reason why it fails, as a clause.
+    /// values of all metrics.
     ///
     /// # Errors
     /// See [`Stop`].
-    fn run(&mut self, benchmarks: &[usize], builds: &[(Side, u32)]) -> Result<Vec<Result<Vec<Run>, String>>, Stop>;
+    fn run(&mut self, benchmarks: &[usize], builds: &[(Side, u32)]) -> Result<Vec<Result<Vec<Run>, NoRuns>>, Stop>;
 
     /// Links both builds again, each in a random order of its functions.
     ///
@@ -89,6 +98,8 @@ pub struct Choices {
     pub time_metric: Option<usize>,
     /// Whether both builds are linked again for each pair of a benchmark.
     pub draws: bool,
+    /// The maximum duration of a process.
+    pub timeout: Nanos,
 }
 
 /// A benchmark while it is measured.
@@ -108,8 +119,29 @@ pub struct Course {
     pub looks: Vec<BenchLook>,
     per_pair: Nanos,
     spent: Nanos,
+    sharing: Sharing,
     schedule: Schedule,
     sequence: Sequence,
+}
+
+/// Whether a benchmark can share a process with others. One that has no result then runs alone. If it succeeds, another
+/// benchmark was the reason, so that it has a second chance.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sharing {
+    /// The number of shared processes without a result of it.
+    misses: u32,
+    is_alone: bool,
+}
+
+impl Sharing {
+    fn miss(&mut self) {
+        self.misses += 1;
+        self.is_alone = true;
+    }
+
+    fn succeed(&mut self) {
+        self.is_alone = self.misses > 1;
+    }
 }
 
 /// Why a benchmark is not measured, or no longer.
@@ -177,6 +209,7 @@ pub fn measure(
         looks: vec![],
         per_pair: Nanos::ZERO,
         spent: Nanos::ZERO,
+        sharing: Sharing::default(),
         schedule: Schedule::new(),
         sequence: Sequence::new(rules(record, level), 1),
     };
@@ -343,16 +376,20 @@ impl Measuring<'_> {
         let builds = sides.map(|side| (side, self.padding()));
         let results = self.machine.run(&benchmarks, &builds)?;
         let took = (self.machine.now() - began).seconds();
-        // Each benchmark is charged its share of the time of the processes.
-        let own = |runs: &[Run]| runs.iter().map(|run| run.wall.seconds()).sum::<f64>();
+        // Each benchmark is charged its share of the time of the processes. The time of one without a result is not that of
+        // the others.
+        let least = self.choices.sampling.time;
+        let own = |runs: &[Run]| runs.iter().map(|run| run.wall.max(least).seconds()).sum::<f64>();
         let all: f64 = results.iter().flatten().map(|runs| own(runs)).sum();
+        let took = if results.iter().all(Result::is_ok) { took } else { all };
         for (&benchmark, result) in benchmarks.iter().zip(results) {
             match result {
                 Ok(runs) => {
-                    let share = own(&runs) / all.max(f64::MIN_POSITIVE);
-                    self.add(benchmark, new_first, &runs, Nanos::from_seconds(took * share));
+                    self.courses[benchmark].sharing.succeed();
+                    self.add(benchmark, new_first, &runs, Nanos::from_seconds(took * own(&runs) / all));
                 }
-                Err(why) => self.courses[benchmark].stopped = Some(Stopped::Failed(why)),
+                Err(NoRuns::Failed(why)) => self.courses[benchmark].stopped = Some(Stopped::Failed(why)),
+                Err(NoRuns::Unknown) => self.courses[benchmark].sharing.miss(),
             }
         }
         Ok(())
@@ -384,16 +421,23 @@ impl Measuring<'_> {
     }
 
     /// The first benchmark of `order`, and others that can share its processes: those whose turn it is soon, as far as they
-    /// fit into this time.
+    /// fit into this time. Benchmarks that have not run yet take as long as the others.
     fn group(&self, order: &[usize], left: Nanos) -> Vec<usize> {
         let Some(&first) = order.first() else { return vec![] };
-        let least = 2.0 * self.choices.sampling.time.seconds();
-        let takes = |one: usize| self.courses[one].per_pair.seconds().max(least);
+        let known = self.courses.iter().map(|one| one.per_pair.seconds()).filter(|&seconds| seconds > 0.0);
+        let (sum, count) = known.fold((0.0, 0.0), |(sum, count), seconds| (sum + seconds, count + 1.0));
+        if count == 0.0 || self.courses[first].sharing.is_alone {
+            return vec![first];
+        }
+        let takes = |one: usize| match self.courses[one].per_pair.seconds() {
+            0.0 => sum / count,
+            seconds => seconds,
+        };
         let spent = |one: usize| self.courses[one].spent.seconds();
-        let mut rest = left.seconds().min(SHARED_TIME) - takes(first);
+        let mut rest = left.min(self.choices.timeout).seconds().min(SHARED_TIME) - takes(first);
         let mut group = vec![first];
         for &other in &order[1..] {
-            let is_due = spent(other) <= spent(first) + takes(other);
+            let is_due = spent(other) <= spent(first) + takes(other) && !self.courses[other].sharing.is_alone;
             if is_due && takes(other) <= rest && self.machine.share_a_process(first, other) {
                 rest -= takes(other);
                 group.push(other);
@@ -404,7 +448,7 @@ impl Measuring<'_> {
 
     /// The benchmarks that are open and whose pair fits into this time.
     fn fitting(&self, left: Nanos) -> impl Iterator<Item = usize> {
-        let fits = move |course: &Course| course.stopped.is_none() && course.per_pair <= left;
+        let fits = move |course: &Course| course.stopped.is_none() && course.per_pair <= left && left > Nanos::ZERO;
         self.courses.iter().enumerate().filter(move |(_, course)| fits(course)).map(|(one, _)| one)
     }
 

@@ -155,6 +155,30 @@ fn benchmarks_that_share_processes_are_all_measured() {
 }
 
 #[test]
+fn a_benchmark_that_ends_the_processes_of_others_runs_alone() {
+    let mut suite = SimulatedSuite::new(9, LOADED, 11);
+    (suite.is_shared, suite.ends_others) = (true, Some(3));
+    let found = measured(&mut suite, &record(9, 20.0, 11));
+    let pairs: Vec<usize> = found.benchmarks.iter().map(|one| one.pairs).collect();
+    assert!(pairs.len() == 9 && pairs.iter().all(|&pairs| pairs >= 12), "{pairs:?}");
+    assert!(suite.processes < pairs.iter().sum::<usize>() as u64, "{} processes for {pairs:?}", suite.processes);
+    assert!(found.elapsed_seconds <= Nanos::from_seconds(20.2));
+}
+
+#[test]
+fn the_start_of_a_shared_process_is_part_of_the_budget() {
+    for seconds in [1.5, 3.0, 6.0] {
+        let mut suite = SimulatedSuite::new(30, Conditions::QUIET, 12);
+        suite.is_shared = true;
+        let found = measured(&mut suite, &record(30, seconds, 12));
+        assert!(found.elapsed_seconds <= Nanos::from_seconds(seconds * 1.02), "{:?}", found.elapsed_seconds);
+        // Those that are measured have enough pairs for a verdict.
+        let few = found.benchmarks.iter().filter(|one| one.pairs < 12).count();
+        assert!(few <= 1 && !found.benchmarks.is_empty(), "{few} of {}", found.benchmarks.len());
+    }
+}
+
+#[test]
 fn a_benchmark_that_fails_affects_nothing_else() {
     let mut suite = SimulatedSuite::new(6, Conditions::QUIET, 3);
     suite.fails = Some((2, 6));

@@ -1,12 +1,13 @@
 //! Simulated loops over many candidate changes, for the bench of `--ratchet`.
 //!
 //! ```text
-//! ratchet LOOPS CANDIDATES [EFFECT AT]
+//! ratchet FIRST LOOPS CANDIDATES [EFFECT AT]
 //! ```
 //!
-//! Every candidate costs as much as the accepted command. With EFFECT, candidate AT costs that share less or more. Noise
-//! is 3 % per run, and a comparison has up to about 100 pairs. Prints the number of loops that accepted anything, that
-//! accepted candidate AT, and the mean number of second comparisons in a loop.
+//! Loops are numbered, and this many from FIRST on are simulated. Every candidate costs as much as the accepted command.
+//! With EFFECT, candidate AT costs that share less or more. Noise is 3 % per run, and a comparison has up to about 100
+//! pairs. Prints the number of loops that accepted anything, that accepted candidate AT, and the number of second
+//! comparisons in all loops.
 #![allow(clippy::print_stdout, reason = "this program prints its results")]
 
 use std::convert::Infallible;
@@ -22,13 +23,13 @@ const CONDITIONS: Conditions = Conditions { noise: 0.03, hit_per_mille: 5, ..Con
 
 fn main() -> Result<(), String> {
     let words: Vec<f64> = std::env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
-    let (loops, candidates, effect, at) = match words[..] {
-        [loops, candidates] => (loops as u64, candidates as u64, 0.0, 0),
-        [loops, candidates, effect, at] => (loops as u64, candidates as u64, effect, at as u64),
-        _ => return Err("usage: ratchet LOOPS CANDIDATES [EFFECT AT]".to_owned()),
+    let (first, loops, candidates, effect, at) = match words[..] {
+        [first, loops, candidates] => (first as u64, loops as u64, candidates as u64, 0.0, 0),
+        [first, loops, candidates, effect, at] => (first as u64, loops as u64, candidates as u64, effect, at as u64),
+        _ => return Err("usage: ratchet FIRST LOOPS CANDIDATES [EFFECT AT]".to_owned()),
     };
     let (mut wrong, mut found, mut tests) = (0, 0, 0);
-    for number in 0..loops {
+    for number in first..first + loops {
         let mut ratchet = Ratchet::new(ERROR_RATE);
         let (mut is_wrong, mut is_found) = (false, false);
         for candidate in 1..=candidates {
@@ -43,7 +44,7 @@ fn main() -> Result<(), String> {
         found += u64::from(is_found);
         tests += ratchet.tests();
     }
-    println!("loops {loops} wrong {wrong} found {found} tests {:.1}", tests as f64 / loops as f64);
+    println!("loops {loops} wrong {wrong} found {found} tests {tests}");
     Ok(())
 }
 

@@ -201,7 +201,7 @@ pub struct LockUse {
     pub hold_seconds: Reading<Nanos>,
     /// Mean hold, over all acquisitions.
     pub hold_mean_seconds: Reading<Nanos>,
-    /// Median of the timed holds, with an error of up to 10 %.
+    /// Median of the timed holds, among which the first `timed_first` ones are, with an error of up to 10 %.
     pub hold_median_seconds: Reading<Nanos>,
     /// 99th percentile of the timed holds, with an error of up to 10 %.
     pub hold_p99_seconds: Reading<Nanos>,

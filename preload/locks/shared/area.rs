@@ -53,7 +53,7 @@ pub const SAMPLED_ONE_IN: u64 = 1_024;
 
 /// Number of uncontended acquisitions, the first ones of each lock, whose holds are all timed. They have their own sum,
 /// so that they do not represent the later ones of a long run, which may differ.
-pub const EARLY: u64 = 64;
+pub const EARLY: u64 = 256;
 
 /// Returns whether the uncontended acquisition with this number, counted from 1, is one of the first [`EARLY`].
 #[inline(always)]

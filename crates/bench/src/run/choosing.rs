@@ -4,7 +4,7 @@ use rand::Rng;
 use rand::seq::SliceRandom;
 use steady_model::{Nanos, Run};
 
-use super::{Choices, Course, Event, Measuring, Side, Stop, Stopped};
+use super::{Choices, Course, Event, Measuring, NoRuns, Side, Stop, Stopped};
 use crate::adapter::Amount;
 
 /// The share of the budget that the calibration may use.
@@ -38,16 +38,27 @@ impl Measuring<'_> {
                 (self.events)(Event::Calibrating(group.clone()));
                 let side = if self.generator.random() { Side::New } else { Side::Old };
                 let padding = self.padding();
+                let began = self.machine.now();
                 let results = self.machine.run(&group, &[(side, padding)])?;
+                // Each benchmark is charged an equal share of the time that the process needs to start.
+                let took = (self.machine.now() - began).seconds();
+                let measured: f64 = results.iter().flatten().flatten().map(|run| run.wall.seconds()).sum();
+                let is_complete = results.iter().all(Result::is_ok);
+                let start = if is_complete { (took - measured).max(0.0) / group.len() as f64 } else { 0.0 };
                 for (benchmark, result) in group.into_iter().zip(results) {
                     match result {
                         Ok(runs) => {
+                            self.courses[benchmark].sharing.succeed();
                             let is_last = round + 1 == ROUNDS;
-                            if runs.first().is_some_and(|run| !self.add_calibration(benchmark, run, is_last)) {
+                            if runs.first().is_some_and(|run| !self.add_calibration(benchmark, run, start, is_last)) {
                                 next.push(benchmark);
                             }
                         }
-                        Err(why) => self.courses[benchmark].stopped = Some(Stopped::Failed(why)),
+                        Err(NoRuns::Failed(why)) => self.courses[benchmark].stopped = Some(Stopped::Failed(why)),
+                        Err(NoRuns::Unknown) => {
+                            self.courses[benchmark].sharing.miss();
+                            next.push(benchmark);
+                        }
                     }
                 }
             }
@@ -56,15 +67,16 @@ impl Measuring<'_> {
         Ok(())
     }
 
-    /// Adds a calibration run of a benchmark. Returns whether no further one is needed.
-    fn add_calibration(&mut self, benchmark: usize, run: &Run, is_last: bool) -> bool {
+    /// Adds a calibration run of a benchmark, whose process needed `start` seconds more for it. Returns whether no further
+    /// one is needed.
+    fn add_calibration(&mut self, benchmark: usize, run: &Run, start: f64, is_last: bool) -> bool {
         let found = self.calibrated(self.courses[benchmark].calibrating, run);
         let course = &mut self.courses[benchmark];
         course.calibrating = found.amount;
         let is_final = found.is_final || is_last;
         if is_final {
             course.amount = Some(found.amount);
-            course.per_pair = Nanos(2 * found.takes.0);
+            course.per_pair = Nanos::from_seconds(2.0 * (found.takes.seconds() + start));
         }
         is_final
     }

@@ -4,7 +4,8 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use steady_bench::{
-    Amount, Choices, Compared, ErrorRate, Event, Machine, Measured, Sampling, Side, Stop, SuiteRecord, judged, measure,
+    Amount, Choices, Compared, ErrorRate, Event, Machine, Measured, NoRuns, Sampling, Side, Stop, SuiteRecord, judged,
+    measure,
 };
 use steady_feature::Failure;
 use steady_model::{Absent, Activity, Ending, Layout, Nanos, Run, Seed, Timestamp, Verdict};
@@ -45,6 +46,8 @@ pub(crate) struct SimulatedSuite {
     pub(crate) lost: Option<Failure>,
     /// Whether a process can run several benchmarks.
     pub(crate) is_shared: bool,
+    /// A benchmark with which a process of several has no results.
+    pub(crate) ends_others: Option<usize>,
     /// The number of processes so far.
     pub(crate) processes: u64,
     machine: SimulatedMachine,
@@ -67,6 +70,7 @@ impl SimulatedSuite {
             draws_max: None,
             lost: None,
             is_shared: false,
+            ends_others: None,
             processes: 0,
             machine: SimulatedMachine::new(&[], conditions, seed),
             iterations: vec![1.0; count],
@@ -89,6 +93,7 @@ impl SimulatedSuite {
             counts_iterations: true,
             time_metric: Some(0),
             draws: record.draws,
+            timeout: Nanos::from_seconds(60.0),
         };
         let count = self.each.len();
         let mut lost = None;
@@ -108,14 +113,17 @@ impl SimulatedSuite {
 
 impl Machine for SimulatedSuite {
     fn now(&self) -> Nanos {
-        self.machine.now() + Nanos(200_000_000 * self.draws)
+        let started = if self.is_shared { START_UP * self.processes as f64 } else { 0.0 };
+        self.machine.now() + Nanos(200_000_000 * self.draws) + Nanos::from_seconds(started)
     }
 
     fn prepare(&mut self, amounts: &[Amount]) -> Result<(), Failure> {
         let iterations = |amount: &Amount| (amount.samples * amount.iterations) as f64;
         self.iterations = amounts.iter().map(iterations).collect();
+        // A process that is shared starts once.
+        let start = if self.is_shared { 0.0 } else { START_UP };
         let process =
-            |at: usize, factor: f64| START_UP + self.iterations[at] * (self.each[at] * factor + self.untimed[at]);
+            |at: usize, factor: f64| start + self.iterations[at] * (self.each[at] * factor + self.untimed[at]);
         let seconds = (0..self.each.len()).flat_map(|at| [process(at, 1.0), process(at, self.factors[at])]);
         self.machine.set_seconds(&seconds.collect::<Vec<_>>());
         Ok(())
@@ -133,9 +141,13 @@ impl Machine for SimulatedSuite {
         self.is_shared
     }
 
-    fn run(&mut self, benchmarks: &[usize], builds: &[(Side, u32)]) -> Result<Vec<Result<Vec<Run>, String>>, Stop> {
+    fn run(&mut self, benchmarks: &[usize], builds: &[(Side, u32)]) -> Result<Vec<Result<Vec<Run>, NoRuns>>, Stop> {
         self.processes += builds.len() as u64;
-        benchmarks.iter().map(|&one| self.run_one(one, builds)).collect()
+        if benchmarks.len() > 1 && self.ends_others.is_some_and(|one| benchmarks.contains(&one)) {
+            return Ok(vec![Err(NoRuns::Unknown); benchmarks.len()]);
+        }
+        let run = |&one: &usize| Ok(self.run_one(one, builds)?.map_err(NoRuns::Failed));
+        benchmarks.iter().map(run).collect()
     }
 }
 
@@ -163,7 +175,8 @@ impl SimulatedSuite {
             let factor = if run.command % 2 == 1 { self.factors[benchmark] } else { 1.0 };
             let timed = self.each[benchmark] * factor;
             let layout = self.layout(run.command);
-            let whole = START_UP / self.iterations[benchmark] + timed + self.untimed[benchmark];
+            let start = if self.is_shared { 0.0 } else { START_UP };
+            let whole = start / self.iterations[benchmark] + timed + self.untimed[benchmark];
             let share = timed / whole;
             run.values = vec![run.cpu_time().seconds() * share / self.iterations[benchmark] * layout];
         }

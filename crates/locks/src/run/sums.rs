@@ -280,8 +280,9 @@ mod tests {
     #[test]
     fn early_holds_do_not_represent_the_later_ones_of_a_long_run() {
         let holds = holds_of(1_000_000, 0, NONE, (EARLY, 10_000), (976, 1_000));
-        assert_eq!(holds.total, Nanos(EARLY * 10_000 + (1_000_000 - EARLY) * 1_000));
-        assert_eq!((holds.mean, holds.timed_sampled), (Nanos(1_000), EARLY + 976));
+        let total = EARLY * 10_000 + (1_000_000 - EARLY) * 1_000;
+        assert_eq!(holds.total, Nanos(total));
+        assert_eq!((holds.mean, holds.timed_sampled), (Nanos(total / 1_000_000), EARLY + 976));
     }
 
     #[test]

@@ -180,7 +180,7 @@ pub(crate) fn queue() -> LocksRecord {
         wait_events_seconds: 0.0,
         wait_joins_seconds: 0.0,
         sampled_one_in: 1_024,
-        timed_first: 64,
+        timed_first: 256,
         order: LockOrder::Wait,
         processes: vec![process(4_242, 9, 2.413_2)],
         unwatched_processes: 0,

@@ -90,7 +90,7 @@ fn records_of_earlier_versions_timed_the_first_hold() {
     let sampled = "of the others, the first of each lock and on average one in 1,024";
     let lines = |record: &LocksRecord| text(record, 1000);
     assert!(lines(&record).contains(&format!("{sampled}\n")), "{}", lines(&record));
-    assert!(lines(&queue()).contains(&format!("{sampled}, and the hold times of the first 64 of each lock\n")));
+    assert!(lines(&queue()).contains(&format!("{sampled}, and the hold times of the first 256 of each lock\n")));
 }
 
 #[test]

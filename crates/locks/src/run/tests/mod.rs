@@ -30,7 +30,7 @@ fn two_threads() -> AreaBuilder {
     }
     area.lock(0, 0xabc0, Kind::Mutex, 5_000, 30, 300 * MS);
     area.waits(0, 0, &[(10 * MS, 30)]);
-    area.holds(0, 0, [(30, 60 * MS), (64, 640_000), (20, 20_000)]);
+    area.holds(0, 0, [(30, 60 * MS), (256, 2_560_000), (20, 20_000)]);
     area.pair(0, 0, 1, 20, 200 * MS);
     area.pair(0, 0, 2, 10, 100 * MS);
     area.module(0, "/lib/queue.so", 77);
@@ -50,9 +50,9 @@ fn counts_and_times_are_read_as_written() {
     assert_eq!((waits.count, waits.total, waits.most), (30, Nanos(300 * MS), Nanos(10 * MS)));
     assert!(waits.median.seconds() > 0.008 && waits.p99 <= waits.most, "{waits:?}");
     let holds = lock.holds.as_ref().unwrap();
-    // 30 contended holds of 2 ms, the first 64 others of 10 µs, and 4,906 more of 1 µs, the mean of the twenty sampled
+    // 30 contended holds of 2 ms, the first 256 others of 10 µs, and 4,714 more of 1 µs, the mean of the twenty sampled
     // ones.
-    assert_eq!((holds.total, holds.timed_contended, holds.timed_sampled), (Nanos(65_546_000), 30, 84));
+    assert_eq!((holds.total, holds.timed_contended, holds.timed_sampled), (Nanos(67_274_000), 30, 276));
     let sites: Vec<_> = lock.sites.iter().map(|site| (site.place.offset, site.acquisitions, site.contended)).collect();
     assert_eq!(
         sites,
