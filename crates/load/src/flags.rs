@@ -15,6 +15,8 @@ use crate::table::Published;
 
 const EXAMPLES: &str = "\
 Examples:
+  A quick test
+      steady load --cpu-time 200ms
   How far can CPU time and wall time be trusted on this machine? Run 1 to 32
   concurrent processes; each hashes for 5 s of its own CPU time
       steady load --workload hash --cpu-time 5s --procs 1..32
@@ -24,21 +26,24 @@ Examples:
       steady load -- gzip -9 -kc file
       steady load --window 10s --procs 1..8 -- ./prog input
   A CPU limit that a thread checks once a second, as scripts do
-      steady load --poll 1s --procs 1..32
+      steady load --poll 1s --procs 1..4
   How much slower is each resource of this machine right now?
       steady load --rulers
       steady load --rulers --neighbour stream --procs 1..4
   What a table says that was measured elsewhere
       steady load --table measured.csv
       steady load --published hash8
-  A quick test; a page of HTML with charts
-      steady load --cpu-time 200ms
+  A page of HTML with charts
       steady load --export-html load.html
 
 A row is a number of concurrent processes. They get ready, start together, and
 are timed from then on. The seed determines a random order of the rows, because
 a drift of the machine must not look like an effect of the number of processes.
 Ctrl-C ends the experiment and keeps the complete rows.
+
+A row of N processes takes at least --cpu-time, and N / CPUs times as long if
+there are fewer CPUs than processes: --cpu-time 5s --procs 1..32 takes at least
+22 minutes on 2 CPUs.
 
 Exit status:
   0    success
