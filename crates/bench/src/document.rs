@@ -311,13 +311,11 @@ fn advice(record: &SuiteRecord, counts: &Counts) -> Option<Sentence> {
     };
     // Far beyond the data, the estimate of the spread is too rough for a number.
     if needed > FARTHEST {
-        return Some(vec![
-            plain(format!("To decide {which}, much more time is needed: select some with ")),
-            (Emphasis::Code, "--filter".to_owned()),
-            plain(", or use a larger "),
-            (Emphasis::Code, "--resolution".to_owned()),
-            plain("."),
-        ]);
+        let select = [plain("select some with "), (Emphasis::Code, "--filter".to_owned()), plain(", or ")];
+        let select = if counts.measured() > 1 { &select[..] } else { &[] };
+        let first = [plain(format!("To decide {which}, much more time is needed: "))];
+        let last = [plain("use a larger "), (Emphasis::Code, "--resolution".to_owned()), plain(".")];
+        return Some([&first[..], select, &last].concat());
     }
     let seconds = steady_render::units::round_up(record.budget_seconds.seconds() * needed);
     let text = if seconds < 120.0 { format!("{seconds}s") } else { format!("{}m", (seconds / 60.0).ceil()) };

@@ -149,7 +149,10 @@ fn conclude(benchmark: &mut Benchmark, estimate: Option<Estimate>, more_is_bette
         (Verdict::Faster, true) => Verdict::Slower,
         (verdict, _) => verdict,
     };
-    let few = || Absent::because(format!("{} pairs are too few", benchmark.pairs));
+    let few = || match benchmark.pairs {
+        1 => Absent::because("1 pair is too few"),
+        pairs => Absent::because(format!("{pairs} pairs are too few")),
+    };
     benchmark.change = estimate.size.change.ok_or_else(few);
     benchmark.interval = match (estimate.verdict_low, estimate.verdict_high) {
         (Some(low), Some(high)) => Ok(Interval { low, high }),

@@ -250,6 +250,7 @@ impl SuiteRecord {
             Some(Stopped::Failed(why)) => Some(why),
             Some(Stopped::NoTime) => {
                 let reason = match needed {
+                    _ if self.ending == Ending::Interrupted => "the measuring was interrupted before".to_owned(),
                     Some(needed) => {
                         let seconds = needed.seconds().ceil();
                         let what = match self.shard {

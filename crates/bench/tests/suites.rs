@@ -74,6 +74,16 @@ fn the_budget_holds_and_what_does_not_fit_is_listed() {
 }
 
 #[test]
+fn a_budget_that_is_too_small_for_any_benchmark_is_used_for_one() {
+    let mut suite = SimulatedSuite::new(3, LOADED, 13);
+    let found = measured(&mut suite, &record(3, 0.5, 13));
+    let pairs: Vec<usize> = found.benchmarks.iter().map(|one| one.pairs).collect();
+    assert!(pairs.len() == 1 && (2..12).contains(&pairs[0]), "{pairs:?}");
+    assert_eq!(with(&found, Verdict::Undecided).len(), 1);
+    assert!(found.unmeasured.iter().all(|one| one.reason.contains("need about --budget")), "{:?}", found.unmeasured);
+}
+
+#[test]
 fn time_that_others_do_not_need_goes_to_what_was_left_out() {
     for seed in 0..12 {
         let mut suite = SimulatedSuite::new(3, Conditions::QUIET, seed);
@@ -198,6 +208,14 @@ fn an_interruption_keeps_the_pairs_so_far() {
     let record = measured(&mut suite, &record(4, 60.0, 4));
     assert_eq!(record.ending, Ending::Interrupted);
     assert!(record.benchmarks.iter().map(|one| one.pairs).sum::<usize>() > 20);
+    let mut suite = SimulatedSuite::new(400, LOADED, 4);
+    suite.interrupted = Some(480);
+    let record = measured(&mut suite, &common::record(400, 10.0, 4));
+    let reasons: Vec<&str> = record.unmeasured.iter().map(|one| one.reason.as_str()).collect();
+    assert!(
+        !reasons.is_empty() && reasons.iter().all(|why| *why == "the measuring was interrupted before"),
+        "{reasons:?}"
+    );
     let mut suite = SimulatedSuite::new(4, LOADED, 4);
     suite.interrupted = Some(3);
     assert!(matches!(suite.measured(&common::record(4, 60.0, 4)), Err(Failure::Interrupted(_))));

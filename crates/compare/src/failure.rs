@@ -34,8 +34,8 @@ pub fn failure(
         CompareError::Run(error @ RunError::LauncherLost(_)) => Failure::Own(error.to_string()),
         CompareError::Failed { command, outcome: Outcome::TimedOut } if plan.timeout != plan.run_limit() => {
             Failure::Usage(format!(
-                "a run of '{}' took longer than the whole budget and was killed: a verdict needs 12 runs, so use \
-                 --budget {}s or more; if the command sometimes hangs, use --timeout with --ignore-failure to leave such \
+                "a run of '{}' took longer than the whole budget and was killed, so its duration is not known: a verdict \
+                 needs 12 runs, that is more than --budget {}s; if the command sometimes hangs, use --timeout with --ignore-failure to leave such \
                  runs out",
                 name(command),
                 least_budget(plan).seconds()

@@ -105,7 +105,8 @@ impl Measuring<'_> {
     }
 
     /// Leaves out some of these benchmarks if the rest of the budget does not suffice for [`Measuring::least`] pairs of all
-    /// of them. The others are a random choice, because any other would always leave out the same ones.
+    /// of them. The others are a random choice, because any other would always leave out the same ones. If it does not even
+    /// suffice for one of them, the cheapest is measured, with the pairs that there is time for.
     pub(super) fn choose(&mut self, benchmarks: &[usize]) {
         let mut order = benchmarks.to_vec();
         order.retain(|&one| self.courses[one].amount.is_some());
@@ -113,12 +114,20 @@ impl Measuring<'_> {
         order.iter().for_each(|&one| self.courses[one].stopped = Some(Stopped::NoTime));
         order.shuffle(&mut self.generator);
         let mut left = self.left_over();
-        for benchmark in order {
+        for &benchmark in &order {
             let course = &mut self.courses[benchmark];
             let needs = course.per_pair.seconds() * self.least as f64;
             if needs <= left {
                 course.stopped = None;
                 left -= needs;
+            }
+        }
+        if self.courses.iter().all(|course| course.stopped.is_some() && course.samples.len() == 0) {
+            let is_left_out = |&one: &usize| self.courses[one].stopped == Some(Stopped::NoTime);
+            let cheapest = { order.into_iter().filter(is_left_out) }.min_by_key(|&one| self.courses[one].per_pair);
+            let fits = |one: &usize| 2.0 * self.courses[*one].per_pair.seconds() <= left;
+            if let Some(one) = cheapest.filter(fits) {
+                self.courses[one].stopped = None;
             }
         }
     }

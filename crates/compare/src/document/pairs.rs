@@ -62,13 +62,14 @@ fn shared(report: &Report) -> Vec<String> {
     let has_both = Layout::ALL.iter().all(|layout| report.blocks_of(*layout) > 0);
     let judged = report.primary().filter(|_| has_both && report.record.plan.commands.len() > 2);
     let line = |judgement: &Judgement| {
-        let of =
-            |layout| judgement.layouts.iter().find(|effect| effect.layout == layout).map_or(0, |effect| effect.pairs);
-        let (turns, duets) = (of(Layout::Turns), of(Layout::Duet));
+        let of = |layout| judgement.layouts.iter().find(|effect| effect.layout == layout).map(|effect| effect.pairs);
         let (command, pairs) = (judgement.command + 1, judgement.pairs);
-        format!("command {command} has {pairs} with command 1: {turns} in turns and {duets} in duets")
+        // A layout with few pairs has no effect of its own.
+        let duets = of(Layout::Duet).or_else(|| pairs.checked_sub(of(Layout::Turns)?))?;
+        let turns = pairs.checked_sub(duets)?;
+        Some(format!("command {command} has {pairs} with command 1: {turns} in turns and {duets} in duets"))
     };
-    judged.map(line).collect()
+    judged.filter_map(line).collect()
 }
 
 /// The mean cost of each command relative to the first, next to the verdict on the usual run.
