@@ -120,7 +120,7 @@ fn a_sleeper_reaches_the_wall_limit() {
     let (status, stdout, stderr, report) =
         limited_with_output("sleeper", &["--cpu", "250ms", "--wall-factor", "2"], "sleep 7102");
     assert_eq!((status, stdout.as_str(), &report["outcome"]), (124, "", &"wall-limit".into()), "{report}");
-    assert!(stderr.contains("Wall limit reached"), "{stderr}");
+    assert!(stderr.contains("Wall limit reached") && stderr.contains("--wall-factor"), "{stderr}");
     let counted = seconds(&report, "wall_seconds") - report["waiting_seconds"].as_f64().unwrap_or(0.0);
     assert!((0.5..1.0).contains(&counted) && seconds(&report, "cpu_seconds") < 0.1, "{report}");
     assert!(report["overshoot_seconds"].is_null(), "{report}");

@@ -74,7 +74,11 @@ fn answer(record: &LimitRecord) -> Sentence {
                 Ok(_) => "not counting stops and waiting for a CPU",
                 Err(_) => "not counting stops",
             };
-            ("Wall limit reached".to_owned(), format!(": the command ran for {limit}, {excluded}; it used {used}."))
+            let text = format!(
+                ": the command ran for {limit}, {excluded}; it used {used}. --wall-factor (here {}) changes this limit.",
+                record.wall_factor
+            );
+            ("Wall limit reached".to_owned(), text)
         }
     };
     let emphasis = if record.outcome == LimitOutcome::Ok { Emphasis::Same } else { Emphasis::Open };
