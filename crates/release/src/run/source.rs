@@ -95,7 +95,12 @@ impl Source {
     /// Returns that no agent listens at the default socket, if that is known.
     pub(super) fn stopped(&self) -> Option<String> {
         let Source::Stores { socket: Some(socket), .. } = self else { return None };
-        let text = || format!("no agent listens at '{}'; with --socket, it may listen elsewhere", socket.display());
+        let text = || {
+            format!(
+                "no agent listens at '{}': start one with 'steady agent', unless one listens elsewhere (its --socket)",
+                socket.display()
+            )
+        };
         steady_agent::is_stopped(socket).then(text)
     }
 
