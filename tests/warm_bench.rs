@@ -55,6 +55,7 @@ fn available(test: &str) -> bool {
 fn json(output: Output) -> Value {
     let (status, stdout, stderr) = output_of(output);
     assert_eq!(status, 0, "{stderr}");
+    assert!(stderr.contains(" launches"), "the log names their number: {stderr}");
     serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
 }
 

@@ -4,12 +4,14 @@ use steady_feature::{Failure, Interrupt, Session, Status};
 use steady_linux::clock;
 use steady_linux::counters::{self, HARDWARE};
 use steady_model::{CounterScope, Nanos, Reading};
-use steady_render::letters::one_line;
+use steady_render::letters::{count, one_line};
+use steady_render::units::thousands;
 
 use super::stage::Folder;
-use super::{BenchError, Context, Done, Event, LEAST_RUNS, StageLauncher, judged, measure};
+use super::{BenchError, Context, Done, Event, LEAST_RUNS, StageLauncher, judged, measure, sessions};
 use crate::flags::BenchFlags;
 use crate::plan::{Bench, bench};
+use crate::record::LaunchMode;
 use crate::user_store::cache;
 
 /// Runs the bench and writes its report; returns the exit status.
@@ -37,6 +39,7 @@ pub(crate) fn run(flags: &BenchFlags, session: &mut dyn Session) -> Result<u8, F
     let mut launcher = started.map_err(&failed)?;
     let context =
         Context { host: session.host(), started: clock::time_of_day(), revision: session.revision(), counters };
+    session.log_progress(&beginning(&bench));
     let began = clock::monotonic();
     let mut events = |event: Event| show(&bench, &event, clock::monotonic() - began, session);
     let Done { record, stopped } = measure(&bench, context, &mut launcher, &mut events);
@@ -67,7 +70,27 @@ fn show(bench: &Bench, event: &Event, elapsed: Nanos, session: &mut dyn Session)
     let share = f64::from(event.done) / f64::from(event.of.max(1));
     let left = left(event, bench.programs.len() as u32, elapsed)
         .map_or_else(String::new, |left| format!(", about {} s left", left.seconds().ceil()));
+    if let Some(line) = after_first_round(event, bench.programs.len() as u32, elapsed) {
+        session.log_progress(&line);
+    }
     session.progress(Some(share), &format!("session {} of {}{left}: {}", event.done, event.of, one_line(name)));
+}
+
+/// The first line of the log, where no progress is shown: `measuring 2 programs in 62 sessions, with 3,002 launches`.
+fn beginning(bench: &Bench) -> String {
+    let sessions = sessions(bench);
+    let programs = bench.programs.len();
+    // The first session of each program has one launch.
+    let launches = programs + (sessions as usize - programs) * bench.plan.count as usize;
+    let programs = count(programs, "program", "programs");
+    format!("measuring {programs} in {sessions} sessions, with {} launches", thousands(launches))
+}
+
+/// The line of the log after the first session of each program in each mode.
+fn after_first_round(event: &Event, programs: u32, elapsed: Nanos) -> Option<String> {
+    let round = programs * (1 + LaunchMode::ALL.len() as u32);
+    let left = left(event, programs, elapsed).filter(|_| event.done == round)?;
+    Some(format!("about {} s left", left.seconds().ceil()))
 }
 
 /// The time that the remaining sessions take if they are as long as those so far. The first session of each program has
@@ -93,5 +116,18 @@ mod tests {
         assert_eq!((after(2), after(1)), (None, None), "sessions of one launch");
         assert_eq!(after(8), Some(Nanos(24_000_000_000)));
         assert_eq!(after(32), Some(Nanos::ZERO));
+    }
+
+    #[test]
+    fn the_log_has_the_time_left_once() {
+        let modes = LaunchMode::ALL.len() as u32;
+        let lines: Vec<(u32, String)> = (0..=32)
+            .filter_map(|done| {
+                let event = Event { done, of: 32, program: 0 };
+                Some((done, after_first_round(&event, 2, Nanos(6_000_000_000))?))
+            })
+            .collect();
+        let left = (6.0 / f64::from(2 * modes) * f64::from(32 - 2 - 2 * modes)).ceil();
+        assert_eq!(lines, [(2 + 2 * modes, format!("about {left} s left"))]);
     }
 }

@@ -48,6 +48,16 @@ pub struct Done {
     pub stopped: Option<BenchError>,
 }
 
+/// The number of counted sessions of each program and mode.
+fn counted(bench: &Bench) -> u32 {
+    COUNTED.max(bench.plan.runs / COUNTED_OF)
+}
+
+/// The number of sessions of an experiment, of all programs and modes.
+pub(crate) fn sessions(bench: &Bench) -> u32 {
+    bench.programs.len() as u32 * (1 + LaunchMode::ALL.len() as u32 * (bench.plan.runs + counted(bench)))
+}
+
 /// Runs the experiment that `bench` describes. If it ends early, the record has what was measured so far.
 pub fn measure<L: SessionLauncher>(
     bench: &Bench,
@@ -55,8 +65,7 @@ pub fn measure<L: SessionLauncher>(
     launcher: &mut L,
     events: &mut dyn FnMut(Event),
 ) -> Done {
-    let counted = COUNTED.max(bench.plan.runs / COUNTED_OF);
-    let of = bench.programs.len() as u32 * (1 + LaunchMode::ALL.len() as u32 * (bench.plan.runs + counted));
+    let (counted, of) = (counted(bench), sessions(bench));
     let mut experiment = Experiment {
         bench,
         launcher,

@@ -23,6 +23,7 @@ mod stage;
 pub use client::StageLauncher;
 pub(crate) use command::run;
 pub use driver::drive;
+pub(crate) use experiment::sessions;
 pub use experiment::{BenchError, Context, Done, Event, SessionLauncher, SessionOrder, measure};
 pub use judge::{LEAST_RUNS, judged};
 pub use simulated::SimulatedLauncher;
