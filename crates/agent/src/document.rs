@@ -13,7 +13,7 @@ use crate::record::{
     StoredService,
 };
 
-/// Readings of a ruler per second that a verdict needs; with fewer, the load of the host is not known well enough.
+/// Readings of all rulers per second that a verdict needs; with fewer, the load of the host is not known well enough.
 const FEW_READINGS: f64 = 20.0;
 /// The most versions that are listed by name; more are only counted.
 const NAMED: usize = 4;
@@ -82,7 +82,10 @@ fn answer(status: &AgentStatus) -> (Emphasis, String) {
             let socket = one_line(&status.socket);
             let text = match (status.running, status.running_known) {
                 (true, _) => format!("An agent listens at '{socket}', but its status is not known: {why}."),
-                (false, true) => format!("No agent runs at '{socket}': {why}."),
+                (false, true) => format!(
+                    "No agent runs at '{socket}': {why}. Start one with 'steady agent', and with the same --socket if \
+                     you gave one."
+                ),
                 (false, false) => format!("It is not known whether an agent runs at '{socket}': {why}."),
             };
             (Emphasis::Open, text)
@@ -238,13 +241,14 @@ fn rulers(rulers: &Reading<AgentRulers>) -> Fact {
     let kinds = count(rulers.per_second.len(), "ruler", "rulers");
     let cpu = format!("{} of one CPU (limit: {})", percent(rulers.cpu_ratio), percent(rulers.cpu_limit_ratio));
     let text = format!("{kinds}, {rates} readings of each per second, {cpu}");
+    let all: f64 = rulers.per_second.iter().map(|(_, rate)| *rate).sum();
     // A second that ends between two readings has one reading less.
-    if least < FEW_READINGS - 1.0 {
+    if all < FEW_READINGS - 1.0 {
         return open(
             "rulers",
             format!(
-                "{text}; comparisons of one version after the other need {FEW_READINGS} of each, and are refused with \
-                 fewer"
+                "{text}; comparisons of one version after the other need {FEW_READINGS} of all rulers together, from \
+                 the agent or from the workers"
             ),
         );
     }

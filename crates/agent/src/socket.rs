@@ -32,6 +32,9 @@ pub enum SocketError {
     /// Other users can write to the directory, so they could replace the socket.
     #[error("{0}; choose another path with --socket")]
     Untrusted(DirectoryError),
+    /// A system call on the directory failed, usually because this user may not create files in it.
+    #[error("{}; choose another path with --socket", of_directory(.0))]
+    Unusable(DirectoryError),
     /// The path does not fit into a socket address.
     #[error(
         "the path has {0} bytes, but the path of a socket has at most {LONGEST}; choose a shorter one with --socket"
@@ -52,8 +55,18 @@ impl From<DirectoryError> for SocketError {
         match error {
             DirectoryError::Locked { holder, .. } => SocketError::Taken(holder),
             DirectoryError::Untrusted { .. } => SocketError::Untrusted(error),
-            DirectoryError::System { .. } => SocketError::System(io::Error::other(error.to_string())),
+            DirectoryError::System { .. } => SocketError::Unusable(error),
         }
+    }
+}
+
+/// Describes why a directory cannot be used. If access is denied, it names the owner.
+fn of_directory(error: &DirectoryError) -> String {
+    match error {
+        DirectoryError::System { path, error } if error.kind() == io::ErrorKind::PermissionDenied => {
+            format!("'{}': {}", path.display(), denied(path))
+        }
+        other => other.to_string(),
     }
 }
 
@@ -319,6 +332,17 @@ mod tests {
             "the path has 107 bytes, but the path of a socket has at most 106; choose a shorter one with --socket"
         );
         fs::remove_dir_all(path.parent().unwrap().parent().unwrap()).unwrap();
+    }
+
+    /// root may write to any directory, so the denial is made up.
+    #[test]
+    fn a_directory_that_cannot_be_used_is_wrong_usage_and_names_the_option() {
+        let error = Socket::listen(Path::new("/proc/steady/agent.sock"), None).unwrap_err();
+        assert!(matches!(error, SocketError::Unusable(_)), "{error}");
+        let (path, error) = (PathBuf::from("/etc"), io::Error::from_raw_os_error(13));
+        let error = SocketError::from(DirectoryError::System { path, error });
+        let expected = "'/etc': permission denied (owner: user 0); choose another path with --socket";
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]

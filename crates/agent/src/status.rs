@@ -7,7 +7,7 @@ use steady_model::{Absent, Bytes, Reading, Timestamp};
 use steady_preload::{RULERS, RULERS_BESIDE, RULERS_NAME};
 use steady_process::unpacked::{self, Carried};
 
-use crate::flags::{AgentStatusFlags, LibraryFlags};
+use crate::flags::{AgentPathFlags, AgentStatusFlags, LibraryFlags};
 use crate::paths;
 use crate::record::{AgentStatus, AgentStore, StoredService};
 use crate::run::{AgentError, status_of};
@@ -27,12 +27,9 @@ pub(crate) fn status(flags: &AgentStatusFlags, session: &mut dyn Session) -> Res
         Listener::Present => status_of(&socket),
         Listener::Missing(why) | Listener::Unknown(why) => Err(why.clone()),
     };
-    // The store that the user named, else the running agent's, else this user's default.
-    let path: Reading<PathBuf> = match (&flags.paths.store, &agent) {
-        (Some(path), _) => Ok(path.clone()),
-        (None, Ok(agent)) => Ok(PathBuf::from(&agent.store)),
-        (None, Err(_)) => paths::store(None, session).map_err(|failure| Absent::because(failure.to_string())),
-    };
+    let of_agent = agent.as_ref().ok().map(|agent| agent.store.as_str());
+    let own = || paths::store(None, session).map_err(|failure| Absent::because(failure.to_string()));
+    let path = store_path(&flags.paths, of_agent, own);
     let store = path.as_ref().map_err(Clone::clone).and_then(|path| store(path));
     let status = AgentStatus {
         running: listener == Listener::Present,
@@ -43,6 +40,21 @@ pub(crate) fn status(flags: &AgentStatusFlags, session: &mut dyn Session) -> Res
         store,
     };
     session.write(&status).map(|()| u8::from(!status.running))
+}
+
+/// Returns the store that the user named, else the running agent's, else this user's default. An agent at a socket that
+/// the user named may have another store than the default, so without its status the store is not known.
+fn store_path(
+    named: &AgentPathFlags,
+    of_agent: Option<&str>,
+    own: impl FnOnce() -> Reading<PathBuf>,
+) -> Reading<PathBuf> {
+    match (&named.store, of_agent, &named.socket) {
+        (Some(path), _, _) => Ok(path.clone()),
+        (None, Some(path), _) => Ok(PathBuf::from(path)),
+        (None, None, Some(_)) => Err(Absent::because("only an agent at this socket can say; name it with --store")),
+        (None, None, None) => own(),
+    }
 }
 
 /// Reads the facts about a store.
@@ -88,4 +100,21 @@ pub(crate) fn library(flags: &LibraryFlags, session: &mut dyn Session) -> Result
 fn files() -> Vec<Carried<'static>> {
     let beside = RULERS_BESIDE.map(|(name, text)| (name, text.as_bytes()));
     beside.into_iter().chain([(RULERS_NAME, RULERS)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_own_store_is_not_shown_as_that_of_another_socket() {
+        let path = |socket: Option<&str>, store: Option<&str>, of_agent| {
+            let named = AgentPathFlags { socket: socket.map(PathBuf::from), store: store.map(PathBuf::from) };
+            store_path(&named, of_agent, || Ok(PathBuf::from("own"))).ok()
+        };
+        assert_eq!(path(None, None, None), Some(PathBuf::from("own")));
+        assert_eq!(path(Some("other.sock"), None, None), None);
+        assert_eq!(path(Some("other.sock"), None, Some("other")), Some(PathBuf::from("other")));
+        assert_eq!(path(Some("other.sock"), Some("named"), None), Some(PathBuf::from("named")));
+    }
 }
