@@ -75,7 +75,8 @@ fn answer(record: &LimitRecord) -> Sentence {
                 Err(_) => "not counting stops",
             };
             let text = format!(
-                ": the command ran for {limit}, {excluded}; it used {used}. --wall-factor (here {}) changes this limit.",
+                ": the command ran for {limit}, {excluded}; it used {used}. --wall-factor (here {}) changes this \
+                 limit.",
                 record.wall_factor
             );
             ("Wall limit reached".to_owned(), text)
