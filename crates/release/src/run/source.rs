@@ -313,3 +313,16 @@ fn store_failed(path: &Path, error: &StoreError) -> Failure {
         | StoreError::Database(_) => Failure::Own(text),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_an_agent_the_watch_says_how_to_start_one() {
+        let socket = std::path::PathBuf::from("/proc/steady/agent.sock");
+        let why = Source::Stores { stores: vec![], socket: Some(socket) }.stopped();
+        let text = why.unwrap_or_default();
+        assert!(text.contains("agent.sock': start one with 'steady agent'"), "{text}");
+    }
+}
