@@ -285,7 +285,8 @@ fn processes_run_several_benchmarks_and_one_that_fails_affects_no_other() {
     }
     let processes = std::fs::read_to_string(file).unwrap();
     let most = processes.lines().filter_map(|line| line.parse::<usize>().ok()).max();
-    assert_eq!(most, Some(7), "{processes}");
+    // At most seven: how many fit into the time of a shared process depends on the load.
+    assert!(most.is_some_and(|most| (2..=7).contains(&most)), "{processes}");
     // The CPU time of a benchmark, which measures for 10 ms, is not that of its process, which must start Python.
     let cpu = record["benchmarks"][0]["samples"]["old"]["cpu_seconds"][0].as_f64().unwrap();
     assert!(cpu > 0.0 && cpu < 0.018, "{json}");

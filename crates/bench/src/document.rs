@@ -433,20 +433,23 @@ fn left_out(record: &SuiteRecord) -> Vec<(String, String)> {
 }
 
 fn not_measured(rows: &[(String, String)]) -> Table {
-    // The output of a failed run may have many lines, which the JSON has.
-    let first_line = |text: &str| {
+    // The output of a failed run may have many lines, which the JSON has. The reason is mostly in the last ones. Lines
+    // without a letter are rules.
+    let short = |text: &str| {
         let (what, printed) = text.split_once('\n').unwrap_or((text, ""));
         let what = what.split("; the last lines").next().unwrap_or_default().trim_end_matches(':');
-        let printed: Vec<&str> = printed.lines().map(str::trim).filter(|line| !line.is_empty()).take(2).collect();
-        let printed = if printed.is_empty() { String::new() } else { format!(": {}", printed.join(" ")) };
-        one_line(&format!("{what}{printed}"))
+        let has_letter = |line: &&str| line.chars().any(char::is_alphabetic);
+        let printed: Vec<&str> = printed.lines().map(str::trim).filter(has_letter).collect();
+        let last = &printed[printed.len().saturating_sub(2)..];
+        let last = if last.is_empty() { String::new() } else { format!(": {}", last.join("; ")) };
+        one_line(&format!("{what}{last}"))
     };
     Table {
         label: "Not measured".to_owned(),
         rows: ("benchmark", "benchmarks"),
         columns: vec![
             Column::words("benchmark", rows, |row| one_line(&row.0)),
-            Column::words("reason", rows, |row| first_line(&row.1)),
+            Column::words("reason", rows, |row| short(&row.1)),
         ],
     }
 }

@@ -46,7 +46,9 @@ fn waits_and_holds_match_those_the_program_measures() {
         let early = if way == "recursive" { early.div_ceil(3) } else { early };
         assert_eq!(get(&lock.holds_early), early, "{way}");
         let sum = get(&lock.hold_early);
-        assert!((early * 2_000_000..measured[2]).contains(&sum), "{way}: held {sum} of {}", measured[2]);
+        // The watcher's times contain the beginning and the end of the calls.
+        let most = measured[2] + measured[2] / 10;
+        assert!((early * 2_000_000..most).contains(&sum), "{way}: held {sum} of {}", measured[2]);
         // At most the few later ones that `is_sampled` selects.
         assert!(get(&lock.holds_sampled) < 5, "{way}");
         assert_eq!(totals.waits.iter().sum::<u64>(), TIMES, "{way}");
