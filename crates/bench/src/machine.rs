@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 
 use steady_compare::{CommandRunner, again};
@@ -220,10 +221,15 @@ impl<'a> SuiteMachine<'a> {
         let command = |side: usize| self.suite.command(benchmarks, side, amount, &files[side]);
         self.plan.commands = sides.map(command).to_vec();
         self.runner = None;
-        files.iter().for_each(|file| {
-            // If it is still there, nothing can be written either, and the run has no results.
-            let _ = fs::remove_file(file);
-        });
+        for file in &files {
+            // Results of an earlier run must not be taken for those of this one.
+            match fs::remove_file(file) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Ok(Err(format!("'{}' cannot be removed: {error}", file.display())));
+                }
+                Ok(()) | Err(_) => {}
+            }
+        }
         let commands: Vec<(usize, u32)> = builds.iter().map(|&(side, padding)| (side as usize, padding)).collect();
         let written = |run: Run| {
             let bytes = fs::read(&files[run.command]).unwrap_or_default();
