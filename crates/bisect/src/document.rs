@@ -202,7 +202,7 @@ fn raised(comparison: &Comparison) -> (&'static str, String) {
     let (Ok(change), Ok(low), Ok(high)) = (&comparison.change, &comparison.low, &comparison.high) else {
         return ("changed", self::change(comparison));
     };
-    let effect = Effect::relative_to_first(*change, Interval { low: *low, high: *high });
+    let effect = Effect::of(*change, Interval { low: *low, high: *high });
     let verb = match (effect.factor, effect.more) {
         (true, _) => "multiplied",
         (false, true) => "raised",

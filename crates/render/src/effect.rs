@@ -8,7 +8,7 @@ use crate::document::{Emphasis, Sentence};
 pub use crate::units::between;
 use crate::units::{TIE, decimals_of, digits, fixed, setting};
 
-/// Changes from this ratio up, or from its inverse down, are written as factors.
+/// Changes from this ratio up are written as factors.
 const FACTOR: f64 = 2.0;
 
 /// A change whose interval excludes zero, formatted for use in a sentence.
@@ -19,26 +19,13 @@ pub struct Effect {
     pub size: String,
     /// The confidence interval, without brackets: `37.9 to 38.5 %`, or `3.1 to 3.3`.
     pub range: String,
-    /// Whether the numbers are factors: this command's cost divided by the reference's, or the inverse if it costs
-    /// less.
+    /// Whether the numbers are factors: this command's cost divided by the reference's.
     pub factor: bool,
 }
 
 impl Effect {
-    /// Formats a relative change and its interval. At least twice or at most half the cost becomes a factor.
+    /// Formats a relative change and its interval. At least twice the reference command's cost becomes a factor.
     pub fn of(change: f64, interval: Interval) -> Self {
-        let times = 1.0 + change;
-        if !(0.0 < times && times <= 1.0 / FACTOR) {
-            return Effect::relative_to_first(change, interval);
-        }
-        // The reference's cost as a multiple of this command's cost. A change of -100 % has no such multiple.
-        let inverse = |change: f64| if change > -1.0 { 1.0 / (1.0 + change) } else { f64::INFINITY };
-        let range = Interval { low: inverse(interval.high), high: inverse(interval.low) };
-        Effect { more: false, size: point(1.0 / times, range), range: between(range, ""), factor: true }
-    }
-
-    /// Formats a relative change and its interval, always relative to the reference command's cost: `68.8 % less`.
-    pub fn relative_to_first(change: f64, interval: Interval) -> Self {
         if 1.0 + change >= FACTOR {
             let range = Interval { low: 1.0 + interval.low, high: 1.0 + interval.high };
             return Effect { more: true, size: point(1.0 + change, range), range: between(range, ""), factor: true };
@@ -71,10 +58,10 @@ pub fn verdict_in_words(verdict: Verdict, change: &Reading<f64>, interval: &Read
         (Verdict::Same, ..) => "same".to_owned(),
         (Verdict::Undecided, ..) => "undecided".to_owned(),
         (Verdict::Slower, Ok(change), Ok(interval)) if *change > 0.0 && interval.low > 0.0 => {
-            Effect::relative_to_first(*change, *interval).relative()
+            Effect::of(*change, *interval).relative()
         }
         (Verdict::Faster, Ok(change), Ok(interval)) if *change < 0.0 && interval.high < 0.0 => {
-            Effect::relative_to_first(*change, *interval).relative()
+            Effect::of(*change, *interval).relative()
         }
         (Verdict::Slower, ..) => "more".to_owned(),
         (Verdict::Faster, ..) => "less".to_owned(),
@@ -160,7 +147,7 @@ mod tests {
     use super::*;
 
     fn plain(change: f64, low: f64, high: f64) -> (String, String) {
-        let effect = Effect::relative_to_first(change, Interval { low, high });
+        let effect = Effect::of(change, Interval { low, high });
         (effect.relative().replace(TIE, " "), effect.range.replace(TIE, " "))
     }
 
@@ -170,8 +157,6 @@ mod tests {
         assert_eq!(plain(-0.031, -0.033, -0.029), ("3.10 % less".into(), "2.90 to 3.30 %".into()));
         assert_eq!(plain(2.2, 2.16, 2.24), ("3.20 times as much".into(), "3.16 to 3.24".into()));
         assert_eq!(plain(-0.6875, -0.70, -0.675), ("68.8 % less".into(), "67.5 to 70.0 %".into()));
-        let inverse = Effect::of(-0.6875, Interval { low: -0.70, high: -0.675 });
-        assert_eq!((inverse.size.as_str(), inverse.range.as_str(), inverse.more), ("3.20", "3.08 to 3.33", false));
         assert_eq!(plain(0.5, 0.02, f64::INFINITY), ("50 % more".into(), "2.0 % or more".into()));
     }
 

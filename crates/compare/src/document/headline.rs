@@ -92,7 +92,7 @@ pub fn summary(report: &Report) -> String {
         (Verdict::Same, ..) => "same".to_owned(),
         (Verdict::Undecided, ..) => "undecided".to_owned(),
         (_, Ok(change), Ok(interval)) if agrees(judgement, *change, *interval) => {
-            Effect::relative_to_first(*change, *interval).relative()
+            Effect::of(*change, *interval).relative()
         }
         _ if judgement.is_more() => "more".to_owned(),
         _ => "less".to_owned(),

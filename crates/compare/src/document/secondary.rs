@@ -35,7 +35,7 @@ pub(crate) fn line(judgement: &Judgement) -> Vec<Span> {
     };
     let emphasis = emphasis(judgement.verdict);
     if matches!(judgement.verdict, Verdict::Slower | Verdict::Faster) {
-        let effect = Effect::relative_to_first(change, interval);
+        let effect = Effect::of(change, interval);
         let mean = if judgement.decided_by == DecidedBy::Mean { " on average" } else { "" };
         return vec![(emphasis, effect.relative()), (Emphasis::Plain, format!("{mean} ({})", effect.range))];
     }

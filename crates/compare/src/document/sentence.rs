@@ -91,8 +91,7 @@ fn different(report: &Report, judgement: &Judgement) -> Vec<Span> {
     };
     if let Metric::Custom(_) = judgement.metric {
         let (claim, than) = match (effect.factor, effect.more) {
-            (true, true) => (format!("is {} times", effect.size), format!(" that of {first}")),
-            (true, false) => ("is lower".to_owned(), format!(": that of {first} is {} times as high", effect.size)),
+            (true, _) => (format!("is {} times", effect.size), format!(" that of {first}")),
             (false, true) => (format!("is {} higher", effect.size), format!(" than that of {first}")),
             (false, false) => (format!("is {} lower", effect.size), format!(" than that of {first}")),
         };
@@ -101,10 +100,9 @@ fn different(report: &Report, judgement: &Judgement) -> Vec<Span> {
         let rest = format!("{than} ({}, {level}){within}, which is {judged}", effect.range);
         return vec![(Emphasis::Plain, subject), (paint, claim), (Emphasis::Plain, rest)];
     }
-    let (claim, than) = match (effect.factor, effect.more) {
-        (true, true) => (format!("{verb} {} times the {what}", effect.size), format!(" of {first}")),
-        (true, false) => (format!("{verb} less {what}: {first} {verb} {} times as much", effect.size), String::new()),
-        (false, _) => (format!("{verb} {} {what}", effect.relative()), format!(" than {first}")),
+    let (claim, than) = match effect.factor {
+        true => (format!("{verb} {} times the {what}", effect.size), format!(" of {first}")),
+        false => (format!("{verb} {} {what}", effect.relative()), format!(" than {first}")),
     };
     vec![
         (Emphasis::Plain, format!("{who} ")),
@@ -129,8 +127,7 @@ fn by_mean(report: &Report, judgement: &Judgement) -> Option<Vec<Span>> {
     let mut spans = match judgement.verdict {
         Verdict::Slower | Verdict::Faster => {
             let paint = emphasis(judgement.verdict);
-            let (mean, usual_run) =
-                (Effect::relative_to_first(change, interval), Effect::relative_to_first(usual, usual_interval));
+            let (mean, usual_run) = (Effect::of(change, interval), Effect::of(usual, usual_interval));
             let usual = match usual_interval.holds(0.0) {
                 true => format!("but its usual run differs by {signed_usual} ({usual_range})"),
                 false => format!(

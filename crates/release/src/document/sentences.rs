@@ -123,7 +123,7 @@ fn directed(report: &ReleaseReport, old: &str, new: &str, change: f64, interval:
     let level = level(report);
     let slower = report.total.verdict == Verdict::Slower;
     let paint = if slower { Emphasis::More } else { Emphasis::Less };
-    let effect = Effect::relative_to_first(change, interval);
+    let effect = Effect::of(change, interval);
     let link = if effect.factor { "as" } else { "than" };
     let within = match report.total.within_resolution {
         true => format!(", within ±{}", setting(report.question.resolution)),

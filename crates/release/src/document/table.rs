@@ -166,7 +166,7 @@ fn place(report: &ReleaseReport, tail: &ReleaseTail) -> String {
 fn relative(estimate: &ChangeEstimate) -> String {
     match (&estimate.change, &estimate.interval()) {
         (Ok(change), Ok(interval)) => {
-            let effect = Effect::relative_to_first(*change, *interval);
+            let effect = Effect::of(*change, *interval);
             format!("{} ({})", effect.relative(), effect.range)
         }
         (Ok(change), Err(_)) => moved(*change),

@@ -140,7 +140,7 @@ fn claim(figures: &ModeFigures, words: [&str; 2]) -> Sentence {
             return vec![plain(format!("{what} ")), (Emphasis::Open, why)];
         }
     };
-    let size = Size::relative_to_first(change, interval);
+    let size = Size::of(change, interval);
     let takes = || format!("takes {} wall time", size.relative());
     let (emphasis, claim) = match effect.verdict {
         Verdict::Faster => (Emphasis::Less, takes()),

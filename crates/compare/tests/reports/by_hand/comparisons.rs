@@ -458,13 +458,6 @@ pub(crate) fn factor() -> Report {
     report
 }
 
-pub(crate) fn factor_less() -> Report {
-    let mut report = base(&["awk /x/{n++}END{print(n)} big.txt", "grep -c x big.txt"], 18);
-    report.judgements.push(judgement(Metric::Cpu, 1, Verdict::Faster, -0.6885, Interval { low: -0.696, high: -0.681 }));
-    report.judgements.push(judgement(Metric::Wall, 1, Verdict::Faster, -0.67, Interval { low: -0.72, high: -0.63 }));
-    report
-}
-
 pub(crate) fn layouts_disagree() -> Report {
     let mut report = base(&TWO, 64);
     let mut primary = judgement(Metric::Cpu, 1, Verdict::Slower, 0.012, Interval { low: 0.008, high: 0.031 });
@@ -573,7 +566,6 @@ pub(crate) fn all() -> Vec<(&'static str, Report)> {
         ("no-pairs", no_pairs()),
         ("below-grain", below_grain()),
         ("factor", factor()),
-        ("factor-less", factor_less()),
         ("layouts-disagree", layouts_disagree()),
         ("instructions", instructions()),
         ("counted", counted()),
