@@ -131,10 +131,17 @@ pub struct ProcessUse {
     pub cpu_seconds: Nanos,
     /// Total time that its threads waited for a CPU.
     pub waiting_seconds: Reading<Nanos>,
+    /// Total time that its threads were blocked, as in a wait for its children.
+    #[serde(default = "not_recorded")]
+    pub blocked_seconds: Reading<Nanos>,
     /// Minor and major page faults.
     pub faults: u64,
     /// Voluntary and involuntary context switches.
     pub switches: u64,
+}
+
+fn not_recorded() -> Reading<Nanos> {
+    Err(Absent::because("an earlier version did not record it"))
 }
 
 /// What the process tree had used up to some moment.

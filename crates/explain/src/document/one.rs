@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use steady_costs::prices::Priced;
 use steady_feature::{Record, Report};
-use steady_model::{Facts, Interval, Nanos, Outcome};
+use steady_model::{Facts, Interval, Nanos, Outcome, Reading};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, activity_facts, origin};
 use steady_render::json;
 use steady_render::letters::{count, cut, one_line};
@@ -68,7 +68,12 @@ fn times_in_words(record: &ExplainRecord) -> (String, String) {
     let cpu = record.cpu().seconds();
     let went = match (&record.waiting_seconds, &record.blocked_seconds) {
         (Ok(waiting), Ok(blocked)) => {
-            format!("{} on a CPU, {} waiting for a CPU, {} blocked", of(cpu), of(waiting.seconds()), of(*blocked))
+            let of_parents = match blocked_parents(record) {
+                Some(parents) => format!(", of which {} in parents of other processes", time(parents)),
+                None => String::new(),
+            };
+            let waiting = of(waiting.seconds());
+            format!("{} on a CPU, {waiting} waiting for a CPU, {} blocked{of_parents}", of(cpu), of(*blocked))
         }
         (Ok(waiting), Err(_)) => format!("{} on a CPU, {} waiting for a CPU", time(cpu), time(waiting.seconds())),
         (Err(_), _) => format!("{} of CPU time", time(cpu)),
@@ -166,10 +171,15 @@ fn times(record: &ExplainRecord) -> Table {
     let waiting = record.waiting_seconds.clone().map(Nanos::seconds);
     for (label, reading) in [("waiting for a CPU", &waiting), ("blocked", &record.blocked_seconds)] {
         rows.push(match reading {
-            Ok(seconds) if label == "blocked" => Row { remark: parents(record, *seconds), ..row(1, label, *seconds) },
             Ok(seconds) => row(1, label, *seconds),
             Err(absent) => Row { time: Cell::Absent(absent.0.clone()), share: no_share(), ..row(1, label, 0.0) },
         });
+    }
+    if let Some(of_parents) = blocked_parents(record) {
+        let remark = "they may wait for their children".to_owned();
+        rows.push(Row { remark, ..row(2, "parents", of_parents) });
+        let others = record.blocked_seconds.as_ref().map_or(0.0, |all| (all - of_parents).max(0.0));
+        rows.push(row(2, "other processes", others));
     }
     if record.stopped_seconds > Nanos::ZERO {
         let remark = "by job control; not in the other times".to_owned();
@@ -186,13 +196,14 @@ fn times(record: &ExplainRecord) -> Table {
     Table { label: "Times".to_owned(), rows: ("time", "times"), columns }
 }
 
-/// A remark if threads were blocked for longer than the command took, which looks like an error otherwise.
-fn parents(record: &ExplainRecord, blocked: f64) -> String {
-    let several = record.processes.as_ref().is_ok_and(|all| all.len() > 1);
-    match several && blocked > record.wall_seconds.seconds() {
-        true => "summed over all threads; parents that wait for children are blocked, too".to_owned(),
-        false => String::new(),
-    }
+/// The time for which processes with children were blocked, in seconds. `None` if there are none, or if that is not known.
+fn blocked_parents(record: &ExplainRecord) -> Option<f64> {
+    let all = record.processes.as_ref().ok()?;
+    let is_parent = |one: &&ProcessUse| all.iter().any(|other| other.parent == one.pid);
+    let parents: Vec<&ProcessUse> = all.iter().filter(is_parent).collect();
+    let blocked = parents.iter().map(|one| Some(one.blocked_seconds.as_ref().ok()?.seconds()));
+    let blocked = blocked.sum::<Option<f64>>()?;
+    (!parents.is_empty() && record.blocked_seconds.is_ok()).then_some(blocked)
 }
 
 /// The uncertainty of the split into user and system time.
@@ -391,6 +402,7 @@ struct ProgramUse<'a> {
     name: &'a str,
     processes: u64,
     cpu_seconds: f64,
+    blocked_seconds: Reading<f64>,
     faults: u64,
 }
 
@@ -399,10 +411,14 @@ pub(super) fn programs(record: &ExplainRecord) -> Option<Section> {
     let all = record.processes.as_ref().ok()?;
     let mut by_name: BTreeMap<&str, ProgramUse> = BTreeMap::new();
     for one in all {
-        let new = ProgramUse { name: &one.name, processes: 0, cpu_seconds: 0.0, faults: 0 };
+        let new = ProgramUse { name: &one.name, processes: 0, cpu_seconds: 0.0, blocked_seconds: Ok(0.0), faults: 0 };
         let program = by_name.entry(&one.name).or_insert(new);
         program.processes += 1;
         program.cpu_seconds += one.cpu_seconds.seconds();
+        program.blocked_seconds = match (&program.blocked_seconds, &one.blocked_seconds) {
+            (Ok(sum), Ok(blocked)) => Ok(sum + blocked.seconds()),
+            (Err(why), _) | (_, Err(why)) => Err(why.clone()),
+        };
         program.faults += one.faults;
     }
     let mut sorted: Vec<ProgramUse> = by_name.into_values().collect();
@@ -418,6 +434,7 @@ pub(super) fn programs(record: &ExplainRecord) -> Option<Section> {
         Column::numbers("CPU time", shown, |one| time(one.cpu_seconds)),
         Column::numbers("share", shown, |one| share(one.cpu_seconds, cpu)),
         Column::numbers("for each", shown, |one| time(one.cpu_seconds / one.processes as f64)),
+        Column::numbers("blocked", shown, |one| Cell::reading(&one.blocked_seconds, |blocked| time(*blocked))),
         Column::numbers("page faults", shown, |one| number(one.faults)),
     ];
     let table = Table { label: "Programs".to_owned(), rows: ("program", "programs"), columns };
@@ -469,6 +486,7 @@ fn table(all: &[ProcessUse]) -> Vec<Block> {
         Column::numbers("wall time", shown, |one| time(one.wall_seconds.seconds())),
         Column::numbers("CPU time", shown, |one| time(one.cpu_seconds.seconds())),
         Column::numbers("waiting", shown, |one| Cell::reading(&one.waiting_seconds, |waiting| time(waiting.seconds()))),
+        Column::numbers("blocked", shown, |one| Cell::reading(&one.blocked_seconds, |blocked| time(blocked.seconds()))),
         Column::numbers("page faults", shown, |one| number(one.faults)),
         Column::numbers("switches", shown, |one| number(one.switches)),
     ];

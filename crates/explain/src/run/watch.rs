@@ -108,13 +108,16 @@ impl TreeSampler {
             Err(Absent::because("the kernel reports it for the first thread only"))
         };
         let began = self.started + (usage.began - self.made);
+        let wall = moment.now - began;
+        let cpu = steady_linux::tree::own_cpu_time(pid).unwrap_or(usage.user + usage.system);
         let seen = ProcessUse {
             pid,
             parent: usage.parent,
             name: usage.name.clone(),
             threads: usage.threads,
-            wall_seconds: moment.now - began,
-            cpu_seconds: steady_linux::tree::own_cpu_time(pid).unwrap_or(usage.user + usage.system),
+            wall_seconds: wall,
+            cpu_seconds: cpu,
+            blocked_seconds: waiting.clone().map(|waiting| wall - cpu - waiting),
             waiting_seconds: waiting,
             faults: usage.minor_faults + usage.major_faults,
             switches: switches.voluntary + switches.involuntary,

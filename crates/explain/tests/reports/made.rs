@@ -156,6 +156,11 @@ pub(crate) fn tree() -> ExplainRecord {
         } else {
             Ok(seconds(0.1 * f64::from(number)))
         },
+        blocked_seconds: match number {
+            0 => Ok(seconds(40.1)),
+            5 => Err(Absent::because("its exit record was lost")),
+            _ => Ok(seconds(0.2)),
+        },
         faults: 12_000 + 311 * number as u64,
         switches: 90 + number as u64,
     };

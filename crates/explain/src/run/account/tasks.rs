@@ -93,6 +93,15 @@ pub(super) fn used(end: &TaskExit) -> Usage {
     }
 }
 
+/// Adds a reading to a sum, which is absent if one of its parts is.
+fn add(sum: &mut Reading<Nanos>, part: Reading<Nanos>) {
+    match (sum.as_mut(), part) {
+        (Ok(sum), Ok(part)) => *sum += part,
+        (Ok(_), Err(why)) => *sum = Err(why),
+        (Err(_), _) => {}
+    }
+}
+
 /// At most this many processes are listed.
 const MOST_PROCESSES: usize = 10_000;
 
@@ -111,6 +120,7 @@ pub(super) fn processes(ends: &[TaskExit], seen: &Seen) -> Reading<Vec<ProcessUs
             wall_seconds: Nanos::ZERO,
             cpu_seconds: Nanos::ZERO,
             waiting_seconds: Ok(Nanos::ZERO),
+            blocked_seconds: Ok(Nanos::ZERO),
             faults: 0,
             switches: 0,
         });
@@ -120,10 +130,16 @@ pub(super) fn processes(ends: &[TaskExit], seen: &Seen) -> Reading<Vec<ProcessUs
         process.threads += 1;
         process.wall_seconds = process.wall_seconds.max(end.wall - before.lived);
         process.cpu_seconds += end.cpu - before.cpu;
-        process.waiting_seconds = match (&process.waiting_seconds, &end.run_delay) {
-            (Ok(sum), Ok(delay)) => Ok(*sum + (*delay - before.waiting)),
-            (Err(why), _) | (_, Err(why)) => Err(why.clone()),
+        let waiting = end.run_delay.clone().map(|delay| delay - before.waiting);
+        let blocked = match &waiting {
+            Ok(_) if seen.threads_stopped > Nanos::ZERO => {
+                Err(Absent::because("the lifetimes in exit records contain the time in which threads were stopped"))
+            }
+            Ok(waiting) => Ok((end.wall - before.lived) - (end.cpu - before.cpu) - *waiting),
+            Err(why) => Err(why.clone()),
         };
+        add(&mut process.waiting_seconds, waiting);
+        add(&mut process.blocked_seconds, blocked);
         process.faults += (end.minor_faults + end.major_faults).saturating_sub(before.faults);
         process.switches += (end.voluntary_switches + end.involuntary_switches).saturating_sub(before.switches);
     }
