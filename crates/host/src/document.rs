@@ -94,7 +94,8 @@ fn noise(effects: &NoiseEffects) -> Section {
 fn facts(record: &HostRecord) -> Vec<(&'static str, Vec<Fact>)> {
     let mut all = match record.kind {
         HostQuestion::Status => vec![
-            ("Knobs", record.knobs.iter().map(knob).collect()),
+            ("Knobs", record.knobs.iter().filter_map(knob).collect()),
+            ("Not available on this host", unavailable(&record.knobs)),
             ("Other conditions", record.conditions.iter().map(condition).collect()),
             ("Rulers over one second", record.spreads.iter().flatten().map(spread).collect()),
         ],
@@ -174,7 +175,9 @@ fn status_answer(record: &HostRecord) -> String {
         (!names.is_empty()).then(|| listed(&names))
     };
     let mut parts: Vec<String> = Vec::new();
-    parts.extend(of(&|knob| knob.settable).map(|names| format!("This host can be made quieter: {names} can be set")));
+    parts.extend(
+        of(&|knob| knob.settable).map(|names| format!("This host can be made quieter: steady host quiet sets {names}")),
+    );
     parts.extend(of(&|knob| knob.needs_root).map(|names| match parts.is_empty() {
         true => format!("Only root can make this host quieter: {names} can be set"),
         false => format!("only root can set {names}"),
@@ -220,39 +223,56 @@ fn sentence(label: &str, text: &str) -> Fact {
     Fact::new(label, format!("{}.", one_line(text)))
 }
 
-fn knob(knob: &KnobRecord) -> Fact {
+/// The fact about a knob; `None` if this host does not have it.
+fn knob(knob: &KnobRecord) -> Option<Fact> {
+    let value = knob.value.as_ref().ok()?;
     let shown = |reading: &Reading<String>| reading.as_ref().map_or_else(|_| "–".to_owned(), |text| one_line(text));
-    let (now, quiet) = (shown(&knob.value), shown(&knob.quiet_value));
+    let (now, quiet) = (one_line(value), shown(&knob.quiet_value));
     let why = one_line(knob.reason.as_deref().unwrap_or_default());
-    let (emphasis, text) = match &knob.value {
-        Err(absent) => (Emphasis::Plain, format!("not available: {}", one_line(&absent.0))),
+    let (emphasis, text) = match value.as_str() {
         // The kernel's words for it do not explain themselves.
-        Ok(value) if knob.name == Knob::Smt && ["notsupported", "notimplemented"].contains(&value.as_str()) => {
+        "notsupported" | "notimplemented" if knob.name == Knob::Smt => {
             (Emphasis::Same, "one thread per core (quiet)".to_owned())
         }
-        Ok(_) if knob.is_quiet => (Emphasis::Same, format!("{now} (quiet)")),
-        Ok(_) if knob.needs_root && knob.name.only_if_named() => {
+        _ if knob.is_quiet => (Emphasis::Same, format!("{now} (quiet)")),
+        _ if knob.needs_root && knob.name.only_if_named() => {
             let one = format!("--only {} -- COMMAND sets it to {quiet} for one command", knob.name.name());
             (Emphasis::Plain, format!("now {now}; {one}, and only root may set it for all"))
         }
-        Ok(_) if knob.needs_root && knob.name == Knob::Caches => {
+        _ if knob.needs_root && knob.name == Knob::Caches => {
             (Emphasis::Open, "only root may drop them before a run".to_owned())
         }
-        Ok(_) if knob.needs_root => (Emphasis::Open, format!("now {now}; only root may set it to {quiet}")),
-        Ok(_) if !knob.settable && knob.quiet_value.is_ok() => {
+        _ if knob.needs_root => (Emphasis::Open, format!("now {now}; only root may set it to {quiet}")),
+        _ if !knob.settable && knob.quiet_value.is_ok() => {
             (Emphasis::Plain, format!("now {now}; {quiet} is quiet, but cannot be set: {why}"))
         }
-        Ok(_) if !knob.settable => (Emphasis::Plain, format!("now {now}; cannot be set: {why}")),
-        Ok(_) if knob.name == Knob::Caches => (Emphasis::Plain, "can be dropped before a run".to_owned()),
-        Ok(_) if knob.name.only_if_named() => {
+        _ if !knob.settable => (Emphasis::Plain, format!("now {now}; cannot be set: {why}")),
+        _ if knob.name == Knob::Caches => (Emphasis::Plain, "can be dropped before a run".to_owned()),
+        _ if knob.name.only_if_named() => {
             (Emphasis::Plain, format!("now {now}; --only {} sets it to {quiet}", knob.name.name()))
         }
-        Ok(_) => (Emphasis::Open, format!("now {now}; set to {quiet} for less noise")),
+        _ => (Emphasis::Open, format!("now {now}; set to {quiet} for less noise")),
     };
+    let fact = Fact::emphasized(knob.name.name(), emphasis, text + &files(knob.files));
     // Below a noisy state, the effect of the quiet one would read like a fact about the host.
-    let if_set = if knob.value.is_ok() && knob.is_quiet { "" } else { "if set: " };
-    let note = format!("{if_set}{} [{}]", knob.worth, knob.source);
-    Fact::emphasized(knob.name.name(), emphasis, text + &files(knob.files)).with_note(note)
+    let if_set = if knob.is_quiet { "" } else { "if set: " };
+    Some(if knob.is_quiet || knob.settable || knob.needs_root {
+        fact.with_note(format!("{if_set}{} [{}]", knob.worth, knob.source))
+    } else {
+        fact
+    })
+}
+
+/// The knobs that this host does not have, one fact for those with the same reason.
+fn unavailable(knobs: &[KnobRecord]) -> Vec<Fact> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = vec![];
+    for (knob, absent) in knobs.iter().filter_map(|knob| Some((knob, knob.value.as_ref().err()?))) {
+        match reasons.iter_mut().find(|(reason, _)| *reason == absent.0) {
+            Some((_, names)) => names.push(knob.name.name()),
+            None => reasons.push((&absent.0, vec![knob.name.name()])),
+        }
+    }
+    reasons.into_iter().map(|(reason, names)| Fact::new(&names.join(", "), one_line(reason))).collect()
 }
 
 /// Formats the number of files if there are several: ` (2 files)`.
