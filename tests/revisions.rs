@@ -237,6 +237,19 @@ fn equal_revisions_are_compared_with_a_notice() {
 }
 
 #[test]
+fn a_command_that_opens_no_file_of_its_revision_gets_a_notice() {
+    let repository = two_commits("unused");
+    let notice = "no run opened a file of its revision";
+    let stderr = |command: &str| repository.run(&["--quiet", "--runs", "6", "--rev", "old..HEAD", command]).2;
+    let unused = stderr("true");
+    assert!(unused.contains(notice) && unused.contains("'true' is /"), "{unused}");
+    for command in ["cat sub/data", "./make.sh", "git --no-pager log"] {
+        let used = stderr(command);
+        assert!(!used.contains(notice), "{command}: {used}");
+    }
+}
+
+#[test]
 fn three_dots_compare_with_the_merge_base() {
     let repository = two_commits("merge-base");
     let base = repository.git(&["rev-parse", "--short", "old"]);

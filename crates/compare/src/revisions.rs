@@ -1,5 +1,6 @@
 //! `--rev`: checks out and builds revisions of a git repository, and lets the commands run in them.
 
+mod opens;
 mod overlay;
 mod paths;
 mod repository;
@@ -17,6 +18,7 @@ use steady_process::Scripts;
 
 use crate::flags::CompareFlags;
 use crate::workspace::Workspace;
+use opens::Opens;
 use trees::Builder;
 
 pub use paths::quoted;
@@ -284,6 +286,12 @@ impl Trees {
             ))));
         }
         Ok(())
+    }
+
+    /// Begins to watch whether files of the trees are opened. Returns `None` if that is not possible.
+    pub(crate) fn watch(&self) -> Option<Opens> {
+        let trees = (0..self.added).map(|index| self.workspace.path().join(name_of(index)));
+        Opens::watch(&trees.collect::<Vec<_>>())
     }
 
     /// Removes the trees. If that fails, a notice says why.
