@@ -13,10 +13,10 @@ use steady_render::json::{self, ReadError};
 use steady_render::letters::{count, cut, one_line};
 use steady_render::scale::{Kind, Scale};
 use steady_render::table::{Cell, Column, Table};
-use steady_render::units::{duration, setting, time, time_setting, with_unit};
+use steady_render::units::{duration, round_time_up, setting, time, time_option, time_setting, with_unit};
 
 use crate::judge::{judged, more_is_better, status};
-use crate::record::{Benchmark, Build, Compared, ErrorRate, KIND, Medians, Quantity, SCHEMA, SuiteRecord};
+use crate::record::{Benchmark, Build, Compared, ErrorRate, KIND, Medians, Quantity, SCHEMA, SuiteRecord, Unmeasured};
 
 impl SuiteRecord {
     /// Reads a record from its JSON. Verdicts are computed again if it has samples.
@@ -211,6 +211,17 @@ fn answer(record: &SuiteRecord) -> Vec<Sentence> {
         let verb = if of_one == 1 { "is" } else { "are" };
         sentences.push(vec![plain(format!("{} {verb} in one build only.", count(of_one, "benchmark", "benchmarks")))]);
     }
+    for (build, other) in [(&record.new, &record.old), (&record.old, &record.new)] {
+        let failed = |one: &&Unmeasured| one.failed_only_in.as_ref() == Some(&build.name);
+        match record.unmeasured.iter().filter(failed).count() {
+            0 => {}
+            some => {
+                let failed = format!("{} failed", count(some, "benchmark", "benchmarks"));
+                let rest = plain(format!(" in {}, and not in {}.", name(build), name(other)));
+                sentences.push(vec![(Emphasis::More, failed), rest]);
+            }
+        }
+    }
     sentences
 }
 
@@ -317,8 +328,7 @@ fn advice(record: &SuiteRecord, counts: &Counts) -> Option<Sentence> {
         let last = [plain("use a larger "), (Emphasis::Code, "--resolution".to_owned()), plain(".")];
         return Some([&first[..], select, &last].concat());
     }
-    let seconds = steady_render::units::round_up(record.budget_seconds.seconds() * needed);
-    let text = if seconds < 120.0 { format!("{seconds}s") } else { format!("{}m", (seconds / 60.0).ceil()) };
+    let text = time_option(round_time_up(record.budget_seconds.seconds() * needed));
     Some(vec![
         plain(format!("To decide {which}, use about ")),
         (Emphasis::Code, format!("--budget {text}")),
@@ -332,7 +342,7 @@ fn advice(record: &SuiteRecord, counts: &Counts) -> Option<Sentence> {
 fn change(benchmark: &Benchmark) -> Cell {
     match (&benchmark.change, &benchmark.interval) {
         (Ok(change), Ok(interval)) if benchmark.verdict.is_difference() => {
-            let effect = Effect::relative_to_first(*change, *interval);
+            let effect = Effect::of(*change, *interval);
             let emphasis = if benchmark.verdict == Verdict::Slower { Emphasis::More } else { Emphasis::Less };
             Cell::Text(emphasis, format!("{} ({})", effect.relative(), effect.range))
         }

@@ -36,7 +36,7 @@ pub use log::logged;
 pub use record::{
     BenchLook, Benchmark, Build, Compared, ErrorRate, Medians, Runs, SCHEMA, Samples, SuiteRecord, Unmeasured,
 };
-pub use run::{Choices, Course, Event, Machine, Measured, NoRuns, Side, Stop, Stopped, measure};
+pub use run::{Choices, Course, Event, FailedRun, Machine, Measured, NoRuns, Side, Stop, Stopped, measure};
 
 /// The feature `bench`.
 pub const FEATURE: Feature = Feature {
@@ -104,14 +104,24 @@ fn run_here(flags: &BenchFlags, session: &mut dyn Session) -> Result<u8, Failure
     })
 }
 
-/// The reasons why the first benchmarks have no result.
+/// The first reasons why benchmarks have no result, each with the first benchmark that has it.
 fn reasons(record: &SuiteRecord) -> String {
     const MOST: usize = 3;
-    let all = record.unmeasured.iter().filter(|one| !one.is_of_one_build);
-    let named: Vec<String> = all.clone().take(MOST).map(|one| format!("'{}': {}", one.name, one.reason)).collect();
-    let rest = all.count().saturating_sub(MOST);
+    let mut all: Vec<(&str, &str, usize)> = vec![];
+    for one in record.unmeasured.iter().filter(|one| !one.is_of_one_build) {
+        match all.iter_mut().find(|(_, reason, _)| *reason == one.reason) {
+            Some((_, _, others)) => *others += 1,
+            None => all.push((&one.name, &one.reason, 0)),
+        }
+    }
+    let named = all.iter().take(MOST).map(|(name, reason, others)| match others {
+        0 => format!("'{name}': {reason}"),
+        _ => format!("'{name}' and {others} more: {reason}"),
+    });
+    let named = named.collect::<Vec<_>>().join("; ");
+    let rest: usize = all.iter().skip(MOST).map(|(_, _, others)| 1 + others).sum();
     let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
-    named.join("; ") + &more
+    named + &more
 }
 
 /// What was measured.

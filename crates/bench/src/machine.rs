@@ -14,7 +14,7 @@ use steady_process::Extractor;
 use steady_process::runner::{BlockSpec, RunError, RunSpec, Runner, Start, how};
 
 use crate::adapter::{Adapter, Amount, Input};
-use crate::run::{Machine, NoRuns, Side, Stop};
+use crate::run::{FailedRun, Machine, NoRuns, Side, Stop};
 use crate::suite::Suite;
 
 /// The programs of a suite, run by a launcher.
@@ -138,8 +138,8 @@ impl<'a> SuiteMachine<'a> {
     /// Runs commands of the plan, each with a padding of its environment in bytes, one after the other. Some may have failed.
     ///
     /// # Errors
-    /// The inner one is the reason why the commands could not be run, as a clause.
-    fn processes(&mut self, commands: &[(usize, u32)]) -> Result<Result<Vec<Run>, String>, Stop> {
+    /// The inner one says why the commands could not be run.
+    fn processes(&mut self, commands: &[(usize, u32)]) -> Result<Result<Vec<Run>, FailedRun>, Stop> {
         if self.runner.is_none() {
             self.start().map_err(Stop::Lost)?;
         }
@@ -160,25 +160,26 @@ impl<'a> SuiteMachine<'a> {
             }
             Err(RunError::CannotStart { command, reason }) => {
                 self.runner = None;
-                return Ok(Err(format!("a run in {} could not be started: {reason}", self.build(command))));
+                let why = format!("a run in {} could not be started: {reason}", self.build(command));
+                return Ok(Err(FailedRun::of(command, why)));
             }
             Err(error) => {
                 // The next run starts another launcher.
                 self.runner = None;
-                return Ok(Err(error.to_string()));
+                return Ok(Err(FailedRun { side: None, why: error.to_string() }));
             }
         }
         Ok(Ok(ended))
     }
 
-    /// Returns the reason why one of these runs failed, as a clause.
-    fn failure<'b>(&self, runs: impl IntoIterator<Item = &'b Run>) -> Option<String> {
+    /// Returns why one of these runs failed.
+    fn failure<'b>(&self, runs: impl IntoIterator<Item = &'b Run>) -> Option<FailedRun> {
         let failed = runs.into_iter().find(|run| !run.succeeded(&self.plan.failures))?;
         Some(self.failed(failed.command, &failed.outcome))
     }
 
     /// Runs a benchmark whose results the launcher finds.
-    fn own_process(&mut self, benchmark: usize, builds: &[(Side, u32)]) -> Result<Result<Vec<Run>, String>, Stop> {
+    fn own_process(&mut self, benchmark: usize, builds: &[(Side, u32)]) -> Result<Result<Vec<Run>, FailedRun>, Stop> {
         let command = |&(side, padding): &(Side, u32)| (2 * benchmark + side as usize, padding);
         let ended = self.processes(&builds.iter().map(command).collect::<Vec<_>>())?;
         Ok(ended.and_then(|runs| self.failure(&runs).map_or(Ok(runs), Err)))
@@ -189,17 +190,20 @@ impl<'a> SuiteMachine<'a> {
         &self.suite.builds[command % 2].build.name
     }
 
-    fn without_value(&self, command: usize, metric: &str, reason: &str, printed: &str) -> String {
-        format!("a run in {} has no value of '{metric}': {reason}{printed}", self.build(command))
+    fn without_value(&self, command: usize, metric: &str, reason: &str, printed: &str) -> FailedRun {
+        FailedRun::of(
+            command,
+            format!("a run in {} has no value of '{metric}': {reason}{printed}", self.build(command)),
+        )
     }
 
     /// Why a run of a command failed.
-    fn failed(&self, command: usize, outcome: &Outcome) -> String {
+    fn failed(&self, command: usize, outcome: &Outcome) -> FailedRun {
         let printed = match outcome {
             Outcome::TimedOut => "; --timeout allows longer runs".to_owned(),
             outcome => self.printed(command, outcome),
         };
-        format!("a run in {} {}{printed}", self.build(command), how(outcome))
+        FailedRun::of(command, format!("a run in {} {}{printed}", self.build(command), how(outcome)))
     }
 
     /// The last lines that a command prints if it runs once more.
@@ -214,7 +218,7 @@ impl<'a> SuiteMachine<'a> {
         &mut self,
         benchmarks: &[usize],
         builds: &[(Side, u32)],
-    ) -> Result<Result<Vec<(Run, String)>, String>, Stop> {
+    ) -> Result<Result<Vec<(Run, String)>, FailedRun>, Stop> {
         let Some(Shared { amount: Some(amount), .. }) = self.shared else { return Ok(Ok(vec![])) };
         let sides = [Side::Old, Side::New].map(|side| side as usize);
         let files = sides.map(|side| self.suite.workspace().join(format!("{RESULT}-{side}")));
@@ -225,7 +229,8 @@ impl<'a> SuiteMachine<'a> {
             // Results of an earlier run must not be taken for those of this one.
             match fs::remove_file(file) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
-                    return Ok(Err(format!("'{}' cannot be removed: {error}", file.display())));
+                    let why = format!("'{}' cannot be removed: {error}", file.display());
+                    return Ok(Err(FailedRun { side: None, why }));
                 }
                 Ok(()) | Err(_) => {}
             }
@@ -260,7 +265,7 @@ impl<'a> SuiteMachine<'a> {
     }
 
     /// Runs a benchmark in a process of its own of each of these builds.
-    fn alone(&mut self, benchmark: usize, builds: &[(Side, u32)]) -> Result<Result<Vec<Run>, String>, Stop> {
+    fn alone(&mut self, benchmark: usize, builds: &[(Side, u32)]) -> Result<Result<Vec<Run>, FailedRun>, Stop> {
         let ended = match self.shared_processes(&[benchmark], builds)? {
             Ok(ended) => ended,
             Err(why) => return Ok(Err(why)),
@@ -278,6 +283,13 @@ impl<'a> SuiteMachine<'a> {
             })
         };
         Ok(ended.into_iter().map(with_values).collect())
+    }
+}
+
+impl FailedRun {
+    /// A failed run of a command. Even commands are of the old build.
+    fn of(command: usize, why: String) -> Self {
+        FailedRun { side: Some(if command.is_multiple_of(2) { Side::Old } else { Side::New }), why }
     }
 }
 

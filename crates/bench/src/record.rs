@@ -203,6 +203,9 @@ pub struct Unmeasured {
     pub reason: String,
     /// Whether only one of the builds has it.
     pub is_of_one_build: bool,
+    /// The name of the build whose run failed, if a run of the other build succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_only_in: Option<String>,
 }
 
 impl SuiteRecord {
@@ -229,12 +232,12 @@ impl SuiteRecord {
 impl Unmeasured {
     /// A benchmark that only `build` has.
     pub(crate) fn of_one_build(name: String, build: &Build) -> Self {
-        Unmeasured { name, reason: format!("only {} has it", build.name), is_of_one_build: true }
+        Unmeasured { name, reason: format!("only {} has it", build.name), is_of_one_build: true, failed_only_in: None }
     }
 
     /// A benchmark that both builds have, and the reason why it was not measured.
     pub(crate) fn because(name: String, reason: String) -> Self {
-        Unmeasured { name, reason, is_of_one_build: false }
+        Unmeasured { name, reason, is_of_one_build: false, failed_only_in: None }
     }
 }
 

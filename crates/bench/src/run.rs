@@ -8,15 +8,19 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use steady_feature::Failure;
 use steady_model::{Absent, Ending, Nanos, Run, Seed, Verdict};
+use steady_render::units::{round_time_up, time_option};
 use steady_stats::{Schedule, Sequence};
 
 use crate::adapter::{Amount, Sampling};
 use crate::judge::{least_pairs, rules, strictest};
-use crate::record::{BenchLook, Benchmark, Samples, SuiteRecord, Unmeasured};
+use crate::record::{BenchLook, Benchmark, Build, Samples, SuiteRecord, Unmeasured};
 
 /// The time of a pair of processes that several benchmarks share, in seconds. It is longer than the processes need to start,
 /// but short, because both runs of a benchmark should meet the same load.
-const SHARED_TIME: f64 = 3.0;
+const SHARED_TIME: f64 = 4.0;
+/// The most time that a benchmark may have had, relative to another one, if both share processes. Equal times would need
+/// smaller groups, and more processes to start.
+const SHARED_RATIO: f64 = 4.0;
 
 /// One of the two builds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +29,15 @@ pub enum Side {
     Old,
     /// The other one.
     New,
+}
+
+impl Side {
+    fn other(self) -> Self {
+        match self {
+            Side::Old => Side::New,
+            Side::New => Side::Old,
+        }
+    }
 }
 
 /// Why the measuring cannot go on.
@@ -48,10 +61,19 @@ impl Stop {
 /// Why a benchmark has no runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NoRuns {
-    /// It fails in one build: the reason, as a clause.
-    Failed(String),
+    /// A run of it failed.
+    Failed(FailedRun),
     /// The process that it shared with others has no complete results of it. Run alone, it shows why.
     Unknown,
+}
+
+/// A run that failed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FailedRun {
+    /// The build, if the run failed because of it.
+    pub side: Option<Side>,
+    /// The reason, as a clause.
+    pub why: String,
 }
 
 /// What the measuring needs: it runs benchmarks.
@@ -149,8 +171,13 @@ impl Sharing {
 pub enum Stopped {
     /// Its verdict is decided.
     Decided,
-    /// A run failed: the reason, as a clause.
-    Failed(String),
+    /// A run failed.
+    Failed {
+        /// The reason, as a clause.
+        why: String,
+        /// The build whose run failed, if a run of the other one succeeded.
+        only_in: Option<Side>,
+    },
     /// The budget does not suffice for it.
     NoTime,
 }
@@ -242,32 +269,41 @@ pub fn measure(
 }
 
 impl SuiteRecord {
+    fn build(&self, side: Side) -> &Build {
+        match side {
+            Side::Old => &self.old,
+            Side::New => &self.new,
+        }
+    }
+
     /// Adds a benchmark after it was measured. It is not evaluated yet. `needed` is the budget that would suffice for the
     /// whole suite.
     pub fn add(&mut self, name: &str, course: Course, needed: Option<Nanos>) {
         let name = name.to_owned();
-        let failed = match course.stopped {
-            Some(Stopped::Failed(why)) => Some(why),
+        let (failed, only_in) = match course.stopped {
+            Some(Stopped::Failed { why, only_in }) => (Some(why), only_in),
             Some(Stopped::NoTime) => {
                 let reason = match needed {
                     _ if self.ending == Ending::Interrupted => "the measuring was interrupted before".to_owned(),
                     Some(needed) => {
-                        let seconds = needed.seconds().ceil();
+                        let budget = time_option(round_time_up(needed.seconds()));
                         let what = match self.shard {
                             Some(_) => "this part of the suite needs",
                             None => "all selected benchmarks together need",
                         };
-                        format!("the budget is too small: {what} about --budget {seconds}s")
+                        format!("the budget is too small: {what} about --budget {budget}")
                     }
                     None => "the budget is too small".to_owned(),
                 };
                 return self.unmeasured.push(Unmeasured::because(name, reason));
             }
-            Some(Stopped::Decided) | None => None,
+            Some(Stopped::Decided) | None => (None, None),
         };
         let pairs = course.samples.len();
         if let (Some(reason), 0) = (&failed, pairs) {
-            return self.unmeasured.push(Unmeasured::because(name, reason.clone()));
+            let unmeasured = Unmeasured::because(name, reason.clone());
+            let failed_only_in = only_in.map(|side| self.build(side).name.clone());
+            return self.unmeasured.push(Unmeasured { failed_only_in, ..unmeasured });
         }
         let Some(amount) = course.amount else { return };
         let benchmark = Benchmark::before(&name, amount, course.counts_iterations, course.samples);
@@ -367,7 +403,7 @@ impl Measuring<'_> {
 
     /// Runs a pair of processes with these benchmarks. A benchmark that fails is not measured any more.
     fn pair(&mut self, benchmarks: Vec<usize>) -> Result<(), Stop> {
-        let is_done = |course: &&Course| matches!(course.stopped, Some(Stopped::Decided | Stopped::Failed(_)));
+        let is_done = |course: &&Course| matches!(course.stopped, Some(Stopped::Decided | Stopped::Failed { .. }));
         let done = self.courses.iter().filter(is_done).count();
         let spent = self.fraction();
         (self.events)(Event::Measuring(benchmarks.clone(), spent, done));
@@ -389,9 +425,24 @@ impl Measuring<'_> {
                     self.courses[benchmark].sharing.succeed();
                     self.add(benchmark, new_first, &runs, Nanos::from_seconds(took * own(&runs) / all));
                 }
-                Err(NoRuns::Failed(why)) => self.courses[benchmark].stopped = Some(Stopped::Failed(why)),
+                Err(NoRuns::Failed(failed)) => self.fail(benchmark, failed)?,
                 Err(NoRuns::Unknown) => self.courses[benchmark].sharing.miss(),
             }
+        }
+        Ok(())
+    }
+
+    /// Ends the measuring of a benchmark after a run of it failed. Before its first pair, a run of the other build shows
+    /// whether only one build fails, if there is time.
+    fn fail(&mut self, benchmark: usize, failed: FailedRun) -> Result<(), Stop> {
+        let FailedRun { side, why } = failed;
+        self.courses[benchmark].stopped = Some(Stopped::Failed { why: why.clone(), only_in: None });
+        let is_first = self.courses[benchmark].samples.len() == 0;
+        if let Some(side) = side.filter(|_| is_first && self.machine.now() < self.choices.budget) {
+            let padding = self.padding();
+            let results = self.machine.run(&[benchmark], &[(side.other(), padding)])?;
+            let only_in = results.iter().all(Result::is_ok).then_some(side);
+            self.courses[benchmark].stopped = Some(Stopped::Failed { why, only_in });
         }
         Ok(())
     }
@@ -421,8 +472,8 @@ impl Measuring<'_> {
         Ok(self.round.pop().into_iter().collect())
     }
 
-    /// The first benchmark of `order`, and others that can share its processes: those whose turn it is soon, as far as they
-    /// fit into this time. Benchmarks that have not run yet take as long as the others.
+    /// The first benchmark of `order`, and others that can share its processes: those that did not have much more time, as far
+    /// as they fit into this time. Benchmarks that have not run yet take as long as the others.
     fn group(&self, order: &[usize], left: Nanos) -> Vec<usize> {
         let Some(&first) = order.first() else { return vec![] };
         let known = self.courses.iter().map(|one| one.per_pair.seconds()).filter(|&seconds| seconds > 0.0);
@@ -438,8 +489,12 @@ impl Measuring<'_> {
         let mut rest = left.min(self.choices.timeout).seconds().min(SHARED_TIME) - takes(first);
         let mut group = vec![first];
         for &other in &order[1..] {
-            let is_due = spent(other) <= spent(first) + takes(other) && !self.courses[other].sharing.is_alone;
-            if is_due && takes(other) <= rest && self.machine.share_a_process(first, other) {
+            let is_near = spent(other) <= SHARED_RATIO * spent(first) + takes(other);
+            if is_near
+                && !self.courses[other].sharing.is_alone
+                && takes(other) <= rest
+                && self.machine.share_a_process(first, other)
+            {
                 rest -= takes(other);
                 group.push(other);
             }

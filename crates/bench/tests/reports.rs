@@ -31,8 +31,12 @@ fn suite(factors: [f64; 9], seconds: f64) -> SuiteRecord {
     suite.factors = factors.to_vec();
     let mut record = SuiteRecord { host: builder(), revision: Ok("0123456789ab".into()), ..record(9, seconds, 3) };
     record.started = Timestamp(1_795_171_242);
-    record.unmeasured =
-        vec![Unmeasured { name: "parse/empty".to_owned(), reason: "only v2 has it".to_owned(), is_of_one_build: true }];
+    record.unmeasured = vec![Unmeasured {
+        name: "parse/empty".to_owned(),
+        reason: "only v2 has it".to_owned(),
+        is_of_one_build: true,
+        failed_only_in: None,
+    }];
     let mut record = suite.measured(&record).unwrap();
     for (benchmark, name) in record.benchmarks.iter_mut().zip(NAMES) {
         benchmark.name = name.to_owned();

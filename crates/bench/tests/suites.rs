@@ -3,7 +3,7 @@
 mod common;
 
 use common::{LOADED, SimulatedSuite, record, with};
-use steady_bench::{ErrorRate, SuiteRecord, judged};
+use steady_bench::{ErrorRate, Side, SuiteRecord, judged};
 use steady_feature::{Failure, Record, Report};
 use steady_model::{Ending, GateState, Nanos, Verdict};
 use steady_process::simulated::Conditions;
@@ -199,6 +199,23 @@ fn a_benchmark_that_fails_affects_nothing_else() {
     suite.fails = Some((2, 0));
     let never = measured(&mut suite, &record(6, 30.0, 3));
     assert_eq!((never.benchmarks.len(), never.unmeasured.len()), (5, 1));
+    assert_eq!(never.unmeasured[0].failed_only_in, None);
+}
+
+#[test]
+fn a_benchmark_that_fails_in_one_build_only_is_reported_as_such() {
+    for (side, name, other) in [(Side::Old, "v1", "v2"), (Side::New, "v2", "v1")] {
+        for seed in 0..4 {
+            let mut suite = SimulatedSuite::new(6, Conditions::QUIET, seed);
+            (suite.fails, suite.fails_in) = (Some((2, 0)), Some(side));
+            let found = measured(&mut suite, &record(6, 30.0, seed));
+            assert_eq!((found.benchmarks.len(), found.unmeasured.len()), (5, 1));
+            assert_eq!(found.unmeasured[0].failed_only_in.as_deref(), Some(name));
+            let sentences = Record::sentences(&found);
+            let expected = format!("1\u{a0}benchmark failed in {name}, and not in {other}.");
+            assert!(sentences.contains(&expected), "{sentences:?}");
+        }
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ use steady_process::runner::{RunError, how};
 
 use crate::again;
 use crate::run::CompareError;
+use crate::units::time_option;
 
 /// Returns the message and the exit status for an error of a comparison. A command that failed runs once more, to show what
 /// it prints. That run ends when `readable` becomes readable.
@@ -35,10 +36,10 @@ pub fn failure(
         CompareError::Failed { command, outcome: Outcome::TimedOut } if plan.timeout != plan.run_limit() => {
             Failure::Usage(format!(
                 "a run of '{}' took longer than the whole budget and was killed, so its duration is not known: a verdict \
-                 needs 12 runs, that is more than --budget {}s; if the command sometimes hangs, use --timeout with --ignore-failure to leave such \
+                 needs 12 runs, that is more than --budget {}; if the command sometimes hangs, use --timeout with --ignore-failure to leave such \
                  runs out",
                 name(command),
-                least_budget(plan).seconds()
+                time_option(least_budget(plan))
             ))
         }
         CompareError::Failed { command, outcome } => {
@@ -47,10 +48,10 @@ pub fn failure(
         }
         CompareError::BudgetTooSmall { per_pair, budget, needed } => Failure::Usage(format!(
             "a pair needs {} s on an idle machine, so the budget of {} s is too small for the 6 pairs that a verdict \
-             needs: use --budget {}s, or --runs for a number of pairs",
+             needs: use --budget {}, or --runs for a number of pairs",
             two_digits_up(per_pair.seconds()),
             budget.seconds(),
-            needed.seconds()
+            time_option(needed)
         )),
         error @ CompareError::Starved => Failure::Own(error.to_string()),
         error @ CompareError::LayoutAbsent { .. } => Failure::Usage(format!("{error}; use --layout auto")),

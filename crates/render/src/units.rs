@@ -223,6 +223,27 @@ pub fn time_setting(time: Nanos) -> String {
     duration(time).replace(".0\u{a0}", "\u{a0}")
 }
 
+/// Formats a time as the value of an option: `90s`, `9m`, `2h`. Only whole numbers have a unit there.
+pub fn time_option(time: Nanos) -> String {
+    const SECOND: u64 = 1_000_000_000;
+    let units = [("h", 3600 * SECOND, 7200 * SECOND), ("m", 60 * SECOND, 120 * SECOND), ("s", SECOND, SECOND)];
+    let fits = |(_, unit, least): &(&str, u64, u64)| time.0 >= *least && time.0.is_multiple_of(*unit);
+    match units.iter().find(|unit| fits(unit)) {
+        Some((name, unit, _)) => format!("{}{name}", time.0 / unit),
+        None => time.seconds().to_string(),
+    }
+}
+
+/// Returns the next round time at or above a number of seconds: a round number of seconds, minutes or hours.
+pub fn round_time_up(seconds: f64) -> Nanos {
+    let unit = match seconds {
+        below if below <= 90.0 => 1.0,
+        below if below <= 5400.0 => 60.0,
+        _ => 3600.0,
+    };
+    Nanos::from_seconds(unit * round_up(seconds / unit))
+}
+
 /// Formats an amount of memory: `3.20 MiB`.
 pub fn memory(bytes: f64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -313,6 +334,14 @@ mod tests {
             ["0 %", "1.2 %", "under 0.01 %"]
         );
         assert_eq!([38.2, 412.0, 0.3, 12.0, 1.1, 83.0].map(round_up), [40.0, 500.0, 1.0, 12.0, 2.0, 100.0]);
+    }
+
+    #[test]
+    fn suggested_times_are_round_in_their_unit() {
+        let text = |seconds: f64| time_option(round_time_up(seconds));
+        assert_eq!([0.3, 38.2, 90.0, 91.0, 412.0].map(text), ["1s", "40s", "100s", "2m", "8m"]);
+        assert_eq!([5400.0, 5401.0, 30_000.0].map(text), ["100m", "2h", "10h"]);
+        assert_eq!(time_option(Nanos::from_seconds(4.5)), "4.5");
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl Measuring<'_> {
                                 next.push(benchmark);
                             }
                         }
-                        Err(NoRuns::Failed(why)) => self.courses[benchmark].stopped = Some(Stopped::Failed(why)),
+                        Err(NoRuns::Failed(failed)) => self.fail(benchmark, failed)?,
                         Err(NoRuns::Unknown) => {
                             self.courses[benchmark].sharing.miss();
                             next.push(benchmark);

@@ -4,8 +4,8 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use steady_bench::{
-    Amount, Choices, Compared, ErrorRate, Event, Machine, Measured, NoRuns, Sampling, Side, Stop, SuiteRecord, judged,
-    measure,
+    Amount, Choices, Compared, ErrorRate, Event, FailedRun, Machine, Measured, NoRuns, Sampling, Side, Stop,
+    SuiteRecord, judged, measure,
 };
 use steady_feature::Failure;
 use steady_model::{Absent, Activity, Ending, Layout, Nanos, Run, Seed, Timestamp, Verdict};
@@ -34,6 +34,8 @@ pub(crate) struct SimulatedSuite {
     pub(crate) untimed: Vec<f64>,
     /// A benchmark that fails after this number of runs.
     pub(crate) fails: Option<(usize, u64)>,
+    /// The only build in which it fails, if not in both.
+    pub(crate) fails_in: Option<Side>,
     /// The number of runs after which the user interrupts.
     pub(crate) interrupted: Option<u64>,
     /// The largest relative effect of a memory layout on a benchmark.
@@ -64,6 +66,7 @@ impl SimulatedSuite {
             factors: vec![1.0; count],
             untimed: vec![0.0; count],
             fails: None,
+            fails_in: None,
             interrupted: None,
             layout_effect: 0.0,
             draws: 0,
@@ -152,10 +155,12 @@ impl Machine for SimulatedSuite {
 }
 
 impl SimulatedSuite {
-    fn run_one(&mut self, benchmark: usize, builds: &[(Side, u32)]) -> Result<Result<Vec<Run>, String>, Stop> {
+    fn run_one(&mut self, benchmark: usize, builds: &[(Side, u32)]) -> Result<Result<Vec<Run>, FailedRun>, Stop> {
         self.runs[benchmark] += 1;
-        if self.fails.is_some_and(|(at, runs)| at == benchmark && self.runs[benchmark] > runs) {
-            return Ok(Err("it exited with status 1".to_owned()));
+        let fails = self.fails.is_some_and(|(at, runs)| at == benchmark && self.runs[benchmark] > runs);
+        let failing = builds.iter().map(|(side, _)| *side).find(|side| self.fails_in.is_none_or(|only| only == *side));
+        if fails && failing.is_some() {
+            return Ok(Err(FailedRun { side: failing, why: "it exited with status 1".to_owned() }));
         }
         if self.interrupted.is_some_and(|most| self.runs.iter().sum::<u64>() > most) {
             return Err(Stop::Interrupted);

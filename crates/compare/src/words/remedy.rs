@@ -4,7 +4,7 @@ use steady_model::{Effort, Ending, Interval, Metric, Nanos, Record};
 use steady_stats::{MIN_PAIRS, time_to_exclude};
 
 use super::{count, noun};
-use crate::units::{round_up, time_setting};
+use crate::units::{round_time_up, round_up, time_option, time_setting};
 
 /// The largest budget that a remedy names.
 const TOO_LONG: Nanos = Nanos(86_400 * 1_000_000_000);
@@ -63,13 +63,12 @@ fn limit(record: &Record) -> Limit {
 fn effort_for(record: &Record, ratio: f64, does: &str) -> String {
     let within = match limit(record) {
         Limit::Budget(budget) => {
-            let wanted = round_up(ratio * record.elapsed.seconds());
-            if wanted > TOO_LONG.seconds() {
+            let wanted = round_time_up(ratio * record.elapsed.seconds());
+            if wanted > TOO_LONG {
                 return format!("more than a day {does}: a coarser --resolution needs less time");
             }
-            if wanted > budget.seconds() {
-                let time = time_setting(Nanos::from_seconds(wanted));
-                return format!("about {time} {does}: --budget {wanted}s");
+            if wanted > budget {
+                return format!("about {} {does}: --budget {}", time_setting(wanted), time_option(wanted));
             }
             format!("the budget of {} {does}", time_setting(budget))
         }

@@ -1,9 +1,9 @@
 //! Notes and facts of the report.
 
-use steady_model::{Ending, Nanos, Probe};
+use steady_model::{Ending, Probe};
 use steady_render::document::Fact;
 use steady_render::letters::one_line;
-use steady_render::units::{TIE, duration, percent, thousands};
+use steady_render::units::{TIE, duration, percent, thousands, time_option};
 
 use crate::record::{Cost, CostsRecord};
 
@@ -140,13 +140,7 @@ pub(super) fn repeat(record: &CostsRecord) -> String {
         let names: Vec<&str> = plan.probes.iter().map(|probe| probe.name()).collect();
         words.push(format!("--only {}", names.join(",")));
     }
-    words.push(format!("--repetitions {} --budget {}", plan.repetitions, option(plan.budget_seconds)));
+    words.push(format!("--repetitions {} --budget {}", plan.repetitions, time_option(plan.budget_seconds)));
     words.push(format!("--cpu {} --seed {}", record.affinity.cpu, record.seed));
     words.join(" ")
-}
-
-/// A time in the syntax of options, where only integers have a unit.
-fn option(time: Nanos) -> String {
-    let unit = if time.0.is_multiple_of(1_000_000_000) { "s" } else { "" };
-    format!("{}{unit}", time.seconds())
 }
