@@ -1,5 +1,7 @@
 """The truth table and the named targets as Markdown."""
 
+from math import exp, log
+
 from common.cells import REACH
 from common.stats import Share
 from common.verdicts import SIGNS, Tally, by_cell, check, of_total, percent, table, tally, with_interval
@@ -28,7 +30,25 @@ def truth(records: list) -> str:
     heads = ["cell", "trials", "wrong", short, "found", short, "covered", "verdict's", short, "half-width", short,
              "seconds", short]
     parts = [table(heads, rows), *map(_pooled, tools, pooled), _checks(pooled[0], cells), _footnote(records, other)]
+    if other == "reference":
+        parts.append(_speed(records))
     return "\n\n".join(parts)
+
+
+def _speed(records: list) -> str:
+    """How long the verdicts of `steady` take, relative to those of the reference under the same kind of load. Trials in
+    which both used their whole budget show only that both were undecided, so they are left out."""
+    ratios: dict = {}
+    for record in records:
+        ours, theirs = (record[tool].get("process_seconds") for tool in ("steady", "reference"))
+        if ours and theirs and min(ours, theirs) < 0.95 * record["budget"]:
+            ratios.setdefault(record["cell"], []).append(ours / theirs)
+    long = [name for name, trials in by_cell(records).items()
+            if tally(trials, "reference").seconds > trials[0]["budget"] / 2]
+    of = lambda names: [ratio for name in names for ratio in ratios.get(name, ())]
+    mean = lambda values: f"{exp(sum(map(log, values)) / len(values)):.2f} ({len(values)} trials)" if values else "-"
+    return (f"Time to the verdict relative to ref, geometric mean: {mean(of(ratios))}; in the cells in which ref needs more "
+            f"than half the budget: {mean(of(long))}.")
 
 
 def _row(name: str, trials: int, tallies: list) -> list:
