@@ -3,6 +3,7 @@
 mod steady;
 
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use serde_json::Value;
 use steady::repository::Repository;
@@ -10,7 +11,7 @@ use steady::{eventually, output_of};
 
 /// A suite as a script. The file `costs` has the name of each benchmark with the number of loops of an iteration; 0 fails,
 /// and -1 prints no number.
-const SUITE: &str = r#"#!/usr/bin/env python3
+const SUITE: &str = r#"
 import os, sys, time
 costs = os.path.join(os.path.dirname(os.path.abspath(__file__)), "costs")
 costs = dict(line.rsplit(None, 1) for line in open(costs))
@@ -42,7 +43,7 @@ seconds = 0.01
 
 /// A suite whose processes run several benchmarks. The file `costs` is that of [`SUITE`]; -2 ends the process, and with -3
 /// it hangs. The file `processes` gets the number of benchmarks of each process.
-const SHARED_SUITE: &str = r#"#!/usr/bin/env python3
+const SHARED_SUITE: &str = r#"
 import os, sys, time
 here = os.path.dirname(os.path.abspath(__file__))
 costs = dict(line.rsplit(None, 1) for line in open(here + "/costs"))
@@ -79,6 +80,17 @@ metrics = ['time[s]']
 seconds = 0.01
 "#;
 
+/// A program as a script that Python runs. The first `python3` in PATH may be a script that looks for the interpreter,
+/// which takes longer than a benchmark.
+fn script(program: &str) -> String {
+    static PATH: OnceLock<String> = OnceLock::new();
+    let interpreter = PATH.get_or_init(|| {
+        let printed = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().unwrap();
+        String::from_utf8(printed.stdout).unwrap().trim().to_owned()
+    });
+    format!("#!{interpreter} -SE{program}")
+}
+
 /// A repository with a suite, whose costs are those of `old` at the tag `old`, and those of `new` in HEAD.
 fn suite(name: &str, old: &str, new: &str) -> Repository {
     suite_of([SUITE, ADAPTER], name, old, new)
@@ -86,7 +98,7 @@ fn suite(name: &str, old: &str, new: &str) -> Repository {
 
 fn suite_of([program, adapter]: [&str; 2], name: &str, old: &str, new: &str) -> Repository {
     let repository = Repository::new(name);
-    repository.write("suite.py", program);
+    repository.write("suite.py", &script(program));
     repository.write("adapter.toml", adapter);
     repository.write("costs", old);
     repository.commit("Old");
@@ -321,7 +333,7 @@ fn a_run_that_hangs_is_ended_with_its_descendants() {
     let repository = suite("bench-hangs", "a 2000\nhangs 2000\n", "a 2000\nhangs 2000\n");
     let hanging =
         SUITE.replace("cost = int", "if name == 'hangs':\n    os.system('sleep 4321 & sleep 4321')\ncost = int");
-    repository.write("suite.py", &hanging);
+    repository.write("suite.py", &script(&hanging));
     repository.commit("Hang");
     let words = ["--rev", "HEAD..HEAD", "--timeout", "2s", "--budget", "100s"];
     let (status, record) = json(&repository, &words);

@@ -50,6 +50,9 @@ pub struct Adapter {
     /// An expression whose group is a name in that output. The default takes every line as a name.
     #[serde(default)]
     list_regex: Option<String>,
+    /// What to try if a suite has no benchmarks, as a clause.
+    #[serde(default)]
+    pub(crate) if_none: Option<String>,
     /// How a name is written in `run`.
     #[serde(default)]
     name_form: NameForm,

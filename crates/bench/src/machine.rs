@@ -199,11 +199,12 @@ impl<'a> SuiteMachine<'a> {
 
     /// Why a run of a command failed.
     fn failed(&self, command: usize, outcome: &Outcome) -> FailedRun {
-        let printed = match outcome {
-            Outcome::TimedOut => "; --timeout allows longer runs".to_owned(),
-            outcome => self.printed(command, outcome),
-        };
-        FailedRun::of(command, format!("a run in {} {}{printed}", self.build(command), how(outcome)))
+        let why = format!("a run in {} {}", self.build(command), how(outcome));
+        match outcome {
+            // A run of the other build could take as long again.
+            Outcome::TimedOut => FailedRun { side: None, why: why + "; --timeout allows longer runs" },
+            outcome => FailedRun::of(command, why + &self.printed(command, outcome)),
+        }
     }
 
     /// The last lines that a command prints if it runs once more.

@@ -70,7 +70,7 @@ pub enum NoRuns {
 /// A run that failed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FailedRun {
-    /// The build, if the run failed because of it.
+    /// The build of the run, if a run of the other one would show whether only this one fails.
     pub side: Option<Side>,
     /// The reason, as a clause.
     pub why: String,

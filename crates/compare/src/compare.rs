@@ -74,6 +74,7 @@ impl Ready<'_> {
         })?;
         if let Some(opens) = opens
             && !opens.end()
+            && !record.blocks.is_empty()
         {
             session.notice(&unused(plan));
         }

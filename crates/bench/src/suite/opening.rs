@@ -335,7 +335,10 @@ impl Opening<'_> {
         unmeasured.retain(|one| selects(&self.flags.filter, &one.name));
         if entries.is_empty() && unmeasured.is_empty() {
             return Err(Failure::Usage(match names.first() {
-                None => format!("the suite of {} has no benchmarks", adapter.name),
+                None => {
+                    let hint = adapter.if_none.map_or_else(String::new, |hint| format!(": {hint}"));
+                    format!("the suite of {} has no benchmarks{hint}", adapter.name)
+                }
                 Some(first) => format!(
                     "--filter selects none of the {}: '{first}' is one; a pattern with '*' must match the whole name",
                     count(names.len(), "benchmark", "benchmarks")
