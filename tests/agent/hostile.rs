@@ -102,5 +102,6 @@ fn memory_is_bounded_under_a_flood_of_distinct_names() {
     let memory = status["agent"]["peak_memory_bytes"].as_f64().unwrap() as u64;
     assert!(memory < MOST_MEMORY, "{memory} bytes");
     assert!(status["agent"]["arrived"]["folded"].as_u64() > Some(1_000), "{status}");
-    assert!(status["store"]["size_bytes"].as_u64() < Some(12_000_000), "{status}");
+    // The size contains the journal, which has about 1,000 pages before it is written back (sqlite.org/wal.html).
+    assert!(status["store"]["size_bytes"].as_u64() < Some(12_000_000 + 1_000 * 4_096), "{status}");
 }
