@@ -114,6 +114,9 @@ impl Counts {
     }
 }
 
+/// The largest number of processes that a record lists.
+pub(crate) const MOST_PROCESSES: usize = 10_000;
+
 /// What one process of the tree used.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessUse {

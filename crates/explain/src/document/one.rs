@@ -1,7 +1,7 @@
 //! The report about one command.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use steady_costs::prices::Priced;
 use steady_feature::{Record, Report};
@@ -14,7 +14,7 @@ use steady_render::units::{TIE, percent, thousands, time, time_unit};
 
 use super::{between, charts, counted, events, indented, label, missing, named, notes, prices};
 use crate::csv;
-use crate::record::{ExplainRecord, Part, ProcessUse, SCHEMA};
+use crate::record::{ExplainRecord, MOST_PROCESSES, Part, ProcessUse, SCHEMA};
 
 /// The table of parts has about this many rows; the smallest parts share one row.
 const PARTS: usize = 10;
@@ -196,14 +196,16 @@ fn times(record: &ExplainRecord) -> Table {
     Table { label: "Times".to_owned(), rows: ("time", "times"), columns }
 }
 
-/// The time for which processes with children were blocked, in seconds. `None` if there are none, or if that is not known.
+/// The time for which processes with children were blocked, in seconds. `None` if there are none, or if that is not known,
+/// as when not all processes are listed.
 fn blocked_parents(record: &ExplainRecord) -> Option<f64> {
-    let all = record.processes.as_ref().ok()?;
-    let is_parent = |one: &&ProcessUse| all.iter().any(|other| other.parent == one.pid);
-    let parents: Vec<&ProcessUse> = all.iter().filter(is_parent).collect();
-    let blocked = parents.iter().map(|one| Some(one.blocked_seconds.as_ref().ok()?.seconds()));
-    let blocked = blocked.sum::<Option<f64>>()?;
-    (!parents.is_empty() && record.blocked_seconds.is_ok()).then_some(blocked)
+    let all = record.processes.as_ref().ok().filter(|all| all.len() < MOST_PROCESSES)?;
+    let parents: BTreeSet<i32> = all.iter().map(|one| one.parent).collect();
+    let mut blocked = all.iter().filter(|one| parents.contains(&one.pid)).map(|one| &one.blocked_seconds).peekable();
+    if record.blocked_seconds.is_err() || blocked.peek().is_none() {
+        return None;
+    }
+    blocked.map(|one| Some(one.as_ref().ok()?.seconds())).sum()
 }
 
 /// The uncertainty of the split into user and system time.

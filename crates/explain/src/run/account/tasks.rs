@@ -7,7 +7,7 @@ use steady_linux::exits::TaskExit;
 use steady_model::{Absent, Nanos, Reading};
 
 use super::Seen;
-use crate::record::ProcessUse;
+use crate::record::{MOST_PROCESSES, ProcessUse};
 use crate::run::usage::Usage;
 
 /// Totals of all tasks of a tree.
@@ -101,9 +101,6 @@ fn add(sum: &mut Reading<Nanos>, part: Reading<Nanos>) {
         (Err(_), _) => {}
     }
 }
-
-/// At most this many processes are listed.
-const MOST_PROCESSES: usize = 10_000;
 
 /// Groups tasks into processes, sorted by falling CPU time.
 pub(super) fn processes(ends: &[TaskExit], seen: &Seen) -> Reading<Vec<ProcessUse>> {

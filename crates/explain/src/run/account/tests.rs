@@ -80,6 +80,7 @@ fn use_before_the_exec_is_not_counted() {
     let process = &run.processes.unwrap()[0];
     assert_eq!((process.cpu_seconds, process.wall_seconds, process.faults), (ms(39), ms(97), 49));
     assert_eq!(process.waiting_seconds, Ok(ms(8)));
+    assert_eq!(process.blocked_seconds, Ok(ms(97 - 39 - 8)));
 }
 
 #[test]
@@ -193,6 +194,11 @@ fn stops_are_not_part_of_lifetimes() {
     let usage = Usage { user: ms(60), system: ms(19), ..Usage::default() };
     let run = account(Seen { tasks: Ok(tasks), usage, threads_stopped: ms(50), ..seen() });
     assert_eq!(run.thread_time, Ok(ms(147)));
+    let processes = run.processes.unwrap();
+    assert!(
+        processes.iter().all(|process| process.blocked_seconds.is_err()),
+        "it is not known which thread was stopped"
+    );
 }
 
 #[test]
