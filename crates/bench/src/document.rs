@@ -16,7 +16,9 @@ use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{duration, round_time_up, setting, time, time_option, time_setting, with_unit};
 
 use crate::judge::{judged, more_is_better, status};
-use crate::record::{Benchmark, Build, Compared, ErrorRate, KIND, Medians, Quantity, SCHEMA, SuiteRecord, Unmeasured};
+use crate::record::{
+    Benchmark, Build, Compared, ErrorRate, KIND, Medians, Quantity, SCHEMA, Side, SuiteRecord, Unmeasured,
+};
 
 impl SuiteRecord {
     /// Reads a record from its JSON. Verdicts are computed again if it has samples.
@@ -211,8 +213,8 @@ fn answer(record: &SuiteRecord) -> Vec<Sentence> {
         let verb = if of_one == 1 { "is" } else { "are" };
         sentences.push(vec![plain(format!("{} {verb} in one build only.", count(of_one, "benchmark", "benchmarks")))]);
     }
-    for (build, other) in [(&record.new, &record.old), (&record.old, &record.new)] {
-        let failed = |one: &&Unmeasured| one.failed_only_in.as_ref() == Some(&build.name);
+    for (side, build, other) in [(Side::New, &record.new, &record.old), (Side::Old, &record.old, &record.new)] {
+        let failed = |one: &&Unmeasured| one.failed_only_in == Some(side);
         match record.unmeasured.iter().filter(failed).count() {
             0 => {}
             some => {

@@ -34,9 +34,9 @@ pub use adapter::{Adapter, Amount, Sampling};
 pub use judge::judged;
 pub use log::logged;
 pub use record::{
-    BenchLook, Benchmark, Build, Compared, ErrorRate, Medians, Runs, SCHEMA, Samples, SuiteRecord, Unmeasured,
+    BenchLook, Benchmark, Build, Compared, ErrorRate, Medians, Runs, SCHEMA, Samples, Side, SuiteRecord, Unmeasured,
 };
-pub use run::{Choices, Course, Event, FailedRun, Machine, Measured, NoRuns, Side, Stop, Stopped, measure};
+pub use run::{Choices, Course, Event, FailedRun, Machine, Measured, NoRuns, Stop, Stopped, measure};
 
 /// The feature `bench`.
 pub const FEATURE: Feature = Feature {

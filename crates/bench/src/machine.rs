@@ -14,7 +14,8 @@ use steady_process::Extractor;
 use steady_process::runner::{BlockSpec, RunError, RunSpec, Runner, Start, how};
 
 use crate::adapter::{Adapter, Amount, Input};
-use crate::run::{FailedRun, Machine, NoRuns, Side, Stop};
+use crate::record::Side;
+use crate::run::{FailedRun, Machine, NoRuns, Stop};
 use crate::suite::Suite;
 
 /// The programs of a suite, run by a launcher.

@@ -194,6 +194,25 @@ pub struct Runs {
     pub cpu_seconds: Vec<Nanos>,
 }
 
+/// One of the two builds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// The build that the other one is compared with.
+    Old,
+    /// The other one.
+    New,
+}
+
+impl Side {
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Side::Old => Side::New,
+            Side::New => Side::Old,
+        }
+    }
+}
+
 /// A benchmark that was not measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unmeasured {
@@ -203,9 +222,9 @@ pub struct Unmeasured {
     pub reason: String,
     /// Whether only one of the builds has it.
     pub is_of_one_build: bool,
-    /// The name of the build whose run failed, if a run of the other build succeeded.
+    /// The build whose run failed, if a run of the other build succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failed_only_in: Option<String>,
+    pub failed_only_in: Option<Side>,
 }
 
 impl SuiteRecord {

@@ -13,7 +13,7 @@ use steady_stats::{Schedule, Sequence};
 
 use crate::adapter::{Amount, Sampling};
 use crate::judge::{least_pairs, rules, strictest};
-use crate::record::{BenchLook, Benchmark, Build, Samples, SuiteRecord, Unmeasured};
+use crate::record::{BenchLook, Benchmark, Samples, Side, SuiteRecord, Unmeasured};
 
 /// The time of a pair of processes that several benchmarks share, in seconds. It is longer than the processes need to start,
 /// but short, because both runs of a benchmark should meet the same load.
@@ -21,24 +21,6 @@ const SHARED_TIME: f64 = 4.0;
 /// The most time that a benchmark may have had, relative to another one, if both share processes. Equal times would need
 /// smaller groups, and more processes to start.
 const SHARED_RATIO: f64 = 4.0;
-
-/// One of the two builds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// The build that the other one is compared with.
-    Old,
-    /// The other one.
-    New,
-}
-
-impl Side {
-    fn other(self) -> Self {
-        match self {
-            Side::Old => Side::New,
-            Side::New => Side::Old,
-        }
-    }
-}
 
 /// Why the measuring cannot go on.
 #[derive(Clone, Debug, PartialEq)]
@@ -269,13 +251,6 @@ pub fn measure(
 }
 
 impl SuiteRecord {
-    fn build(&self, side: Side) -> &Build {
-        match side {
-            Side::Old => &self.old,
-            Side::New => &self.new,
-        }
-    }
-
     /// Adds a benchmark after it was measured. It is not evaluated yet. `needed` is the budget that would suffice for the
     /// whole suite.
     pub fn add(&mut self, name: &str, course: Course, needed: Option<Nanos>) {
@@ -302,8 +277,7 @@ impl SuiteRecord {
         let pairs = course.samples.len();
         if let (Some(reason), 0) = (&failed, pairs) {
             let unmeasured = Unmeasured::because(name, reason.clone());
-            let failed_only_in = only_in.map(|side| self.build(side).name.clone());
-            return self.unmeasured.push(Unmeasured { failed_only_in, ..unmeasured });
+            return self.unmeasured.push(Unmeasured { failed_only_in: only_in, ..unmeasured });
         }
         let Some(amount) = course.amount else { return };
         let benchmark = Benchmark::before(&name, amount, course.counts_iterations, course.samples);

@@ -4,8 +4,9 @@ use rand::Rng;
 use rand::seq::SliceRandom;
 use steady_model::{Nanos, Run};
 
-use super::{Choices, Course, Event, Measuring, NoRuns, Side, Stop, Stopped};
+use super::{Choices, Course, Event, Measuring, NoRuns, Stop, Stopped};
 use crate::adapter::Amount;
+use crate::record::Side;
 
 /// The share of the budget that the calibration may use.
 pub(super) const CALIBRATION_SHARE: f64 = 0.25;
