@@ -3,8 +3,8 @@
 
 Reads the report from standard input; the argument is the command line that is shown above it:
 
-    steady compare --budget 8s 'gzip -6 -kc Cargo.lock' 'gzip -9 -kc Cargo.lock' |
-        packaging/picture.py "steady compare 'gzip -6 -kc Cargo.lock' 'gzip -9 -kc Cargo.lock'"
+    steady compare 'gzip -6 -kc /bin/bash' 'gzip -9 -kc /bin/bash' |
+        packaging/picture.py "steady compare 'gzip -6 -kc /bin/bash' 'gzip -9 -kc /bin/bash'"
 
 The report of an earlier run serves as well: steady history report 17 | packaging/picture.py ...
 """
