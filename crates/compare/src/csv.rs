@@ -2,7 +2,8 @@
 //!
 //! Fields are quoted as in RFC 4180. Lines end with a line feed only, as Unix tools expect.
 
-use steady_model::{Block, Nanos, Outcome, Record, Report, Run};
+use steady_model::{Block, Record, Report, Run};
+use steady_render::csv::{outcome, quoted, seconds};
 
 /// The columns in their order. The name of a column with a unit ends with the unit.
 const COLUMNS: [&str; 23] = [
@@ -36,8 +37,8 @@ const COLUMNS: [&str; 23] = [
 ///
 /// `pair` and `order` (the place within the pair) count from 1. `command` counts from 0, as in the JSON. A `pair` is a
 /// block if the number of commands is not two. If there are draws, a line also has `draw`, counted from 1. If
-/// runs started from snapshots, it has `start`, too; runs that started as usual then belong to no pair. Times are exact to the nanosecond. Custom metrics have
-/// a column each, such as `latency_ms`.
+/// runs started from snapshots, it has `start`, too; runs that started as usual then belong to no pair. Times are exact to
+/// the nanosecond. Custom metrics have a column each, such as `latency_ms`.
 pub fn csv(report: &Report) -> String {
     let record = &report.record;
     let names: Vec<String> = record.plan.commands.iter().map(|command| quoted(&command.name)).collect();
@@ -105,52 +106,4 @@ fn line(record: &Record, block: &Block, pair: Option<usize>, run: &Run, order: u
 /// The value as text, or an empty field.
 fn field<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
-}
-
-/// A time in seconds with all its digits. It is not converted to a double, which would round it.
-fn seconds(time: Nanos) -> String {
-    let (whole, rest) = (time.0 / 1_000_000_000, time.0 % 1_000_000_000);
-    let text = format!("{whole}.{rest:09}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// How a run ended, as in `exit 1`.
-fn outcome(outcome: Outcome) -> String {
-    match outcome {
-        Outcome::Exited(status) => format!("exit {status}"),
-        Outcome::Signalled(signal) => format!("signal {signal}"),
-        Outcome::TimedOut => "timed out".to_owned(),
-    }
-}
-
-/// A text with control characters escaped, in quotes if it contains a separator, a quote, a line break or outer spaces.
-fn quoted(text: &str) -> String {
-    let text = crate::words::harmless(text.to_owned());
-    if text.contains([',', '"', '\n', '\r']) || text.starts_with(' ') || text.ends_with(' ') {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_keep_every_digit() {
-        assert_eq!(seconds(Nanos(1_500_000_000)), "1.5");
-        assert_eq!(seconds(Nanos(1)), "0.000000001");
-        assert_eq!(seconds(Nanos(0)), "0");
-        assert_eq!(seconds(Nanos(10_000_000_000)), "10");
-        assert_eq!(seconds(Nanos((1 << 53) - 1)), "9007199.254740991");
-    }
-
-    #[test]
-    fn text_with_separators_or_control_characters_is_quoted_or_escaped() {
-        assert_eq!(quoted("sort f"), "sort f");
-        assert_eq!(quoted("awk '{print $1,\"x\"}'"), "\"awk '{print $1,\"\"x\"\"}'\"");
-        assert_eq!(quoted("a\u{1b}[31m\rb"), "a\\u{1b}[31m\\rb");
-        assert_eq!(quoted("a\nb"), "\"a\nb\"");
-    }
 }

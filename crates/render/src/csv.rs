@@ -42,7 +42,7 @@ impl Row {
 
 /// Returns the rows below a header line. All rows must have the columns of the first.
 pub fn text(rows: &[Row]) -> String {
-    let names = rows.first().map(|row| row.fields.iter().map(|(name, _)| name.as_ref()).collect::<Vec<_>>());
+    let names = rows.first().map(|row| row.fields.iter().map(|(name, _)| quoted(name)).collect::<Vec<_>>());
     let mut out = names.unwrap_or_default().join(",") + "\n";
     for row in rows {
         out += &row.fields.iter().map(|(_, field)| field.as_str()).collect::<Vec<_>>().join(",");
@@ -98,6 +98,15 @@ mod tests {
         assert_eq!(seconds(Nanos(0)), "0");
         assert_eq!(seconds(Nanos(10_000_000_000)), "10");
         assert_eq!(seconds(Nanos((1 << 53) - 1)), "9007199.254740991");
+    }
+
+    #[test]
+    fn text_with_separators_or_control_characters_is_quoted_or_escaped() {
+        assert_eq!(quoted("sort f"), "sort f");
+        assert_eq!(quoted("awk '{print $1,\"x\"}'"), "\"awk '{print $1,\"\"x\"\"}'\"");
+        assert_eq!(quoted("a\u{1b}[31m\rb"), "a\\u{1b}[31m\\rb");
+        assert_eq!(quoted("a\nb"), "\"a\nb\"");
+        assert_eq!(text(&[Row::new().with("rate_1,000/s", 5)]), "\"rate_1,000/s\"\n5\n");
     }
 
     #[test]
