@@ -1,6 +1,7 @@
 //! The page of the book that lists every command and option, `docs/commands.md`. A test generates it from the flags.
 
 use clap::{Arg, ArgAction, Command};
+use steady_feature::help::headed;
 use steady_render::markdown::{code, plain};
 use steady_testing::goldens;
 
@@ -59,7 +60,7 @@ fn append(page: &mut String, command: &Command, level: usize) {
     }
     let after = command.get_after_long_help().or_else(|| command.get_after_help()).map(ToString::to_string);
     for paragraph in after.unwrap_or_default().split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
-        match paragraph.split_once(":\n").filter(|(heading, _)| !heading.contains('\n')) {
+        match headed(paragraph) {
             Some((heading, lines)) => page.push_str(&format!("\n{}:\n\n{}", plain(heading), indented(lines))),
             None => page.push_str(&format!("\n{}\n", prose(&paragraph.replace('\n', " ")))),
         }

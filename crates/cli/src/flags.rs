@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, Command, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 pub(crate) use steady_feature::flags::OutputFlags;
+use steady_feature::help::with_joined_lines;
 
 use crate::features;
 
@@ -36,7 +37,7 @@ pub(crate) struct Flags {
 impl Flags {
     /// The whole command line, with the features as subcommands.
     pub(crate) fn with_features() -> Command {
-        features::with_features(Flags::command())
+        features::with_features(with_joined_lines(Flags::command()))
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::Command;
 use clap_mangen::Man;
 use roff::{Roff, roman};
+use steady_feature::help::headed;
 
 use crate::failure::Failure;
 use crate::flags::{Flags, ManFlags};
@@ -72,7 +73,7 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
 fn after_help(text: &str) -> Roff {
     let mut roff = Roff::new();
     for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
-        let headed = paragraph.split_once(":\n").filter(|(heading, _)| !heading.contains('\n'));
+        let headed = headed(paragraph);
         let (heading, lines) = headed.unwrap_or(("Notes", paragraph));
         roff.control("SH", [heading.to_uppercase().as_str()]);
         if headed.is_some() {
@@ -108,7 +109,7 @@ mod tests {
         while let Some(command) = commands.pop() {
             commands.extend(command.get_subcommands());
             let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            for line in text.lines() {
+            for line in text.split("\n\n").filter_map(headed).flat_map(|(_, lines)| lines.lines()) {
                 assert!(line.chars().count() < 80, "{}: {line}", command.get_name());
             }
         }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, Args, Command};
 
+use crate::help::with_joined_lines;
 use crate::{Failure, RecordKind, Session};
 
 /// A feature: a subcommand of `steady`.
@@ -65,6 +66,6 @@ impl Feature {
     pub fn flags_of<F: Args>(command: Command) -> Command {
         // The derived function replaces the summary by the documentation of the type.
         let about = command.get_about().cloned().unwrap_or_default();
-        F::augment_args(command).about(about)
+        with_joined_lines(F::augment_args(command).about(about))
     }
 }

@@ -7,6 +7,7 @@ pub mod attended;
 mod failure;
 mod feature;
 pub mod flags;
+pub mod help;
 pub mod input;
 mod interrupt;
 mod record;
