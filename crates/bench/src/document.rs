@@ -358,18 +358,16 @@ fn change(benchmark: &Benchmark) -> Cell {
 
 fn table(record: &SuiteRecord, label: &str, rows: &[&Benchmark]) -> Table {
     let what = what(record);
-    let medians = |pick: fn(&Medians) -> f64| {
-        move |one: &&Benchmark| match (record.compared, one.medians.first(), &one.cpu) {
-            (Compared::Cpu, _, Ok(medians)) => Cell::from(time(pick(medians))),
-            (Compared::Harness, Some(medians), _) => Cell::from(value(record, 0, pick(medians))),
-            _ => Cell::Nothing,
-        }
+    // There is no column of the new build: the loads of the runs differed, so its median could contradict the change.
+    let median = |one: &&Benchmark| match (record.compared, one.medians.first(), &one.cpu) {
+        (Compared::Cpu, _, Ok(medians)) => Cell::from(time(medians.old)),
+        (Compared::Harness, Some(medians), _) => Cell::from(value(record, 0, medians.old)),
+        _ => Cell::Nothing,
     };
     let mut columns = vec![
         Column::words("benchmark", rows, |one| one_line(&one.name)),
         Column::words(&format!("change of {what}"), rows, |one| change(one)),
-        Column::numbers(&cut(&name(&record.old), 16), rows, medians(|medians| medians.old)),
-        Column::numbers(&cut(&name(&record.new), 16), rows, medians(|medians| medians.new)),
+        Column::numbers(&format!("median of {}", cut(&name(&record.old), 16)), rows, median),
     ];
     for (metric, source) in record.metrics.iter().enumerate().skip(1) {
         let differs = |one: &&Benchmark| {
@@ -484,7 +482,6 @@ fn facts(record: &SuiteRecord) -> Vec<Fact> {
         Fact::new("compared", compared),
         Fact::new("error", error),
         Fact::new("pairs", format!("{pairs} pairs of runs, in random order")),
-        Fact::new("columns", "each build has its median over all runs; the change is that within the pairs"),
         Fact::new("time", format!("{} of {}", duration(record.elapsed_seconds), time_setting(record.budget_seconds))),
         Fact::new("seed", record.seed.to_string()),
     ];
