@@ -237,15 +237,17 @@ fn equal_revisions_are_compared_with_a_notice() {
 }
 
 #[test]
-fn a_command_that_opens_no_file_of_its_revision_gets_a_notice() {
+fn a_command_that_opens_no_file_of_its_revision_gets_a_warning() {
     let repository = two_commits("unused");
-    let notice = "no run opened a file of its revision";
-    let stderr = |command: &str| repository.run(&["--quiet", "--runs", "6", "--rev", "old..HEAD", command]).2;
-    let unused = stderr("true");
-    assert!(unused.contains(notice) && unused.contains("'true' is /"), "{unused}");
+    let json = |command: &str| {
+        repository.run(&["--format", "json", "--samples", "--runs", "6", "--rev", "old..HEAD", command]).1
+    };
+    let (warning, field) = ("No run opened a file of its revision", "\"unused_revisions\": true");
+    let unused = json("true");
+    assert!(unused.contains(warning) && unused.contains("'true' is /") && unused.contains(field), "{unused}");
     for command in ["cat sub/data", "./make.sh", "git --no-pager log"] {
-        let used = stderr(command);
-        assert!(!used.contains(notice), "{command}: {used}");
+        let used = json(command);
+        assert!(used.contains("\"pairs\": 6") && !used.contains(warning) && !used.contains(field), "{command}: {used}");
     }
 }
 

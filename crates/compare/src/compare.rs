@@ -65,19 +65,14 @@ impl Ready<'_> {
         let readable = || self.readable.try_clone().map_err(|error| Failure::Own(error.to_string()));
         let also_readable = readable()?;
         let opens = self.trees.and_then(Trees::watch);
-        let record = measure(plan, readable()?, log.as_mut(), session).map_err(|error| {
+        let mut record = measure(plan, readable()?, log.as_mut(), session).map_err(|error| {
             let failure = failure::failure(plan, error, &self.interrupt, also_readable, session);
             match self.trees {
                 Some(trees) => trees.explain(plan, failure),
                 None => failure,
             }
         })?;
-        if let Some(opens) = opens
-            && !opens.end()
-            && !record.blocks.is_empty()
-        {
-            session.notice(&unused(plan));
-        }
+        record.unused_revisions = opens.is_some_and(|opens| !opens.end());
         if let Some(log) = &mut log {
             // An error is ignored, as in [`Log::note`].
             let _ = log.appender.ended(&record);
@@ -116,17 +111,6 @@ impl Ready<'_> {
         session.notice(&format!("{} {}", tried.outcome.in_words(), ratchet.in_words()));
         Ok(if status == 0 && tried.outcome != Outcome::Accepted { NOT_ACCEPTED } else { status })
     }
-}
-
-/// The notice that no run opened a file of its revision.
-fn unused(plan: &Plan) -> String {
-    let first = plan.commands.first();
-    let program = first.and_then(|first| Some((first.argv.first()?, &first.program)));
-    let program = program.map_or_else(String::new, |(word, program)| format!(": '{word}' is {}", program.display()));
-    format!(
-        "no run opened a file of its revision, so the change is not tested{program}; the program must be one of the tree, \
-         as in './prog' or 'python3 -m module'"
-    )
 }
 
 /// The exit status if a candidate is not accepted.

@@ -325,6 +325,8 @@ pub enum Warning {
         /// The index of the first command with this program.
         command: usize,
     },
+    /// No run opened a file of its revision, so the comparison does not test the change.
+    UnusedRevisions,
     /// The user interrupted the measuring. The verdict uses the data up to then.
     Interrupted,
     /// The usual run decided the verdict, and a few expensive runs may outweigh it: the mean is much less certain.

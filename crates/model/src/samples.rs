@@ -332,6 +332,9 @@ pub struct Record {
     /// may be the reason. Its block is left out.
     #[serde(default)]
     pub unfinished: Option<usize>,
+    /// Whether no run opened a file of its revision. False also if that could not be watched.
+    #[serde(default)]
+    pub unused_revisions: bool,
 }
 
 impl Record {

@@ -6,9 +6,9 @@ use super::ReadError;
 
 /// The upper limit of all times: 2^23 s, 97 days. Below it, JSON preserves every nanosecond.
 pub(super) const LONGEST: Nanos = Nanos((1 << 23) * 1_000_000_000);
-/// The upper limit of all counts. A double, and therefore any reader of JSON, has them exactly.
 /// The upper limit of values of custom metrics, whose sums are then finite.
 pub(crate) const VALUE_MAX: f64 = 1e300;
+/// The upper limit of all counts. A double, and therefore any reader of JSON, has them exactly.
 pub(super) const MOST: u64 = 1 << 53;
 const TOO_LONG: &str = "it is longer than 97 days";
 

@@ -10,12 +10,11 @@ mod verdicts;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use steady_model::{CounterScope, Ending, Host, LeftOut, Metric, Nanos, Plan, Rank, Reading, Report, Seed, Timestamp};
+use steady_model::{Nanos, Rank, Reading, Report};
 use steady_render::json::{self as codec, Schema};
 
 use commands::ComparedCommand;
 use during::{Layouts, LoadDuring, StatedWarning, WarmRuns, budget};
-use record::{Samples, choices};
 use verdicts::MetricVerdict;
 
 pub use joined::{JOINED_SCHEMA, JoinedComparisons, joined_json_text};
@@ -28,24 +27,11 @@ pub const SCHEMA: Schema = Schema { name: "steady.compare/1", what: "a compariso
 /// A comparison in JSON: its verdicts and their data. An export with samples can be evaluated again.
 #[derive(Serialize, JsonSchema)]
 pub struct Comparison<'a> {
-    /// The seed of all random choices, in decimal.
-    seed: Seed,
-    /// The time of day when the comparison started. It is only a label.
-    #[serde(serialize_with = "steady_render::timestamp::serialize")]
-    #[schemars(with = "String")]
-    started: Timestamp,
+    /// The record, with the parts of the time of the commands' runs.
+    #[serde(flatten)]
+    begin: RecordBegin<'a, Vec<ComparedCommand<'a>>>,
     /// The maximum time to measure.
     budget_seconds: Reading<Nanos>,
-    /// The time from the first warm-up run to the end.
-    elapsed_seconds: Nanos,
-    /// The commands, and the parts of the time of their runs. Other fields name a command by its index here, from 0.
-    commands: Vec<ComparedCommand<'a>>,
-    /// Facts about the machine.
-    host: &'a Host,
-    /// The git revision of the working directory.
-    revision: &'a Reading<String>,
-    /// Which events the CPU's counters counted.
-    counters: &'a Reading<CounterScope>,
     /// The number of pairs in each layout, and the time that they took.
     layouts: Layouts,
     /// The number of pairs.
@@ -57,19 +43,8 @@ pub struct Comparison<'a> {
     /// The ranks of at least three commands, from the best estimate to the worst.
     #[serde(skip_serializing_if = "<[Rank]>::is_empty")]
     ranking: &'a [Rank],
-    /// The effect of the load on the pairs, and the activity of the machine.
-    load: LoadDuring<'a>,
     /// Warnings about the results.
     warnings: Vec<StatedWarning<'a>>,
-    /// The metric that stopped the measuring and carries the error guarantee.
-    primary: Metric,
-    /// Why the measuring ended.
-    ending: Ending,
-    /// The command of a run that did not end within the budget and was killed. Missing if there was none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unfinished_command: Option<usize>,
-    /// Layouts that were not used.
-    layouts_left_out: &'a [LeftOut],
     /// The draws of snapshots. Missing if snapshots were not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Reading<WarmRuns>")]
@@ -77,41 +52,26 @@ pub struct Comparison<'a> {
     /// The command that cannot start from a snapshot. Null if the reason applies to all commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     cold_command: Option<Option<usize>>,
-    /// The options of the comparison.
-    plan: Plan,
-    /// The raw samples. Missing unless they were requested.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    samples: Option<Samples<'a>>,
+    /// The record, with the effect of the load on the pairs.
+    #[serde(flatten)]
+    end: RecordEnd<'a, LoadDuring<'a>>,
 }
 
 impl<'a> Comparison<'a> {
     fn of(report: &'a Report, samples: bool) -> Self {
         let record = &report.record;
-        let plan = &record.plan;
         Comparison {
-            seed: plan.seed,
-            started: record.started,
-            budget_seconds: budget(plan),
-            elapsed_seconds: record.elapsed,
-            commands: commands::all(report),
-            host: &record.host,
-            revision: &record.revision,
-            counters: &record.counters,
+            begin: RecordBegin::with(record, commands::all(report)),
+            budget_seconds: budget(&record.plan),
             layouts: Layouts::of(report),
             pairs: record.blocks.len(),
             runs: report.runs(),
             verdicts: report.judgements.iter().map(|judgement| verdicts::of(record, judgement)).collect(),
             ranking: &report.ranking,
-            load: LoadDuring::of(report),
             warnings: during::warnings(report),
-            primary: record.primary,
-            ending: record.ending,
-            unfinished_command: record.unfinished,
-            layouts_left_out: &record.left_out,
             warm: during::warm(record),
-            cold_command: record.cold.as_ref().filter(|_| plan.warm).map(|cold| cold.command),
-            plan: choices(plan),
-            samples: samples.then(|| Samples::of(record)),
+            cold_command: record.cold.as_ref().filter(|_| record.plan.warm).map(|cold| cold.command),
+            end: RecordEnd::with(record, LoadDuring::of(report), samples),
         }
     }
 }

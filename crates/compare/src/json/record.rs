@@ -30,6 +30,8 @@ struct Export<'a> {
     ending: Ending,
     #[serde(default)]
     unfinished_command: Option<usize>,
+    #[serde(default)]
+    unused_revisions: bool,
     layouts_left_out: Vec<LeftOut>,
     #[serde(default)]
     warm: Option<Reading<IgnoredAny>>,
@@ -76,9 +78,9 @@ fn warm(value: &Value) -> Result<(), ReadError> {
     check::holds(!measured || value["samples"]["usual"].is_array(), "samples.usual", "missing")
 }
 
-/// The first fields of a comparison's record in an export of another kind, which flattens them (`#[serde(flatten)]`).
+/// The first fields of a comparison's record in an export, which flattens them (`#[serde(flatten)]`).
 #[derive(Serialize, JsonSchema)]
-pub struct RecordBegin<'a> {
+pub struct RecordBegin<'a, C = &'a [Command]> {
     /// The seed of all random choices, in decimal.
     seed: Seed,
     /// The time of day when the comparison started. It is only a label.
@@ -88,7 +90,7 @@ pub struct RecordBegin<'a> {
     /// The time from the first warm-up run to the end of the pairs.
     elapsed_seconds: Nanos,
     /// The commands. Other fields name a command by its index here, from 0.
-    commands: &'a [Command],
+    commands: C,
     /// Facts about the machine.
     host: &'a Host,
     /// The git revision of the working directory.
@@ -97,18 +99,21 @@ pub struct RecordBegin<'a> {
     counters: &'a Reading<CounterScope>,
 }
 
-/// The last fields of a comparison's record in an export of another kind.
+/// The last fields of a comparison's record in an export.
 #[derive(Serialize, JsonSchema)]
-pub struct RecordEnd<'a> {
-    /// The activity of the machine.
-    load: &'a Activity,
-    /// The metric of the pairs.
+pub struct RecordEnd<'a, L = &'a Activity> {
+    /// The load during the measuring.
+    load: L,
+    /// The metric that stopped the measuring and carries the error guarantee.
     primary: Metric,
     /// Why the measuring ended.
     ending: Ending,
     /// The command of a run that did not end within the budget and was killed. Missing if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     unfinished_command: Option<usize>,
+    /// Whether no run opened a file of its revision. Missing if a run did, and if that could not be watched.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unused_revisions: bool,
     /// Layouts that were not used.
     layouts_left_out: &'a [LeftOut],
     /// The options of the comparison.
@@ -118,13 +123,21 @@ pub struct RecordEnd<'a> {
     samples: Option<Samples<'a>>,
 }
 
-impl<'a> From<&'a Record> for RecordBegin<'a> {
-    fn from(record: &'a Record) -> Self {
+impl<'a> RecordBegin<'a> {
+    /// Returns these fields of a record.
+    pub fn of(record: &'a Record) -> Self {
+        RecordBegin::with(record, &record.plan.commands)
+    }
+}
+
+impl<'a, C> RecordBegin<'a, C> {
+    /// Returns these fields of a record, with `commands` in another form.
+    pub(super) fn with(record: &'a Record, commands: C) -> Self {
         RecordBegin {
             seed: record.plan.seed,
             started: record.started,
             elapsed_seconds: record.elapsed,
-            commands: &record.plan.commands,
+            commands,
             host: &record.host,
             revision: &record.revision,
             counters: &record.counters,
@@ -135,11 +148,19 @@ impl<'a> From<&'a Record> for RecordBegin<'a> {
 impl<'a> RecordEnd<'a> {
     /// Returns these fields of a record. `samples` adds the raw samples, without which the record cannot be read back.
     pub fn of(record: &'a Record, samples: bool) -> Self {
+        RecordEnd::with(record, &record.activity, samples)
+    }
+}
+
+impl<'a, L> RecordEnd<'a, L> {
+    /// Returns these fields of a record, with the `load` in another form.
+    pub(super) fn with(record: &'a Record, load: L, samples: bool) -> Self {
         RecordEnd {
-            load: &record.activity,
+            load,
             primary: record.primary,
             ending: record.ending,
             unfinished_command: record.unfinished,
+            unused_revisions: record.unused_revisions,
             layouts_left_out: &record.left_out,
             plan: choices(&record.plan),
             samples: samples.then(|| Samples::of(record)),
@@ -149,7 +170,7 @@ impl<'a> RecordEnd<'a> {
 
 /// The raw samples of a [`Record`].
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub(super) struct Samples<'a> {
+struct Samples<'a> {
     /// The looks: when the data were evaluated.
     looks: Cow<'a, [Look]>,
     /// The activity of the machine over time.
@@ -162,7 +183,7 @@ pub(super) struct Samples<'a> {
 }
 
 impl<'a> Samples<'a> {
-    pub(super) fn of(record: &'a Record) -> Self {
+    fn of(record: &'a Record) -> Self {
         Samples {
             looks: Cow::Borrowed(&record.looks),
             moments: Cow::Borrowed(&record.moments),
@@ -173,7 +194,7 @@ impl<'a> Samples<'a> {
 }
 
 /// A plan without its commands and its seed, which are separate fields.
-pub(super) fn choices(plan: &Plan) -> Plan {
+fn choices(plan: &Plan) -> Plan {
     Plan { commands: vec![], seed: Seed::default(), ..plan.clone() }
 }
 
@@ -197,6 +218,7 @@ impl From<Export<'_>> for Record {
             elapsed: export.elapsed_seconds,
             ending: export.ending,
             unfinished: export.unfinished_command,
+            unused_revisions: export.unused_revisions,
         }
     }
 }

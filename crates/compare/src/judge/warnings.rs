@@ -22,6 +22,9 @@ pub(super) fn warnings(record: &Record, judgements: &[Judgement], failures: &Fai
     if let Some(Cold { command, reason }) = &record.cold {
         warnings.push(Warning::Cold { command: *command, reason: reason.clone() });
     }
+    if record.unused_revisions && !record.blocks.is_empty() {
+        warnings.push(Warning::UnusedRevisions);
+    }
     warnings.extend(unexpanded(record));
     warnings.extend(shims(record));
     warnings.extend(

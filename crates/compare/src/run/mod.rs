@@ -206,6 +206,7 @@ fn record_of<R: Runner>(
         elapsed: runner.now(),
         ending: Ending::Interrupted,
         unfinished: None,
+        unused_revisions: false,
     };
     events(Event::Begun(Box::new(record.clone())));
     let measured = match starved {

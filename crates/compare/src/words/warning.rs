@@ -108,6 +108,7 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
                 capital(&more_pairs(record, *pairs))
             )
         }
+        Warning::UnusedRevisions => unused_revisions(record),
         Warning::Interrupted => {
             let (spent, blocks) = (duration(record.elapsed), super::blocks(&record.plan, record.blocks.len()));
             format!("Interrupted after {spent}: this report is based on the {blocks} measured until then.")
@@ -123,6 +124,17 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
             format!("{how}: {}.", more_work(record, *metric))
         }
     }
+}
+
+fn unused_revisions(record: &Record) -> String {
+    let first = record.plan.commands.first();
+    let program = first.and_then(|first| Some((first.argv.first()?, first.program.display())));
+    let program =
+        program.map_or_else(String::new, |(word, program)| super::one_line(&format!(": '{word}' is {program}")));
+    format!(
+        "No run opened a file of its revision, so the change is not tested{program}. The program must be one of the tree, \
+         as in './prog' or 'python3 -m module'."
+    )
 }
 
 /// Returns whether the command is `steady warm`, which leaves its background process to the next run.

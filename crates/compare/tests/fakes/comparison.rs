@@ -228,6 +228,17 @@ fn a_shim_of_a_version_manager_gives_one_warning() {
 }
 
 #[test]
+fn unused_revisions_give_a_warning_if_there_were_runs() {
+    let warned = |unused_revisions: bool, has_runs: bool| {
+        let record = report(&plan(2, 1.0, 8), &[0.001, 0.001], Conditions::QUIET).record;
+        let blocks = if has_runs { record.blocks.clone() } else { vec![] };
+        judge(Record { unused_revisions, blocks, looks: vec![], ..record }).warnings.contains(&Warning::UnusedRevisions)
+    };
+    assert!(warned(true, true));
+    assert!(!warned(false, true) && !warned(true, false));
+}
+
+#[test]
 fn parts_that_a_shell_would_have_expanded_give_a_warning() {
     let parts = |name: &str, argv: &[&str]| {
         let mut plan = plan(2, 1.0, 8);

@@ -82,7 +82,7 @@ fn json_begins_with_the_documented_fields() {
         let value: serde_json::Value = serde_json::from_str(&json).unwrap();
         let keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
         let first =
-            ["schema", "seed", "budget_seconds", "elapsed_seconds", "commands", "host", "layouts", "pairs", "runs"];
+            ["schema", "seed", "elapsed_seconds", "commands", "host", "budget_seconds", "layouts", "pairs", "runs"];
         let present: Vec<&str> = keys.iter().copied().filter(|key| first.contains(key)).collect();
         assert_eq!(present, first, "{name}");
     }

@@ -186,7 +186,7 @@ impl ExplainPairRecord {
 
     /// Converts the record to JSON. It can be read back only if it includes the raw `samples`.
     pub fn value(&self, samples: bool) -> Value {
-        let (begin, end) = (RecordBegin::from(&self.record), RecordEnd::of(&self.record, samples));
+        let (begin, end) = (RecordBegin::of(&self.record), RecordEnd::of(&self.record, samples));
         json::value(&SCHEMA, &PairExport { begin, difference: self, end })
     }
 }

@@ -348,6 +348,7 @@ fn record(pairs: usize) -> Record {
         elapsed: seconds(9.8),
         ending: Ending::Spent,
         unfinished: None,
+        unused_revisions: false,
     }
 }
 

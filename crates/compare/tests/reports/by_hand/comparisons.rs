@@ -44,6 +44,7 @@ fn base(names: &[&str], blocks: usize) -> Report {
             elapsed: seconds(3.1),
             ending: Ending::Decided,
             unfinished: None,
+            unused_revisions: false,
         },
     }
 }
