@@ -485,6 +485,12 @@ fn facts(record: &SuiteRecord) -> Vec<Fact> {
         Fact::new("time", format!("{} of {}", duration(record.elapsed_seconds), time_setting(record.budget_seconds))),
         Fact::new("seed", record.seed.to_string()),
     ];
+    let unshared = record.benchmarks.iter().filter(|one| one.unshared).count();
+    if unshared > 0 {
+        let who = count(unshared, "benchmark", "benchmarks");
+        let text = format!("not shared by {who}, because a shared one had no result");
+        facts.insert(4, Fact::new("processes", text));
+    }
     if record.draws {
         facts.insert(3, Fact::new("layouts", "for each pair, both builds were linked again in another random order"));
     }

@@ -122,6 +122,9 @@ pub struct Benchmark {
     pub iterations: Option<u64>,
     /// Time for which a run measures.
     pub measured_seconds: Nanos,
+    /// Whether it ran in processes of its own, because a process that it shared with others had no result of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unshared: bool,
     /// Why its measuring ended early, if a run failed. It has no verdict then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,

@@ -281,7 +281,7 @@ impl SuiteRecord {
         }
         let Some(amount) = course.amount else { return };
         let benchmark = Benchmark::before(&name, amount, course.counts_iterations, course.samples);
-        self.benchmarks.push(Benchmark { failed, looks: course.looks, ..benchmark });
+        self.benchmarks.push(Benchmark { failed, looks: course.looks, unshared: course.sharing.is_alone, ..benchmark });
     }
 }
 
@@ -294,6 +294,7 @@ impl Benchmark {
             samples_per_run: amount.samples,
             iterations: counts_iterations.then_some(amount.iterations),
             measured_seconds: amount.time,
+            unshared: false,
             failed: None,
             verdict: Verdict::Undecided,
             condition: None,

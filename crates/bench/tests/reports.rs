@@ -65,6 +65,7 @@ fn hostile() -> SuiteRecord {
     record.old.name = HOSTILE.to_owned();
     record.harness = HOSTILE.to_owned();
     record.unmeasured[0].reason = HOSTILE.to_owned();
+    record.benchmarks[2].unshared = true;
     record
 }
 

@@ -173,6 +173,7 @@ fn a_benchmark_that_ends_the_processes_of_others_runs_alone() {
     assert!(pairs.len() == 9 && pairs.iter().all(|&pairs| pairs >= 12), "{pairs:?}");
     assert!(suite.processes < pairs.iter().sum::<usize>() as u64, "{} processes for {pairs:?}", suite.processes);
     assert!(found.elapsed_seconds <= Nanos::from_seconds(20.2));
+    assert!(found.benchmarks[3].unshared && !found.benchmarks.iter().all(|one| one.unshared), "{:?}", found.benchmarks);
 }
 
 #[test]
