@@ -443,17 +443,6 @@ fn left_out(record: &SuiteRecord) -> Vec<(String, String)> {
 }
 
 fn not_measured(rows: &[(String, String)]) -> Table {
-    // The output of a failed run may have many lines, which the JSON has. The reason is mostly in the last ones. Lines
-    // without a letter are rules.
-    let short = |text: &str| {
-        let (what, printed) = text.split_once('\n').unwrap_or((text, ""));
-        let what = what.split("; the last lines").next().unwrap_or_default().trim_end_matches(':');
-        let has_letter = |line: &&str| line.chars().any(char::is_alphabetic);
-        let printed: Vec<&str> = printed.lines().map(str::trim).filter(has_letter).collect();
-        let last = &printed[printed.len().saturating_sub(2)..];
-        let last = if last.is_empty() { String::new() } else { format!(": {}", last.join("; ")) };
-        one_line(&format!("{what}{last}"))
-    };
     Table {
         label: "Not measured".to_owned(),
         rows: ("benchmark", "benchmarks"),
@@ -462,6 +451,22 @@ fn not_measured(rows: &[(String, String)]) -> Table {
             Column::words("reason", rows, |row| short(&row.1)),
         ],
     }
+}
+
+/// A reason in one line. The output of a failed run may have many lines, which the JSON has. The cause is in the line that
+/// begins with "error", or else mostly in the last ones. Lines without a letter are rules.
+fn short(reason: &str) -> String {
+    let (what, printed) = reason.split_once('\n').unwrap_or((reason, ""));
+    let what = what.split("; the last lines").next().unwrap_or_default().trim_end_matches(':');
+    let has_letter = |line: &&str| line.chars().any(char::is_alphabetic);
+    let printed: Vec<&str> = printed.lines().map(str::trim).filter(has_letter).collect();
+    let is_error = |line: &&str| line.get(..5).is_some_and(|begin| begin.eq_ignore_ascii_case("error"));
+    let cause = match printed.iter().position(|line| is_error(&line)) {
+        Some(at) => &printed[at..=at],
+        None => &printed[printed.len().saturating_sub(2)..],
+    };
+    let cause = if cause.is_empty() { String::new() } else { format!(": {}", cause.join("; ")) };
+    one_line(&format!("{what}{cause}"))
 }
 
 fn facts(record: &SuiteRecord) -> Vec<Fact> {
@@ -532,4 +537,19 @@ fn csv(record: &SuiteRecord) -> String {
         row
     });
     csv::text(&rows.collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_has_the_line_of_the_error_or_the_last_lines() {
+        let failed = "a run in v1 exited with status 1; the last lines of its output:\n  ";
+        assert_eq!(short("only v2 has it"), "only v2 has it");
+        let usage = format!("{failed}WARNING: x\n  error: no option '--y'\n  \n  For more information try --help");
+        assert_eq!(short(&usage), "a run in v1 exited with status 1: error: no option '--y'");
+        let panic = format!("{failed}one\n  two\n  three\n  ======");
+        assert_eq!(short(&panic), "a run in v1 exited with status 1: two; three");
+    }
 }
