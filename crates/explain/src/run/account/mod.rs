@@ -53,12 +53,15 @@ pub(super) struct Seen {
 
 /// Computes the account of a command.
 pub(super) fn account(seen: Seen) -> ExplainRun {
-    // The guardian subtracts the time that it waited for a CPU before it noticed the end. On a busy machine this is too
-    // much, because it may have begun to wait before the end. The exit record of the first thread gives a lower bound.
-    let seen = Seen { wall: lived(&seen).map_or(seen.wall, |lived| seen.wall.max(lived)), ..seen };
     let tasks = seen.tasks.as_ref().map(|tasks| sum(tasks, &seen)).map_err(Clone::clone);
     let mut sources = Vec::new();
     let usage = usage(&seen, &tasks, &mut sources);
+    // The guardian subtracts the time that it waited for a CPU before it noticed the end. On a busy machine this is too
+    // much, because it may have begun to wait before the end. The exit record of the first thread gives a lower bound, and
+    // so do the times of an only thread on a CPU and waiting for one.
+    let busy = single(&seen, usage).map(|waiting| usage.cpu() + waiting);
+    let least = lived(&seen).into_iter().chain(busy).max();
+    let seen = Seen { wall: least.map_or(seen.wall, |least| seen.wall.max(least)), ..seen };
     let (thread_time, waiting) = times(&seen, &tasks, usage, &mut sources);
     let counts = counts(&seen, &tasks, usage, &mut sources);
     let counting_cost = counting_cost(&seen.counted, &counts);

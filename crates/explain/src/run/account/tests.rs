@@ -102,6 +102,14 @@ fn the_exit_record_bounds_the_wall_time_from_below() {
 }
 
 #[test]
+fn without_exit_records_the_times_of_an_only_thread_bound_the_wall_time_from_below() {
+    let seen = |wall| Seen { tasks: Err(no("no privilege")), wall, ..seen() };
+    let run = account(seen(ms(20)));
+    assert_eq!((run.wall, run.thread_time, run.waiting), (ms(39 + 8), Ok(ms(39 + 8)), Ok(ms(8))));
+    assert_eq!(account(seen(ms(97))).wall, ms(97));
+}
+
+#[test]
 fn without_exit_records_a_single_thread_has_its_own_statistics() {
     let without = |change: fn(&mut Seen)| {
         let mut seen = Seen { tasks: Err(no("no privilege")), ..seen() };
