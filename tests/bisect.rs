@@ -131,7 +131,7 @@ fn wrong_usage_says_what_to_write() {
         (&["good....main", "./prog"], "write GOOD..BAD", 2),
         (&["good..WORK", "./prog"], "only commits can be searched", 2),
         (&["side...main", "--build", "./make.sh", "./prog"], "the build of", 2),
-        (&["good..good", "./prog"], "write GOOD..BAD", 2),
+        (&["good..good", "./prog"], "both ends are the same commit", 2),
         (&["good..nothing", "./prog"], "there is no commit 'nothing'", 2),
         (&["side..main", "./prog"], "not on the line of first parents", 2),
         (&["main..good", "./prog"], "write good..main", 2),

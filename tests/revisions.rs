@@ -236,6 +236,22 @@ fn equal_revisions_are_compared_with_a_notice() {
     assert!(stderr.contains("the working tree has no changes relative to HEAD"), "{stderr}");
 }
 
+/// `make` builds a program again if it is older than its source. Both were changed in the working tree, the source last.
+#[test]
+fn files_of_the_working_tree_keep_the_order_of_their_times() {
+    let repository = two_commits("times");
+    repository.write("tool", "built from old sources\n");
+    repository.write("sub/data", "edited later\n");
+    let hour = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    for (name, later) in [("tool", 0), ("make.sh", 1), ("sub/data", 2)] {
+        let file = std::fs::File::options().write(true).open(repository.repo().join(name)).unwrap();
+        file.set_modified(hour + std::time::Duration::from_secs(later)).unwrap();
+    }
+    let build = "[ sub/data -nt tool ] && [ make.sh -nt tool ] && [ sub/data -nt make.sh ]";
+    let (status, _, stderr) = repository.run(&["--runs", "6", "--rev", "WORK..WORK", "--build", build, "cat tool"]);
+    assert_eq!(status, 0, "{stderr}");
+}
+
 #[test]
 fn a_command_that_opens_no_file_of_its_revision_gets_a_warning() {
     let repository = two_commits("unused");
@@ -245,6 +261,18 @@ fn a_command_that_opens_no_file_of_its_revision_gets_a_warning() {
     let (warning, field) = ("No run opened a file of its revision", "\"unused_revisions\": true");
     let unused = json("true");
     assert!(unused.contains(warning) && unused.contains("'true' is /") && unused.contains(field), "{unused}");
+    // A gate does not pass, because nothing was tested.
+    for gate in [&["--require-verdict"][..], &["--fail-if", "slower>900%", "--require-verdict"]] {
+        let of = |command: &str| {
+            let words =
+                [&["--quiet", "--runs", "12", "--resolution", "90%", "--rev", "old..HEAD"][..], gate, &[command]];
+            repository.run(&words.concat())
+        };
+        let (status, _, stderr) = of("true");
+        assert_eq!(status, 4, "{stderr}");
+        assert!(gate.len() == 1 || stderr.contains("is open: no run opened a file of its revision"), "{stderr}");
+        assert_eq!(of("cat sub/data").0, 0);
+    }
     for command in ["cat sub/data", "./make.sh", "git --no-pager log"] {
         let used = json(command);
         assert!(used.contains("\"pairs\": 6") && !used.contains(warning) && !used.contains(field), "{command}: {used}");

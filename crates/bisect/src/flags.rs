@@ -86,8 +86,11 @@ impl BisectFlags {
         let (good, bad) = self.range.split_once("..").ok_or_else(form)?;
         let (bad, from_merge_base) = bad.strip_prefix('.').map_or((bad, false), |bad| (bad, true));
         let [good, bad] = [good, bad].map(|end| if end.is_empty() { "HEAD" } else { end });
-        if bad.starts_with('.') || bad.contains("..") || good == bad {
+        if bad.starts_with('.') || bad.contains("..") {
             return Err(form());
+        }
+        if good == bad {
+            return Err(usage("both ends are the same commit"));
         }
         if [good, bad].contains(&WORK) {
             return Err(usage("only commits can be searched, so commit the changes of the working tree first"));

@@ -84,7 +84,7 @@ impl Record for Compared {
     }
 
     fn status(&self) -> u8 {
-        status(&self.0.record.plan, &self.0.judgements)
+        status(&self.0.record.plan, &self.0.judgements, !self.0.record.unused_revisions)
     }
 }
 

@@ -6,6 +6,7 @@ use steady_render::effect::condition;
 use steady_render::units::duration;
 
 use super::sentence;
+use crate::judge::state;
 use crate::units::TIE;
 use crate::words::{ELAPSED, Effect, capital, count, effort_for_condition, noun, startups, subject};
 
@@ -31,8 +32,15 @@ pub(super) fn conditions(report: &Report) -> impl Iterator<Item = Sentence> {
     let of = |command| if plan.commands.len() > 2 { format!(" for {}", subject(plan, command)) } else { String::new() };
     let sentence = move |fail_if: FailIf, judgement: &Judgement| {
         let interval = &judgement.interval;
-        let state = fail_if.evaluate(judgement.metric, judgement.verdict, interval);
         let of = of(judgement.command);
+        if report.record.unused_revisions {
+            return vec![
+                (Emphasis::Plain, format!("The condition {fail_if} ")),
+                (Emphasis::Open, "is open".to_owned()),
+                (Emphasis::Plain, format!("{of}: no run opened a file of its revision.")),
+            ];
+        }
+        let state = state(fail_if, judgement, true);
         let mut sentence = condition(fail_if, judgement.metric, state, interval.as_ref().ok().copied(), &of);
         if let (GateState::Open, Ok(change), Ok(interval)) = (state, &judgement.change, interval) {
             let limit = fail_if.limit(judgement.metric);

@@ -143,8 +143,11 @@ fn wider(joined: &Joined, judgement: &Judgement) -> Option<Section> {
     let width = |judgement: &Judgement| judgement.interval.as_ref().ok().map(|one| one.high - one.low);
     let of_source =
         |source: &Source| source.report.primary().find(|one| one.command == judgement.command).and_then(width);
-    let narrowest = joined.sources.iter().filter_map(of_source).min_by(f64::total_cmp)?;
-    let text = "The joint interval is wider than that of a source, because each source counts as one estimate, and few \
-                estimates show little of how much they vary. One longer run is narrower than a few joined ones.";
-    (width(judgement)? > narrowest).then(|| Section::paragraphs([super::plain(text.to_owned())]))
+    let widths = joined.sources.iter().zip(1..).filter_map(|(source, number)| Some((of_source(source)?, number)));
+    let (narrowest, number) = widths.min_by(|one, other| one.0.total_cmp(&other.0))?;
+    let text = format!(
+        "The joint interval is wider than that of source {number}, because each source counts as one estimate, and few \
+                estimates show little of how much they vary. One longer run is narrower than a few joined ones."
+    );
+    (width(judgement)? > narrowest).then(|| Section::paragraphs([super::plain(text)]))
 }

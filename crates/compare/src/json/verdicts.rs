@@ -9,6 +9,7 @@ use steady_model::{
 use steady_render::json::{ends, finite};
 
 use crate::document::sentence;
+use crate::judge::state;
 
 /// The verdict on one command relative to the first, by one metric. Effects are relative changes (NEW / OLD - 1).
 #[derive(Serialize, JsonSchema)]
@@ -98,7 +99,7 @@ impl From<&LayoutEffect> for LayoutVerdict {
 
 impl MetricVerdict {
     /// The verdict, and whether the condition holds.
-    fn new(judgement: &Judgement, fail_if: Option<FailIf>) -> Self {
+    fn new(judgement: &Judgement, fail_if: Option<FailIf>, is_tested: bool) -> Self {
         let [low, high] = ends(&judgement.interval);
         let [verdict_low, verdict_high] = ends(&judgement.verdict_interval);
         let [usual_low, usual_high] = ends(&judgement.usual.interval);
@@ -131,9 +132,7 @@ impl MetricVerdict {
             mean_high,
             confidence: finite(judgement.confidence, "not a number"),
             pairs: judgement.pairs,
-            condition: fail_if
-                .filter(|_| judgement.primary)
-                .map(|fail_if| fail_if.evaluate(judgement.metric, judgement.verdict, &judgement.interval)),
+            condition: fail_if.filter(|_| judgement.primary).map(|fail_if| state(fail_if, judgement, is_tested)),
             undecided: match unmeasured {
                 Some(absent) => Err(absent.clone()),
                 None => judgement.undecided.ok_or_else(|| Absent::because("there is a verdict")),
@@ -150,17 +149,19 @@ impl MetricVerdict {
 /// A verdict of one comparison, without its sentence.
 pub(super) fn of(record: &Record, judgement: &Judgement) -> MetricVerdict {
     let unit = record.has_draws().then_some("draw");
-    MetricVerdict { unit, ..MetricVerdict::new(judgement, record.plan.fail_if) }
+    MetricVerdict { unit, ..MetricVerdict::new(judgement, record.plan.fail_if, !record.unused_revisions) }
 }
 
 /// A verdict of one comparison with its sentence, for the history.
 pub(super) fn stated(report: &Report, judgement: &Judgement) -> MetricVerdict {
     let sentence = Some(sentence(report, judgement));
-    MetricVerdict { sentence, ..MetricVerdict::new(judgement, report.record.plan.fail_if) }
+    let record = &report.record;
+    MetricVerdict { sentence, ..MetricVerdict::new(judgement, record.plan.fail_if, !record.unused_revisions) }
 }
 
 /// A joint verdict of all sources.
 pub(super) fn joined(joined: &Joined, judgement: &Judgement) -> MetricVerdict {
     let fail_if = joined.plan().and_then(|plan| plan.fail_if);
-    MetricVerdict { widening_ratio: None, ..MetricVerdict::new(judgement, fail_if) }
+    let is_tested = joined.sources.iter().all(|source| !source.report.record.unused_revisions);
+    MetricVerdict { widening_ratio: None, ..MetricVerdict::new(judgement, fail_if, is_tested) }
 }

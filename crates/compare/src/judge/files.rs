@@ -45,7 +45,8 @@ pub(crate) fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8,
     session.open(&flags.output, flags.samples, Status::Own)?;
     let joined = join(records).map_err(|error| Failure::Usage(error.to_string()))?;
     session.write(&JoinedReport(&joined))?;
-    Ok(joined.plan().map_or(0, |plan| status(plan, &joined.judgements)))
+    let is_tested = joined.sources.iter().all(|source| !source.report.record.unused_revisions);
+    Ok(joined.plan().map_or(0, |plan| status(plan, &joined.judgements, is_tested)))
 }
 
 /// Evaluates one file: a comparison, or a record of another kind. Returns the exit status.

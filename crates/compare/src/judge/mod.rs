@@ -13,7 +13,7 @@ mod warnings;
 
 pub(crate) use evidence::Evidence;
 pub use join::{JoinError, join};
-pub(crate) use status::status;
+pub(crate) use status::{state, status};
 
 use steady_model::{Record, Report};
 

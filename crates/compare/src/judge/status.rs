@@ -2,16 +2,22 @@
 
 use steady_model::{FailIf, GateState, Judgement, Plan, Undecided, Verdict};
 
+/// Whether a condition holds for a judgement. If the change is not tested, that is not known.
+pub(crate) fn state(fail_if: FailIf, judgement: &Judgement, is_tested: bool) -> GateState {
+    match is_tested {
+        true => fail_if.evaluate(judgement.metric, judgement.verdict, &judgement.interval),
+        false => GateState::Open,
+    }
+}
+
 /// The exit status for these verdicts under the conditions of the plan. With a condition, the answer that
-/// `--require-verdict` requires is whether it holds.
-pub(crate) fn status(plan: &Plan, judgements: &[Judgement]) -> u8 {
+/// `--require-verdict` requires is whether it holds. Without one, it is a verdict on a change that is tested.
+pub(crate) fn status(plan: &Plan, judgements: &[Judgement], is_tested: bool) -> u8 {
     let primary = || judgements.iter().filter(|judgement| judgement.primary);
-    let is = |fail_if: FailIf, state: GateState| {
-        primary().any(|judgement| fail_if.evaluate(judgement.metric, judgement.verdict, &judgement.interval) == state)
-    };
+    let is = |fail_if: FailIf, wanted: GateState| primary().any(|one| state(fail_if, one, is_tested) == wanted);
     let is_open = || match plan.fail_if {
         Some(fail_if) => is(fail_if, GateState::Open),
-        None => primary().any(|judgement| judgement.verdict == Verdict::Undecided),
+        None => !is_tested || primary().any(|judgement| judgement.verdict == Verdict::Undecided),
     };
     if primary().any(|judgement| judgement.undecided == Some(Undecided::UnequalFailures)) {
         3

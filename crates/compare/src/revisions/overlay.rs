@@ -3,12 +3,14 @@
 //! Files are copied as they are, so that the index, the stash and git's objects stay unchanged.
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT, utimensat};
 use steady_feature::{Failure, Session};
 use steady_process::git;
 
@@ -26,6 +28,28 @@ pub(super) fn changed(root: &Path) -> Result<Vec<PathBuf>, Failure> {
         paths.extend(names.map(|name| PathBuf::from(OsString::from_vec(name.to_vec()))));
     }
     Ok(paths)
+}
+
+/// Gives the files of `tree` that the working tree has, too, the times of modification there. Tools such as make then build
+/// what they would build in the working tree: a program that was built there and is not ignored is copied, and would
+/// otherwise seem to be newer than its changed sources.
+fn take_times(root: &Path, tree: &Path) -> Result<(), Failure> {
+    let failed = |why: &dyn Display| Failure::Own(format!("--rev WORK: the times of files: {why}"));
+    let words = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+    let output = git::ask(root, words).map_err(|why| failed(&why))?;
+    for name in output.as_encoded_bytes().split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+        let path = PathBuf::from(OsString::from_vec(name.to_vec()));
+        if is_behind_link(root, &path) || is_behind_link(tree, &path) {
+            continue;
+        }
+        let file = |base: &Path| base.join(&path).symlink_metadata().ok().filter(fs::Metadata::is_file);
+        let (Some(from), Some(_)) = (file(root), file(tree)) else { continue };
+        let modified = Timespec { tv_sec: from.mtime(), tv_nsec: from.mtime_nsec() };
+        let times =
+            Timestamps { last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT }, last_modification: modified };
+        utimensat(CWD, tree.join(&path), &times, AtFlags::SYMLINK_NOFOLLOW).map_err(|error| failed(&error))?;
+    }
+    Ok(())
 }
 
 /// Makes `tree`, a checkout of HEAD, equal to the working tree at `root`.
@@ -58,7 +82,7 @@ pub(super) fn put(root: &Path, tree: &Path, session: &dyn Session) -> Result<(),
             Ok(metadata) => copy(&from, &to, &metadata).map_err(own)?,
         }
     }
-    Ok(())
+    take_times(root, tree)
 }
 
 /// Returns whether one of the directories that lead from `base` to the path is a symbolic link.

@@ -164,7 +164,11 @@ impl Repository {
     }
 
     fn unknown(&self, text: &str) -> String {
-        let remedy = if self.commit(&format!("refs/remotes/origin/{text}")).is_some() {
+        let remedy = if text.trim() != text {
+            "; write the revisions without spaces, as in A..B".to_owned()
+        } else if text.eq_ignore_ascii_case(WORK) {
+            format!("; the working tree is {WORK}")
+        } else if self.commit(&format!("refs/remotes/origin/{text}")).is_some() {
             format!("; use 'origin/{text}', which exists")
         } else if self.shallow {
             SHALLOW.to_owned()
