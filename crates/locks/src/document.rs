@@ -44,7 +44,7 @@ impl Record for LocksRecord {
 fn document(record: &LocksRecord) -> Document {
     let mut sections = Vec::new();
     if !record.locks.is_empty() {
-        sections.push(Section::new(heading(record.order), vec![Block::Table(tables::locks(record))]));
+        sections.push(Section::new(heading(record), vec![Block::Table(tables::locks(record))]));
         sections.extend(
             charts::waits(record).map(|chart| {
                 Section::new("Total waiting time by lock", vec![Block::Chart(chart)]).shown(Shown::OnPages)
@@ -79,8 +79,10 @@ fn titled(heading: &str, table: steady_render::Table) -> Option<Section> {
 }
 
 /// Heading of the table of locks; it names the order of the locks.
-fn heading(order: LockOrder) -> &'static str {
-    match order {
+fn heading(record: &LocksRecord) -> &'static str {
+    let is_sorted = record.locks.is_sorted_by(|one, next| one.waited() >= next.waited());
+    match record.order {
+        LockOrder::Wait if !is_sorted => "Locks by waiting time, then conditions and semaphores",
         LockOrder::Wait => "Locks by waiting time",
         LockOrder::Contended => "Locks by contended acquisitions",
         LockOrder::Acquisitions => "Locks by acquisitions",

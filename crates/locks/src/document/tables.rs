@@ -68,37 +68,50 @@ fn of_process<T>(record: &LocksRecord, items: &[T], process: impl Fn(&T) -> usiz
     })
 }
 
-/// A row of the table of call sites. `site` is `None` for acquisitions at unknown call sites.
+/// A row of the table of call sites. The numbers of unknown call sites are not known.
 struct SiteRow<'a> {
     lock: &'a LockUse,
     at: String,
-    site: Option<&'a LockSite>,
+    contended: Option<u64>,
+    acquisitions: Option<u64>,
     waited: f64,
 }
 
 /// Table of the call sites that requested locks, grouped by lock.
 pub(super) fn sites(record: &LocksRecord) -> Table {
-    // With locks sorted by waiting time, call sites without waiting are of no interest.
-    let counts = |site: &&LockSite| record.order != LockOrder::Wait || site.wait_seconds > Nanos::ZERO;
+    // With locks sorted by waiting time, call sites without waiting are of no interest on their own.
+    let has_row = |site: &&LockSite| record.order != LockOrder::Wait || site.wait_seconds > Nanos::ZERO;
     let mut rows = Vec::new();
     for lock in record.locks.iter().filter(|lock| !lock.sites.is_empty()) {
-        rows.extend(lock.sites.iter().filter(counts).map(|site| SiteRow {
+        let (shown, others): (Vec<_>, Vec<_>) = lock.sites.iter().partition(has_row);
+        rows.extend(shown.iter().map(|site| SiteRow {
             lock,
             at: place(&site.place()),
-            site: Some(site),
+            contended: Some(site.contended),
+            acquisitions: Some(site.acquisitions),
             waited: site.wait_seconds.seconds(),
         }));
+        if !shown.is_empty() && !others.is_empty() {
+            rows.push(SiteRow {
+                lock,
+                at: numbered(others.len() as u64, "other call site", "other call sites"),
+                contended: Some(others.iter().map(|site| site.contended).sum()),
+                acquisitions: Some(others.iter().map(|site| site.acquisitions).sum()),
+                waited: 0.0,
+            });
+        }
         let unknown = lock.waited() - lock.sites.iter().map(|site| site.wait_seconds.seconds()).sum::<f64>();
         if unknown > 0.01 * lock.waited() {
-            rows.push(SiteRow { lock, at: "unknown call sites".to_owned(), site: None, waited: unknown });
+            let at = "unknown call sites".to_owned();
+            rows.push(SiteRow { lock, at, contended: None, acquisitions: None, waited: unknown });
         }
     }
     let columns = vec![
         Column::words("lock", &rows, |row| named(row.lock)),
         Column::numbers("waited", &rows, |row| time(row.waited)),
-        Column::numbers("contended", &rows, |row| row.site.map_or(Cell::Nothing, |site| number(site.contended).into())),
+        Column::numbers("contended", &rows, |row| row.contended.map_or(Cell::Nothing, |many| number(many).into())),
         Column::numbers("acquisitions (about)", &rows, |row| {
-            row.site.map_or(Cell::Nothing, |site| number(site.acquisitions).into())
+            row.acquisitions.map_or(Cell::Nothing, |many| number(many).into())
         }),
         Column::words("requested by", &rows, |row| row.at.clone()),
     ];

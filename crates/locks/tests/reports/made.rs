@@ -146,6 +146,7 @@ pub(crate) fn queue() -> LocksRecord {
         sites: vec![
             site(place("push", "queue.c:88", 0x1422), 602_112, 240_331, 10.07),
             site(place("pop", "queue.c:120", 0x14fe), 598_000, 70_873, 2.91),
+            site(place("queue_size", "queue.c:140", 0x15a0), 4_219, 0, 0.0),
         ],
         made_at: Ok(place("queue_new", "queue.c:40", 0x1390)),
         gain_seconds: Ok(seconds(0.904)),

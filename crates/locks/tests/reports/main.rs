@@ -267,7 +267,7 @@ fn csv_has_a_line_per_lock() {
             .starts_with("1,mutex,4242,/home/me/queue/build/queue,0x55d012345040,false,1204331,311204,0,311204,12.98,"),
         "{second}"
     );
-    assert!(second.ends_with(",push /home/me/queue/src/queue.c:88,10.07,2"), "{second}");
+    assert!(second.ends_with(",push /home/me/queue/src/queue.c:88,10.07,3"), "{second}");
 }
 
 fn code_place() -> impl Strategy<Value = CodePlace> {
