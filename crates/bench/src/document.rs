@@ -461,7 +461,7 @@ fn short(reason: &str) -> String {
     let has_letter = |line: &&str| line.chars().any(char::is_alphabetic);
     let printed: Vec<&str> = printed.lines().map(str::trim).filter(has_letter).collect();
     let is_error = |line: &&str| line.get(..5).is_some_and(|begin| begin.eq_ignore_ascii_case("error"));
-    let cause = match printed.iter().position(|line| is_error(&line)) {
+    let cause = match printed.iter().position(is_error) {
         Some(at) => &printed[at..=at],
         None => &printed[printed.len().saturating_sub(2)..],
     };
