@@ -121,6 +121,16 @@ fn a_search_that_is_interrupted_in_its_first_comparison_keeps_nothing() {
 }
 
 #[test]
+fn a_search_that_tests_no_change_says_so() {
+    let repository = history("bisect-unused", 3, &[]);
+    let (status, _, stderr) = bisect(&repository, &["good..HEAD", "--budget", "3s", "true"]);
+    assert!(status == 4 && stderr.contains("no run opened a file of its commit"), "{status}: {stderr}");
+    let (_, _, stderr) =
+        bisect(&repository, &["good..HEAD", "--build", "chmod +x prog; true", "--budget", "3s", "sh prog"]);
+    assert!(!stderr.contains("opened a file"), "{stderr}");
+}
+
+#[test]
 fn wrong_usage_says_what_to_write() {
     let repository = history("bisect-usage", 3, &[0]);
     repository.git(&["checkout", "-q", "-b", "side", "good"]);

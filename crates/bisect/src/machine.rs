@@ -83,6 +83,7 @@ impl Commits for Machine<'_> {
         self.session.log_progress(&format!("comparing {} with {}", names[1], names[0]));
         let (readable, again) = (self.readable()?, self.readable()?);
         let began = clock::monotonic();
+        let opens = self.trees.watch();
         let record = measure_plan(&plan, readable, self.session).map_err(|error| {
             let failed = match &error {
                 CompareError::Failed { command, .. }
@@ -100,6 +101,12 @@ impl Commits for Machine<'_> {
                 None => Stop::Failed(failure),
             }
         })?;
+        if opens.is_some_and(|opens| !opens.end()) && done == 0 {
+            self.session.notice(
+                "no run opened a file of its commit, so the search cannot find a change: the program must be one of the \
+                 tree, as in './prog' or 'python3 -m module'",
+            );
+        }
         if record.ending == Ending::Interrupted {
             return Err(Stop::Failed(Failure::Interrupted(self.interrupt.signal())));
         }

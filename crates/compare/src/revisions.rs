@@ -18,9 +18,9 @@ use steady_process::Scripts;
 
 use crate::flags::CompareFlags;
 use crate::workspace::Workspace;
-use opens::Opens;
 use trees::Builder;
 
+pub use opens::Opens;
 pub use paths::quoted;
 pub use repository::{LineCommit, Repository, Revision};
 pub use spec::WORK;
@@ -289,7 +289,7 @@ impl Trees {
     }
 
     /// Begins to watch whether files of the trees are opened. Returns `None` if that is not possible.
-    pub(crate) fn watch(&self) -> Option<Opens> {
+    pub fn watch(&self) -> Option<Opens> {
         let trees = (0..self.added).map(|index| self.workspace.path().join(name_of(index)));
         Opens::watch(&trees.collect::<Vec<_>>())
     }

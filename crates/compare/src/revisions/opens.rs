@@ -16,7 +16,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 const MOST_DIRECTORIES: usize = 4096;
 
 /// A watch for files that are opened in trees. It ends with the first one, so that it does not slow later runs down.
-pub(crate) struct Opens {
+pub struct Opens {
     watcher: JoinHandle<bool>,
     /// If this is closed, the watcher ends.
     end: OwnedFd,
@@ -43,7 +43,7 @@ impl Opens {
     }
 
     /// Ends the watch. Returns whether a file was opened.
-    pub(crate) fn end(self) -> bool {
+    pub fn end(self) -> bool {
         drop(self.end);
         // The watcher does not panic. If it did, nothing would be known.
         self.watcher.join().unwrap_or(true)
