@@ -242,10 +242,10 @@ fn files_of_the_working_tree_keep_the_order_of_their_times() {
     let repository = two_commits("times");
     repository.write("tool", "built from old sources\n");
     repository.write("sub/data", "edited later\n");
-    let hour = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    let built = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
     for (name, later) in [("tool", 0), ("make.sh", 1), ("sub/data", 2)] {
         let file = std::fs::File::options().write(true).open(repository.repo().join(name)).unwrap();
-        file.set_modified(hour + std::time::Duration::from_secs(later)).unwrap();
+        file.set_modified(built + std::time::Duration::from_secs(later)).unwrap();
     }
     let build = "[ sub/data -nt tool ] && [ make.sh -nt tool ] && [ sub/data -nt make.sh ]";
     let (status, _, stderr) = repository.run(&["--runs", "6", "--rev", "WORK..WORK", "--build", build, "cat tool"]);

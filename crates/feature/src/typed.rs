@@ -1,5 +1,7 @@
 //! Splits commands that are typed as one string into words, as a shell does.
 
+use std::path::Path;
+
 use crate::Failure;
 
 /// Words that have a meaning in a shell. A program that is started without a shell gets them as arguments.
@@ -130,6 +132,12 @@ fn expansion(text: &str) -> usize {
 
 fn split(text: &str) -> Result<Vec<String>, Failure> {
     shell_words::split(text).map_err(|error| Failure::Usage(format!("'{text}': {error}")))
+}
+
+/// Returns whether a program is a shim of a version manager: a script that starts the real program. pyenv, rbenv, nodenv, asdf
+/// and mise give the directory of theirs this name.
+pub fn is_shim(program: &Path) -> bool {
+    program.parent().and_then(Path::file_name).is_some_and(|name| name == "shims")
 }
 
 #[cfg(test)]

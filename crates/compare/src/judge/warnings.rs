@@ -78,12 +78,11 @@ fn unexpanded(record: &Record) -> impl Iterator<Item = Warning> {
     })
 }
 
-/// One warning for each program in a directory of shims. pyenv, rbenv, nodenv, asdf and mise give theirs this name.
+/// One warning for each program that is a shim.
 fn shims(record: &Record) -> impl Iterator<Item = Warning> {
     let commands = &record.plan.commands;
-    let is_shim = |program: &Path| program.parent().and_then(Path::file_name).is_some_and(|name| name == "shims");
     let first = |program: &Path| commands.iter().position(|command| command.program == program);
-    let shims = commands.iter().enumerate().filter(move |(_, command)| is_shim(&command.program));
+    let shims = commands.iter().enumerate().filter(move |(_, command)| typed::is_shim(&command.program));
     shims
         .filter(move |(at, command)| first(&command.program) == Some(*at))
         .map(|(command, _)| Warning::Shim { command })

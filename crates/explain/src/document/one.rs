@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use steady_costs::prices::Priced;
-use steady_feature::{Record, Report};
+use steady_feature::{Record, Report, typed};
 use steady_model::{Facts, Interval, Nanos, Outcome, Reading};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, activity_facts, origin};
 use steady_render::json;
@@ -444,18 +444,26 @@ pub(super) fn programs(record: &ExplainRecord) -> Option<Section> {
         let time = time(rest.iter().map(|one| one.cpu_seconds).sum());
         format!("{} used {time} of CPU time in total.", count(rest.len(), "other program", "other programs"))
     });
-    let text = others.into_iter().chain(short_lived(all));
+    let text = others.into_iter().chain(short_lived(record, all));
     let text = text.map(|text| Block::Paragraph(vec![(Emphasis::Plain, text)]));
     Some(Section::new("By program", std::iter::once(Block::Table(table)).chain(text).collect()).whole())
 }
 
 /// A hint if the command consists of many short processes: much of their time is their start.
-fn short_lived(all: &[ProcessUse]) -> Option<String> {
+fn short_lived(record: &ExplainRecord, all: &[ProcessUse]) -> Option<String> {
     const MANY: usize = 20;
     const SHORT: Nanos = Nanos(5_000_000);
     let short = all.iter().filter(|one| one.cpu_seconds < SHORT).count();
     (short >= MANY).then(|| {
         let processes = count(short, "process", "processes");
+        let program = &record.command.program;
+        if typed::is_shim(program) {
+            return format!(
+                "{processes} used less than 5{TIE}ms of CPU time each. '{}' is a script that starts the real program: name \
+                 that program instead (for example, the output of `pyenv which` or `asdf which`).",
+                one_line(&program.display().to_string())
+            );
+        }
         format!(
             "{processes} used less than 5{TIE}ms of CPU time each, much of it to start. If you run this command often, \
              see `steady warm`, which shortens starts."
