@@ -250,6 +250,11 @@ fn files_of_the_working_tree_keep_the_order_of_their_times() {
     let build = "[ sub/data -nt tool ] && [ make.sh -nt tool ] && [ sub/data -nt make.sh ]";
     let (status, _, stderr) = repository.run(&["--runs", "6", "--rev", "WORK..WORK", "--build", build, "cat tool"]);
     assert_eq!(status, 0, "{stderr}");
+    // A build outside the trees, such as one with a shared directory of objects, is older than the files of the next tree.
+    let object = repository.folder.join("object");
+    let build = format!("[ ! -e {0} ] || [ tool -nt {0} ] || exit 1; touch {0}", object.display());
+    let (status, _, stderr) = repository.run(&["--runs", "6", "--rev", "WORK..WORK", "--build", &build, "cat tool"]);
+    assert_eq!(status, 0, "{stderr}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! Files are copied as they are, so that the index, the stash and git's objects stay unchanged.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs;
@@ -12,6 +13,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT, utimensat};
 use steady_feature::{Failure, Session};
+use steady_linux::clock;
+use steady_model::Nanos;
 use steady_process::git;
 
 use super::spec::WORK;
@@ -30,24 +33,34 @@ pub(super) fn changed(root: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-/// Gives the files of `tree` that the working tree has, too, the times of modification there. Tools such as make then build
-/// what they would build in the working tree: a program that was built there and is not ignored is copied, and would
-/// otherwise seem to be newer than its changed sources.
-fn take_times(root: &Path, tree: &Path) -> Result<(), Failure> {
+/// Gives the files of `tree` the order of their times of modification in the working tree. Tools such as make then build
+/// what they would build there: a program that was built there and is not ignored is copied, and would otherwise seem to be
+/// newer than its changed sources. All times are later than those of earlier builds, which may share a directory of objects.
+fn take_order_of_times(root: &Path, tree: &Path) -> Result<(), Failure> {
     let failed = |why: &dyn Display| Failure::Own(format!("--rev WORK: the times of files: {why}"));
     let words = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     let output = git::ask(root, words).map_err(|why| failed(&why))?;
+    let mut files: BTreeMap<(i64, i64), Vec<PathBuf>> = BTreeMap::new();
     for name in output.as_encoded_bytes().split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
         let path = PathBuf::from(OsString::from_vec(name.to_vec()));
+        let file = |base: &Path| base.join(&path).symlink_metadata().ok().filter(fs::Metadata::is_file);
         if is_behind_link(root, &path) || is_behind_link(tree, &path) {
             continue;
         }
-        let file = |base: &Path| base.join(&path).symlink_metadata().ok().filter(fs::Metadata::is_file);
-        let (Some(from), Some(_)) = (file(root), file(tree)) else { continue };
-        let modified = Timespec { tv_sec: from.mtime(), tv_nsec: from.mtime_nsec() };
+        if let (Some(from), Some(_)) = (file(root), file(tree)) {
+            files.entry((from.mtime(), from.mtime_nsec())).or_default().push(tree.join(path));
+        }
+    }
+    // Files with later times are a microsecond apart, which is less than the time to set one.
+    let began = clock::real_time();
+    for (rank, (_, files)) in (0..).zip(files) {
+        let time = began + Nanos(1000 * rank);
+        let modified = Timespec { tv_sec: (time.0 / 1_000_000_000) as i64, tv_nsec: (time.0 % 1_000_000_000) as i64 };
         let times =
             Timestamps { last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT }, last_modification: modified };
-        utimensat(CWD, tree.join(&path), &times, AtFlags::SYMLINK_NOFOLLOW).map_err(|error| failed(&error))?;
+        for file in files {
+            utimensat(CWD, &file, &times, AtFlags::SYMLINK_NOFOLLOW).map_err(|error| failed(&error))?;
+        }
     }
     Ok(())
 }
@@ -82,7 +95,7 @@ pub(super) fn put(root: &Path, tree: &Path, session: &dyn Session) -> Result<(),
             Ok(metadata) => copy(&from, &to, &metadata).map_err(own)?,
         }
     }
-    take_times(root, tree)
+    take_order_of_times(root, tree)
 }
 
 /// Returns whether one of the directories that lead from `base` to the path is a symbolic link.
