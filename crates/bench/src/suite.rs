@@ -3,6 +3,7 @@
 mod opening;
 mod programs;
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use steady_compare::Workspace;
@@ -11,7 +12,7 @@ use steady_feature::{Failure, Session};
 use steady_model::{Command, Seed};
 
 use crate::adapter::{Adapter, Amount, Values};
-use crate::record::{Build, Unmeasured};
+use crate::record::{Build, Side, Unmeasured};
 use programs::{Program, contents};
 
 pub(crate) use opening::open;
@@ -147,6 +148,24 @@ impl Suite {
                      the order that follows from it",
                     revision.label
                 )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces the files of a benchmark's programs in these builds by copies, in this order.
+    ///
+    /// The pages of memory that hold a file change how fast its code runs, by several percent, for as long as they hold it.
+    /// With other pages for each pair, that is a random error. Programs of the user keep their files.
+    ///
+    /// # Errors
+    /// A program cannot be copied.
+    pub(crate) fn renew(&self, entry: usize, sides: impl IntoIterator<Item = Side>) -> io::Result<()> {
+        for side in sides {
+            let build = side as usize;
+            let program = &self.builds[build].programs[self.entries[entry].programs[build]];
+            if program.is_file() && program.path.starts_with(self.workspace()) {
+                program.renew()?;
             }
         }
         Ok(())

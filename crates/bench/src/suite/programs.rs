@@ -1,6 +1,7 @@
 //! The programs of a suite: those that its build lists, or that patterns name.
 
 use std::fs;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use steady_feature::Failure;
@@ -24,6 +25,24 @@ pub(crate) struct Program {
 impl Program {
     pub(super) fn new(label: &str, directory: PathBuf, path: PathBuf) -> Self {
         Program { label: label.to_owned(), directory, path, executable: PathBuf::new() }
+    }
+
+    /// Replaces its file by a copy, in other pages of memory.
+    pub(super) fn renew(&self) -> io::Result<()> {
+        let mut name = self.path.clone().into_os_string();
+        name.push("-copy");
+        let mut from = fs::File::open(&self.path)?;
+        let mut to = fs::File::create(&name)?;
+        // Bytes are read and written, because a copy that shares its blocks on disk would have to be read from there.
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            match from.read(&mut buffer)? {
+                0 => break,
+                size => to.write_all(&buffer[..size])?,
+            }
+        }
+        to.set_permissions(from.metadata()?.permissions())?;
+        fs::rename(&name, &self.path)
     }
 
     /// Whether it is a file, and not the name of an interpreter.
@@ -123,4 +142,29 @@ fn matching(directory: &Path, pattern: &str) -> Result<Vec<Program>, Failure> {
     files.sort();
     let label = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Ok(files.into_iter().map(|path| program(&label(&path), path)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+    use super::*;
+
+    #[test]
+    fn a_renewed_program_is_another_file_with_the_same_bytes_and_permissions() {
+        let directory = std::env::temp_dir().join(format!("steady-renew-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("prog");
+        fs::write(&path, "#!/bin/sh\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
+        // While it is open, its number is not used for another file.
+        let open = fs::File::open(&path).unwrap();
+        Program::new("prog", directory.clone(), path.clone()).renew().unwrap();
+        let (before, after) = (open.metadata().unwrap(), path.metadata().unwrap());
+        assert_ne!(before.ino(), after.ino());
+        assert_eq!(after.mode() & 0o777, 0o750);
+        assert_eq!(fs::read(&path).unwrap(), b"#!/bin/sh\n");
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
+        fs::remove_dir_all(directory).unwrap();
+    }
 }
