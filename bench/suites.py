@@ -3,6 +3,7 @@
     bench/run suites --simulated [N]           N simulated suites of 20 benchmarks (2,000)
     bench/run suites --equal [N]               N runs of each harness over one build, next to moving load (10)
     bench/run suites --changed [N]             N runs of each harness in which one of 20 benchmarks is slower (10)
+    bench/run suites --rebuilt N               two builds of equal code, in a repository with two commits, idle
     bench/run suites --overhead                CPU time of steady, relative to that of the harness for the same work
     bench/run suites --spread                  how much the numbers of criterion vary between processes under load
     bench/run suites --report                  print Markdown from the results
@@ -44,6 +45,7 @@ def main() -> None:
     parser.add_argument("--simulated", type=int, nargs="?", const=2000, default=0)
     parser.add_argument("--equal", type=int, nargs="?", const=10, default=0)
     parser.add_argument("--changed", type=int, nargs="?", const=10, default=0)
+    parser.add_argument("--rebuilt", type=int, default=0, metavar="N")
     parser.add_argument("--overhead", action="store_true")
     parser.add_argument("--spread", action="store_true")
     parser.add_argument("--others", action="store_true", help="also run the harness's own comparison")
@@ -61,6 +63,9 @@ def main() -> None:
     if options.simulated:
         simulations(options.simulated)
     names = options.harness or HARNESSES
+    for name in names if options.rebuilt else ():
+        if name != "pytest-benchmark":
+            rebuilt(name, options.rebuilt, words("filter", options.filter))
     if not (options.equal or options.changed or options.overhead or options.spread):
         return
     for name in names:
@@ -163,6 +168,31 @@ def steady(name: str, budget: str, variables: dict, chosen: list) -> dict:
         "intervals": len(ends),
         "pairs": sum(one["pairs"] for one in benchmarks),
     }
+
+
+def rebuilt(name: str, wanted: int, chosen: list) -> None:
+    """Builds a sample suite at two revisions that differ in no code, and counts the runs that report a change."""
+    git = ["git", "-c", "user.name=bench", "-c", "user.email=bench@localhost"]
+    with tempfile.TemporaryDirectory(dir=TARGET, prefix="rebuilt-") as place:
+        shutil.copytree(ROOT / "testdata" / "suites" / name, place, dirs_exist_ok=True)
+        for words in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "-m", "one"],
+                      ["commit", "--quiet", "--allow-empty", "-m", "two"]):
+            subprocess.run([*git, *words], cwd=place, check=True)
+        argv = [STEADY, "bench", "--adapter", name, "--rev", "HEAD~..HEAD", "--budget", "20s", "--resolution", "0.1%",
+                "--format", "json", "--quiet", "--no-history", *chosen]
+        runs = []
+        for _ in range(wanted):
+            done = subprocess.run(argv, cwd=place, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+            if done.returncode != 0:
+                raise SystemExit(f"steady bench failed: {done.stderr}")
+            benchmarks = json.loads(done.stdout)["benchmarks"]
+            changed = [one for one in benchmarks if one["verdict"] in ("slower", "faster")]
+            runs.append((len(changed), len(benchmarks), sum(one["pairs"] for one in benchmarks)))
+            listed = ", ".join("{name} {change:+.2%}".format(**one) for one in changed)
+            print(f"rebuilt {name}: {listed or '-'}", flush=True)
+        false = sum(changed > 0 for changed, _, _ in runs)
+        print(f"{name}: a change was reported in {false} of {wanted} runs, for {sum(one[0] for one in runs)} of "
+              f"{sum(one[1] for one in runs)} benchmarks, {sum(one[2] for one in runs)} pairs", flush=True)
 
 
 def programs(name: str) -> list:
