@@ -61,7 +61,7 @@ fn sentences(record: &RulerRecord) -> Vec<String> {
 
 /// Names the readings that a slowdown of 1 stands for.
 fn best(record: &RulerRecord) -> &'static str {
-    if record.earlier_readings { "its best on this host" } else { "its best in this run" }
+    if record.earlier_readings { "its best so far on this host" } else { "its best in this run" }
 }
 
 /// Describes a row: the resources that are slower than `best`, the slowest first.

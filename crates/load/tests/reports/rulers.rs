@@ -139,7 +139,7 @@ fn unsteady_readings_are_not_part_of_the_claim() {
     }
     let shown = text(&record, 1000);
     assert!(
-        shown.contains("every other resource is within 5 % of its best on this host. Not steady: shared cache"),
+        shown.contains("every other resource is within 5 % of its best so far on this host. Not steady: shared cache"),
         "{shown}"
     );
     assert!(!shown.contains("shared cache 3.05"), "{shown}");
