@@ -17,12 +17,15 @@ use steady_render::units::{
 use crate::csv::bench_csv;
 use crate::record::{BenchProgram, BenchRecord, BreakEven, Effect, LaunchMode, Mean, Measure, ModeFigures, PaidBack};
 
-/// The measures of a launch, with their row labels.
-const ROWS: [(Measure, &str); 13] = [
+/// The times of a launch, with their row labels.
+const TIMES: [(Measure, &str); 4] = [
     (Measure::Wall, "wall time"),
     (Measure::Cpu, "CPU time"),
     (Measure::AllWall, "wall time, all"),
     (Measure::AllCpu, "CPU time, all"),
+];
+/// The counts of a launch, with their row labels.
+const COUNTS: [(Measure, &str); 9] = [
     (Measure::Switches, "switches"),
     (Measure::Migrations, "migrations"),
     (Measure::Faults, "page faults"),
@@ -107,8 +110,10 @@ fn claims(program: &BenchProgram) -> Sentence {
             claims.extend(of(LaunchMode::OnDemand, ["on demand", "a launch"]));
             claims.push(plain(" "));
             claims.extend(of(LaunchMode::Prewarm, ["Prewarmed", "it"]));
-            let paid = program.figures(LaunchMode::OnDemand).and_then(repaid);
-            claims.extend(paid.map(|text| plain(format!(" {text}"))));
+            if let Some(on_demand) = program.figures(LaunchMode::OnDemand).filter(|figures| !has_few(figures)) {
+                claims.extend(session_claim(on_demand).into_iter().flatten());
+                claims.extend(repaid(on_demand).map(|text| plain(format!(" {text}"))));
+            }
         }
     }
     claims
@@ -155,6 +160,30 @@ fn claim(figures: &ModeFigures, words: [&str; 2]) -> Sentence {
     vec![plain(format!("{what} ")), (emphasis, claim), plain(format!(" ({range})."))]
 }
 
+/// The sentence about the times of whole sessions, which contain the start of `steady warm` and the capture.
+fn session_claim(figures: &ModeFigures) -> Option<Sentence> {
+    let time = |measure, noun: &str| {
+        let effect = figures.effect(measure)?;
+        let size = Size::of(*effect.change.as_ref().ok()?, effect.interval().ok()?);
+        Some(match effect.verdict {
+            Verdict::Faster => (Emphasis::Less, format!("{} {noun}", size.relative())),
+            Verdict::Slower => (Emphasis::More, format!("{} {noun}", size.relative())),
+            Verdict::Same | Verdict::Undecided => (Emphasis::Open, format!("no detectably different {noun}")),
+        })
+    };
+    let launches = match figures.launch_wall_seconds.len() {
+        1 => "the launch of a session takes".to_owned(),
+        several => format!("the {several} launches of a session take"),
+    };
+    Some(vec![
+        plain(format!(" With the start of steady warm and the capture, {launches} ")),
+        time(Measure::AllWall, "wall time")?,
+        plain(" and "),
+        time(Measure::AllCpu, "CPU time")?,
+        plain("."),
+    ])
+}
+
 /// The sections with the figures of a program; empty if it was not measured.
 fn of_program(program: &BenchProgram, has_tables: bool) -> Vec<Section> {
     let Ok(modes) = &program.modes else { return vec![] };
@@ -166,7 +195,7 @@ fn of_program(program: &BenchProgram, has_tables: bool) -> Vec<Section> {
     if !has_tables && !blocks.is_empty() {
         sections.push(Section::new(&name, std::mem::take(&mut blocks)));
     }
-    blocks.extend([means(modes), against(modes), course(modes)].map(Block::Table));
+    blocks.extend([times(modes), counts(modes), course(modes)].map(Block::Table));
     let tables = Section::new(&name, blocks).whole();
     sections.push(match has_tables {
         true => tables,
@@ -183,11 +212,8 @@ fn of_program(program: &BenchProgram, has_tables: bool) -> Vec<Section> {
     sections
 }
 
-/// States when the snapshot of a mode pays for itself; `None` if too few launches were from a snapshot.
+/// States when the capture of a mode pays for itself, without the start of `steady warm`.
 fn repaid(figures: &ModeFigures) -> Option<String> {
-    if has_few(figures) {
-        return None;
-    }
     let BreakEven { wall, cpu } = figures.break_even.as_ref().ok()?;
     let after = |one: &PaidBack, of: &str| match (&one.launches, one.extrapolated) {
         (Ok(launches), true) => format!("after about {} launches in {of}", round(*launches)),
@@ -198,11 +224,8 @@ fn repaid(figures: &ModeFigures) -> Option<String> {
         (Err(_), _) => format!("never in {of}"),
     };
     let costs = match &cpu.capture_seconds {
-        Ok(seconds) => {
-            let costs = time(seconds.max(0.0));
-            format!("Captured on demand, its snapshot costs {costs} of CPU time while the launches run")
-        }
-        Err(absent) => format!("The cost of its snapshot is not measured: {}", one_line(&absent.0)),
+        Ok(seconds) => format!("The capture alone costs {} of CPU time", time(seconds.max(0.0))),
+        Err(absent) => format!("The cost of the capture is not measured: {}", one_line(&absent.0)),
     };
     Some(if wall.launches.is_err() && cpu.launches.is_err() {
         format!("{costs}. It never pays for itself.")
@@ -219,10 +242,10 @@ fn round(launches: u64) -> String {
     fixed((value / scale).round() * scale, 0)
 }
 
-/// The table of means, with a column for each mode.
-fn means(modes: &[ModeFigures]) -> Table {
+/// The table of counts, with a column for each mode.
+fn counts(modes: &[ModeFigures]) -> Table {
     let rows: Vec<(Option<Measure>, &str)> =
-        ROWS.iter().map(|(measure, label)| (Some(*measure), *label)).chain([(None, "from a snapshot")]).collect();
+        COUNTS.iter().map(|(measure, label)| (Some(*measure), *label)).chain([(None, "from a snapshot")]).collect();
     let cell = |figures: &ModeFigures, measure: Option<Measure>| match measure {
         Some(measure) => Cell::reading(&figures.mean(measure), |mean| mean_of(measure, mean)),
         None => Cell::reading(&figures.warm_ratio, |ratio| percent(*ratio)),
@@ -233,7 +256,7 @@ fn means(modes: &[ModeFigures]) -> Table {
         .map(|figures| Column::numbers(figures.mode.name(), &rows, |row| cell(figures, row.0)))
         .collect::<Vec<_>>();
     Table {
-        label: "Means of the launches".to_owned(),
+        label: "Counts of the launches".to_owned(),
         rows: ("row", "rows"),
         columns: std::iter::once(head).chain(of_modes).collect(),
     }
@@ -257,21 +280,20 @@ fn mean_of(measure: Measure, mean: &Mean) -> String {
     format!("{}{TIE}±{}", fixed(mean.mean, digits), fixed(off, digits))
 }
 
-/// A row of the table of differences.
+/// A row of the table of times.
 enum Row {
     Effect(Measure),
     PaidBack(fn(&BreakEven) -> &PaidBack),
-    Taking,
+    Capture,
 }
 
-/// The table of differences, with a column for each mode except the normal one.
-fn against(modes: &[ModeFigures]) -> Table {
-    let of_times = ROWS.iter().filter(|(measure, _)| measure.is_time());
-    let mut rows: Vec<(Row, &str)> = of_times.map(|(measure, label)| (Row::Effect(*measure), *label)).collect();
+/// The table of times: those of normal launches, and the differences of the other modes.
+fn times(modes: &[ModeFigures]) -> Table {
+    let mut rows: Vec<(Row, &str)> = TIMES.iter().map(|(measure, label)| (Row::Effect(*measure), *label)).collect();
     rows.extend([
         (Row::PaidBack(|both| &both.wall), "pays for itself, wall time"),
         (Row::PaidBack(|both| &both.cpu), "pays for itself, CPU time"),
-        (Row::Taking, "CPU time of the snapshot"),
+        (Row::Capture, "CPU time of the snapshot"),
     ]);
     let cell = |figures: &ModeFigures, row: &Row| match (row, &figures.break_even) {
         (Row::Effect(measure), _) => figures.effect(*measure).map_or(Cell::Nothing, effect),
@@ -280,17 +302,23 @@ fn against(modes: &[ModeFigures]) -> Table {
         }
         (Row::PaidBack(of), Ok(both)) => paid(of(both)).into(),
         (Row::PaidBack(_), Err(absent)) => Cell::Absent(absent.0.clone()),
-        (Row::Taking, Ok(both)) => Cell::reading(&both.cpu.capture_seconds, |seconds| time(seconds.max(0.0))),
-        (Row::Taking, Err(_)) => Cell::Nothing,
+        (Row::Capture, Ok(both)) => Cell::reading(&both.cpu.capture_seconds, |seconds| time(seconds.max(0.0))),
+        (Row::Capture, Err(_)) => Cell::Nothing,
     };
-    let head = Column::words("compared with normal launches (95\u{a0}% intervals)", &rows, |row| row.1);
+    // Means of the other modes are not shown: the loads of the sessions differed, so they could contradict the changes.
+    let normal = modes.iter().find(|figures| figures.mode == LaunchMode::Normal);
+    let mean = |row: &Row| match (row, normal) {
+        (Row::Effect(measure), Some(normal)) => Cell::reading(&normal.mean(*measure), |mean| mean_of(*measure, mean)),
+        _ => Cell::Nothing,
+    };
+    let head = Column::words("a launch, compared with a normal one (95\u{a0}% intervals)", &rows, |row| row.1);
+    let normal = Column::numbers(LaunchMode::Normal.name(), &rows, |row| mean(&row.0));
     let warm = modes.iter().filter(|figures| figures.mode != LaunchMode::Normal);
-    let of_modes =
-        warm.map(|figures| Column::words(figures.mode.name(), &rows, |row| cell(figures, &row.0))).collect::<Vec<_>>();
+    let of_modes = warm.map(|figures| Column::words(figures.mode.name(), &rows, |row| cell(figures, &row.0)));
     Table {
-        label: "Differences from normal launches".to_owned(),
+        label: "Times, compared with normal launches".to_owned(),
         rows: ("row", "rows"),
-        columns: std::iter::once(head).chain(of_modes).collect(),
+        columns: [head, normal].into_iter().chain(of_modes).collect(),
     }
 }
 
@@ -360,6 +388,7 @@ fn facts(record: &BenchRecord, has_tables: bool) -> Vec<Fact> {
         Fact::new("driver", driver),
         Fact::new("store", "an empty one for each session, so each session creates its snapshots again"),
         Fact::new("all", "from the start of steady, including the captures, divided by the number of launches"),
+        Fact::new("pays for itself", "without the start of steady, which a script pays for once for all its programs"),
     ];
     if plan.pause_seconds.0 > 0 {
         let pause = format!("{} between launches, not counted", time_setting(plan.pause_seconds));
