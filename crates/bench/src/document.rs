@@ -422,11 +422,12 @@ fn chart(record: &SuiteRecord, rows: &[&Benchmark]) -> Option<Chart> {
     };
     let series = |name: Option<&str>, look, marks| Series { name: name.map(str::to_owned), look, marks };
     let what = what(record);
+    let names: Vec<String> = rows.iter().map(|one| one_line(&one.name)).collect();
     Some(Chart {
         label: format!("Intervals of the change of {what}"),
         height: if rows.len() > 12 { Height::Tall } else { Height::Middle },
         x: Axis::Scale(Scale::new(Kind::Change, low, high).padded()),
-        y: Axis::Names(rows.iter().map(|one| cut(&one_line(&one.name), LABEL)).collect()),
+        y: Axis::Names(without_common(&names).into_iter().map(|name| cut(name, LABEL)).collect()),
         series: vec![
             series(Some("slower"), Look::First, bars(Verdict::Slower)),
             series(Some("faster"), Look::Second, bars(Verdict::Faster)),
@@ -436,19 +437,39 @@ fn chart(record: &SuiteRecord, rows: &[&Benchmark]) -> Option<Chart> {
     })
 }
 
-/// The names and reasons of the benchmarks without a result.
-fn left_out(record: &SuiteRecord) -> Vec<(String, String)> {
-    let failed = record.benchmarks.iter().filter_map(|one| Some((one.name.clone(), one.failed.clone()?)));
-    failed.chain(record.unmeasured.iter().map(|one| (one.name.clone(), one.reason.clone()))).collect()
+/// Names without the groups that all of them begin with, as in `parse/small` and `parse/large`.
+fn without_common(names: &[String]) -> Vec<&str> {
+    let Some(first) = names.first() else { return vec![] };
+    let is_common = |end: usize| names.iter().all(|name| name.len() > end && name.starts_with(&first[..end]));
+    // Brackets contain parameters.
+    let group = first.split('[').next().unwrap_or_default();
+    let ends = group.match_indices(['/', ':']).map(|(at, _)| at + 1);
+    let end = ends.rev().find(|&end| is_common(end)).unwrap_or(0);
+    names.iter().map(|name| &name[end..]).collect()
 }
 
-fn not_measured(rows: &[(String, String)]) -> Table {
+/// The benchmarks without a result, by their reasons.
+fn left_out(record: &SuiteRecord) -> Vec<(String, Vec<String>)> {
+    let failed = record.benchmarks.iter().filter_map(|one| Some((&one.name, one.failed.as_ref()?)));
+    let unmeasured = record.unmeasured.iter().map(|one| (&one.name, &one.reason));
+    let mut rows: Vec<(String, Vec<String>)> = vec![];
+    for (name, reason) in failed.chain(unmeasured) {
+        let (name, reason) = (one_line(name), short(reason));
+        match rows.iter_mut().find(|row| row.0 == reason) {
+            Some((_, names)) => names.push(name),
+            None => rows.push((reason, vec![name])),
+        }
+    }
+    rows
+}
+
+fn not_measured(rows: &[(String, Vec<String>)]) -> Table {
     Table {
         label: "Not measured".to_owned(),
-        rows: ("benchmark", "benchmarks"),
+        rows: ("reason", "reasons"),
         columns: vec![
-            Column::words("benchmark", rows, |row| one_line(&row.0)),
-            Column::words("reason", rows, |row| short(&row.1)),
+            Column::words("benchmark", rows, |row| row.1.join(", ")),
+            Column::words("reason", rows, |row| row.0.clone()),
         ],
     }
 }
@@ -542,6 +563,19 @@ fn csv(record: &SuiteRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn labels_leave_out_what_all_names_begin_with() {
+        let shown = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            without_common(&names).join(" ")
+        };
+        assert_eq!(shown(&["norm/Form/NFC", "norm/Form/NFKC"]), "NFC NFKC");
+        assert_eq!(shown(&["test_a.py::test[é/1]", "test_a.py::test[é/2]"]), "test[é/1] test[é/2]");
+        assert_eq!(shown(&["a/", "a/b"]), "a/ a/b");
+        assert_eq!(shown(&["abc", "abd"]), "abc abd");
+        assert_eq!(shown(&[]), "");
+    }
 
     #[test]
     fn a_reason_has_the_line_of_the_error_or_the_last_lines() {

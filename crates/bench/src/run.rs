@@ -263,10 +263,12 @@ impl SuiteRecord {
                     Some(needed) => {
                         let budget = time_option(round_time_up(needed.seconds()));
                         let what = match self.shard {
-                            Some(_) => "this part of the suite needs",
-                            None => "all selected benchmarks together need",
+                            Some(_) => "the benchmarks of this part",
+                            None => "all selected benchmarks",
                         };
-                        format!("the budget is too small: {what} about --budget {budget}")
+                        format!(
+                            "the budget is too small: the least number of pairs of {what} needs about --budget {budget}"
+                        )
                     }
                     None => "the budget is too small".to_owned(),
                 };

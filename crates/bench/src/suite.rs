@@ -156,17 +156,14 @@ impl Suite {
     /// Replaces the files of a benchmark's programs in these builds by copies, in this order.
     ///
     /// The pages of memory that hold a file change how fast its code runs, by several percent, for as long as they hold it.
-    /// With other pages for each pair, that is a random error. Programs of the user keep their files.
+    /// With other pages for each pair, that is a random error.
     ///
     /// # Errors
     /// A program cannot be copied.
     pub(crate) fn renew(&self, entry: usize, sides: impl IntoIterator<Item = Side>) -> io::Result<()> {
         for side in sides {
             let build = side as usize;
-            let program = &self.builds[build].programs[self.entries[entry].programs[build]];
-            if program.is_file() && program.path.starts_with(self.workspace()) {
-                program.renew()?;
-            }
+            self.builds[build].programs[self.entries[entry].programs[build]].renew(self.workspace())?;
         }
         Ok(())
     }

@@ -68,8 +68,11 @@ fn the_budget_holds_and_what_does_not_fit_is_listed() {
         assert!(record.elapsed_seconds <= Nanos::from_seconds(seconds * 1.01), "{:?}", record.elapsed_seconds);
         assert_eq!(record.benchmarks.len() + record.unmeasured.len(), benchmarks);
         assert!(!record.benchmarks.is_empty());
-        let other = record.unmeasured.iter().find(|one| !one.reason.contains("need about --budget"));
+        let other = record.unmeasured.iter().find(|one| !one.reason.contains("needs about --budget"));
         assert_eq!(other, None);
+        // However many they are, they are listed with their reason once.
+        let report = steady_render::markdown::text(&record.document());
+        assert!(report.matches("needs about").count() <= 1, "{report}");
     }
 }
 
@@ -80,7 +83,7 @@ fn a_budget_that_is_too_small_for_any_benchmark_is_used_for_one() {
     let pairs: Vec<usize> = found.benchmarks.iter().map(|one| one.pairs).collect();
     assert!(pairs.len() == 1 && (2..12).contains(&pairs[0]), "{pairs:?}");
     assert_eq!(with(&found, Verdict::Undecided).len(), 1);
-    assert!(found.unmeasured.iter().all(|one| one.reason.contains("need about --budget")), "{:?}", found.unmeasured);
+    assert!(found.unmeasured.iter().all(|one| one.reason.contains("needs about --budget")), "{:?}", found.unmeasured);
 }
 
 #[test]

@@ -290,6 +290,12 @@ impl Opening<'_> {
             let words = adapter.first_word(&program.path.display().to_string());
             program.executable = self.session.command(&[words.into()])?.program;
         }
+        if let [_, _] = &self.flags.programs[..] {
+            for (at, program) in builds.iter_mut().flat_map(|build| &mut build.programs).enumerate() {
+                let copy = program.execute_copy(&place.join(format!("program-{at}")));
+                copy.map_err(|error| Failure::Own(format!("'{}' cannot be copied: {error}", program.path.display())))?;
+            }
+        }
         let [old, new] = &builds;
         let several = old.programs.len() > 1 || new.programs.len() > 1;
         let lists = [self.names(&adapter, old, place)?, self.names(&adapter, new, place)?];
@@ -358,8 +364,13 @@ impl Opening<'_> {
     /// The names of a build's benchmarks, each with the index of its program.
     fn names(&mut self, adapter: &Adapter, build: &BuiltSuite, place: &Path) -> Result<Names, Failure> {
         let mut all = vec![];
+        // One build in two environments has no name.
+        let of_build = match self.flags.rev.is_empty() && self.flags.programs.len() < 2 {
+            true => String::new(),
+            false => format!(" of {}", build.build.name),
+        };
         for (index, program) in build.programs.iter().enumerate() {
-            self.session.progress(None, &format!("listing the benchmarks of {}", build.build.name));
+            self.session.progress(None, &format!("listing the benchmarks{of_build}"));
             self.session.lasting_step("list", None);
             let words = adapter.listing(&program.path.display().to_string(), &self.args());
             let (out, errors) = (place.join("list"), place.join("log"));
@@ -369,8 +380,7 @@ impl Opening<'_> {
             let limit = Nanos(self.flags.budget.0.max(self.flags.timeout.0));
             scripts.run_within(limit, 0, script).map_err(|error| match error {
                 RunError::ScriptFailed { outcome, .. } => Failure::Usage(format!(
-                    "the command that lists the benchmarks of {} {}{}",
-                    build.build.name,
+                    "the command that lists the benchmarks{of_build} {}{}",
                     how(&outcome),
                     last_lines(if fs::metadata(&errors).is_ok_and(|file| file.len() > 0) { &errors } else { &out })
                 )),

@@ -27,11 +27,35 @@ impl Program {
         Program { label: label.to_owned(), directory, path, executable: PathBuf::new() }
     }
 
-    /// Replaces its file by a copy, in other pages of memory.
-    pub(super) fn renew(&self) -> io::Result<()> {
-        let mut name = self.path.clone().into_os_string();
+    /// Has a copy of the program executed, which is in this directory, so that it can be renewed. The first word of its
+    /// commands remains. A script is executed as it is, and so is a program whose libraries are found relative to it.
+    ///
+    /// # Errors
+    /// The program cannot be read, or the copy cannot be written.
+    pub(super) fn execute_copy(&mut self, directory: &Path) -> io::Result<()> {
+        let content = fs::read(&self.path)?;
+        if !content.starts_with(b"\x7fELF") || memchr::memmem::find(&content, b"$ORIGIN").is_some() {
+            return Ok(());
+        }
+        fs::create_dir(directory)?;
+        let copy = directory.join(self.path.file_name().unwrap_or_default());
+        fs::copy(&self.path, &copy)?;
+        if self.executable == self.path {
+            self.executable = copy;
+        } else {
+            self.path = copy;
+        }
+        Ok(())
+    }
+
+    /// Replaces its file by a copy, in other pages of memory, if the file is below this directory.
+    pub(super) fn renew(&self, workspace: &Path) -> io::Result<()> {
+        let Some(path) = [&self.executable, &self.path].into_iter().find(|path| path.starts_with(workspace)) else {
+            return Ok(());
+        };
+        let mut name = path.clone().into_os_string();
         name.push("-copy");
-        let mut from = fs::File::open(&self.path)?;
+        let mut from = fs::File::open(path)?;
         let mut to = fs::File::create(&name)?;
         // Bytes are read and written, because a copy that shares its blocks on disk would have to be read from there.
         let mut buffer = vec![0; 1 << 16];
@@ -42,7 +66,9 @@ impl Program {
             }
         }
         to.set_permissions(from.metadata()?.permissions())?;
-        fs::rename(&name, &self.path)
+        // ext4 writes the blocks of a file to disk at once if it replaces another one (auto_da_alloc).
+        fs::remove_file(path)?;
+        fs::rename(&name, path)
     }
 
     /// Whether it is a file, and not the name of an interpreter.
@@ -159,12 +185,32 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
         // While it is open, its number is not used for another file.
         let open = fs::File::open(&path).unwrap();
-        Program::new("prog", directory.clone(), path.clone()).renew().unwrap();
+        Program::new("prog", directory.clone(), path.clone()).renew(&directory).unwrap();
         let (before, after) = (open.metadata().unwrap(), path.metadata().unwrap());
         assert_ne!(before.ino(), after.ino());
         assert_eq!(after.mode() & 0o777, 0o750);
         assert_eq!(fs::read(&path).unwrap(), b"#!/bin/sh\n");
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_named_program_is_executed_as_a_copy_unless_it_finds_libraries_next_to_itself() {
+        let directory = std::env::temp_dir().join(format!("steady-copy-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("prog");
+        let copied = |content: &[u8], executable: &Path, name: &str| {
+            fs::write(&path, content).unwrap();
+            let mut program = Program::new("", directory.clone(), path.clone());
+            program.executable = executable.to_owned();
+            program.execute_copy(&directory.join(name)).unwrap();
+            (program.path, program.executable)
+        };
+        let (native, shell) = (b"\x7fELF...", Path::new("/bin/sh"));
+        assert_eq!(copied(native, &path, "1"), (path.clone(), directory.join("1/prog")));
+        assert_eq!(copied(native, shell, "2"), (directory.join("2/prog"), shell.to_owned()));
+        assert_eq!(copied(b"\x7fELF $ORIGIN/lib", &path, "3"), (path.clone(), path.clone()));
+        assert_eq!(copied(b"#!/bin/sh\n", &path, "4"), (path.clone(), path.clone()));
         fs::remove_dir_all(directory).unwrap();
     }
 }
