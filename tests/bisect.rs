@@ -93,7 +93,7 @@ fn a_search_that_is_interrupted_or_killed_continues() {
         assert!(sent.success());
         if signal == "INT" {
             let (status, text, stderr) = output_of(child.wait_with_output().unwrap());
-            assert!(status == 130 && text.contains("The search was interrupted"), "{text}{stderr}");
+            assert!(status == 130 && text.contains("Interrupted: the same command"), "{text}{stderr}");
         } else {
             child.wait().unwrap();
         }

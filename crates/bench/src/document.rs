@@ -205,7 +205,7 @@ fn answer(record: &SuiteRecord) -> Vec<Sentence> {
     }];
     sentences.extend(about_condition(record));
     if record.ending == Ending::Interrupted {
-        sentences.push(vec![plain("The measuring was interrupted, so these results are from a part of the budget.")]);
+        sentences.push(vec![plain("Interrupted: these results are from a part of the budget.")]);
     }
     sentences.extend(advice(record, &counts));
     let of_one = record.unmeasured.iter().filter(|one| one.is_of_one_build).count();

@@ -120,7 +120,7 @@ fn answer(record: &BisectRecord) -> Vec<Sentence> {
         _ => open(record, whole),
     };
     let further = match (record.outcome, record.interrupted) {
-        (BisectOutcome::Open, true) => Some("The search was interrupted. The same command continues it."),
+        (BisectOutcome::Open, true) => Some("Interrupted: the same command continues the search."),
         (BisectOutcome::Open, false) => Some("The same command continues the search, with another budget."),
         _ => None,
     };

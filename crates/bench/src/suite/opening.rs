@@ -290,6 +290,7 @@ impl Opening<'_> {
             let words = adapter.first_word(&program.path.display().to_string());
             program.executable = self.session.command(&[words.into()])?.program;
         }
+        // Programs of revisions are in the private directory already, and one program is the same file for both builds.
         if let [_, _] = &self.flags.programs[..] {
             for (at, program) in builds.iter_mut().flat_map(|build| &mut build.programs).enumerate() {
                 let copy = program.execute_copy(&place.join(format!("program-{at}")));

@@ -6,7 +6,6 @@ use steady_render::effect::condition;
 use steady_render::units::duration;
 
 use super::sentence;
-use crate::judge::state;
 use crate::units::TIE;
 use crate::words::{ELAPSED, Effect, capital, count, effort_for_condition, noun, startups, subject};
 
@@ -40,7 +39,7 @@ pub(super) fn conditions(report: &Report) -> impl Iterator<Item = Sentence> {
                 (Emphasis::Plain, format!("{of}: no run opened a file of its revision.")),
             ];
         }
-        let state = state(fail_if, judgement, true);
+        let state = fail_if.evaluate(judgement.metric, judgement.verdict, interval);
         let mut sentence = condition(fail_if, judgement.metric, state, interval.as_ref().ok().copied(), &of);
         if let (GateState::Open, Ok(change), Ok(interval)) = (state, &judgement.change, interval) {
             let limit = fail_if.limit(judgement.metric);

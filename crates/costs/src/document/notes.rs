@@ -117,8 +117,8 @@ pub(super) fn early(record: &CostsRecord) -> Option<String> {
     let is_missing = |probe: &&Probe| !record.probes.iter().any(|one| one.probe == **probe);
     let missing: Vec<&str> = record.plan.probes.iter().filter(is_missing).map(|probe| probe.name()).collect();
     Some(match missing.as_slice() {
-        [] => "The run was interrupted.".to_owned(),
-        missing => format!("The run was interrupted. Not measured: {}.", missing.join(", ")),
+        [] => "Interrupted.".to_owned(),
+        missing => format!("Interrupted. Not measured: {}.", missing.join(", ")),
     })
 }
 

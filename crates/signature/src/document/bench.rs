@@ -109,7 +109,7 @@ fn document(record: &BenchRecord) -> Document {
     sections.push(Section::new("Where and when", vec![Block::Facts(origin)]).shown(Shown::OnPages));
     let mut answer = sentences(record);
     if record.ending == Ending::Interrupted {
-        let early = "The bench was interrupted. The report contains the measurements until then.";
+        let early = "Interrupted: this report has the measurements until then.";
         answer.insert(1.min(answer.len()), vec![(Emphasis::Open, early.to_owned())]);
     }
     Document { subject: "Steadyhand: what an allocator's lock costs".to_owned(), answer, sections, is_brief: false }

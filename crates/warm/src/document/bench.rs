@@ -78,7 +78,7 @@ impl Record for BenchRecord {
 fn document(record: &BenchRecord) -> Document {
     let mut answer: Vec<Sentence> = record.programs.iter().map(claims).collect();
     if record.ending == Ending::Interrupted {
-        let early = "The bench was interrupted: this report has the sessions that were complete.";
+        let early = "Interrupted: this report has the sessions that were complete.";
         answer.insert(1.min(answer.len()), vec![(Emphasis::Open, early.to_owned())]);
     }
     let has_tables = record.programs.len() <= TABLES;
