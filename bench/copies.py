@@ -9,7 +9,9 @@ one copy against itself in between. The lasting difference is the variation of t
 """
 
 import math
+import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from random import SystemRandom
@@ -19,13 +21,15 @@ from tempfile import TemporaryDirectory
 from common import tools
 from common.calibrate import Calibrations
 from common.loads import end_neighbours_on_signals
-from common.paths import TARGET
+from common.paths import ROOT, TARGET
 from common.results import Results
 from common.session import session_options
 from common.stats import share
 from common.verdicts import SIGNS, percent, table, with_interval
 
 WORKS = ("alu5", "gzip30")
+# Benchmarks of a test program of Go, which has much more code than the other programs.
+GO_WORKS = ("BenchmarkJSON", "BenchmarkRegexp")
 COMPARISONS = 4
 BUDGET_SECONDS = 2.0
 RESOLUTION = 0.001
@@ -43,16 +47,30 @@ def main() -> None:
 
 def _measure(results: Results, blocks: int) -> None:
     known = Calibrations()
-    commands = {work: known.of(work).pair(0.0).old for work in WORKS}
+    commands = {work: known.of(work).pair(0.0).old for work in WORKS} | _go_commands()
     # Keep all copies until the end: new copies would otherwise get the memory of removed ones.
     with TemporaryDirectory(dir=TARGET / "bench-tools", prefix="copies-") as folder:
         for block in range(blocks):
-            for work in WORKS:
+            for work in commands:
                 if len(results.of(work=work)) > block:
                     continue
                 answers = _block(commands[work], Path(folder) / f"{work}-{block:04}")
                 results.add({"work": work, **answers})
                 print(f"{block + 1}/{blocks} {work}: " + ", ".join(map(_brief, answers["copies"])), flush=True)
+
+
+def _go_commands() -> dict:
+    """Builds the sample suite of Go. Returns a command for each of its benchmarks here, which measures for about 20 ms."""
+    program = str(TARGET / "bench-tools" / "copies-go.test")
+    words = ["go", "test", "-c", "-vet=off", "-o", program, "./text"]
+    subprocess.run(words, cwd=ROOT / "testdata" / "suites" / "go", check=True)
+    commands = {}
+    for work in GO_WORKS:
+        command = [program, "-test.run=^$", f"-test.bench=^{work}$"]
+        printed = subprocess.run([*command, "-test.benchtime=0.1s"], check=True, capture_output=True, text=True).stdout
+        nanoseconds = min(float(one) for one in re.findall(r"\s([0-9.]+) ns/op", printed))
+        commands[work] = [*command, f"-test.benchtime={max(1, round(2e7 / nanoseconds))}x"]
+    return commands
 
 
 def _brief(answer: dict) -> str:
@@ -85,7 +103,7 @@ def _fresh_copies(program: str, folder: Path, random) -> list:
 def report(records: list) -> str:
     """Reports how often a program differs from its copy and from itself, and the lasting difference."""
     rows = []
-    for work in WORKS:
+    for work in (*WORKS, *GO_WORKS):
         blocks = [record for record in records if record["work"] == work]
         for kind, against in (("copies", "its copy"), ("itself", "itself")):
             answers = [[answer for answer in block[kind] if answer["change"] is not None] for block in blocks]
