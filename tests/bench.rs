@@ -389,7 +389,7 @@ fn an_interruption_reports_what_was_measured() {
     assert!(eventually(|| logged_pairs(&repository) >= 15), "{} pairs", logged_pairs(&repository));
     assert!(Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap().success());
     let (status, text, stderr) = output_of(child.wait_with_output().unwrap());
-    assert!(status == 130 && text.contains("interrupted"), "{text}{stderr}");
+    assert!(status == 130 && text.contains("Interrupted: these results"), "{text}{stderr}");
     assert!(eventually(|| repository.leftovers_unless_busy().is_some_and(|left| left.is_empty())));
 }
 
