@@ -1,10 +1,26 @@
 //! Reads files whose names come from outside.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags, open};
+
+const SETUID: u32 = 0o4000;
+const SETGID: u32 = 0o2000;
+/// The extended attribute with the capabilities of a file: capabilities(7).
+const CAPABILITIES: &str = "security.capability";
+
+/// Whether a process gets other rights than its parent's when it executes this file: those of another user or group, or
+/// capabilities. `found` is what stat(2) says about the file. See execve(2).
+pub fn gives_rights(path: &Path, found: &Metadata) -> bool {
+    let mode = found.permissions().mode();
+    let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let other = mode & SETUID != 0 && found.uid() != user || mode & SETGID != 0 && found.gid() != group;
+    let mut value = [0_u8; 64];
+    other || user != 0 && rustix::fs::getxattr(path, CAPABILITIES, &mut value).is_ok()
+}
 
 /// Reads a regular file of at most `longest` bytes. It does not block: a FIFO or a device is an error.
 ///
@@ -35,7 +51,26 @@ pub fn read_bounded(from: impl Read, longest: u64) -> io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, Permissions};
+
     use super::*;
+
+    #[test]
+    fn a_file_gives_rights_if_another_user_owns_it_and_it_is_setuid() {
+        let path = std::env::temp_dir().join(format!("steady-rights-{}", std::process::id()));
+        fs::write(&path, "").unwrap();
+        let gives = |mode: u32| {
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            gives_rights(&path, &fs::metadata(&path).unwrap())
+        };
+        assert!(!gives(0o755) && !gives(0o4755), "the owner is this user");
+        let other = rustix::process::getuid().as_raw() + 1;
+        match std::os::unix::fs::chown(&path, Some(other), None) {
+            Ok(()) => assert!(!gives(0o755) && gives(0o4755)),
+            Err(why) => eprintln!("skipped: a_file_gives_rights: {why}"),
+        }
+        fs::remove_file(path).unwrap();
+    }
 
     #[test]
     fn long_files_and_special_files_are_refused() {

@@ -1,22 +1,18 @@
 //! Determines from the file of a program whether its locks can be watched, and why waits for futexes in it were not.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use object::elf::{EM_X86_64, ET_DYN, ET_EXEC, FileHeader64, PT_INTERP};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{Endianness, ReadCache};
+use steady_linux::files::gives_rights;
 use thiserror::Error;
 
 /// The interpreter of a script may itself be a script; the kernel follows at most this many (execve(2)).
 const DEEPEST: u32 = 5;
-const SETUID: u32 = 0o4000;
-const SETGID: u32 = 0o2000;
-/// Extended attribute with the capabilities of a program (capabilities(7)).
-const CAPABILITIES: &str = "security.capability";
 
 type Header = FileHeader64<Endianness>;
 
@@ -69,7 +65,7 @@ fn refusal(path: &Path) -> Option<&'static str> {
     let file = File::open(path).ok()?;
     let found = file.metadata().ok()?;
     match kind(&file)? {
-        Kind::Dynamic => has_elevated_privileges(path, &found).then_some(
+        Kind::Dynamic => gives_rights(path, &found).then_some(
             "it has elevated privileges (setuid, setgid or capabilities), so the dynamic linker ignores LD_PRELOAD",
         ),
         Kind::Static => Some("it is statically linked, so no library can be loaded into it"),
@@ -111,14 +107,6 @@ fn kind(file: &File) -> Option<Kind> {
     let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
     let is_gnu = name.windows(8).any(|part| part == b"ld-linux");
     Some(if is_gnu { Kind::Dynamic } else { Kind::OtherLoader })
-}
-
-fn has_elevated_privileges(path: &Path, found: &fs::Metadata) -> bool {
-    let mode = found.permissions().mode();
-    let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-    let other = mode & SETUID != 0 && found.uid() != user || mode & SETGID != 0 && found.gid() != group;
-    let mut value = [0_u8; 64];
-    other || user != 0 && rustix::fs::getxattr(path, CAPABILITIES, &mut value).is_ok()
 }
 
 /// Returns why waits for futexes in a program were not watched. `was_watched` says whether the watcher was loaded.
@@ -170,6 +158,8 @@ fn language(file: &File) -> Option<Language> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
