@@ -452,15 +452,19 @@ fn without_common(names: &[String]) -> Vec<&str> {
 fn left_out(record: &SuiteRecord) -> Vec<(String, Vec<String>)> {
     let failed = record.benchmarks.iter().filter_map(|one| Some((&one.name, one.failed.as_ref()?)));
     let unmeasured = record.unmeasured.iter().map(|one| (&one.name, &one.reason));
-    let mut rows: Vec<(String, Vec<String>)> = vec![];
-    for (name, reason) in failed.chain(unmeasured) {
-        let (name, reason) = (one_line(name), short(reason));
-        match rows.iter_mut().find(|row| row.0 == reason) {
+    by_reason(failed.chain(unmeasured).map(|(name, reason)| (one_line(name), short(reason))))
+}
+
+/// Groups names by their reasons, each in the order in which it occurs first.
+pub(crate) fn by_reason(named: impl Iterator<Item = (String, String)>) -> Vec<(String, Vec<String>)> {
+    let mut groups: Vec<(String, Vec<String>)> = vec![];
+    for (name, reason) in named {
+        match groups.iter_mut().find(|group| group.0 == reason) {
             Some((_, names)) => names.push(name),
-            None => rows.push((reason, vec![name])),
+            None => groups.push((reason, vec![name])),
         }
     }
-    rows
+    groups
 }
 
 fn not_measured(rows: &[(String, Vec<String>)]) -> Table {

@@ -107,19 +107,14 @@ fn run_here(flags: &BenchFlags, session: &mut dyn Session) -> Result<u8, Failure
 /// The first reasons why benchmarks have no result, each with the first benchmark that has it.
 fn reasons(record: &SuiteRecord) -> String {
     const MOST: usize = 3;
-    let mut all: Vec<(&str, &str, usize)> = vec![];
-    for one in record.unmeasured.iter().filter(|one| !one.is_of_one_build) {
-        match all.iter_mut().find(|(_, reason, _)| *reason == one.reason) {
-            Some((_, _, others)) => *others += 1,
-            None => all.push((&one.name, &one.reason, 0)),
-        }
-    }
-    let named = all.iter().take(MOST).map(|(name, reason, others)| match others {
-        0 => format!("'{name}': {reason}"),
-        _ => format!("'{name}' and {others} more: {reason}"),
+    let of_both = record.unmeasured.iter().filter(|one| !one.is_of_one_build);
+    let all = document::by_reason(of_both.map(|one| (one.name.clone(), one.reason.clone())));
+    let named = all.iter().take(MOST).map(|(reason, names)| match &names[..] {
+        [name] => format!("'{name}': {reason}"),
+        names => format!("'{}' and {} more: {reason}", names[0], names.len() - 1),
     });
     let named = named.collect::<Vec<_>>().join("; ");
-    let rest: usize = all.iter().skip(MOST).map(|(_, _, others)| 1 + others).sum();
+    let rest: usize = all.iter().skip(MOST).map(|(_, names)| names.len()).sum();
     let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
     named + &more
 }

@@ -155,7 +155,7 @@ impl Suite {
 
     /// Replaces the files of a benchmark's programs in these builds by copies, in this order.
     ///
-    /// The pages of memory that hold a file change how fast its code runs, by several percent, for as long as they hold it.
+    /// The pages of memory that hold a file change how fast its code runs, for as long as they hold it.
     /// With other pages for each pair, that is a random error.
     ///
     /// # Errors

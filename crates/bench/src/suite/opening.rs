@@ -15,7 +15,7 @@ use steady_process::Scripts;
 use steady_process::runner::{RunError, how};
 use steady_render::letters::count;
 
-use super::programs::{Program, found_programs, no_programs, not_shared};
+use super::programs::{Program, execute_copies, found_programs, no_programs, not_shared};
 use super::{BuiltSuite, Entry, Layouts, Place, Suite};
 use crate::adapter::Adapter;
 use crate::flags::{BenchFlags, matches, selects};
@@ -292,10 +292,8 @@ impl Opening<'_> {
         }
         // Programs of revisions are in the private directory already, and one program is the same file for both builds.
         if let [_, _] = &self.flags.programs[..] {
-            for (at, program) in builds.iter_mut().flat_map(|build| &mut build.programs).enumerate() {
-                let copy = program.execute_copy(&place.join(format!("program-{at}")));
-                copy.map_err(|error| Failure::Own(format!("'{}' cannot be copied: {error}", program.path.display())))?;
-            }
+            let mut programs: Vec<&mut Program> = builds.iter_mut().flat_map(|build| &mut build.programs).collect();
+            execute_copies(&mut programs, place)?;
         }
         let [old, new] = &builds;
         let several = old.programs.len() > 1 || new.programs.len() > 1;

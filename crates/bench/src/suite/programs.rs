@@ -1,13 +1,17 @@
 //! The programs of a suite: those that its build lists, or that patterns name.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use steady_feature::Failure;
+use steady_linux::files::gives_rights;
 
 use crate::adapter::Adapter;
 use crate::flags::{BenchFlags, matches};
+
+/// The name of a file that is being copied, in the private directory.
+const COPY: &str = "renewed";
 
 /// A program of a suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,36 +31,42 @@ impl Program {
         Program { label: label.to_owned(), directory, path, executable: PathBuf::new() }
     }
 
-    /// Has a copy of the program executed, which is in this directory, so that it can be renewed. The first word of its
-    /// commands remains. A script is executed as it is, and so is a program whose libraries are found relative to it.
+    /// Whether a copy of it elsewhere behaves alike, as far as is known: not a script, not a program whose libraries are
+    /// found relative to it, nor one whose file gives rights or cannot be read.
     ///
     /// # Errors
-    /// The program cannot be read, or the copy cannot be written.
-    pub(super) fn execute_copy(&mut self, directory: &Path) -> io::Result<()> {
-        let content = fs::read(&self.path)?;
-        if !content.starts_with(b"\x7fELF") || memchr::memmem::find(&content, b"$ORIGIN").is_some() {
-            return Ok(());
+    /// The file cannot be examined.
+    fn is_movable(&self) -> io::Result<bool> {
+        if gives_rights(&self.path, &fs::metadata(&self.path)?) {
+            return Ok(false);
         }
+        let content = match fs::read(&self.path) {
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(false),
+            content => content?,
+        };
+        let has = |text: &[u8]| memchr::memmem::find(&content, text).is_some();
+        Ok(content.starts_with(b"\x7fELF") && !has(b"$ORIGIN") && !has(b"${ORIGIN}"))
+    }
+
+    /// Has a copy of the program executed, which is in this new directory. The first word of its commands remains.
+    fn execute_copy(&mut self, directory: &Path) -> io::Result<()> {
         fs::create_dir(directory)?;
         let copy = directory.join(self.path.file_name().unwrap_or_default());
         fs::copy(&self.path, &copy)?;
-        if self.executable == self.path {
-            self.executable = copy;
-        } else {
-            self.path = copy;
-        }
+        let file = if self.executable == self.path { &mut self.executable } else { &mut self.path };
+        *file = copy;
         Ok(())
     }
 
-    /// Replaces its file by a copy, in other pages of memory, if the file is below this directory.
+    /// Replaces its file by a copy, in other pages of memory, if the file is in this directory or below.
     pub(super) fn renew(&self, workspace: &Path) -> io::Result<()> {
-        let Some(path) = [&self.executable, &self.path].into_iter().find(|path| path.starts_with(workspace)) else {
-            return Ok(());
-        };
-        let mut name = path.clone().into_os_string();
-        name.push("-copy");
-        let mut from = fs::File::open(path)?;
-        let mut to = fs::File::create(&name)?;
+        // A link remains, because programs find other files by the place of their own.
+        let mut files = [&self.executable, &self.path].into_iter().filter_map(|path| path.canonicalize().ok());
+        let Some(path) = files.find(|path| path.starts_with(workspace)) else { return Ok(()) };
+        // This name is not one of a build.
+        let copy = workspace.join(COPY);
+        let mut from = fs::File::open(&path)?;
+        let mut to = fs::File::create(&copy)?;
         // Bytes are read and written, because a copy that shares its blocks on disk would have to be read from there.
         let mut buffer = vec![0; 1 << 16];
         loop {
@@ -67,14 +77,34 @@ impl Program {
         }
         to.set_permissions(from.metadata()?.permissions())?;
         // ext4 writes the blocks of a file to disk at once if it replaces another one (auto_da_alloc).
-        fs::remove_file(path)?;
-        fs::rename(&name, path)
+        fs::remove_file(&path)?;
+        fs::rename(&copy, &path)
     }
 
     /// Whether it is a file, and not the name of an interpreter.
     pub(super) fn is_file(&self) -> bool {
         self.path.components().count() > 1
     }
+}
+
+/// Has copies of these programs executed, in the private directory, so that they can be renewed. If one of them cannot be
+/// moved, none is copied, because files on different file systems could differ in speed.
+///
+/// # Errors
+/// A program cannot be read, or its copy cannot be written.
+pub(super) fn execute_copies(programs: &mut [&mut Program], workspace: &Path) -> Result<(), Failure> {
+    let failed =
+        |path: &Path, error: io::Error| Failure::Own(format!("'{}' cannot be copied: {error}", path.display()));
+    for program in programs.iter() {
+        if !program.is_movable().map_err(|error| failed(&program.path, error))? {
+            return Ok(());
+        }
+    }
+    for (at, program) in programs.iter_mut().enumerate() {
+        let copied = program.execute_copy(&workspace.join(format!("program-{at}")));
+        copied.map_err(|error| failed(&program.path, error))?;
+    }
+    Ok(())
 }
 
 /// The contents of programs.
@@ -176,41 +206,67 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_renewed_program_is_another_file_with_the_same_bytes_and_permissions() {
-        let directory = std::env::temp_dir().join(format!("steady-renew-{}", std::process::id()));
-        fs::create_dir_all(&directory).unwrap();
-        let path = directory.join("prog");
-        fs::write(&path, "#!/bin/sh\n").unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
-        // While it is open, its number is not used for another file.
-        let open = fs::File::open(&path).unwrap();
-        Program::new("prog", directory.clone(), path.clone()).renew(&directory).unwrap();
-        let (before, after) = (open.metadata().unwrap(), path.metadata().unwrap());
-        assert_ne!(before.ino(), after.ino());
-        assert_eq!(after.mode() & 0o777, 0o750);
-        assert_eq!(fs::read(&path).unwrap(), b"#!/bin/sh\n");
-        assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
-        fs::remove_dir_all(directory).unwrap();
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("steady-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        folder.canonicalize().unwrap()
+    }
+
+    fn program(path: &Path, executable: &Path) -> Program {
+        Program { executable: executable.to_owned(), ..Program::new("", "/".into(), path.to_owned()) }
     }
 
     #[test]
-    fn a_named_program_is_executed_as_a_copy_unless_it_finds_libraries_next_to_itself() {
-        let directory = std::env::temp_dir().join(format!("steady-copy-{}", std::process::id()));
-        fs::create_dir_all(&directory).unwrap();
-        let path = directory.join("prog");
-        let copied = |content: &[u8], executable: &Path, name: &str| {
-            fs::write(&path, content).unwrap();
-            let mut program = Program::new("", directory.clone(), path.clone());
-            program.executable = executable.to_owned();
-            program.execute_copy(&directory.join(name)).unwrap();
-            (program.path, program.executable)
+    fn a_renewed_program_is_another_file_with_the_same_bytes_and_permissions() {
+        let workspace = folder("renew");
+        let build = workspace.join("build");
+        fs::create_dir(&build).unwrap();
+        let path = build.join("prog");
+        fs::write(&path, "#!/bin/sh\n").unwrap();
+        fs::write(build.join("prog-copy"), "").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
+        let link = build.join("link");
+        std::os::unix::fs::symlink("prog", &link).unwrap();
+        for name in [&path, &link] {
+            // While it is open, its number is not used for another file.
+            let open = fs::File::open(&path).unwrap();
+            program(name, name).renew(&workspace).unwrap();
+            let (before, after) = (open.metadata().unwrap(), path.metadata().unwrap());
+            assert_ne!(before.ino(), after.ino());
+            assert_eq!(after.mode() & 0o777, 0o750);
+            assert_eq!(fs::read(&path).unwrap(), b"#!/bin/sh\n");
+            assert!(link.is_symlink() && fs::read_dir(&build).unwrap().count() == 3);
+        }
+        let before = path.metadata().unwrap().ino();
+        program(&path, &path).renew(&folder("elsewhere")).unwrap();
+        assert_eq!(path.metadata().unwrap().ino(), before);
+        fs::remove_dir_all(folder("elsewhere")).unwrap();
+        fs::remove_dir_all(workspace).unwrap();
+    }
+
+    #[test]
+    fn named_programs_are_executed_as_copies_if_both_can_be_moved() {
+        let workspace = folder("copies");
+        let (old, new, shell) = (workspace.join("old"), workspace.join("new"), Path::new("/bin/sh"));
+        let copied = |contents: [&[u8]; 2], executable: Option<&Path>| {
+            fs::write(&old, contents[0]).unwrap();
+            fs::write(&new, contents[1]).unwrap();
+            let mut programs = [&old, &new].map(|path| program(path, executable.unwrap_or(path)));
+            execute_copies(&mut programs.iter_mut().collect::<Vec<_>>(), &workspace).unwrap();
+            for at in 0..2 {
+                let _ = fs::remove_dir_all(workspace.join(format!("program-{at}")));
+            }
+            programs.map(|program| (program.path, program.executable))
         };
-        let (native, shell) = (b"\x7fELF...", Path::new("/bin/sh"));
-        assert_eq!(copied(native, &path, "1"), (path.clone(), directory.join("1/prog")));
-        assert_eq!(copied(native, shell, "2"), (directory.join("2/prog"), shell.to_owned()));
-        assert_eq!(copied(b"\x7fELF $ORIGIN/lib", &path, "3"), (path.clone(), path.clone()));
-        assert_eq!(copied(b"#!/bin/sh\n", &path, "4"), (path.clone(), path.clone()));
-        fs::remove_dir_all(directory).unwrap();
+        let native: &[u8] = b"\x7fELF...";
+        let copies = [workspace.join("program-0/old"), workspace.join("program-1/new")];
+        let [old_copy, new_copy] = copies.clone();
+        assert_eq!(copied([native, native], None), [(old.clone(), old_copy), (new.clone(), new_copy)]);
+        assert_eq!(copied([native, native], Some(shell)), copies.map(|copy| (copy, shell.to_owned())));
+        let kept = [(old.clone(), old.clone()), (new.clone(), new.clone())];
+        for other in [&b"#!/bin/sh\n"[..], b"\x7fELF $ORIGIN/lib", b"\x7fELF ${ORIGIN}/lib", b""] {
+            assert_eq!(copied([native, other], None), kept);
+        }
+        fs::remove_dir_all(workspace).unwrap();
     }
 }
