@@ -162,7 +162,7 @@ fn claim(figures: &ModeFigures, words: [&str; 2]) -> Sentence {
 
 /// The sentence about the times of whole sessions, which contain the start of `steady warm` and the capture.
 fn session_claim(figures: &ModeFigures) -> Option<Sentence> {
-    let time = |measure, noun: &str| {
+    let change = |measure, noun: &str| {
         let effect = figures.effect(measure)?;
         let size = Size::of(*effect.change.as_ref().ok()?, effect.interval().ok()?);
         Some(match effect.verdict {
@@ -177,9 +177,9 @@ fn session_claim(figures: &ModeFigures) -> Option<Sentence> {
     };
     Some(vec![
         plain(format!(" With the start of steady warm and the capture, {launches} ")),
-        time(Measure::AllWall, "wall time")?,
+        change(Measure::AllWall, "wall time")?,
         plain(" and "),
-        time(Measure::AllCpu, "CPU time")?,
+        change(Measure::AllCpu, "CPU time")?,
         plain("."),
     ])
 }
