@@ -181,12 +181,7 @@ impl<'a> SuiteMachine<'a> {
 
     /// Runs a benchmark whose results the launcher finds.
     fn own_process(&mut self, benchmark: usize, builds: &[(Side, u32)]) -> Result<Result<Vec<Run>, FailedRun>, Stop> {
-        self.suite.renew(benchmark, builds.iter().map(|&(side, _)| side)).map_err(|error| {
-            Stop::Lost(Failure::Own(format!(
-                "a program of '{}' cannot be copied: {error}",
-                self.suite.entries[benchmark].name
-            )))
-        })?;
+        self.suite.renew(benchmark, builds.iter().map(|&(side, _)| side)).map_err(Stop::Lost)?;
         let command = |&(side, padding): &(Side, u32)| (2 * benchmark + side as usize, padding);
         let ended = self.processes(&builds.iter().map(command).collect::<Vec<_>>())?;
         Ok(ended.and_then(|runs| self.failure(&runs).map_or(Ok(runs), Err)))

@@ -3,7 +3,6 @@
 mod opening;
 mod programs;
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use steady_compare::Workspace;
@@ -13,7 +12,7 @@ use steady_model::{Command, Seed};
 
 use crate::adapter::{Adapter, Amount, Values};
 use crate::record::{Build, Side, Unmeasured};
-use programs::{Program, contents};
+use programs::{Program, contents, not_copied};
 
 pub(crate) use opening::open;
 
@@ -160,10 +159,12 @@ impl Suite {
     ///
     /// # Errors
     /// A program cannot be copied.
-    pub(crate) fn renew(&self, entry: usize, sides: impl IntoIterator<Item = Side>) -> io::Result<()> {
+    pub(crate) fn renew(&self, entry: usize, sides: impl IntoIterator<Item = Side>) -> Result<(), Failure> {
+        let workspace = self.workspace();
         for side in sides {
             let build = side as usize;
-            self.builds[build].programs[self.entries[entry].programs[build]].renew(self.workspace())?;
+            let program = &self.builds[build].programs[self.entries[entry].programs[build]];
+            program.renew(workspace).map_err(|error| not_copied(program, workspace, &error))?;
         }
         Ok(())
     }

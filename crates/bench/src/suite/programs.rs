@@ -93,18 +93,24 @@ impl Program {
 /// # Errors
 /// A program cannot be read, or its copy cannot be written.
 pub(super) fn execute_copies(programs: &mut [&mut Program], workspace: &Path) -> Result<(), Failure> {
-    let failed =
-        |path: &Path, error: io::Error| Failure::Own(format!("'{}' cannot be copied: {error}", path.display()));
     for program in programs.iter() {
-        if !program.is_movable().map_err(|error| failed(&program.path, error))? {
+        if !program.is_movable().map_err(|error| not_copied(program, workspace, &error))? {
             return Ok(());
         }
     }
     for (at, program) in programs.iter_mut().enumerate() {
         let copied = program.execute_copy(&workspace.join(format!("program-{at}")));
-        copied.map_err(|error| failed(&program.path, error))?;
+        copied.map_err(|error| not_copied(program, workspace, &error))?;
     }
     Ok(())
+}
+
+pub(super) fn not_copied(program: &Program, workspace: &Path, error: &io::Error) -> Failure {
+    Failure::Own(format!(
+        "'{}' cannot be copied to '{}': {error}; set TMPDIR to use another directory",
+        program.path.display(),
+        workspace.display()
+    ))
 }
 
 /// The contents of programs.
