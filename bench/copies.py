@@ -47,7 +47,7 @@ def main() -> None:
 
 def _measure(results: Results, blocks: int) -> None:
     known = Calibrations()
-    commands = {work: known.of(work).pair(0.0).old for work in WORKS} | _go_commands()
+    commands = {work: known.of(work).pair(0.0).old for work in WORKS} | go_commands()
     # Keep all copies until the end: new copies would otherwise get the memory of removed ones.
     with TemporaryDirectory(dir=TARGET / "bench-tools", prefix="copies-") as folder:
         for block in range(blocks):
@@ -59,7 +59,7 @@ def _measure(results: Results, blocks: int) -> None:
                 print(f"{block + 1}/{blocks} {work}: " + ", ".join(map(_brief, answers["copies"])), flush=True)
 
 
-def _go_commands() -> dict:
+def go_commands() -> dict:
     """Builds the sample suite of Go. Returns a command for each of its benchmarks here, which measures for about 20 ms."""
     program = str(TARGET / "bench-tools" / "copies-go.test")
     words = ["go", "test", "-c", "-vet=off", "-o", program, "./text"]

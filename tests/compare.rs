@@ -350,7 +350,7 @@ fn a_budget_that_is_too_small_is_rejected_with_a_sufficient_one() {
 #[test]
 fn tips_are_about_the_words_that_are_wrong() {
     let one_string = "as one string";
-    let cases: [(&[&str], &[&str], &[&str]); 15] = [
+    let cases: [(&[&str], &[&str], &[&str]); 16] = [
         (&["compare", "--budget", "-5s", "true", "true"], &["'-5s' is negative", "--budget"], &[one_string]),
         (&["compare", "-b", "-5s", "true", "true"], &["'-5s' is negative", "--budget"], &[one_string]),
         (&["compare", "--runs", "-3", "true", "true"], &["'-3' is negative", "--runs"], &[one_string]),
@@ -366,6 +366,7 @@ fn tips_are_about_the_words_that_are_wrong() {
         (&["warm", "status", "--foo"], &["--foo"], &["-- gzip"]),
         (&["compare", "", "./v2"], &["empty"], &["' ./v2'"]),
         (&["compare", "no-such-program-x", "y"], &["in PATH"], &["words of one command"]),
+        (&["./v1", "./v2"], &["'./v1'", "\"steady compare './old file'"], &[]),
     ];
     for (args, wanted, unwanted) in cases {
         let (_, stdout, stderr) = run(args);

@@ -61,6 +61,25 @@ fn two_revisions_are_built_at_the_same_path_and_compared() {
     assert_eq!(repository.git(&["status", "--porcelain"]), "");
 }
 
+/// Copies of one file may differ in speed, because they are in other pages of memory. With new copies for each pair, this
+/// is a random error.
+#[test]
+fn the_program_is_another_copy_in_each_pair() {
+    let repository = Repository::new("renewed");
+    let notes = repository.folder.join("times");
+    // The time of the last change of the file's own inode.
+    repository.write("prog", &format!("#!/bin/sh\nstat -c %z \"$0\" >>{}\n", notes.display()));
+    fs::set_permissions(repository.repo().join("prog"), PermissionsExt::from_mode(0o755)).unwrap();
+    repository.commit("one");
+    let report = repository.json(&["--runs", "8", "--layout", "turns", "--rev", "HEAD..HEAD", "./prog"]);
+    assert_eq!(report["pairs"], 8);
+    let times = fs::read_to_string(&notes).unwrap();
+    let measured: std::collections::BTreeSet<&str> = times.lines().rev().take(16).collect();
+    // Both files of a pair may be written in one tick of the clock.
+    assert!(measured.len() >= 8, "{times}");
+    assert!(repository.leftovers().is_empty());
+}
+
 /// Returns the path of the notes, relative to the directory for work trees. The builds write them two directories above
 /// their own.
 fn path_of_notes(repository: &Repository) -> PathBuf {

@@ -84,7 +84,7 @@ impl Commits for Machine<'_> {
         let (readable, again) = (self.readable()?, self.readable()?);
         let began = clock::monotonic();
         let opens = self.trees.watch();
-        let record = measure_plan(&plan, readable, self.session).map_err(|error| {
+        let record = measure_plan(&plan, &self.trees, readable, self.session).map_err(|error| {
             let failed = match &error {
                 CompareError::Failed { command, .. }
                 | CompareError::Run(RunError::NoValue { command, .. } | RunError::CannotStart { command, .. }) => {

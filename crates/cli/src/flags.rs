@@ -22,9 +22,9 @@ Example:
       steady compare './old input' './new input'
 
 `steady help COMMAND` has examples of a command. A time has a unit, as in
-500ms, 10s or 1m30s; a number alone is in seconds. Runs are stored in
-$XDG_DATA_HOME/steady (~/.local/share/steady), and snapshots of programs in
-$XDG_CACHE_HOME/steady (~/.cache/steady).";
+500ms, 10s or 1m30s; most options also take a number of seconds. Runs are
+stored in $XDG_DATA_HOME/steady (~/.local/share/steady), and snapshots of
+programs in $XDG_CACHE_HOME/steady (~/.cache/steady).";
 
 /// Says whether one command costs less than another, on a Linux machine that cannot be kept quiet.
 #[derive(Debug, Parser)]

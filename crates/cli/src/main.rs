@@ -95,14 +95,19 @@ enum Advice {
     Nothing,
 }
 
-/// Returns what to say about an unknown option or word. After the first word of a command, an option probably belongs to
-/// the command.
+/// Returns what to say about an unknown option or word. A path in place of a subcommand is probably one of two commands.
+/// After the first word of a command, an option probably belongs to the command.
 fn advice(error: &clap::Error, words: &[OsString]) -> Option<Advice> {
+    let name = words.first()?;
+    if error.kind() == ErrorKind::InvalidSubcommand {
+        let is_program = name.to_string_lossy().contains(['/', ' ']);
+        let tip = "commands are compared with 'steady compare', as in \"steady compare './old file' './new file'\"";
+        return is_program.then(|| Advice::Tip(tip.to_owned()));
+    }
     if error.kind() != ErrorKind::UnknownArgument {
         return None;
     }
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return None };
-    let name = words.first()?;
     let mut steady = Flags::with_features();
     steady.build();
     let feature = steady.get_subcommands().find(|command| name == command.get_name())?;

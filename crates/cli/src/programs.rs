@@ -14,6 +14,7 @@ pub(crate) fn command(text: &str, shell: Option<&str>, directory: &Path) -> Resu
     let program = find(argv.first().map_or("", String::as_str), directory);
     let program = program.map_err(|why| match shell {
         Some(_) => Failure::Usage(format!("--shell: {why}")),
+        None if argv.len() == 1 => Failure::Usage(format!("{why}{}", hint(text, &argv))),
         None => Failure::Usage(format!("'{text}': {why}{}", hint(text, &argv))),
     })?;
     Ok(Command { name: text.trim().to_owned(), argv, program, ..Command::default() })

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use steady_linux::activity::KernelCounters;
 use steady_linux::{Root, clock};
-use steady_model::{Absent, Activity, Block, CounterScope, Hook, Layout, Moment, Nanos, Plan, Reading, Seed};
+use steady_model::{Absent, Activity, Block, Command, CounterScope, Hook, Layout, Moment, Nanos, Plan, Reading, Seed};
 
 use steady_process::launcher::{Group, Job, Launcher, Request, RunReply, Setup};
 use steady_process::runner::{BlockSpec, RunError, RunSpec, Runner, Traits};
 use steady_warm::images::Images;
 
 use crate::revisions::LAYOUT;
+use crate::workspace::renew;
 
 /// Runs the commands of a plan on this machine.
 pub struct CommandRunner<'a> {
@@ -24,6 +25,8 @@ pub struct CommandRunner<'a> {
     images: Option<Images<'a>>,
     /// The number of programs that were linked again.
     relinked: u64,
+    /// The private directory of source trees. Programs in it are renewed before each block.
+    trees: Option<PathBuf>,
     log: Option<PathBuf>,
     interrupt: Option<OwnedFd>,
     begun: KernelCounters,
@@ -47,8 +50,18 @@ impl<'a> CommandRunner<'a> {
         let turns = Launcher::start(&Setup { log: log.clone(), folder, ..setup(plan, epoch) })?;
         let begun = KernelCounters::read(&Root::default());
         let last = begun.clone();
-        let (plan, duet, scripts, images, relinked) = (plan.clone(), None, None, None, 0);
-        Ok(CommandRunner { epoch, plan, turns, duet, scripts, images, relinked, log, interrupt, begun, last })
+        let (plan, duet, scripts, images, relinked, trees) = (plan.clone(), None, None, None, 0, None);
+        Ok(CommandRunner { epoch, plan, turns, duet, scripts, images, relinked, trees, log, interrupt, begun, last })
+    }
+
+    /// Renews the programs of the plan that are in this private directory before each block; see [`renew`].
+    ///
+    /// Snapshots contain the pages of their programs, and a program that is linked again is in other pages.
+    pub fn renew_programs_in(&mut self, workspace: &Path) {
+        let is_in = |command: &Command| command.program.canonicalize().is_ok_and(|path| path.starts_with(workspace));
+        if !self.plan.warm && self.plan.relink.is_empty() && self.plan.commands.iter().any(is_in) {
+            self.trees = Some(workspace.to_owned());
+        }
     }
 
     /// Sets the snapshots for blocks that start from snapshots.
@@ -77,6 +90,15 @@ impl<'a> CommandRunner<'a> {
     /// Which events the CPU's counters count, or why they cannot be read.
     pub fn counters(&self) -> Reading<CounterScope> {
         self.turns.counters().clone()
+    }
+
+    /// Renews the programs of a block, in the order of its runs.
+    fn renew_programs(&self, block: &BlockSpec) {
+        let Some(workspace) = &self.trees else { return };
+        for run in &block.runs {
+            // On a full disk, the program is still there, and what was measured is not lost.
+            let _ = renew(&self.plan.commands[run.command].program, workspace);
+        }
     }
 
     fn run_turns(
@@ -121,10 +143,17 @@ impl Runner for CommandRunner<'_> {
             None => Ok(()),
             Some(Layout::Turns) => {
                 let mut specs = blocks.iter();
-                self.run_turns(blocks, false, &mut |runs| done(measured(specs.next(), Layout::Turns, runs)))
+                // The launcher gets many blocks at once, unless something must be done before each.
+                let chunk = if self.trees.is_some() { 1 } else { blocks.len() };
+                for blocks in blocks.chunks(chunk) {
+                    blocks.iter().for_each(|block| self.renew_programs(block));
+                    self.run_turns(blocks, false, &mut |runs| done(measured(specs.next(), Layout::Turns, runs)))?;
+                }
+                Ok(())
             }
             Some(Layout::Duet) => {
                 for block in blocks {
+                    self.renew_programs(block);
                     done(measured(Some(block), Layout::Duet, self.run_duet(block, false)?));
                 }
                 Ok(())

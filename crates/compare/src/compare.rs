@@ -65,7 +65,7 @@ impl Ready<'_> {
         let readable = || self.readable.try_clone().map_err(|error| Failure::Own(error.to_string()));
         let also_readable = readable()?;
         let opens = self.trees.and_then(Trees::watch);
-        let mut record = measure(plan, readable()?, log.as_mut(), session).map_err(|error| {
+        let mut record = measure(plan, self.trees, readable()?, log.as_mut(), session).map_err(|error| {
             let failure = failure::failure(plan, error, &self.interrupt, also_readable, session);
             match self.trees {
                 Some(trees) => trees.explain(plan, failure),
@@ -140,24 +140,30 @@ impl Log {
     }
 }
 
-/// Measures a plan on this machine, with progress but without a log. The measuring ends when `interrupt` becomes
-/// readable.
+/// Measures a plan whose commands run in these trees on this machine, with progress but without a log. The measuring
+/// ends when `interrupt` becomes readable.
 ///
 /// # Errors
 /// See [`CompareError`].
-pub fn measure_plan(plan: &Plan, interrupt: OwnedFd, session: &mut dyn Session) -> Result<Record, CompareError> {
-    measure(plan, interrupt, None, session)
+pub fn measure_plan(
+    plan: &Plan,
+    trees: &Trees,
+    interrupt: OwnedFd,
+    session: &mut dyn Session,
+) -> Result<Record, CompareError> {
+    measure(plan, Some(trees), interrupt, None, session)
 }
 
 fn measure(
     plan: &Plan,
+    trees: Option<&Trees>,
     interrupt: OwnedFd,
     log: Option<&mut Log>,
     session: &mut dyn Session,
 ) -> Result<Record, CompareError> {
     show_begin(session);
     let place = warm_runs::place(plan, session);
-    let measured = measure_in(plan, place.as_ref(), interrupt, log, session);
+    let measured = measure_in(plan, trees, place.as_ref(), interrupt, log, session);
     if let Some(Ok(folder)) = place {
         folder.remove(session);
     }
@@ -167,6 +173,7 @@ fn measure(
 /// As [`measure`], with a folder for snapshots if the plan needs one.
 fn measure_in(
     plan: &Plan,
+    trees: Option<&Trees>,
     place: Option<&Result<Folder, Cold>>,
     interrupt: OwnedFd,
     mut log: Option<&mut Log>,
@@ -174,6 +181,7 @@ fn measure_in(
 ) -> Result<Record, CompareError> {
     let folder = place.and_then(|place| place.as_ref().ok()).map(Folder::path);
     let mut runner = CommandRunner::start(plan, log.as_ref().map(|log| log.path.clone()), Some(interrupt), folder)?;
+    trees.iter().for_each(|trees| runner.renew_programs_in(trees.workspace().path()));
     let cold = match place.map(|place| warm_runs::images(plan, place, session)) {
         None => None,
         Some(Ok(images)) => {

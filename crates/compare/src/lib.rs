@@ -37,7 +37,7 @@ pub use plan::plan_of_runs;
 pub use report::Compared;
 pub(crate) use steady_render::units;
 pub use words::more_pairs;
-pub use workspace::Workspace;
+pub use workspace::{Workspace, renew};
 
 /// The feature `compare`, which runs and compares commands.
 pub const FEATURE: Feature = Feature {

@@ -6,13 +6,14 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, StatVfsMountFlags, flock, openat, statvfs};
 use steady_feature::{Failure, Session};
+use steady_linux::files::gives_rights;
 use steady_linux::private::{MARK as MARK_FILE, PrivateDirectory};
 
 /// The prefix of the names of workspaces. The process ID follows, and another number if that name is in use.
@@ -25,6 +26,9 @@ const MARK: &[u8] = b"steady workspace\n";
 const REPOSITORY: &str = "repository";
 /// The longest path of a repository, in bytes.
 const LONGEST_PATH: usize = 4096;
+/// The names of the new and the old file while a program is renewed. They are not those of a build.
+const RENEWED: &str = "renewed";
+const REPLACED: &str = "replaced";
 
 /// A private directory of this process. Dropping it removes it and its trees' registration, as [`Workspace::remove`]
 /// does.
@@ -91,6 +95,45 @@ impl Drop for Workspace {
         // If the removal fails, the next process that prunes removes the workspace.
         let _ = if self.is_removed { Ok(()) } else { remove(&self.base, &self.name, &self.path) };
     }
+}
+
+/// Replaces a program by a copy of its file, in other pages of memory, if the file is in the directory `workspace` or
+/// below it, and gives no rights that the copy would not give. Returns whether that holds.
+///
+/// The pages of memory that hold a file change how fast its code runs, for as long as they hold it. With other pages for
+/// each pair, that is a random error. A link remains a link, because programs find other files by the place of their own.
+///
+/// # Errors
+/// The program cannot be copied. It is still there then.
+pub fn renew(program: &Path, workspace: &Path) -> io::Result<bool> {
+    let Some(path) = program.canonicalize().ok().filter(|path| path.starts_with(workspace)) else {
+        return Ok(false);
+    };
+    let mut from = File::open(&path)?;
+    let metadata = from.metadata()?;
+    if gives_rights(&path, &metadata) {
+        return Ok(false);
+    }
+    let copy = workspace.join(RENEWED);
+    let mut to = File::create(&copy)?;
+    // Bytes are read and written, because a copy that shares its blocks on disk would have to be read from there.
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match from.read(&mut buffer)? {
+            0 => break,
+            size => to.write_all(&buffer[..size])?,
+        }
+    }
+    to.set_permissions(metadata.permissions())?;
+    // ext4 writes the blocks of a file to disk at once if it replaces another one (auto_da_alloc).
+    let replaced = workspace.join(REPLACED);
+    fs::rename(&path, &replaced)?;
+    if let Err(error) = fs::rename(&copy, &path) {
+        fs::rename(&replaced, &path)?;
+        return Err(error);
+    }
+    fs::remove_file(&replaced)?;
+    Ok(true)
 }
 
 /// Opens a directory, and creates it if it does not exist.
@@ -218,7 +261,7 @@ fn deregister(common: &Path, path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 
     use super::*;
 
@@ -345,6 +388,35 @@ mod tests {
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
         assert!(private_directory(&folder).is_ok());
         fs::remove_file(link).unwrap();
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_renewed_program_is_another_file_with_the_same_bytes_and_permissions() {
+        let (folder, workspace) = abandoned("renew");
+        let workspace = workspace.canonicalize().unwrap();
+        let build = workspace.join("build");
+        let path = build.join("prog");
+        fs::write(&path, "#!/bin/sh\n").unwrap();
+        fs::write(build.join("prog-copy"), "").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
+        let link = build.join("link");
+        symlink("prog", &link).unwrap();
+        for name in [&path, &link] {
+            // While it is open, its number is not used for another file.
+            let open = File::open(&path).unwrap();
+            assert!(renew(name, &workspace).unwrap());
+            let (before, after) = (open.metadata().unwrap(), path.metadata().unwrap());
+            assert_ne!(before.ino(), after.ino());
+            assert_eq!(after.mode() & 0o777, 0o750);
+            assert_eq!(fs::read(&path).unwrap(), b"#!/bin/sh\n");
+            assert!(link.is_symlink() && fs::read_dir(&build).unwrap().count() == 4);
+            assert_eq!(fs::read_dir(&workspace).unwrap().count(), 2);
+        }
+        let before = path.metadata().unwrap().ino();
+        assert!(!renew(&path, &workspace.join("elsewhere")).unwrap());
+        assert!(!renew(Path::new("/bin/sh"), &workspace).unwrap());
+        assert_eq!(path.metadata().unwrap().ino(), before);
         fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -1,17 +1,15 @@
 //! The programs of a suite: those that its build lists, or that patterns name.
 
 use std::fs;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use steady_compare::renew;
 use steady_feature::Failure;
 use steady_linux::files::gives_rights;
 
 use crate::adapter::Adapter;
 use crate::flags::{BenchFlags, matches};
-
-/// The name of a file that is being copied, in the private directory.
-const COPY: &str = "renewed";
 
 /// A program of a suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,27 +56,10 @@ impl Program {
         Ok(())
     }
 
-    /// Replaces its file by a copy, in other pages of memory, if the file is in this directory or below.
+    /// Replaces its file by a copy, if the file is in this directory: the program, or else what its interpreter reads.
     pub(super) fn renew(&self, workspace: &Path) -> io::Result<()> {
-        // A link remains, because programs find other files by the place of their own.
-        let mut files = [&self.executable, &self.path].into_iter().filter_map(|path| path.canonicalize().ok());
-        let Some(path) = files.find(|path| path.starts_with(workspace)) else { return Ok(()) };
-        // This name is not one of a build.
-        let copy = workspace.join(COPY);
-        let mut from = fs::File::open(&path)?;
-        let mut to = fs::File::create(&copy)?;
-        // Bytes are read and written, because a copy that shares its blocks on disk would have to be read from there.
-        let mut buffer = vec![0; 1 << 16];
-        loop {
-            match from.read(&mut buffer)? {
-                0 => break,
-                size => to.write_all(&buffer[..size])?,
-            }
-        }
-        to.set_permissions(from.metadata()?.permissions())?;
-        // ext4 writes the blocks of a file to disk at once if it replaces another one (auto_da_alloc).
-        fs::remove_file(&path)?;
-        fs::rename(&copy, &path)
+        let _ = renew(&self.executable, workspace)? || renew(&self.path, workspace)?;
+        Ok(())
     }
 
     /// Whether it is a file, and not the name of an interpreter.
@@ -208,8 +189,6 @@ fn matching(directory: &Path, pattern: &str) -> Result<Vec<Program>, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{MetadataExt, PermissionsExt};
-
     use super::*;
 
     fn folder(name: &str) -> PathBuf {
@@ -220,34 +199,6 @@ mod tests {
 
     fn program(path: &Path, executable: &Path) -> Program {
         Program { executable: executable.to_owned(), ..Program::new("", "/".into(), path.to_owned()) }
-    }
-
-    #[test]
-    fn a_renewed_program_is_another_file_with_the_same_bytes_and_permissions() {
-        let workspace = folder("renew");
-        let build = workspace.join("build");
-        fs::create_dir(&build).unwrap();
-        let path = build.join("prog");
-        fs::write(&path, "#!/bin/sh\n").unwrap();
-        fs::write(build.join("prog-copy"), "").unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
-        let link = build.join("link");
-        std::os::unix::fs::symlink("prog", &link).unwrap();
-        for name in [&path, &link] {
-            // While it is open, its number is not used for another file.
-            let open = fs::File::open(&path).unwrap();
-            program(name, name).renew(&workspace).unwrap();
-            let (before, after) = (open.metadata().unwrap(), path.metadata().unwrap());
-            assert_ne!(before.ino(), after.ino());
-            assert_eq!(after.mode() & 0o777, 0o750);
-            assert_eq!(fs::read(&path).unwrap(), b"#!/bin/sh\n");
-            assert!(link.is_symlink() && fs::read_dir(&build).unwrap().count() == 3);
-        }
-        let before = path.metadata().unwrap().ino();
-        program(&path, &path).renew(&folder("elsewhere")).unwrap();
-        assert_eq!(path.metadata().unwrap().ino(), before);
-        fs::remove_dir_all(folder("elsewhere")).unwrap();
-        fs::remove_dir_all(workspace).unwrap();
     }
 
     #[test]
