@@ -11,8 +11,9 @@ use std::process::Command;
 const SOURCES: [&str; 3] = ["crates", "Cargo.toml", "Cargo.lock"];
 
 fn main() {
-    let version = env!("CARGO_PKG_VERSION");
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // Read when this script runs: a target directory may be shared with another checkout, in which it was compiled.
+    let variable = |name| std::env::var(name).unwrap_or_default();
+    let (version, here) = (variable("CARGO_PKG_VERSION"), PathBuf::from(variable("CARGO_MANIFEST_DIR")));
     let state = here.ancestors().nth(2).and_then(|root| {
         let git = Git::of(root)?;
         git.watch();
