@@ -21,6 +21,8 @@ const PARTS: usize = 10;
 const FEW: usize = 5;
 /// A sentence names a part as a reason if it is at least this share of the difference.
 const WORTH: f64 = 0.1;
+/// A sentence whose reasons are less than this share of the difference says that the rest is not known.
+const MOST: f64 = 0.5;
 /// A sentence gives at most this many reasons of each kind.
 const REASONS: usize = 2;
 
@@ -96,8 +98,9 @@ fn different(record: &ExplainPairRecord, line: Line, size: f64, interval: Interv
     };
     let emphasis = if more { Emphasis::More } else { Emphasis::Less };
     let range = if more { interval } else { Interval { low: -interval.high, high: -interval.low } };
-    let mut rest = format!(" ({}, 95{TIE}%)", range_of(range));
-    let reasons = if line == Line::Cpu { of_cpu(record, size) } else { of_wall(record, size) };
+    let (unit, scale) = amount_unit(size.abs(), interval);
+    let mut rest = format!(" ({}, 95{TIE}%)", in_unit(range, unit, scale));
+    let reasons = if line == Line::Cpu { of_cpu(record, size, interval) } else { of_wall(record, size, interval) };
     if !reasons.is_empty() {
         rest.push_str(&format!(": {}", reasons.join(", and ")));
     }
@@ -137,6 +140,14 @@ struct Reason<'a> {
     interval: Interval,
 }
 
+/// The components of a difference of this size that are a reason for it. None if their sum is above the interval of the
+/// whole: then there are others of the opposite direction, and the components are not known well enough.
+fn components<'a>(lines: impl Iterator<Item = &'a Difference>, size: f64, whole: Interval) -> Vec<Reason<'a>> {
+    let all = reasons(lines, size);
+    let most = if size > 0.0 { whole.high } else { -whole.low };
+    if all.iter().map(|part| part.size.abs()).sum::<f64>() > most { vec![] } else { all }
+}
+
 /// The largest of these lines that explain a difference of this size, in order.
 fn reasons<'a>(lines: impl Iterator<Item = &'a Difference>, size: f64) -> Vec<Reason<'a>> {
     let reason = |line: &'a Difference| certain(line).map(|(size, interval)| Reason { line, size, interval });
@@ -148,20 +159,25 @@ fn reasons<'a>(lines: impl Iterator<Item = &'a Difference>, size: f64) -> Vec<Re
 }
 
 /// The reasons for a difference in wall time.
-fn of_wall(record: &ExplainPairRecord, size: f64) -> Vec<String> {
-    let components = [Line::Cpu, Line::Waiting, Line::Blocked, Line::OffCpu];
-    let lines = record.lines.iter().filter(|line| components.contains(&line.line));
-    reasons(lines, size).iter().map(Reason::in_words).collect()
+fn of_wall(record: &ExplainPairRecord, size: f64, interval: Interval) -> Vec<String> {
+    let names = [Line::Cpu, Line::Waiting, Line::Blocked, Line::OffCpu];
+    let all = components(record.lines.iter().filter(|line| names.contains(&line.line)), size, interval);
+    let mut words: Vec<String> = all.iter().map(Reason::in_words).collect();
+    let sum: f64 = all.iter().map(|part| part.size.abs()).sum();
+    if !words.is_empty() && sum < MOST * size.abs() {
+        words.push("what the rest consists of is not certain".to_owned());
+    }
+    words
 }
 
 /// The reasons for a difference in CPU time: user and system time, and the counted events.
-fn of_cpu(record: &ExplainPairRecord, size: f64) -> Vec<String> {
+fn of_cpu(record: &ExplainPairRecord, size: f64, interval: Interval) -> Vec<String> {
     let modes = record.lines.iter().filter(|line| matches!(line.line, Line::User | Line::System));
     let parts = reasons(record.lines.iter().filter(|line| matches!(line.line, Line::Part(_))), size);
     let mut within = parts.iter().map(Reason::in_events).collect::<Vec<_>>();
     let sum: f64 = parts.iter().map(|part| part.size.abs()).sum();
     let mut all = Vec::new();
-    for mode in reasons(modes, size) {
+    for mode in components(modes, size, interval) {
         let mut text = mode.in_words();
         let most = mode.interval.low.abs().max(mode.interval.high.abs());
         // Counted events are kernel work. They are attributed to the system time only if it is long enough to contain
@@ -224,8 +240,14 @@ fn amount(seconds: f64, interval: Interval) -> String {
     if !(half.is_finite() && half > 0.0) {
         return time(seconds);
     }
-    let (unit, scale) = time_unit(seconds.max(10.0 * half));
+    let (unit, scale) = amount_unit(seconds, interval);
     format!("{}{TIE}{unit}", fixed(seconds * scale, decimals(half * scale)))
+}
+
+/// Unit and scale of [`amount`]. A larger unit has no digits that the interval does not support.
+fn amount_unit(seconds: f64, interval: Interval) -> (&'static str, f64) {
+    let half = interval.half_width();
+    time_unit(if half.is_finite() && half > 0.0 { seconds.max(10.0 * half) } else { seconds })
 }
 
 /// Unit and scale for a difference and its interval.
@@ -235,6 +257,10 @@ fn unit_of(interval: Interval) -> (&'static str, f64) {
 
 fn range_of(interval: Interval) -> String {
     let (unit, scale) = unit_of(interval);
+    in_unit(interval, unit, scale)
+}
+
+fn in_unit(interval: Interval, unit: &str, scale: f64) -> String {
     let range = Interval { low: interval.low * scale, high: interval.high * scale };
     between(range, &format!("{TIE}{unit}"))
 }
@@ -424,4 +450,43 @@ fn summary(record: &ExplainPairRecord) -> String {
         _ => "undecided".to_owned(),
     };
     text.replace(TIE, " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(line: Line, size: f64, half: f64) -> Difference {
+        Difference {
+            line,
+            name: "time".to_owned(),
+            depth: 1,
+            seconds: [Ok(1.0), Ok(1.0 + size)],
+            difference: Ok((size, Interval { low: size - half, high: size + half })),
+            counts: None,
+            at_least: None,
+            more: None,
+        }
+    }
+
+    #[test]
+    fn components_larger_than_the_whole_are_no_reason() {
+        let whole = Interval { low: 1.57e-3, high: 2.15e-3 };
+        let named = |size: f64, whole: Interval| {
+            let sign = size.signum();
+            let lines = [line(Line::User, sign * 2.7e-3, 0.5e-3), line(Line::System, -sign * 1.2e-3, 1.2e-3)];
+            components(lines.iter(), size, whole).len()
+        };
+        assert_eq!(named(1.85e-3, whole), 0);
+        assert_eq!(named(-1.85e-3, Interval { low: -whole.high, high: -whole.low }), 0);
+        assert_eq!(named(2.5e-3, Interval { low: 2e-3, high: 3e-3 }), 1);
+    }
+
+    #[test]
+    fn a_time_and_its_interval_have_one_unit() {
+        let (size, interval) = (0.213, Interval { low: 0.11, high: 0.336 });
+        let (unit, scale) = amount_unit(size, interval);
+        let text = format!("{} ({})", amount(size, interval), in_unit(interval, unit, scale));
+        assert_eq!(text.replace(TIE, " "), "0.21 s (0.11 to 0.34 s)");
+    }
 }
