@@ -127,10 +127,11 @@ fn cells(kept: &Kept) -> [String; COLUMNS] {
     [id, time.replace('T', " "), kind, format!("{pairs}{mark}"), verdicts(&facts.verdict) + &metric]
 }
 
-/// As many complete verdicts as fit.
+/// As many complete verdicts as fit, or a verdict without its interval.
 fn verdicts(all: &str) -> String {
     let all = one_line(all);
-    let ends = all.match_indices("; ").map(|(at, _)| format!("{}; …", &all[..at]));
+    let short = all.split_once(" (").map(|(short, _)| short.to_owned()).filter(|_| !all.contains("; "));
+    let ends = all.match_indices("; ").map(|(at, _)| format!("{}; …", &all[..at])).chain(short);
     let fits = |text: &String| width(text) <= VERDICT;
     if fits(&all) { all } else { ends.filter(fits).last().unwrap_or_else(|| cut(&all, VERDICT)) }
 }
@@ -163,4 +164,17 @@ fn commands(facts: &Facts, room: usize) -> String {
         left = left.saturating_sub(width(&shown[index]));
     }
     cut(&shown.join(BETWEEN), room)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_is_cut_where_it_says_something() {
+        assert_eq!(verdicts("31.87 ms a run (31.75 to 31.99, 95 %)"), "31.87 ms a run");
+        assert_eq!(verdicts("same; 5.8 % more; 7.2 % more; 1.2 % less"), "same; 5.8 % more; …");
+        assert_eq!(verdicts("5.8 % more"), "5.8 % more");
+        assert_eq!(width(&verdicts("a verdict of one long clause without an end")), VERDICT);
+    }
 }
