@@ -77,8 +77,8 @@ const EXAMPLES_OF_MAN: &str = "\
 Examples:
   Read a page
       steady man compare | man -l -
-  Install all pages
-      steady man --dir ~/.local/share/man/man1";
+  Install all pages: man(1) looks there if ~/.cargo/bin is in PATH
+      steady man --dir ~/.cargo/share/man/man1";
 
 /// The options of `steady man`.
 #[derive(Debug, Args)]

@@ -9,7 +9,7 @@ use steady_process::runner::{RunError, how};
 
 use crate::again;
 use crate::run::CompareError;
-use crate::units::time_option;
+use crate::units::{time_option, time_setting};
 
 /// Returns the message and the exit status for an error of a comparison. A command that failed runs once more, to show what
 /// it prints. That run ends when `readable` becomes readable.
@@ -24,7 +24,9 @@ pub fn failure(
     match error {
         CompareError::Run(RunError::Interrupted) => Failure::Interrupted(interrupt.signal()),
         CompareError::Run(RunError::CannotStart { command, reason }) => {
-            Failure::Usage(format!("'{}' could not be started: {reason}", name(command)))
+            let is_unknown = reason.contains("Exec format error");
+            let remedy = if is_unknown { "; a script needs a first line such as #!/bin/sh" } else { "" };
+            Failure::Usage(format!("'{}' could not be started: {reason}{remedy}", name(command)))
         }
         CompareError::Run(error @ RunError::ScriptFailed { .. }) => Failure::Measured(error.to_string()),
         CompareError::Run(RunError::NotDrawn { command, reason }) => Failure::Own(format!(
@@ -35,11 +37,11 @@ pub fn failure(
         CompareError::Run(error @ RunError::LauncherLost(_)) => Failure::Own(error.to_string()),
         CompareError::Failed { command, outcome: Outcome::TimedOut } if plan.timeout != plan.run_limit() => {
             Failure::Usage(format!(
-                "a run of '{}' took longer than the whole budget and was killed, so its duration is not known: a verdict \
-                 needs 12 runs, that is more than --budget {}; if the command sometimes hangs, use --timeout with --ignore-failure to leave such \
-                 runs out",
+                "a run of '{}' took longer than the whole budget of {} and was killed, so its duration is not known; a \
+                 verdict needs 12 runs: use a budget of more than {}, or --timeout if the command may hang",
                 name(command),
-                time_option(least_budget(plan))
+                time_setting(plan.run_limit().unwrap_or_default()),
+                time_setting(least_budget(plan))
             ))
         }
         CompareError::Failed { command, outcome } => {
@@ -100,7 +102,7 @@ fn failed(plan: &Plan, command: usize, outcome: &Outcome, again: &str) -> String
         _ => "",
     };
     let remedy = match outcome {
-        Outcome::TimedOut => "; raise --timeout".to_owned(),
+        Outcome::TimedOut => " of --timeout; --ignore-failure leaves such runs out".to_owned(),
         Outcome::Exited(_) if typed::is_for_a_shell(&command.name, &command.argv) => {
             "; it ran without a shell, add --shell for pipes, redirections and variables".to_owned()
         }

@@ -269,6 +269,11 @@ fn check_layout(flags: &RunFlags) -> Result<(), Failure> {
 fn check_input(flags: &RunFlags) -> Result<(), Failure> {
     let Some(path) = &flags.around.input else { return Ok(()) };
     let usage = |why: String| Failure::Usage(format!("--input '{}': {why}", path.display()));
+    if path.as_os_str() == "-" {
+        return Err(usage(
+            "standard input can be read only once, and every run reads its input: name a file".to_owned(),
+        ));
+    }
     let metadata = path.metadata().map_err(|error| usage(error.to_string()))?;
     if !metadata.is_file() {
         return Err(usage("it must be a file, because every run reads it from the beginning".to_owned()));

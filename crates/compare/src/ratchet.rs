@@ -16,6 +16,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use steady_feature::Failure;
 use steady_model::{Effort, Ending, Judgement, Nanos, Plan, Report, Seed, Verdict};
+use steady_render::units::setting;
 use steady_stats::{MIN_PAIRS, share_of_test};
 
 /// The part of the budget for the first comparison of a candidate.
@@ -57,6 +58,8 @@ pub struct Accepted {
 impl Ratchet {
     /// A loop before its first candidate.
     pub fn new(error_rate: f64) -> Self {
+        // Without the rounding error of 1 - 0.95.
+        let error_rate = (error_rate * 1e12).round() / 1e12;
         Ratchet { schema: SCHEMA.to_owned(), error_rate, candidates: 0, tests: 0, accepted: vec![] }
     }
 
@@ -113,12 +116,12 @@ impl Ratchet {
     pub(crate) fn in_words(&self) -> String {
         let spent: f64 = (1..=self.tests.min(1_000_000)).map(share_of_test).sum();
         format!(
-            "candidates so far: {}; second comparisons: {}; accepted: {}; spent: {:.1} % of the error rate of {} %",
+            "candidates so far: {}; second comparisons: {}; accepted: {}; spent: {} of the error rate of {}",
             self.candidates,
             self.tests,
             self.accepted.len(),
-            spent * 100.0,
-            self.error_rate * 100.0
+            setting((spent * 1e3).round() / 1e3),
+            setting((self.error_rate * 1e8).round() / 1e8)
         )
     }
 }

@@ -67,7 +67,7 @@ impl Record for Compared {
         Facts {
             seed: Ok(record.plan.seed),
             commands: record.plan.commands.iter().map(|command| command.name.clone()).collect(),
-            pairs: Ok(record.blocks.len()),
+            pairs: Ok(pairs(record)),
             complete: record.ending != Ending::Interrupted,
             primary: Ok(record.primary),
             ..Facts::new(KIND, record.started, &record.host, &record.revision, crate::document::summary(&self.0))
@@ -100,4 +100,10 @@ impl Report for JoinedReport<'_> {
     fn json(&self, _samples: bool) -> String {
         crate::json::joined_json_text(self.0)
     }
+}
+
+/// The most pairs that a command has with the first one; the runs of a single command.
+fn pairs(record: &steady_model::Record) -> usize {
+    let of = |command: usize| record.blocks.iter().filter(|block| block.run_of(command).is_some()).count();
+    (1..record.plan.commands.len()).map(of).max().unwrap_or(record.blocks.len())
 }

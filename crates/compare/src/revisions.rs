@@ -88,7 +88,9 @@ fn build_all(
     let text = flags.commands.first().map_or("", String::as_str);
     for (done, index) in order(revisions.len(), plan.seed).into_iter().enumerate() {
         let (command, revision) = (&mut plan.commands[index], &revisions[index]);
-        trees.show(&format!("building {} ({} of {})", revision.label, done + 1, revisions.len()), session);
+        let step = format!("building {} ({} of {})", revision.label, done + 1, revisions.len());
+        session.log_progress(&step);
+        trees.show(&step, session);
         trees.add(text, flags.run.shell(), command, revision, session)?;
         if !named {
             command.name = format!("{} ({})", command.name, revision.label);

@@ -110,6 +110,18 @@ pub fn setting(ratio: f64) -> String {
     format!("{}{TIE}%", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
+/// Formats a confidence level with up to two digits of its error rate, rounded down: `95 %`, `93.9 %`, `99.96 %`.
+pub fn level(confidence: f64) -> String {
+    let error = (1.0 - confidence) * 100.0;
+    if !(error > 0.0 && error.is_finite()) {
+        return setting(confidence);
+    }
+    let decimals = (1.0 - error.log10().floor()).clamp(0.0, MOST_DECIMALS as f64);
+    let scale = 10_f64.powf(decimals);
+    // The sum allows for the rounding of a level such as 0.95.
+    setting((confidence * 100.0 * scale + 1e-6).floor() / scale / 100.0)
+}
+
 /// Returns a suitable unit of time, and how many of it make a second.
 pub fn time_unit(seconds: f64) -> (&'static str, f64) {
     match seconds.abs() {
@@ -283,6 +295,23 @@ mod tests {
         }
         assert_eq!(fixed(-0.04, 1), "0.0");
         assert_eq!(fixed(-0.06, 1), "-0.1");
+    }
+
+    #[test]
+    fn confidence_levels_are_rounded_down_and_never_reach_100_percent() {
+        let cases = [
+            (0.95, "95 %"),
+            (0.99, "99 %"),
+            (0.9, "90 %"),
+            (1.0 - 0.06079, "93.9 %"),
+            (1.0 - 0.015_199, "98.4 %"),
+            (0.999_64, "99.964 %"),
+            (0.5, "50 %"),
+            (1.0, "100 %"),
+        ];
+        for (confidence, text) in cases {
+            assert_eq!(level(confidence).replace(TIE, " "), text);
+        }
     }
 
     #[test]

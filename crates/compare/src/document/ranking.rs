@@ -4,7 +4,7 @@ use steady_model::{Judgement, Rank, Report};
 use steady_render::document::{Block, Emphasis, Section, Shown};
 use steady_render::scale::{Kind, Scale};
 use steady_render::table::{Cell, Column, Table};
-use steady_render::units::setting;
+use steady_render::units::level;
 use steady_render::{Axis, Chart, Height, Look, Marks, Whisker};
 
 use super::verdicts::mean_cost;
@@ -55,7 +55,7 @@ fn rank_in_words(rank: &Rank) -> String {
 }
 
 fn note(report: &Report) -> String {
-    let level = setting(report.record.plan.confidence);
+    let level = level(report.record.plan.confidence);
     let tie = match report.ranking.iter().any(|rank| rank.best != rank.worst) {
         true => "A range of ranks is a tie: the order of these commands is not certain. ",
         false => "",

@@ -9,28 +9,32 @@ use steady_render::units::setting;
 pub(super) fn section(plan: &Plan) -> Section {
     let section = match repeat(plan) {
         Ok(line) => Section::new("To repeat it with the same random choices", vec![Block::Command(line)]),
-        Err(why) => Section::paragraphs([super::plain(format!("No command line can repeat this comparison: {why}."))]),
+        Err(why) => Section::paragraphs([super::plain(why)]),
     };
     section.shown(Shown::OffTerminal)
 }
 
 /// The command line, quoted for a shell, or why no command line has the same effect. The seed repeats the random
 /// choices, but not the load of the machine.
-fn repeat(plan: &Plan) -> Result<String, &'static str> {
+fn repeat(plan: &Plan) -> Result<String, String> {
+    let no_line = |why: &str| format!("No command line can repeat this comparison: {why}.");
     if plan.commands.iter().any(|command| command.revision.is_some()) {
-        return Err("the revisions must be built first; use the same --rev and --build options with this seed");
+        return Err(format!(
+            "To repeat it with the same random choices, add --seed {} to the options --rev and --build of this comparison.",
+            plan.seed
+        ));
     }
     if plan.commands.iter().any(|command| command.directory.is_some()) {
-        return Err("a command started in its own directory");
+        return Err(no_line("a command started in its own directory"));
     }
     if plan.commands.iter().any(|command| !command.environment.is_empty()) {
-        return Err("a command had its own environment variables");
+        return Err(no_line("a command had its own environment variables"));
     }
     let mut words = vec!["steady".to_owned(), "compare".to_owned(), "--seed".to_owned(), plan.seed.to_string()];
     words.extend(effort(plan));
     words.extend(choices(plan));
-    words.extend(metrics(plan)?);
-    words.extend(around(plan)?);
+    words.extend(metrics(plan).map_err(no_line)?);
+    words.extend(around(plan).map_err(no_line)?);
     if plan.commands.iter().any(|command| command.name != as_typed(command)) {
         words.extend(plan.commands.iter().flat_map(|command| ["--command-name".to_owned(), command.name.clone()]));
     }

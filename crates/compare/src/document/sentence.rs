@@ -4,7 +4,7 @@ use steady_model::{
     DecidedBy, Effort, Ending, FailureRule, Interval, Judgement, Metric, Plan, Report, Size, Undecided, Verdict,
 };
 use steady_render::document::{Emphasis, Span};
-use steady_render::units::{count as amount, duration, memory, setting, time_setting};
+use steady_render::units::{count as amount, duration, level, memory, setting, time_setting};
 
 use super::secondary::emphasis;
 use super::times::{mean_in_words, values_in_words};
@@ -72,7 +72,7 @@ fn different(report: &Report, judgement: &Judgement) -> Vec<Span> {
     let (verb, what) = (verb(judgement.metric), noun(judgement.metric));
     let more = judgement.is_more();
     let paint = emphasis(judgement.verdict);
-    let level = setting(judgement.confidence);
+    let level = level(judgement.confidence);
     let (change, size) = match (&judgement.change, &judgement.interval) {
         (Ok(change), Ok(size)) => (change, size),
         (Err(absent), _) | (_, Err(absent)) => {
@@ -120,7 +120,7 @@ fn by_mean(report: &Report, judgement: &Judgement) -> Option<Vec<Span>> {
     let plan = &report.record.plan;
     let sized = |size: &Size| Some((*size.change.as_ref().ok()?, *size.interval.as_ref().ok()?));
     let ((change, interval), (usual, usual_interval)) = (sized(&judgement.mean)?, sized(&judgement.usual)?);
-    let (what, level) = (noun(judgement.metric), setting(judgement.confidence));
+    let (what, level) = (noun(judgement.metric), level(judgement.confidence));
     let (who, first) = (subject(plan, judgement.command), subject(plan, 0));
     let (signed_change, range) = signed(change, interval);
     let (signed_usual, usual_range) = signed(usual, usual_interval);
@@ -191,7 +191,7 @@ fn same(report: &Report, judgement: &Judgement) -> Vec<Span> {
 /// A change with its interval and the confidence.
 fn estimate(change: f64, interval: Interval, confidence: f64) -> String {
     let (size, range) = signed(change, interval);
-    format!("{size} ({range}, {})", setting(confidence))
+    format!("{size} ({range}, {})", level(confidence))
 }
 
 /// No verdict: the reason and the remedy.
@@ -241,7 +241,7 @@ pub(super) fn too_wide(plan: &Plan, judgement: &Judgement) -> Option<String> {
     let (change, interval) = (*judgement.change.as_ref().ok()?, *judgement.interval.as_ref().ok()?);
     let (change, range) = signed_apart(change, interval, plan.resolution);
     let (who, first, what) = (subject(plan, judgement.command), subject(plan, 0), noun(judgement.metric));
-    let (level, limit) = (setting(judgement.confidence), setting(plan.resolution));
+    let (level, limit) = (level(judgement.confidence), setting(plan.resolution));
     Some(format!(
         "the difference of {who} from {first} in {what}, {change} ({range}, {level}), may be zero or larger than ±{limit}"
     ))

@@ -3,7 +3,7 @@
 use steady_model::{Metric, Report};
 use steady_render::document::{Block, Emphasis, Section, Shown};
 use steady_render::table::{Cell, Column, Table};
-use steady_render::units::{count, memory, setting, time_with, with_unit_and_interval};
+use steady_render::units::{count, level, memory, time_with, with_unit_and_interval};
 
 use super::{plain, secondary};
 use crate::words::{ELAPSED, capital, name, noun};
@@ -25,7 +25,7 @@ pub(super) fn section(report: &Report) -> Section {
     let table = Table { label: "Verdicts".to_owned(), rows: ("command", "commands"), columns };
     let mut note = format!(
         "Changes relative to the first command, with {} intervals. The error guarantee covers {} only.",
-        setting(plan.confidence),
+        level(plan.confidence),
         noun(primary)
     );
     if primary != Metric::Elapsed && is_judged(&Metric::Elapsed) {

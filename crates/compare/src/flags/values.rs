@@ -71,7 +71,7 @@ impl TypedValueParser for MetricParser {
 /// The value of `--layout`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LayoutFlag {
-    /// Both if both are possible, in shares that give the narrowest interval
+    /// Both if both are possible, in shares that give the narrowest interval of the verdict
     Auto,
     /// The runs of a pair follow each other, on any CPU
     Turns,

@@ -7,6 +7,7 @@ use steady_stats::descriptive::{self, quantile};
 use steady_stats::pooled::{self, Pooled};
 
 use super::evidence::succeeded;
+use super::usual_reason;
 use super::verdicts::serves;
 
 /// The confidence of the intervals. They are descriptive; no verdict depends on them.
@@ -42,7 +43,7 @@ fn breakdown(record: &Record, command: usize) -> Option<Breakdown> {
         run_delay: spread_of(&runs, |run| run.run_delay.clone()),
         elapsed: spread_of(&runs, |run| Ok(run.wall - run.run_delay.clone()?)),
         blocked: spread_of(&runs, |run| Ok(run.wall - run.cpu_time() - run.run_delay.clone()?)),
-        peak_memory: peak_memory(&runs),
+        peak_memory: peak_memory(record, &runs),
         minor_faults: mean(|run| run.minor_faults),
         major_faults: mean(|run| run.major_faults),
         voluntary_switches: mean(|run| run.voluntary_switches),
@@ -134,7 +135,8 @@ fn part(runs: &[&Run], cpu: &Spread, time: impl Fn(&Run) -> Nanos) -> Option<Spr
 }
 
 /// The median of peak memory over the runs.
-fn peak_memory(runs: &[&Run]) -> Reading<Bytes> {
-    let peaks = runs.iter().map(|run| Ok(run.peak_memory.clone()?.0 as f64)).collect::<Reading<Vec<f64>>>()?;
+fn peak_memory(record: &Record, runs: &[&Run]) -> Reading<Bytes> {
+    let peaks = runs.iter().map(|run| Ok(run.peak_memory.clone()?.0 as f64)).collect::<Reading<Vec<f64>>>();
+    let peaks = peaks.map_err(|absent| usual_reason(record, Metric::Memory).unwrap_or(absent))?;
     quantile(&peaks, 0.5).map(|bytes| Bytes(bytes as u64)).ok_or_else(|| Absent::because("no run succeeded"))
 }

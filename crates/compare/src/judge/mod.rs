@@ -15,7 +15,9 @@ pub(crate) use evidence::Evidence;
 pub use join::{JoinError, join};
 pub(crate) use status::{state, status};
 
-use steady_model::{Record, Report};
+use std::collections::BTreeMap;
+
+use steady_model::{Absent, Metric, Reading, Record, Report};
 
 /// Computes the report of a record: verdicts, breakdowns, load and warnings.
 pub fn judge(record: Record) -> Report {
@@ -26,4 +28,13 @@ pub fn judge(record: Record) -> Report {
     let warnings = warnings::warnings(&record, &judgements, &failures);
     let startups = startups::startups(&record);
     Report { load: load::load(&record), startups, judgements, ranking, course, breakdowns, warnings, record }
+}
+
+/// The most frequent reason why runs have no value of a metric. A reason may contain a number that varies between runs.
+fn usual_reason(record: &Record, metric: Metric) -> Option<Absent> {
+    let runs =
+        record.blocks.iter().filter(|block| verdicts::serves(metric, block.layout)).flat_map(|block| &block.runs);
+    let mut counts = BTreeMap::<String, usize>::new();
+    runs.map(|run| run.cost(metric)).filter_map(Reading::err).for_each(|why| *counts.entry(why.0).or_default() += 1);
+    counts.into_iter().max_by_key(|(_, count)| *count).map(|(why, _)| Absent::because(why))
 }

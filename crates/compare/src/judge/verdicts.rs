@@ -1,11 +1,12 @@
 //! Computes the verdicts. The primary metric replays the looks of the comparison; the others have one look at the end.
 
 use steady_model::{
-    Absent, DecidedBy, Interval, Judgement, LayoutEffect, Metric, Reading, Record, Sight, Size, Undecided, Verdict,
+    Absent, DecidedBy, Interval, Judgement, LayoutEffect, Metric, Record, Sight, Size, Undecided, Verdict,
 };
 use steady_stats::{Effect, Estimate, MIN_PAIRS, Reason, Rules, Sequence, Weighed, single_look};
 
 use super::evidence::{Evidence, Failures};
+use super::usual_reason;
 
 /// The verdicts on each command after the first by all metrics, the primary metric first; and the primary estimates at
 /// each look.
@@ -159,13 +160,12 @@ fn absent(record: &Record, metric: Metric, has_ratio: bool, pairs: usize) -> Abs
     if record.blocks.is_empty() {
         return record.no_runs();
     }
-    let runs = record.blocks.iter().filter(|block| serves(metric, block.layout)).flat_map(|block| &block.runs);
-    let reason: Option<Absent> = runs.map(|run| run.cost(metric)).find_map(Reading::err);
-    reason.unwrap_or_else(|| {
+    usual_reason(record, metric).unwrap_or_else(|| {
         let noun = if pairs == 1 { "pair" } else { "pairs" };
-        let (layout, helps) = match serves(metric, steady_model::Layout::Duet) {
-            true => ("", ""),
-            false => (" in turns", "; --layout turns gives more of them"),
+        let has_duets = record.blocks.iter().any(|block| block.layout == steady_model::Layout::Duet);
+        let (layout, helps) = match has_duets && !serves(metric, steady_model::Layout::Duet) {
+            true => (" in turns", "; --layout turns gives more of them"),
+            false => ("", ""),
         };
         Absent::because(format!("{pairs} {noun}{layout}, and an interval needs {MIN_PAIRS}{helps}"))
     })

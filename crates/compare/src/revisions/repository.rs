@@ -10,7 +10,10 @@ use steady_process::git::{self, NoAnswer};
 use super::spec::{Spec, WORK};
 
 /// The remedy if commits are missing in a shallow clone.
-const SHALLOW: &str = "; this clone is shallow: 'git fetch --unshallow' fetches the other commits";
+const SHALLOW: &str = "; this clone is shallow: \"git fetch --unshallow origin '+refs/heads/*:refs/remotes/origin/*'\" \
+    fetches the other commits and branches";
+/// The remedy if git refuses a repository of another user, whose own remedy has many lines.
+const NOT_SAFE: &str = "; 'git config --global --add safe.directory DIRECTORY' allows it, if you trust its owner";
 
 /// The git repository of the directory in which `steady` was started.
 #[derive(Clone, Debug)]
@@ -81,7 +84,11 @@ impl Repository {
     /// # Errors
     /// There is none. The error says that `needed_by` needs it.
     pub fn discover(needed_by: &'static str) -> Result<Self, Failure> {
-        let needs = |why: NoAnswer| Failure::Usage(format!("{needed_by} needs a git repository: {why}"));
+        let needs = |why: NoAnswer| {
+            let why = why.to_string();
+            let remedy = if why.contains("dubious ownership") { NOT_SAFE } else { "" };
+            Failure::Usage(format!("{needed_by} needs a git repository: {why}{remedy}"))
+        };
         let here = Path::new(".");
         let lines = |words: &[&str]| -> Result<Vec<PathBuf>, Failure> {
             let output = git::ask(here, [&["rev-parse"], words].concat()).map_err(needs)?;

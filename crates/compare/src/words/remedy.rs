@@ -9,6 +9,9 @@ use crate::units::{round_time_up, round_up, time_option, time_setting};
 /// The largest budget that a remedy names.
 const TOO_LONG: Nanos = Nanos(86_400 * 1_000_000_000);
 
+/// With more than this ratio to the effort spent, an estimate may be several times too large or too small.
+const ROUGH: f64 = 5.0;
+
 /// What would probably lead to a verdict. `ratio` is the estimated effort, as a multiple of the effort spent so far.
 pub(crate) fn effort_for_verdict(record: &Record, ratio: Option<f64>) -> String {
     match ratio.filter(|ratio| ratio.is_finite() && *ratio > 0.0) {
@@ -68,7 +71,8 @@ fn effort_for(record: &Record, ratio: f64, does: &str) -> String {
                 return format!("more than a day {does}: a coarser --resolution needs less time");
             }
             if wanted > budget {
-                return format!("about {} {does}: --budget {}", time_setting(wanted), time_option(wanted));
+                let rough = if ratio > ROUGH { " (a rough estimate)" } else { "" };
+                return format!("about {} {does}{rough}: --budget {}", time_setting(wanted), time_option(wanted));
             }
             format!("the budget of {} {does}", time_setting(budget))
         }

@@ -25,6 +25,25 @@ fn a_difference_is_measured_and_ends_the_comparison_early() {
     assert!(report.record.elapsed < Nanos::from_seconds(5.0), "{:?}", report.record.elapsed);
 }
 
+/// The least peak memory that a launcher can measure changes a little from run to run.
+#[test]
+fn a_metric_without_values_has_one_reason() {
+    let report = report(&plan(2, 2.0, 1), &[0.010, 0.010], Conditions::QUIET);
+    let mut record = report.record;
+    for (place, block) in record.blocks.iter_mut().enumerate() {
+        for run in &mut block.runs {
+            let limit = if place == 0 { "3 MiB" } else { "2.5 MiB" };
+            run.peak_memory = Err(Absent::because(format!("it is less than {limit}")));
+        }
+    }
+    let report = judge(record);
+    let reasons: Vec<_> = report.breakdowns.iter().map(|breakdown| breakdown.peak_memory.as_ref().err()).collect();
+    let of_verdict = report.judgements.iter().find(|judgement| judgement.metric == Metric::Memory).unwrap();
+    let expected = Absent::because("it is less than 2.5 MiB");
+    assert_eq!(reasons, [Some(&expected); 2]);
+    assert_eq!(of_verdict.change, Err(expected));
+}
+
 /// The usual run is 5 % cheaper, but expensive runs are more frequent. The mean decides.
 #[test]
 fn the_mean_decides_with_two_modes() {

@@ -7,7 +7,9 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum JoinError {
     /// The records are of different comparisons.
-    #[error("not the same comparison: {what} is {first} in '{first_source}' and {other} in '{other_source}'")]
+    #[error(
+        "not the same comparison: {what} is {first} in '{first_source}' and {other} in '{other_source}'; each file must be an export of one comparison of the same commands"
+    )]
     Differs {
         /// The property that differs.
         what: String,
