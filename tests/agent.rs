@@ -46,6 +46,29 @@ fn requests_are_stored_and_appear_in_the_status() {
     assert_eq!(rows.rulers.iter().filter(|row| row.process != 0).map(|row| row.sums.readings).sum::<u64>(), 350);
 }
 
+/// The datagram of docs/protocol.md, and its command that sends one.
+#[test]
+fn the_examples_of_the_protocol_are_accepted() {
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocol.md")).unwrap();
+    let block = |first: &str| {
+        let lines = page.lines().skip_while(|line| !line.starts_with(first));
+        lines.map_while(|line| line.strip_prefix("    ")).fold(String::new(), |text, line| text + line + "\n")
+    };
+    let agent = Agent::start("protocol", &["--no-rulers"]);
+    agent.sender().send(block("    steady/1\tshop").as_bytes()).unwrap();
+    let command = block("    python3 -c");
+    let sent = std::process::Command::new("sh")
+        .args(["-c", &command])
+        .env("STEADY_SOCKET", agent.folder.join("s/agent.sock"))
+        .status();
+    assert!(sent.unwrap().success(), "{command}");
+    let status = agent.status_after_requests(2);
+    let services = status["agent"]["services"].as_array().unwrap();
+    let names: Vec<_> = services.iter().map(|service| (&service["name"], &service["versions"])).collect();
+    let [v1, v2] = ["v1", "v2"].map(|version| Value::from(vec![version]));
+    assert_eq!(names, [(&Value::from("hello"), &v1), (&Value::from("shop"), &v2)]);
+}
+
 #[test]
 fn only_the_user_and_the_group_can_use_the_socket() {
     use std::os::unix::fs::MetadataExt;
@@ -95,6 +118,25 @@ fn two_agents_do_not_share_a_socket() {
     assert!(status == 2 && error.contains("an agent already listens there"), "{status} {error}");
     requests(&agent.sender(), 10, |number| request(number, "v1", "/", "none"));
     agent.await_requests(10);
+}
+
+/// Another agent cannot start there, because the first one holds its lock. The status says why.
+#[test]
+fn the_status_names_an_agent_whose_socket_was_removed() {
+    let agent = Agent::start("removed", &["--no-rulers"]);
+    agent.await_status(|status| status["agent"].is_object().then_some(()));
+    fs::remove_file(agent.folder.join("s/agent.sock")).unwrap();
+    let (status, text, _) = agent.steady(&["agent", "status"]);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let pid = agent.child.id();
+    assert!(
+        status == 1 && text.starts_with(&format!("The agent still runs (process {pid}), but its socket")),
+        "{text}"
+    );
+    assert!(text.contains(&format!("Stop it with 'kill {pid}', and start it again.")), "{text}");
+    let (status, json, _) = agent.steady(&["agent", "status", "--format", "json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((status, &json["running"], json["agent"]["pid"].as_u64()), (1, &Value::Bool(false), Some(pid.into())));
 }
 
 #[test]

@@ -72,6 +72,14 @@ fn csv(status: &AgentStatus) -> String {
 
 fn answer(status: &AgentStatus) -> (Emphasis, String) {
     match &status.agent {
+        Ok(agent) if !status.running => {
+            let (pid, socket) = (agent.pid, one_line(&status.socket));
+            let text = format!(
+                "The agent still runs (process{TIE}{pid}), but its socket '{socket}' was removed, so services cannot \
+                 reach it. Stop it with 'kill {pid}', and start it again."
+            );
+            (Emphasis::Open, text)
+        }
         Ok(agent) => {
             let process = format!("process{TIE}{}", agent.pid);
             let time = duration(seconds(agent.seconds.max(1)));

@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use steady_linux::datagrams::Datagrams;
@@ -371,4 +372,14 @@ pub(crate) fn status_of(socket: &Path) -> Reading<RunningAgent> {
     let file = status_file(socket);
     let text = fs::read(&file).map_err(|error| Absent::because(format!("'{}': {error}", display(&file))))?;
     serde_json::from_slice(&text).map_err(|_| Absent::because("the agent there is another version of steady"))
+}
+
+/// Reads the status of an agent that still runs although the file of its socket was removed: the agent writes its
+/// status once a second.
+pub(crate) fn unreachable_agent(socket: &Path) -> Option<RunningAgent> {
+    /// The largest age of the status of a running agent. A busy host may delay it.
+    const NEWEST: Duration = Duration::from_secs(10);
+    let written = fs::metadata(status_file(socket)).and_then(|facts| facts.modified()).ok()?;
+    let is_new = written.elapsed().is_ok_and(|age| age <= NEWEST);
+    (is_new && !socket.exists()).then(|| status_of(socket).ok()).flatten()
 }

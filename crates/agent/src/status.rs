@@ -10,7 +10,7 @@ use steady_process::unpacked::{self, Carried};
 use crate::flags::{AgentPathFlags, AgentStatusFlags, LibraryFlags};
 use crate::paths;
 use crate::record::{AgentStatus, AgentStore, StoredService};
-use crate::run::{AgentError, status_of};
+use crate::run::{AgentError, status_of, unreachable_agent};
 use crate::socket::{Listener, fits, listener};
 use crate::store::{Reader, ServiceFacts, StoreError};
 
@@ -25,7 +25,8 @@ pub(crate) fn status(flags: &AgentStatusFlags, session: &mut dyn Session) -> Res
     let listener = listener(&socket);
     let agent = match &listener {
         Listener::Present => status_of(&socket),
-        Listener::Missing(why) | Listener::Unknown(why) => Err(why.clone()),
+        Listener::Missing(why) => unreachable_agent(&socket).ok_or_else(|| why.clone()),
+        Listener::Unknown(why) => Err(why.clone()),
     };
     let of_agent = agent.as_ref().ok().map(|agent| agent.store.as_str());
     let own = || paths::store(None, session).map_err(|failure| Absent::because(failure.to_string()));

@@ -161,6 +161,9 @@ fn an_agent_whose_status_is_not_known_is_not_reported_as_missing() {
     let reason = "at '/run/steady/agent.sock': permission denied (owner: user 1000).";
     assert!(first(false, false).ends_with(&format!("It is not known whether an agent runs {reason}")));
     assert!(first(false, true).contains(&format!("No agent runs {reason} Start one")));
+    let removed = AgentStatus { running: false, ..status() };
+    let text = removed.text(Style { width: 1_000, color: false });
+    assert!(text.starts_with("The agent still runs (process") && text.contains("Stop it with 'kill "), "{text}");
     assert!(first(true, true).contains("An agent listens at"), "{}", first(true, true));
 }
 
