@@ -119,6 +119,37 @@ fn level_sums_classes_and_cpu_time_of_processes_are_read() {
     }
 }
 
+/// Returns a response of the recording without the values before second `from`.
+fn since(from: f64, response: Response) -> Response {
+    let Response::Whole(status, kind, text) = response else { return response };
+    let mut answer: Value = serde_json::from_str(&text).unwrap();
+    let series = answer["data"]["result"].as_array_mut();
+    for values in series.into_iter().flatten().filter_map(|series| series.get_mut("values")?.as_array_mut()) {
+        values.retain(|value| value[0].as_f64() >= Some(from));
+    }
+    Response::Whole(status, kind, answer.to_string())
+}
+
+#[test]
+fn a_window_that_begins_before_the_data_is_shortened_with_a_warning() {
+    let recording = Recording::of("prometheus");
+    let [from, to] = recording.window.each_ref().map(|end| end.parse::<f64>().unwrap());
+    let begin = (from + 0.6 * (to - from)).floor();
+    let fake = FakeServer::start({
+        let recording = recording.clone();
+        move |request, _| since(begin, recording.answer(request))
+    });
+    let report = report(&fake.url(), &window_options(&recording));
+    let warnings = report["warnings"].as_array().unwrap();
+    let short = warnings.iter().find(|warning| warning["kind"] == "short-window").unwrap();
+    let seconds = |field: &str| short[field].as_f64().unwrap();
+    assert!(seconds("seconds") <= to - begin && seconds("requested_seconds") >= to - from - 1.0, "{short}");
+    let args = window_options(&recording);
+    let (_, text, _) = output_of(compare(&fake.url(), &args).output().unwrap());
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("the store has no data of agents for the rest"), "{text}");
+}
+
 #[test]
 fn agents_without_level_sums_can_be_compared() {
     let recording = Recording::of("prometheus");
@@ -224,6 +255,8 @@ fn server_errors_are_reported_on_one_line() {
     assert_error(Response::json(403, "{}"), 2, "status 403");
     assert_error(page, 2, "an HTML page, not with JSON");
     assert_error(Response::json(503, "<html>"), 125, "status 503 and an HTML page");
+    // The metrics address of an agent answers in this way.
+    assert_error(Response::Whole(404, "text/plain", String::new()), 125, "a metrics store that scrapes the agents");
     assert_error(Response::json(400, bad), 2, "reports an error: parse error (query: group by (service");
     assert_error(Response::json(200, over), 125, "reports an error: too many samples");
     assert_error(Response::json(200, "[1, 2]"), 125, "is invalid");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use steady_model::ReleaseRows;
 
 use crate::answer::Series;
-use crate::grid::{self, Grid};
+use crate::grid::{self, Grid, LEAST_POINTS};
 use crate::http::{Api, When};
 use crate::metrics::{AGENT_RULERS, HOST, LEVELS, LOST, PROCESSES, REQUEST_LABELS, REQUESTS, RULERS, START, sums};
 use crate::rows::{MissingIntervals, RowBuilder};
@@ -19,8 +19,6 @@ const SETTLING: u64 = 3;
 const METRICS_PER_QUERY: std::ops::RangeInclusive<u64> = 1..=5;
 /// The most values in the answer to one query, so that it arrives within the timeout.
 const VALUES_PER_QUERY: u64 = 500_000;
-/// The fewest points of the grid: those of two intervals.
-const LEAST_POINTS: usize = 3;
 
 /// The store, and the agents and the grid that are queried.
 #[derive(Clone, Debug)]
@@ -161,19 +159,23 @@ impl Client {
         let block = grid::block(scrape, self.settings.block, series, to - from);
         let grid = Grid::of(from, to, block, scrape);
         if grid.points < LEAST_POINTS {
-            return Err(FleetError::TooShort { seconds: block, scrape_seconds: scrape });
+            let sufficient_seconds = grid::sufficient(block, scrape) + SETTLING;
+            return Err(FleetError::TooShort { seconds: block, scrape_seconds: scrape, sufficient_seconds });
         }
         let mut warnings = BTreeSet::new();
         // The times of scrapes must be queried before the counters: a scrape that the first query sees has then been
         // stored completely when the counters are queried.
         let hosts = self.hosts(grid, from, &mut warnings)?;
+        // Before the first scrapes, there are no data: the agents or the store may have started later.
+        let first = hosts.values().filter_map(|host| host.intervals.first()).map(|interval| interval.from).min();
+        let start = grid.moment(first.unwrap_or(0));
         let mut builder = RowBuilder::new(grid, &self.settings.host_label, versions, hosts);
         let metrics = VALUES_PER_QUERY / (series * grid.points as u64).max(1);
         let metrics = metrics.clamp(*METRICS_PER_QUERY.start(), *METRICS_PER_QUERY.end()) as usize;
         self.query_counters(grid, [&of_service, &of_versions], metrics, &mut builder, &mut warnings)?;
         let (rows, missing) = builder.finish(service);
         let lengthened_from = (block > scrape && self.settings.block.is_none()).then_some(scrape);
-        let (window, delay) = ((grid.start, grid.end()), SETTLING + block + scrape);
+        let (window, delay) = ((start, grid.end()), SETTLING + block + scrape);
         let store_warnings = warnings.into_iter().collect();
         Ok(Gathered { rows, window, block, delay, missing, lengthened_from, store_warnings })
     }

@@ -45,7 +45,7 @@ pub enum FleetError {
         to: Option<String>,
     },
     /// The store answers with another HTTP status, and no error message in JSON.
-    #[error("'{address}' answers with status {status}{}", page_note(.is_page))]
+    #[error("'{address}' answers with status {status}{}{}", page_note(.is_page), address_note(*.status))]
     Status {
         /// The address of the store.
         address: String,
@@ -136,21 +136,33 @@ pub enum FleetError {
         "the versions of requests were decided by '{0}', which this version of steady does not know; upgrade steady"
     )]
     UnknownAssignment(String),
-    /// The window has fewer than three points of the grid.
+    /// The window has fewer than two blocks.
     #[error(
-        "the window is too short: it must have at least three blocks of {seconds} s (agents are scraped every \
-         {scrape_seconds} s); use a longer --window"
+        "the window is too short: it does not contain two whole blocks of {seconds} s after its first scrape (agents \
+         are scraped every {scrape_seconds} s); a window of {sufficient_seconds} s always does"
     )]
     TooShort {
         /// The length of a block, in seconds.
         seconds: u64,
         /// The time between scrapes, in seconds.
         scrape_seconds: u64,
+        /// The length of a window, in seconds, that has two blocks wherever it begins.
+        sufficient_seconds: u64,
     },
 }
 
 fn page_note(is_page: &bool) -> &'static str {
     if *is_page { " and an HTML page; it may not be the API of a store" } else { "" }
+}
+
+fn address_note(status: u16) -> &'static str {
+    match status {
+        404 => {
+            "; --prometheus must name a metrics store that scrapes the agents, such as Prometheus, not an agent, with \
+             the path that /api/v1/query follows"
+        }
+        _ => "",
+    }
 }
 
 fn agents_note(now: &bool) -> &'static str {

@@ -11,6 +11,8 @@ pub(crate) struct Grid {
     pub(crate) points: usize,
 }
 
+/// The fewest points of a grid that can be evaluated: those of two blocks.
+pub(crate) const LEAST_POINTS: usize = 3;
 /// The most points of a grid. Prometheus returns at most 11,000 points of a series.
 const MOST_POINTS: u64 = 10_000;
 /// The most values of one metric that are requested.
@@ -53,6 +55,13 @@ pub(crate) fn block(scrape: u64, requested: Option<u64>, series: u64, seconds: u
     least.max(needed).next_multiple_of(scrape)
 }
 
+/// Returns the length of a window, in seconds, that has [`LEAST_POINTS`] points wherever it begins. `step` is the length
+/// of a block, and `scrape` the time between scrapes.
+pub(crate) fn sufficient(step: u64, scrape: u64) -> u64 {
+    // Less than one step is lost at each end.
+    scrape + (LEAST_POINTS as u64 + 1) * step
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,6 +74,17 @@ mod tests {
         assert_eq!([105.0, 165.0, 120.5, f64::NAN].map(|at| grid.place(at)), [None; 4]);
         assert_eq!(Grid::of(100, 101, 15, 15).points, 0);
         assert_eq!(Grid::of(0, u64::MAX / 2, 60, 60).moment(1), 120);
+    }
+
+    #[test]
+    fn a_sufficient_window_has_two_blocks_wherever_it_begins() {
+        for (step, scrape) in [(5, 5), (30, 15), (1, 1)] {
+            let points = |from: u64, seconds: u64| Grid::of(from, from + seconds, step, scrape).points;
+            let least = (1_000..1_000 + step).map(|from| points(from, sufficient(step, scrape))).min();
+            assert!(least >= Some(LEAST_POINTS), "{step} {scrape}: {least:?}");
+        }
+        // Shorter windows may have two blocks if they begin at the right time.
+        assert_eq!([Grid::of(100, 115, 5, 5), Grid::of(101, 116, 5, 5)].map(|grid| grid.points), [3, 2]);
     }
 
     #[test]

@@ -105,7 +105,7 @@ fn plain(text: String) -> Sentence {
 const VERSION: usize = 32;
 
 /// Makes a name from outside fit for a sentence: on one line, without control characters, and cut if it is long.
-fn named(text: &str) -> String {
+pub(crate) fn named(text: &str) -> String {
     cut(&one_line(text), VERSION)
 }
 
@@ -130,6 +130,15 @@ fn moved(change: f64) -> String {
 fn sized(change: f64, interval: Interval) -> (String, String) {
     let (size, range) = signed(change, interval);
     (plus(change, size), range)
+}
+
+/// Returns the verb and the end of a sentence about a change with this interval. If the interval contains zero, the
+/// sentence does not claim a change.
+fn claim(interval: &Interval) -> [&'static str; 2] {
+    match interval.holds(0.0) {
+        true => ["differs", "; the true change may be zero"],
+        false => ["changed", ""],
+    }
 }
 
 /// Adds a plus sign to a positive change, unless it is rounded to zero.

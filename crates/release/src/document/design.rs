@@ -5,7 +5,7 @@ use steady_render::document::{Emphasis, Span};
 use steady_render::units::{duration, round_up, setting, time_setting};
 
 use super::versions;
-use crate::record::{ReleaseDesign, ReleaseReport, RestsOn};
+use crate::record::{ReleaseCourse, ReleaseDesign, ReleaseMoment, ReleaseReport, RestsOn};
 
 /// Longer times are reported as more than a week.
 const TOO_LONG_MINUTES: f64 = 7.0 * 24.0 * 60.0;
@@ -101,9 +101,19 @@ pub(super) fn settling(report: &ReleaseReport) -> Option<String> {
         ));
     }
     let open = report.refused.is_empty() && report.total.verdict == Verdict::Undecided;
-    let needed = report.total.settle_seconds.as_ref().ok().map(|seconds| seconds / 60.0);
-    let needed = needed.filter(|minutes| open && minutes.is_finite() && *minutes > 0.0)?;
-    Some(format!("A verdict probably needs {} of the same traffic in total.", minutes(needed)))
+    let needed = report.total.settle_seconds.as_ref().ok().copied();
+    let needed = needed.filter(|seconds| open && seconds.is_finite() && *seconds > 0.0)?;
+    Some(format!("A verdict probably needs {} more of the same traffic.", minutes(more(report, needed) / 60.0)))
+}
+
+/// Returns the seconds that are missing from `needed`, at least one step of the time series. A step is at least as long
+/// as a time block.
+fn more(report: &ReleaseReport, needed: f64) -> f64 {
+    let ReleaseCourse { step_seconds, moments } = &report.course;
+    let at = |moment: Option<&ReleaseMoment>| moment.map_or(0, |moment| moment.at_seconds);
+    let traffic = (at(moments.last()) + step_seconds).saturating_sub(at(moments.first()));
+    let window = report.question.to.saturating_sub(report.question.from);
+    (needed - traffic.min(window) as f64).max(*step_seconds as f64)
 }
 
 /// Formats a number of minutes, rounded up: `about 12 min`.

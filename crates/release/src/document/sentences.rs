@@ -99,15 +99,19 @@ fn contradiction(report: &ReleaseReport) -> Option<&'static str> {
     report.warnings.iter().filter(|_| decides).find_map(of)
 }
 
-/// Returns why single processes or hosts limit what the comparison can show, if each version had only one.
+/// Returns why single processes or hosts limit what the comparison can show, if each version had only one. If the
+/// interval contains zero even without the allowance for that, the traffic is the first reason.
 fn single_units(report: &ReleaseReport) -> Option<String> {
     let allowance = report.warnings.iter().find_map(|warning| match warning {
         ReleaseWarning::OneProcessASide { allowance } => *allowance,
         _ => None,
     })?;
     let (unit, units) = if hosts::one_version_each(report) { ("host", "hosts") } else { ("process", "processes") };
+    let Interval { low, high } = report.total.interval().ok()?;
+    let of_requests = Interval { low: low.ln_1p() + allowance, high: high.ln_1p() - allowance };
+    let traffic = if of_requests.holds(0.0) { "there is too little traffic in the window, and " } else { "" };
     Some(format!(
-        "one {unit} per version cannot distinguish a change of up to {} from a difference between {units}",
+        "{traffic}one {unit} per version cannot distinguish a change of up to {} from a difference between {units}",
         setting(allowance)
     ))
 }

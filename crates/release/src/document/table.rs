@@ -8,7 +8,7 @@ use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{TIE, percent, setting};
 
 use super::{moved, named, plain, sized, versions};
-use crate::record::{ChangeEstimate, ReleaseChange, ReleaseReport, ReleaseTail};
+use crate::record::{ChangeEstimate, ReleaseChange, ReleaseReport, ReleaseTail, ReleaseWarning};
 
 /// A row of the table: the whole service, a route or a host.
 pub(super) struct Row {
@@ -92,7 +92,8 @@ pub(super) fn line(report: &ReleaseReport) -> Option<String> {
     let (change, interval) = (report.usual.change.as_ref().ok()?, report.usual.interval().ok()?);
     let (size, range) = sized(*change, interval);
     let level = setting(report.question.confidence);
-    Some(format!("The usual request (robust geometric mean) changed by {size} ({range}, {level})."))
+    let [verb, rest] = super::claim(&interval);
+    Some(format!("The usual request (robust geometric mean) {verb} by {size} ({range}, {level}){rest}."))
 }
 
 /// Names the requests that changed, if the total and the usual request disagree.
@@ -109,8 +110,15 @@ pub(super) fn tails(report: &ReleaseReport) -> Option<String> {
     ))
 }
 
-/// Advice if the usual request changed and the total may not have, and it is not known which requests differ.
+/// Advice if the usual request changed and the total may not have, and it is not known which requests differ. If the
+/// total includes CPU time that requests do not explain, that is the difference.
 fn unattributed(report: &ReleaseReport) -> Option<String> {
+    let includes_more = |warning: &ReleaseWarning| {
+        matches!(warning, ReleaseWarning::ProcessCpuCounted { .. } | ReleaseWarning::UnexplainedCpu { .. })
+    };
+    if report.warnings.iter().any(includes_more) {
+        return None;
+    }
     let (total, usual) = (report.total.interval().ok()?, report.usual.interval().ok()?);
     let changed = |interval: Interval| interval.low > 0.0 || interval.high < 0.0;
     (report.refused.is_empty() && !report.has_classes && changed(usual) && !changed(total)).then(|| {

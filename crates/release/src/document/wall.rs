@@ -101,11 +101,13 @@ fn table(report: &ReleaseReport, rows: &[Row]) -> Table {
     }
 }
 
-/// The sentence about the median wall time: `The median wall time changed by -3 % (-4.1 to -1.9 %)`. `None` without an
-/// interval: such a change can be noise alone, so only the table has it.
+/// The sentence about the median wall time: `The median wall time changed by -3 % (-4.1 to -1.9 %)`, or `differs by` if
+/// the interval contains zero. `None` without an interval: such a change can be noise alone, so only the table has it.
 pub(super) fn median_change(report: &ReleaseReport) -> Option<String> {
     let wall = report.wall.as_ref().ok()?;
     let change = wall.median_change.as_ref().ok()?;
-    let (size, range) = sized(*change, wall.median_interval().ok()?);
-    Some(format!("The median wall time changed by {size} ({range})"))
+    let interval = wall.median_interval().ok()?;
+    let (size, range) = sized(*change, interval);
+    let [verb, rest] = super::claim(&interval);
+    Some(format!("The median wall time {verb} by {size} ({range}){rest}"))
 }

@@ -54,18 +54,28 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
              ratio of means within seconds and routes. With rows of this version the interval will be narrower.",
             numbered(*requests, "request is", "requests are")
         ),
-        ReleaseWarning::ProcessCpuCounted { ratio } => format!(
-            "Requests explain only {} of the CPU time of their processes. The change above therefore compares the CPU \
-             time of the processes per request, which includes other threads and the time between requests. The \
-             changes of routes compare requests alone.",
-            percent(1.0 - ratio)
-        ),
+        ReleaseWarning::ProcessCpuCounted { ratio } => {
+            let total = match has_change(report) {
+                true => "The change above therefore compares",
+                false => "A change of the total would therefore compare",
+            };
+            format!(
+                "Requests explain only {} of the CPU time of their processes. {total} the CPU time of the processes \
+                 per request, which includes other threads and the time between requests. The changes of routes \
+                 compare requests alone.",
+                percent(1.0 - ratio)
+            )
+        }
         ReleaseWarning::UnexplainedCpu { ratio, interval } => {
             let (_, range) = sized((interval.low + interval.high) / 2.0, *interval);
+            let included = match has_change(report) {
+                true => ", so the interval above includes both extremes",
+                false => "",
+            };
             format!(
-                "Requests do not explain {} of the CPU time of the processes; a thread pool may have used it. It may \
-                 belong to either version, so the interval above includes both extremes; the interval for requests \
-                 alone is {range}. To count the CPU time of whole processes, use steadyhand.switchback.",
+                "Requests do not explain {} of the CPU time of the processes; a thread pool or the server's own \
+                 threads may have used it. It may belong to either version{included}; the interval for requests alone \
+                 is {range}. To count the CPU time of whole processes, use steadyhand.switchback.",
                 percent(*ratio)
             )
         }
@@ -117,12 +127,18 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
         ),
         ReleaseWarning::ShortWindow { requested_seconds, seconds, block_seconds } => {
             let time = |seconds: u64| duration(Nanos::from_seconds(seconds as f64));
+            // Less than one block is lost at each end, the time until the first scrape, and the newest seconds.
+            let most_lost = 3 * block_seconds + 3;
+            let why = match requested_seconds.saturating_sub(*seconds) > most_lost {
+                true => "the store has no data of agents for the rest, because it or they started later".to_owned(),
+                false => {
+                    format!("the blocks of {} that lie in it as a whole. Use a longer window", time(*block_seconds))
+                }
+            };
             format!(
-                "The window is {}, but only {} of it are compared: the blocks of {} that lie in it as a whole. Use a \
-                 longer window.",
+                "The window is {}, but only {} of it are compared: {why}.",
                 time(*requested_seconds),
-                time(*seconds),
-                time(*block_seconds)
+                time(*seconds)
             )
         }
         ReleaseWarning::LongBlocks { seconds, scrape_seconds } => format!(
@@ -130,6 +146,11 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
              The estimate is adjusted less for load that changes within a block. For shorter blocks, use a shorter window."
         ),
     }
+}
+
+/// Returns whether the answer has a change of the total with an interval.
+fn has_change(report: &ReleaseReport) -> bool {
+    report.refused.is_empty() && report.total.change.is_ok() && report.total.interval().is_ok()
 }
 
 fn lost_words(lost: u64, folded: u64) -> String {

@@ -183,7 +183,11 @@ impl Units {
             Kind::Differences => {
                 "rows do not distinguish processes, and one host does not show how much processes differ"
             }
-            _ => "there are too few processes or too little time to estimate how much processes differ",
+            _ if self.counts() == [1, 1] => {
+                "one process per version needs at least half a minute in which both versions serve the same routes"
+            }
+            Kind::Hosts => "hosts of both versions served the same routes at the same times too rarely",
+            Kind::Processes => "processes of both versions served the same routes at the same times too rarely",
         };
         found.ok_or_else(|| Absent::because(why))
     }

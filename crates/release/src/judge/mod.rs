@@ -28,7 +28,7 @@ use crate::record::{
     ChangeEstimate, ReleaseChange, ReleaseDesign, ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseSaving,
     ReleaseWarning,
 };
-use steady_model::{Absent, Interval, Nanos, Reading, ReleaseRows, Verdict};
+use steady_model::{ALL_PROCESSES, Absent, Interval, Nanos, Reading, ReleaseRows, Verdict};
 
 use design::{Answer, RouteAnswer};
 use effect::{Criteria, Effect, Plain, change, estimate};
@@ -185,11 +185,32 @@ pub(crate) fn without_load(change: &mut ReleaseChange, warnings: &[ReleaseWarnin
     }
 }
 
-/// Returns the seconds between the start of the first row and the end of the last.
-fn span(lines: &[Line]) -> f64 {
-    let first = lines.iter().map(|line| line.row.second).min().unwrap_or(0);
-    let last = lines.iter().map(Line::end).max().unwrap_or(0);
-    last.saturating_sub(first) as f64
+/// Returns the seconds between the start of the first row and the end of the last, without late rows.
+///
+/// A service without requests may send its last lines only when it ends. An agent stores them with the time of their
+/// requests, but a metrics store counts them when they arrive. So rows of a metrics store after a gap are late if they
+/// have few requests.
+pub(crate) fn span(lines: &[Line]) -> f64 {
+    /// Largest share of the requests that late rows have together.
+    const MOST_LATE: f64 = 0.05;
+    let mut rows: Vec<&Line> = lines.iter().collect();
+    rows.sort_by_key(|line| line.row.second);
+    let first = rows.first().map_or(0, |line| line.row.second);
+    let all: f64 = lines.iter().map(Line::requests).sum();
+    // A gap counts only if the requests before it are at least this many.
+    let least = match lines.iter().all(|line| line.row.process == ALL_PROCESSES) {
+        true => (1.0 - MOST_LATE) * all,
+        false => all,
+    };
+    let (mut end, mut requests) = (first, 0.0);
+    for line in rows {
+        if requests >= least && line.row.second >= end + LEAST_GAP {
+            break;
+        }
+        end = end.max(line.end());
+        requests += line.requests();
+    }
+    end.saturating_sub(first) as f64
 }
 
 /// Returns whether more of the same traffic narrows the interval. It does not if the width comes from the model of the
@@ -280,4 +301,39 @@ fn saving(total: &ReleaseChange, all: &Plain, seconds: f64) -> Reading<ReleaseSa
     let saved = |change: f64| (old + new / (1.0 + change)) - (old * (1.0 + change) + new);
     let interval = Interval { low: saved(interval.high), high: saved(interval.low) };
     Ok(ReleaseSaving { cpus_used: old + new, cpus_saved: saved(change), interval })
+}
+
+#[cfg(test)]
+mod tests {
+    use steady_model::{Assignment, ReleaseRow, RequestSums};
+
+    use super::*;
+
+    #[test]
+    fn late_rows_of_a_metrics_store_do_not_extend_the_time() {
+        let row = |second, process, requests| ReleaseRow {
+            second,
+            host: 0,
+            process,
+            version: 0,
+            route: 0,
+            class: 0,
+            assignment: Assignment::Random,
+            span_seconds: 5,
+            slot_seconds: 0,
+            second_of_pair: false,
+            sums: RequestSums { requests, ..RequestSums::default() },
+        };
+        let seconds = |process, late: &[(u64, u64)]| {
+            let served = (0..26).map(|block| (1_000 + 5 * block, 50));
+            let rows = served.chain(late.iter().copied());
+            span(&rows.map(|(at, requests)| Line { side: 0, row: row(at, process, requests) }).collect::<Vec<_>>())
+        };
+        assert_eq!([seconds(ALL_PROCESSES, &[]), seconds(ALL_PROCESSES, &[(1_195, 20)])], [130.0; 2]);
+        assert_eq!(seconds(ALL_PROCESSES, &[(1_195, 20), (1_215, 40)]), 130.0, "processes end at different times");
+        assert_eq!(seconds(ALL_PROCESSES, &[(1_195, 200)]), 200.0, "too many requests to be late");
+        assert_eq!(seconds(ALL_PROCESSES, &[(1_135, 20)]), 140.0, "the pause is too short");
+        assert_eq!(seconds(7, &[(1_195, 20)]), 200.0, "an agent stores the time of requests");
+        assert_eq!(span(&[]), 0.0);
+    }
 }

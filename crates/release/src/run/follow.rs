@@ -10,7 +10,7 @@ use steady_linux::clock;
 use steady_model::{FailIf, Interval, Metric, Verdict};
 
 use super::source::{Found, Source, SourceError, print_store_warnings};
-use crate::document::sight;
+use crate::document::{named, sight};
 use crate::judge::{LEAST_GAP, last_end};
 use crate::plan::at;
 use crate::{JudgeError, RepeatedComparison};
@@ -34,7 +34,7 @@ pub(super) fn follow(
     let mut log = LookLog::default();
     let mut watch = RepeatedComparison::new(question.clone());
     let nothing = JudgeError::NothingInWindow { service: question.service.clone() };
-    let mut last: Result<ReleaseReport, Failure> = Err(Failure::Usage(nothing.to_string()));
+    let mut last: Result<ReleaseReport, Waiting> = Err(Waiting::from(nothing));
     let long = question.to.saturating_sub(question.from).max(1);
     let (mut delay, mut store_warnings, mut arrivals) = (0, Vec::new(), Arrivals::default());
     loop {
@@ -65,9 +65,9 @@ pub(super) fn follow(
         let settled = last.as_ref().is_ok_and(settled);
         if over >= 1.0 || settled || wait(&stop, step) {
             print_store_warnings(&store_warnings, session);
-            let mut report = last.map_err(|failure| match over < 1.0 {
+            let mut report = last.map_err(|waiting| match over < 1.0 {
                 true => Failure::Interrupted(interrupt.signal()),
-                false => explained(failure, source),
+                false => explained(waiting.failure, source),
             })?;
             let seen = report.looks.last().map_or(now, |look| look.to);
             report.question.to = seen.clamp(question.from + 1, question.to);
@@ -95,20 +95,41 @@ impl Arrivals {
     }
 }
 
+/// Temporary reason why a look has no report.
+#[derive(Debug)]
+struct Waiting {
+    /// The failure if the watch ends now.
+    failure: Failure,
+    /// The reason on the progress line, short enough for narrow terminals.
+    words: String,
+}
+
+impl From<JudgeError> for Waiting {
+    fn from(error: JudgeError) -> Self {
+        let words = match &error {
+            JudgeError::NothingInWindow { .. } => "no requests yet".to_owned(),
+            JudgeError::NoSuchVersion { version, .. } => format!("no requests of {} yet", named(version)),
+            JudgeError::OnlyFirstRequests { version, .. } => format!("{} is warming up", named(version)),
+            JudgeError::SameVersion(_) | JudgeError::AssignedApart { .. } => error.to_string(),
+        };
+        Waiting { failure: Failure::Usage(error.to_string()), words }
+    }
+}
+
 /// Evaluates the rows once, which are known up to the second `until`. The outer error ends the watch; the inner one is temporary.
 fn look(
     watch: &mut RepeatedComparison,
     found: Result<Found, SourceError>,
     until: u64,
     over: f64,
-) -> Result<Result<ReleaseReport, Failure>, Failure> {
+) -> Result<Result<ReleaseReport, Waiting>, Failure> {
     match found {
         Ok(found) => {
-            let report = watch.look(&found.rows, until, over).map_err(|error| Failure::Usage(error.to_string()));
+            let report = watch.look(&found.rows, until, over).map_err(Waiting::from);
             Ok(report.map(|report| found.with_warnings(report)))
         }
-        Err(SourceError { failure, is_temporary: true }) => Ok(Err(failure)),
-        Err(SourceError { failure, is_temporary: false }) => Err(failure),
+        Err(SourceError { failure, waiting: Some(words) }) => Ok(Err(Waiting { failure, words })),
+        Err(SourceError { failure, waiting: None }) => Err(failure),
     }
 }
 
@@ -190,20 +211,33 @@ impl LookLog {
 }
 
 /// Returns the outcome of a look, and its text for the progress line.
-fn outcome(result: &Result<ReleaseReport, Failure>) -> (Outcome, String) {
+fn outcome(result: &Result<ReleaseReport, Waiting>) -> (Outcome, String) {
     match result {
         Ok(report) if !report.refused.is_empty() => (Outcome::Refused, "refused so far".to_owned()),
         Ok(report) => {
             let words = report.looks.last().map_or_else(String::new, sight);
             (Outcome::Verdict(report.total.verdict), words)
         }
-        Err(error) => (Outcome::Waiting, format!("waiting: {error}")),
+        Err(Waiting { words, .. }) => (Outcome::Waiting, format!("waiting: {words}")),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// On a terminal of 60 columns, a bar and the elapsed time leave 38 columns.
+    #[test]
+    fn the_reason_to_wait_fits_a_narrow_terminal() {
+        let version = || "v2".to_owned();
+        let errors = [
+            JudgeError::NothingInWindow { service: "a-service-with-a-long-name".to_owned() },
+            JudgeError::NoSuchVersion { version: version(), there: vec!["v1".to_owned()] },
+            JudgeError::OnlyFirstRequests { version: version(), first_requests: 7 },
+        ];
+        let words = errors.map(|error| outcome(&Err(Waiting::from(error))).1);
+        assert_eq!(words, ["waiting: no requests yet", "waiting: no requests of v2 yet", "waiting: v2 is warming up"]);
+    }
 
     #[test]
     fn a_watch_ends_when_it_is_known_whether_the_change_matters() {

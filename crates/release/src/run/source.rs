@@ -70,8 +70,8 @@ pub(super) fn print_store_warnings(warnings: &[String], session: &dyn Session) {
 /// Reason why a source has no rows.
 pub(super) struct SourceError {
     pub(super) failure: Failure,
-    /// Whether a later attempt may succeed.
-    pub(super) is_temporary: bool,
+    /// What the progress line says while the watch waits; `None` if later attempts cannot succeed.
+    pub(super) waiting: Option<String>,
 }
 
 impl Source {
@@ -140,7 +140,7 @@ impl Source {
         let ReleaseQuestion { service, old, new, from, to, .. } = question;
         match self {
             Source::Stores { stores, .. } => {
-                let failed = |failure| SourceError { failure, is_temporary: false };
+                let failed = |failure| SourceError { failure, waiting: None };
                 // Read before the rows, so that the rows contain it.
                 let newest: Result<Vec<Option<u64>>, Failure> = stores.iter().map(Store::newest).collect();
                 let newest = newest.map_err(failed)?.into_iter().flatten().max();
@@ -164,7 +164,10 @@ impl Source {
                 let now = clock::time_of_day().0;
                 let found = client.rows(service, [old, new], *from, *to, now).map_err(|error| SourceError {
                     failure: failed(&error),
-                    is_temporary: !error.is_of_usage() || matches!(error, FleetError::TooShort { .. }),
+                    waiting: match &error {
+                        FleetError::TooShort { .. } => Some("too few scrapes yet".to_owned()),
+                        _ => (!error.is_of_usage()).then(|| error.to_string()),
+                    },
                 })?;
                 let (from, to) = found.window;
                 let warnings = warnings(&found);

@@ -210,6 +210,68 @@ fn the_first_sentence_names_the_limit_of_single_processes() {
     assert!(!earlier.contains("cannot distinguish"), "{earlier}");
 }
 
+/// If the interval contains zero even without what single processes differ by, more traffic is the first need.
+#[test]
+fn too_little_traffic_is_named_before_the_limit_of_single_processes() {
+    let (_, mut report) = all().into_iter().find(|(name, _)| *name == "release-single").unwrap();
+    let interval = Interval { low: -0.11, high: 0.04 };
+    report.total = ReleaseChange { change: Ok(-0.04), ..report.total.with_interval(Ok(interval)) };
+    let shown = text(&report, 1000);
+    let why = "larger than ±1 %: there is too little traffic in the window, and one process per version cannot";
+    assert!(shown.contains(why), "{shown}");
+}
+
+/// An interval that contains zero shows no change. Neither of the two sentences may say so.
+#[test]
+fn a_change_that_may_be_zero_is_not_called_a_change() {
+    let mut report = random();
+    report.usual = ChangeEstimate::new(Ok(0.002), Ok(Interval { low: -0.01, high: 0.014 }));
+    let wall = report.wall.unwrap().with_median_interval(Ok(Interval { low: -0.24, high: 0.16 }));
+    report.wall = Ok(ReleaseWall { median_change: Ok(-0.06), ..wall });
+    let shown = text(&report, 1000);
+    let median = "The median wall time differs by -6 % (-24 to 16 %); the true change may be zero.";
+    assert!(shown.contains(median), "{shown}");
+    let usual = "The usual request (robust geometric mean) differs by +0.2 % (-1.0 to 1.4 %, 95 %); the true change may \
+                 be zero.";
+    assert!(shown.contains(usual), "{shown}");
+}
+
+/// The total includes CPU time that requests do not explain, so it differs from the usual request for that reason.
+#[test]
+fn unexplained_cpu_time_is_not_called_a_change_of_other_requests() {
+    let whole = |name: &str| all().into_iter().find(|(other, _)| *other == name).unwrap().1;
+    let opposite = "other requests may have changed in the opposite direction";
+    let unexplained = whole("release-unexplained");
+    assert!(!text(&unexplained, 1000).contains(opposite));
+    let without = ReleaseReport { warnings: vec![], ..unexplained.clone() };
+    assert!(text(&without, 1000).contains(opposite));
+    let counted = vec![ReleaseWarning::ProcessCpuCounted { ratio: 0.19 }];
+    let mut counted = ReleaseReport { warnings: counted, ..unexplained };
+    let shown = text(&counted, 1000);
+    assert!(!shown.contains(opposite) && shown.contains("The change above therefore compares the CPU time"), "{shown}");
+    counted.total.change = Err(Absent::because("the versions ran together for too short a time"));
+    let shown = text(&counted, 1000);
+    assert!(shown.contains("A change of the total would therefore compare"), "{shown}");
+}
+
+/// The advice names the traffic that is missing, not the length of the window that has just ended undecided.
+#[test]
+fn the_advice_names_the_traffic_that_is_missing() {
+    let (_, report) = all().into_iter().find(|(name, _)| *name == "release-unexplained").unwrap();
+    let needs = |settle_seconds: f64, seconds: u64| {
+        let mut report = report.clone();
+        report.total.settle_seconds = Ok(settle_seconds);
+        report.question.to = report.question.from + seconds;
+        let moments = (0..seconds).step_by(5).map(|at| ReleaseMoment::new(at, [9, 9], [None; 2], [None; 2]));
+        report.course = ReleaseCourse { step_seconds: 5, moments: moments.collect() };
+        let text = text(&report, 1000);
+        let (_, rest) = text.split_once("A verdict probably needs ").unwrap();
+        rest.split_once('.').unwrap().0.replace('\u{a0}', " ")
+    };
+    assert_eq!(needs(12.0, 12), "about 5 s more of the same traffic");
+    assert_eq!(needs(300.0, 60), "about 4 min more of the same traffic");
+}
+
 #[test]
 fn the_reason_against_other_designs_agrees_with_the_verdict() {
     for (name, report) in all() {

@@ -92,3 +92,23 @@ fn unexplained_cpu_time_is_not_available_if_few_processes_report() {
         few.warnings
     );
 }
+
+/// In a short window, reasons name what is missing, and how long that takes.
+#[test]
+fn a_short_canary_says_how_much_time_it_needs() {
+    let (from, to) = (SECONDS.0, SECONDS.0 + 20);
+    let source = Source::recorded();
+    let mut rows = source.window(from, to, Way::Processes, 0.0, &mut ChaCha8Rng::seed_from_u64(1));
+    // One process per version.
+    let processes = [0, 1].map(|version| {
+        let own = rows.requests.iter().filter(|row| row.version == version);
+        own.map(|row| row.process).min().unwrap()
+    });
+    rows.requests.retain(|row| row.process == processes[row.version as usize]);
+    rows.requests.iter_mut().for_each(|row| row.sums.watched = 1);
+    let report = judge(&made::question(from, to), &rows).unwrap();
+    let why = report.total.change.unwrap_err().0;
+    assert!(why.starts_with("one process per version needs at least half a minute"), "{why}");
+    let parts = report.wall.unwrap().parts.unwrap_err().0;
+    assert!(parts.contains("1000 of each are needed, about ") && parts.ends_with("min at this rate"), "{parts}");
+}
