@@ -5,10 +5,10 @@ mod one;
 mod pair;
 
 use steady_costs::prices::Prices;
-use steady_model::{Absent, AluTime, Interval, Nanos, Reading, Timestamp};
+use steady_model::{Absent, AluTime, Nanos, Reading, Timestamp};
 use steady_render::document::{Emphasis, Fact, Sentence};
 use steady_render::letters::one_line;
-use steady_render::units::{TIE, decimals, decimals_of, duration, fixed, percent, thousands};
+use steady_render::units::{TIE, duration, fixed, percent, thousands};
 
 use crate::record::Missing;
 
@@ -97,30 +97,4 @@ fn label(name: &str) -> String {
 /// Noun for system calls of one name: `calls of read`.
 fn call_of(name: &str, count: f64) -> String {
     format!("{} {}", if events(count) == "1" { "call of" } else { "calls of" }, one_line(name))
-}
-
-/// Text of a range, with as many digits as its width supports.
-fn between(range: Interval, unit: &str) -> String {
-    let decimals = digits(range);
-    match (range.low.is_finite(), range.high.is_finite()) {
-        (true, true) => format!("{} to {}{unit}", fixed(range.low, decimals), fixed(range.high, decimals)),
-        (true, false) => format!("{}{unit} or more", fixed(range.low, decimals)),
-        (false, true) => format!("{}{unit} or less", fixed(range.high, decimals)),
-        (false, false) => "no limit known".to_owned(),
-    }
-}
-
-/// Number of decimals that an interval supports. There are enough that an end near zero does not round to zero.
-fn digits(range: Interval) -> usize {
-    let half = range.half_width();
-    if !half.is_finite() {
-        return decimals_of(if range.low.is_finite() { range.low } else { range.high }, 2);
-    }
-    if half <= 0.0 {
-        return decimals_of(range.low, 3);
-    }
-    let enough = decimals(half);
-    let vanishes = |end: f64| end != 0.0 && fixed(end, enough).chars().all(|letter| matches!(letter, '0' | '.'));
-    let excludes_zero = range.low > 0.0 || range.high < 0.0;
-    if excludes_zero && (vanishes(range.low) || vanishes(range.high)) { enough + 1 } else { enough }
 }

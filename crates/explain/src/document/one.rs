@@ -10,9 +10,9 @@ use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence
 use steady_render::json;
 use steady_render::letters::{count, cut, one_line};
 use steady_render::table::{Cell, Column, Table};
-use steady_render::units::{TIE, percent, thousands, time, time_unit};
+use steady_render::units::{TIE, between, percent, thousands, time, time_unit};
 
-use super::{between, charts, counted, events, indented, label, missing, named, notes, prices};
+use super::{charts, counted, events, indented, label, missing, named, notes, prices};
 use crate::csv;
 use crate::record::{ExplainRecord, MOST_PROCESSES, Part, ProcessUse, SCHEMA};
 

@@ -8,10 +8,10 @@ use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence
 use steady_render::json::pretty;
 use steady_render::letters::{capital, count, one_line};
 use steady_render::table::{Cell, Column, Table};
-use steady_render::units::{TIE, decimals, duration, fixed, time, time_unit};
+use steady_render::units::{TIE, between, decimals, duration, fixed, time, time_unit};
 use steady_stats::MIN_PAIRS;
 
-use super::{between, charts, counted, events, indented, label, missing, named, notes, prices};
+use super::{charts, counted, events, indented, label, missing, named, notes, prices};
 use crate::csv;
 use crate::record::{Difference, ExplainPairRecord, Line};
 
