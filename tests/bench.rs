@@ -256,7 +256,7 @@ fn benchmarks_that_fail_or_that_one_build_lacks_are_listed() {
     let repository =
         suite("bench-failed", "a 2000\nbad 2000\nsilent 2000\nold 9\n", "a 2000\nbad 0\nsilent -1\nnew 9\n");
     let (status, record) = json(&repository, &["--rev", "old..HEAD", "--budget", "100s"]);
-    assert_eq!(status, 0, "{record}");
+    assert_eq!(status, 3, "{record}");
     let reason = |name: &str| {
         let failed = record["benchmarks"].as_array().unwrap().iter().map(|one| (&one["name"], &one["failed"]));
         let unmeasured = record["unmeasured"].as_array().unwrap().iter().map(|one| (&one["name"], &one["reason"]));
@@ -284,14 +284,14 @@ fn processes_run_several_benchmarks_and_one_that_fails_affects_no_other() {
     let words = [&["bench", "--adapter", "adapter.toml", "--confidence", "99.9%", "--resolution", "20%"], &words[..]];
     let mut command = steady(&repository, &words.concat());
     let (status, json, stderr) = output_of(command.env("PROCESSES", &file).output().unwrap());
-    assert_eq!(status, 0, "{stderr}");
+    assert_eq!(status, 3, "{stderr}");
     let record: Value = serde_json::from_str(&json).unwrap();
     let found = ["a", "b", "c", "d x"].map(|name| verdict(&record, name));
     assert_eq!(found, ["same", "same", "slower", "same"], "{json}");
     let failed = record["benchmarks"].as_array().unwrap().iter().map(|one| (&one["name"], &one["failed"]));
     let unmeasured = record["unmeasured"].as_array().unwrap().iter().map(|one| (&one["name"], &one["reason"]));
     let reasons: Vec<(&Value, &Value)> = failed.chain(unmeasured).collect();
-    for (name, why) in [("silent", "has no value of 'time'"), ("crashes", "status 7"), ("hangs", "--timeout")] {
+    for (name, why) in [("silent", "has no value of 'time'"), ("crashes", "status 7"), ("hangs", "time limit")] {
         let (_, reason) = reasons.iter().find(|(one, _)| *one == name).unwrap_or_else(|| panic!("{name}: {json}"));
         assert!(reason.as_str().is_some_and(|reason| reason.contains(why)), "{name}: {reason}");
     }
@@ -307,11 +307,30 @@ fn processes_run_several_benchmarks_and_one_that_fails_affects_no_other() {
 
 #[test]
 fn a_required_verdict_needs_a_result_of_each_benchmark_that_both_builds_have() {
-    let repository = suite("bench-required", "a 2000\nbad 2000\n", "a 2000\nbad 0\n");
+    let repository = suite("bench-required", "a 2000\nbad 0\n", "a 2000\nbad 2000\n");
     let status =
         |condition: &[&str]| bench(&repository, &[&["--rev", "old..HEAD", "--budget", "100s"], condition].concat()).0;
     assert_eq!(status(&["--require-verdict", "--fail-if", "slower>15%"]), 4);
     assert_eq!(status(&["--require-verdict", "--filter", "!bad"]), 0);
+}
+
+#[test]
+fn a_gate_fails_if_a_benchmark_crashes_or_hangs_in_the_new_build_only() {
+    let repository = suite("bench-gate", "a 2000\nb 2000\nc 2000\n", "a 2000\nb 0\nc 2000\n");
+    let hanging = SUITE.replace("cost = int", "if name == 'c':\n    time.sleep(1000)\ncost = int");
+    repository.write("suite.py", &script(&hanging));
+    repository.commit("Hang");
+    let words = ["--rev", "old..HEAD", "--timeout", "2s", "--budget", "100s", "--fail-if", "slower>30%"];
+    let (status, text, stderr) = bench(&repository, &words);
+    assert_eq!(status, 3, "{text}{stderr}");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("2 benchmarks failed in HEAD") && text.contains("not in old"), "{text}");
+    assert!(text.contains("b, c. The exit status is therefore 3."), "{text}");
+    // A longer time limit would not help.
+    assert!(text.contains("time limit") && !text.contains("--timeout"), "{text}");
+    let (status, record) = json(&repository, &[&words[..], &["--require-verdict"]].concat());
+    assert_eq!((status, &record["condition"]), (3, &Value::from("open")));
+    assert!(record["unmeasured"].as_array().unwrap().iter().all(|one| one["failed_only_in"] == "new"), "{record}");
 }
 
 #[test]

@@ -15,10 +15,8 @@ use steady_render::scale::{Kind, Scale};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{duration, round_time_up, setting, time, time_option, time_setting, with_unit};
 
-use crate::judge::{judged, more_is_better, status};
-use crate::record::{
-    Benchmark, Build, Compared, ErrorRate, KIND, Medians, Quantity, SCHEMA, Side, SuiteRecord, Unmeasured,
-};
+use crate::judge::{FAILED, judged, more_is_better, status};
+use crate::record::{Benchmark, Build, Compared, ErrorRate, KIND, Medians, Quantity, SCHEMA, Side, SuiteRecord};
 
 impl SuiteRecord {
     /// Reads a record from its JSON. Verdicts are computed again if it has samples.
@@ -204,6 +202,7 @@ fn answer(record: &SuiteRecord) -> Vec<Sentence> {
         }
     }];
     sentences.extend(about_condition(record));
+    sentences.extend(failed_in_one(record, Side::New));
     if record.ending == Ending::Interrupted {
         sentences.push(vec![plain("Interrupted: these results are from a part of the budget.")]);
     }
@@ -213,18 +212,32 @@ fn answer(record: &SuiteRecord) -> Vec<Sentence> {
         let verb = if of_one == 1 { "is" } else { "are" };
         sentences.push(vec![plain(format!("{} {verb} in one build only.", count(of_one, "benchmark", "benchmarks")))]);
     }
-    for (side, build, other) in [(Side::New, &record.new, &record.old), (Side::Old, &record.old, &record.new)] {
-        let failed = |one: &&Unmeasured| one.failed_only_in == Some(side);
-        match record.unmeasured.iter().filter(failed).count() {
-            0 => {}
-            some => {
-                let failed = format!("{} failed", count(some, "benchmark", "benchmarks"));
-                let rest = plain(format!(" in {}, and not in {}.", name(build), name(other)));
-                sentences.push(vec![(Emphasis::More, failed), rest]);
-            }
-        }
-    }
+    sentences.extend(failed_in_one(record, Side::Old));
     sentences
+}
+
+/// How many benchmarks failed in this build, and not in the other one. It follows the exit status, if that is the reason.
+fn failed_in_one(record: &SuiteRecord, side: Side) -> Option<Sentence> {
+    let failed = record.failed_only_in(side);
+    let (build, other) = match side {
+        Side::New => (&record.new, &record.old),
+        Side::Old => (&record.old, &record.new),
+    };
+    let names = some(&failed);
+    let is_reason = side == Side::New && record.ending != Ending::Interrupted && status(record) == FAILED;
+    let therefore = if is_reason { format!(" The exit status is therefore {FAILED}.") } else { String::new() };
+    let rest = format!(" in {}, and not in {}: {names}.{therefore}", name(build), name(other));
+    let number = format!("{} failed", count(failed.len(), "benchmark", "benchmarks"));
+    (!failed.is_empty()).then(|| vec![(Emphasis::More, number), plain(rest)])
+}
+
+/// The first of these names, and the number of the others.
+fn some(names: &[&str]) -> String {
+    const MOST: usize = 3;
+    let first: Vec<String> = names.iter().take(MOST).map(|name| one_line(name)).collect();
+    let rest = names.len().saturating_sub(MOST);
+    let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    format!("{}{more}", first.join(", "))
 }
 
 /// The two builds at the end of a sentence.
@@ -257,17 +270,11 @@ fn name(build: &Build) -> String {
 /// Whether the condition of `--fail-if` holds, and for which benchmarks.
 fn about_condition(record: &SuiteRecord) -> Option<Sentence> {
     let fail_if = record.fail_if?;
-    let in_state = |state: GateState| -> Vec<&Benchmark> {
-        record.benchmarks.iter().filter(|one| one.condition == Some(state)).collect()
+    let in_state = |state: GateState| -> Vec<&str> {
+        let in_state = record.benchmarks.iter().filter(|one| one.condition == Some(state));
+        in_state.map(|one| one.name.as_str()).collect()
     };
     let (holds, open) = (in_state(GateState::Holds), in_state(GateState::Open));
-    let names = |some: &[&Benchmark]| {
-        const MOST: usize = 3;
-        let first: Vec<String> = some.iter().take(MOST).map(|one| one_line(&one.name)).collect();
-        let rest = some.len().saturating_sub(MOST);
-        let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
-        format!("{}{more}", first.join(", "))
-    };
     let unknown = record.without_result();
     Some(match (holds.is_empty(), open.is_empty()) {
         (true, true) if record.is_missing() => {
@@ -285,12 +292,12 @@ fn about_condition(record: &SuiteRecord) -> Option<Sentence> {
         (false, _) => vec![
             plain(format!("The condition {fail_if} ")),
             (Emphasis::More, "holds".to_owned()),
-            plain(format!(" for {}.", names(&holds))),
+            plain(format!(" for {}.", some(&holds))),
         ],
         (true, false) => vec![
             plain(format!("The condition {fail_if} ")),
             (Emphasis::Open, "is open".to_owned()),
-            plain(format!(" for {}.", names(&open))),
+            plain(format!(" for {}.", some(&open))),
         ],
         (true, true) => vec![
             plain(format!("The condition {fail_if} ")),
@@ -300,9 +307,11 @@ fn about_condition(record: &SuiteRecord) -> Option<Sentence> {
     })
 }
 
-/// The sentence about the condition of `--fail-if` as plain text, if there is one.
-pub(crate) fn condition(record: &SuiteRecord) -> Option<String> {
-    about_condition(record).map(|spans| spans.into_iter().map(|(_, text)| text).collect())
+/// The sentences about the exit status as plain text: about the condition of `--fail-if`, if there is one, and about
+/// benchmarks that failed in the new build only.
+pub(crate) fn about_status(record: &SuiteRecord) -> Vec<String> {
+    let sentences = about_condition(record).into_iter().chain(failed_in_one(record, Side::New));
+    sentences.map(|spans| spans.into_iter().map(|(_, text)| text).collect()).collect()
 }
 
 /// The budget that would probably decide most of what is undecided, or measure what was left out.

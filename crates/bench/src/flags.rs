@@ -41,7 +41,7 @@ Exit status:
   0    done
   1    the --fail-if condition certainly holds for a benchmark
   2    wrong usage, no suite, or a build that fails
-  3    no benchmark could be measured
+  3    no benchmark could be measured, or one failed in the new build only
   4    with --require-verdict: a benchmark is undecided; with --fail-if: not
        known whether the condition holds
   125  steady itself failed

@@ -18,7 +18,10 @@ use steady_model::{Absent, GateState, Interval, Verdict};
 use steady_stats::descriptive::quantile;
 use steady_stats::{Estimate, MIN_PAIRS, Pair, Rules, Sequence};
 
-use crate::record::{BenchLook, Benchmark, ErrorRate, Medians, Quantity, Samples, SuiteRecord};
+use crate::record::{BenchLook, Benchmark, ErrorRate, Medians, Quantity, Samples, Side, SuiteRecord};
+
+/// The exit status if no benchmark could be measured, or if one failed in the new build only.
+pub(crate) const FAILED: u8 = 3;
 
 /// The level at which a benchmark is tested while it is measured, if `suite` benchmarks share the error rate.
 pub(crate) fn strictest(confidence: f64, suite: usize) -> f64 {
@@ -185,13 +188,16 @@ fn joint_condition(record: &SuiteRecord) -> GateState {
     }
 }
 
-/// The exit status of a record: 3 if nothing could be measured, and 1 if the condition holds for a benchmark. With `--require-verdict` 4 if it is not known
-/// for one, or without a condition if one is undecided; a benchmark of both builds without a result is both.
+/// The exit status of a record, the first that applies: 3 if nothing could be measured, 1 if the condition holds for a
+/// benchmark, and 3 if one failed in the new build only. With `--require-verdict` 4 if it is not known whether the
+/// condition holds for one, or without a condition if one is undecided; a benchmark of both builds without a result is
+/// both.
 pub(crate) fn status(record: &SuiteRecord) -> u8 {
     let undecided = || record.benchmarks.iter().any(|benchmark| benchmark.verdict == Verdict::Undecided);
     match record.condition {
-        _ if record.has_no_result() => 3,
+        _ if record.has_no_result() => FAILED,
         Some(GateState::Holds) => 1,
+        _ if !record.failed_only_in(Side::New).is_empty() => FAILED,
         Some(GateState::Open) if record.require_verdict => 4,
         None if record.require_verdict && (undecided() || record.is_missing()) => 4,
         _ => 0,

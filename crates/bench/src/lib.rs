@@ -92,7 +92,7 @@ fn run_here(flags: &BenchFlags, session: &mut dyn Session) -> Result<u8, Failure
     }
     session.write(&record)?;
     if flags.output.quiet || flags.output.format != FormatFlag::Text {
-        document::condition(&record).iter().for_each(|why| session.notice(why));
+        document::about_status(&record).iter().for_each(|why| session.notice(why));
     }
     // The report of a part of a suite is needed to join all parts, even if it has no results.
     if record.has_no_result() {

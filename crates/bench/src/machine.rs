@@ -167,7 +167,7 @@ impl<'a> SuiteMachine<'a> {
             Err(error) => {
                 // The next run starts another launcher.
                 self.runner = None;
-                return Ok(Err(FailedRun { side: None, why: error.to_string() }));
+                return Ok(Err(FailedRun { side: None, why: error.to_string(), remedy: None }));
             }
         }
         Ok(Ok(ended))
@@ -175,8 +175,11 @@ impl<'a> SuiteMachine<'a> {
 
     /// Returns why one of these runs failed.
     fn failure<'b>(&self, runs: impl IntoIterator<Item = &'b Run>) -> Option<FailedRun> {
-        let failed = runs.into_iter().find(|run| !run.succeeded(&self.plan.failures))?;
-        Some(self.failed(failed.command, &failed.outcome))
+        let mut failed = runs.into_iter().filter(|run| !run.succeeded(&self.plan.failures));
+        let first = failed.next()?;
+        let failure = self.failed(first.command, &first.outcome);
+        let are_both = failed.any(|run| run.command != first.command);
+        Some(FailedRun { side: failure.side.filter(|_| !are_both), ..failure })
     }
 
     /// Runs a benchmark whose results the launcher finds.
@@ -203,8 +206,9 @@ impl<'a> SuiteMachine<'a> {
     fn failed(&self, command: usize, outcome: &Outcome) -> FailedRun {
         let why = format!("a run in {} {}", self.build(command), how(outcome));
         match outcome {
-            // A run of the other build could take as long again.
-            Outcome::TimedOut => FailedRun { side: None, why: why + "; --timeout allows longer runs" },
+            Outcome::TimedOut => {
+                FailedRun { remedy: Some("--timeout allows longer runs"), ..FailedRun::of(command, why) }
+            }
             outcome => FailedRun::of(command, why + &self.printed(command, outcome)),
         }
     }
@@ -233,7 +237,7 @@ impl<'a> SuiteMachine<'a> {
             match fs::remove_file(file) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
                     let why = format!("'{}' cannot be removed: {error}", file.display());
-                    return Ok(Err(FailedRun { side: None, why }));
+                    return Ok(Err(FailedRun { side: None, why, remedy: None }));
                 }
                 Ok(()) | Err(_) => {}
             }
@@ -292,7 +296,8 @@ impl<'a> SuiteMachine<'a> {
 impl FailedRun {
     /// A failed run of a command. Even commands are of the old build.
     fn of(command: usize, why: String) -> Self {
-        FailedRun { side: Some(if command.is_multiple_of(2) { Side::Old } else { Side::New }), why }
+        let side = if command.is_multiple_of(2) { Side::Old } else { Side::New };
+        FailedRun { side: Some(side), why, remedy: None }
     }
 }
 

@@ -128,6 +128,9 @@ pub struct Benchmark {
     /// Why its measuring ended early, if a run failed. It has no verdict then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
+    /// The build whose run failed, if all runs of the other build succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_only_in: Option<Side>,
     /// The verdict on the new build.
     pub verdict: Verdict,
     /// Whether the condition of `--fail-if` holds for it.
@@ -231,6 +234,13 @@ pub struct Unmeasured {
 }
 
 impl SuiteRecord {
+    /// The names of the benchmarks that failed in this build, and not in the other one.
+    pub(crate) fn failed_only_in(&self, side: Side) -> Vec<&str> {
+        let measured = self.benchmarks.iter().map(|one| (&one.name, one.failed_only_in));
+        let all = measured.chain(self.unmeasured.iter().map(|one| (&one.name, one.failed_only_in)));
+        all.filter(|(_, only_in)| *only_in == Some(side)).map(|(name, _)| name.as_str()).collect()
+    }
+
     /// The number of benchmarks that both builds have, that should have been measured, and that have no result.
     pub(crate) fn without_result(&self) -> usize {
         let failed = self.benchmarks.iter().filter(|one| one.failed.is_some()).count();

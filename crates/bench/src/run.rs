@@ -52,10 +52,12 @@ pub enum NoRuns {
 /// A run that failed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FailedRun {
-    /// The build of the run, if a run of the other one would show whether only this one fails.
+    /// The build that failed. `None` if both did, or if the failure is not that of a build.
     pub side: Option<Side>,
     /// The reason, as a clause.
     pub why: String,
+    /// What helps unless only one build fails, as a clause.
+    pub remedy: Option<&'static str>,
 }
 
 /// What the measuring needs: it runs benchmarks.
@@ -157,7 +159,7 @@ pub enum Stopped {
     Failed {
         /// The reason, as a clause.
         why: String,
-        /// The build whose run failed, if a run of the other one succeeded.
+        /// The build whose run failed, if all runs of the other one succeeded.
         only_in: Option<Side>,
     },
     /// The budget does not suffice for it.
@@ -283,7 +285,13 @@ impl SuiteRecord {
         }
         let Some(amount) = course.amount else { return };
         let benchmark = Benchmark::before(&name, amount, course.counts_iterations, course.samples);
-        self.benchmarks.push(Benchmark { failed, looks: course.looks, unshared: course.sharing.is_alone, ..benchmark });
+        self.benchmarks.push(Benchmark {
+            failed,
+            failed_only_in: only_in,
+            looks: course.looks,
+            unshared: course.sharing.is_alone,
+            ..benchmark
+        });
     }
 }
 
@@ -298,6 +306,7 @@ impl Benchmark {
             measured_seconds: amount.time,
             unshared: false,
             failed: None,
+            failed_only_in: None,
             verdict: Verdict::Undecided,
             condition: None,
             change: Err(none()),
@@ -409,17 +418,20 @@ impl Measuring<'_> {
         Ok(())
     }
 
-    /// Ends the measuring of a benchmark after a run of it failed. Before its first pair, a run of the other build shows
-    /// whether only one build fails, if there is time.
+    /// Ends the measuring of a benchmark after a run of it failed. The earlier pairs show whether only one build fails, or
+    /// before the first pair, a run of the other build. That run may exceed the budget, because the exit status depends on
+    /// it.
     fn fail(&mut self, benchmark: usize, failed: FailedRun) -> Result<(), Stop> {
-        let FailedRun { side, why } = failed;
-        self.courses[benchmark].stopped = Some(Stopped::Failed { why: why.clone(), only_in: None });
-        let is_first = self.courses[benchmark].samples.len() == 0;
-        if let Some(side) = side.filter(|_| is_first && self.machine.now() < self.choices.budget) {
+        let FailedRun { side, why, remedy } = failed;
+        let with_remedy = remedy.map_or_else(|| why.clone(), |remedy| format!("{why}; {remedy}"));
+        self.courses[benchmark].stopped = Some(Stopped::Failed { why: with_remedy, only_in: None });
+        let Some(side) = side else { return Ok(()) };
+        let other_succeeds = self.courses[benchmark].samples.len() > 0 || {
             let padding = self.padding();
-            let results = self.machine.run(&[benchmark], &[(side.other(), padding)])?;
-            let only_in = results.iter().all(Result::is_ok).then_some(side);
-            self.courses[benchmark].stopped = Some(Stopped::Failed { why, only_in });
+            self.machine.run(&[benchmark], &[(side.other(), padding)])?.iter().all(Result::is_ok)
+        };
+        if other_succeeds {
+            self.courses[benchmark].stopped = Some(Stopped::Failed { why, only_in: Some(side) });
         }
         Ok(())
     }

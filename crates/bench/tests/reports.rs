@@ -4,7 +4,7 @@ mod common;
 
 use common::{LOADED, SimulatedSuite, record};
 use proptest::prelude::*;
-use steady_bench::{SCHEMA, SuiteRecord, Unmeasured};
+use steady_bench::{SCHEMA, Side, SuiteRecord, Unmeasured};
 use steady_feature::Report;
 use steady_feature::flags::Form;
 use steady_model::*;
@@ -48,6 +48,7 @@ fn changed() -> SuiteRecord {
     let mut record = suite([1.0, 1.062, 1.0, 0.45, 1.0, 1.03, 1.0, 1.0, 2.5], 60.0);
     record.benchmarks[6].failed =
         Some("a run in v2 exited with status 101; the last lines of its output:\n  x".to_owned());
+    record.benchmarks[6].failed_only_in = Some(Side::New);
     steady_bench::judged(record)
 }
 

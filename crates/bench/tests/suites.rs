@@ -163,7 +163,7 @@ fn benchmarks_that_share_processes_are_all_measured() {
     assert!(shared.benchmarks.iter().all(|one| one.pairs >= 12), "{shared:?}");
     assert!(shared.elapsed_seconds <= Nanos::from_seconds(20.2));
     let (_, failed) = measured(true, 20.0, Some((2, 6)));
-    assert_eq!(failed.benchmarks[2].failed.as_deref(), Some("it exited with status 1"));
+    assert_eq!(failed.benchmarks[2].failed.as_deref(), Some("it exited with status 1; try again"));
     assert!(failed.benchmarks.iter().enumerate().all(|(at, one)| at == 2 || one.failed.is_none() && one.pairs >= 12));
 }
 
@@ -197,7 +197,8 @@ fn a_benchmark_that_fails_affects_nothing_else() {
     let mut suite = SimulatedSuite::new(6, Conditions::QUIET, 3);
     suite.fails = Some((2, 6));
     let failed = measured(&mut suite, &record(6, 30.0, 3));
-    assert_eq!(failed.benchmarks[2].failed.as_deref(), Some("it exited with status 1"));
+    assert_eq!(failed.benchmarks[2].failed.as_deref(), Some("it exited with status 1; try again"));
+    assert_eq!(failed.benchmarks[2].failed_only_in, None);
     assert_eq!(with(&failed, Verdict::Same).len(), 5);
     let mut suite = SimulatedSuite::new(6, Conditions::QUIET, 3);
     suite.fails = Some((2, 0));
@@ -210,15 +211,49 @@ fn a_benchmark_that_fails_affects_nothing_else() {
 fn a_benchmark_that_fails_in_one_build_only_is_reported_as_such() {
     for (side, name, other) in [(Side::Old, "v1", "v2"), (Side::New, "v2", "v1")] {
         for seed in 0..4 {
-            let mut suite = SimulatedSuite::new(6, Conditions::QUIET, seed);
-            (suite.fails, suite.fails_in) = (Some((2, 0)), Some(side));
-            let found = measured(&mut suite, &record(6, 30.0, seed));
-            assert_eq!((found.benchmarks.len(), found.unmeasured.len()), (5, 1));
-            assert_eq!(found.unmeasured[0].failed_only_in, Some(side));
-            let sentences = Record::sentences(&found);
-            let expected = format!("1\u{a0}benchmark failed in {name}, and not in {other}.");
-            assert!(sentences.contains(&expected), "{sentences:?}");
+            // Before the first pair, and after some.
+            for runs in [0, 9] {
+                let mut suite = SimulatedSuite::new(6, Conditions::QUIET, seed);
+                (suite.fails, suite.fails_in) = (Some((2, runs)), Some(side));
+                let found = measured(&mut suite, &record(6, 30.0, seed));
+                let measured = if runs == 0 { 5 } else { 6 };
+                assert_eq!((found.benchmarks.len(), found.unmeasured.len()), (measured, 6 - measured));
+                let only_in = match runs {
+                    0 => found.unmeasured[0].failed_only_in,
+                    _ => found.benchmarks[2].failed_only_in,
+                };
+                assert_eq!(only_in, Some(side));
+                // What helps if both builds fail is not the remedy.
+                assert!(!found.json(true).contains("try again"));
+                let sentences = Record::sentences(&found);
+                let status = if side == Side::New { " The exit status is therefore 3." } else { "" };
+                let expected = format!("1\u{a0}benchmark failed in {name}, and not in {other}: benchmark 2.{status}");
+                assert!(sentences.contains(&expected), "{sentences:?}");
+                assert_eq!(found.status(), if side == Side::New { 3 } else { 0 });
+            }
         }
+    }
+}
+
+#[test]
+fn a_failure_in_the_new_build_only_gives_a_status_of_its_own() {
+    let status = |fails_in, factor, condition: Option<&str>, require_verdict| {
+        let mut suite = SimulatedSuite::new(4, Conditions::QUIET, 7);
+        (suite.fails, suite.fails_in, suite.factors[0]) = (Some((2, 0)), fails_in, factor);
+        let fail_if = condition.map(|condition| condition.parse().unwrap());
+        let found = measured(&mut suite, &SuiteRecord { fail_if, require_verdict, ..record(4, 30.0, 7) });
+        let sentences = Record::sentences(&found).join(" ");
+        assert_eq!(sentences.contains("therefore 3"), found.status() == 3, "{sentences}");
+        assert_eq!(SuiteRecord::read(&found.json(true)).unwrap(), found);
+        found.status()
+    };
+    let slower = Some("slower>3%");
+    assert_eq!(status(Some(Side::New), 1.0, None, false), 3);
+    assert_eq!(status(Some(Side::New), 1.0, slower, true), 3);
+    assert_eq!(status(Some(Side::New), 1.08, slower, true), 1, "a condition that holds comes first");
+    for fails_in in [None, Some(Side::Old)] {
+        assert_eq!(status(fails_in, 1.0, slower, false), 0);
+        assert_eq!(status(fails_in, 1.0, slower, true), 4);
     }
 }
 

@@ -160,7 +160,9 @@ impl SimulatedSuite {
         let fails = self.fails.is_some_and(|(at, runs)| at == benchmark && self.runs[benchmark] > runs);
         let failing = builds.iter().map(|(side, _)| *side).find(|side| self.fails_in.is_none_or(|only| only == *side));
         if fails && failing.is_some() {
-            return Ok(Err(FailedRun { side: failing, why: "it exited with status 1".to_owned() }));
+            let why = "it exited with status 1".to_owned();
+            let are_both = self.fails_in.is_none() && builds.len() > 1;
+            return Ok(Err(FailedRun { side: failing.filter(|_| !are_both), why, remedy: Some("try again") }));
         }
         if self.interrupted.is_some_and(|most| self.runs.iter().sum::<u64>() > most) {
             return Err(Stop::Interrupted);
