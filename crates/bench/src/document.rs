@@ -314,39 +314,47 @@ pub(crate) fn about_status(record: &SuiteRecord) -> Vec<String> {
     sentences.map(|spans| spans.into_iter().map(|(_, text)| text).collect()).collect()
 }
 
-/// The budget that would probably decide most of what is undecided, or measure what was left out.
+/// The budget that would probably decide most of what is undecided. With a condition, it is the one that would decide it
+/// for all benchmarks.
 fn advice(record: &SuiteRecord, counts: &Counts) -> Option<Sentence> {
     const FARTHEST: f64 = 10.0;
-    if record.ending == Ending::Interrupted || counts.undecided == 0 {
-        return None;
-    }
     let mut factors: Vec<f64> = record.benchmarks.iter().filter_map(|one| one.time_factor).collect();
     factors.sort_by(f64::total_cmp);
-    let factor = factors.get(factors.len().saturating_sub(1) / 2)?;
-    // Those that are decided give their time to the others.
-    let share = counts.undecided as f64 / counts.measured().max(1) as f64;
-    let needed = 1.0 + (factor - 1.0) * share;
-    let which = match counts.undecided {
-        1 => "the undecided benchmark",
-        2 => "one of the undecided benchmarks",
-        _ => "half of the undecided benchmarks",
+    let half = factors.get(factors.len().saturating_sub(1) / 2);
+    let (which, factor, other) = match (record.condition, counts.undecided) {
+        (Some(GateState::Open), _) => ("the condition", factors.last(), vec![plain("another limit")]),
+        (Some(_), _) | (None, 0) => return None,
+        (None, undecided) => {
+            let which = match undecided {
+                1 => "the undecided benchmark",
+                2 => "one of the undecided benchmarks",
+                _ => "half of the undecided benchmarks",
+            };
+            (which, half, vec![plain("a larger "), (Emphasis::Code, "--resolution".to_owned())])
+        }
     };
+    let factor = factor.filter(|_| record.ending != Ending::Interrupted)?;
+    // Those that are decided give their time to the others.
+    let is_measured = |one: &&Benchmark| {
+        one.failed.is_none() && (one.verdict == Verdict::Undecided || one.condition == Some(GateState::Open))
+    };
+    let share = record.benchmarks.iter().filter(is_measured).count() as f64 / counts.measured().max(1) as f64;
+    let needed = 1.0 + (factor - 1.0) * share;
     // Far beyond the data, the estimate of the spread is too rough for a number.
-    if needed > FARTHEST {
-        let select = [plain("select some with "), (Emphasis::Code, "--filter".to_owned()), plain(", or ")];
-        let select = if counts.measured() > 1 { &select[..] } else { &[] };
-        let first = [plain(format!("To decide {which}, much more time is needed: "))];
-        let last = [plain("use a larger "), (Emphasis::Code, "--resolution".to_owned()), plain(".")];
-        return Some([&first[..], select, &last].concat());
+    let mut sentence = vec![plain(format!("To decide {which}, "))];
+    if needed <= FARTHEST {
+        let text = time_option(round_time_up(record.budget_seconds.seconds() * needed));
+        sentence.extend([plain("use about "), (Emphasis::Code, format!("--budget {text}")), plain(", or ")]);
+    } else {
+        sentence.push(plain("much more time is needed: "));
+        if counts.measured() > 1 {
+            sentence.extend([plain("select some with "), (Emphasis::Code, "--filter".to_owned()), plain(", or ")]);
+        }
+        sentence.push(plain("use "));
     }
-    let text = time_option(round_time_up(record.budget_seconds.seconds() * needed));
-    Some(vec![
-        plain(format!("To decide {which}, use about ")),
-        (Emphasis::Code, format!("--budget {text}")),
-        plain(", or a larger "),
-        (Emphasis::Code, "--resolution".to_owned()),
-        plain("."),
-    ])
+    sentence.extend(other);
+    sentence.push(plain("."));
+    Some(sentence)
 }
 
 /// The change with its interval: `3.1 % more (2.8 to 3.4 %)`.

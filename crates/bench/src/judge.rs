@@ -16,7 +16,7 @@
 
 use steady_model::{Absent, GateState, Interval, Verdict};
 use steady_stats::descriptive::quantile;
-use steady_stats::{Estimate, MIN_PAIRS, Pair, Rules, Sequence};
+use steady_stats::{Estimate, MIN_PAIRS, Pair, Rules, Sequence, time_to_exclude};
 
 use crate::record::{BenchLook, Benchmark, ErrorRate, Medians, Quantity, Samples, Side, SuiteRecord};
 
@@ -117,6 +117,9 @@ pub fn judged(mut record: SuiteRecord) -> SuiteRecord {
     }
     for at in 0..record.benchmarks.len() {
         record.benchmarks[at].condition = condition(&record, &record.benchmarks[at]);
+        if let Some(limit) = limit(&record) {
+            record.benchmarks[at].time_factor = time_to_decide(&record.benchmarks[at], limit);
+        }
     }
     record.condition = record.fail_if.map(|_| joint_condition(&record));
     record
@@ -174,6 +177,13 @@ fn medians(samples: &Samples, quantity: Quantity) -> Option<Medians> {
 fn condition(record: &SuiteRecord, benchmark: &Benchmark) -> Option<GateState> {
     let fail_if = record.fail_if.filter(|_| benchmark.failed.is_none())?;
     Some(fail_if.evaluate(record.metric()?, benchmark.verdict, &benchmark.interval))
+}
+
+/// The factor by which the time must probably grow until the interval excludes the limit of an open condition.
+fn time_to_decide(benchmark: &Benchmark, limit: f64) -> Option<f64> {
+    let is_open = benchmark.condition == Some(GateState::Open);
+    let (Ok(change), Ok(interval)) = (&benchmark.change, &benchmark.interval) else { return None };
+    time_to_exclude(limit, *change, interval).filter(|_| is_open)
 }
 
 /// The state of the condition of `--fail-if` for all benchmarks of both builds.

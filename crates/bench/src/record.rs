@@ -142,7 +142,8 @@ pub struct Benchmark {
     pub interval: Reading<Interval>,
     /// Number of pairs.
     pub pairs: usize,
-    /// Factor by which the time must probably grow for a verdict, if it is undecided and this is known.
+    /// Factor by which the time must probably grow for a verdict, or with `fail_if` for the condition, if that is open and
+    /// the factor is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_factor: Option<f64>,
     /// Medians of each metric, in the order of `metrics`.

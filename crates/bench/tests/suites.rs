@@ -348,6 +348,32 @@ fn conditions_decide_the_exit_status() {
 }
 
 #[test]
+fn the_advice_with_a_condition_is_about_the_condition() {
+    let found = |condition: &str, resolution: f64, factor: f64| {
+        let mut suite = SimulatedSuite::new(3, LOADED, 7);
+        suite.factors[1] = factor;
+        let fail_if = Some(condition.parse().unwrap());
+        let found = measured(&mut suite, &SuiteRecord { fail_if, resolution_ratio: resolution, ..record(3, 3.0, 7) });
+        (found.condition.unwrap(), Record::sentences(&found).join(" "))
+    };
+    // The verdicts are decided at this resolution, but one change is near the limit.
+    let (condition, text) = found("slower>5%", 0.5, 1.06);
+    assert_eq!(condition, GateState::Open, "{text}");
+    assert!(text.contains("To decide the condition, use about --budget ") && !text.contains("resolution"), "{text}");
+    let (_, text) = found("slower>5%", 0.5, 1.0499);
+    assert!(
+        text.contains(
+            "To decide the condition, much more time is needed: select some with --filter, or use another limit."
+        ),
+        "{text}"
+    );
+    // A condition that is decided needs no advice, however fine the resolution.
+    let (condition, text) = found("slower>40%", 0.001, 1.0);
+    assert_eq!(condition, GateState::DoesNotHold, "{text}");
+    assert!(text.contains("are undecided") && !text.contains("To decide"), "{text}");
+}
+
+#[test]
 fn what_the_measuring_decided_stays_decided() {
     let mut ended = 0;
     for seed in 0..60 {

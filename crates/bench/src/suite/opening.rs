@@ -371,6 +371,11 @@ impl Opening<'_> {
         for (index, program) in build.programs.iter().enumerate() {
             self.session.progress(None, &format!("listing the benchmarks{of_build}"));
             self.session.lasting_step("list", None);
+            // A suite of one program needs no name.
+            let of_program = match build.programs.len() {
+                1 => String::new(),
+                _ => format!(" in its program '{}'", program.label),
+            };
             let words = adapter.listing(&program.path.display().to_string(), &self.args());
             let (out, errors) = (place.join("list"), place.join("log"));
             let command = build.command(adapter, program, vec![]);
@@ -379,7 +384,7 @@ impl Opening<'_> {
             let limit = Nanos(self.flags.budget.0.max(self.flags.timeout.0));
             scripts.run_within(limit, 0, script).map_err(|error| match error {
                 RunError::ScriptFailed { outcome, .. } => Failure::Usage(format!(
-                    "the command that lists the benchmarks{of_build} {}{}",
+                    "the command that lists the benchmarks{of_build}{of_program} {}{}",
                     how(&outcome),
                     last_lines(if fs::metadata(&errors).is_ok_and(|file| file.len() > 0) { &errors } else { &out })
                 )),
