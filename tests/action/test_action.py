@@ -160,8 +160,11 @@ class Comparing(WithAction):
         self.assertEqual((outputs["verdict"], outputs["change"]), ("undecided", ""))
         outputs = self.compare(4, require_verdict="true", **few)
         self.assertEqual(outputs["status"], "4")
-        self.assertIn("::error title=steady::undecided", self.stdout)
+        self.assertIn("::warning title=steady::undecided", self.stdout)
         self.assertNotEqual(self.action.summary.read_text(), "")
+        self.compare(4, require_verdict="true", fail_if="slower>2%", **few)
+        self.assertIn("::warning title=steady::it is not known whether slower>2%25 holds;", self.stdout)
+        self.assertNotIn("::error", self.stdout)
 
     def test_more_options_keep_their_quotes(self):
         note = self.folder / "a file"
@@ -176,8 +179,9 @@ class Comparing(WithAction):
 
     def test_incomplete_inputs_are_refused(self):
         for inputs in ({}, {"old": "true"}, {"rev": "a..b"}, {"old": "a", "new": "b", "rev": "a..b", "command": "c"},
-                       {"bench": "true"}, {"bench": "true", "rev": "a..b", "command": "c"}):
-            self.assertEqual(self.compare(2, **inputs), {})
+                       {"rev": "a..b", "build": "b"}, {"bench": "true"},
+                       {"bench": "true", "rev": "a..b", "command": "c"}):
+            self.assertEqual(self.compare(2, **inputs), {"status": "2"})
             self.assertIn("give old and new, rev and command, or rev and bench", self.stdout)
 
 
@@ -215,6 +219,13 @@ class Revisions(WithAction):
         self.assertEqual((outputs["slower"], outputs["faster"], outputs["verdict"]), ("1", "0", ""))
         self.assertEqual(outputs["condition"], "holds")
         self.assertIn("**got slower** in HEAD", self.action.summary.read_text())
+        (where / "suite.sh").write_text(SUITE.replace("i=0", "exit 7; i=0"))
+        subprocess.run([*git, "commit", "-qam", "broken"], check=True)
+        done = self.action.run("compare", where=where, bench="true", rev="HEAD^1..HEAD", budget="10s",
+                               args="--adapter mine.toml", fail_if="slower>5%")
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        self.assertIn("::error title=steady::a measured command or benchmark failed", done.stdout)
+        self.assertIn("failed** in HEAD", self.action.summary.read_text())
 
 
 # A harness whose suite is a shell script with one benchmark.
