@@ -54,6 +54,7 @@ fn the_commit_is_found_and_nothing_is_left() {
     // Commit 6 cannot be built, so it may have changed the cost, too, unless its parent was never measured.
     let is_named = ["raised", "multiplied"].iter().any(|verb| text.contains(&format!("{verb} the CPU time")));
     assert!(is_named && text.contains("Change 7"), "{text}");
+    assert!(stderr.contains("confirming ") && stderr.contains("on fresh pairs"), "{stderr}");
     assert!(repository.leftovers().is_empty(), "{:?}", repository.leftovers());
     let (status, listed, _) = output_of(steady(&repository, &["history", "list"]).output().unwrap());
     assert!(status == 0 && listed.contains("./prog"), "{listed}");
@@ -101,6 +102,7 @@ fn a_search_that_is_interrupted_or_killed_continues() {
     let (status, text, stderr) = bisect(&repository, &words[1..]);
     assert!(stderr.contains("this continues an earlier search"), "{stderr}");
     assert!(status == 0 && text.contains("Change 5"), "{text}{stderr}");
+    assert!(text.contains("in earlier runs") && text.contains("1 min of this run"), "{text}");
     let (_, _, stderr) = bisect(&repository, &[&words[1..], &["--budget", "1s"]].concat());
     assert!(!stderr.contains("this continues"), "{stderr}");
     assert!(eventually(|| repository.leftovers_unless_busy().is_some_and(|left| left.is_empty())));

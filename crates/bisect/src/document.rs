@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use steady_feature::{Record, Report};
-use steady_model::{Facts, Interval, Reading};
+use steady_model::{Facts, Interval, Metric, Nanos, Reading};
 use steady_render::Chart;
 use steady_render::chart::{Axis, Height, Look, Marks, Series, Whisker};
 use steady_render::csv::{self, Row};
@@ -62,9 +62,9 @@ fn document(record: &BisectRecord) -> Document {
         let chart = chart(record, &listed).map(Block::Chart);
         let first = &record.commits[0].short;
         let note = format!(
-            "Each row combines all comparisons of the commit with {first}, with {} intervals. Only a confirmation names a \
-             commit.",
-            setting(record.confidence)
+            "Each row combines all comparisons of the commit with {first}, the good end, with {} intervals. {}",
+            setting(record.confidence),
+            about_confirmation(record)
         );
         let table = [Block::Table(commits(record, &listed)), Block::Paragraph(vec![plain(note)])];
         let blocks = table.into_iter().chain(chart).collect();
@@ -82,6 +82,30 @@ fn document(record: &BisectRecord) -> Document {
         sections,
         is_brief: false,
     }
+}
+
+/// What the table of commits has to do with the result.
+fn about_confirmation(record: &BisectRecord) -> String {
+    let Some(confirmation) = confirmed(record) else { return "Only a confirmation names a commit.".to_owned() };
+    let [from, to] = [confirmation.from, confirmation.to].map(|at| record.commits[at].short.as_str());
+    let parent = if confirmation.to - confirmation.from == 1 { "its parent " } else { "" };
+    format!(
+        "The change in the first sentence is that of the confirmation, which compared {to} with {parent}{from} on fresh \
+         pairs. It is not the difference of two rows."
+    )
+}
+
+/// A warning if the metric includes much time that the runs waited for a CPU.
+fn waiting(record: &BisectRecord) -> Option<Sentence> {
+    let ratio = record.comparisons.iter().filter_map(|one| one.waiting_ratio).reduce(f64::max)?;
+    let without = if record.metric == Ok(Metric::Wall) { "elapsed" } else { "cpu" };
+    let text = format!(
+        "The runs of a comparison spent up to {} of their wall time waiting for a CPU. This time is part of the {}, whose \
+         change then depends on the load. ",
+        percent(ratio),
+        quantity(record)
+    );
+    Some(vec![plain(text), (Emphasis::Code, format!("--metric {without}")), plain(" leaves it out.")])
 }
 
 fn plain(text: impl Into<String>) -> (Emphasis, String) {
@@ -124,6 +148,7 @@ fn answer(record: &BisectRecord) -> Vec<Sentence> {
         (BisectOutcome::Open, false) => Some("The same command continues the search, with another budget."),
         _ => None,
     };
+    sentences.extend(waiting(record));
     sentences.extend(further.map(|text| vec![plain(text)]));
     sentences
 }
@@ -241,15 +266,13 @@ fn facts(record: &BisectRecord) -> Vec<Fact> {
     if let Some(build) = &record.build {
         facts.push(Fact::new("build", one_line(build)));
     }
-    facts.push(Fact::new(
-        "measured",
-        format!(
-            "{} of {}, in {}",
-            duration(record.measured()),
-            time_setting(record.budget_seconds),
-            count(record.comparisons.len(), "comparison", "comparisons")
-        ),
-    ));
+    let comparisons = count(record.comparisons.len(), "comparison", "comparisons");
+    let (earlier, of_run) = match record.earlier_seconds {
+        Nanos::ZERO => (String::new(), ""),
+        earlier => (format!(", {} of them in earlier runs", duration(earlier)), " of this run"),
+    };
+    facts.push(Fact::new("measured", format!("{} in {comparisons}{earlier}", duration(record.measured()))));
+    facts.push(Fact::new("budget", format!("{}{of_run}", time_setting(record.budget_seconds))));
     if let Some(confirmation) = confirmed(record) {
         facts.push(Fact::new(
             "confirmed",

@@ -96,7 +96,7 @@ pub(crate) fn next(record: &BisectRecord) -> Option<Step> {
         metric: record.metric.as_ref().ok().copied(),
     };
     let Some(ends) = ends(record) else { return Some(step) };
-    let left = (budget.seconds() - record.measured().seconds()).max(0.0);
+    let left = (budget + record.earlier_seconds - record.measured()).seconds();
     if ends.verdict == Verdict::Same || confirmed(record).is_some() || left <= 0.0 {
         return None;
     }

@@ -21,7 +21,7 @@ use clap::{ArgMatches, FromArgMatches};
 use steady_compare::revisions::{LineCommit, Repository, Trees};
 use steady_feature::{Failure, Feature, Interrupt, RecordKind, Session, Status, typed};
 use steady_linux::clock;
-use steady_model::{Absent, Command, Plan};
+use steady_model::{Absent, Command, Nanos, Plan};
 use steady_render::letters::count;
 
 use flags::BisectFlags;
@@ -73,7 +73,8 @@ fn run_here(flags: &BisectFlags, session: &mut dyn Session) -> Result<u8, Failur
             "this continues an earlier search in the same commits, with {}; --restart begins again",
             count(earlier.comparisons.len(), "comparison", "comparisons")
         ));
-        record = BisectRecord { budget_seconds: earlier.measured() + flags.budget, ..earlier };
+        let earlier_seconds = earlier.measured();
+        record = BisectRecord { budget_seconds: flags.budget, earlier_seconds, ..earlier };
     }
     let trees = Trees::open(repository, flags.build.clone(), flags.run.shows_output(), &readable, session)?;
     let built = vec![None; line.len()];
@@ -128,6 +129,7 @@ fn record(flags: &BisectFlags, plan: &Plan, line: &[LineCommit], session: &dyn S
         revision: session.revision(),
         seed: plan.seed,
         budget_seconds: flags.budget,
+        earlier_seconds: Nanos::ZERO,
         resolution_ratio: plan.resolution,
         confidence: plan.confidence,
         metric: Err(Absent::because("nothing was compared")),

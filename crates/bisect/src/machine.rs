@@ -13,7 +13,7 @@ use steady_stats::MIN_PAIRS;
 
 use crate::flags::BisectFlags;
 use crate::judge::Step;
-use crate::record::BisectRecord;
+use crate::record::{BisectRecord, Comparison, Purpose};
 use crate::run::{Commits, Measured, Stop};
 use crate::state::State;
 
@@ -37,6 +37,18 @@ impl Machine<'_> {
     fn command(&self, commit: usize) -> Result<Command, Stop> {
         let not_built = || Stop::Failed(Failure::Own("a commit is not built".to_owned()));
         self.built[commit].clone().ok_or_else(not_built)
+    }
+
+    /// What a step does.
+    fn described(&self, step: &Step, earlier: &[Comparison]) -> String {
+        let [from, to] = [step.from, step.to].map(|commit| self.line[commit].short.as_str());
+        let is_repeated =
+            earlier.iter().any(|one| (one.purpose, one.from, one.to) == (step.purpose, step.from, step.to));
+        let again = if is_repeated { " again" } else { "" };
+        match step.purpose {
+            Purpose::Ends | Purpose::Search => format!("comparing {to} with {from}{again}"),
+            Purpose::Confirmation => format!("confirming {to}: comparing it with {from}{again}, on fresh pairs"),
+        }
     }
 
     fn readable(&self) -> Result<OwnedFd, Stop> {
@@ -66,7 +78,8 @@ impl Commits for Machine<'_> {
         }
     }
 
-    fn compare(&mut self, step: &Step, done: usize) -> Result<Measured, Stop> {
+    fn compare(&mut self, step: &Step, earlier: &[Comparison]) -> Result<Measured, Stop> {
+        let done = earlier.len();
         let commands = vec![self.command(step.from)?, self.command(step.to)?];
         let plan = Plan {
             commands,
@@ -79,8 +92,7 @@ impl Commits for Machine<'_> {
             timeout: self.plan.timeout.or(Some(self.flags.budget)),
             ..self.plan.clone()
         };
-        let names = [step.from, step.to].map(|commit| self.line[commit].short.as_str());
-        self.session.log_progress(&format!("comparing {} with {}", names[1], names[0]));
+        self.session.log_progress(&self.described(step, earlier));
         let (readable, again) = (self.readable()?, self.readable()?);
         let began = clock::monotonic();
         let opens = self.trees.watch();

@@ -31,8 +31,11 @@ pub struct BisectRecord {
     pub revision: Reading<String>,
     /// The seed of all random choices.
     pub seed: Seed,
-    /// Time for all comparisons together.
+    /// The maximum time to measure, in addition to that of earlier runs.
     pub budget_seconds: Nanos,
+    /// The time that earlier runs of the same search measured, if it was continued.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub earlier_seconds: Nanos,
     /// The smallest relative change that matters to the user.
     pub resolution_ratio: f64,
     /// One minus the probability of naming a commit without a change.
@@ -71,6 +74,10 @@ pub struct HistoryCommit {
     pub skipped: Option<String>,
     /// The probability, given all comparisons, that the cost changed at this commit; 0 for GOOD.
     pub probability: f64,
+}
+
+fn is_zero(time: &Nanos) -> bool {
+    *time == Nanos::ZERO
 }
 
 impl From<&LineCommit> for HistoryCommit {
@@ -144,6 +151,9 @@ pub struct Comparison {
     pub pairs: usize,
     /// Time that was measured, with the warm-up.
     pub measured_seconds: Nanos,
+    /// The share of the runs' wall time that they waited for a CPU, if it is large and part of the compared metric.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_ratio: Option<f64>,
 }
 
 impl BisectRecord {

@@ -1,7 +1,7 @@
 //! The search: one comparison after the other, each chosen from the results of the earlier ones.
 
 use steady_feature::Failure;
-use steady_model::{Nanos, Report};
+use steady_model::{Nanos, Report, Warning};
 
 use crate::judge::{Step, judged, next};
 use crate::record::{BisectRecord, Comparison, Purpose};
@@ -32,11 +32,11 @@ pub trait Commits {
     /// See [`Stop`].
     fn build(&mut self, commit: usize) -> Result<(), Stop>;
 
-    /// Compares two commits that are built.
+    /// Compares two commits that are built, after `earlier` comparisons.
     ///
     /// # Errors
     /// See [`Stop`].
-    fn compare(&mut self, step: &Step, done: usize) -> Result<Measured, Stop>;
+    fn compare(&mut self, step: &Step, earlier: &[Comparison]) -> Result<Measured, Stop>;
 
     /// Stores the state of the search, so that it can be continued. The search goes on if it cannot be stored.
     fn save(&mut self, record: &BisectRecord);
@@ -70,7 +70,7 @@ fn done(step: &Step, record: &mut BisectRecord, commits: &mut dyn Commits) -> Re
         record.confirmations += 1;
         commits.save(record);
     }
-    let Measured { report, took } = commits.compare(step, record.comparisons.len())?;
+    let Measured { report, took } = commits.compare(step, &record.comparisons)?;
     record.metric = Ok(report.record.primary);
     let primary = report.primary().next();
     let no_verdict = || Stop::Failed(Failure::Own("a comparison has no verdict".to_owned()));
@@ -86,5 +86,9 @@ fn done(step: &Step, record: &mut BisectRecord, commits: &mut dyn Commits) -> Re
         confidence: step.confidence,
         pairs: judgement.pairs,
         measured_seconds: took,
+        waiting_ratio: report.warnings.iter().find_map(|warning| match warning {
+            Warning::Waiting { ratio, .. } => Some(*ratio),
+            _ => None,
+        }),
     })
 }

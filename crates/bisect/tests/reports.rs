@@ -1,5 +1,7 @@
 //! Reports of searches in all formats, compared with files in `testdata/reports`; and reading JSON back.
 
+use std::str::FromStr;
+
 use proptest::prelude::*;
 use steady_bisect::*;
 use steady_feature::flags::Form;
@@ -32,6 +34,7 @@ fn comparison(purpose: Purpose, [from, to]: [usize; 2], change: f64, half: f64, 
         confidence: 0.95,
         pairs: 120,
         measured_seconds: seconds(9.6),
+        waiting_ratio: None,
     }
 }
 
@@ -64,6 +67,7 @@ fn found() -> BisectRecord {
         revision: Ok("0123456789ab".into()),
         seed: Seed(7),
         budget_seconds: seconds(120.0),
+        earlier_seconds: Nanos::ZERO,
         resolution_ratio: 0.01,
         confidence: 0.95,
         metric: Ok(Metric::Cpu),
@@ -87,6 +91,11 @@ fn open() -> BisectRecord {
     let mut record = found();
     record.comparisons.truncate(3);
     record.interrupted = true;
+    // It continued an earlier run, on a busy machine.
+    record.earlier_seconds = seconds(9.6);
+    record.metric = Ok(Metric::Wall);
+    record.comparisons[1].waiting_ratio = Some(0.7);
+    record.comparisons[2].waiting_ratio = Some(0.2);
     judged(record)
 }
 
@@ -158,8 +167,39 @@ fn probabilities_are_shown_if_there_is_a_commit_to_find() {
     }
     assert!(!text(&same(), 80).contains("probability") && text(&found(), 80).contains("probability"));
     let text = text(&open(), 1000).replace('\u{a0}', " ");
-    assert!(text.contains("open which of 3 commits from 01a3237 to 01a3439 changed the CPU time"), "{text}");
+    assert!(text.contains("open which of 3 commits from 01a3237 to 01a3439 changed the wall time"), "{text}");
     assert!(text.contains("more than 99 % it is one of them and none of the other 9."), "{text}");
+}
+
+#[test]
+fn time_spent_waiting_for_a_cpu_has_one_warning() {
+    let latency = MetricSource::from_str("latency[ms]").unwrap().metric(0).unwrap();
+    for (metric, name, remedy) in [(Metric::Wall, "wall time", "elapsed"), (latency, "latency", "cpu")] {
+        let text = text(&BisectRecord { metric: Ok(metric), ..open() }, 1000).replace('\u{a0}', " ");
+        assert!(text.contains("up to 70 % of their wall time waiting for a CPU"), "{text}");
+        assert!(text.contains(&format!("part of the {name}, whose")), "{text}");
+        assert!(text.contains(&format!("--metric {remedy} leaves it out")), "{text}");
+        assert_eq!(text.matches("waiting").count(), 1, "{text}");
+    }
+}
+
+#[test]
+fn the_budget_is_that_of_the_run() {
+    let shown = |record: &BisectRecord| text(record, 1000).replace('\u{a0}', " ");
+    let text = shown(&open());
+    assert!(text.contains("28.8 s in 3 comparisons, 9.6 s of them in earlier runs"), "{text}");
+    assert!(text.contains("2 min of this run"), "{text}");
+    assert!(!shown(&found()).contains("of this run"));
+}
+
+#[test]
+fn the_note_says_which_commits_the_confirmation_compared() {
+    let shown = |record: &BisectRecord| text(record, 1000);
+    assert!(
+        shown(&found()).contains("the confirmation, which compared 01a3237 with its parent 01a3136 on fresh pairs")
+    );
+    assert!(shown(&several()).contains("the confirmation, which compared 01a3237 with 01a3035 on fresh pairs"));
+    assert!(shown(&open()).contains("Only a confirmation names a commit."));
 }
 
 #[test]

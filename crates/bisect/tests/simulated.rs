@@ -78,7 +78,14 @@ fn undecided_ends_are_compared_again() {
     let record = history.searched(6.0);
     assert_eq!(record.outcome, BisectOutcome::Open);
     assert!(record.comparisons.iter().all(|one| one.purpose == Purpose::Ends), "{:?}", record.comparisons);
-    let mut record = BisectRecord { budget_seconds: Nanos::from_seconds(900.0), ..record };
+    // A run that continues has a budget of its own.
+    let spent = record.measured();
+    let continued = BisectRecord { earlier_seconds: spent, ..record.clone() };
+    let mut shorter = BisectRecord { budget_seconds: Nanos::from_seconds(4.0), ..continued.clone() };
+    bisect(&mut shorter, &mut history).unwrap();
+    let took = shorter.measured() - spent;
+    assert!(Nanos::from_seconds(2.0) < took && took < Nanos::from_seconds(4.4), "{took:?}");
+    let mut record = BisectRecord { budget_seconds: Nanos::from_seconds(900.0), ..continued };
     bisect(&mut record, &mut history).unwrap();
     assert_eq!((record.outcome, record.candidates.as_slice()), (BisectOutcome::Found, &[3][..]));
 }

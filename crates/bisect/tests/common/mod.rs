@@ -1,6 +1,6 @@
 //! Searches in simulated histories, whose comparisons run on a simulated machine with the program's own code.
 
-use steady_bisect::{BisectOutcome, BisectRecord, Commits, HistoryCommit, Measured, Step, Stop, bisect};
+use steady_bisect::{BisectOutcome, BisectRecord, Commits, Comparison, HistoryCommit, Measured, Step, Stop, bisect};
 use steady_compare::judge;
 use steady_compare::run::{CompareContext, compare};
 use steady_feature::Failure;
@@ -52,6 +52,7 @@ impl History {
             revision: Err(Absent::because("simulated")),
             seed: Seed(self.seed),
             budget_seconds: Nanos::from_seconds(budget),
+            earlier_seconds: Nanos::ZERO,
             resolution_ratio: 0.01,
             confidence: 0.95,
             metric: Err(Absent::because("nothing was compared")),
@@ -83,7 +84,8 @@ impl Commits for History {
         Ok(())
     }
 
-    fn compare(&mut self, step: &Step, done: usize) -> Result<Measured, Stop> {
+    fn compare(&mut self, step: &Step, earlier: &[Comparison]) -> Result<Measured, Stop> {
+        let done = earlier.len();
         if self.interrupt_after == Some(done) {
             return Err(Stop::Failed(Failure::Interrupted(2)));
         }
