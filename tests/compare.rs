@@ -350,7 +350,7 @@ fn a_budget_that_is_too_small_is_rejected_with_a_sufficient_one() {
 #[test]
 fn tips_are_about_the_words_that_are_wrong() {
     let one_string = "as one string";
-    let cases: [(&[&str], &[&str], &[&str]); 16] = [
+    let cases: [(&[&str], &[&str], &[&str]); 20] = [
         (&["compare", "--budget", "-5s", "true", "true"], &["'-5s' is negative", "--budget"], &[one_string]),
         (&["compare", "-b", "-5s", "true", "true"], &["'-5s' is negative", "--budget"], &[one_string]),
         (&["compare", "--runs", "-3", "true", "true"], &["'-3' is negative", "--runs"], &[one_string]),
@@ -358,6 +358,10 @@ fn tips_are_about_the_words_that_are_wrong() {
         (&["compare", "gzip", "-k", "file"], &[one_string, "steady compare 'gzip"], &[]),
         (&["bisect", "--runs", "5", "a..b", "true"], &["--runs"], &[one_string]),
         (&["bisect", "a..b", "gzip", "-k"], &["the command as one string", "steady bisect GOOD..BAD 'gzip"], &[]),
+        (&["bisect", "v1", "HEAD", "--build", "make", "./prog"], &["one word: write v1..HEAD"], &[one_string]),
+        (&["bisect", "-b", "9s", "v1", "HEAD", "gzip", "-k"], &["one word: write v1..HEAD"], &[one_string]),
+        (&["bisect", "--rev", "v1..HEAD", "./prog"], &["the range is the first word"], &["-- --rev"]),
+        (&["bisect", "a..b", "gzip", "file"], &["'file'", "the command as one string"], &["write"]),
         (&["limit", "--foo", "true"], &["--foo"], &["-- gzip"]),
         (&["explain", "gzip", "-k", "file"], &["write -- before the command", "steady explain -- gzip"], &[]),
         (&["warm", "gzip", "file"], &["steady warm -- gzip"], &[]),

@@ -18,6 +18,7 @@ mod programs;
 mod progress;
 mod session;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -130,11 +131,26 @@ fn advice(error: &clap::Error, words: &[OsString]) -> Option<Advice> {
     let is_command = |argument: &&Arg| argument.get_value_names().is_some_and(|names| names == ["COMMAND"]);
     let command = feature.get_positionals().find(is_command)?;
     let name = feature.get_name();
-    if command.is_last_set() && positionals(feature, &words[..=at]) > 0 {
+    let is_range = |argument: &Arg| argument.get_value_names().is_some_and(|names| names == ["GOOD..BAD"]);
+    if feature.get_positionals().any(is_range) {
+        match &positionals(feature, &words[..at])[..] {
+            _ if unknown == "--rev" => {
+                let tip = format!("the range is the first word, as in \"steady {name} v1..HEAD './prog file'\"");
+                return Some(Advice::Tip(tip));
+            }
+            [good, bad, ..] if !word.starts_with('-') && !good.contains("..") => {
+                return Some(Advice::Tip(format!("the range is one word: write {good}..{bad}")));
+            }
+            _ => {}
+        }
+    }
+    if command.is_last_set() && !positionals(feature, &words[..=at]).is_empty() {
         return Some(Advice::Tip(format!("write -- before the command, as in 'steady {name} -- gzip -k file'")));
     }
-    error.get(ContextKind::Suggested)?;
-    if command.is_last_set() || positionals(feature, &words[..at]) < command.get_index().unwrap_or(1) {
+    if word.starts_with('-') {
+        error.get(ContextKind::Suggested)?;
+    }
+    if command.is_last_set() || positionals(feature, &words[..at]).len() < command.get_index().unwrap_or(1) {
         return Some(Advice::Nothing);
     }
     let others =
@@ -160,18 +176,18 @@ fn option_with_value<'a>(feature: &'a clap::Command, word: &str) -> Option<&'a A
     (option.get_action().takes_values() && !option.is_require_equals_set()).then_some(option)
 }
 
-/// Returns the number of words that are neither options nor their values.
-fn positionals(feature: &clap::Command, words: &[OsString]) -> usize {
+/// Returns the words that are neither options nor their values.
+fn positionals<'a>(feature: &clap::Command, words: &'a [OsString]) -> Vec<Cow<'a, str>> {
     let mut words = words.iter().map(|word| word.to_string_lossy());
-    let mut count = 0;
+    let mut found = vec![];
     while let Some(word) = words.next() {
         if option_with_value(feature, &word).is_some() {
             words.next();
         } else if !word.starts_with('-') {
-            count += 1;
+            found.push(word);
         }
     }
-    count
+    found
 }
 
 /// Returns the usage of the subcommand of `command` that these words name.
