@@ -102,7 +102,7 @@ fn a_search_that_is_interrupted_or_killed_continues() {
     let (status, text, stderr) = bisect(&repository, &words[1..]);
     assert!(stderr.contains("this continues an earlier search"), "{stderr}");
     assert!(status == 0 && text.contains("Change 5"), "{text}{stderr}");
-    assert!(text.contains("in earlier runs") && text.contains("1 min of this run"), "{text}");
+    assert!(text.contains("in earlier runs") && text.contains("60 s for this run"), "{text}");
     let (_, _, stderr) = bisect(&repository, &[&words[1..], &["--budget", "1s"]].concat());
     assert!(!stderr.contains("this continues"), "{stderr}");
     assert!(eventually(|| repository.leftovers_unless_busy().is_some_and(|left| left.is_empty())));

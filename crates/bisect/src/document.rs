@@ -269,7 +269,7 @@ fn facts(record: &BisectRecord) -> Vec<Fact> {
     let comparisons = count(record.comparisons.len(), "comparison", "comparisons");
     let (earlier, of_run) = match record.earlier_seconds {
         Nanos::ZERO => (String::new(), ""),
-        earlier => (format!(", {} of them in earlier runs", duration(earlier)), " of this run"),
+        earlier => (format!(", {} of them in earlier runs", duration(earlier)), " for this run"),
     };
     facts.push(Fact::new("measured", format!("{} in {comparisons}{earlier}", duration(record.measured()))));
     facts.push(Fact::new("budget", format!("{}{of_run}", time_setting(record.budget_seconds))));

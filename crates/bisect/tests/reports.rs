@@ -188,8 +188,8 @@ fn the_budget_is_that_of_the_run() {
     let shown = |record: &BisectRecord| text(record, 1000).replace('\u{a0}', " ");
     let text = shown(&open());
     assert!(text.contains("28.8 s in 3 comparisons, 9.6 s of them in earlier runs"), "{text}");
-    assert!(text.contains("2 min of this run"), "{text}");
-    assert!(!shown(&found()).contains("of this run"));
+    assert!(text.contains("2 min for this run"), "{text}");
+    assert!(!shown(&found()).contains("for this run"));
 }
 
 #[test]

@@ -105,6 +105,14 @@ fn an_interrupted_search_continues_with_what_it_knows() {
 }
 
 #[test]
+fn time_spent_waiting_for_a_cpu_is_recorded() {
+    let mut history = History::new(1, 0.10, 1, 11);
+    assert!(history.searched(60.0).comparisons.iter().all(|one| one.waiting_ratio.is_none()));
+    history.waiting = Some(0.7);
+    assert!(history.searched(60.0).comparisons.iter().all(|one| one.waiting_ratio == Some(0.7)));
+}
+
+#[test]
 fn two_commits_need_one_confirmation() {
     let record = History::new(1, 0.10, 1, 11).searched(60.0);
     assert_eq!((record.comparisons.len(), record.candidates.as_slice()), (2, &[1][..]));

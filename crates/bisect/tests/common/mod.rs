@@ -4,7 +4,7 @@ use steady_bisect::{BisectOutcome, BisectRecord, Commits, Comparison, HistoryCom
 use steady_compare::judge;
 use steady_compare::run::{CompareContext, compare};
 use steady_feature::Failure;
-use steady_model::{Absent, Command, Effort, Nanos, Plan, Seed, Timestamp};
+use steady_model::{Absent, Command, Effort, Nanos, Plan, Seed, Timestamp, Warning};
 use steady_process::simulated::{Conditions, SimulatedMachine};
 
 /// A machine whose load changes every few seconds.
@@ -22,6 +22,8 @@ pub(crate) struct History {
     pub(crate) seed: u64,
     /// The commits that were built, in the order of time.
     pub(crate) built: Vec<usize>,
+    /// The share of time that the runs wait for a CPU, if the comparisons warn of it.
+    pub(crate) waiting: Option<f64>,
     /// The number of times that the state was stored.
     pub(crate) saved: usize,
 }
@@ -30,7 +32,7 @@ impl History {
     /// A history of `commits` commits after the first one, whose cost changes by `effect` at commit `at`.
     pub(crate) fn new(commits: usize, effect: f64, at: usize, seed: u64) -> Self {
         let seconds = (0..=commits).map(|commit| 0.05 * if commit >= at { 1.0 + effect } else { 1.0 }).collect();
-        History { seconds, broken: vec![], interrupt_after: None, seed, built: vec![], saved: 0 }
+        History { seconds, broken: vec![], interrupt_after: None, seed, built: vec![], waiting: None, saved: 0 }
     }
 
     /// A record before the first comparison.
@@ -101,7 +103,10 @@ impl Commits for History {
         let mut machine = SimulatedMachine::new(&seconds, LOADED, seed ^ 0x5eed);
         let record = compare(&plan, CompareContext::simulated(false), &mut machine, &mut |_| {});
         let record = record.map_err(|error| Stop::Failed(Failure::Own(error.to_string())))?;
-        Ok(Measured { took: record.elapsed, report: judge(record) })
+        let mut report = judge(record);
+        let warning = |ratio| Warning::Waiting { metric: report.record.primary, ratio };
+        report.warnings.extend(self.waiting.map(warning));
+        Ok(Measured { took: report.record.elapsed, report })
     }
 
     fn save(&mut self, _: &BisectRecord) {
