@@ -64,6 +64,25 @@ fn standard_output_has_one_report() {
     }
 }
 
+/// A report must not get lost because standard output belongs to the command.
+#[test]
+fn standard_output_of_a_command_has_no_report() {
+    let mark = path("started");
+    for words in [&["limit", "--cpu", "1s"][..], &["locks"], &["explain"], &["host", "quiet"]] {
+        for file in ["-", "/dev/stdout"] {
+            let (status, stdout, stderr) =
+                run(&[words, &["--quiet", "--export-markdown", file, "--", "touch", &mark]].concat());
+            assert_eq!((status, stdout.as_str()), (125, ""), "{stderr}");
+            let expected = format!("--export-markdown '{file}': standard output belongs to the command; name a file");
+            assert!(stderr.contains(&expected), "{stderr}");
+        }
+    }
+    assert!(!Path::new(&mark).exists());
+    let words = ["limit", "--cpu", "1s", "--no-history", "--quiet", "--export-json", "/dev/stderr", "--", "true"];
+    let (status, stdout, stderr) = run(&words);
+    assert!(status == 0 && stdout.is_empty() && stderr.starts_with('{'), "{stdout}{stderr}");
+}
+
 #[test]
 fn judging_an_export_writes_identical_files() {
     let kept = path("kept.json");

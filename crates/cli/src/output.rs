@@ -30,8 +30,10 @@ pub(crate) struct Destinations {
     has_export_on_stdout: bool,
 }
 
-/// The names of standard output as the file of an export.
-const STANDARD_OUTPUT: [&str; 2] = ["-", "/dev/stdout"];
+/// Returns whether the file of an export is standard output.
+fn is_standard_output(path: &Path) -> bool {
+    ["-", "/dev/stdout"].iter().any(|name| path == Path::new(name))
+}
 
 /// An output file. It is checked before the measuring begins.
 pub(crate) struct Export {
@@ -56,7 +58,7 @@ impl Export {
     /// afterwards either, so that a failed measurement leaves no empty file. Waits for the reader of a FIFO. Call it
     /// before signals are caught, so that they interrupt this wait.
     pub(crate) fn open(option: &'static str, path: &Path) -> Result<Self, Failure> {
-        if STANDARD_OUTPUT.iter().any(|name| path == Path::new(name)) {
+        if is_standard_output(path) {
             if process::stdout_was_closed() {
                 return Err(Failure::Usage(format!("{option} '{}': standard output is closed", path.display())));
             }
@@ -102,8 +104,17 @@ impl Destinations {
         Destinations::files(flags, samples)
     }
 
-    /// As [`Destinations::open`], for features that print nothing on standard output.
-    pub(crate) fn files(flags: &OutputFlags, samples: bool) -> Result<Self, Failure> {
+    /// As [`Destinations::open`], for features whose standard output belongs to the user's command. They may close it
+    /// before the report is written, so that its readers see the end of the command's output.
+    pub(crate) fn of_command(flags: &OutputFlags, samples: bool) -> Result<Self, Failure> {
+        if let Some((option, _, path)) = flags.files.wanted().find(|(_, _, path)| is_standard_output(path)) {
+            let helps = "standard output belongs to the command; name a file, or /dev/stderr";
+            return Err(Failure::Usage(format!("{option} '{}': {helps}", path.display())));
+        }
+        Destinations::files(flags, samples)
+    }
+
+    fn files(flags: &OutputFlags, samples: bool) -> Result<Self, Failure> {
         if samples && flags.files.export_json.is_none() && flags.format != FormatFlag::Json {
             return Err(Failure::Usage("--samples needs --export-json FILE or --format json".to_owned()));
         }

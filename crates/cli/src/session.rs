@@ -121,7 +121,7 @@ impl Session for CommandLine {
         let opened = match status {
             Status::Own => Destinations::open(output, samples)?,
             Status::OfTheCommand => {
-                Destinations::files(output, samples).map_err(|failure| Failure::Own(failure.to_string()))?
+                Destinations::of_command(output, samples).map_err(|failure| Failure::Own(failure.to_string()))?
             }
         };
         self.destinations = Some(opened);

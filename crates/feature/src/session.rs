@@ -80,7 +80,8 @@ pub trait Session {
     /// to standard error if `status` says that standard output and the exit status belong to the user's command.
     ///
     /// # Errors
-    /// A file cannot be written, two options name the same file, or standard output is closed and the text goes there.
+    /// A file cannot be written, two options name the same file, standard output is closed and the text goes there, or a
+    /// file is standard output and that belongs to the user's command.
     /// Never [`Failure::Usage`] if the command could have the same exit status.
     fn open(&mut self, output: &OutputFlags, samples: bool, status: Status) -> Result<(), Failure>;
 

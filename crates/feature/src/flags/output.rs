@@ -66,7 +66,8 @@ pub struct OutputFlags {
 /// The files that a report is written to.
 #[derive(Clone, Debug, Args)]
 pub struct FileFlags {
-    /// Write the report as JSON to this file. In this and the other --export options, - is standard output
+    /// Write the report as JSON to this file. In this and the other --export options, - is standard output,
+    /// unless that belongs to a COMMAND
     #[arg(long, value_name = "FILE")]
     pub export_json: Option<PathBuf>,
 
