@@ -154,7 +154,7 @@ impl Limiter {
             meter,
             passed_over,
             started: at,
-            wall_clock: WallClock::new(at, available),
+            wall_clock: WallClock::new(at, available, cpus),
             watch,
             waiting_due: at,
             waiting_cpu: Nanos::ZERO,

@@ -15,6 +15,8 @@ pub(super) struct WallClock {
     ratio: f64,
     /// What the threads did up to the last reading.
     last: Interval,
+    /// Number of CPUs that the command can use concurrently.
+    cpus: f64,
 }
 
 /// What the threads of a tree did between two readings, in nanoseconds.
@@ -30,17 +32,31 @@ struct Interval {
 
 impl Interval {
     /// Part of the wall time that counts as waiting: the wall time times the run delays' share of run delay and CPU
-    /// time. It is never more than the sum of all run delays.
-    fn waiting(self) -> f64 {
-        if self.delay > 0.0 { self.delay.min(self.span * self.delay / (self.delay + self.ran)) } else { 0.0 }
+    /// time. It is never more than the sum of all run delays, and leaves the wall time that the CPU time needs on
+    /// `cpus` CPUs. A command that always runs or waits for a CPU therefore never has more time that counts than CPU
+    /// time.
+    fn waiting(self, cpus: f64) -> f64 {
+        if self.delay <= 0.0 {
+            return 0.0;
+        }
+        let share = self.delay.min(self.span * self.delay / (self.delay + self.ran));
+        share.min((self.span - self.ran / cpus).max(0.0))
     }
 }
 
 impl WallClock {
-    /// Starts at `started`. `waiting` says whether the run delay can be measured.
-    pub(super) fn new(started: Nanos, waiting: Result<(), Absent>) -> Self {
+    /// Starts at `started`. `waiting` says whether the run delay can be measured. The command can use `cpus` CPUs
+    /// concurrently.
+    pub(super) fn new(started: Nanos, waiting: Result<(), Absent>, cpus: usize) -> Self {
         let waiting = waiting.map(|()| Nanos::ZERO);
-        WallClock { started, waiting, seen: (started, Nanos::ZERO), ratio: 0.0, last: Interval::default() }
+        WallClock {
+            started,
+            waiting,
+            seen: (started, Nanos::ZERO),
+            ratio: 0.0,
+            last: Interval::default(),
+            cpus: cpus.max(1) as f64,
+        }
     }
 
     /// Returns how long the command waited for a CPU, up to the last reading.
@@ -74,7 +90,8 @@ impl WallClock {
             ran: cpu.max(seen.cpu).0 as f64,
         };
         if let Ok(waiting) = &mut self.waiting {
-            *waiting += Nanos((known_late.waiting() - self.last.waiting() + now.waiting()) as u64);
+            *waiting +=
+                Nanos((known_late.waiting(self.cpus) - self.last.waiting(self.cpus) + now.waiting(self.cpus)) as u64);
         }
         self.last = now;
     }
@@ -99,8 +116,15 @@ mod tests {
         ThreadTimes { cpu: ms(cpu), run_delay: ms(run_delay), ..ThreadTimes::default() }
     }
 
+    /// More CPUs than all tests have threads.
+    const MANY: usize = 64;
+
     fn waited(cpu: u64, run_delay: u64, tree: u64) -> u64 {
-        let mut wall_clock = WallClock::new(ms(0), Ok(()));
+        waited_on(MANY, cpu, run_delay, tree)
+    }
+
+    fn waited_on(cpus: usize, cpu: u64, run_delay: u64, tree: u64) -> u64 {
+        let mut wall_clock = WallClock::new(ms(0), Ok(()), cpus);
         wall_clock.add(at(100), did(cpu, run_delay), ms(tree));
         wall_clock.waiting().clone().unwrap().0 / MS
     }
@@ -115,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_wait_across_two_readings_counts_in_both_intervals() {
-        let mut wall_clock = WallClock::new(ms(0), Ok(()));
+        let mut wall_clock = WallClock::new(ms(0), Ok(()), MANY);
         wall_clock.add(at(100), did(4, 5), ms(4));
         wall_clock.add(at(200), ThreadTimes { run_delay_before: ms(90), ..did(4, 186) }, ms(4));
         assert_eq!(wall_clock.waiting(), &Ok(ms(5 + 186)));
@@ -127,15 +151,23 @@ mod tests {
 
     #[test]
     fn several_threads_wait_in_proportion_to_run_delay() {
-        assert_eq!(waited(100, 300, 100), 75, "four threads on one CPU");
+        assert_eq!(waited(100, 300, 100), 75, "four threads run one after another");
         assert_eq!(waited(200, 0, 200), 0);
         assert_eq!(waited(100, 900, 100), 90, "never more than the wall time");
+    }
+
+    /// What counts is at least the wall time that the CPU time needs.
+    #[test]
+    fn the_cpu_time_of_all_cpus_counts() {
+        assert_eq!(waited_on(1, 100, 300, 100), 0, "one of the threads always ran");
+        assert_eq!(waited_on(2, 50, 400, 50), 75, "on two CPUs, 50 ms of CPU time need 25 ms");
+        assert_eq!(waited_on(1, 50, 50, 50), 50, "one thread");
     }
 
     #[test]
     fn threads_that_ended_unseen_wait_like_the_others() {
         assert_eq!(waited(10, 10, 50), 50);
-        let mut wall_clock = WallClock::new(ms(0), Ok(()));
+        let mut wall_clock = WallClock::new(ms(0), Ok(()), MANY);
         wall_clock.add(at(100), did(50, 50), ms(50));
         wall_clock.add(at(200), ThreadTimes::default(), ms(50));
         assert_eq!(wall_clock.waiting(), &Ok(ms(100)), "like the threads seen last");
@@ -143,7 +175,7 @@ mod tests {
 
     #[test]
     fn stops_and_waiting_do_not_count() {
-        let (mut wall_clock, mut stops) = (WallClock::new(ms(1_000), Ok(())), Stops::default());
+        let (mut wall_clock, mut stops) = (WallClock::new(ms(1_000), Ok(()), MANY), Stops::default());
         stops.stop(ms(1_100));
         stops.stop(ms(1_200));
         assert_eq!(wall_clock.counted(stops.at(ms(1_500))), ms(100));
@@ -156,7 +188,7 @@ mod tests {
 
     #[test]
     fn without_statistics_all_time_counts() {
-        let mut wall_clock = WallClock::new(ms(0), Err(Absent::because("no")));
+        let mut wall_clock = WallClock::new(ms(0), Err(Absent::because("no")), MANY);
         wall_clock.add(at(100), did(50, 50), ms(50));
         assert_eq!((wall_clock.counted(at(100)), wall_clock.waiting().is_err()), (ms(100), true));
     }
