@@ -197,7 +197,8 @@ pub struct LockUse {
     /// Longest wait, in seconds.
     pub wait_max_seconds: Reading<Nanos>,
     /// Total time that threads held the lock. All contended holds are timed, and those of the first `timed_first` other
-    /// acquisitions; a sample represents the rest. Absent if no hold was timed, and for conditions and semaphores.
+    /// acquisitions; a sample represents the rest. Of a mutex or spinlock, at most the lifetime of the process. Absent
+    /// if no hold was timed, and for conditions and semaphores.
     pub hold_seconds: Reading<Nanos>,
     /// Mean hold, over all acquisitions.
     pub hold_mean_seconds: Reading<Nanos>,
@@ -230,23 +231,34 @@ fn only_the_first() -> u64 {
     1
 }
 
-/// Functions of CPython that initialise or request the semaphores and conditions of its locks. `threading.Lock` is a
-/// semaphore; the GIL is a mutex with conditions.
-const OF_PYTHON: [&str; 6] = [
-    "PyThread_allocate_lock",
-    "PyThread_acquire_lock_timed",
-    "create_gil",
-    "take_gil",
-    "PyCOND_WAIT",
-    "PyCOND_TIMEDWAIT",
-];
+/// Functions of CPython that initialise or request the semaphores of its locks, such as `threading.Lock`.
+const OF_PYTHON: [&str; 2] = ["PyThread_allocate_lock", "PyThread_acquire_lock_timed"];
+/// Functions of CPython that initialise or request the conditions of the GIL.
+const OF_GIL: [&str; 4] = ["create_gil", "take_gil", "PyCOND_WAIT", "PyCOND_TIMEDWAIT"];
 
 impl LockUse {
     /// Returns whether it is a semaphore or condition that is part of a lock of Python.
     pub(crate) fn is_of_python(&self) -> bool {
-        let functions = self.sites.iter().map(|site| &site.function);
-        let mut functions = functions.chain(self.made_at.as_ref().ok().map(|made| &made.function)).flatten();
-        !self.kind.is_held() && functions.any(|function| OF_PYTHON.contains(&function.as_str()))
+        !self.kind.is_held() && (self.is_used_by(&OF_PYTHON) || self.is_used_by(&OF_GIL))
+    }
+
+    /// Returns whether it is probably a condition of Python's GIL. Other locks of Python are semaphores.
+    pub(crate) fn is_probably_gil(&self) -> bool {
+        self.kind == LockKind::Condition && self.is_used_by(&OF_GIL)
+    }
+
+    /// Returns whether one of these functions initialised or requested it.
+    fn is_used_by(&self, functions: &[&str]) -> bool {
+        let made = self.made_at.as_ref().ok().map(|made| &made.function);
+        let mut all = self.sites.iter().map(|site| &site.function).chain(made).flatten();
+        all.any(|function| functions.contains(&function.as_str()))
+    }
+
+    /// Returns whether its total hold time is an estimate, because not all holds were timed.
+    pub(crate) fn has_estimated_holds(&self) -> bool {
+        let timed = [&self.holds_timed_contended, &self.holds_timed_sampled];
+        let timed = timed.into_iter().flatten().fold(0_u64, |sum, many| sum.saturating_add(*many));
+        self.hold_seconds.is_ok() && timed < self.acquisitions
     }
 
     /// Returns the total time that threads waited for it, in seconds; 0 if none did.

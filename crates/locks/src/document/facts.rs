@@ -130,18 +130,20 @@ fn folded(record: &LocksRecord) -> Option<String> {
     ))
 }
 
-/// The time that threads waited for futexes, and how much of it belongs to nothing that was watched.
+/// The estimated time that threads waited for futexes of nothing that was watched.
 fn futexes(record: &LocksRecord) -> String {
     let futexes = match &record.futexes {
         Ok(futexes) => futexes,
         Err(absent) => return format!("waits for what was not watched: not measured ({})", one_line(&absent.0)),
     };
     let (rest, off) = (futexes.other_seconds.seconds(), futexes.other_off_by_seconds.seconds());
-    let whose = match time_with(rest, Interval { low: rest - off, high: rest + off }) {
-        _ if rest == 0.0 && off == 0.0 => "all of it for what was watched".to_owned(),
-        other => format!("{other} of it for none of the watched locks, conditions, semaphores and ends of threads"),
-    };
     let samples = numbered(futexes.looks, "sample", "samples");
-    let waited = time(futexes.wait_seconds.seconds());
-    format!("threads waited for futexes for about {waited}, estimated from {samples}; {whose}")
+    if rest == 0.0 && off == 0.0 {
+        return format!("no wait for anything that was not watched, in {samples}");
+    }
+    let other = time_with(rest, Interval { low: rest - off, high: rest + off });
+    format!(
+        "threads waited for about {other} for none of the watched locks, conditions, semaphores and ends of threads, \
+         estimated from {samples}"
+    )
 }

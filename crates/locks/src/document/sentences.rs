@@ -150,7 +150,8 @@ fn share_of_one(lock: &LockUse, all: f64) -> String {
         None if lock.sites.len() > 1 => format!(", requested at {} call sites", lock.sites.len()),
         None => String::new(),
     };
-    format!(", {how_much} for one {} ({}){at}", noun(lock.kind), label(lock))
+    let gil = if lock.is_probably_gil() { ", probably the GIL" } else { "" };
+    format!(", {how_much} for one {} ({}{gil}){at}", noun(lock.kind), label(lock))
 }
 
 /// The time that threads waited for conditions and semaphores, if it is at least [`EVENTS`] of their lifetimes. Locks of
@@ -189,12 +190,15 @@ fn gain(record: &LocksRecord) -> Option<String> {
 }
 
 /// Says that the holder of a lock was probably not on a CPU, if a thread waited much longer for the lock than all
-/// threads together hold it.
+/// threads together hold it. `None` if threads hardly waited for the lock.
 fn preempted(record: &LocksRecord) -> Option<String> {
     let lock = longest_waited(record)?;
     let (wait, hold) = (lock.wait_max_seconds.as_ref().ok()?, lock.hold_max_seconds.as_ref().ok()?);
     // A thread that still waits at the end, as in a deadlock, waits for another reason.
     let queue = hold.seconds() * f64::from(lock.threads.max(1));
+    if lock.waited() < HARDLY * record.thread_seconds {
+        return None;
+    }
     if !lock.waiting.is_empty() || *wait < SCHEDULED || wait.seconds() <= MUCH_LONGER * queue {
         return None;
     }

@@ -27,6 +27,7 @@ pub(super) fn locks(record: &LocksRecord) -> Table {
         })
     };
     let rounded = |time: &Nanos| about(*time);
+    let mean_hold = if locks.iter().any(LockUse::has_estimated_holds) { "mean hold (about)" } else { "mean hold" };
     let mut columns = vec![Column::words("lock", locks, named)];
     columns.extend(of_process(record, locks, |lock| lock.process));
     columns.extend([
@@ -42,7 +43,7 @@ pub(super) fn locks(record: &LocksRecord) -> Table {
         wait("median wait", |lock| &lock.wait_median_seconds, rounded),
         wait("99\u{a0}% wait", |lock| &lock.wait_p99_seconds, rounded),
         wait("longest wait", |lock| &lock.wait_max_seconds, exactly),
-        hold("mean hold", |lock| &lock.hold_mean_seconds, rounded),
+        hold(mean_hold, |lock| &lock.hold_mean_seconds, rounded),
         hold("longest timed hold", |lock| &lock.hold_max_seconds, exactly),
         Column::numbers("threads", locks, |lock| number(u64::from(lock.threads))),
         Column::numbers("gain at most", locks, |lock| Cell::reading(&lock.gain_seconds, exactly)),

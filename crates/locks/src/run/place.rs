@@ -317,7 +317,7 @@ impl PlaceReader<'_> {
             given_up: sums.given_up,
             waits: sums.waits(),
             holds: if written.kind.is_held() {
-                sums.holds()
+                sums.holds(self.longest_total(written.kind))
             } else {
                 Err(Absent::because("no thread holds a condition or semaphore"))
             },
@@ -328,6 +328,15 @@ impl PlaceReader<'_> {
             held_by: held_by(&entry, written, threads),
             gain,
         })
+    }
+
+    /// Returns the longest possible total hold time of a lock: the lifetime of the process, unless several threads can
+    /// hold the lock at the same time.
+    fn longest_total(&self, kind: LockKind) -> Nanos {
+        match kind {
+            LockKind::Mutex | LockKind::Spinlock => self.end - self.began,
+            LockKind::Rwlock | LockKind::Condition | LockKind::Semaphore => Nanos(u64::MAX),
+        }
     }
 
     /// Sums the counts and times of a lock over all tables.

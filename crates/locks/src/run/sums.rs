@@ -147,8 +147,9 @@ impl LockCounts {
     }
 
     /// Returns the statistics of holds. Contended, early and later acquisitions are three kinds. If all holds are timed,
-    /// the total is exact.
-    pub(super) fn holds(&self) -> Reading<LockHolds> {
+    /// the total is exact; otherwise it is an estimate of at most `longest`, because a timed hold whose thread was
+    /// preempted may represent thousands of others.
+    pub(super) fn holds(&self, longest: Nanos) -> Reading<LockHolds> {
         let (contended, early, sampled) = (self.contended_holds, self.early_holds, self.sampled_holds);
         let uncontended = early.and(sampled);
         let all = contended.and(uncontended);
@@ -156,6 +157,7 @@ impl LockCounts {
             let total = contended.total_of(self.contended, all)
                 + early.total_of(self.uncontended.min(EARLY), all)
                 + sampled.total_of(self.uncontended.saturating_sub(EARLY), all);
+            let total = total.min(all.total.max(longest).0 as f64);
             let acquisitions = self.uncontended.saturating_add(self.contended);
             let quantile = |share: f64| self.hold_buckets.quantile(share, self.hold_most);
             Some(LockHolds {
@@ -245,14 +247,12 @@ mod tests {
 
     const NONE: (u64, u64) = (0, 0);
 
-    /// Returns the holds of a lock with `uncontended` and `contended` acquisitions. Timed holds of each kind have their
-    /// number and the length of each in nanoseconds.
-    fn holds_of(
-        uncontended: u64,
-        contended: u64,
-        contended_holds: (u64, u64),
-        early_holds: (u64, u64),
-        sampled_holds: (u64, u64),
+    /// Returns the holds of a lock with so many uncontended and contended acquisitions, within `longest`. Timed holds of
+    /// each kind (contended, early, sampled) have their number and the length of each in nanoseconds.
+    fn holds_within(
+        longest: Nanos,
+        [uncontended, contended]: [u64; 2],
+        [contended_holds, early_holds, sampled_holds]: [(u64, u64); 3],
     ) -> LockHolds {
         let mut hold_buckets = Buckets::new();
         let mut timed = |holds: (u64, u64)| {
@@ -274,7 +274,26 @@ mod tests {
             wait_buckets: Buckets::new(),
             hold_buckets,
         };
-        counts.holds().unwrap()
+        counts.holds(longest).unwrap()
+    }
+
+    /// As [`holds_within`], with a long lifetime of the process.
+    fn holds_of(
+        uncontended: u64,
+        contended: u64,
+        contended_holds: (u64, u64),
+        early_holds: (u64, u64),
+        sampled_holds: (u64, u64),
+    ) -> LockHolds {
+        holds_within(Nanos(u64::MAX), [uncontended, contended], [contended_holds, early_holds, sampled_holds])
+    }
+
+    /// One of few timed holds may be that of a preempted thread.
+    #[test]
+    fn the_total_is_at_most_the_lifetime_of_the_process() {
+        let longest = Nanos(400_000_000);
+        let holds = holds_within(longest, [8_000, 9], [(1, 56_000_000), (EARLY, 12_000), (7, 12_000)]);
+        assert_eq!((holds.total, holds.mean), (longest, Nanos(longest.0 / 8_009)));
     }
 
     #[test]

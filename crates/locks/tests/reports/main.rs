@@ -46,6 +46,44 @@ fn a_wait_for_a_preempted_holder_is_explained() {
     assert!(!with(0.064_5, 0.008).contains("preempted"), "eight threads hold it for 64 ms");
     assert!(!with(0.001_5, 0.000_001).contains("preempted"), "shorter than a time slice");
     assert!(!text(&deadlocked(), 1000).contains("preempted"));
+    let mut hardly = queue();
+    hardly.locks[0].wait_max_seconds = Ok(shared::seconds(0.064_5));
+    hardly.locks[0].hold_max_seconds = Ok(shared::seconds(0.000_006_58));
+    let lifetimes = hardly.thread_seconds;
+    hardly.locks.iter_mut().for_each(|lock| lock.wait_seconds = Ok(shared::seconds(0.005 * lifetimes)));
+    assert!(!text(&hardly, 1000).contains("preempted"), "threads hardly waited for the lock");
+}
+
+#[test]
+fn unwatched_waits_have_an_error_and_no_wait_is_no_estimate() {
+    let mut record = queue();
+    let line = |record: &LocksRecord| {
+        let text = text(record, 1000).replace('\u{a0}', " ");
+        text.lines().find(|line| line.contains("futexes")).unwrap().to_owned()
+    };
+    let futexes = record.futexes.as_mut().unwrap();
+    (futexes.other_seconds, futexes.other_off_by_seconds) = (shared::seconds(1.2), shared::seconds(0.1));
+    futexes.looks = 400;
+    let found = line(&record);
+    assert!(found.contains("waited for about 1.20 s ±0.10 for none of the watched"), "{found}");
+    assert!(found.ends_with("estimated from 400 samples"), "{found}");
+    let futexes = record.futexes.as_mut().unwrap();
+    (futexes.other_seconds, futexes.other_off_by_seconds) = (Nanos::ZERO, Nanos::ZERO);
+    assert!(line(&record).ends_with("no wait for anything that was not watched, in 400 samples"), "{}", line(&record));
+}
+
+#[test]
+fn the_mean_hold_is_marked_if_not_all_holds_were_timed() {
+    let head = |record: &LocksRecord| {
+        record.rendered(Form::Markdown, Style::default(), false).replace('\u{a0}', " ").contains("mean hold (about)")
+    };
+    let mut record = queue();
+    assert!(head(&record));
+    for lock in &mut record.locks {
+        lock.holds_timed_contended = Ok(lock.contended);
+        lock.holds_timed_sampled = Ok(lock.acquisitions - lock.contended);
+    }
+    assert!(!head(&record));
 }
 
 #[test]
@@ -156,6 +194,9 @@ fn semaphores_and_conditions_of_python_are_called_locks() {
                      semaphore (L1)";
         assert!(answer.replace('\u{a0}', " ").starts_with(begin) && !answer.contains("that is for events"), "{answer}");
         assert_eq!(summary(&report), "4.5 % waiting for locks of Python");
+        report.locks[0].kind = LockKind::Condition;
+        let is_gil = text(&report, 400).replace('\u{a0}', " ").contains("for one condition (L1, probably the GIL)");
+        assert_eq!(is_gil, function == "create_gil");
     }
 }
 
