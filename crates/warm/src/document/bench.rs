@@ -42,9 +42,6 @@ const TABLES: usize = 8;
 const LONGEST_CONTINUED: usize = 20;
 /// With a smaller share of launches from a snapshot, the report makes no claim about their time.
 const ENOUGH: f64 = 0.5;
-/// What a publication about launches from memory says, for comparison with the break-even figures.
-const PUBLISHED: &str = "For comparison: a published method has threads that load the programs of a script into memory. By \
-                         its own figures, it pays for itself only after about 2,500 launches.";
 /// The number of characters in the small chart of a mode's launches.
 const SMALL: usize = 16;
 
@@ -84,9 +81,6 @@ fn document(record: &BenchRecord) -> Document {
     let has_tables = record.programs.len() <= TABLES;
     let mut sections: Vec<Section> =
         record.programs.iter().flat_map(|program| of_program(program, has_tables)).collect();
-    if !sections.is_empty() {
-        sections.push(Section::paragraphs([vec![plain(PUBLISHED)]]));
-    }
     sections.push(Section::new("How it was measured", vec![Block::Facts(facts(record, has_tables))]).as_detail());
     sections.extend(origin(record.started, &record.host, &record.revision));
     Document { subject: "Steadyhand: gains from snapshots".to_owned(), answer, sections, is_brief: false }
@@ -215,24 +209,62 @@ fn of_program(program: &BenchProgram, has_tables: bool) -> Vec<Section> {
 /// States when the capture of a mode pays for itself, without the start of `steady warm`.
 fn repaid(figures: &ModeFigures) -> Option<String> {
     let BreakEven { wall, cpu } = figures.break_even.as_ref().ok()?;
-    let after = |one: &PaidBack, of: &str| match (&one.launches, one.extrapolated) {
-        (Ok(launches), true) => format!("after about {} launches in {of}", round(*launches)),
-        (Ok(launches), false) => {
-            let doubt = if one.certain_launches.is_ok() { "" } else { ", which is not certain" };
-            format!("after {} in {of}{doubt}", count(*launches as usize, "launch", "launches"))
-        }
-        (Err(_), _) => format!("never in {of}"),
-    };
     let costs = match &cpu.capture_seconds {
         Ok(seconds) => format!("The capture alone costs {} of CPU time", time(seconds.max(0.0))),
         Err(absent) => format!("The cost of the capture is not measured: {}", one_line(&absent.0)),
     };
-    Some(if wall.launches.is_err() && cpu.launches.is_err() {
-        format!("{costs}. It never pays for itself.")
-    } else {
-        let [wall, cpu] = [after(wall, "wall time"), after(cpu, "CPU time")];
-        format!("{costs}. It pays for itself {wall}, and {cpu}.")
+    let of = |one, measure| match Payback::of(figures, one, measure) {
+        Payback::After { launches, certain_from: Some(_) } => {
+            format!("it pays for itself after {}", launches_in_words(launches))
+        }
+        Payback::After { launches, certain_from: None } => {
+            format!("it pays for itself after {}, which is not certain", launches_in_words(launches))
+        }
+        Payback::Later { measured, estimate } => {
+            let measured = launches_in_words(measured);
+            let estimate = format!("it does after about {} if later ones save as much", round(estimate));
+            format!("it does not pay for itself within the measured {measured}; {estimate}")
+        }
+        Payback::Open { measured } => {
+            let measured = launches_in_words(measured);
+            format!("it does not pay for itself within the measured {measured}, and a gain per launch is not certain")
+        }
+    };
+    let (wall, cpu) = (of(wall, Measure::Wall), of(cpu, Measure::Cpu));
+    Some(match wall == cpu {
+        true => format!("{costs}. In wall time and in CPU time, {wall}."),
+        false => format!("{costs}. In wall time, {wall}. In CPU time, {cpu}."),
     })
+}
+
+fn launches_in_words(launches: u64) -> String {
+    count(launches as usize, "launch", "launches")
+}
+
+/// When a capture pays for itself, as far as the report states it.
+enum Payback {
+    /// After so many of the measured launches. From `certain_from` on, there is certainly no loss.
+    After { launches: u64, certain_from: Option<u64> },
+    /// Not within the measured launches. Each launch certainly saves time, so that the estimate has a basis.
+    Later { measured: u64, estimate: u64 },
+    /// Not within the measured launches, and a gain per launch is not certain.
+    Open { measured: u64 },
+}
+
+impl Payback {
+    /// Returns what the report states about one of the break-even values of a mode. `measure` is the time of its
+    /// launches.
+    fn of(figures: &ModeFigures, one: &PaidBack, measure: Measure) -> Self {
+        let measured = figures.launch_wall_seconds.len() as u64;
+        let has_gain = figures.effect(measure).is_some_and(|effect| effect.verdict == Verdict::Faster);
+        match (&one.launches, one.extrapolated) {
+            (Ok(launches), false) => {
+                Payback::After { launches: *launches, certain_from: one.certain_launches.clone().ok() }
+            }
+            (Ok(estimate), true) if has_gain => Payback::Later { measured, estimate: *estimate },
+            _ => Payback::Open { measured },
+        }
+    }
 }
 
 /// Rounds an extrapolated number of launches to two digits.
@@ -283,7 +315,7 @@ fn mean_of(measure: Measure, mean: &Mean) -> String {
 /// A row of the table of times.
 enum Row {
     Effect(Measure),
-    PaidBack(fn(&BreakEven) -> &PaidBack),
+    PaidBack(Measure),
     Capture,
 }
 
@@ -291,8 +323,8 @@ enum Row {
 fn times(modes: &[ModeFigures]) -> Table {
     let mut rows: Vec<(Row, &str)> = TIMES.iter().map(|(measure, label)| (Row::Effect(*measure), *label)).collect();
     rows.extend([
-        (Row::PaidBack(|both| &both.wall), "pays for itself, wall time"),
-        (Row::PaidBack(|both| &both.cpu), "pays for itself, CPU time"),
+        (Row::PaidBack(Measure::Wall), "pays for itself, wall time"),
+        (Row::PaidBack(Measure::Cpu), "pays for itself, CPU time"),
         (Row::Capture, "CPU time of the snapshot"),
     ]);
     let cell = |figures: &ModeFigures, row: &Row| match (row, &figures.break_even) {
@@ -300,7 +332,10 @@ fn times(modes: &[ModeFigures]) -> Table {
         (Row::PaidBack(_), Ok(_)) if has_few(figures) => {
             Cell::Absent("too few launches were from a snapshot".to_owned())
         }
-        (Row::PaidBack(of), Ok(both)) => paid(of(both)).into(),
+        (Row::PaidBack(measure), Ok(both)) => {
+            let one = if *measure == Measure::Wall { &both.wall } else { &both.cpu };
+            paid(&Payback::of(figures, one, *measure)).into()
+        }
         (Row::PaidBack(_), Err(absent)) => Cell::Absent(absent.0.clone()),
         (Row::Capture, Ok(both)) => Cell::reading(&both.cpu.capture_seconds, |seconds| time(seconds.max(0.0))),
         (Row::Capture, Err(_)) => Cell::Nothing,
@@ -331,15 +366,17 @@ fn effect(effect: &Effect) -> Cell {
 }
 
 /// Formats from which launch on a snapshot has paid for itself, and whether that is certain.
-fn paid(one: &PaidBack) -> String {
-    match (&one.launches, one.extrapolated, &one.certain_launches) {
-        (Err(_), ..) => "never".to_owned(),
-        (Ok(launch), true, _) => format!("about launch{TIE}{}", round(*launch)),
-        (Ok(launch), false, Ok(certain)) if certain > launch => {
-            format!("launch{TIE}{launch} (certain from{TIE}{certain})")
+fn paid(payback: &Payback) -> String {
+    match payback {
+        Payback::After { launches, certain_from: Some(certain) } if certain > launches => {
+            format!("launch{TIE}{launches} (certain from{TIE}{certain})")
         }
-        (Ok(launch), false, Ok(_)) => format!("launch{TIE}{launch} (certain)"),
-        (Ok(launch), false, Err(_)) => format!("launch{TIE}{launch} (not{TIE}certain)"),
+        Payback::After { launches, certain_from: Some(_) } => format!("launch{TIE}{launches} (certain)"),
+        Payback::After { launches, certain_from: None } => format!("launch{TIE}{launches} (not{TIE}certain)"),
+        Payback::Later { measured, estimate } => {
+            format!("not within{TIE}{measured} launches (estimate:{TIE}{})", round(*estimate))
+        }
+        Payback::Open { measured } => format!("not within{TIE}{measured} launches"),
     }
 }
 

@@ -113,6 +113,30 @@ fn reports_have_a_summary() {
     assert_eq!((facts.kind.name(), facts.complete), ("warm", false));
 }
 
+/// The figures of a mode that is extrapolated: 61 launches, of which 50 were measured.
+#[test]
+fn a_break_even_beyond_the_measured_launches_is_no_fact() {
+    let with_verdict = |verdict: Verdict| {
+        let mut record = usual();
+        record.programs.truncate(1);
+        let on_demand = &mut record.programs[0].modes.as_mut().unwrap()[2];
+        let cpu = &mut on_demand.break_even.as_mut().unwrap().cpu;
+        (cpu.launches, cpu.extrapolated) = (Ok(61), true);
+        let effect = on_demand.effects.iter_mut().find(|effect| effect.measure == Measure::Cpu);
+        effect.unwrap().verdict = verdict;
+        text(&record, 1_000).replace('\u{a0}', " ")
+    };
+    let certain = with_verdict(Verdict::Faster);
+    let expected = "In wall time, it pays for itself after 4 launches. In CPU time, it does not pay for itself within the \
+                    measured 50 launches; it does after about 61 if later ones save as much.";
+    assert!(certain.contains(expected), "{certain}");
+    assert!(certain.contains("not within 50 launches (estimate: 61)"), "{certain}");
+    let open = with_verdict(Verdict::Undecided);
+    let expected = "In CPU time, it does not pay for itself within the measured 50 launches, and a gain per launch is not \
+                    certain.";
+    assert!(open.contains(expected) && !open.contains("about 61"), "{open}");
+}
+
 #[test]
 fn few_launches_from_a_snapshot_give_no_claim_about_time() {
     let with_share = |share: Reading<f64>| {
