@@ -136,6 +136,10 @@ impl<'a, C: Capturer> Maker<'a, C> {
             Ok(made) => Ok(made),
         };
         self.count(&made, (clock::process_cpu() - before).0);
+        // The request for a script also asks for its interpreter.
+        if matches!(made, Ok(Made::Warm | Made::Refused(_))) {
+            self.store.fulfilled_by_capture(subject.identity.key().as_str(), &subject.names);
+        }
         made
     }
 
@@ -174,6 +178,8 @@ impl<'a, C: Capturer> Maker<'a, C> {
         let interpreter = Subject::at(&script.interpreter)?;
         let (key, name) = (interpreter.identity.key(), path.file_name().unwrap_or_default());
         self.store.add_name(key.as_str(), COPIES, &interpreter.names[0], name).map_err(failed)?;
+        let script = Subject::at(path)?;
+        self.store.fulfilled_by_capture(script.identity.key().as_str(), &script.names);
         Ok(true)
     }
 

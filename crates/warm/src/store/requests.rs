@@ -1,5 +1,6 @@
 //! Requests for snapshots: links that the hook creates for programs that it finds without a card.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -58,6 +59,16 @@ impl Store {
         forget(&self.wanted().join(&request.key));
         // If this fails, the count stays, and the program has a higher priority the next time.
         let _ = self.counts().and_then(|counts| counts.forget_demand(&request.identity));
+    }
+
+    /// Removes the request for a program that was captured without being requested, if there is one. Its snapshots must
+    /// have the name that the request asks for.
+    pub fn fulfilled_by_capture(&self, key: &str, names: &[OsString]) {
+        let request = self.counts().ok().and_then(|counts| self.request(&self.wanted().join(key), &counts));
+        let has_name = |program: &Path| program.file_name().is_some_and(|name| names.iter().any(|known| known == name));
+        if let Some((_, request)) = request.filter(|(_, request)| has_name(&request.program)) {
+            self.fulfilled(&request);
+        }
     }
 
     /// Returns the directory with the requests.

@@ -437,6 +437,21 @@ fn a_keeper_survives_a_capture_that_panics() {
 }
 
 /// The most often launched programs come first, and captures use no more CPU time than launches have saved.
+/// A capture that was not requested, as in mode prewarm, also fulfils a request that waits for a keeper.
+#[test]
+fn a_capture_fulfils_the_request_for_its_program() {
+    let bench = Bench::new("fulfils");
+    bench.request(&bench.program);
+    assert_eq!(bench.make(&mut Fake::default()), Ok(Made::Warm));
+    assert_eq!(bench.store.requests().unwrap(), []);
+    // The snapshots do not have this name yet.
+    let other = bench.folder.join("other-name");
+    symlink(&bench.program, &other).unwrap();
+    symlink(&other, bench.store.wanted().join(bench.key())).unwrap();
+    assert_eq!(bench.make(&mut Fake::default()), Ok(Made::Warm));
+    assert_eq!(bench.store.requests().unwrap().len(), 1);
+}
+
 #[test]
 fn a_keeper_captures_what_pays() {
     let bench = Bench::new("pays");
