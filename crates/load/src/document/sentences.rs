@@ -14,6 +14,9 @@ use crate::{LoadRecord, LoadTable, LoadWork, Point};
 /// A factor below this is reported as no change: 2 %.
 const NO_CHANGE: f64 = 1.02;
 
+/// With fewer runs of a command in a row, the report draws no conclusion about the metrics.
+const ENOUGH: usize = 10;
+
 /// What the sentences about scaling are about.
 struct Scope<'a> {
     /// The smallest number of processes.
@@ -29,6 +32,8 @@ struct Scope<'a> {
     /// The share of its wall time in which a process waited for a CPU at the smallest number of processes; absent if it
     /// is not known.
     first_waiting: Reading<f64>,
+    /// The number of CPUs that other programs used at the smallest number of processes; absent if it is not known.
+    first_others: Reading<f64>,
 }
 
 /// The CPUs of the machine, apart from the measurements.
@@ -48,16 +53,18 @@ impl<'a> Scope<'a> {
     fn of(record: &'a LoadRecord) -> Option<Self> {
         let points = record.points();
         let (first, last) = (points.first()?.procs, points.last()?.procs);
-        let first_waiting = points.first()?.figures.waiting_ratio.clone();
+        let figures = points.first()?.figures;
+        let (first_waiting, first_others) = (figures.waiting_ratio.clone(), figures.others_cpus.clone());
         let cpus = Cpus::Reported(&record.machine);
-        Some(Scope { first, last, unit: record.unit, cpus, rows: points.len(), first_waiting })
+        Some(Scope { first, last, unit: record.unit, cpus, rows: points.len(), first_waiting, first_others })
     }
 
     fn of_table(table: &'a LoadTable) -> Option<Self> {
         let (first, last) = (table.rows.first()?.procs, table.rows.last()?.procs);
         let cpus = Cpus::Stated { logical: &table.logical_cpus, cores: &table.cores };
-        let first_waiting = Err(Absent::because("the table does not contain it"));
-        Some(Scope { first, last, unit: &table.unit, cpus, rows: table.rows.len(), first_waiting })
+        let absent = || Err(Absent::because("the table does not contain it"));
+        let (first_waiting, first_others) = (absent(), absent());
+        Some(Scope { first, last, unit: &table.unit, cpus, rows: table.rows.len(), first_waiting, first_others })
     }
 }
 
@@ -66,7 +73,9 @@ pub(super) fn paragraphs(record: &LoadRecord) -> Vec<Vec<String>> {
     let mut paragraphs: Vec<Vec<String>> = Vec::new();
     match (&record.scaling, Scope::of(record)) {
         (Ok(scaling), Some(scope)) => {
-            paragraphs.push(vec![metric(&scope, scaling)]);
+            let few = few_runs(record);
+            let factors = if few.is_some() { factors(&scope, scaling) + "." } else { metric(&scope, scaling) };
+            paragraphs.push(std::iter::once(factors).chain(few).collect());
             paragraphs.push(scaling::limits(&scope, scaling));
             let longer = longer(record);
             let slower = std::iter::once(inflation(&scope, scaling)).chain(longer).chain(machine::slowdowns(record));
@@ -99,17 +108,38 @@ fn factor(value: f64) -> String {
     fixed(value, decimals_of(value, 3).min(2))
 }
 
-/// Says how far load changes CPU time and wall time, and which is the better metric.
-fn metric(scope: &Scope<'_>, scaling: &Scaling) -> String {
-    let (cpu, wall) = (scaling.per_cpu_factor, scaling.per_wall_factor);
-    let ranges = format!(
+/// Says that a row of a command has too few runs for conclusions, and what to do. The report has no intervals of such
+/// rows.
+fn few_runs(record: &LoadRecord) -> Option<String> {
+    let LoadWork::Command { window, .. } = &record.plan.work else { return None };
+    let points = record.points();
+    let fewest = points.iter().min_by_key(|point| point.row.run_count).filter(|point| point.row.run_count < ENOUGH)?;
+    Some(format!(
+        "At {}, there {} only {}: too few to distinguish an effect of load from chance, in this and all other factors. \
+         Use a longer --window (here {}).",
+        at(fewest.procs),
+        if fewest.row.run_count == 1 { "was" } else { "were" },
+        count(fewest.row.run_count, "run", "runs"),
+        time_setting(*window)
+    ))
+}
+
+/// Says how far load changes CPU time and wall time.
+fn factors(scope: &Scope<'_>, scaling: &Scaling) -> String {
+    format!(
         "From {} to {}{TIE}concurrent processes, work per CPU second varies by a factor of {} and work per wall second \
          by a factor of {}",
         at(scope.first),
         scope.last,
-        factor(cpu),
-        factor(wall)
-    );
+        factor(scaling.per_cpu_factor),
+        factor(scaling.per_wall_factor)
+    )
+}
+
+/// Says how far load changes CPU time and wall time, and which is the better metric.
+fn metric(scope: &Scope<'_>, scaling: &Scaling) -> String {
+    let (cpu, wall) = (scaling.per_cpu_factor, scaling.per_wall_factor);
+    let ranges = factors(scope, scaling);
     let conclusion = match (cpu < NO_CHANGE, wall / cpu) {
         (true, more) if more >= NO_CHANGE => {
             "CPU time is the better metric here, and load hardly affects it".to_owned()

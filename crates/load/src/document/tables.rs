@@ -140,7 +140,9 @@ fn cpus(record: &LoadRecord) -> [Column; 2] {
         });
         return [
             column(format!("busy, CPU{of} (%)"), Align::Numbers, &|row| each(&row.cpus, |cpu| &cpu.busy_ratio)),
-            column(format!("processes, CPU{of} (%)"), Align::Numbers, &|row| each(&row.cpus, |cpu| &cpu.ours_ratio)),
+            column(format!("samples with a process on CPU{of} (%)"), Align::Numbers, &|row| {
+                each(&row.cpus, |cpu| &cpu.ours_ratio)
+            }),
         ];
     }
     [

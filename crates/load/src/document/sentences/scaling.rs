@@ -44,22 +44,32 @@ pub(super) fn limits(scope: &Scope<'_>, scaling: &Scaling) -> Vec<String> {
     sentences
 }
 
-/// Says that the machine was busy, if processes already waited for a CPU at the smallest number of processes. The
-/// numbers of cores and CPUs would then be those that other programs left.
+/// Says that the machine was busy, if processes already waited for a CPU at the smallest number of processes; if that
+/// is not known, if other programs left them too few CPUs. The numbers of cores and CPUs would then be those that other
+/// programs left.
 fn busy(scope: &Scope<'_>) -> Option<String> {
-    let waiting = *scope.first_waiting.as_ref().ok().filter(|waiting| **waiting >= BUSY)?;
     // More processes than CPUs wait for each other.
     let Cpus::Reported(machine) = scope.cpus else { return None };
     if f64::from(scope.first) > machine.usable_cpus() {
         return None;
     }
-    let who = if scope.first == 1 { "the process" } else { "the processes" };
     let first = at(scope.first);
+    let why = match (&scope.first_waiting, &scope.first_others) {
+        (Ok(waiting), _) if *waiting >= BUSY => {
+            let who = if scope.first == 1 { "the process" } else { "the processes" };
+            format!(
+                "{who} already waited for a CPU during {} of the wall time: other programs used the machine",
+                percent(*waiting)
+            )
+        }
+        (Err(_), Ok(others)) if others + f64::from(scope.first) >= machine.online.len() as f64 + BUSY => {
+            format!("other programs already used {} of {}", count_of(*others), machine.online.len())
+        }
+        _ => return None,
+    };
     Some(format!(
-        "At {first}, {who} already waited for a CPU during {} of the wall time: other programs used the machine, so \
-         {first} is no idle baseline, and the measurements do not show up to which N each process has its own core or \
-         logical CPU.",
-        percent(waiting)
+        "At {first}, {why}, so {first} is no idle baseline, and the measurements do not show up to which N each process \
+         has its own core or logical CPU."
     ))
 }
 
@@ -69,8 +79,9 @@ fn by_points(what: &str, range: &Reading<CountRange>) -> String {
             format!("By the measurements alone, each process has {what} up to {}.", at(range.low))
         }
         Ok(range) => format!(
-            "By the measurements alone, each process has {what} up to some N from {} to {}.",
-            range.low, range.high
+            "By the measurements alone, each process has {what} up to at least {} and at most {}.",
+            at(range.low),
+            at(range.high)
         ),
         Err(absent) => format!("The measurements do not show up to which N each process has {what}: {absent}."),
     }

@@ -120,7 +120,7 @@ fn every_result_has_a_sentence() {
         "From N = 1 to 8 concurrent processes, work per CPU second varies by a factor of 1.69 and work per wall second \
          by a factor of 3.46: CPU time is the better metric here, although load affects it too.",
         "By the measurements alone, each process has its own core up to N = 2.",
-        "By the measurements alone, each process has its own logical CPU up to some N from 3 to 4.",
+        "By the measurements alone, each process has its own logical CPU up to at least N = 3 and at most N = 4.",
         "The system reports 4 logical CPUs on 2 cores, up to 2 threads each.",
         "Measurements and system agree on the number of cores.",
         "A second thread on a core adds 20 % to the work of the core at N = 1. The measurements allow a gain of 18 to 27 %, \
@@ -163,6 +163,36 @@ fn a_busy_machine_is_no_baseline() {
     // With more processes than CPUs, they wait for each other.
     report.rows[0].procs = 5;
     assert!(!sentences_of(&report).iter().any(|sentence| sentence.contains("idle baseline")));
+}
+
+#[test]
+fn without_waiting_times_other_programs_show_that_the_machine_was_busy() {
+    let mut report = report();
+    report.rows[0].figures.as_mut().unwrap().others_cpus = Ok(3.5);
+    let all = sentences_of(&report);
+    assert!(
+        all.iter()
+            .any(|one| one.starts_with("At N = 1, other programs already used 3.5 CPUs of 4, so N = 1 is no idle")),
+        "{all:?}"
+    );
+    assert!(!all.iter().any(|sentence| sentence.contains("By the measurements alone")), "{all:?}");
+}
+
+#[test]
+fn few_runs_of_a_command_allow_no_conclusion() {
+    let mut report = report();
+    let command = steady_model::Command { name: "gzip file".to_owned(), ..steady_model::Command::default() };
+    report.plan.work = LoadWork::Command { command, window: Nanos(1_000_000_000) };
+    report.rows.iter_mut().for_each(|row| row.run_count = 50);
+    assert!(sentences_of(&report)[0].contains("CPU time is the better metric here"));
+    report.rows[0].run_count = 3;
+    let all = sentences_of(&report);
+    assert!(all[0].ends_with("by a factor of 3.46."), "{}", all[0]);
+    assert_eq!(
+        all[1],
+        "At N = 1, there were only 3 runs: too few to distinguish an effect of load from chance, in this and all other \
+         factors. Use a longer --window (here 1 s)."
+    );
 }
 
 #[test]
