@@ -321,6 +321,17 @@ fn statistics_are_reported() {
 }
 
 #[test]
+fn character_devices_have_no_signature() {
+    for words in [&["/dev/zero"][..], &["head", "-c", "100", "/dev/urandom"]] {
+        let (status, stdout, stderr) = run(&[&["signature", "--"], words].concat());
+        assert_eq!((status, stdout.as_str()), (2, ""), "{stderr}");
+        assert!(stderr.contains("': it is a character device, which has no end"), "{stderr}");
+        let is_helped = stderr.lines().next().is_some_and(|line| line.contains("use a pipe and -"));
+        assert_eq!(is_helped, words.len() > 1, "{stderr}");
+    }
+}
+
+#[test]
 fn a_thread_per_block_needs_a_known_size_and_not_too_many_blocks() {
     let folder = Folder::new("per-block");
     let large = folder.file("large", &made((4 << 20) + 1));

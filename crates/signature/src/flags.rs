@@ -16,20 +16,20 @@ Examples:
   Signatures of several files, and of data from a pipe
       steady signature *.tar; zcat old.gz | steady signature -
   Cost of a locked allocator with eight threads, and of a pool per thread
-      steady signature --allocator global --threads 8 --stats data
-      steady signature --allocator pool --threads 8 --stats data
+      steady signature --allocator global --threads 8 --stats disk.img
+      steady signature --allocator pool --threads 8 --stats disk.img
   Measure the parts of that cost in random order, with intervals
       steady signature bench
   As published: a thread for each block, and one locked list
-      steady signature --allocator global --threads per-block --stats data
+      steady signature --allocator global --threads per-block --stats disk.img
   The same allocator with processes that share its memory
-      steady signature --allocator global --processes 8 --stats data
+      steady signature --allocator global --processes 8 --stats disk.img
 
 A file is divided into blocks of 1,024 bytes. Each block has a Huffman tree,
 whose hash in pre-order is the hash of the block. The signature is the sum of
 these hashes modulo 2,147,483,647. It does not depend on the allocator or on
 the number of workers. A file that changes while it is read has no signature,
-which is an error.
+which is an error. Character devices are refused, because they have no end.
 
 Exit status:
   0    success

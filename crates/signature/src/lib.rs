@@ -90,7 +90,13 @@ fn files(flags: &SignatureFlags, session: &mut dyn Session) -> Result<u8, Failur
             }
         });
         if let Err(error) = &signed {
-            session.notice(&format!("'{}': {error}", one_line(&name)));
+            // The first word may be a program: steady signature -- head -c 100 FILE.
+            let is_first_of_several = flags.files.len() > 1 && record.files.is_empty();
+            let helps = match is_first_of_several && error.is_not_found() {
+                true => "; for the output of a program, use a pipe and -, as in 'zcat old.gz | steady signature -'",
+                false => "",
+            };
+            session.notice(&format!("'{}': {error}{helps}", one_line(&name)));
             status = status.max(if error.is_of_the_file() { 2 } else { 125 });
         }
         let signed = signed.map_err(|error: FileError| Absent::because(error.to_string()));

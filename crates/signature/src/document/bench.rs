@@ -138,7 +138,7 @@ fn sentences(record: &BenchRecord) -> Vec<Sentence> {
         let [new, old] = [gain.condition, gain.beside].map(|at| record.conditions[at].figures.as_ref());
         let times = match (new, old) {
             (Ok(new), Ok(old)) if gain.interval.is_ok() => {
-                format!(": {} and {}.", time(new.wall_seconds), time(old.wall_seconds))
+                format!(": {} and {}.", wall_time(new), wall_time(old))
             }
             _ => ".".to_owned(),
         };
@@ -396,6 +396,14 @@ fn wall(one: &MeasuredCondition) -> Cell {
         }
         Err(_) => time(figures.wall_seconds),
     })
+}
+
+/// Formats a wall time with the digits that it has in tables.
+fn wall_time(figures: &Figures) -> String {
+    match &figures.wall_interval {
+        Ok(interval) => time_and_range(figures.wall_seconds, *interval).time,
+        Err(_) => time(figures.wall_seconds),
+    }
 }
 
 fn reading(one: &MeasuredCondition, cell: fn(&Figures) -> Cell) -> Cell {

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
+use rustix::fs::{FileType, Stat};
 use steady_linux::{clock, process};
 use steady_model::{Absent, Bytes, Nanos, Reading};
 use steady_workloads::signature::{Crew, Job, MOST_WORKERS, SignError, sign_file, worth};
@@ -19,6 +20,9 @@ pub(crate) enum FileError {
     /// The file could not be opened.
     #[error("{0}")]
     NotOpened(io::Error),
+    /// It is a character device, such as a terminal or `/dev/zero`, which may have no end.
+    #[error("it is a character device, which has no end")]
+    Endless,
     /// A thread for each block was requested, but the number of blocks of a stream is not known in advance.
     #[error("its size is not known, so the number of its blocks is not either; use --threads N")]
     UnknownSize,
@@ -31,10 +35,16 @@ pub(crate) enum FileError {
 }
 
 impl FileError {
+    /// Returns whether there is no such file.
+    pub(crate) fn is_not_found(&self) -> bool {
+        matches!(self, FileError::NotOpened(error) if error.kind() == io::ErrorKind::NotFound)
+    }
+
     /// Returns whether the file is the cause, and not `steady` or the system.
     pub(crate) fn is_of_the_file(&self) -> bool {
         match self {
-            FileError::NotOpened(_) | FileError::UnknownSize | FileError::TooManyBlocks(_) => true,
+            FileError::NotOpened(_) | FileError::Endless => true,
+            FileError::UnknownSize | FileError::TooManyBlocks(_) => true,
             FileError::NotSigned(error) => error.is_of_the_file(),
         }
     }
@@ -61,6 +71,9 @@ fn signed(
     plan: &FilesPlan,
     progress: &mut dyn FnMut(u64, Option<u64>),
 ) -> Result<Signed, FileError> {
+    if rustix::fs::fstat(file).is_ok_and(|stat| kind(&stat) == FileType::CharacterDevice) {
+        return Err(FileError::Endless);
+    }
     let size = size(file);
     let crew = match plan.workers {
         Some(Workers::Crew(crew)) => crew,
@@ -96,10 +109,14 @@ fn blocks(size: Option<u64>, block: usize) -> Result<u32, FileError> {
     in_range.ok_or(FileError::TooManyBlocks(blocks))
 }
 
+fn kind(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}
+
 /// Returns the size of a regular file, if it reports one. Files in `/proc` report 0.
 fn size(file: BorrowedFd<'_>) -> Option<u64> {
     let stat = rustix::fs::fstat(file).ok()?;
-    let is_ordinary = rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::RegularFile;
+    let is_ordinary = kind(&stat) == FileType::RegularFile;
     u64::try_from(stat.st_size).ok().filter(|size| is_ordinary && *size > 0)
 }
 
