@@ -60,6 +60,8 @@ What a program does after that work is not saved: an interpreter imports its mod
 const BENCH_EXAMPLES: &str = "\
 Examples:
   Measure how much a launch gains, and when the snapshot pays for itself
+      steady warm bench --runs 10 --programs 'true,sort /etc/passwd'
+  The same with the default of 100 runs: narrower intervals, several minutes
       steady warm bench --programs 'true,cat /dev/null,sort /etc/passwd'
   The same with programs that are not in the page cache (as root)
       steady warm bench --programs true --cold
@@ -181,8 +183,8 @@ pub(crate) struct BenchFlags {
     #[arg(value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
 
-    /// Programs with their arguments, split into words as a shell does it
-    #[arg(long, value_name = "PROGRAM,...", value_delimiter = ',')]
+    /// Programs with their arguments, split into words as a shell does it; quote a comma in an argument
+    #[arg(long, value_name = "PROGRAM,...")]
     pub(crate) programs: Vec<String>,
 
     /// Launches in each session

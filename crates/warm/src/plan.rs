@@ -35,7 +35,7 @@ pub(crate) fn bench(flags: &BenchFlags, session: &dyn Session) -> Result<Bench, 
     let folder =
         flags.folder.as_deref().map(|folder| in_folder(folder).map_err(|why| or_program(why, folder, session)));
     let mut programs = folder.transpose()?.unwrap_or_default();
-    for text in &flags.programs {
+    for text in flags.programs.iter().flat_map(|list| listed(list)) {
         programs.push(command(text, session)?);
     }
     if flags.cold {
@@ -51,6 +51,27 @@ pub(crate) fn bench(flags: &BenchFlags, session: &dyn Session) -> Result<Bench, 
         timeout_seconds: flags.timeout,
     };
     Ok(Bench { programs, plan, seed: session.seed(flags.seed)? })
+}
+
+/// Splits a list at the commas that are not quoted.
+fn listed(list: &str) -> Vec<&str> {
+    let (mut quote, mut is_escaped, mut begin) = (None, false, 0);
+    let mut items = Vec::new();
+    for (at, letter) in list.char_indices() {
+        match (quote, letter) {
+            _ if is_escaped => is_escaped = false,
+            (Some('"') | None, '\\') => is_escaped = true,
+            (Some(open), letter) if letter == open => quote = None,
+            (None, '"' | '\'') => quote = Some(letter),
+            (None, ',') => {
+                items.push(&list[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    items.push(&list[begin..]);
+    items
 }
 
 /// Returns the command that a text stands for, split into words as a shell does.
@@ -106,6 +127,15 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn quoted_commas_do_not_split_a_list() {
+        assert_eq!(listed("true,cat /dev/null"), ["true", "cat /dev/null"]);
+        assert_eq!(listed(r#"python3 -c "import json,re",true"#), [r#"python3 -c "import json,re""#, "true"]);
+        assert_eq!(listed(r"echo 'a\',echo a\,b,c"), [r"echo 'a\'", r"echo a\,b", "c"]);
+        assert_eq!(listed(r#"echo "\",",x"#), [r#"echo "\",""#, "x"]);
+        assert_eq!(listed("a,,b"), ["a", "", "b"]);
+    }
 
     #[test]
     fn the_programs_of_a_directory_are_sorted_by_name() {
