@@ -39,5 +39,5 @@ pub use report::{
 pub use samples::{
     Activity, Block, Cold, CounterScope, Counters, Ending, Host, LeftOut, Look, Moment, Outcome, Quota, Record, Run,
 };
-pub use units::{Absent, Bytes, Nanos, Reading, Timestamp, required};
+pub use units::{Absent, Bytes, Nanos, Reading, Timestamp, ends, if_finite, required};
 pub use verdict::{Interval, Layout, Verdict};

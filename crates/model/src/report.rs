@@ -3,16 +3,21 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::units::finite;
 use crate::{Bytes, Interval, Layout, Metric, Nanos, Reading, Record, Verdict};
 
 /// An effect estimated from the pairs of one layout, as relative changes (NEW / OLD - 1).
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LayoutEffect {
     /// The layout of the pairs.
     pub layout: Layout,
     /// The estimate of the change.
+    #[serde(serialize_with = "ends::number")]
+    #[schemars(with = "Reading<f64>")]
     pub change: f64,
     /// The confidence interval, at the level of the verdict.
+    #[serde(flatten, serialize_with = "ends::layout")]
+    #[schemars(with = "ends::Change")]
     pub interval: Interval,
     /// The number of pairs used.
     pub pairs: usize,
@@ -62,7 +67,7 @@ pub struct Size {
 }
 
 /// The verdict on one command compared with the first, by one metric. Effects are relative changes (NEW / OLD - 1).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Judgement {
     /// The metric that is compared.
     pub metric: Metric,
@@ -74,36 +79,114 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// Whether the whole interval lies within the resolution.
     pub within_resolution: bool,
-    /// The statistic that the verdict, `change`, `interval` and `verdict_interval` come from.
+    /// The statistic that the verdict, `change` and its intervals come from.
     pub decided_by: DecidedBy,
-    /// The effect on the usual run (the robust mean of logarithms).
-    pub usual: Size,
-    /// The effect on the mean cost. With probability `confidence`, the intervals of `usual` and `mean` both contain
-    /// their effects.
-    pub mean: Size,
-    /// Whether the mean may still contradict the verdict, because a few expensive runs make it much less certain than
-    /// the usual run.
-    pub mean_open: bool,
     /// The size of the effect; not available with fewer than six pairs.
+    #[serde(serialize_with = "finite")]
     pub change: Reading<f64>,
     /// The interval of the size; not available if an end is infinite. It contains the interval that decides the verdict.
     /// It is wider if the verdict is a direction and there are duets, which show effects smaller or larger than they are.
+    #[serde(flatten, serialize_with = "ends::change")]
+    #[schemars(with = "ends::Change")]
     pub interval: Reading<Interval>,
     /// The interval over all pairs, which decides the verdict.
+    #[serde(flatten, serialize_with = "ends::verdict")]
+    #[schemars(with = "ends::Verdict")]
     pub verdict_interval: Reading<Interval>,
+    /// The effect on the usual run (the robust mean of logarithms).
+    #[serde(flatten, serialize_with = "ends::usual")]
+    #[schemars(with = "ends::Usual")]
+    pub usual: Size,
+    /// The effect on the mean cost. With probability `confidence`, the intervals of `usual` and `mean` both contain
+    /// their effects.
+    #[serde(flatten, serialize_with = "ends::mean")]
+    #[schemars(with = "ends::Mean")]
+    pub mean: Size,
+    /// Whether the mean may still contradict the verdict, because a few expensive runs make it much less certain than
+    /// the usual run.
+    #[serde(skip)]
+    pub mean_open: bool,
     /// The confidence level of the intervals.
     pub confidence: f64,
-    /// The number of pairs used.
+    /// The number of pairs used, or of draws of snapshots.
     pub pairs: usize,
-    /// The effect estimated from each layout alone.
-    pub layouts: Vec<LayoutEffect>,
-    /// The reason of an undecided verdict.
-    pub undecided: Option<Undecided>,
-    /// The factor by which the effort must probably grow to reach a verdict.
-    pub effort_to_settle: Option<f64>,
+    /// The reason of an undecided verdict. Not available if there is a verdict, or if a secondary metric was not
+    /// measured.
+    pub undecided: Reading<Undecided>,
+    /// The effort that would probably give a verdict, as a multiple of the effort spent.
+    #[serde(rename = "effort_to_settle_ratio", serialize_with = "finite")]
+    pub effort_to_settle: Reading<f64>,
     /// The factor by which varying load widened the interval. The reference is an interval in which all pairs are as
     /// quiet as the quietest quarter.
-    pub widening: Option<f64>,
+    #[serde(rename = "widening_ratio", serialize_with = "finite")]
+    pub widening: Reading<f64>,
+    /// The effect estimated from each layout alone.
+    pub layouts: Vec<LayoutEffect>,
+}
+
+/// The fields that an effect or an interval becomes in JSON, for `#[serde(flatten, serialize_with = "..")]`. JSON has no
+/// infinity, so an infinite end is absent with a reason.
+mod ends {
+    use schemars::JsonSchema;
+    use serde::{Serialize, Serializer};
+
+    use super::Size;
+    use crate::{Interval, Reading, ends, if_finite};
+
+    macro_rules! interval {
+        ($type:ident, $function:ident: $low:ident $high:ident, $what:literal) => {
+            #[derive(Serialize, JsonSchema)]
+            pub(super) struct $type {
+                #[doc = concat!("The lower end of ", $what, ".")]
+                $low: Reading<f64>,
+                #[doc = concat!("The upper end of ", $what, ".")]
+                $high: Reading<f64>,
+            }
+
+            pub(super) fn $function<S: Serializer>(
+                interval: &Reading<Interval>,
+                serializer: S,
+            ) -> Result<S::Ok, S::Error> {
+                let [$low, $high] = ends(interval);
+                $type { $low, $high }.serialize(serializer)
+            }
+        };
+    }
+
+    macro_rules! size {
+        ($type:ident, $function:ident: $change:ident $low:ident $high:ident, $what:literal) => {
+            #[derive(Serialize, JsonSchema)]
+            pub(super) struct $type {
+                #[doc = concat!("The effect on ", $what, ".")]
+                $change: Reading<f64>,
+                #[doc = concat!("The lower end of the interval of `", stringify!($change), "`.")]
+                $low: Reading<f64>,
+                #[doc = concat!("The upper end of the interval of `", stringify!($change), "`.")]
+                $high: Reading<f64>,
+            }
+
+            pub(super) fn $function<S: Serializer>(size: &Size, serializer: S) -> Result<S::Ok, S::Error> {
+                let [$low, $high] = ends(&size.interval);
+                let $change = size.change.clone().and_then(|change| if_finite(change, NOT_A_NUMBER));
+                $type { $change, $low, $high }.serialize(serializer)
+            }
+        };
+    }
+
+    const NOT_A_NUMBER: &str = "not a number";
+
+    interval!(Change, change: low high, "the interval of `change`");
+    interval!(Verdict, verdict: verdict_low verdict_high, "the interval over all pairs, which decides the verdict");
+    size!(Usual, usual: usual_change usual_low usual_high, "the usual run");
+    size!(Mean, mean: mean_change mean_low mean_high, "the mean cost");
+
+    pub(super) fn layout<S: Serializer>(interval: &Interval, serializer: S) -> Result<S::Ok, S::Error> {
+        change(&Ok(*interval), serializer)
+    }
+
+    pub(super) fn number<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        if_finite(*value, NOT_A_NUMBER).serialize(serializer)
+    }
 }
 
 impl Judgement {

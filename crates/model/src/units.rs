@@ -10,6 +10,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::Interval;
+
 /// A time span, or a point on a monotonic clock, in nanoseconds.
 ///
 /// The JSON form is in seconds. Below 2^23 s (97 days), neighbouring doubles are less than a nanosecond apart, so every
@@ -154,6 +156,22 @@ impl std::error::Error for Absent {}
 /// The errors of the deserializer.
 pub fn required<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     Option::deserialize(deserializer)
+}
+
+/// Returns the number, or the reason `otherwise` if it is infinite or NaN.
+///
+/// # Errors
+/// The reason `otherwise`.
+pub fn if_finite(value: f64, otherwise: &str) -> Reading<f64> {
+    if value.is_finite() { Ok(value) } else { Err(Absent::because(otherwise)) }
+}
+
+/// Returns the lower and the upper end of an interval, each with a reason if there is none.
+pub fn ends(interval: &Reading<Interval>) -> [Reading<f64>; 2] {
+    match interval {
+        Ok(interval) => [if_finite(interval.low, "no lower end"), if_finite(interval.high, "no upper end")],
+        Err(absent) => [Err(absent.clone()), Err(absent.clone())],
+    }
 }
 
 /// Writes infinities and NaN, which JSON cannot represent, as not available. For `#[serde(serialize_with = "finite")]`.

@@ -55,7 +55,7 @@ fn undecided(joined: &Joined, whole: &Report, judgement: &Judgement) -> Sentence
     let record = joined.sources.first().map(|source| &source.report.record);
     let pairs = record.map_or_else(|| blocks(plan, judgement.pairs), |record| units(record, judgement.pairs));
     let basis = format!("{pairs}, {}", duration(joined.elapsed()));
-    let text = match judgement.undecided.unwrap_or(Undecided::TooWide) {
+    let text = match judgement.undecided.as_ref().unwrap_or(&Undecided::TooWide) {
         Undecided::TooFewPairs => {
             let are = if judgement.pairs == 1 { "is" } else { "are" };
             format!(
@@ -72,7 +72,7 @@ fn undecided(joined: &Joined, whole: &Report, judgement: &Judgement) -> Sentence
              is no verdict on {what}. Make the commands succeed"
         ),
         Undecided::TooWide => {
-            let helps = more_sources(joined.sources.len(), judgement.effort_to_settle);
+            let helps = more_sources(joined.sources.len(), judgement.effort_to_settle.as_ref().ok().copied());
             match sentence::too_wide(plan, judgement) {
                 Some(why) => format!("{why}; {basis}. {helps}"),
                 None => format!("there is no estimate yet for the {what} of {who}; {basis}. {helps}"),

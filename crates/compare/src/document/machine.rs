@@ -32,7 +32,7 @@ fn widening(report: &Report) -> Option<String> {
     let factors: Vec<String> = report
         .primary()
         .filter_map(|judgement| {
-            let factor = judgement.widening.filter(|factor| factor.is_finite())?;
+            let factor = judgement.widening.as_ref().ok().filter(|factor| factor.is_finite())?;
             let whose = if many { format!("{}:{TIE}", judgement.command + 1) } else { String::new() };
             Some(format!("{whose}{factor:.1}"))
         })

@@ -68,7 +68,7 @@ fn subject(report: &Report) -> String {
 
 /// The warnings, without those that the first sentences contain already.
 fn warnings(report: &Report) -> Vec<Sentence> {
-    let is_reported = |reason| report.primary().any(|judgement| judgement.undecided == Some(reason));
+    let is_reported = |reason| report.primary().any(|judgement| judgement.undecided == Ok(reason));
     let others = report.warnings.iter().filter(|warning| match warning {
         Warning::TooFewPairs { .. } => !is_reported(Undecided::TooFewPairs),
         Warning::BelowGrain { .. } => !is_reported(Undecided::BelowGrain),

@@ -89,7 +89,7 @@ fn means(report: &Report) -> Vec<(&'static str, String)> {
         };
         if many { format!("{}: {text}", judgement.command + 1) } else { text }
     };
-    let judged = report.primary().filter(|judgement| judgement.undecided != Some(Undecided::TooFewPairs));
+    let judged = report.primary().filter(|judgement| judgement.undecided != Ok(Undecided::TooFewPairs));
     judged.map(|judgement| ("mean cost", line(judgement))).collect()
 }
 

@@ -40,8 +40,8 @@ pub(crate) fn line(judgement: &Judgement) -> Vec<Span> {
         return vec![(emphasis, effect.relative()), (Emphasis::Plain, format!("{mean} ({})", effect.range))];
     }
     let word = match judgement.undecided {
-        Some(Undecided::BelowGrain) if !judgement.metric.is_count() => "below the resolution of the clock",
-        Some(Undecided::UnequalFailures) => "no verdict, because failures are unequal",
+        Ok(Undecided::BelowGrain) if !judgement.metric.is_count() => "below the resolution of the clock",
+        Ok(Undecided::UnequalFailures) => "no verdict, because failures are unequal",
         _ => word(judgement),
     };
     let (size, range) = signed(change, interval);

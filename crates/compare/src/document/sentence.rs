@@ -114,7 +114,7 @@ fn different(report: &Report, judgement: &Judgement) -> Vec<Span> {
 /// The sentences of a verdict that the mean decided: the mean, the usual run and the data. `None` if the usual run
 /// decided, or if there is no verdict because runs failed.
 fn by_mean(report: &Report, judgement: &Judgement) -> Option<Vec<Span>> {
-    if judgement.decided_by != DecidedBy::Mean || judgement.undecided == Some(Undecided::UnequalFailures) {
+    if judgement.decided_by != DecidedBy::Mean || judgement.undecided == Ok(Undecided::UnequalFailures) {
         return None;
     }
     let plan = &report.record.plan;
@@ -166,7 +166,10 @@ fn by_mean(report: &Report, judgement: &Judgement) -> Option<Vec<Span>> {
     };
     let mut rest = format!(". The mean decides the verdict; {}.", basis(report, judgement));
     if judgement.verdict == Verdict::Undecided {
-        rest.push_str(&format!(" {}.", capital(&effort_for_verdict(&report.record, judgement.effort_to_settle))));
+        rest.push_str(&format!(
+            " {}.",
+            capital(&effort_for_verdict(&report.record, judgement.effort_to_settle.as_ref().ok().copied()))
+        ));
     }
     spans.push((Emphasis::Plain, rest));
     Some(spans)
@@ -200,7 +203,7 @@ fn undecided(report: &Report, judgement: &Judgement) -> Vec<Span> {
     let (who, first) = (subject(&record.plan, judgement.command), subject(&record.plan, 0));
     let what = noun(judgement.metric);
     let basis = basis(report, judgement);
-    let (why, helps) = match judgement.undecided.unwrap_or(Undecided::TooWide) {
+    let (why, helps) = match judgement.undecided.as_ref().unwrap_or(&Undecided::TooWide) {
         Undecided::TooFewPairs => {
             let pairs = match drawn(record) {
                 Some(what) => format!("{} of {what}", units(record, judgement.pairs)),
@@ -230,7 +233,7 @@ fn undecided(report: &Report, judgement: &Judgement) -> Vec<Span> {
                 Some(why) => format!("{why}; {basis}"),
                 None => format!("there is no estimate yet for the {what} of {who}; {basis}"),
             };
-            (why, effort_for_verdict(record, judgement.effort_to_settle))
+            (why, effort_for_verdict(record, judgement.effort_to_settle.as_ref().ok().copied()))
         }
     };
     vec![(Emphasis::Open, "Undecided:".to_owned()), (Emphasis::Plain, format!(" {why}. {}.", capital(&helps)))]

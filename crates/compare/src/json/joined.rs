@@ -26,7 +26,7 @@ pub struct JoinedComparisons<'a> {
     /// The number of runs in these pairs.
     runs: usize,
     /// The joint verdicts on each command after the first, by each metric.
-    verdicts: Vec<MetricVerdict>,
+    verdicts: Vec<MetricVerdict<'a>>,
     /// Whether all sources have the same effect.
     agreement: Agreements<'a>,
     /// The comparisons that are joined.
@@ -111,7 +111,7 @@ struct JoinedSource<'a> {
     /// The number of runs in these pairs.
     runs: usize,
     /// Its own verdicts by the primary metric.
-    verdicts: Vec<MetricVerdict>,
+    verdicts: Vec<MetricVerdict<'a>>,
     /// Warnings about its results.
     warnings: Vec<StatedWarning<'a>>,
 }

@@ -39,7 +39,7 @@ pub struct Comparison<'a> {
     /// The number of runs in all pairs.
     runs: usize,
     /// The verdicts on each command after the first, by each metric.
-    verdicts: Vec<MetricVerdict>,
+    verdicts: Vec<MetricVerdict<'a>>,
     /// The ranks of at least three commands, from the best estimate to the worst.
     #[serde(skip_serializing_if = "<[Rank]>::is_empty")]
     ranking: &'a [Rank],

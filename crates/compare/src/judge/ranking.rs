@@ -58,7 +58,7 @@ pub(super) fn ranking(record: &Record, judgements: &[Judgement]) -> Vec<Rank> {
 
 fn standing(judgement: &Judgement, weighed: &Weighed) -> Standing {
     let estimate = &weighed.estimate;
-    let is_fair = judgement.undecided != Some(Undecided::UnequalFailures) && estimate.pairs >= MIN_PAIRS;
+    let is_fair = judgement.undecided != Ok(Undecided::UnequalFailures) && estimate.pairs >= MIN_PAIRS;
     let known = (estimate.verdict_low, estimate.verdict_high);
     let interval = match known {
         (low, high) if is_fair => {

@@ -19,7 +19,7 @@ pub(crate) fn status(plan: &Plan, judgements: &[Judgement], is_tested: bool) -> 
         Some(fail_if) => is(fail_if, GateState::Open),
         None => !is_tested || primary().any(|judgement| judgement.verdict == Verdict::Undecided),
     };
-    if primary().any(|judgement| judgement.undecided == Some(Undecided::UnequalFailures)) {
+    if primary().any(|judgement| judgement.undecided == Ok(Undecided::UnequalFailures)) {
         3
     } else if plan.fail_if.is_some_and(|fail_if| is(fail_if, GateState::Holds)) {
         1

@@ -1,7 +1,7 @@
 //! Computes the verdicts. The primary metric replays the looks of the comparison; the others have one look at the end.
 
 use steady_model::{
-    Absent, DecidedBy, Interval, Judgement, LayoutEffect, Metric, Record, Sight, Size, Undecided, Verdict,
+    Absent, DecidedBy, Interval, Judgement, LayoutEffect, Metric, Record, Sight, Size, Undecided, Verdict, if_finite,
 };
 use steady_stats::{Effect, Estimate, MIN_PAIRS, Reason, Rules, Sequence, Weighed, single_look};
 
@@ -81,6 +81,10 @@ pub(super) fn serves(metric: Metric, layout: steady_model::Layout) -> bool {
     layout == steady_model::Layout::Turns || !metric.needs_turns()
 }
 
+/// Why there is no reason of an undecided verdict, and no effort for a verdict.
+const DECIDED: &str = "there is a verdict";
+const EFFORT_UNKNOWN: &str = "the effort for a verdict is not known";
+
 pub(super) fn judgement(record: &Record, metric: Metric, command: usize, weighed: &Weighed) -> Judgement {
     let estimate = &weighed.estimate;
     let has_ratio = !is_zero_on_one_side(record, metric, command);
@@ -90,25 +94,37 @@ pub(super) fn judgement(record: &Record, metric: Metric, command: usize, weighed
         interval: interval(effect).filter(|_| has_ratio).ok_or_else(why),
     };
     let verdict_ends = Effect { low: estimate.verdict_low, high: estimate.verdict_high, ..estimate.size };
+    let (primary, total) = (metric == record.primary, size(&estimate.size));
+    let is_open = estimate.verdict == Verdict::Undecided;
+    // A secondary metric that no pair has was not measured, and more pairs may not help.
+    let unmeasured = total.change.clone().err().filter(|_| estimate.pairs == 0 && !primary);
+    let number = |value: Option<f64>, why: &str| match &unmeasured {
+        Some(absent) => Err(absent.clone()),
+        None => if_finite(value.unwrap_or(f64::NAN), why),
+    };
     Judgement {
         metric,
         command,
-        primary: metric == record.primary,
+        primary,
         verdict: directed(estimate.verdict, metric),
         within_resolution: estimate.within_resolution,
         decided_by: if weighed.mean_decides { DecidedBy::Mean } else { DecidedBy::UsualRun },
         usual: size(&weighed.usual),
         mean: size(&weighed.mean),
         mean_open: !weighed.mean_decides && estimate.mean_is_open(&weighed.mean, record.plan.resolution),
-        change: size(&estimate.size).change,
-        interval: size(&estimate.size).interval,
+        change: total.change,
+        interval: total.interval,
         verdict_interval: size(&verdict_ends).interval,
         confidence: record.plan.confidence,
         pairs: estimate.pairs,
         layouts: estimate.layouts.iter().filter_map(layout_effect).collect(),
-        undecided: (estimate.verdict == Verdict::Undecided).then(|| undecided(estimate)),
-        effort_to_settle: estimate.time_to_settle,
-        widening: estimate.widening,
+        effort_to_settle: number(estimate.time_to_settle, if is_open { EFFORT_UNKNOWN } else { DECIDED }),
+        widening: number(estimate.widening, "there are too few pairs"),
+        undecided: match unmeasured {
+            Some(absent) => Err(absent),
+            None if is_open => Ok(undecided(estimate)),
+            None => Err(Absent::because(DECIDED)),
+        },
     }
 }
 
@@ -176,8 +192,8 @@ pub(super) fn invalid(judgement: Judgement) -> Judgement {
     Judgement {
         verdict: Verdict::Undecided,
         within_resolution: false,
-        undecided: Some(Undecided::UnequalFailures),
-        effort_to_settle: None,
+        undecided: Ok(Undecided::UnequalFailures),
+        effort_to_settle: Err(Absent::because(EFFORT_UNKNOWN)),
         ..judgement
     }
 }

@@ -63,7 +63,7 @@ pub(super) fn warnings(record: &Record, judgements: &[Judgement], failures: &Fai
     );
     warnings.extend(
         primary()
-            .filter(|judgement| judgement.undecided == Some(Undecided::BelowGrain))
+            .filter(|judgement| judgement.undecided == Ok(Undecided::BelowGrain))
             .map(|judgement| Warning::BelowGrain { metric: judgement.metric }),
     );
     warnings.dedup();

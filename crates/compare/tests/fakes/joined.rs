@@ -155,7 +155,7 @@ fn unequal_failures_in_one_source_make_the_join_undecided() {
     }
     let joined = join(parts).unwrap();
     let judgement = joined.primary().next().unwrap();
-    assert_eq!((judgement.verdict, judgement.undecided), (Verdict::Undecided, Some(Undecided::UnequalFailures)));
+    assert_eq!((judgement.verdict, &judgement.undecided), (Verdict::Undecided, &Ok(Undecided::UnequalFailures)));
 }
 
 proptest! {

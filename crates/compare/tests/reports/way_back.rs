@@ -247,8 +247,8 @@ proptest! {
         for judgement in &mut report.judgements {
             judgement.change = Ok(change);
             judgement.interval = Ok(Interval { low, high });
-            judgement.effort_to_settle = Some(high);
-            judgement.widening = Some(low);
+            judgement.effort_to_settle = Ok(high);
+            judgement.widening = Ok(low);
         }
         for breakdown in &mut report.breakdowns {
             breakdown.cpu.mean = change;

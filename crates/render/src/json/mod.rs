@@ -14,7 +14,6 @@
 mod describe;
 mod error;
 mod group;
-mod number;
 pub mod pretty;
 mod read;
 mod schema;
@@ -29,8 +28,8 @@ use serde_json::{Map, Value};
 pub use describe::description;
 pub use error::ReadError;
 pub use group::{Group, group};
-pub use number::{ends, finite};
 pub use schema::{Schema, kind};
+pub use steady_model::{ends, if_finite as finite};
 
 /// The names by which serde passes a reading to a serializer or a deserializer: the enum and its two variants.
 const READING: &str = "Result";

@@ -59,7 +59,7 @@ fn common_folder(joined: &Joined) -> usize {
 /// The change that a source measured, with its interval.
 fn change(judgement: &Judgement) -> String {
     match (&judgement.change, &judgement.interval) {
-        _ if judgement.undecided == Some(Undecided::UnequalFailures) => "unequal failures".to_owned(),
+        _ if judgement.undecided == Ok(Undecided::UnequalFailures) => "unequal failures".to_owned(),
         (Ok(change), Ok(interval)) => {
             let (size, range) = signed(*change, *interval);
             format!("{size} ({range})")

@@ -53,7 +53,10 @@ fn judgements(first: &Record, records: &[&Record]) -> (Vec<Judgement>, Vec<Agree
         let all = std::iter::once((first.primary, &primary_weighed))
             .chain(secondary.iter().map(|(metric, all)| (*metric, all)));
         judgements.extend(all.map(|(metric, joint)| {
-            let judgement = verdicts::judgement(first, metric, command, &joint[command - 1]);
+            let judgement = Judgement {
+                widening: Err(Absent::because("each source has its own")),
+                ..verdicts::judgement(first, metric, command, &joint[command - 1])
+            };
             if invalid { verdicts::invalid(judgement) } else { judgement }
         }));
     }

@@ -119,6 +119,7 @@ fn breakdown(command: usize, runs: usize, cpu: f64) -> Breakdown {
 
 fn judgement(metric: Metric, command: usize, verdict: Verdict, change: f64, interval: Interval) -> Judgement {
     let Interval { low, high } = interval;
+    let (is_open, decided) = (verdict == Verdict::Undecided, "there is a verdict");
     Judgement {
         metric,
         command,
@@ -135,9 +136,9 @@ fn judgement(metric: Metric, command: usize, verdict: Verdict, change: f64, inte
         confidence: 0.95,
         pairs: 64,
         layouts: vec![],
-        undecided: (verdict == Verdict::Undecided).then_some(Undecided::TooWide),
-        effort_to_settle: None,
-        widening: Some(1.3),
+        undecided: if is_open { Ok(Undecided::TooWide) } else { Err(Absent::because(decided)) },
+        effort_to_settle: Err(Absent::because(if is_open { "the effort for a verdict is not known" } else { decided })),
+        widening: Ok(1.3),
     }
 }
 
@@ -260,7 +261,7 @@ pub(crate) fn same() -> Report {
 pub(crate) fn undecided() -> Report {
     let mut report = base(&TWO, 64);
     let mut primary = judgement(Metric::Cpu, 1, Verdict::Undecided, 0.007, Interval { low: -0.004, high: 0.019 });
-    primary.effort_to_settle = Some(3.8);
+    primary.effort_to_settle = Ok(3.8);
     report.judgements.push(primary);
     report.judgements.extend(secondary(1, 0.008));
     report.record.elapsed = seconds(10.02);
@@ -362,7 +363,13 @@ pub(crate) fn absent() -> Report {
         judgement.interval = Err(Absent::because(reason));
         judgement.verdict_interval = Err(Absent::because(reason));
         judgement.verdict = Verdict::Undecided;
-        judgement.undecided = Some(Undecided::TooFewPairs);
+        judgement.effort_to_settle = Err(Absent::because("the effort for a verdict is not known"));
+        judgement.undecided = Ok(Undecided::TooFewPairs);
+        if judgement.pairs == 0 {
+            judgement.effort_to_settle = Err(Absent::because(reason));
+            judgement.undecided = Err(Absent::because(reason));
+            judgement.widening = Err(Absent::because(reason));
+        }
     }
     report.record.activity.pressure =
         Err(Absent::because("the kernel offers no pressure stall information (CONFIG_PSI, psi=1)"));
@@ -396,7 +403,8 @@ pub(crate) fn unequal_failures() -> Report {
     }
     report.judgements.truncate(1);
     report.judgements[0].verdict = Verdict::Undecided;
-    report.judgements[0].undecided = Some(Undecided::UnequalFailures);
+    report.judgements[0].undecided = Ok(Undecided::UnequalFailures);
+    report.judgements[0].effort_to_settle = Err(Absent::because("the effort for a verdict is not known"));
     report
 }
 
@@ -404,7 +412,7 @@ pub(crate) fn interrupted() -> Report {
     let mut report = undecided();
     report.record.elapsed = seconds(4.4);
     report.record.ending = Ending::Interrupted;
-    report.judgements[0].effort_to_settle = Some(1.9);
+    report.judgements[0].effort_to_settle = Ok(1.9);
     report.warnings.push(Warning::Interrupted);
     report
 }
@@ -418,9 +426,9 @@ pub(crate) fn too_few() -> Report {
     primary.verdict_interval = Err(few());
     (primary.usual, primary.mean) =
         (Size { change: Err(few()), interval: Err(few()) }, Size { change: Err(few()), interval: Err(few()) });
-    primary.undecided = Some(Undecided::TooFewPairs);
+    primary.undecided = Ok(Undecided::TooFewPairs);
     primary.pairs = 4;
-    primary.widening = None;
+    primary.widening = Err(Absent::because("there are too few pairs"));
     report.judgements.push(primary);
     report.record.plan.effort = Effort::Pairs(4);
     report.record.ending = Ending::Spent;
@@ -444,7 +452,7 @@ pub(crate) fn no_pairs() -> Report {
 pub(crate) fn below_grain() -> Report {
     let mut report = base(&["true", "/bin/true"], 64);
     let mut primary = judgement(Metric::Cpu, 1, Verdict::Undecided, 0.0, Interval { low: -0.02, high: 0.02 });
-    primary.undecided = Some(Undecided::BelowGrain);
+    primary.undecided = Ok(Undecided::BelowGrain);
     report.judgements.push(primary);
     report.warnings.push(Warning::BelowGrain { metric: Metric::Cpu });
     report

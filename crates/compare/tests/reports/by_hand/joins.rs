@@ -13,6 +13,8 @@ fn join(reports: Vec<Report>, judgements: Vec<Judgement>, homogeneity: Vec<Readi
         Source { name: format!("results/part-{number}.json"), report }
     };
     let agreement = |(homogeneity, command)| Agreement { command, homogeneity };
+    let own = || Err(Absent::because("each source has its own"));
+    let judgements = judgements.into_iter().map(|judgement| Judgement { widening: own(), ..judgement }).collect();
     Joined {
         sources: reports.into_iter().zip(1..).map(source).collect(),
         judgements,
@@ -48,7 +50,7 @@ fn agreeing() -> Joined {
 fn differing() -> Joined {
     let reports = vec![sized(0.004, 0.02), sized(0.007, 0.018), sized(0.052, 0.019)];
     let mut judgements = sized(0.016, 0.019).judgements;
-    judgements[0].effort_to_settle = Some(2.3);
+    judgements[0].effort_to_settle = Ok(2.3);
     join(reports, judgements, vec![found(false, 19.6, 5.5e-5, vec![2])])
 }
 
