@@ -209,8 +209,6 @@ impl Script {
         let output = Command::new(rustc)
             .args(["--edition", "2024", "-o"])
             .args([&program, build])
-            .env("CARGO_PKG_VERSION", "1.2.3")
-            .env("CARGO_MANIFEST_DIR", build.parent().unwrap())
             .output()
             .expect("rustc starts");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -224,6 +222,7 @@ impl Script {
     fn version(&self, root: &Path) -> String {
         let mut script = Command::new(&self.program);
         script.current_dir(root).env("GIT_CEILING_DIRECTORIES", root.parent().unwrap());
+        script.env("CARGO_PKG_VERSION", "1.2.3").env("CARGO_MANIFEST_DIR", self.program.parent().unwrap());
         let (status, stdout, stderr) = output_of(script.output().expect("the build script starts"));
         assert_eq!(status, 0, "{stderr}");
         let version = stdout.lines().find_map(|line| line.strip_prefix("cargo::rustc-env=STEADY_VERSION="));
