@@ -39,7 +39,7 @@ const SAME_CLOCK: f64 = 0.01;
 fn prices(prices: &Prices, started: Timestamp, run: &Reading<AluTime>) -> Fact {
     let age = started.0.saturating_sub(prices.measured.0);
     let when = match age {
-        0..=59 => "measured just before the run".to_owned(),
+        0..=4 => "measured just before the run".to_owned(),
         age => format!("measured {} before the run", duration(Nanos(age.saturating_mul(1_000_000_000)))),
     };
     let kernel = prices.kernel.as_ref().map_or_else(|_| String::new(), |kernel| format!(", on {}", one_line(kernel)));

@@ -36,13 +36,17 @@ pub(super) fn all(record: &ExplainPairRecord, prices: &Prices) -> (Vec<CountedKi
             kinds.push(part);
         }
     }
-    let (mut counted, mut notes) = (Vec::new(), Vec::new());
+    let (mut counted, mut varying) = (Vec::new(), Vec::new());
     for kind in kinds {
         let counts = priced.each_ref().map(|runs| runs.iter().map(|tally| count_of(tally, kind)).collect::<Vec<f64>>());
-        notes.extend(varied(&kind.name, &counts));
+        varying.extend(varied(&kind.name, &counts));
         counted.push(summarize(kind, &counts));
     }
-    (counted, missing, notes)
+    let note = format!(
+        "Some counts vary between runs of one command, so the intervals of their rows are wide: {}.",
+        varying.join("; ")
+    );
+    (counted, missing, if varying.is_empty() { vec![] } else { vec![note] })
 }
 
 /// The result if nothing could be counted.
@@ -110,13 +114,14 @@ fn summarize(kind: &Part, counts: &[Vec<f64>; 2]) -> CountedKind {
     }
 }
 
-/// Returns a note if the counts differ between runs of the same command.
+/// Returns how far the counts differ between runs of the same command, if they do.
 fn varied(name: &str, counts: &[Vec<f64>; 2]) -> Option<String> {
     let range = |(who, values): (&str, &Vec<f64>)| {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        (low < high).then(|| format!("from {low} to {high} in {} runs of {who}", values.len()))
+        // The sum prevents a negative zero.
+        (low < high).then(|| format!("{} to {} in {} runs of {who}", low + 0.0, high + 0.0, values.len()))
     };
     let ranges: Vec<String> = [("OLD", &counts[0]), ("NEW", &counts[1])].into_iter().filter_map(range).collect();
-    (!ranges.is_empty()).then(|| format!("The count of {name} varies between runs: {}.", ranges.join(", ")))
+    (!ranges.is_empty()).then(|| format!("{name} ({})", ranges.join(", ")))
 }

@@ -408,7 +408,11 @@ pub(crate) fn more_faults() -> ExplainPairRecord {
             line(Line::Blocked, "blocked", 1, [0.004_9, 0.005_2], 0.000_5),
         ],
         missing: vec![missing("the price of execs", "the probe spawn_static is for x86-64 and aarch64")],
-        notes: vec!["The count of system calls varies between runs: from 940 to 944 in 3 runs of NEW.".into()],
+        notes: vec![
+            "Some counts vary between runs of one command, so the intervals of their rows are wide: system calls (940 to \
+             944 in 3 runs of NEW)."
+                .into(),
+        ],
     }
 }
 
