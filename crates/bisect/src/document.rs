@@ -198,10 +198,13 @@ fn open(record: &BisectRecord, whole: String) -> Vec<Sentence> {
             format!("It is {} with a probability of {probability}, which was not confirmed.", one.short),
         ),
         [first, .., last] if candidates.len() < all => (
-            format!("of {} from {} to {}", count(candidates.len(), "commit", "commits"), first.short, last.short),
+            format!("of {}", count(candidates.len(), "commit", "commits")),
             format!(
-                "With a probability of {probability} it is one of them and none of the other {}.",
-                all - candidates.len()
+                "With a probability of {probability} it is one of the {} most probable ones in the table, the first of \
+                 which is {} and the last {}.",
+                candidates.len(),
+                first.short,
+                last.short
             ),
         ),
         _ => (format!("of {}", count(all, "commit", "commits")), "It may be any of them.".to_owned()),
