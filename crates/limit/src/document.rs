@@ -46,6 +46,9 @@ fn document(record: &LimitRecord) -> Document {
     }
 }
 
+/// The number of the signal that no process can ignore.
+const SIGKILL: i32 = 9;
+
 /// How the command ended. The claim comes first, then what explains it.
 fn answer(record: &LimitRecord) -> Sentence {
     let cpu_limit = time_setting(record.cpu_limit_seconds);
@@ -83,7 +86,13 @@ fn answer(record: &LimitRecord) -> Sentence {
         }
     };
     let emphasis = if record.outcome == LimitOutcome::Ok { Emphasis::Same } else { Emphasis::Open };
-    vec![(emphasis, claim), (Emphasis::Plain, rest)]
+    let killed = match (record.outcome, record.ended) {
+        (LimitOutcome::CpuLimit | LimitOutcome::WallLimit, Outcome::Signalled(SIGKILL)) => {
+            format!(" It did not end at SIGTERM, and was killed {} later.", time_setting(record.kill_after_seconds))
+        }
+        _ => String::new(),
+    };
+    vec![(emphasis, claim), (Emphasis::Plain, rest + &killed)]
 }
 
 /// Times that the command used, and where they were read.
