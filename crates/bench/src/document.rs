@@ -528,7 +528,7 @@ fn facts(record: &SuiteRecord) -> Vec<Fact> {
         Fact::new("harness", one_line(&record.harness)),
         Fact::new("compared", compared),
         Fact::new("error", error),
-        Fact::new("pairs", format!("{pairs} pairs of runs, in random order")),
+        Fact::new("pairs", format!("{} of runs, in random order", count(pairs, "pair", "pairs"))),
         Fact::new("time", format!("{} of {}", duration(record.elapsed_seconds), time_setting(record.budget_seconds))),
         Fact::new("seed", record.seed.to_string()),
     ];

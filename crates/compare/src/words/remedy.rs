@@ -26,7 +26,7 @@ pub(crate) fn effort_for_condition(record: &Record, limit: f64, change: f64, int
     const RATIO_MAX: f64 = 100.0;
     match time_to_exclude(limit, change, interval).filter(|ratio| *ratio <= RATIO_MAX) {
         Some(ratio) => effort_for(record, ratio, "would probably decide it"),
-        None => "the change is so close to the limit that more time will hardly decide it".to_owned(),
+        None => "the estimate is so close to the limit that it is not known how much time would decide it".to_owned(),
     }
 }
 

@@ -37,6 +37,13 @@ impl Calibration {
         self.change * (1.0 - OTHER_SHARE)
     }
 
+    /// Returns whether the calibration is precise enough to judge an answer. Other load on the machine may prevent that.
+    pub(super) fn is_precise(&self) -> bool {
+        /// Widest interval, about the change of the demonstration.
+        const WIDEST: f64 = 0.05;
+        self.interval.high - self.interval.low <= WIDEST
+    }
+
     /// Returns whether an interval of the change of requests is consistent with the change of pages.
     pub(super) fn agrees_with(&self, requests: &Interval) -> bool {
         self.interval.low * (1.0 - OTHER_SHARE) <= requests.high && requests.low <= self.interval.high

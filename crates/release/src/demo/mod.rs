@@ -154,8 +154,12 @@ fn conclusion(truth: &Calibration, after: &ReleaseReport, coins: &ReleaseReport)
     let raw = after.total.raw_change.as_ref().map_or("nothing".to_owned(), |raw| format!("{:+.0} %", raw * 100.0));
     let found = match (&coins.total.change, &coins.total.interval()) {
         (Ok(change), Ok(interval)) => {
-            let agrees = if truth.agrees_with(interval) { "agrees with this" } else { "does not agree with this" };
-            format!("{}, which\n{agrees}", with_interval(*change, interval))
+            let agrees = match (truth.is_precise(), truth.agrees_with(interval)) {
+                (true, true) => ", which\nagrees with this",
+                (true, false) => ", which\ndoes not agree with this",
+                (false, _) => "",
+            };
+            format!("{}{agrees}", with_interval(*change, interval))
         }
         _ => "nothing".to_owned(),
     };
@@ -163,13 +167,19 @@ fn conclusion(truth: &Calibration, after: &ReleaseReport, coins: &ReleaseReport)
         Verdict::Undecided => "\nThe verdict is undecided. For a longer demonstration, use --seconds.",
         _ => "",
     };
+    let rest = match truth.is_precise() {
+        true => format!(
+            "The rest of a request costs the same with both versions, so the change per\n\
+             request may be as small as {:+.1} %.",
+            truth.least() * 100.0
+        ),
+        false => "Other load made this too imprecise to say which answer is right.".to_owned(),
+    };
     format!(
-        "\nMeasured separately, v2 changes the CPU time of a page by {}.\n\
-         The rest of a request costs the same with both versions, so the change per\n\
-         request may be as small as {:+.1} %. The means before and after showed {raw}.\n\
+        "\nMeasured separately, v2 changes the CPU time of a page by\n{}.\n{rest}\n\
+         The means before and after showed {raw}.\n\
          The coin showed {found}.{open}\n",
         with_interval(truth.change, &truth.interval),
-        truth.least() * 100.0
     )
 }
 

@@ -116,7 +116,8 @@ fn unattributed(report: &ReleaseReport) -> Option<String> {
     let includes_more = |warning: &ReleaseWarning| {
         matches!(warning, ReleaseWarning::ProcessCpuCounted { .. } | ReleaseWarning::UnexplainedCpu { .. })
     };
-    if report.warnings.iter().any(includes_more) {
+    // If more of the same traffic is known to help, the difference may be chance.
+    if report.warnings.iter().any(includes_more) || report.settle.is_ok() {
         return None;
     }
     let (total, usual) = (report.total.interval().ok()?, report.usual.interval().ok()?);

@@ -37,7 +37,13 @@ fn placed(row: &LoadRow) -> Option<String> {
     ran.sort_by(|(_, one), (_, two)| two.total_cmp(one));
     let who = if row.procs == 1 { "the process".to_owned() } else { format!("the {}{TIE}processes", row.procs) };
     let places = match &ran[..] {
-        [] => return Some(format!("At {}, no sample found {who} on a CPU.", at(row.procs))),
+        [] => {
+            let text = format!(
+                "At {}, no sample found the main thread of {who} on a CPU; others are not read.",
+                at(row.procs)
+            );
+            return Some(text);
+        }
         [(cpu, _)] => format!("ran only on CPU{TIE}{cpu}"),
         _ if ran.len() <= NAMED => {
             let list: Vec<String> =
