@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use steady_compare::again::is_error;
 use steady_feature::{Record, Report};
 use steady_model::{Ending, Facts, GateState, Interval, Reading, Verdict};
 use steady_render::Chart;
@@ -495,15 +496,14 @@ fn not_measured(rows: &[(String, Vec<String>)]) -> Table {
     }
 }
 
-/// A reason in one line. The output of a failed run may have many lines, which the JSON has. The cause is in the line that
-/// begins with "error", or else mostly in the last ones. Lines without a letter are rules.
+/// A reason in one line. The output of a failed run may have many lines, which the JSON has. The cause is in the line with
+/// an error or a panic, or else mostly in the last ones. Lines without a letter are rules.
 fn short(reason: &str) -> String {
     let (what, printed) = reason.split_once('\n').unwrap_or((reason, ""));
     let what = what.split("; the last lines").next().unwrap_or_default().trim_end_matches(':');
     let has_letter = |line: &&str| line.chars().any(char::is_alphabetic);
     let printed: Vec<&str> = printed.lines().map(str::trim).filter(has_letter).collect();
-    let is_error = |line: &&str| line.get(..5).is_some_and(|begin| begin.eq_ignore_ascii_case("error"));
-    let cause = match printed.iter().position(is_error) {
+    let cause = match printed.iter().position(|line| is_error(line)) {
         Some(at) => &printed[at..=at],
         None => &printed[printed.len().saturating_sub(2)..],
     };
@@ -606,5 +606,7 @@ mod tests {
         assert_eq!(short(&usage), "a run in v1 exited with status 1: error: no option '--y'");
         let panic = format!("{failed}one\n  two\n  three\n  ======");
         assert_eq!(short(&panic), "a run in v1 exited with status 1: two; three");
+        let trace = format!("{failed}panic: index out of range [4]\n  ...\n  created by testing\n  benchmark.go:238");
+        assert_eq!(short(&trace), "a run in v1 exited with status 1: panic: index out of range [4]");
     }
 }

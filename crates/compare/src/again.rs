@@ -75,7 +75,15 @@ fn run(plan: &Plan, command: usize, log: &Path, interrupt: OwnedFd) -> Option<Ou
     }
 }
 
-/// The last lines of a log as a clause of an error, or an empty text.
+/// Returns whether a line of output names an error or a panic, as those of compilers, Go and Rust do.
+pub fn is_error(line: &str) -> bool {
+    let line = line.trim_start();
+    let begins = |word: &str| line.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word));
+    ["error", "panic:", "fatal error:"].into_iter().any(begins) || line.contains(" panicked at ")
+}
+
+/// The last lines of a log as a clause of an error, or an empty text. The first line with an error comes before them, if
+/// it is not one of them: the stack of a panic may have many lines.
 pub fn last_lines(log: &Path) -> String {
     let read = || -> io::Result<String> {
         let mut file = File::open(log)?;
@@ -88,6 +96,36 @@ pub fn last_lines(log: &Path) -> String {
     // Without a log, nothing is known about the output.
     let text = read().unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
-    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
-    if last.is_empty() { String::new() } else { format!("; the last lines of its output:\n  {}", last.join("\n  ")) }
+    let (before, last) = lines.split_at(lines.len().saturating_sub(LAST_LINES));
+    let error = before.iter().find(|line| is_error(line)).map(|line| format!("{line}\n  ...\n  ")).unwrap_or_default();
+    if last.is_empty() {
+        return String::new();
+    }
+    format!("; the last lines of its output:\n  {error}{}", last.join("\n  "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_a_panic_comes_before_the_last_lines() {
+        let log = std::env::temp_dir().join(format!("steady-again-{}", std::process::id()));
+        let shown = |first: &str, number: usize| {
+            let trace: String = (0..number).map(|line| format!("\nframe {line}")).collect();
+            std::fs::write(&log, format!("begin\n{first}{trace}")).unwrap();
+            last_lines(&log)
+        };
+        let long = shown("panic: index out of range", 100);
+        assert!(long.contains(":\n  panic: index out of range\n  ...\n  frame 80\n"), "{long}");
+        let short = shown("thread 'main' (1) panicked at src/main.rs:1:1:", 3);
+        assert!(
+            short.ends_with(
+                ":\n  begin\n  thread 'main' (1) panicked at src/main.rs:1:1:\n  frame 0\n  frame 1\n  frame 2"
+            ),
+            "{short}"
+        );
+        assert!(!shown("a warning", 100).contains("..."));
+        std::fs::remove_file(&log).unwrap();
+    }
 }

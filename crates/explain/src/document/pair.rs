@@ -446,7 +446,7 @@ fn summary(record: &ExplainPairRecord) -> String {
     let what = if line == Line::Cpu { "CPU" } else { "wall" };
     let text = match find(record, line).map(|of| (of.difference.as_ref(), certain(of))) {
         Some((_, Some((size, interval)))) => format!("NEW {} {what}", signed(size, interval)),
-        Some((Ok(_), None)) => format!("no difference in {what} time"),
+        Some((Ok(_), None)) => format!("no {what} difference"),
         _ => "undecided".to_owned(),
     };
     text.replace(TIE, " ")

@@ -69,11 +69,7 @@ fn pairs_use_the_whole_budget_and_one_look() {
     assert_eq!(record.record.ending, Ending::Spent);
     assert!(record.record.elapsed > Nanos::from_seconds(0.97), "{:?}", record.record.elapsed);
     assert!(record.record.blocks.iter().all(|block| block.layout == Layout::Turns));
-    assert!(
-        record.notes.iter().any(|note| note.contains("read") && note.contains("from 11 to 15")),
-        "{:?}",
-        record.notes
-    );
+    assert!(record.notes.iter().any(|note| note.contains("read (11 to 15 in 3 runs of OLD")), "{:?}", record.notes);
     let reads = line(&record, Line::Part(Priced::Call(KernelCall::Read)));
     assert!(reads.more.unwrap().1.half_width() > 0.0, "{reads:?}");
 }

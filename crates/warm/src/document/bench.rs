@@ -455,8 +455,8 @@ fn summary(record: &BenchRecord) -> String {
     let all: Vec<String> = record.programs.iter().filter_map(one).collect();
     let few = record.programs.iter().filter_map(|program| program.figures(LaunchMode::OnDemand)).any(has_few);
     let text = match all.len() {
-        0 if few => "too few launches were from a snapshot".to_owned(),
-        0 => "nothing was measured completely".to_owned(),
+        0 if few => "too few snapshots".to_owned(),
+        0 => "incomplete".to_owned(),
         1..=3 => format!("{} wall time on demand", all.join(", ")),
         many => format!("{}, ... ({many} programs) wall time on demand", all[..2].join(", ")),
     };

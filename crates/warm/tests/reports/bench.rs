@@ -107,7 +107,7 @@ fn csv_has_a_line_for_each_mode_and_a_field_for_each_column() {
 fn reports_have_a_summary() {
     let facts: Vec<Facts> = all().iter().map(|(_, record)| record.facts()).collect();
     assert_eq!(facts[0].verdict, "true -59.5 %, cat /dev/null -59.5 % wall time on demand");
-    assert_eq!(facts[2].verdict, "nothing was measured completely");
+    assert_eq!(facts[2].verdict, "incomplete");
     assert_eq!(facts[3].verdict, "a -59.5 %, b -59.5 %, ... (10 programs) wall time on demand");
     let facts = interrupted().facts();
     assert_eq!((facts.kind.name(), facts.complete), ("warm", false));
@@ -155,7 +155,7 @@ fn few_launches_from_a_snapshot_give_no_claim_about_time() {
         "{answer}"
     );
     assert!(!answer.contains("pays for itself"), "{answer}");
-    assert_eq!(verdict, "too few launches were from a snapshot");
+    assert_eq!(verdict, "too few snapshots");
     let (answer, _) = with_share(Ok(0.0));
     assert!(answer.starts_with("true: on demand, no launch was from a snapshot. Prewarmed"), "{answer}");
     let (answer, verdict) = with_share(Ok(0.5));
