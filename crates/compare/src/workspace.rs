@@ -114,9 +114,25 @@ pub fn renew(program: &Path, workspace: &Path) -> io::Result<bool> {
     if gives_rights(&path, &metadata) {
         return Ok(false);
     }
-    let copy = workspace.join(RENEWED);
-    let mut to = File::create(&copy)?;
-    // Bytes are read and written, because a copy that shares its blocks on disk would have to be read from there.
+    let (copy, replaced) = (workspace.join(RENEWED), workspace.join(REPLACED));
+    let renewed = write_copy(&mut from, &copy, metadata.permissions()).and_then(|()| {
+        // ext4 writes the blocks of a file to disk at once if it replaces another one (auto_da_alloc).
+        fs::rename(&path, &replaced)?;
+        fs::rename(&copy, &path).or_else(|error| fs::rename(&replaced, &path).and(Err(error)))
+    });
+    if let Err(error) = renewed {
+        // On a full disk, a part of a copy would take the space that the commands need.
+        let _ = fs::remove_file(&copy);
+        return Err(error);
+    }
+    fs::remove_file(&replaced)?;
+    Ok(true)
+}
+
+/// Writes a copy of a file. Bytes are read and written, because a copy that shares its blocks on disk would have to be
+/// read from there.
+fn write_copy(from: &mut File, copy: &Path, permissions: fs::Permissions) -> io::Result<()> {
+    let mut to = File::create(copy)?;
     let mut buffer = vec![0; 1 << 16];
     loop {
         match from.read(&mut buffer)? {
@@ -124,16 +140,7 @@ pub fn renew(program: &Path, workspace: &Path) -> io::Result<bool> {
             size => to.write_all(&buffer[..size])?,
         }
     }
-    to.set_permissions(metadata.permissions())?;
-    // ext4 writes the blocks of a file to disk at once if it replaces another one (auto_da_alloc).
-    let replaced = workspace.join(REPLACED);
-    fs::rename(&path, &replaced)?;
-    if let Err(error) = fs::rename(&copy, &path) {
-        fs::rename(&replaced, &path)?;
-        return Err(error);
-    }
-    fs::remove_file(&replaced)?;
-    Ok(true)
+    to.set_permissions(permissions)
 }
 
 /// Opens a directory, and creates it if it does not exist.
@@ -417,6 +424,11 @@ mod tests {
         assert!(!renew(&path, &workspace.join("elsewhere")).unwrap());
         assert!(!renew(Path::new("/bin/sh"), &workspace).unwrap());
         assert_eq!(path.metadata().unwrap().ino(), before);
+        // A full disk: the program is still there, and no part of a copy.
+        symlink("/dev/full", workspace.join(RENEWED)).unwrap();
+        assert_eq!(renew(&path, &workspace).unwrap_err().kind(), ErrorKind::StorageFull);
+        assert_eq!(path.metadata().unwrap().ino(), before);
+        assert!(!workspace.join(RENEWED).is_symlink() && !workspace.join(REPLACED).exists());
         fs::remove_dir_all(folder).unwrap();
     }
 }
