@@ -123,7 +123,7 @@ fn two_agents_do_not_share_a_socket() {
 /// Another agent cannot start there, because the first one holds its lock. The status says why.
 #[test]
 fn the_status_names_an_agent_whose_socket_was_removed() {
-    let agent = Agent::start("removed", &["--no-rulers"]);
+    let mut agent = Agent::start("removed", &["--no-rulers"]);
     agent.await_status(|status| status["agent"].is_object().then_some(()));
     fs::remove_file(agent.folder.join("s/agent.sock")).unwrap();
     let (status, text, _) = agent.steady(&["agent", "status"]);
@@ -137,6 +137,11 @@ fn the_status_names_an_agent_whose_socket_was_removed() {
     let (status, json, _) = agent.steady(&["agent", "status", "--format", "json"]);
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!((status, &json["running"], json["agent"]["pid"].as_u64()), (1, &Value::Bool(false), Some(pid.into())));
+    // The status that a killed agent leaves is not that of a running one.
+    agent.child.kill().unwrap();
+    agent.child.wait().unwrap();
+    let (status, text, _) = agent.steady(&["agent", "status"]);
+    assert!(status == 1 && text.starts_with("No agent runs"), "{text}");
 }
 
 #[test]

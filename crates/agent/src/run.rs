@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use steady_linux::datagrams::Datagrams;
-use steady_linux::{Root, host, process, procfs};
+use steady_linux::{Root, clock, host, process, procfs};
 use steady_model::{Absent, Reading, Timestamp};
 use thiserror::Error;
 
@@ -374,12 +374,25 @@ pub(crate) fn status_of(socket: &Path) -> Reading<RunningAgent> {
     serde_json::from_slice(&text).map_err(|_| Absent::because("the agent there is another version of steady"))
 }
 
-/// Reads the status of an agent that still runs although the file of its socket was removed: the agent writes its
-/// status once a second.
+/// Reads the status of an agent that still runs although the file of its socket was removed. The agent writes its status
+/// once a second, so this waits for the next one. One that was killed leaves the last one.
 pub(crate) fn unreachable_agent(socket: &Path) -> Option<RunningAgent> {
     /// The largest age of the status of a running agent. A busy host may delay it.
     const NEWEST: Duration = Duration::from_secs(10);
-    let written = fs::metadata(status_file(socket)).and_then(|facts| facts.modified()).ok()?;
-    let is_new = written.elapsed().is_ok_and(|age| age <= NEWEST);
-    (is_new && !socket.exists()).then(|| status_of(socket).ok()).flatten()
+    /// The longest time until the next status.
+    const NEXT: Duration = Duration::from_secs(4);
+    const STEP: Duration = Duration::from_millis(100);
+    let written = || fs::metadata(status_file(socket)).and_then(|facts| facts.modified()).ok();
+    let last = written()?;
+    if socket.exists() || last.elapsed().is_ok_and(|age| age > NEWEST) {
+        return None;
+    }
+    let began = clock::monotonic();
+    while Duration::from(clock::monotonic() - began) < NEXT {
+        if written()? != last {
+            return status_of(socket).ok();
+        }
+        std::thread::sleep(STEP);
+    }
+    None
 }
