@@ -4,7 +4,7 @@ use steady_feature::Report;
 use steady_model::{Nanos, Reading};
 use steady_render::csv::{Column, table};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section};
-use steady_render::letters::{count, cut, one_line};
+use steady_render::letters::{count, cut, numbered, one_line};
 use steady_render::units::{TIE, duration, memory, percent, short, thousands};
 use steady_render::{json, timestamp};
 
@@ -106,7 +106,7 @@ fn seconds(number: u64) -> Nanos {
 }
 
 fn outside(outside: &AgentOutside) -> Vec<Fact> {
-    let requests = counted(outside.requests, "request", "requests");
+    let requests = numbered(outside.requests, "request", "requests");
     let requests = format!("{requests} of {}", one_line(&outside.service));
     let mut facts = vec![Fact::new("counted", requests)];
     facts.extend(outside.version.as_ref().map(|version| Fact::new("version", one_line(version))));
@@ -124,11 +124,6 @@ fn big(number: u64) -> String {
     thousands(usize::try_from(number).unwrap_or(usize::MAX))
 }
 
-/// Returns a number and the singular or plural of what is counted, with the thousands separated: `12,400 requests`.
-fn counted(number: u64, one: &str, many: &str) -> String {
-    format!("{}{TIE}{}", big(number), if number == 1 { one } else { many })
-}
-
 fn arrived(agent: &RunningAgent) -> Vec<Fact> {
     let arrived = &agent.arrived;
     let datagrams = if arrived.datagrams == 1 { "datagram" } else { "datagrams" };
@@ -137,14 +132,14 @@ fn arrived(agent: &RunningAgent) -> Vec<Fact> {
     let faults = LineFault::ALL.into_iter().filter(|fault| arrived.faults[fault.index()] > 0);
     let counted_fault = |fault: LineFault| {
         let [one, many] = fault_name(fault);
-        counted(arrived.faults[fault.index()], one, many)
+        numbered(arrived.faults[fault.index()], one, many)
     };
     let faults: Vec<String> = faults.map(counted_fault).collect();
     if !faults.is_empty() {
         items.push(open("invalid", faults.join(", ")));
     }
     let some = |number: u64, label: &str, one: &str, many: &str, what: &str| {
-        (number > 0).then(|| open(label, format!("{} {what}", counted(number, one, many))))
+        (number > 0).then(|| open(label, format!("{} {what}", numbered(number, one, many))))
     };
     items.extend(some(arrived.lost, "lost", "line", "lines", "that services could not send"));
     items.extend(some(
@@ -210,20 +205,20 @@ fn own(agent: &RunningAgent) -> Vec<Fact> {
     }
     let clock = &agent.clock;
     if let Ok(step) = clock.last_step_seconds {
-        let times = counted(clock.steps, "time", "times");
+        let times = numbered(clock.steps, "time", "times");
         let text = format!("set {times}, last by {}{TIE}s; rows continue with the previous time", short(step));
         items.push(open("clock", text));
     } else if clock.ahead_seconds.abs() > 2.0 {
         items.push(open("clock", format!("rows are {}{TIE}s ahead of the time of day", short(clock.ahead_seconds))));
     }
     let writing = &agent.writing;
-    items.push(Fact::new("written", counted(writing.rows, "row", "rows")));
+    items.push(Fact::new("written", numbered(writing.rows, "row", "rows")));
     if let Some(why) = &writing.trouble {
         let waiting = count(writing.waiting, "second waits", "seconds wait");
         items.push(open("problem", format!("rows cannot be written: {}; {waiting}", one_line(why))));
     }
     if writing.given_up > 0 {
-        let requests = counted(writing.given_up, "request", "requests");
+        let requests = numbered(writing.given_up, "request", "requests");
         items.push(open("given up", format!("{requests} that could not be written")));
     }
     items.extend(agent.metrics.as_ref().ok().map(metrics));
@@ -231,11 +226,11 @@ fn own(agent: &RunningAgent) -> Vec<Fact> {
 }
 
 fn metrics(metrics: &AgentMetrics) -> Fact {
-    let text = format!("{}, {}", metrics.url, counted(metrics.scrapes, "scrape answered", "scrapes answered"));
+    let text = format!("{}, {}", metrics.url, numbered(metrics.scrapes, "scrape answered", "scrapes answered"));
     if metrics.refused == 0 {
         return Fact::new("metrics", text);
     }
-    let refused = counted(metrics.refused, "request without the token", "requests without the token");
+    let refused = numbered(metrics.refused, "request without the token", "requests without the token");
     open("metrics", format!("{text}, {refused}"))
 }
 
@@ -269,7 +264,7 @@ fn stored(status: &AgentStatus) -> Vec<Fact> {
         Err(why) => open("file", format!("not known: {why}")),
     };
     let of = |service: &StoredService| {
-        let requests = counted(service.requests, "request", "requests");
+        let requests = numbered(service.requests, "request", "requests");
         let text = format!("{}, {requests}", versions(&service.versions));
         Fact::new(&cut(&one_line(&service.name), LABEL), text)
     };

@@ -128,11 +128,6 @@ fn number(count: u64) -> String {
     thousands(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
-/// Formats a count and its noun, in the singular or the plural.
-fn numbered(count: u64, one: &str, many: &str) -> String {
-    format!("{}{TIE}{}", number(count), if count == 1 { one } else { many })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,7 +13,7 @@ use steady_feature::{Record, Report};
 use steady_model::{Absent, Facts, Interval, Metric, Timestamp};
 use steady_render::document::{Block, Document, Emphasis, Section, Sentence};
 use steady_render::effect::signed;
-use steady_render::letters::{cut, one_line};
+use steady_render::letters::{cut, numbered, one_line};
 use steady_render::units::{TIE, decimals_of, fixed, thousands};
 use steady_render::{Style, terminal};
 
@@ -44,7 +44,7 @@ impl Record for ReleaseReport {
     fn facts(&self) -> Facts {
         let none = |why: &str| Err(Absent::because(why));
         let hosts = self.sides.iter().map(|side| side.hosts).max().unwrap_or(0);
-        let hosts = format!("the requests were served by {hosts} {}", if hosts == 1 { "host" } else { "hosts" });
+        let hosts = format!("the requests were served by {}", numbered(hosts as u64, "host", "hosts"));
         let question = &self.question;
         Facts {
             kind: crate::record::KIND,
@@ -149,11 +149,6 @@ fn plus(change: f64, text: String) -> String {
 /// Formats a count with separators between thousands.
 fn number(count: u64) -> String {
     thousands(usize::try_from(count).unwrap_or(usize::MAX))
-}
-
-/// Formats a count and its noun: `1 request`, `12,400 requests`.
-fn numbered(count: u64, one: &str, many: &str) -> String {
-    format!("{}{TIE}{}", number(count), if count == 1 { one } else { many })
 }
 
 #[cfg(test)]

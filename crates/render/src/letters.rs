@@ -1,5 +1,7 @@
 //! Text helpers: display width, shortening, escaping of control characters, counts.
 
+use crate::units::{TIE, thousands};
+
 /// Returns the text with its first letter in upper case.
 pub fn capital(text: &str) -> String {
     let mut rest = text.chars();
@@ -65,7 +67,13 @@ pub fn cut(text: &str, columns: usize) -> String {
 
 /// Formats a number with the singular or plural of what it counts: `1 pair`, `2 pairs`.
 pub fn count(number: usize, one: &str, many: &str) -> String {
-    format!("{number}\u{a0}{}", if number == 1 { one } else { many })
+    format!("{number}{TIE}{}", if number == 1 { one } else { many })
+}
+
+/// Formats a number as [`count`] does, with separators between thousands: `1 request`, `12,400 requests`.
+pub fn numbered(number: u64, one: &str, many: &str) -> String {
+    let digits = thousands(usize::try_from(number).unwrap_or(usize::MAX));
+    format!("{digits}{TIE}{}", if number == 1 { one } else { many })
 }
 
 #[cfg(test)]
@@ -78,5 +86,11 @@ mod tests {
         assert_eq!(cut("sha256sum --binary first.bin", 15), "sha256s…rst.bin");
         assert_eq!(width(&cut("日本語日本語日本語", 10)), 9);
         assert_eq!(cut("abc", 0), "…");
+    }
+
+    #[test]
+    fn one_of_a_thing_is_in_the_singular() {
+        let requests = |number| numbered(number, "request", "requests").replace(TIE, " ");
+        assert_eq!([0, 1, 12_400].map(requests), ["0 requests", "1 request", "12,400 requests"]);
     }
 }

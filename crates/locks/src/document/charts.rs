@@ -2,10 +2,11 @@
 
 use steady_model::Metric;
 use steady_render::chart::{Axis, Bar, Chart, Height, Look, Marks, Series};
+use steady_render::letters::numbered;
 use steady_render::scale::{Kind, Scale};
 use steady_render::units::time;
 
-use super::{label, numbered};
+use super::label;
 use crate::record::{LockThread, LockUse, LocksRecord};
 
 /// Maximum number of bars; more have no room for their names.

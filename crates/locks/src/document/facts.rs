@@ -2,10 +2,10 @@
 
 use steady_model::{Interval, Outcome};
 use steady_render::document::Fact;
-use steady_render::letters::{count, one_line};
+use steady_render::letters::{count, numbered, one_line};
 use steady_render::units::{TIE, time, time_with};
 
-use super::{number, numbered, share};
+use super::{number, share};
 use crate::record::{LockedProcess, LocksRecord};
 
 /// Returns the facts in the order of the report.

@@ -2,12 +2,12 @@
 
 use steady_model::Nanos;
 use steady_render::document::{Emphasis, Sentence};
-use steady_render::letters::one_line;
+use steady_render::letters::{numbered, one_line};
 use steady_render::units::{TIE, percent, time};
 
 use super::places::{NEARLY_ALL, most_at, place};
 use super::tables::thread_name;
-use super::{label, named, noun, numbered, share};
+use super::{label, named, noun, share};
 use crate::record::{LockKind, LockUse, LocksRecord};
 
 /// A share from here on is "most".

@@ -3,12 +3,12 @@
 use std::cmp::Reverse;
 
 use steady_model::{Nanos, Reading};
-use steady_render::letters::one_line;
+use steady_render::letters::{numbered, one_line};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::time;
 
 use super::places::{called, place};
-use super::{about, label, named, noun, number, numbered, share};
+use super::{about, label, named, noun, number, share};
 use crate::record::{LockKind, LockOrder, LockSite, LockThread, LockUse, LockedProcess, LocksRecord};
 
 /// Table of the locks: waiting times, then hold times.

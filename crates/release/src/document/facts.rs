@@ -3,11 +3,11 @@
 use steady_model::{Interval, Nanos, Reading, Timestamp};
 use steady_render::document::Fact;
 use steady_render::effect::between;
-use steady_render::letters::one_line;
+use steady_render::letters::{numbered, one_line};
 use steady_render::timestamp;
 use steady_render::units::{duration, percent, setting, short, time};
 
-use super::{named_reason, number, numbered};
+use super::{named_reason, number};
 use crate::record::{ReleaseReport, ReleaseSide, UnexplainedCpu};
 
 /// Formats the window: `5.0 min from 2026-11-21T09:05:00Z`.

@@ -3,9 +3,10 @@
 use steady_model::{FailIf, GateState, Interval, Metric, Verdict};
 use steady_render::document::{Emphasis, Span};
 use steady_render::effect::{Effect, condition, signed, verdict_in_words};
+use steady_render::letters::numbered;
 use steady_render::units::{TIE, decimals, decimals_of, fixed, setting, time};
 
-use super::{design, hosts, moved, numbered, sized, table, versions, wall, warnings};
+use super::{design, hosts, moved, sized, table, versions, wall, warnings};
 use crate::record::{ReleaseReport, ReleaseSaving, ReleaseSight, ReleaseWarning};
 
 /// Metric that the verdict is about.

@@ -1,11 +1,11 @@
 //! Sentences for warnings, and for the reasons of a refusal.
 
 use steady_model::Nanos;
-use steady_render::letters::capital;
+use steady_render::letters::{capital, numbered};
 use steady_render::units::{TIE, duration, percent, setting, short};
 
 use super::hosts::one_version_each;
-use super::{moved, named, numbered, sized, versions};
+use super::{moved, named, sized, versions};
 use crate::record::{Refusal, ReleaseReport, ReleaseWarning};
 
 /// Returns a text of a few sentences for each warning.
@@ -204,7 +204,8 @@ fn reason(refusal: &Refusal, old: &str, new: &str) -> String {
             one(version)
         ),
         Refusal::TooFewReadings { per_second, needed } => format!(
-            "while one version ran, rulers were read {} times per second; {} are needed to measure the load",
+            "while one version ran, the rate of readings of rulers was {} per second; {} per second are needed to \
+             measure the load",
             short(*per_second),
             short(*needed)
         ),

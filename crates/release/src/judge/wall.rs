@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{ReleaseDesign, ReleaseQuestion, ReleaseWall, WallBin, WallParts, WallQuantile};
 use steady_model::{ALL_PROCESSES, Absent, Interval, Nanos, Reading, ReleaseRows, WALL_BUCKETS, wall_bucket_middle};
+use steady_render::letters::numbered;
 use steady_render::units::{round_up, time_setting};
 use steady_stats::release::{Estimated, relative};
 
@@ -263,8 +264,9 @@ fn parts(lines: &[Line]) -> Reading<WallParts> {
         let [old, new] = watched;
         let minutes = super::span(lines) / 60.0 * LEAST_WATCHED as f64 / old.min(new) as f64;
         return Err(Absent(format!(
-            "the time waiting for a CPU is known for {old} requests of OLD and {new} of NEW; {LEAST_WATCHED} of each \
-             are needed, about {} at this rate",
+            "the time waiting for a CPU is known for {} of OLD and {new} of NEW; {LEAST_WATCHED} of each are needed, \
+             about {} at this rate",
+            numbered(old, "request", "requests"),
             time_setting(Nanos::from_seconds(60.0 * round_up(minutes)))
         )));
     }
