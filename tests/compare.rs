@@ -350,7 +350,7 @@ fn a_budget_that_is_too_small_is_rejected_with_a_sufficient_one() {
 #[test]
 fn tips_are_about_the_words_that_are_wrong() {
     let one_string = "as one string";
-    let cases: [(&[&str], &[&str], &[&str]); 20] = [
+    let cases: [(&[&str], &[&str], &[&str]); 25] = [
         (&["compare", "--budget", "-5s", "true", "true"], &["'-5s' is negative", "--budget"], &[one_string]),
         (&["compare", "-b", "-5s", "true", "true"], &["'-5s' is negative", "--budget"], &[one_string]),
         (&["compare", "--runs", "-3", "true", "true"], &["'-3' is negative", "--runs"], &[one_string]),
@@ -364,6 +364,11 @@ fn tips_are_about_the_words_that_are_wrong() {
         (&["bisect", "a..b", "gzip", "file"], &["'file'", "the command as one string"], &["write"]),
         (&["limit", "--foo", "true"], &["--foo"], &["-- gzip"]),
         (&["explain", "gzip", "-k", "file"], &["write -- before the command", "steady explain -- gzip"], &[]),
+        (&["explain", "cat", "no-such-program-x"], &["write steady explain -- cat no-such-program-x"], &[]),
+        (&["explain", "cat", "./no-such-program-x"], &["no file"], &["-- cat"]),
+        (&["explain", "cp", "a", "b"], &["too many commands", "steady explain -- cp a b"], &[]),
+        (&["release", "compare", "shop", "v1", "v2"], &["'v2'", "steady release compare --service shop v1 v2"], &[]),
+        (&["release", "compare", "v1", "v2", "--foo"], &["--foo"], &["--service"]),
         (&["warm", "gzip", "file"], &["steady warm -- gzip"], &[]),
         (&["load", "--window", "1s", "gzip"], &["steady load -- gzip"], &[]),
         (&["load", "--foo", "--", "gzip"], &["--foo"], &["-- gzip"]),

@@ -115,9 +115,8 @@ fn advice(error: &clap::Error, words: &[OsString]) -> Option<Advice> {
     let words = &words[1..];
     let at = words.iter().position(|word| word.to_string_lossy().starts_with(unknown.as_str()))?;
     let word = words[at].to_string_lossy();
-    let is_subcommand = |word: &OsString| feature.find_subcommand(word).is_some();
-    if words[..at].iter().any(is_subcommand) {
-        return None;
+    if let Some(subcommand) = words[..at].iter().find_map(|word| feature.find_subcommand(word)) {
+        return one_service(subcommand, feature.get_name(), &word);
     }
     let is_number =
         word.starts_with('-') && word[1..].starts_with(|first: char| first.is_ascii_digit() || first == '.');
@@ -162,6 +161,16 @@ fn advice(error: &clap::Error, words: &[OsString]) -> Option<Advice> {
     } else {
         format!("give the command as one string, as in \"steady {name} {others}'gzip -9 file'\"")
     }))
+}
+
+/// Returns a tip about a word too many for a subcommand that has versions of a service as its words, and the service as
+/// an option.
+fn one_service(subcommand: &clap::Command, feature: &str, word: &str) -> Option<Advice> {
+    let versions: Vec<&str> = subcommand.get_positionals().map(|argument| argument.get_id().as_str()).collect();
+    let has_service = subcommand.get_arguments().any(|argument| argument.get_long() == Some("service"));
+    let tip =
+        format!("the service is an option, as in 'steady {feature} {} --service shop v1 v2'", subcommand.get_name());
+    (has_service && versions == ["old", "new"] && !word.starts_with('-')).then_some(Advice::Tip(tip))
 }
 
 /// Returns the option of `feature` that `word` names, if its value is the next word.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use steady_feature::flags::failures;
-use steady_feature::{Failure, Session};
+use steady_feature::{Failure, Session, typed};
 use steady_model::{Effort, Layout, Nanos, Output, PerCommand, Plan};
 
 use crate::flags::ExplainFlags;
@@ -39,10 +39,11 @@ pub(crate) fn explained(flags: &ExplainFlags) -> Result<Explained, Failure> {
         (0, true) => Err(Failure::Usage(
             "no command was given: use steady explain -- COMMAND, or steady explain 'OLD' 'NEW'".to_owned(),
         )),
-        _ => Err(Failure::Usage(
-            "too many commands: quote each of the two as one string: steady explain 'OLD' 'NEW'; or put one after --"
-                .to_owned(),
-        )),
+        _ => Err(Failure::Usage(format!(
+            "too many commands: quote each of the two as one string: steady explain 'OLD' 'NEW'; or put one after --: \
+             steady explain -- {}",
+            flags.commands.join(" ")
+        ))),
     }
 }
 
@@ -71,7 +72,11 @@ fn check_pair(flags: &ExplainFlags) -> Result<(), Failure> {
 /// Resolves the plan of the pairs.
 pub(crate) fn pairs(flags: &ExplainFlags, session: &dyn Session) -> Result<Plan, Failure> {
     let pairs = &flags.pairs;
-    let commands = flags.commands.iter().map(|text| session.typed_command(text, pairs.shell.as_deref(), Path::new("")));
+    let commands = flags.commands.iter().map(|text| {
+        let found = session.typed_command(text, pairs.shell.as_deref(), Path::new(""));
+        let after_dashes = format!("steady explain -- {}", flags.commands.join(" "));
+        found.map_err(|failure| typed::with_one_command(failure, text, &flags.commands, &after_dashes, session))
+    });
     let effort = pairs.runs.map_or(Effort::Budget(pairs.budget.unwrap_or(BUDGET)), Effort::Pairs);
     Ok(Plan {
         resolution: RESOLUTION,

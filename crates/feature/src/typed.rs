@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::Failure;
+use crate::{Failure, Session};
 
 /// Words that have a meaning in a shell. A program that is started without a shell gets them as arguments.
 const SHELL_WORDS: [&str; 8] = ["|", "||", "&", "&&", ";", ">", ">>", "<"];
@@ -30,6 +30,27 @@ pub fn words(text: &str, shell: Option<&str>) -> Result<Vec<String>, Failure> {
             Err(Failure::Usage("a command is empty: give each command as one string, as in 'sort -u file'".to_owned()))
         }
         false => Ok(argv),
+    }
+}
+
+/// Adds what to `write` to a failure to find the program `word`, if the words of one command seem to be given as several
+/// commands: the first one is a program in PATH, and this one is not. A path of a missing file was probably meant as a
+/// program.
+pub fn with_one_command(
+    failure: Failure,
+    word: &str,
+    commands: &[String],
+    write: &str,
+    session: &dyn Session,
+) -> Failure {
+    let are_words = commands.iter().all(|command| !command.contains(char::is_whitespace));
+    let is_argument = || !word.contains('/') || Path::new(word).exists();
+    let is_program = |first: &String| !first.contains('/') && session.typed_command(first, None, Path::new("")).is_ok();
+    match (failure, commands) {
+        (Failure::Usage(why), [first, _, ..]) if are_words && is_argument() && first != word && is_program(first) => {
+            Failure::Usage(format!("{why}; if these are the words of one command, write {write}"))
+        }
+        (other, _) => other,
     }
 }
 

@@ -129,23 +129,6 @@ fn shell(flags: &CompareFlags) -> Result<Option<&str>, Failure> {
     Ok(flags.run.shell())
 }
 
-/// Adds what to write to a failure to find the program `word`, if the words of one command seem to be given as several
-/// commands: the first one is a program in PATH, and this one is not. A path of a missing file was probably meant as a
-/// program.
-fn as_one_string(failure: Failure, word: &str, commands: &[String], session: &dyn Session) -> Failure {
-    let are_words = commands.iter().all(|command| !command.contains(char::is_whitespace));
-    let is_argument = || !word.contains('/') || Path::new(word).exists();
-    let is_program = |first: &String| !first.contains('/') && session.typed_command(first, None, Path::new("")).is_ok();
-    match (failure, commands) {
-        (Failure::Usage(why), [first, _, ..])
-            if are_words && is_argument() && !why.contains("write ./") && first != word && is_program(first) =>
-        {
-            Failure::Usage(format!("{why}; if these are the words of one command, write '{}'", commands.join(" ")))
-        }
-        (other, _) => other,
-    }
-}
-
 /// Refuses `-i 7 A B`, which would measure `7` as a command.
 fn check_statuses(flags: &CompareFlags) -> Result<(), Failure> {
     let is_status = |text: &String| text.split(',').all(|part| part.trim().parse::<u8>().is_ok());
@@ -165,9 +148,10 @@ fn commands(flags: &CompareFlags, expansion: &Expansion<'_>, session: &dyn Sessi
     let mut commands = Vec::new();
     for ((text, values), name) in expansion.commands()?.into_iter().zip(names) {
         let mut command = match rev.is_empty() {
-            true => session
-                .typed_command(&text, shell, Path::new(""))
-                .map_err(|failure| as_one_string(failure, &text, &flags.commands, session))?,
+            true => session.typed_command(&text, shell, Path::new("")).map_err(|failure| {
+                let one_string = format!("'{}'", flags.commands.join(" "));
+                typed::with_one_command(failure, &text, &flags.commands, &one_string, session)
+            })?,
             false => Command { name: text.trim().to_owned(), argv: typed::words(&text, shell)?, ..Command::default() },
         };
         command.name = name.unwrap_or(command.name);
