@@ -49,10 +49,11 @@ fn blocks(report: &ReleaseReport, wall: &ReleaseWall) -> Vec<Block> {
     }
     if wall.quantiles.iter().any(|one| one.interval().is_ok()) {
         let level = setting(report.question.confidence);
-        blocks.push(Block::Paragraph(plain(format!(
-            "interval: {level} for each quantile; the mean and its parts have none, because they are not adjusted for \
-             times and mix of routes"
-        ))));
+        let parts = match &wall.parts {
+            Ok(_) => "; the mean and its parts have none, because they are not adjusted for times and mix of routes",
+            Err(_) => "",
+        };
+        blocks.push(Block::Paragraph(plain(format!("interval: {level} for each quantile{parts}"))));
     }
     let absent =
         |what: &str, why: &str| Block::Paragraph(plain(format!("{what}: not available, {}.", named_reason(why))));
