@@ -102,6 +102,15 @@ pub fn signed(change: f64, interval: Interval) -> (String, String) {
     (format!("{}{TIE}%", point(change * 100.0, range)), between(range, &format!("{TIE}%")))
 }
 
+/// As [`signed`], but a change that sentences have as a factor is one here, too: (`6.9 times`, `6.8 to 7.0`).
+pub fn sized(change: f64, interval: Interval) -> (String, String) {
+    let effect = Effect::of(change, interval);
+    match effect.factor && interval.low > 0.0 {
+        true => (format!("{}{TIE}times", effect.size), effect.range),
+        false => signed(change, interval),
+    }
+}
+
 /// As [`signed`], for an undecided change. If an end of the interval would be printed as 0 or as the resolution, there are
 /// more digits, which show on which side of it the end is.
 pub fn signed_apart(change: f64, interval: Interval, resolution: f64) -> (String, String) {
@@ -158,6 +167,17 @@ mod tests {
         assert_eq!(plain(2.2, 2.16, 2.24), ("3.20 times as much".into(), "3.16 to 3.24".into()));
         assert_eq!(plain(-0.6875, -0.70, -0.675), ("68.8 % less".into(), "67.5 to 70.0 %".into()));
         assert_eq!(plain(0.5, 0.02, f64::INFINITY), ("50 % more".into(), "2.0 % or more".into()));
+    }
+
+    #[test]
+    fn a_change_in_a_table_is_a_factor_where_it_is_one_in_a_sentence() {
+        let shown = |change, low, high| {
+            let (size, range) = sized(change, Interval { low, high });
+            format!("{size} ({range})").replace(TIE, " ")
+        };
+        assert_eq!(shown(5.88, 5.84, 5.92), "6.88 times (6.84 to 6.92)");
+        assert_eq!(shown(0.382, 0.379, 0.385), "38.2 % (37.9 to 38.5 %)");
+        assert_eq!(shown(1.5, -0.2, 6.0), "150 % (-20 to 600 %)");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use steady_render::document::Fact;
 use steady_render::units::{duration, percent};
 
 use super::secondary::without_interval;
-use crate::words::{blocks, count, signed};
+use crate::words::{blocks, count, signed, sized};
 
 /// The pairs as labelled facts.
 pub(super) fn facts(report: &Report) -> Vec<Fact> {
@@ -108,6 +108,6 @@ fn effect(report: &Report, layout: Layout) -> Option<String> {
         return None;
     };
     let found = only.layouts.iter().find(|effect| effect.layout == layout).filter(|_| only.layouts.len() > 1)?;
-    let (change, range) = signed(found.change, found.interval);
+    let (change, range) = sized(found.change, found.interval);
     Some(format!("{change} ({range})"))
 }

@@ -4,7 +4,7 @@ mod remedy;
 mod startups;
 mod warning;
 
-pub(crate) use steady_render::effect::{Effect, noun, signed, signed_apart};
+pub(crate) use steady_render::effect::{Effect, noun, signed, signed_apart, sized};
 pub(crate) use steady_render::letters::{capital, count, cut, one_line};
 
 pub(crate) use remedy::{effort_for_condition, effort_for_interval, effort_for_verdict, more_effort, more_work};

@@ -10,7 +10,7 @@ use steady_render::units::TIE;
 
 use crate::document::secondary::{emphasis, word};
 use crate::document::warning;
-use crate::words::{cut, message, one_line, signed, subject};
+use crate::words::{cut, message, one_line, sized, subject};
 
 /// The verdict of each source on one command, as a table.
 pub(super) fn section(joined: &Joined, command: usize) -> Section {
@@ -61,7 +61,7 @@ fn change(judgement: &Judgement) -> String {
     match (&judgement.change, &judgement.interval) {
         _ if judgement.undecided == Ok(Undecided::UnequalFailures) => "unequal failures".to_owned(),
         (Ok(change), Ok(interval)) => {
-            let (size, range) = signed(*change, *interval);
+            let (size, range) = sized(*change, *interval);
             format!("{size} ({range})")
         }
         _ => "too few pairs".to_owned(),
