@@ -9,7 +9,7 @@ use steady_render::Chart;
 use steady_render::chart::{Axis, Bar, Height, Look, Marks, Series};
 use steady_render::csv::{self, Row};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, activity_facts, origin};
-use steady_render::effect::{Effect, noun, signed};
+use steady_render::effect::{Effect, noun, signed, sized};
 use steady_render::json::{self, ReadError};
 use steady_render::letters::{count, cut, one_line};
 use steady_render::scale::{Kind, Scale};
@@ -188,9 +188,8 @@ fn answer(record: &SuiteRecord) -> Vec<Sentence> {
     add(counts.faster, Emphasis::Less, of(counts.faster, if counts.slower > 0 { "faster" } else { "got faster" }));
     let same = if counts.slower + counts.faster > 0 { "the same within" } else { "cost the same within" };
     add(counts.same, Emphasis::Same, of(counts.same, &format!("{same} {resolution}")));
-    let undecided = if counts.undecided == all { "are undecided" } else { "undecided" };
+    let undecided = if counts.undecided == counts.measured() { "are undecided" } else { "undecided" };
     add(counts.undecided, Emphasis::Open, of(counts.undecided, undecided));
-    add(without, Emphasis::Open, of(without, "without a result"));
     let mut sentences = vec![match (counts.measured(), &record.benchmarks[..]) {
         (0, _) if !record.is_missing() => vec![plain("This part of the suite has no benchmarks.")],
         (0, _) => vec![plain("No benchmark of both builds was measured.")],
@@ -199,6 +198,11 @@ fn answer(record: &SuiteRecord) -> Vec<Sentence> {
             let mut first: Sentence = vec![plain(format!("Of {all} benchmarks, "))];
             first.extend(parts);
             first.push(plain(relation(record)));
+            if without > 0 {
+                let were = if without == 1 { "was" } else { "were" };
+                first.extend([plain("; "), (Emphasis::Open, format!("{without} {were} not measured"))]);
+            }
+            first.push(plain("."));
             first
         }
     }];
@@ -241,9 +245,9 @@ fn some(names: &[&str]) -> String {
     format!("{}{more}", first.join(", "))
 }
 
-/// The two builds at the end of a sentence.
+/// The two builds after a verdict.
 fn relation(record: &SuiteRecord) -> String {
-    format!(" in {} relative to {}.", name(&record.new), name(&record.old))
+    format!(" in {} relative to {}", name(&record.new), name(&record.old))
 }
 
 /// The first sentence if there is one result.
@@ -256,7 +260,7 @@ fn only_one(record: &SuiteRecord, only: Option<&Benchmark>) -> Sentence {
         Verdict::Same => (Emphasis::Same, format!("costs the same within {}", setting(record.resolution_ratio))),
         Verdict::Undecided => (Emphasis::Open, "is undecided".to_owned()),
     };
-    vec![plain(format!("{subject} ")), (emphasis, text), plain(relation(record))]
+    vec![plain(format!("{subject} ")), (emphasis, text), plain(format!("{}.", relation(record)))]
 }
 
 /// The compared quantity: `time`, `CPU time`.
@@ -281,8 +285,8 @@ fn about_condition(record: &SuiteRecord) -> Option<Sentence> {
         (true, true) if record.is_missing() => {
             let of = match unknown {
                 0 => "nothing was compared".to_owned(),
-                1 => "1 benchmark of both builds has no result".to_owned(),
-                _ => format!("{unknown} benchmarks of both builds have no result"),
+                1 => "1 benchmark of both builds was not measured".to_owned(),
+                _ => format!("{unknown} benchmarks of both builds were not measured"),
             };
             vec![
                 plain(format!("The condition {fail_if} ")),
@@ -432,7 +436,7 @@ fn chart(record: &SuiteRecord, rows: &[&Benchmark]) -> Option<Chart> {
     let bar = |(row, one): (usize, &&&Benchmark)| {
         let range = interval(one);
         let change = one.change.as_ref().copied().unwrap_or(f64::NAN);
-        Bar { row, from: log(range.low), to: log(range.high), text: signed(change, range).0 }
+        Bar { row, from: log(range.low), to: log(range.high), text: sized(change, range).0 }
     };
     let bars = |verdict: Verdict| {
         let some = rows.iter().enumerate().filter(|(_, one)| one.verdict == verdict);

@@ -15,6 +15,7 @@
 //! may be repeated with another level.
 
 use steady_model::{Absent, GateState, Interval, Verdict};
+use steady_render::letters::count;
 use steady_stats::descriptive::quantile;
 use steady_stats::{Estimate, MIN_PAIRS, Pair, Rules, Sequence, time_to_exclude};
 
@@ -108,12 +109,13 @@ pub fn judged(mut record: SuiteRecord) -> SuiteRecord {
     }
     let more = more_is_better(&record);
     let metrics = record.metrics.len();
+    let least = least_pairs(alpha / suite);
     for (benchmark, estimate) in record.benchmarks.iter_mut().zip(estimates) {
         let Some(samples) = &benchmark.samples else { continue };
         benchmark.pairs = samples.len();
         benchmark.medians = (0..metrics).filter_map(|metric| medians(samples, Quantity::Metric(metric))).collect();
         benchmark.cpu = medians(samples, Quantity::Cpu).ok_or_else(|| Absent::because("there are no pairs"));
-        conclude(benchmark, estimate, more);
+        conclude(benchmark, estimate, more, least);
     }
     for at in 0..record.benchmarks.len() {
         record.benchmarks[at].condition = condition(&record, &record.benchmarks[at]);
@@ -140,8 +142,8 @@ fn estimate(record: &SuiteRecord, benchmark: &Benchmark, level: f64) -> Option<E
     found
 }
 
-/// Sets the verdict and the interval of a benchmark.
-fn conclude(benchmark: &mut Benchmark, estimate: Option<Estimate>, more_is_better: bool) {
+/// Sets the verdict and the interval of a benchmark. `least` is the number of pairs that its test needs.
+fn conclude(benchmark: &mut Benchmark, estimate: Option<Estimate>, more_is_better: bool, least: usize) {
     let Some(estimate) = estimate else {
         let why = benchmark.failed.clone().unwrap_or_else(|| "it was not measured".to_owned());
         benchmark.verdict = Verdict::Undecided;
@@ -155,9 +157,10 @@ fn conclude(benchmark: &mut Benchmark, estimate: Option<Estimate>, more_is_bette
         (Verdict::Faster, true) => Verdict::Slower,
         (verdict, _) => verdict,
     };
-    let few = || match benchmark.pairs {
-        1 => Absent::because("1 pair is too few"),
-        pairs => Absent::because(format!("{pairs} pairs are too few")),
+    let pairs = benchmark.pairs;
+    let few = || {
+        let needed = if pairs < least { format!("; at least {least} are needed") } else { String::new() };
+        Absent(format!("{}{needed}", count(pairs, "pair is too few", "pairs are too few")))
     };
     benchmark.change = estimate.size.change.ok_or_else(few);
     benchmark.interval = match (estimate.verdict_low, estimate.verdict_high) {

@@ -28,6 +28,23 @@ fn a_slower_and_a_faster_benchmark_are_found_and_the_others_are_the_same() {
 }
 
 #[test]
+fn too_few_pairs_say_how_many_are_needed() {
+    let mut found = measured(&mut SimulatedSuite::new(4, Conditions::QUIET, 1), &record(4, 60.0, 1));
+    let one = &mut found.benchmarks[0];
+    let samples = one.samples.as_mut().unwrap();
+    samples.new_first.truncate(5);
+    for runs in [&mut samples.old, &mut samples.new] {
+        runs.values.iter_mut().for_each(|values| values.truncate(5));
+        runs.wall_seconds.truncate(5);
+        runs.cpu_seconds.truncate(5);
+    }
+    one.looks.clear();
+    let why = judged(found).benchmarks[0].interval.clone().unwrap_err().to_string();
+    // With four benchmarks the level is 1.25 %, and 2^-7 is the first probability below it in one direction.
+    assert_eq!(why.replace('\u{a0}', " "), "5 pairs are too few; at least 8 are needed");
+}
+
+#[test]
 fn with_draws_the_positions_of_functions_are_not_a_difference() {
     let suite = |draws: bool| {
         let mut suite = SimulatedSuite::new(6, Conditions::QUIET, 1);
