@@ -12,6 +12,11 @@ fn tried(file: &str, accepted: &str, candidate: &str) -> (i32, String, String) {
     run(&[&options[..], &[accepted, candidate]].concat())
 }
 
+/// Text without its line breaks.
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 fn state(file: &str) -> serde_json::Value {
     serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
 }
@@ -19,11 +24,22 @@ fn state(file: &str) -> serde_json::Value {
 #[test]
 fn a_loop_keeps_what_is_better_and_nothing_else() {
     let file = scratch("loop.json").display().to_string();
-    let (status, _, stderr) = tried(&file, &work(60), &work(4000));
+    let (status, text, stderr) = tried(&file, &work(60), &work(4000));
     assert!(status == 1 && stderr.contains("Not accepted: the first comparison found no improvement"), "{stderr}");
+    let text = flat(&text);
+    assert!(
+        text.contains("first comparison of candidate 1 of a loop, which accepts nothing. It is not promis"),
+        "{text}"
+    );
+    assert!(text.contains("--ratchet gave the first comparison of candidate 1 its budget"), "{text}");
+    assert!(!text.contains("--budget"), "{text}");
     assert_eq!((&state(&file)["candidates"], &state(&file)["tests"]), (&1.into(), &0.into()));
     let (status, text, stderr) = tried(&file, &work(4000), &work(60));
     assert!(status == 0 && stderr.contains("Accepted.") && text.contains("less CPU time"), "{text}{stderr}");
+    assert!(
+        flat(&text).contains("second comparison of candidate 2 of a loop, on fresh pairs. It is accepted."),
+        "{text}"
+    );
     let found = state(&file);
     assert_eq!((&found["candidates"], &found["tests"]), (&2.into(), &1.into()));
     let accepted = &found["accepted"][0];

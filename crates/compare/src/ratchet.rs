@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use steady_feature::Failure;
-use steady_model::{Effort, Ending, Judgement, Nanos, Plan, Report, Seed, Verdict};
+use steady_model::{Candidate, CandidateComparison, Effort, Ending, Judgement, Nanos, Plan, Report, Seed, Verdict};
 use steady_render::units::setting;
 use steady_stats::{MIN_PAIRS, share_of_test};
 
@@ -97,14 +97,20 @@ impl Ratchet {
 
     /// The plan of the first comparison of a candidate.
     fn screen(&self, plan: &Plan) -> Plan {
-        part(plan, SCREEN_BUDGET_RATIO, SCREEN_CONFIDENCE, plan.seed)
+        let plan = part(plan, SCREEN_BUDGET_RATIO, SCREEN_CONFIDENCE, plan.seed);
+        self.of_candidate(plan, CandidateComparison::First)
     }
 
     /// The plan of the second comparison of a candidate, the last one in `tests`.
     fn test(&self, plan: &Plan) -> Plan {
         // A verdict may be wrong in either direction, but only one direction is accepted.
         let confidence = 1.0 - 2.0 * self.error_rate * share_of_test(self.tests.max(1));
-        part(plan, 1.0 - SCREEN_BUDGET_RATIO, confidence, Seed(plan.seed.0.wrapping_add(1)))
+        let plan = part(plan, 1.0 - SCREEN_BUDGET_RATIO, confidence, Seed(plan.seed.0.wrapping_add(1)));
+        self.of_candidate(plan, CandidateComparison::Second)
+    }
+
+    fn of_candidate(&self, plan: Plan, comparison: CandidateComparison) -> Plan {
+        Plan { candidate: Some(Candidate { number: self.candidates, comparison }), ..plan }
     }
 
     /// Returns the number of second comparisons so far.
@@ -161,7 +167,7 @@ impl Outcome {
 
 /// The verdict that the second command is better by the primary metric, if there is one. Better is *faster*, also for
 /// metrics of which more is better. An interrupted comparison shows no improvement.
-fn improvement(report: &Report) -> Option<&Judgement> {
+pub(crate) fn improvement(report: &Report) -> Option<&Judgement> {
     let is_better = |judgement: &&Judgement| judgement.verdict == Verdict::Faster;
     report.primary().find(is_better).filter(|_| report.record.ending != Ending::Interrupted)
 }
@@ -277,6 +283,7 @@ mod tests {
             assert!(test.confidence > confidence && test.confidence < 1.0, "{test:?}");
             assert_eq!(test.effort, Effort::Budget(Nanos::from_seconds(6.0)));
             assert_ne!(test.seed, screen.seed);
+            assert_eq!(test.candidate, Some(Candidate { number: 0, comparison: CandidateComparison::Second }));
             confidence = test.confidence;
         }
     }

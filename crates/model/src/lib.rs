@@ -25,7 +25,8 @@ pub use machine::{AluTime, Machine, Resource};
 pub use metric::{CUSTOM_METRICS_MAX, CustomMetric, Metric, MetricInput, MetricSource, Pattern};
 pub use overflow::OverflowCheck;
 pub use plan::{
-    Command, Effort, FailIf, FailureRule, GateState, Hook, NotPercent, Output, PerCommand, Plan, Seed, parse_percent,
+    Candidate, CandidateComparison, Command, Effort, FailIf, FailureRule, GateState, Hook, NotPercent, Output,
+    PerCommand, Plan, Seed, parse_percent,
 };
 pub use release::{
     ALL_PROCESSES, Assignment, HostSecond, LevelSums, ProcessRow, ReleaseRow, ReleaseRows, ReleaseRulerRow, Request,

@@ -404,6 +404,38 @@ pub struct Plan {
     /// Whether runs start from snapshots of their programs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warm: bool,
+    /// The candidate that the comparison is about, in a loop over many (`--ratchet`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<Candidate>,
+}
+
+/// A candidate of a loop, and one of its comparisons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Candidate {
+    /// Its number in the loop, from 1.
+    pub number: u64,
+    /// Which of its comparisons this is.
+    pub comparison: CandidateComparison,
+}
+
+/// A comparison of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CandidateComparison {
+    /// The one that decides whether the candidate is promising.
+    First,
+    /// The one that accepts the candidate or not, on fresh pairs.
+    Second,
+}
+
+impl CandidateComparison {
+    /// The name in exports and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            CandidateComparison::First => "first",
+            CandidateComparison::Second => "second",
+        }
+    }
 }
 
 /// The JSON of a condition, whose limit is named with its unit.
@@ -463,6 +495,7 @@ impl Plan {
             fail_if: None,
             require_verdict: false,
             warm: false,
+            candidate: None,
         }
     }
 

@@ -1,11 +1,14 @@
 //! The first sentences of the report: the verdicts.
 
-use steady_model::{FailIf, GateState, Interval, Judgement, Layout, Metric, Report, Verdict};
+use steady_model::{
+    Candidate, CandidateComparison, FailIf, GateState, Interval, Judgement, Layout, Metric, Report, Verdict,
+};
 use steady_render::document::{Emphasis, Sentence};
 use steady_render::effect::condition;
 use steady_render::units::duration;
 
 use super::sentence;
+use crate::ratchet::improvement;
 use crate::units::TIE;
 use crate::words::{ELAPSED, Effect, capital, count, effort_for_condition, noun, startups, subject};
 
@@ -22,7 +25,22 @@ pub(crate) fn sentences(report: &Report) -> Vec<Sentence> {
         return vec![vec![(Emphasis::Open, "Undecided:".to_owned()), (Emphasis::Plain, rest)]];
     }
     let verdicts = report.primary().map(|judgement| sentence::spans(report, judgement));
-    verdicts.chain(conditions(report)).chain(further()).collect()
+    verdicts.chain(conditions(report)).chain(candidate(report)).chain(further()).collect()
+}
+
+/// Which comparison of which candidate of a loop this is, and what follows from it.
+fn candidate(report: &Report) -> Option<Sentence> {
+    let Candidate { number, comparison } = report.record.plan.candidate?;
+    let (on, result) = match comparison {
+        CandidateComparison::First => ("which accepts nothing", "promising"),
+        CandidateComparison::Second => ("on fresh pairs", "accepted"),
+    };
+    let (emphasis, result) = match improvement(report) {
+        Some(_) => (Emphasis::Less, result.to_owned()),
+        None => (Emphasis::Open, format!("not {result}")),
+    };
+    let text = format!("This is the {} comparison of candidate {number} of a loop, {on}. It is ", comparison.name());
+    Some(vec![(Emphasis::Plain, text), (emphasis, result), (Emphasis::Plain, ".".to_owned())])
 }
 
 /// A sentence per command after the first that says whether the condition of `--fail-if` holds, if one was given.

@@ -1,6 +1,8 @@
 //! The command line that repeats a comparison.
 
-use steady_model::{Command, Effort, FailIf, FailureRule, Hook, Layout, MetricInput, Output, PerCommand, Plan};
+use steady_model::{
+    Candidate, Command, Effort, FailIf, FailureRule, Hook, Layout, MetricInput, Output, PerCommand, Plan,
+};
 use steady_render::document::{Block, Section, Shown};
 use steady_render::shell::{line, printable, seconds};
 use steady_render::units::setting;
@@ -18,6 +20,13 @@ pub(super) fn section(plan: &Plan) -> Section {
 /// choices, but not the load of the machine.
 fn repeat(plan: &Plan) -> Result<String, String> {
     let no_line = |why: &str| format!("No command line can repeat this comparison: {why}.");
+    if let Some(Candidate { number, comparison }) = plan.candidate {
+        return Err(format!(
+            "No command line repeats this comparison alone: --ratchet gave the {} comparison of candidate {number} its \
+             budget, confidence and seed.",
+            comparison.name()
+        ));
+    }
     if plan.commands.iter().any(|command| command.revision.is_some()) {
         return Err(format!(
             "To repeat it with the same random choices, add --seed {} to the options --rev and --build of this comparison.",

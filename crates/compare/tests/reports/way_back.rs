@@ -83,14 +83,17 @@ prop_compose! {
         cpus in any::<Option<Vec<usize>>>(),
         fail_if in prop::option::of((select(&[Verdict::Slower, Verdict::Faster]), ratio())),
         (require_verdict, warm, pairs_min, pairs_max) in any::<(bool, bool, Option<u64>, Option<u64>)>(),
+        candidate in any::<Option<u64>>(),
     ) -> Plan {
+        let comparison = CandidateComparison::Second;
+        let candidate = candidate.map(|number| Candidate { number, comparison });
         let fail_if = fail_if.map(|(verdict, beyond)| FailIf { verdict, beyond });
         Plan {
             commands: vec![], seed: Seed(seed), effort, pairs_min, pairs_max, resolution, confidence, metric, layout, warmup, input,
             further_metrics: vec![Metric::Faults], metrics: vec![], metric_input: MetricInput::Stdout,
             setup: PerCommand::NONE, prepare: PerCommand::NONE, conclude: PerCommand::NONE, cleanup: PerCommand::NONE,
             relink: PerCommand::NONE,
-            output: PerCommand(output), failures, timeout, cpus, fail_if, require_verdict, warm,
+            output: PerCommand(output), failures, timeout, cpus, fail_if, require_verdict, warm, candidate,
         }
     }
 }
@@ -224,6 +227,7 @@ proptest! {
             "unfinished_command",
             "unused_revisions",
             "relink",
+            "candidate",
         ]
         .contains(&key.as_str());
         let is_compared = !key.ends_with("_absent") && !is_newer;
