@@ -8,15 +8,14 @@ use steady_render::Chart;
 use steady_render::chart::{Axis, Height, Look, Marks, Series, Whisker};
 use steady_render::csv::{self, Row};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, origin};
-use steady_render::effect::{Effect, noun, signed, verdict_in_words};
+use steady_render::effect::{Effect, noun, sized, verdict_in_words};
 use steady_render::json;
 use steady_render::letters::{capital, count, one_line};
 use steady_render::scale::{Kind, Scale};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{TIE, duration, percent, setting, time_setting};
-use steady_stats::two_sided_quantile;
 
-use crate::judge::{confirmed, ends, pooled};
+use crate::judge::{confirmed, ends, relative_to_good, with_good};
 use crate::record::{BisectOutcome, BisectRecord, Comparison, HistoryCommit, KIND, SCHEMA};
 
 impl Report for BisectRecord {
@@ -61,8 +60,10 @@ fn document(record: &BisectRecord) -> Document {
     if !listed.is_empty() {
         let chart = chart(record, &listed).map(Block::Chart);
         let first = &record.commits[0].short;
+        let is_repeated = |row: &Listed<'_>| with_good(record, row.at).count() > 1;
+        let several = if listed.iter().any(is_repeated) { " An interval from several is approximate." } else { "" };
         let note = format!(
-            "Each row combines all comparisons of the commit with {first}, the good end, with {} intervals. {}",
+            "Each row combines all comparisons of the commit with {first}, the good end, with {} intervals.{several} {}",
             setting(record.confidence),
             about_confirmation(record)
         );
@@ -248,7 +249,7 @@ fn level(comparison: &Comparison) -> String {
 fn change(comparison: &Comparison) -> String {
     match (&comparison.change, &comparison.low, &comparison.high) {
         (Ok(change), Ok(low), Ok(high)) => {
-            let (change, range) = signed(*change, Interval { low: *low, high: *high });
+            let (change, range) = sized(*change, Interval { low: *low, high: *high });
             format!("{change} ({range}, {})", level(comparison))
         }
         (Err(absent), ..) | (_, Err(absent), _) | (_, _, Err(absent)) => format!("an unknown change: {absent}"),
@@ -308,12 +309,7 @@ fn listed(record: &BisectRecord) -> Vec<Listed<'_>> {
     let listed = each.filter(|(at, commit)| {
         is_compared(*at) || commit.skipped.is_some() || record.candidates.len() <= 20 && record.candidates.contains(at)
     });
-    let z = two_sided_quantile(1.0 - record.confidence);
-    let relative = |(change, deviation): (f64, f64)| {
-        let end = |sign: f64| (change + sign * z * deviation).exp_m1();
-        (change.exp_m1(), Interval { low: end(-1.0), high: end(1.0) })
-    };
-    listed.map(|(at, commit)| Listed { at, commit, change: pooled(record, at).map(relative) }).collect()
+    listed.map(|(at, commit)| Listed { at, commit, change: relative_to_good(record, at) }).collect()
 }
 
 fn commits(record: &BisectRecord, listed: &[Listed<'_>]) -> Table {
@@ -321,7 +317,7 @@ fn commits(record: &BisectRecord, listed: &[Listed<'_>]) -> Table {
     let change = |row: &Listed| match (&row.commit.skipped, row.change) {
         (Some(_), _) => Cell::from("skipped"),
         (None, Some((change, interval))) => {
-            let (change, range) = signed(change, interval);
+            let (change, range) = sized(change, interval);
             Cell::from(format!("{change} ({range})"))
         }
         (None, None) => Cell::Nothing,
@@ -412,23 +408,21 @@ fn summary(record: &BisectRecord) -> String {
 
 /// One line for each commit.
 fn csv(record: &BisectRecord) -> String {
-    let z = two_sided_quantile(1.0 - record.confidence);
     let no_change = || steady_model::Absent::because("not compared with the first commit");
     let rows: Vec<Row> = record
         .commits
         .iter()
         .enumerate()
         .map(|(at, commit)| {
-            let pooled: Reading<(f64, f64)> = pooled(record, at).ok_or_else(no_change);
-            let end =
-                |factor: f64| pooled.clone().map(|(change, deviation)| (change + factor * z * deviation).exp_m1());
+            let found: Reading<(f64, Interval)> = relative_to_good(record, at).ok_or_else(no_change);
+            let of = |pick: fn((f64, Interval)) -> f64| found.clone().map(pick);
             Row::new()
                 .with("commit", &commit.commit)
                 .with("subject", &commit.subject)
                 .with("skipped", commit.skipped.as_deref().unwrap_or(""))
-                .with_reading("change", &end(0.0), f64::to_string)
-                .with_reading("low", &end(-1.0), f64::to_string)
-                .with_reading("high", &end(1.0), f64::to_string)
+                .with_reading("change", &of(|found| found.0), f64::to_string)
+                .with_reading("low", &of(|found| found.1.low), f64::to_string)
+                .with_reading("high", &of(|found| found.1.high), f64::to_string)
                 .with("probability", commit.probability)
         })
         .collect();

@@ -10,7 +10,7 @@
 //! These probabilities choose what to measure next. They need not be exact, because the result depends on a
 //! confirmation on fresh pairs.
 
-use steady_model::{Metric, Nanos, Verdict};
+use steady_model::{Interval, Metric, Nanos, Verdict};
 use steady_render::json::{self, ReadError};
 use steady_stats::{share_of_test, two_sided_quantile};
 
@@ -135,14 +135,31 @@ pub(crate) fn next(record: &BisectRecord) -> Option<Step> {
     Some(Step { purpose: Purpose::Search, to, budget, resolution, ..step })
 }
 
-/// The change of the cost from GOOD to a commit: its log ratio and the standard deviation, from all comparisons of both.
-pub(crate) fn pooled(record: &BisectRecord, commit: usize) -> Option<(f64, f64)> {
-    let of_both = record.comparisons.iter().filter(|one| one.from == 0 && one.to == commit);
-    let sums = of_both.filter_map(measured).fold((0.0, 0.0), |(weights, sum), (change, deviation)| {
-        let weight = deviation.powi(-2);
-        (weights + weight, sum + weight * change)
-    });
-    (sums.0 > 0.0).then(|| (sums.1 / sums.0, sums.0.sqrt().recip()))
+/// The comparisons of a commit with GOOD that have an interval with two ends.
+pub(crate) fn with_good(record: &BisectRecord, commit: usize) -> impl Iterator<Item = &Comparison> {
+    let is_of_both = move |one: &&Comparison| one.from == 0 && one.to == commit && measured(one).is_some();
+    record.comparisons.iter().filter(is_of_both)
+}
+
+/// The relative change of the cost from GOOD to a commit, and its interval at the confidence of the record: those of the
+/// only comparison of both, or an approximation from all of them.
+pub(crate) fn relative_to_good(record: &BisectRecord, commit: usize) -> Option<(f64, Interval)> {
+    let mut all = with_good(record, commit);
+    if let (Some(Comparison { change: Ok(change), low: Ok(low), high: Ok(high), confidence, .. }), None) =
+        (all.next(), all.next())
+        && *confidence == record.confidence
+    {
+        return Some((*change, Interval { low: *low, high: *high }));
+    }
+    let (weights, sum) =
+        with_good(record, commit).filter_map(measured).fold((0.0, 0.0), |(weights, sum), (change, deviation)| {
+            let weight = deviation.powi(-2);
+            (weights + weight, sum + weight * change)
+        });
+    let (change, deviation) = (sum / weights, weights.sqrt().recip());
+    let z = two_sided_quantile(1.0 - record.confidence);
+    let end = |factor: f64| (change + factor * z * deviation).exp_m1();
+    (weights > 0.0).then(|| (end(0.0), Interval { low: end(-1.0), high: end(1.0) }))
 }
 
 /// The last comparison of both ends. It is repeated if it is undecided and there is time.

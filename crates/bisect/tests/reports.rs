@@ -243,6 +243,23 @@ fn invalid_json_is_rejected_with_its_field() {
     assert!(broken("\"verdict\": \"slower\"", "\"verdict\": \"other\"").contains("verdict"));
 }
 
+#[test]
+fn the_interval_of_a_commit_is_that_of_its_only_comparison() {
+    let row = |record: &BisectRecord, at: usize| {
+        let csv = Report::csv(record);
+        let row: Vec<f64> =
+            csv.lines().nth(at + 1).unwrap().rsplit(',').skip(1).take(3).map(|one| one.parse().unwrap()).collect();
+        [row[2], row[1], row[0]]
+    };
+    let once = found();
+    let only = once.comparisons[3].clone();
+    let [change, low, high] = [&only.change, &only.low, &only.high].map(|value| *value.as_ref().unwrap());
+    assert_eq!(row(&once, only.to), [change, low, high]);
+    let twice = BisectRecord { comparisons: [&once.comparisons[..], std::slice::from_ref(&only)].concat(), ..once };
+    let [_, narrow_low, narrow_high] = row(&twice, only.to);
+    assert!(low < narrow_low && narrow_high < high, "{narrow_low} {narrow_high}");
+}
+
 proptest! {
     #[test]
     fn any_comparisons_have_probabilities(
