@@ -245,6 +245,16 @@ fn a_failing_run_says_where_it_ran() {
 }
 
 #[test]
+fn without_a_build_revisions_are_only_checked_out() {
+    let repository = two_commits("no-build");
+    let (status, _, stderr) = repository.run(&["--runs", "6", "--rev", "old..HEAD", "cat sub/data"]);
+    assert!(status == 0 && stderr.contains("checking out old") && !stderr.contains("building"), "{stderr}");
+    // Building would not make a file executable that is there.
+    let (status, _, stderr) = repository.run(&["--rev", "old..HEAD", "./sub/data"]);
+    assert!(status == 2 && stderr.contains("is not executable (chmod +x)") && !stderr.contains("--build"), "{stderr}");
+}
+
+#[test]
 fn equal_revisions_are_compared_with_a_notice() {
     let repository = two_commits("equal");
     let (status, _, stderr) = repository.run(&["--quiet", "--runs", "6", "--rev", "main..HEAD", "true"]);

@@ -62,9 +62,9 @@ impl Commits for Machine<'_> {
             return Ok(());
         }
         let one = &self.line[commit];
-        let what = if self.flags.build.is_some() { "building" } else { "checking out" };
-        self.trees.show(&format!("{what} {}", one.short), self.session);
-        self.session.log_progress(&format!("{what} {}", one.short));
+        let step = self.trees.step(&one.short);
+        self.trees.show(&step, self.session);
+        self.session.log_progress(&step);
         let mut command = self.plan.commands.first().cloned().unwrap_or_default();
         let (text, shell) = (self.flags.command.as_str(), self.flags.run.shell());
         match self.trees.add(text, shell, &mut command, &one.revision(), self.session) {

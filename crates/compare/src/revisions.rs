@@ -12,7 +12,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use steady_feature::{Failure, Interrupt, Session};
+use steady_feature::{Failure, Interrupt, Session, typed};
 use steady_model::{Command, Plan, Seed};
 use steady_process::Scripts;
 
@@ -88,7 +88,7 @@ fn build_all(
     let text = flags.commands.first().map_or("", String::as_str);
     for (done, index) in order(revisions.len(), plan.seed).into_iter().enumerate() {
         let (command, revision) = (&mut plan.commands[index], &revisions[index]);
-        let step = format!("building {} ({} of {})", revision.label, done + 1, revisions.len());
+        let step = format!("{} ({} of {})", trees.step(&revision.label), done + 1, revisions.len());
         session.log_progress(&step);
         trees.show(&step, session);
         trees.add(text, flags.run.shell(), command, revision, session)?;
@@ -140,6 +140,12 @@ impl Trees {
         Ok(Trees { repository, workspace, build, shown, interrupt, added: 0, layout: None })
     }
 
+    /// What is done with the revision `label`: `building v1`, or `checking out v1` if there is nothing to build.
+    pub fn step(&self, label: &str) -> String {
+        let what = if self.build.is_some() { "building" } else { "checking out" };
+        format!("{what} {label}")
+    }
+
     /// Shows a step of building as progress, unless the output of the builds is shown.
     pub fn show(&self, step: &str, session: &mut dyn Session) {
         if !self.shown {
@@ -164,7 +170,12 @@ impl Trees {
         let environment = command.clone();
         self.place(&environment, revision, session, |trees, directory| {
             let found = session.typed_command(text, shell, &directory).map_err(|failure| {
-                let remedy = if trees.build.is_none() { "; --build COMMAND builds a revision" } else { "" };
+                let words = typed::words(text, shell).unwrap_or_default();
+                let is_there = words.first().is_some_and(|program| directory.join(program).exists());
+                let remedy = match trees.build.is_none() && !is_there {
+                    true => "; --build COMMAND builds a revision",
+                    false => "",
+                };
                 NotBuilt::Revision(format!("in {}: {failure}{remedy}", revision.label))
             })?;
             trees.check_program(&found.program)?;

@@ -159,8 +159,9 @@ impl Opening<'_> {
         }
         let mut trees = Trees::open(repository, build, self.flags.show_output, self.readable, self.session)?;
         let mut built = |revision: &Revision| {
-            trees.show(&format!("building {}", revision.label), self.session);
-            self.session.log_progress(&format!("building {}", revision.label));
+            let step = trees.step(&revision.label);
+            trees.show(&step, self.session);
+            self.session.log_progress(&step);
             if self.flags.draws {
                 trees.set_layout(self.layouts.next());
             }
