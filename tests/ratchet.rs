@@ -8,8 +8,14 @@ use steady::{run, scratch, steady, work};
 
 /// Compares a candidate with the accepted command. Returns the exit status, standard output and standard error.
 fn tried(file: &str, accepted: &str, candidate: &str) -> (i32, String, String) {
-    let options = ["compare", "--no-history", "--budget", "4s", "--ratchet", file];
+    let markdown = markdown(file);
+    let options = ["compare", "--no-history", "--budget", "4s", "--export-markdown", &markdown, "--ratchet", file];
     run(&[&options[..], &[accepted, candidate]].concat())
+}
+
+/// The report of the last comparison of a loop as Markdown, which also has the command line that repeats it.
+fn markdown(file: &str) -> String {
+    format!("{file}.md")
 }
 
 /// Text without its line breaks.
@@ -28,16 +34,17 @@ fn a_loop_keeps_what_is_better_and_nothing_else() {
     assert!(status == 1 && stderr.contains("Not accepted: the first comparison found no improvement"), "{stderr}");
     let text = flat(&text);
     assert!(
-        text.contains("first comparison of candidate 1 of a loop, which accepts nothing. It is not promis"),
+        text.contains("first comparison of candidate 1 of a loop, which accepts nothing: the candidate is not promis"),
         "{text}"
     );
-    assert!(text.contains("--ratchet gave the first comparison of candidate 1 its budget"), "{text}");
-    assert!(!text.contains("--budget"), "{text}");
+    let text = fs::read_to_string(markdown(&file)).unwrap();
+    assert!(text.contains("gave the first comparison of candidate 1 its budget"), "{text}");
+    assert!(!text.contains("steady compare"), "{text}");
     assert_eq!((&state(&file)["candidates"], &state(&file)["tests"]), (&1.into(), &0.into()));
     let (status, text, stderr) = tried(&file, &work(4000), &work(60));
     assert!(status == 0 && stderr.contains("Accepted.") && text.contains("less CPU time"), "{text}{stderr}");
     assert!(
-        flat(&text).contains("second comparison of candidate 2 of a loop, on fresh pairs. It is accepted."),
+        flat(&text).contains("second comparison of candidate 2 of a loop, on fresh pairs: the candidate is accepted."),
         "{text}"
     );
     let found = state(&file);

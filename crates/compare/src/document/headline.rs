@@ -39,7 +39,10 @@ fn candidate(report: &Report) -> Option<Sentence> {
         Some(_) => (Emphasis::Less, result.to_owned()),
         None => (Emphasis::Open, format!("not {result}")),
     };
-    let text = format!("This is the {} comparison of candidate {number} of a loop, {on}. It is ", comparison.name());
+    let text = format!(
+        "This is the {} comparison of candidate {number} of a loop, {on}: the candidate is ",
+        comparison.name()
+    );
     Some(vec![(Emphasis::Plain, text), (emphasis, result), (Emphasis::Plain, ".".to_owned())])
 }
 
