@@ -53,7 +53,7 @@ fn document(record: &LocksRecord) -> Document {
     }
     let tables = [
         ("Threads that still waited when their process ended", tables::ends(record)),
-        ("Call sites that requested the locks, with the time waited there", tables::sites(record)),
+        ("Call sites that requested each lock, longest wait first", tables::sites(record)),
     ];
     sections.extend(tables.into_iter().filter_map(|(heading, table)| titled(heading, table)));
     if let Some(threads) = titled("Threads", tables::threads(record)) {
@@ -82,10 +82,10 @@ fn titled(heading: &str, table: steady_render::Table) -> Option<Section> {
 fn heading(record: &LocksRecord) -> &'static str {
     let is_sorted = record.locks.is_sorted_by(|one, next| one.waited() >= next.waited());
     match record.order {
-        LockOrder::Wait if !is_sorted => "Locks by waiting time, then conditions and semaphores",
-        LockOrder::Wait => "Locks by waiting time",
-        LockOrder::Contended => "Locks by contended acquisitions",
-        LockOrder::Acquisitions => "Locks by acquisitions",
+        LockOrder::Wait if !is_sorted => "Locks, longest total wait first; then conditions and semaphores",
+        LockOrder::Wait => "Locks, longest total wait first",
+        LockOrder::Contended => "Locks, most contended acquisitions first",
+        LockOrder::Acquisitions => "Locks, most acquisitions first",
     }
 }
 

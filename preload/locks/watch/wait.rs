@@ -183,13 +183,13 @@ pub(crate) fn close_pending(place: &'static ProcessPlace, thread: &Thread, numbe
         let (held, lock, over) =
             (thread::unrecorded(), thread.waits_for.load(Relaxed), thread.waited_until.load(Relaxed));
         record_acquired(place, None);
-        // The thread still holds the earlier lock, unless it waits for that same one.
-        if let Some(next) = next
-            && let Some(entry) = index::find(place, held).filter(|entry| entry.number == lock.into())
+        // The thread still holds the earlier lock, unless it waits for that same one. A thread that ends leaves the lock
+        // held, so the lock must not name the thread that had it before.
+        if let Some(entry) = index::find(place, held).filter(|entry| entry.number == lock.into())
             && let Some(kind) = kind_of(entry)
         {
             entry.lock.last.store(number, Relaxed);
-            if held != next {
+            if next.is_some_and(|next| next != held) {
                 hold::begin(kind, entry.lock, over, TimedAs::Contended);
             }
         }

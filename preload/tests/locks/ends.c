@@ -1,5 +1,6 @@
 // Without arguments, a deadlock: two threads each acquire a lock and wait for the other's; the main thread joins one.
 // `had`: a thread waits for a lock of the main thread, acquires and keeps it. Then the main thread waits for the lock.
+// `left`: as `had`, but the thread ends.
 // `count FILE`: four threads acquire a lock in an endless loop and count the acquisitions in the file.
 #include <fcntl.h>
 #include <pthread.h>
@@ -22,19 +23,19 @@ static void *locks(void *first) {
 // Whether the second thread is about to wait.
 static volatile int about_to_wait;
 
-static void *keeps(void *nothing) {
+static void *keeps(void *leaves) {
     about_to_wait = 1;
     pthread_mutex_lock(&one);
     printf("had\n");
     fflush(stdout);
-    pause();
-    return nothing;
+    if (!leaves) pause();
+    return NULL;
 }
 
-static int had(void) {
+static int had(char *leaves) {
     pthread_t thread;
     pthread_mutex_lock(&one);
-    pthread_create(&thread, NULL, keeps, NULL);
+    pthread_create(&thread, NULL, keeps, leaves);
     while (!about_to_wait) usleep(1000);
     usleep(100000);
     pthread_mutex_unlock(&one);
@@ -64,7 +65,7 @@ static int count(const char *path) {
 
 int main(int argc, char **argv) {
     pthread_t threads[2];
-    if (argc == 2) return had();
+    if (argc == 2) return had(strcmp(argv[1], "left") ? NULL : argv[1]);
     if (argc == 3) return count(argv[2]);
     pthread_barrier_init(&both, NULL, 2);
     pthread_create(&threads[0], NULL, locks, &one);

@@ -47,11 +47,12 @@ fn a_killed_deadlock_shows_which_thread_waits_for_which() {
     assert!(address(at(1)) != 0 && address(at(0)) != 0);
 }
 
-#[test]
-fn a_contended_lock_that_is_still_held_shows_its_wait() {
+/// Runs the program in a mode in which its second thread waits for a lock of the first one, which then waits for it in
+/// turn, and kills it. The second thread acquires the lock after at least 50 ms.
+fn killed_while_waiting_in_turn(mode: &str) -> Area {
     let program = compiled(include_str!("ends.c"));
     let area = Area::new(1);
-    let mut child = area.command(&program).arg("had").stdout(Stdio::piped()).spawn().expect("the program starts");
+    let mut child = area.command(&program).arg(mode).stdout(Stdio::piped()).spawn().expect("the program starts");
     let mut byte = [0];
     child
         .stdout
@@ -67,6 +68,21 @@ fn a_contended_lock_that_is_still_held_shows_its_wait() {
     }));
     child.kill().expect("the process can be killed");
     child.wait().expect("the process can be waited for");
+    area
+}
+
+#[test]
+fn a_thread_that_ends_with_a_contended_lock_acquired_it_last() {
+    let area = killed_while_waiting_in_turn("left");
+    let place = area.place(0);
+    let (number, lock) = Queries::locks(&*place, Kind::Mutex)[0];
+    assert!(get(&place.threads()[1].ended) > 0);
+    assert_eq!((place.totals(number).contended, get(&lock.last)), (1, 2), "the wait is counted");
+}
+
+#[test]
+fn a_contended_lock_that_is_still_held_shows_its_wait() {
+    let area = killed_while_waiting_in_turn("had");
     let place = area.place(0);
     let (number, lock) = Queries::locks(&*place, Kind::Mutex)[0];
     let (thread, first) = (place.threads()[1], place.threads()[0]);

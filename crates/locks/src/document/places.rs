@@ -7,17 +7,15 @@ use crate::record::{CodePlace, LockUse};
 /// Maximum width of each part of a call site, in columns; longer names are cut.
 const LONGEST: usize = 64;
 
-/// Formats a call site: `push() in src/queue.c:88`, `push() in libq.so`, `libq.so+0x1a2b`.
+/// Formats a call site: `push() in src/queue.c:88`, `push() in libq.so+0x1a2b`, `libq.so+0x1a2b`. Without lines, only the
+/// offset distinguishes the call sites of a function.
 pub(super) fn place(place: &CodePlace) -> String {
-    let module = place.module.as_ref().map(|module| end(module, 1));
-    match (&place.function, &place.line, module) {
-        (Ok(function), Ok(line), _) => format!("{} in {}", called(function), end(line, 2)),
-        (Err(_), Ok(line), _) => end(line, 2),
-        (Ok(function), Err(_), Ok(module)) => format!("{} in {module}", called(function)),
-        (Ok(function), Err(_), Err(_)) => called(function),
-        (Err(_), Err(_), Ok(module)) => format!("{module}+{:#x}", place.offset),
-        (Err(_), Err(_), Err(_)) => format!("{:#x}", place.offset),
-    }
+    let at = match (&place.line, &place.module) {
+        (Ok(line), _) => end(line, 2),
+        (Err(_), Ok(module)) => format!("{}+{:#x}", end(module, 1), place.offset),
+        (Err(_), Err(_)) => format!("{:#x}", place.offset),
+    };
+    place.function.as_ref().map_or(at.clone(), |function| format!("{} in {at}", called(function)))
 }
 
 /// Formats the name of a function. Names without parentheses (of C functions) get them.
@@ -63,7 +61,7 @@ mod tests {
         assert_eq!(place(&all), "push() in src/queue.c:88");
         assert_eq!(place(&CodePlace { function: none(), ..all.clone() }), "src/queue.c:88");
         let plain = CodePlace { line: none(), ..all.clone() };
-        assert_eq!(place(&plain), "push() in libq.so.1");
+        assert_eq!(place(&plain), "push() in libq.so.1+0x1a2b");
         let mangled = CodePlace { function: Ok("Q::push(int, T&)".into()), ..all };
         assert_eq!(place(&mangled), "Q::push(int, T&) in src/queue.c:88");
         let bare = CodePlace { function: none(), ..plain };

@@ -8,7 +8,7 @@ use steady_render::table::{Cell, Column, Table};
 use steady_render::units::time;
 
 use super::places::{called, place};
-use super::{about, label, named, noun, number, share};
+use super::{about, named, number, share};
 use crate::record::{LockKind, LockOrder, LockSite, LockThread, LockUse, LockedProcess, LocksRecord};
 
 /// Table of the locks: waiting times, then hold times.
@@ -140,7 +140,7 @@ pub(super) fn ends(record: &LocksRecord) -> Table {
             Ok(thread) if lock.waiting == [*thread] => "itself".into(),
             holder => Cell::reading(holder, |thread| thread_name(record, *thread)),
         };
-        Waiting { lock: format!("{} {}", label(lock), noun(lock.kind)), who, held_by }
+        Waiting { lock: named(lock), who, held_by }
     };
     let held = record.locks.iter().filter(|lock| !lock.waiting.is_empty() && lock.kind.is_held());
     let mut rows: Vec<Waiting> = held.map(of_lock).collect();

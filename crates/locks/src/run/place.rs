@@ -198,7 +198,12 @@ impl PlaceReader<'_> {
                         written.at(site).add(AtSite { sampled: 0, contended: 1, wait: wait.time });
                     }
                 }
-                Some(written) => written.open.push((index, wait.time)),
+                Some(written) => {
+                    written.open.push((index, wait.time));
+                    if let Some(site) = wait.site {
+                        written.at(site).add(AtSite { wait: wait.time, ..AtSite::default() });
+                    }
+                }
                 None => (),
             }
         }

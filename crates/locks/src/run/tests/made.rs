@@ -79,6 +79,11 @@ impl AreaBuilder {
         self.put64(at + offset_of!(Thread, waits_since), since);
     }
 
+    /// Writes the call site that a thread waits at.
+    pub(super) fn waits_at(&mut self, place: usize, thread: usize, site: u32) {
+        self.put32(Self::at::<Thread>(place, tables::THREADS, thread) + offset_of!(Thread, waits_at), site + 1);
+    }
+
     /// Marks a thread as running: the watcher did not record its end.
     pub(super) fn still_runs(&mut self, place: usize, thread: usize) {
         self.put64(Self::at::<Thread>(place, tables::THREADS, thread) + offset_of!(Thread, ended), 0);
@@ -87,7 +92,7 @@ impl AreaBuilder {
     /// Ends the last wait of a thread, without adding it to the counts.
     pub(super) fn waited_until(&mut self, place: usize, thread: usize, site: u32, until: u64) {
         let at = Self::at::<Thread>(place, tables::THREADS, thread);
-        self.put32(at + offset_of!(Thread, waits_at), site + 1);
+        self.waits_at(place, thread, site);
         self.put64(at + offset_of!(Thread, waited_until), until);
     }
 

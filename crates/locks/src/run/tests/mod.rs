@@ -7,7 +7,7 @@ use steady_feature::attended::AttendedCommand;
 use steady_model::{Nanos, Outcome, Reading, Timestamp};
 use steady_preload::area::{HEAD_BYTES, Kind, PLACE_BYTES};
 
-use super::found::{Found, FoundModule};
+use super::found::{Found, FoundModule, FoundPlace, FoundSite};
 use super::naming::Names;
 use super::place::Facts;
 use super::read::read;
@@ -72,7 +72,9 @@ fn waits_that_had_not_ended_are_reported_with_the_holder() {
     area.thread(0, 101, 100 * MS, 0, [0; 3]);
     area.lock(0, 0xabc0, Kind::Mutex, 1, 0, 0);
     area.acquired_last_by(0, 0, 0);
+    area.site(0, 3, 0x7123, 0, 0);
     area.waits_for(0, 1, Some(0), 400 * MS);
+    area.waits_at(0, 1, 3);
     area.waits_for(0, 0, None, 500 * MS);
     let found = read(&area.bytes[..], &facts());
     let lock = &found.locks[0];
@@ -80,6 +82,8 @@ fn waits_that_had_not_ended_are_reported_with_the_holder() {
     assert_eq!(lock.waiting.iter().map(|thread| tid_of(*thread)).collect::<Vec<_>>(), [101]);
     assert_eq!(tid_of(*lock.held_by.as_ref().unwrap()), 100);
     assert_eq!(lock.waits.as_ref().unwrap().total, Nanos(600 * MS), "the wait lasts until the end of the command");
+    let at = FoundPlace { module: None, offset: 0x7123 };
+    assert_eq!(lock.sites, [FoundSite { place: at, acquisitions: 0, contended: 0, wait: Nanos(600 * MS) }]);
     let first = found.threads.iter().find(|thread| thread.tid == 100).unwrap();
     assert_eq!((first.wait_joins, first.life), (Nanos(500 * MS), Nanos(1_000 * MS)));
     assert!(!found.processes[0].ended_itself);
