@@ -34,6 +34,8 @@ struct Scope<'a> {
     first_waiting: Reading<f64>,
     /// The number of CPUs that other programs used at the smallest number of processes; absent if it is not known.
     first_others: Reading<f64>,
+    /// The largest number of CPUs that other programs used in a row, as far as known.
+    most_others: f64,
 }
 
 /// The CPUs of the machine, apart from the measurements.
@@ -55,8 +57,17 @@ impl<'a> Scope<'a> {
         let (first, last) = (points.first()?.procs, points.last()?.procs);
         let figures = points.first()?.figures;
         let (first_waiting, first_others) = (figures.waiting_ratio.clone(), figures.others_cpus.clone());
-        let cpus = Cpus::Reported(&record.machine);
-        Some(Scope { first, last, unit: record.unit, cpus, rows: points.len(), first_waiting, first_others })
+        let most_others = points.iter().filter_map(|point| point.figures.others_cpus.clone().ok()).fold(0.0, f64::max);
+        Some(Scope {
+            first,
+            last,
+            unit: record.unit,
+            cpus: Cpus::Reported(&record.machine),
+            rows: points.len(),
+            first_waiting,
+            first_others,
+            most_others,
+        })
     }
 
     fn of_table(table: &'a LoadTable) -> Option<Self> {
@@ -64,7 +75,16 @@ impl<'a> Scope<'a> {
         let cpus = Cpus::Stated { logical: &table.logical_cpus, cores: &table.cores };
         let absent = || Err(Absent::because("the table does not contain it"));
         let (first_waiting, first_others) = (absent(), absent());
-        Some(Scope { first, last, unit: &table.unit, cpus, rows: table.rows.len(), first_waiting, first_others })
+        Some(Scope {
+            first,
+            last,
+            unit: &table.unit,
+            cpus,
+            rows: table.rows.len(),
+            first_waiting,
+            first_others,
+            most_others: 0.0,
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use steady_model::{Absent, Interval, Reading};
 
 use super::capacity::{Capacity, capacity};
 use super::shape::{Fit, Shape};
-use super::{CountRange, Fitted, ScalingPoint, WORSE, both_kinds, early_fall, fell, filled, varied};
+use super::{CountRange, Fitted, ScalingPoint, WORSE, both_kinds, early_fall, fell, fell_alone, filled, varied};
 
 /// The prior relative standard error of a point, and the number of points that this prior counts as.
 const USUAL_ERROR: f64 = 0.01;
@@ -34,7 +34,7 @@ pub(super) fn knees(points: &[ScalingPoint]) -> Knees {
     let gain = gain(points, &possible, error, &cores);
     caveats.extend(early_fall(points, &cores));
     caveats.extend(both_kinds(points, &possible));
-    caveats.extend(gain.is_ok().then(|| filled(points, &possible, error)).flatten());
+    caveats.extend((gain.is_ok() && fell_alone(points)).then(|| filled(points, &possible, error)).flatten());
     caveats.extend(varied(points, &capacity));
     if error > STRANGE {
         let percent = 100.0 * error;

@@ -132,30 +132,58 @@ const WORSE: f64 = 13.0;
 /// The relative fall of speed that counts as a difference between two points.
 const FALL: f64 = 0.1;
 
+/// A point that is slower than one with fewer processes.
+struct Fall<'a> {
+    point: &'a ScalingPoint,
+    /// Work per CPU second at the fastest of the points with fewer processes.
+    fastest: f64,
+}
+
+impl Fall<'_> {
+    /// Returns the CPUs that others used during the point, if they are enough to explain the fall: their threads may
+    /// have shared cores, caches and clock rate with the processes.
+    fn explained_by(&self) -> Option<f64> {
+        self.point.taken_cpus.filter(|taken| *taken >= FALL * f64::from(self.point.procs))
+    }
+}
+
+/// Returns the points at which work per CPU second has fallen. The points are in ascending order.
+fn falls(points: &[ScalingPoint]) -> impl Iterator<Item = Fall<'_>> {
+    let fall = |(at, point): (usize, &'_ ScalingPoint)| Fall {
+        point: &points[at],
+        fastest: points[..at].iter().map(|before| before.work_per_cpu_second).fold(point.work_per_cpu_second, f64::max),
+    };
+    points.iter().enumerate().map(fall).filter(|fall| fall.point.work_per_cpu_second < (1.0 - FALL) * fall.fastest)
+}
+
 /// Returns whether work per CPU second falls.
 fn fell(points: &[ScalingPoint]) -> bool {
-    let rates = || points.iter().map(|point| point.work_per_cpu_second);
-    rates().fold(f64::INFINITY, f64::min) < (1.0 - FALL) * rates().fold(0.0, f64::max)
+    falls(points).next().is_some()
+}
+
+/// Returns whether work per CPU second falls at a point that other programs did not slow down.
+fn fell_alone(points: &[ScalingPoint]) -> bool {
+    falls(points).any(|fall| fall.explained_by().is_none())
 }
 
 /// Returns a caveat if a point is already slower although each of its processes may have a core.
 fn early_fall(points: &[ScalingPoint], cores: &Reading<CountRange>) -> Option<String> {
     let high = cores.as_ref().ok()?.high;
-    let fastest = points.iter().map(|point| point.work_per_cpu_second).fold(0.0, f64::max);
-    let early =
-        points.iter().find(|point| point.procs <= high && point.work_per_cpu_second < (1.0 - FALL) * fastest)?;
-    let slower = 100.0 * (fastest / early.work_per_cpu_second - 1.0);
-    Some(format!(
-        "at N = {} the same work already takes {slower:.0} % more CPU time: there are fewer cores than that, or two of \
-         the processes shared one while another was idle, or the clock rate fell; the points alone do not show which",
-        early.procs
-    ))
+    let early = falls(points).find(|fall| fall.point.procs <= high)?;
+    let why = match early.explained_by() {
+        Some(taken) => format!("other programs used {taken:.2} CPUs and may have slowed it down"),
+        None => "there are fewer cores than that, or two of the processes shared one while another was idle, or the \
+                 clock rate fell; the points alone do not show which"
+            .to_owned(),
+    };
+    let slower = 100.0 * (early.fastest / early.point.work_per_cpu_second - 1.0);
+    Some(format!("at N = {} the same work already takes {slower:.0} % more CPU time: {why}", early.point.procs))
 }
 
 /// Returns a caveat if cores with threads and cores without threads are both possible.
 fn both_kinds(points: &[ScalingPoint], possible: &[Fit]) -> Option<String> {
     let (with, without): (Vec<_>, Vec<_>) = possible.iter().partition(|fit| fit.shape.threads);
-    (fell(points) && !with.is_empty() && !without.is_empty()).then(|| {
+    (fell_alone(points) && !with.is_empty() && !without.is_empty()).then(|| {
         "processes slow each other down as threads of one core would, and as cores that share caches, memory or clock \
          rate would: the points alone do not show which"
             .to_owned()
@@ -190,4 +218,47 @@ fn varied(points: &[ScalingPoint], capacity: &Capacity) -> Option<String> {
             most.procs
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns points with these numbers of processes, speeds and CPUs of others.
+    fn points(of: &[(u32, f64, Option<f64>)]) -> Vec<ScalingPoint> {
+        let point = |&(procs, speed, taken_cpus): &(u32, f64, Option<f64>)| ScalingPoint {
+            taken_cpus,
+            ..ScalingPoint::new(procs, speed, speed)
+        };
+        of.iter().map(point).collect()
+    }
+
+    fn early(of: &[(u32, f64, Option<f64>)]) -> Option<String> {
+        early_fall(&points(of), &Ok(CountRange { low: 1, high: 2 }))
+    }
+
+    #[test]
+    fn a_slow_first_point_is_no_fall() {
+        let slow_first = [(1, 0.8, None), (2, 1.0, None), (3, 1.0, None)];
+        assert_eq!(early(&slow_first), None);
+        assert!(!fell(&points(&slow_first)));
+    }
+
+    #[test]
+    fn load_by_others_explains_a_fall() {
+        let quiet = early(&[(1, 1.0, Some(0.0)), (2, 0.8, Some(0.05))]).unwrap();
+        assert!(
+            quiet.starts_with("at N = 2 the same work already takes 25 % more CPU time: there are fewer cores"),
+            "{quiet}"
+        );
+        let loaded = [(1, 1.0, Some(1.6)), (2, 0.8, Some(1.5))];
+        assert_eq!(
+            early(&loaded).unwrap(),
+            "at N = 2 the same work already takes 25 % more CPU time: other programs used 1.50 CPUs and may have slowed \
+             it down"
+        );
+        assert!(fell(&points(&loaded)) && !fell_alone(&points(&loaded)));
+        // Half a CPU of others is too little to explain what eight processes lose.
+        assert!(fell_alone(&points(&[(1, 1.0, Some(0.5)), (8, 0.6, Some(0.5))])));
+    }
 }

@@ -30,7 +30,7 @@ pub(super) fn limits(scope: &Scope<'_>, scaling: &Scaling) -> Vec<String> {
     match scope.cpus {
         Cpus::Reported(machine) => {
             sentences.push(by_system(machine));
-            sentences.extend(agreement(machine, scaling).filter(|_| is_idle));
+            sentences.extend(agreement(scope, machine, scaling).filter(|_| is_idle));
             sentences.extend(quota(machine));
         }
         Cpus::Stated { logical, cores } => {
@@ -138,7 +138,7 @@ fn agreement_with_table(cores: &Reading<u32>, scaling: &Scaling) -> Option<Strin
 
 /// Says whether measurements and system agree on the number of cores. A virtual machine may hide that its CPUs are
 /// threads of one core.
-fn agreement(machine: &Machine, scaling: &Scaling) -> Option<String> {
+fn agreement(scope: &Scope<'_>, machine: &Machine, scaling: &Scaling) -> Option<String> {
     let cores = u32::try_from(machine.core_count().ok()?).ok()?;
     let threads = machine.threads_per_core().ok()?;
     let found = scaling.cores.as_ref().ok()?;
@@ -162,6 +162,10 @@ fn agreement(machine: &Machine, scaling: &Scaling) -> Option<String> {
         (true, _) => {
             format!("This is consistent with the measurements ({} to {} cores).", found.low, found.high)
         }
+        (false, _) if found.high < cores && scope.most_others.round() >= f64::from(cores - found.high) => format!(
+            "The measurements show fewer cores than the system: other programs used up to {}.",
+            count_of(scope.most_others)
+        ),
         (false, 1) if found.high < cores => {
             "The measurements show fewer cores than the system: CPUs that it reports as \
              cores may be threads of one core, which a virtual machine may hide, or share another resource."

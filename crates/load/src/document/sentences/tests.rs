@@ -179,6 +179,23 @@ fn without_waiting_times_other_programs_show_that_the_machine_was_busy() {
 }
 
 #[test]
+fn cores_that_other_programs_used_are_not_missing() {
+    let mut report = report();
+    report.scaling.as_mut().unwrap().cores = known(1, 1);
+    report.rows.iter_mut().for_each(|row| row.figures.as_mut().unwrap().others_cpus = Ok(0.1));
+    assert_says(
+        &sentences_of(&report),
+        "The measurements show fewer cores than the system: something slowed the processes down before they shared \
+         cores.",
+    );
+    report.rows[1].figures.as_mut().unwrap().others_cpus = Ok(1.2);
+    assert_says(
+        &sentences_of(&report),
+        "The measurements show fewer cores than the system: other programs used up to 1.2 CPUs.",
+    );
+}
+
+#[test]
 fn few_runs_of_a_command_allow_no_conclusion() {
     let mut report = report();
     let command = steady_model::Command { name: "gzip file".to_owned(), ..steady_model::Command::default() };
