@@ -12,7 +12,7 @@ use steady_render::{Emphasis as Paint, Style};
 
 /// The space between two columns, in characters.
 const GAP: usize = 2;
-/// The maximum width of a verdict, in characters.
+/// The width of a verdict in characters, if it has a clause that is as short.
 const VERDICT: usize = 22;
 /// The maximum width of the metric next to it, in characters.
 const METRIC: usize = 16;
@@ -21,34 +21,34 @@ const LINES: usize = 3;
 /// The number of columns, without that of the commands.
 const COLUMNS: usize = 5;
 
-/// The runs as a table with a line for each. If the commands of a run do not fit next to the other columns, the verdict
-/// and the commands of every run are below its line.
+/// The runs as a table with a line for each. If the verdict and the commands of a run do not fit next to the other
+/// columns, those of every run are below its line.
 pub fn runs_text(runs: &[Kept], style: Style) -> String {
     let mut page = Page::new(style);
     if runs.is_empty() {
         page.paragraph(0, 0, &[(Paint::Plain, "The history has no runs.".to_owned())]);
         return page.finish();
     }
-    let lines: Vec<[String; COLUMNS]> = runs.iter().map(cells).collect();
     let heads = ["ID", "Started (UTC)", "Kind", "Pairs", "Verdict"];
-    let wide = |column: usize| {
-        let cells = lines.iter().map(|line| width(&line[column]));
-        cells.max().unwrap_or(0).max(width(heads[column]))
-    };
-    let widths: [usize; COLUMNS] = std::array::from_fn(wide);
-    let room = page.width().saturating_sub(widths.iter().sum::<usize>() + GAP * widths.len());
-    let all_fit = runs.iter().all(|kept| width(&commands(&kept.facts, usize::MAX)) <= room);
-    let (verdict, commands_head) = if all_fit { ("Verdict", "Commands") } else { ("", "") };
-    page.line(&[(Paint::Heading, line(&["ID", "Started (UTC)", "Kind", "Pairs", verdict], widths, commands_head))]);
-    for (kept, cells) in runs.iter().zip(&lines) {
-        let cells = cells.each_ref().map(String::as_str);
-        if all_fit {
-            page.line(&[(Paint::Plain, line(&cells, widths, &commands(&kept.facts, room)))]);
-        } else {
-            let [id, time, kind, pairs, verdict] = cells;
-            let below = (LINES * (page.width() - 2 * GAP)).saturating_sub(width(verdict) + ": ".len());
-            page.line(&[(Paint::Plain, line(&[id, time, kind, pairs, ""], widths, ""))]);
-            let commands = commands(&kept.facts, below);
+    let lines: Vec<_> = runs.iter().map(|kept| cells(kept, verdict(&kept.facts, VERDICT, usize::MAX))).collect();
+    let columns = widths(heads, &lines);
+    let room = page.width().saturating_sub(columns.iter().sum::<usize>() + GAP * COLUMNS);
+    if runs.iter().all(|kept| width(&commands(&kept.facts, usize::MAX)) <= room) {
+        page.line(&[(Paint::Heading, line(&heads, columns, "Commands"))]);
+        for (kept, cells) in runs.iter().zip(&lines) {
+            let cells = cells.each_ref().map(String::as_str);
+            page.line(&[(Paint::Plain, line(&cells, columns, &commands(&kept.facts, room)))]);
+        }
+    } else {
+        let heads = heads.map(|head| if head == "Verdict" { "" } else { head });
+        let lines: Vec<_> = runs.iter().map(|kept| cells(kept, String::new())).collect();
+        let columns = widths(heads, &lines);
+        page.line(&[(Paint::Heading, line(&heads, columns, ""))]);
+        let room = page.width() - 2 * GAP;
+        for (kept, cells) in runs.iter().zip(&lines) {
+            page.line(&[(Paint::Plain, line(&cells.each_ref().map(String::as_str), columns, ""))]);
+            let verdict = verdict(&kept.facts, room, (LINES - 1) * room);
+            let commands = commands(&kept.facts, (LINES * room).saturating_sub(width(&verdict) + ": ".len()));
             page.paragraph(GAP, 2 * GAP, &[(Paint::Plain, format!("{verdict}: {commands}"))]);
         }
     }
@@ -113,27 +113,41 @@ fn reading(reading: &Reading<String>) -> String {
     reading.as_ref().map_or_else(|absent| format!("not available: {absent}"), |text| one_line(text))
 }
 
-fn cells(kept: &Kept) -> [String; COLUMNS] {
+fn cells(kept: &Kept, verdict: String) -> [String; COLUMNS] {
     let facts = &kept.facts;
     // Cuts 2026-11-20T14:05:12Z to the minute.
     let time: String = started(facts.started).chars().take(16).collect();
     let mark = if facts.complete { "" } else { "*" };
     let pairs = facts.pairs.as_ref().map_or_else(|_| "–".to_owned(), usize::to_string);
     let (id, kind) = (kept.id.to_string(), facts.kind.name().to_owned());
+    [id, time.replace('T', " "), kind, format!("{pairs}{mark}"), verdict]
+}
+
+/// The widths of the columns.
+fn widths(heads: [&str; COLUMNS], lines: &[[String; COLUMNS]]) -> [usize; COLUMNS] {
+    std::array::from_fn(|column| {
+        let cells = lines.iter().map(|line| width(&line[column]));
+        cells.max().unwrap_or(0).max(width(heads[column]))
+    })
+}
+
+/// The verdict with its metric: as many complete clauses as fit into `room` columns. If none fits, the whole verdict, of
+/// which `most` columns are shown.
+fn verdict(facts: &Facts, room: usize, most: usize) -> String {
     let metric = match &facts.primary {
         Err(_) | Ok(Metric::Cpu) => String::new(),
         Ok(metric) => format!(" ({})", cut(metric.name(), METRIC)),
     };
-    [id, time.replace('T', " "), kind, format!("{pairs}{mark}"), verdicts(&facts.verdict) + &metric]
+    clauses(&facts.verdict, room).unwrap_or_else(|| cut(&one_line(&facts.verdict), most)) + &metric
 }
 
-/// As many complete verdicts as fit, or a verdict without its interval.
-fn verdicts(all: &str) -> String {
+/// As many complete verdicts as fit, or a verdict without its interval. `None` if none fits.
+fn clauses(all: &str, room: usize) -> Option<String> {
     let all = one_line(all);
     let short = all.split_once(" (").map(|(short, _)| short.to_owned()).filter(|_| !all.contains("; "));
     let ends = all.match_indices("; ").map(|(at, _)| format!("{}; …", &all[..at])).chain(short);
-    let fits = |text: &String| width(text) <= VERDICT;
-    if fits(&all) { all } else { ends.filter(fits).last().unwrap_or_else(|| cut(&all, VERDICT)) }
+    let fits = |text: &String| width(text) <= room;
+    if fits(&all) { Some(all) } else { ends.filter(fits).last() }
 }
 
 /// A line of the table. Numbers are aligned to the right, words to the left.
@@ -168,13 +182,45 @@ fn commands(facts: &Facts, room: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use steady_model::{Absent, RunKind, Timestamp};
+
     use super::*;
 
     #[test]
-    fn a_verdict_is_cut_where_it_says_something() {
-        assert_eq!(verdicts("31.87 ms a run (31.75 to 31.99, 95 %)"), "31.87 ms a run");
-        assert_eq!(verdicts("same; 5.8 % more; 7.2 % more; 1.2 % less"), "same; 5.8 % more; …");
-        assert_eq!(verdicts("5.8 % more"), "5.8 % more");
-        assert_eq!(width(&verdicts("a verdict of one long clause without an end")), VERDICT);
+    fn a_verdict_is_cut_between_clauses() {
+        let cut = |all: &str| clauses(all, VERDICT);
+        assert_eq!(cut("31.87 ms a run (31.75 to 31.99, 95 %)").unwrap(), "31.87 ms a run");
+        assert_eq!(cut("same; 5.8 % more; 7.2 % more; 1.2 % less").unwrap(), "same; 5.8 % more; …");
+        assert_eq!(cut("5.8 % more").unwrap(), "5.8 % more");
+        assert_eq!(cut("a verdict of one long clause without an end"), None);
+    }
+
+    /// If a verdict does not fit next to the commands, it has a line of its own.
+    #[test]
+    fn verdicts_are_readable_at_every_width() {
+        let kept = |verdict: &str| Kept {
+            id: 1,
+            facts: Facts {
+                kind: RunKind::new("warm"),
+                started: Timestamp(0),
+                hostname: Ok(String::new()),
+                kernel: Ok(String::new()),
+                revision: Ok(String::new()),
+                seed: Err(Absent::because("it is made up")),
+                commands: vec!["true".to_owned()],
+                pairs: Err(Absent::because("it is made up")),
+                complete: true,
+                primary: Err(Absent::because("it is made up")),
+                verdict: verdict.to_owned(),
+            },
+        };
+        let whole = "50 % waiting for locks, mostly a mutex in push()";
+        let text = |verdict: &str, width: usize| runs_text(&[kept(verdict)], Style { width, color: false });
+        for width in [60, 80] {
+            assert!(text(whole, width).contains(&format!("\n  {whole}: true\n")), "{}", text(whole, width));
+            assert!(text("62.9 % less on demand", width).contains("62.9 % less on demand"));
+        }
+        assert!(text(whole, 100).contains(&format!("{whole}  true\n")), "{}", text(whole, 100));
+        assert!(text("62.9 % less on demand", 80).contains("Verdict"));
     }
 }
