@@ -12,7 +12,7 @@ mod warnings;
 use steady_feature::{Record, Report};
 use steady_model::{Absent, Facts, Interval, Metric, Timestamp};
 use steady_render::document::{Block, Document, Emphasis, Section, Sentence};
-use steady_render::effect::signed;
+use steady_render::effect::plus;
 use steady_render::letters::{cut, numbered, one_line};
 use steady_render::units::{TIE, decimals_of, fixed, thousands};
 use steady_render::{Style, terminal};
@@ -123,13 +123,7 @@ fn versions(report: &ReleaseReport) -> [String; 2] {
 fn moved(change: f64) -> String {
     let percent = change * 100.0;
     let text = fixed(percent, decimals_of(percent, 2).min(2));
-    plus(change, format!("{text}{TIE}%"))
-}
-
-/// Formats a change with its sign, and its interval: (`+5.1 %`, `3.3 to 7.0 %`).
-fn sized(change: f64, interval: Interval) -> (String, String) {
-    let (size, range) = signed(change, interval);
-    (plus(change, size), range)
+    plus(format!("{text}{TIE}%"))
 }
 
 /// Returns the verb and the end of a sentence about a change with this interval. If the interval contains zero, the
@@ -139,11 +133,6 @@ fn claim(interval: &Interval) -> [&'static str; 2] {
         true => ["differs", "; the true change may be zero"],
         false => ["changed", ""],
     }
-}
-
-/// Adds a plus sign to a positive change, unless it is rounded to zero.
-fn plus(change: f64, text: String) -> String {
-    if change > 0.0 && text.bytes().any(|byte| matches!(byte, b'1'..=b'9')) { format!("+{text}") } else { text }
 }
 
 /// Formats a count with separators between thousands.

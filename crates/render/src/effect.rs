@@ -96,10 +96,16 @@ fn undecided_because(limit: f64, interval: Option<Interval>) -> String {
     }
 }
 
-/// Returns a change with its sign, and its interval: (`-0.1 %`, `-0.4 to 0.2 %`).
+/// Returns a change with its sign, and its interval: (`+5.1 %`, `3.3 to 7.0 %`).
 pub fn signed(change: f64, interval: Interval) -> (String, String) {
     let range = Interval { low: interval.low * 100.0, high: interval.high * 100.0 };
-    (format!("{}{TIE}%", point(change * 100.0, range)), between(range, &format!("{TIE}%")))
+    (plus(format!("{}{TIE}%", point(change * 100.0, range))), between(range, &format!("{TIE}%")))
+}
+
+/// Adds a plus sign to a formatted change, unless it has a minus sign or is rounded to zero.
+pub fn plus(text: String) -> String {
+    let is_positive = !text.starts_with('-') && text.contains(|letter| matches!(letter, '1'..='9'));
+    if is_positive { format!("+{text}") } else { text }
 }
 
 /// As [`signed`], but a change that sentences have as a factor is one here, too: (`6.9 times`, `6.8 to 7.0`).
@@ -128,7 +134,7 @@ pub fn signed_apart(change: f64, interval: Interval, resolution: f64) -> (String
     }
     let decimals = (first + 1..first + MORE).find(is_apart).unwrap_or(first + MORE);
     let [change, low, high] = [change * 100.0, range.low, range.high].map(|value| fixed(value, decimals));
-    (format!("{change}{TIE}%"), format!("{low} to {high}{TIE}%"))
+    (plus(format!("{change}{TIE}%")), format!("{low} to {high}{TIE}%"))
 }
 
 /// Formats an estimate with the digits that its interval supports.
@@ -176,8 +182,14 @@ mod tests {
             format!("{size} ({range})").replace(TIE, " ")
         };
         assert_eq!(shown(5.88, 5.84, 5.92), "6.88 times (6.84 to 6.92)");
-        assert_eq!(shown(0.382, 0.379, 0.385), "38.2 % (37.9 to 38.5 %)");
-        assert_eq!(shown(1.5, -0.2, 6.0), "150 % (-20 to 600 %)");
+        assert_eq!(shown(0.382, 0.379, 0.385), "+38.2 % (37.9 to 38.5 %)");
+        assert_eq!(shown(1.5, -0.2, 6.0), "+150 % (-20 to 600 %)");
+    }
+
+    #[test]
+    fn changes_have_their_sign() {
+        let shown = |change: f64| signed(change, Interval { low: -0.1, high: 2.0 }).0.replace(TIE, " ");
+        assert_eq!([shown(1.28), shown(-0.05), shown(0.0)], ["+128 %", "-5 %", "0 %"]);
     }
 
     #[test]

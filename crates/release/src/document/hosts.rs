@@ -1,11 +1,12 @@
 //! Changes of several hosts: how much they differ, and which hosts are outliers.
 
 use steady_render::document::{Block, Section};
+use steady_render::effect::signed;
 use steady_render::letters::count;
 use steady_render::table::Column;
 
 use super::table::{Row, table};
-use super::{moved, named, number, plain, sized};
+use super::{moved, named, number, plain};
 use crate::record::{ReleaseHost, ReleaseReport};
 
 /// Most outliers that the sentence names; the table has all of them.
@@ -38,7 +39,7 @@ fn outliers(hosts: &[ReleaseHost]) -> String {
     let outlying: Vec<&ReleaseHost> = hosts.iter().filter(|host| host.outlying).collect();
     let change = |host: &ReleaseHost| match (&host.change.change, host.change.interval()) {
         (Ok(change), Ok(interval)) => {
-            let (size, range) = sized(*change, interval);
+            let (size, range) = signed(*change, interval);
             format!(": {size} ({range})")
         }
         (Ok(change), Err(_)) => format!(": {}", moved(*change)),

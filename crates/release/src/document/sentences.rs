@@ -6,7 +6,7 @@ use steady_render::effect::{Effect, condition, signed, verdict_in_words};
 use steady_render::letters::numbered;
 use steady_render::units::{TIE, decimals, decimals_of, fixed, setting, time};
 
-use super::{design, hosts, moved, sized, table, versions, wall, warnings};
+use super::{design, hosts, moved, table, versions, wall, warnings};
 use crate::record::{ReleaseReport, ReleaseSaving, ReleaseSight, ReleaseWarning};
 
 /// Metric that the verdict is about.
@@ -65,7 +65,7 @@ fn verdict(report: &ReleaseReport, old: &str, new: &str) -> Vec<Span> {
             format!(" the {WHAT} of {new} cannot be compared with that of {old}: {}.", super::named_reason(&why));
         return vec![(Emphasis::Open, "Undecided:".to_owned()), (Emphasis::Plain, rest)];
     };
-    let (size, range) = sized(*change, *interval);
+    let (size, range) = signed(*change, *interval);
     match total.verdict {
         Verdict::Faster | Verdict::Slower => directed(report, old, new, *change, *interval),
         Verdict::Same => vec![
@@ -211,7 +211,7 @@ pub(crate) fn sight(sight: &ReleaseSight) -> String {
     let requests = numbered(requests, "request", "requests");
     let estimate = match (&sight.change, sight.interval()) {
         (Ok(change), Some(interval)) => {
-            let (size, range) = sized(*change, interval);
+            let (size, range) = signed(*change, interval);
             format!("{size} ({range})")
         }
         _ => "too few data so far".to_owned(),

@@ -3,11 +3,11 @@
 
 use steady_model::{Interval, Verdict};
 use steady_render::document::{Block, Section};
-use steady_render::effect::Effect;
+use steady_render::effect::{Effect, signed};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{TIE, percent, setting};
 
-use super::{moved, named, plain, sized, versions};
+use super::{moved, named, plain, versions};
 use crate::record::{ChangeEstimate, ReleaseChange, ReleaseReport, ReleaseTail, ReleaseWarning};
 
 /// A row of the table: the whole service, a route or a host.
@@ -37,11 +37,11 @@ pub(super) fn section(report: &ReleaseReport) -> Section {
 /// Creates a table of changes. Callers append a column of their own.
 pub(super) fn table(label: &str, what: (&'static str, &'static str), rows: &[Row]) -> Table {
     let interval = |row: &Row| match (&row.change.change, &row.change.interval()) {
-        (Ok(change), Ok(interval)) => sized(*change, *interval).1.trim_end_matches(&format!("{TIE}%")).into(),
+        (Ok(change), Ok(interval)) => signed(*change, *interval).1.trim_end_matches(&format!("{TIE}%")).into(),
         (_, Err(absent)) | (Err(absent), _) => Cell::Absent(absent.0.clone()),
     };
     let size = |row: &Row| match row.change.interval() {
-        Ok(interval) => Cell::reading(&row.change.change, |change| sized(*change, interval).0),
+        Ok(interval) => Cell::reading(&row.change.change, |change| signed(*change, interval).0),
         Err(_) => Cell::reading(&row.change.change, |change| moved(*change)),
     };
     let share = |row: &Row| if row.cpu_ratio.is_finite() { percent(row.cpu_ratio).into() } else { Cell::Nothing };
@@ -90,7 +90,7 @@ const NEGLIGIBLE: f64 = 0.01;
 /// %).`
 pub(super) fn line(report: &ReleaseReport) -> Option<String> {
     let (change, interval) = (report.usual.change.as_ref().ok()?, report.usual.interval().ok()?);
-    let (size, range) = sized(*change, interval);
+    let (size, range) = signed(*change, interval);
     let level = setting(report.question.confidence);
     let [verb, rest] = super::claim(&interval);
     Some(format!("The usual request (robust geometric mean) {verb} by {size} ({range}, {level}){rest}."))

@@ -2,11 +2,12 @@
 
 use steady_model::{Interval, Nanos, Reading};
 use steady_render::document::{Block, Section};
+use steady_render::effect::signed;
 use steady_render::letters::cut;
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{TIE, setting, time};
 
-use super::{moved, named_reason, plain, sized, versions};
+use super::{moved, named_reason, plain, versions};
 use crate::record::{ReleaseDesign, ReleaseReport, ReleaseWall, WallParts, WallQuantile};
 
 /// Longest name of a version above a column, in columns of the terminal.
@@ -78,7 +79,7 @@ fn table(report: &ReleaseReport, rows: &[Row]) -> Table {
     let [old, new] = versions(report);
     let change = |row: &Row| match (row.times, &row.interval) {
         ([Nanos::ZERO, _], _) => Cell::Nothing,
-        ([old, new], Some(Ok(interval))) => sized(new.seconds() / old.seconds() - 1.0, *interval).0.into(),
+        ([old, new], Some(Ok(interval))) => signed(new.seconds() / old.seconds() - 1.0, *interval).0.into(),
         ([old, new], _) => moved(new.seconds() / old.seconds() - 1.0).into(),
     };
     let interval = |row: &Row| match (row.times, &row.interval) {
@@ -86,7 +87,7 @@ fn table(report: &ReleaseReport, rows: &[Row]) -> Table {
         (_, Some(Err(absent))) => Cell::Absent(named_reason(&absent.0)),
         ([old, new], Some(Ok(interval))) => {
             let change = new.seconds() / old.seconds() - 1.0;
-            sized(change, *interval).1.trim_end_matches(&format!("{TIE}%")).into()
+            signed(change, *interval).1.trim_end_matches(&format!("{TIE}%")).into()
         }
     };
     Table {
@@ -108,7 +109,7 @@ pub(super) fn median_change(report: &ReleaseReport) -> Option<String> {
     let wall = report.wall.as_ref().ok()?;
     let change = wall.median_change.as_ref().ok()?;
     let interval = wall.median_interval().ok()?;
-    let (size, range) = sized(*change, interval);
+    let (size, range) = signed(*change, interval);
     let [verb, rest] = super::claim(&interval);
     Some(format!("The median wall time {verb} by {size} ({range}){rest}"))
 }

@@ -1,11 +1,12 @@
 //! Sentences for warnings, and for the reasons of a refusal.
 
 use steady_model::Nanos;
+use steady_render::effect::signed;
 use steady_render::letters::{capital, numbered};
 use steady_render::units::{TIE, duration, percent, setting, short};
 
 use super::hosts::one_version_each;
-use super::{moved, named, sized, versions};
+use super::{moved, named, versions};
 use crate::record::{Refusal, ReleaseReport, ReleaseWarning};
 
 /// Returns a text of a few sentences for each warning.
@@ -67,7 +68,7 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
             )
         }
         ReleaseWarning::UnexplainedCpu { ratio, interval } => {
-            let (_, range) = sized((interval.low + interval.high) / 2.0, *interval);
+            let (_, range) = signed((interval.low + interval.high) / 2.0, *interval);
             let included = match has_change(report) {
                 true => ", so the interval above includes both extremes",
                 false => "",

@@ -4,15 +4,13 @@ use steady_feature::{Record, Report};
 use steady_model::{Ending, Facts, Interval, Metric, Reading, Verdict};
 use steady_render::chart::{Axis, Chart, Height, Look, Marks, Series};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, Span, origin};
-use steady_render::effect::{Effect as Size, between, signed};
+use steady_render::effect::{Effect as Size, between, signed, verdict_in_words};
 use steady_render::json::pretty;
 use steady_render::letters::{count, one_line};
 use steady_render::scale::{Kind, Scale};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::terminal::columns::small;
-use steady_render::units::{
-    self, TIE, decimals, decimals_of, duration, fixed, percent, short, time, time_setting, time_with,
-};
+use steady_render::units::{self, TIE, decimals, duration, fixed, percent, short, time, time_setting, time_with};
 
 use crate::csv::bench_csv;
 use crate::record::{BenchProgram, BenchRecord, BreakEven, Effect, LaunchMode, Mean, Measure, ModeFigures, PaidBack};
@@ -65,6 +63,7 @@ impl Record for BenchRecord {
         Facts {
             seed: Ok(self.seed),
             commands: self.programs.iter().map(|program| program.command.name.clone()).collect(),
+            primary: Ok(Metric::Wall),
             complete: self.ending != Ending::Interrupted,
             ..Facts::new(crate::record::KIND, self.started, &self.host, &self.revision, summary(self))
         }
@@ -412,12 +411,15 @@ fn course(modes: &[ModeFigures]) -> Table {
 /// The facts about how the bench was run.
 fn facts(record: &BenchRecord, has_tables: bool) -> Vec<Fact> {
     let plan = &record.plan;
-    let runs = record.programs.iter().flat_map(|program| &program.samples).map(|trial| trial.run_count()).max();
+    let trials = || record.programs.iter().flat_map(|program| &program.samples);
+    let all: usize = trials().map(|trial| 1 + trial.sessions().len()).sum();
+    let timed = trials().map(|trial| trial.run_count()).max().unwrap_or(0);
+    let counted = trials().map(|trial| trial.counted().len() / LaunchMode::ALL.len()).max().unwrap_or(0);
     let sessions = format!(
-        "{} of each mode, in random order, with {} each, in {}",
-        runs.unwrap_or(0),
+        "{all} in {}, with {} each: for each program and mode, {timed} for times and {counted} for counts of events, in \
+         random order; the first one of each program has 1{TIE}launch and is discarded",
+        duration(record.elapsed_seconds),
         count(plan.count as usize, "launch", "launches"),
-        duration(record.elapsed_seconds)
     );
     let driver = "one process that launches by posix_spawn and waits; a shell's fork would cost the same in all modes";
     let mut facts = vec![
@@ -444,23 +446,17 @@ fn facts(record: &BenchRecord, has_tables: bool) -> Vec<Fact> {
     facts
 }
 
-/// A summary for the list of the history: `true -62.9 %, cat -60.1 % wall time on demand`.
+/// A summary for the list of the history, in the order of the programs: `62.9 % less; undecided on demand`.
 fn summary(record: &BenchRecord) -> String {
-    let one = |program: &BenchProgram| {
-        let figures = program.figures(LaunchMode::OnDemand).filter(|figures| !has_few(figures))?;
-        let effect = figures.effect(Measure::Wall)?;
-        let change = effect.change.as_ref().ok()? * 100.0;
-        Some(format!("{} {}{TIE}%", name(program), fixed(change, decimals_of(change, 3).min(1))))
+    let one = |program: &BenchProgram| match program.figures(LaunchMode::OnDemand) {
+        Some(figures) if has_few(figures) => "too few snapshots".to_owned(),
+        Some(figures) => figures
+            .effect(Measure::Wall)
+            .map_or_else(String::new, |effect| verdict_in_words(effect.verdict, &effect.change, &effect.interval())),
+        None => "not measured".to_owned(),
     };
-    let all: Vec<String> = record.programs.iter().filter_map(one).collect();
-    let few = record.programs.iter().filter_map(|program| program.figures(LaunchMode::OnDemand)).any(has_few);
-    let text = match all.len() {
-        0 if few => "too few snapshots".to_owned(),
-        0 => "incomplete".to_owned(),
-        1..=3 => format!("{} wall time on demand", all.join(", ")),
-        many => format!("{}, ... ({many} programs) wall time on demand", all[..2].join(", ")),
-    };
-    text.replace(TIE, " ")
+    let all: Vec<String> = record.programs.iter().map(one).collect();
+    format!("{} on demand", all.join("; ")).replace(TIE, " ")
 }
 
 /// A chart of the wall time of each launch, with a line for each mode; `None` without launches.

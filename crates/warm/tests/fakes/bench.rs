@@ -2,9 +2,12 @@
 
 use std::collections::HashSet;
 
+use steady_feature::Report;
 use steady_feature::attended::AttendedCommand;
+use steady_feature::flags::Form;
 use steady_linux::{Root, host};
 use steady_model::{Absent, Ending, Nanos, Seed, Timestamp, Verdict};
+use steady_render::Style;
 use steady_warm::bench::{BenchError, Context, Done, Event, LEAST_RUNS, SimulatedLauncher, judged, measure};
 use steady_warm::{Bench, BenchPlan, BenchRecord, BenchSession, LaunchMode, Measure, ModeFigures};
 
@@ -63,6 +66,16 @@ fn simulated_costs_are_estimated_correctly() {
     assert_eq!(effect.verdict, Verdict::Faster);
     assert!(effect.interval().unwrap().holds(0.36 - 1.0), "{effect:?}");
     assert!(normal.effects.is_empty() && normal.break_even.is_err());
+}
+
+#[test]
+fn the_report_counts_as_many_sessions_as_the_progress() {
+    let mut of = 0;
+    let done = done(&plan(2, 5, 8), &mut SimulatedLauncher::new(1), &mut |event| of = event.of);
+    let text = judged(done.record).rendered(Form::Text, Style { width: 1_000, color: false }, false);
+    assert_eq!(of, 2 * (1 + 3 * (8 + 3)));
+    assert!(text.contains(&format!("sessions         {of} in ")), "{text}");
+    assert!(text.contains("for each program and mode, 8 for times and 3 for counts of events"), "{text}");
 }
 
 #[test]
