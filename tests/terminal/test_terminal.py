@@ -1,4 +1,4 @@
-"""`steady limit`, and programs from snapshots of `steady warm`, on a terminal under real shells.
+"""`steady limit`, programs from snapshots of `steady warm`, and progress, on a terminal under real shells.
 
 The tests cover job control, Ctrl-C, Ctrl-Z, and reading from the terminal.
 """
@@ -91,6 +91,14 @@ class WithTerminals(unittest.TestCase):
         while os.tcgetpgrp(terminal.master) in (terminal.pid, 0):
             self.assertLess(time.monotonic(), end, "the shell still owns the terminal")
             time.sleep(0.02)
+
+
+class Progress(WithTerminals):
+    def test_a_narrow_line_shows_the_whole_change(self):
+        """The bar has 16 columns only if the text leaves them."""
+        compare = f"{STEADY} compare --min-runs 40 --no-history 'sleep 0.02' 'sleep 0.03'"
+        terminal = self.shell("sh", "-c", f"stty rows 24 cols 50; TERM=xterm exec {compare}")
+        terminal.expect(r"pairs  elapsed \+[\d.]+ % \([\d.]+ to [\d.]+\)")
 
 
 class Limited(WithTerminals):

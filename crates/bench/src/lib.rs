@@ -168,7 +168,7 @@ fn measured(
         Event::Drawing => session.progress(None, "linking both builds again"),
         Event::Measuring(at, share, done) => {
             let left = (budget * (1.0 - share)).ceil();
-            let text = format!("{done} of {count} benchmarks done, at most {left} s left; {}", named(&names, &at));
+            let text = format!("{done} of {count} done, at most {left} s left: {}", named(&names, &at));
             session.progress(Some(share), &text);
         }
         _ if flags.no_history => {}

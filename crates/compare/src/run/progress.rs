@@ -1,7 +1,9 @@
 //! Progress of a comparison on a terminal.
 
 use steady_feature::Session;
-use steady_model::Nanos;
+use steady_model::{Interval, Nanos};
+use steady_render::effect::plus;
+use steady_render::units::fixed;
 
 use super::{Event, Progress};
 
@@ -33,23 +35,42 @@ pub fn show(session: &mut dyn Session, event: &Event) {
     }
 }
 
+/// The number of pairs and the changes. Intervals of several changes have no room in a line.
 fn message(progress: &Progress) -> String {
-    let effects: Vec<String> = progress
-        .effects
-        .iter()
-        .map(|effect| match effect {
-            Some((change, interval)) => {
-                let digits = if interval.half_width() < 0.001 { 2 } else { 1 };
-                let percent = |value: f64| format!("{:+.digits$}", value * 100.0);
-                format!("{} % ({} to {})", percent(*change), percent(interval.low), percent(interval.high))
-            }
-            None => "…".to_owned(),
-        })
-        .collect();
+    let effect = |effect: &Option<(f64, Interval)>| match effect {
+        Some((change, interval)) => {
+            let digits = if interval.half_width() < 0.001 { 2 } else { 1 };
+            let percent = |value: f64| fixed(value * 100.0, digits);
+            let size = plus(format!("{} %", percent(*change)));
+            let range = format!(" ({} to {})", percent(interval.low), percent(interval.high));
+            if progress.effects.len() > 1 { size } else { size + &range }
+        }
+        None => "…".to_owned(),
+    };
+    let effects: Vec<String> = progress.effects.iter().map(effect).collect();
     let number = progress.pairs;
     let plural = if number == 1 { "" } else { "s" };
     match effects.is_empty() {
         true => format!("{number} run{plural}"),
         false => format!("{number} pair{plural}  {} {}", progress.metric.name(), effects.join("  ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use steady_model::Metric;
+
+    use super::*;
+
+    #[test]
+    fn changes_have_intervals_if_there_is_room() {
+        let effect = Some((0.123, Interval { low: 0.08, high: 0.15 }));
+        let text = |effects: &[Option<(f64, Interval)>]| {
+            let (fraction, metric) = (0.5, Metric::Elapsed);
+            message(&Progress { fraction, pairs: 120, per_pair: Nanos(1), metric, effects: effects.to_vec() })
+        };
+        assert_eq!(text(&[]), "120 runs");
+        assert_eq!(text(&[effect]), "120 pairs  elapsed +12.3 % (8.0 to 15.0)");
+        assert_eq!(text(&[effect, None, effect]), "120 pairs  elapsed +12.3 %  …  +12.3 %");
     }
 }
