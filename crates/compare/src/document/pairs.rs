@@ -5,7 +5,7 @@ use steady_render::document::Fact;
 use steady_render::units::{duration, percent};
 
 use super::secondary::without_interval;
-use crate::words::{blocks, count, signed, sized};
+use crate::words::{blocks, count, sized};
 
 /// The pairs as labelled facts.
 pub(super) fn facts(report: &Report) -> Vec<Fact> {
@@ -77,13 +77,13 @@ fn means(report: &Report) -> Vec<(&'static str, String)> {
     let many = report.primary().count() > 1;
     let line = |judgement: &Judgement| {
         let about = match judgement.decided_by {
-            DecidedBy::Mean => "which decides the verdict",
-            DecidedBy::UsualRun => "and the verdict is about the usual run",
+            DecidedBy::Mean => "it decides the verdict",
+            DecidedBy::UsualRun => "the verdict is about the usual run",
         };
         let text = match (&judgement.mean.change, &judgement.mean.interval) {
             (Ok(change), Ok(interval)) => {
-                let (change, range) = signed(*change, *interval);
-                format!("changes by {change} ({range}); this is the mean over all runs, {about}")
+                let (change, range) = sized(*change, *interval);
+                format!("{change} ({range}) over all runs; {about}")
             }
             (Err(absent), _) | (_, Err(absent)) => without_interval(judgement, absent),
         };

@@ -7,6 +7,7 @@ use steady_render::units::{TIE, duration, percent, setting, short};
 
 use super::hosts::one_version_each;
 use super::{moved, named, versions};
+use crate::judge::ENOUGH_UNITS;
 use crate::record::{Refusal, ReleaseReport, ReleaseWarning};
 
 /// Returns a text of a few sentences for each warning.
@@ -41,7 +42,8 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
             let (unit, units) = if one_version_each(report) { ("host", "hosts") } else { ("process", "processes") };
             format!(
                 "There are few {units} per version ({one} of {old}, {other} of {new}): the {unit} is the unit of the \
-                 comparison, so the interval is wide, and a single unusual {unit} has a large effect."
+                 comparison, so the interval is wide, and a single unusual {unit} has a large effect. Use at least \
+                 {ENOUGH_UNITS} {units} per version."
             )
         }
         ReleaseWarning::UnequalFailures { shares: [one, other] } => format!(

@@ -15,8 +15,8 @@ use super::hosts;
 use super::process_cpu::ProcessCpu;
 use super::window::{Line, longest};
 
-/// With fewer processes of a version, the report has a warning.
-const FEW: usize = 4;
+/// With fewer processes or hosts of a version, the report has a warning.
+pub(crate) const ENOUGH_UNITS: usize = 4;
 /// A unit with a smaller share of the median unit's requests is left out, because all units have equal weight.
 const LEAST_SHARE: f64 = 0.1;
 /// Lengths that a cell may have, in seconds.
@@ -95,7 +95,9 @@ pub(crate) fn answer(lines: &[Line], processes: &ProcessCpu<'_>) -> Answer {
     let warnings = match (units.kind, counts) {
         (Kind::Differences, _) => Vec::new(),
         (_, [1, 1]) => vec![ReleaseWarning::OneProcessASide { allowance: Some(ALLOWANCE) }],
-        _ if counts.iter().any(|&count| count < FEW) => vec![ReleaseWarning::FewProcesses { processes: counts }],
+        _ if counts.iter().any(|&count| count < ENOUGH_UNITS) => {
+            vec![ReleaseWarning::FewProcesses { processes: counts }]
+        }
         _ => Vec::new(),
     };
     Answer {

@@ -35,6 +35,7 @@ use effect::{Criteria, Effect, Plain, change, estimate};
 use process_cpu::ProcessCpu;
 use window::Line;
 
+pub(crate) use canary::ENOUGH_UNITS;
 pub use error::JudgeError;
 pub(crate) use facts::LEAST_GAP;
 pub use watch::RepeatedComparison;
