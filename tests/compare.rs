@@ -350,7 +350,7 @@ fn a_budget_that_is_too_small_is_rejected_with_a_sufficient_one() {
 #[test]
 fn tips_are_about_the_words_that_are_wrong() {
     let one_string = "as one string";
-    let cases: [(&[&str], &[&str], &[&str]); 25] = [
+    let cases: [(&[&str], &[&str], &[&str]); 27] = [
         (&["compare", "--budget", "-5s", "true", "true"], &["'-5s' is negative", "--budget"], &[one_string]),
         (&["compare", "-b", "-5s", "true", "true"], &["'-5s' is negative", "--budget"], &[one_string]),
         (&["compare", "--runs", "-3", "true", "true"], &["'-3' is negative", "--runs"], &[one_string]),
@@ -367,6 +367,8 @@ fn tips_are_about_the_words_that_are_wrong() {
         (&["explain", "cat", "no-such-program-x"], &["write steady explain -- cat no-such-program-x"], &[]),
         (&["explain", "cat", "./no-such-program-x"], &["no file"], &["-- cat"]),
         (&["explain", "cp", "a", "b"], &["too many commands", "steady explain -- cp a b"], &[]),
+        (&["explain", "cp a b", "cp b c", "cp c d"], &["too many commands", "steady explain -- COMMAND"], &["cp a"]),
+        (&["explain", "ls", "*.txt", "$HOME"], &["too many commands", "steady explain -- ls '*.txt' '$HOME'"], &[]),
         (&["release", "compare", "shop", "v1", "v2"], &["'v2'", "steady release compare --service shop v1 v2"], &[]),
         (&["release", "compare", "v1", "v2", "--foo"], &["--foo"], &["--service"]),
         (&["warm", "gzip", "file"], &["steady warm -- gzip"], &[]),

@@ -5,6 +5,7 @@ use std::path::Path;
 use steady_feature::flags::failures;
 use steady_feature::{Failure, Session, typed};
 use steady_model::{Effort, Layout, Nanos, Output, PerCommand, Plan};
+use steady_render::shell::line;
 
 use crate::flags::ExplainFlags;
 
@@ -39,11 +40,15 @@ pub(crate) fn explained(flags: &ExplainFlags) -> Result<Explained, Failure> {
         (0, true) => Err(Failure::Usage(
             "no command was given: use steady explain -- COMMAND, or steady explain 'OLD' 'NEW'".to_owned(),
         )),
-        _ => Err(Failure::Usage(format!(
-            "too many commands: quote each of the two as one string: steady explain 'OLD' 'NEW'; or put one after --: \
-             steady explain -- {}",
-            flags.commands.join(" ")
-        ))),
+        _ => {
+            // Commands with blanks are quoted already, and are not the words of one.
+            let are_words = flags.commands.iter().all(|command| !command.contains(char::is_whitespace));
+            let words = if are_words { line(&flags.commands) } else { "COMMAND".to_owned() };
+            Err(Failure::Usage(format!(
+                "too many commands: quote each of the two as one string: steady explain 'OLD' 'NEW'; or put one after \
+                 --: steady explain -- {words}"
+            )))
+        }
     }
 }
 
@@ -74,7 +79,7 @@ pub(crate) fn pairs(flags: &ExplainFlags, session: &dyn Session) -> Result<Plan,
     let pairs = &flags.pairs;
     let commands = flags.commands.iter().map(|text| {
         let found = session.typed_command(text, pairs.shell.as_deref(), Path::new(""));
-        let after_dashes = format!("steady explain -- {}", flags.commands.join(" "));
+        let after_dashes = format!("steady explain -- {}", line(&flags.commands));
         found.map_err(|failure| typed::with_one_command(failure, text, &flags.commands, &after_dashes, session))
     });
     let effort = pairs.runs.map_or(Effort::Budget(pairs.budget.unwrap_or(BUDGET)), Effort::Pairs);
