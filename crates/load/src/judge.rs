@@ -9,6 +9,8 @@ use crate::{Figures, LoadRecord, LoadRow, LoadRun, Point};
 /// Minimum length of a row. A shorter one depends on the CPU on which each process happens to start, and the CPU time
 /// of others is not counted.
 const MIN_LENGTH: Nanos = Nanos(200_000_000);
+/// From this share of waiting at the smallest number of processes on, the machine was not idle.
+const BUSY: f64 = 0.1;
 
 /// Returns the record with figures and scaling. Rows without a successful run have no figures.
 #[must_use]
@@ -19,16 +21,42 @@ pub fn judged(mut record: LoadRecord) -> LoadRecord {
         row.run_count = if row.figures.is_ok() { successful_runs(row).len() } else { 0 };
     }
     let points: Vec<ScalingPoint> = record.points().into_iter().map(|point| scaling_point(point, online)).collect();
-    let short = record.rows.iter().any(|row| row.procs > 1 && row.elapsed < MIN_LENGTH);
     let scaling = scaling(&points);
-    record.scaling = if short { scaling.map(without_places) } else { scaling };
+    record.scaling = match no_places(&record) {
+        Some(why) => scaling.map(|scaling| without_places(scaling, why)),
+        None => scaling,
+    };
     record
 }
 
-/// Removes the results that depend on where processes ran, because rows were too short.
-fn without_places(scaling: Scaling) -> Scaling {
-    let short = || Absent::because("rows shorter than 0.2 s depend on the CPU on which each process happened to start");
-    Scaling { cores: Err(short()), logical_cpus: Err(short()), second_thread_gain: Err(short()), ..scaling }
+/// Says why the measurements do not show where processes begin to share cores and CPUs, if something else decided that.
+fn no_places(record: &LoadRecord) -> Option<Absent> {
+    if record.rows.iter().any(|row| row.procs > 1 && row.elapsed < MIN_LENGTH) {
+        let short = "rows shorter than 0.2 s depend on the CPU on which each process happened to start";
+        return Some(Absent::because(short));
+    }
+    let Point { procs, figures, .. } = *record.points().first()?;
+    // More processes than CPUs wait for each other.
+    if f64::from(procs) > record.machine.usable_cpus() {
+        return None;
+    }
+    let online = record.machine.online.len();
+    let why = match (&figures.waiting_ratio, &figures.others_cpus) {
+        (Ok(waiting), _) if *waiting >= BUSY => {
+            let who = if procs == 1 { "the process" } else { "the processes" };
+            format!("{who} already waited for a CPU during {:.0} % of the wall time", waiting * 100.0)
+        }
+        (Err(_), Ok(others)) if others + f64::from(procs) >= online as f64 + BUSY => {
+            format!("other programs already used {others:.1} of {online} CPUs")
+        }
+        _ => return None,
+    };
+    Some(Absent::because(format!("at N = {procs}, {why}, so that N = {procs} is no idle baseline")))
+}
+
+/// Removes the results that depend on where processes ran.
+fn without_places(scaling: Scaling, why: Absent) -> Scaling {
+    Scaling { cores: Err(why.clone()), logical_cpus: Err(why.clone()), second_thread_gain: Err(why), ..scaling }
 }
 
 fn scaling_point(point: Point<'_>, online: usize) -> ScalingPoint {

@@ -4,7 +4,7 @@ pub(super) mod machine;
 mod scaling;
 pub(super) mod table;
 
-use steady_model::{Absent, Ending, Machine, Reading};
+use steady_model::{Ending, Machine, Reading};
 use steady_render::letters::{capital, count, one_line};
 use steady_render::units::{TIE, decimals_of, fixed, percent, short, time, time_setting};
 use steady_stats::Scaling;
@@ -29,11 +29,6 @@ struct Scope<'a> {
     cpus: Cpus<'a>,
     /// The number of rows with figures.
     rows: usize,
-    /// The share of its wall time in which a process waited for a CPU at the smallest number of processes; absent if it
-    /// is not known.
-    first_waiting: Reading<f64>,
-    /// The number of CPUs that other programs used at the smallest number of processes; absent if it is not known.
-    first_others: Reading<f64>,
     /// The largest number of CPUs that other programs used in a row, as far as known.
     most_others: f64,
 }
@@ -55,8 +50,6 @@ impl<'a> Scope<'a> {
     fn of(record: &'a LoadRecord) -> Option<Self> {
         let points = record.points();
         let (first, last) = (points.first()?.procs, points.last()?.procs);
-        let figures = points.first()?.figures;
-        let (first_waiting, first_others) = (figures.waiting_ratio.clone(), figures.others_cpus.clone());
         let most_others = points.iter().filter_map(|point| point.figures.others_cpus.clone().ok()).fold(0.0, f64::max);
         Some(Scope {
             first,
@@ -64,8 +57,6 @@ impl<'a> Scope<'a> {
             unit: record.unit,
             cpus: Cpus::Reported(&record.machine),
             rows: points.len(),
-            first_waiting,
-            first_others,
             most_others,
         })
     }
@@ -73,18 +64,7 @@ impl<'a> Scope<'a> {
     fn of_table(table: &'a LoadTable) -> Option<Self> {
         let (first, last) = (table.rows.first()?.procs, table.rows.last()?.procs);
         let cpus = Cpus::Stated { logical: &table.logical_cpus, cores: &table.cores };
-        let absent = || Err(Absent::because("the table does not contain it"));
-        let (first_waiting, first_others) = (absent(), absent());
-        Some(Scope {
-            first,
-            last,
-            unit: &table.unit,
-            cpus,
-            rows: table.rows.len(),
-            first_waiting,
-            first_others,
-            most_others: 0.0,
-        })
+        Some(Scope { first, last, unit: &table.unit, cpus, rows: table.rows.len(), most_others: 0.0 })
     }
 }
 

@@ -127,3 +127,23 @@ fn short_rows_do_not_show_the_cores() {
     alone[0].elapsed = Nanos::from_seconds(0.19);
     assert!(scaling_of(alone).cores.is_ok(), "one process shares no core");
 }
+
+/// The numbers of cores and CPUs would be those that other programs left.
+#[test]
+fn a_busy_machine_does_not_show_the_cores() {
+    let why = |rows| judged(record(rows)).scaling.unwrap().cores.map_err(|why| why.0);
+    let two = || row(vec![run(1.0, 2.0, 100), run(1.0, 2.0, 100)]);
+    let waiting = "at N = 1, the process already waited for a CPU during 50 % of the wall time, so that N = 1 is no idle \
+                   baseline";
+    assert_eq!(why(vec![row(vec![run(1.0, 2.0, 100)]), two()]).unwrap_err(), waiting);
+    assert!(why(vec![row(vec![run(1.0, 1.1, 100)]), two()]).is_ok());
+    let mut unknown = row(vec![run(1.0, 2.0, 100)]);
+    unknown.runs[0].run_delay = Err(Absent::because("it had threads"));
+    assert!(why(vec![unknown.clone(), two()]).is_ok());
+    unknown.others_cpu = Ok(Nanos::from_seconds(2.3));
+    let others = "at N = 1, other programs already used 1.1 of 2 CPUs, so that N = 1 is no idle baseline";
+    assert_eq!(why(vec![unknown, two()]).unwrap_err(), others);
+    // With more processes than CPUs, they wait for each other.
+    let three = || row(vec![run(1.0, 2.0, 100); 3]);
+    assert!(why(vec![three(), row(vec![run(1.0, 2.0, 100); 4])]).is_ok());
+}

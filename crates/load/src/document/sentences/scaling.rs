@@ -1,7 +1,7 @@
 //! Sentences about scaling: up to how many processes each has its own core, by the measurements and by the system's
 //! report; and the Universal Scalability Law.
 
-use steady_model::{Machine, Reading};
+use steady_model::{Absent, Machine, Reading};
 use steady_render::letters::count;
 use steady_render::units::{self, TIE, decimals_of, fixed, percent};
 use steady_stats::{CountRange, Fitted, ScalabilityLaw, Scaling};
@@ -10,8 +10,6 @@ use super::{Cpus, Scope, at, count_of};
 
 /// From this inflation of CPU time on, processes slow each other down as threads of one core may.
 const SLOWED: f64 = 1.1;
-/// From this share of waiting at the smallest number of processes on, the machine was not idle.
-const BUSY: f64 = 0.1;
 /// Fewest numbers of processes to which the law is fitted.
 const FITTED: usize = 6;
 /// Maximum share of throughput that the law may leave unexplained if it describes the points.
@@ -19,18 +17,14 @@ const DESCRIBED: f64 = 0.03;
 
 /// Compares the number of cores by the measurements with the one that the system reports.
 pub(super) fn limits(scope: &Scope<'_>, scaling: &Scaling) -> Vec<String> {
-    let busy = busy(scope);
-    let is_idle = busy.is_none();
-    let mut sentences = match busy {
-        Some(busy) => vec![busy],
-        None => {
-            vec![by_points("its own core", &scaling.cores), by_points("its own logical CPU", &scaling.logical_cpus)]
-        }
+    let mut sentences = match (&scaling.cores, &scaling.logical_cpus) {
+        (Err(why), Err(same)) if why == same => vec![not_shown("its own core or logical CPU", why)],
+        (cores, logical) => vec![by_points("its own core", cores), by_points("its own logical CPU", logical)],
     };
     match scope.cpus {
         Cpus::Reported(machine) => {
             sentences.push(by_system(machine));
-            sentences.extend(agreement(scope, machine, scaling).filter(|_| is_idle));
+            sentences.extend(agreement(scope, machine, scaling));
             sentences.extend(quota(machine));
         }
         Cpus::Stated { logical, cores } => {
@@ -38,39 +32,11 @@ pub(super) fn limits(scope: &Scope<'_>, scaling: &Scaling) -> Vec<String> {
             sentences.extend(agreement_with_table(cores, scaling));
         }
     }
-    if is_idle {
+    // The reason why cores are not known is not repeated.
+    if scaling.second_thread_gain.as_ref().err().is_none_or(|why| Err(why) != scaling.cores.as_ref()) {
         sentences.push(second_thread(scope, scaling));
     }
     sentences
-}
-
-/// Says that the machine was busy, if processes already waited for a CPU at the smallest number of processes; if that
-/// is not known, if other programs left them too few CPUs. The numbers of cores and CPUs would then be those that other
-/// programs left.
-fn busy(scope: &Scope<'_>) -> Option<String> {
-    // More processes than CPUs wait for each other.
-    let Cpus::Reported(machine) = scope.cpus else { return None };
-    if f64::from(scope.first) > machine.usable_cpus() {
-        return None;
-    }
-    let first = at(scope.first);
-    let why = match (&scope.first_waiting, &scope.first_others) {
-        (Ok(waiting), _) if *waiting >= BUSY => {
-            let who = if scope.first == 1 { "the process" } else { "the processes" };
-            format!(
-                "{who} already waited for a CPU during {} of the wall time: other programs used the machine",
-                percent(*waiting)
-            )
-        }
-        (Err(_), Ok(others)) if others + f64::from(scope.first) >= machine.online.len() as f64 + BUSY => {
-            format!("other programs already used {} of {}", count_of(*others), machine.online.len())
-        }
-        _ => return None,
-    };
-    Some(format!(
-        "At {first}, {why}, so {first} is no idle baseline, and the measurements do not show up to which N each process \
-         has its own core or logical CPU."
-    ))
 }
 
 fn by_points(what: &str, range: &Reading<CountRange>) -> String {
@@ -83,8 +49,12 @@ fn by_points(what: &str, range: &Reading<CountRange>) -> String {
             at(range.low),
             at(range.high)
         ),
-        Err(absent) => format!("The measurements do not show up to which N each process has {what}: {absent}."),
+        Err(absent) => not_shown(what, absent),
     }
+}
+
+fn not_shown(what: &str, absent: &Absent) -> String {
+    format!("The measurements do not show up to which N each process has {what}: {absent}.")
 }
 
 /// Says what the system reports about the CPUs that may be used.

@@ -145,37 +145,22 @@ fn every_result_has_a_sentence() {
     }
 }
 
-/// The numbers of cores and CPUs would be those that other programs left.
 #[test]
-fn a_busy_machine_is_no_baseline() {
+fn a_reason_that_nothing_shows_the_cores_is_given_once() {
     let mut report = report();
-    report.rows[0].figures.as_mut().unwrap().waiting_ratio = Ok(0.5);
+    let why = || Absent::because("at N = 1, other programs already used 3.5 of 4 CPUs");
+    let scaling = report.scaling.as_mut().unwrap();
+    (scaling.cores, scaling.logical_cpus) = (Err(why()), Err(why()));
+    scaling.second_thread_gain = Err(why());
     let all = sentences_of(&report);
     assert_says(
         &all,
-        "At N = 1, the process already waited for a CPU during 50 % of the wall time: other programs used the machine, so \
-         N = 1 is no idle baseline, and the measurements do not show up to which N each process has its own core or \
-         logical CPU.",
+        "The measurements do not show up to which N each process has its own core or logical CPU: at N = 1, other \
+         programs already used 3.5 of 4 CPUs.",
     );
-    for claim in ["By the measurements alone", "agree on the number", "A second thread on a core"] {
+    for claim in ["By the measurements alone", "agree on the number", "second thread"] {
         assert!(!all.iter().any(|sentence| sentence.contains(claim)), "{claim}: {all:?}");
     }
-    // With more processes than CPUs, they wait for each other.
-    report.rows[0].procs = 5;
-    assert!(!sentences_of(&report).iter().any(|sentence| sentence.contains("idle baseline")));
-}
-
-#[test]
-fn without_waiting_times_other_programs_show_that_the_machine_was_busy() {
-    let mut report = report();
-    report.rows[0].figures.as_mut().unwrap().others_cpus = Ok(3.5);
-    let all = sentences_of(&report);
-    assert!(
-        all.iter()
-            .any(|one| one.starts_with("At N = 1, other programs already used 3.5 CPUs of 4, so N = 1 is no idle")),
-        "{all:?}"
-    );
-    assert!(!all.iter().any(|sentence| sentence.contains("By the measurements alone")), "{all:?}");
 }
 
 #[test]
