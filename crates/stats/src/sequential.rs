@@ -369,6 +369,8 @@ const GROWTH: f64 = 1.189_207_115_002_721;
 /// the final look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Schedule {
+    /// The elapsed seconds before which no look is due.
+    earliest: f64,
     looked: Option<f64>,
 }
 
@@ -381,11 +383,16 @@ impl Schedule {
         Schedule::default()
     }
 
+    /// Creates a schedule whose first look is due after at least `earliest` seconds of measuring.
+    pub fn after(earliest: f64) -> Schedule {
+        Schedule { earliest, ..Schedule::default() }
+    }
+
     /// Returns whether a look is due with `pairs` pairs of each contender after `elapsed` seconds of measuring. If so,
     /// the look is recorded as done.
     pub fn due(&mut self, pairs: usize, elapsed: f64) -> bool {
         let due = match self.looked {
-            None => pairs >= Self::FIRST_LOOK_PAIRS,
+            None => pairs >= Self::FIRST_LOOK_PAIRS && elapsed >= self.earliest,
             Some(looked) => elapsed >= GROWTH * looked,
         };
         if due {
@@ -405,6 +412,9 @@ mod tests {
         let mut schedule = Schedule::new();
         let looks: Vec<usize> = (1..=50).filter(|&pairs| schedule.due(pairs, pairs as f64 * 0.25)).collect();
         assert_eq!(looks, [12, 15, 18, 22, 27, 33, 40, 48]);
+        let mut schedule = Schedule::after(5.0);
+        let looks: Vec<usize> = (1..=50).filter(|&pairs| schedule.due(pairs, pairs as f64 * 0.25)).collect();
+        assert_eq!(looks, [20, 24, 29, 35, 42, 50]);
     }
 
     /// The least p-value of 12 pairs is 2^-11. A first look with a level just below it must leave the error to the next.

@@ -59,6 +59,11 @@ pub(super) fn measure<R: Runner>(
     Ok(Measured { blocks, usual, looks, moments, ending, unfinished })
 }
 
+/// The seconds of measuring before the first look. On an idle machine, commands may cost more for the first tenths of a
+/// second than later: the shell pipeline `cat FILE | wc -l` needed 50 % more CPU time, until the scheduler ran both
+/// processes on one CPU. A shorter comparison would only have pairs of that time.
+const FIRST_LOOK: f64 = 0.5;
+
 struct Measuring<'a> {
     plan: &'a Plan,
     /// How the runs of measured blocks start.
@@ -130,7 +135,7 @@ impl<'a> Measuring<'a> {
             blocks: Vec::new(),
             usual: Vec::new(),
             draws: 0,
-            schedule: Schedule::new(),
+            schedule: Schedule::after(FIRST_LOOK),
             sequence: Sequence::new(evidence.rules(), contenders),
             evidence,
             looks: Vec::new(),

@@ -28,7 +28,7 @@ fn primary(report: &Report) -> &Judgement {
 }
 
 #[test]
-fn twelve_turns_are_enough_under_any_load() {
+fn the_first_look_is_enough_under_any_load() {
     for (seed, instructions, verdict) in [
         (1, [(1_000_000, 20), (1_000_000, 20)], Verdict::Same),
         (2, [(1_000_000, 20), (1_005_000, 20)], Verdict::Slower),
@@ -37,7 +37,7 @@ fn twelve_turns_are_enough_under_any_load() {
     ] {
         let report = counted(seed, instructions);
         assert_eq!(primary(&report).verdict, verdict, "{:?}", primary(&report));
-        assert_eq!((primary(&report).metric, primary(&report).pairs), (Metric::Instructions, 12));
+        assert_eq!(primary(&report).metric, Metric::Instructions);
         assert_eq!((report.record.ending, report.record.looks.len()), (Ending::Decided, 1));
         assert!(report.record.blocks.iter().all(|block| block.layout == Layout::Turns));
     }

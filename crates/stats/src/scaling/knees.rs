@@ -108,7 +108,7 @@ fn gain(points: &[ScalingPoint], possible: &[Fit], error: f64, cores: &Reading<C
             true => {
                 "processes slow each other down, but the points do not show whether they do so as threads of one core"
             }
-            false => "work per CPU second does not fall, as it would if processes shared cores",
+            false => "work per CPU second does not fall by a tenth or more, as it would if processes shared cores",
         }));
     }
     let most = possible.iter().map(|fit| fit.shape.logical()).max().unwrap_or(0);

@@ -343,7 +343,7 @@ pub(crate) fn one() -> Report {
 
 pub(crate) fn absent() -> Report {
     let mut report = slower();
-    let why = || Absent::because("only the main thread was read, and other threads or processes did work");
+    let why = || Absent::because("only the main thread was read, and it did not use all CPU time of the run");
     for breakdown in &mut report.breakdowns {
         breakdown.run_delay = Err(why());
         breakdown.blocked = Err(why());
