@@ -65,9 +65,7 @@ fn only(names: &[String]) -> Result<Vec<Probe>, Failure> {
         if let Some(exact) = Probe::all().find(|probe| probe.name() == name) {
             return vec![exact];
         }
-        let group: Vec<Probe> = Probe::all().filter(of_group).collect();
-        // A prefix of a single probe is not a group.
-        if group.len() > 1 { group } else { Vec::new() }
+        Probe::all().filter(of_group).collect()
     };
     let mut wanted = Vec::new();
     for name in names {
@@ -148,7 +146,8 @@ mod tests {
         assert_eq!(names(&["thread_switch"]), Ok(vec!["thread_switch_condvar", "thread_switch_futex"]));
         assert_eq!(names(&["call"]).map(|all| all.len()), Ok(steady_model::KernelCall::ALL.len()));
         assert_eq!(names(&["clock"]).map(|all| all.len()), Ok(4));
-        for wrong in ["", "x", "system", "system_cal", "_", "thread_switch_"] {
+        assert_eq!(names(&["fork"]), Ok(vec!["fork_exit"]));
+        for wrong in ["", "x", "system_cal", "_", "thread_switch_"] {
             assert!(matches!(names(&[wrong]), Err(Failure::Usage(_))), "{wrong}");
         }
     }

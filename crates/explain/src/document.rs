@@ -8,7 +8,7 @@ use steady_costs::prices::Prices;
 use steady_model::{Absent, AluTime, Nanos, Reading, Timestamp};
 use steady_render::document::{Emphasis, Fact, Sentence};
 use steady_render::letters::one_line;
-use steady_render::units::{TIE, duration, fixed, percent, thousands};
+use steady_render::units::{TIE, decimals_of, fixed, percent, thousands, time_setting};
 
 use crate::record::Missing;
 
@@ -40,7 +40,7 @@ fn prices(prices: &Prices, started: Timestamp, run: &Reading<AluTime>) -> Fact {
     let age = started.0.saturating_sub(prices.measured.0);
     let when = match age {
         0..=4 => "measured just before the run".to_owned(),
-        age => format!("measured {} before the run", duration(Nanos(age.saturating_mul(1_000_000_000)))),
+        age => format!("measured {} before the run", time_setting(Nanos(age.saturating_mul(1_000_000_000)))),
     };
     let kernel = prices.kernel.as_ref().map_or_else(|_| String::new(), |kernel| format!(", on {}", one_line(kernel)));
     Fact::new("prices", format!("{when}{kernel}{}; --fresh measures them again", clock(&prices.alu, run)))
@@ -62,14 +62,14 @@ fn clock(then: &Reading<AluTime>, run: &Reading<AluTime>) -> String {
     format!("; scaled to the clock rate at the run, which was {} {word}", percent(faster.abs()))
 }
 
-/// A number of events: as an integer if it is one or at least 1000, else with one decimal.
+/// A number of events: as an integer if it is one or at least 1000, else with one decimal, or one digit.
 fn events(count: f64) -> String {
     let whole = count.round();
-    if (count - whole).abs() < 0.05 || whole.abs() >= 1000.0 {
+    if (count - whole).abs() < 0.05 && (whole != 0.0 || count == 0.0) || whole.abs() >= 1000.0 {
         let digits = thousands(whole.abs() as usize);
         return if whole < 0.0 { format!("-{digits}") } else { digits };
     }
-    fixed(count, 1)
+    fixed(count, decimals_of(count, 1).max(1))
 }
 
 /// A count with its noun: `51,200 page faults`, `1 fork`.

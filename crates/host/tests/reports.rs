@@ -386,6 +386,15 @@ fn a_busy_host_and_missing_rights_are_in_the_first_sentences() {
 }
 
 #[test]
+fn fixed_addresses_alone_are_something_that_was_set() {
+    let (_, mut record) = all().into_iter().find(|(name, _)| *name == "host-quiet-run").unwrap();
+    (record.set, record.restored) = (vec![], vec![]);
+    assert!(text(&record, 80).contains("Addresses were fixed for the command."));
+    record.run.as_mut().unwrap().fixed_addresses = Ok(false);
+    assert!(text(&record, 80).contains("There was nothing to set."));
+}
+
+#[test]
 fn a_report_is_complete_if_everything_was_done() {
     let complete: Vec<&str> = all().iter().filter(|(_, report)| report.complete).map(|(name, _)| *name).collect();
     assert_eq!(

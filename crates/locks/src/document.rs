@@ -81,7 +81,11 @@ fn titled(heading: &str, table: steady_render::Table) -> Option<Section> {
 /// Heading of the table of locks; it names the order of the locks.
 fn heading(record: &LocksRecord) -> &'static str {
     let is_sorted = record.locks.is_sorted_by(|one, next| one.waited() >= next.waited());
+    let has_python = record.locks.iter().any(LockUse::is_of_python);
     match record.order {
+        LockOrder::Wait if !is_sorted && has_python => {
+            "Locks, also those of Python, longest total wait first; then other conditions and semaphores"
+        }
         LockOrder::Wait if !is_sorted => "Locks, longest total wait first; then conditions and semaphores",
         LockOrder::Wait => "Locks, longest total wait first",
         LockOrder::Contended => "Locks, most contended acquisitions first",

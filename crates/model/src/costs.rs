@@ -51,7 +51,7 @@ pub enum Probe {
     VforkExit,
     /// A thread that exits immediately, and the join.
     ThreadStart,
-    /// Starting a static program that exits immediately, and the wait for it.
+    /// Starting a program of one system call, which ends it, and the wait for it.
     SpawnStatic,
     /// Starting a dynamically linked program that exits immediately, and the wait for it.
     SpawnDynamic,
@@ -264,8 +264,8 @@ impl Probe {
             Probe::ForkExit => "a process, its end and the wait for it",
             Probe::VforkExit => "a process by vfork, its end and the wait for it",
             Probe::ThreadStart => "a thread, its end and the join",
-            Probe::SpawnStatic => "a static program, from start to the end of the wait",
-            Probe::SpawnDynamic => "a dynamic program, from start to the end of the wait",
+            Probe::SpawnStatic => "a program without C library, from start to its end",
+            Probe::SpawnDynamic => "a program with the C library, from start to its end",
             Probe::Signal => "a signal sent and handled",
             Probe::PipeByte => "a byte written and read, 64 KiB at a time",
             Probe::LoadL1 => "a load from the first cache",

@@ -122,10 +122,13 @@ pub fn level(confidence: f64) -> String {
     setting((confidence * 100.0 * scale + 1e-6).floor() / scale / 100.0)
 }
 
+/// A time below this is the rounding error of a difference of equal times.
+const ROUNDING: f64 = 1e-15;
+
 /// Returns a suitable unit of time, and how many of it make a second.
 pub fn time_unit(seconds: f64) -> (&'static str, f64) {
     match seconds.abs() {
-        0.0 => ("ms", 1e3),
+        size if size < ROUNDING => ("ms", 1e3),
         size if size >= 0.9995 => ("s", 1.0),
         size if size >= 0.999_5e-3 => ("ms", 1e3),
         size if size >= 0.999_5e-6 => ("µs", 1e6),
@@ -194,6 +197,7 @@ pub fn time_beside(seconds: f64, largest: f64) -> String {
     if !seconds.is_finite() {
         return "?".to_owned();
     }
+    let seconds = if seconds.abs() < ROUNDING { 0.0 } else { seconds };
     let (unit, scale) = time_unit_beside(seconds, largest);
     format!("{}{TIE}{unit}", fixed(seconds * scale, decimals_of(seconds * scale, 3)))
 }
@@ -329,6 +333,7 @@ mod tests {
         );
         assert_eq!(plain(time(2.5e-7)), "250 ns");
         assert_eq!(plain(time(0.0)), "0 ms");
+        assert_eq!(plain(time(-3e-18)), "0 ms");
         assert_eq!(plain(time(0.999_9)), "1.00 s");
         assert_eq!(plain(duration(Nanos(3_140_000_000))), "3.1 s");
         assert_eq!(plain(duration(Nanos(754_000_000_000))), "13 min");

@@ -106,24 +106,24 @@ fn different(record: &ExplainPairRecord, line: Line, size: f64, interval: Interv
     }
     rest.push('.');
     if line == Line::Cpu && is_unexplained(record, size) {
-        rest.push_str(match is_system_time(record, size) {
-            true => {
-                " Counted events explain hardly any of it at their prices, which are lower bounds: the kernel needs this \
-                 time for the system calls whose numbers differ in the table."
-            }
-            false => {
-                " Counted events explain hardly any of it: it is in the commands' own code, where a profiler such as \
-                 perf(1) shows the functions."
-            }
+        rest.push_str(if is_mostly(record, Line::System, size) {
+            " Counted events explain hardly any of it at their prices, which are lower bounds: the kernel needs this \
+             time for the system calls whose numbers differ in the table."
+        } else if is_mostly(record, Line::User, size) {
+            " Counted events explain hardly any of it: it is in the commands' own code, where a profiler such as \
+             perf(1) shows the functions."
+        } else {
+            " Counted events explain hardly any of it: it is in the commands' own code, in libraries, or in kernel work \
+             beyond these prices. A profiler such as perf(1) shows the functions."
         });
     }
     vec![(emphasis, claim), (Emphasis::Plain, rest)]
 }
 
-/// Whether most of the difference in CPU time is system time, which is not spent in the commands' own code.
-fn is_system_time(record: &ExplainPairRecord, size: f64) -> bool {
-    let system = find(record, Line::System).and_then(certain);
-    system.is_some_and(|(system, _)| system.signum() == size.signum() && system.abs() >= size.abs() / 2.0)
+/// Whether most of the difference in CPU time is certainly of this line: user or system time.
+fn is_mostly(record: &ExplainPairRecord, line: Line, size: f64) -> bool {
+    let part = find(record, line).and_then(certain);
+    part.is_some_and(|(part, _)| part.signum() == size.signum() && part.abs() >= size.abs() / 2.0)
 }
 
 /// Whether nearly all of the difference in CPU time is unexplained.

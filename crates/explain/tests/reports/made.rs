@@ -419,7 +419,7 @@ pub(crate) fn more_faults() -> ExplainPairRecord {
 /// NEW waits less, and the composition of its CPU time is not known.
 pub(crate) fn quicker() -> ExplainPairRecord {
     let why = Absent::because(
-        "only the main thread was read, and other threads or processes did work; steady explain -- COMMAND can use exit \
+        "only the main thread was read, and it did not use all CPU time of the run; steady explain -- COMMAND can use exit \
          records of all threads",
     );
     let waiting = Difference {

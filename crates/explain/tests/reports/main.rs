@@ -210,6 +210,31 @@ fn a_difference_that_no_single_part_explains_is_partly_unexplained() {
 }
 
 #[test]
+fn only_measured_user_time_is_the_commands_own_code() {
+    let first = |user: Reading<f64>, system: Reading<f64>| {
+        let mut report = more_faults();
+        for line in &mut report.lines {
+            let size = match line.line {
+                Line::Part(_) => Ok(0.000_01),
+                Line::Unexplained => Ok(0.012),
+                Line::User => user.clone(),
+                Line::System => system.clone(),
+                _ => continue,
+            };
+            line.difference = size.map(|size| (size, Interval { low: 0.9 * size, high: 1.1 * size }));
+        }
+        text(&report, 1000).lines().next().unwrap().to_owned()
+    };
+    let unknown = || Err(Absent::because("too short for the ticks"));
+    let own = first(Ok(0.012), Ok(0.000_1));
+    assert!(own.contains("it is in the commands' own code, where a profiler"), "{own}");
+    let system = first(Ok(0.000_1), Ok(0.012));
+    assert!(system.contains("the kernel needs this time for the system calls"), "{system}");
+    let either = first(unknown(), unknown());
+    assert!(either.contains("own code, in libraries, or in kernel work beyond these prices."), "{either}");
+}
+
+#[test]
 fn rows_say_what_their_numbers_are() {
     let words = |record: &dyn steady_feature::Record| {
         text(record, 132).split_whitespace().collect::<Vec<_>>().join(" ").replace('\u{a0}', " ")

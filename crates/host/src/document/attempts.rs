@@ -12,7 +12,10 @@ use crate::record::{Attempt, AttemptOutcome, HostRecord, QuietRun};
 pub(super) fn quieted(record: &HostRecord) -> String {
     let set = knobs(&record.set, |outcome| *outcome == AttemptOutcome::Set);
     let done = match set.len() {
-        0 if record.left.is_empty() && record.set.is_empty() => "There is nothing to set".to_owned(),
+        0 if record.left.is_empty() && record.set.is_empty() => {
+            let is_fixed = record.run.as_ref().is_some_and(|run| run.fixed_addresses == Ok(true));
+            if is_fixed { "Addresses were fixed for the command" } else { "There was nothing to set" }.to_owned()
+        }
         0 => match left_to_root(record).as_slice() {
             [] => "Nothing was set".to_owned(),
             names => format!("Nothing was set, because only root may set {}", listed(names)),

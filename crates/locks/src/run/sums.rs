@@ -205,6 +205,9 @@ impl Buckets {
     /// Returns the time that a `share` of all times do not exceed. Assumes that the times of a bucket are spread evenly
     /// over it, and that none exceeds `most`. Returns `None` if there are no times.
     pub(super) fn quantile(&self, share: f64, most: Nanos) -> Option<Nanos> {
+        if self.count() == 1 {
+            return Some(most);
+        }
         let rank = self.count() as f64 * share;
         let mut below = 0.0;
         for (bucket, count) in self.0.iter().enumerate().filter(|(_, count)| **count > 0) {
@@ -243,6 +246,8 @@ mod tests {
     fn no_quantile_exceeds_the_longest_time() {
         let (one, most) = of(&[1_025]);
         assert_eq!(one.quantile(0.99, most), Some(Nanos(1_025)));
+        let (one, most) = of(&[1_200]);
+        assert_eq!(one.quantile(0.5, most), Some(Nanos(1_200)), "a single time is its own median");
     }
 
     const NONE: (u64, u64) = (0, 0);

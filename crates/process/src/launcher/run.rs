@@ -308,5 +308,5 @@ pub fn run_delay(main: Reading<procfs::Schedstat>, reaped: &Reaped, left: &LeftO
     if apart <= SAME_CPU_TIME_GRAIN || apart.seconds() <= SAME_CPU_TIME_RATIO * tree.seconds() {
         return Ok(main.run_delay);
     }
-    Err(Absent::because("only the main thread was read, and other threads or processes did work"))
+    Err(Absent::because("only the main thread was read, and it did not use all CPU time of the run"))
 }

@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn a_full_message_fits_an_atomic_write() {
         let long = Nanos(31_536_000_123_456_789);
-        let reason = "only the main thread was read, and other threads or processes did work";
+        let reason = "only the main thread was read, and it did not use all CPU time of the run";
         let run = LoadRun {
             user: long,
             system: long,
