@@ -241,8 +241,9 @@ fn an_interrupted_watch_prints_the_report_so_far() {
     assert!(look.contains(" requests: "), "{look}");
     signal("-INT", &process);
     let (status, stdout, stderr) = output_of(process.wait_with_output().unwrap());
-    assert_eq!(status, 0, "{stderr}");
+    assert_eq!(status, 130, "{stderr}");
     assert!(stdout.contains("CPU time per request") && stdout.contains("Undecided:"), "{stdout}");
+    assert!(stdout.contains("Warning: The watch was interrupted before"), "{stdout}");
     // Without --from, the window starts now and has no requests.
     let process = follow(&[]);
     assert!(eventually(|| catches_interrupts(&process)));

@@ -9,7 +9,9 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
 def name_field(text: object, what: str) -> str:
-    """Returns the name of a service or version as a field. Raises ValueError if it is empty: the agent rejects it."""
+    """Returns the name of a service or version as a field. Raises ValueError if it is empty or too long."""
+    if (size := len(str(text).encode("utf-8", "replace"))) > LONGEST:
+        raise ValueError(f"the name of the {what} has {size} bytes; at most {LONGEST} are possible")
     written = field(text)
     if not written:
         raise ValueError(f"the name of the {what} must not be empty")

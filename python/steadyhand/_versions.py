@@ -80,6 +80,8 @@ def boot() -> str:
 
 
 def _version_fields(versions: tuple[str, str]) -> tuple[str, str]:
+    if isinstance(versions, str) or len(versions) != 2:
+        raise ValueError(f"versions must be the names of the old and the new version, not {versions!r}")
     old, new = versions
     old, new = name_field(old, "version"), name_field(new, "version")
     if old == new:

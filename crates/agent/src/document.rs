@@ -42,7 +42,7 @@ fn document(status: &AgentStatus) -> Document {
     let mut sections = Vec::new();
     if let Ok(agent) = &status.agent {
         sections.push(("Received", arrived(agent)));
-        sections.push(("Services", agent.services.iter().map(service).collect()));
+        sections.push(("Services in the last minute", agent.services.iter().map(service).collect()));
         sections.push(("Counted from outside", agent.outside.iter().flat_map(outside).collect()));
         sections.push(("Agent", own(agent)));
     }

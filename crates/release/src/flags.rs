@@ -54,7 +54,8 @@ Exit status:
   2    wrong usage, or there is no such store, service, version or request
   4    undecided or refused, with --require-verdict
   125  steady itself failed
-  130  interrupted before there was anything to report";
+  130  interrupted; after another signal 128 plus its number. The report has what
+       was found before";
 
 /// Options of `steady release compare`.
 #[derive(Debug, Args)]
@@ -96,7 +97,8 @@ pub(crate) struct ReleaseCompareFlags {
     pub(crate) by: Option<ByFlag>,
 
     /// Follow the release live: evaluate repeatedly, and end when it is known whether the change exceeds --resolution
-    /// (or the limit of --fail-if), or the window is over. The error rate holds for all evaluations together
+    /// (with --fail-if, only whether it exceeds its limit), or the window is over. The error rate holds for all
+    /// evaluations together
     #[arg(long)]
     pub(crate) watch: bool,
 

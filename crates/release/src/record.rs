@@ -284,6 +284,16 @@ pub struct ReleaseTail {
     pub below: ChangeEstimate,
 }
 
+impl ReleaseTail {
+    /// Returns whether there is anything to say about the requests above the bound: their change, or that they need
+    /// much of the CPU time.
+    pub(crate) fn has_above(&self) -> bool {
+        /// Expensive requests with a smaller share of CPU time are not mentioned if they are too few to compare.
+        const NEGLIGIBLE: f64 = 0.01;
+        self.above.change.is_ok() || self.above_cpu_ratio >= NEGLIGIBLE
+    }
+}
+
 /// Change of one host, if there are several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseHost {

@@ -71,7 +71,7 @@ pub fn size(text: &str) -> Result<u64, String> {
 pub(super) fn resolution(text: &str) -> Result<f64, String> {
     match parse_percent(text) {
         Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
-        Err(NotPercent(Some(advice))) => Err(format!("a share has a % sign: write {advice}")),
+        Err(NotPercent(Some(advice))) if advice != "0%" => Err(format!("a share has a % sign: write {advice}")),
         _ => Err("write a share between 0 and 100 %, such as 1% or 0.5%".to_owned()),
     }
 }
@@ -178,6 +178,7 @@ mod tests {
         assert_eq!(resolution("1%"), Ok(0.01));
         assert_eq!(confidence("0.99"), Ok(0.99));
         assert_eq!(resolution("0.5"), Err("a share has a % sign: write 0.5% or 50%".to_owned()));
+        assert_eq!(resolution("0"), resolution("0%"), "no advice that is refused");
         for wrong in ["0%", "100%", "x", "-1%", "0.01", "1"] {
             assert!(resolution(wrong).is_err(), "{wrong}");
         }

@@ -101,9 +101,17 @@ pub(super) fn settling(report: &ReleaseReport) -> Option<String> {
         ));
     }
     let open = report.refused.is_empty() && report.total.verdict == Verdict::Undecided;
+    if open && report.design == ReleaseDesign::Canary {
+        let advice = "More processes of each version, or more hosts, narrow the interval. More traffic hardly does, \
+                      because its width comes from the differences between processes.";
+        return Some(advice.to_owned());
+    }
     let needed = report.total.settle_seconds.as_ref().ok().copied();
     let needed = needed.filter(|seconds| open && seconds.is_finite() && *seconds > 0.0)?;
-    Some(format!("A verdict probably needs {} more of the same traffic.", minutes(more(report, needed) / 60.0)))
+    Some(format!(
+        "If the change is as estimated, a verdict probably needs {} more of the same traffic.",
+        minutes(more(report, needed) / 60.0)
+    ))
 }
 
 /// Returns the seconds that are missing from `needed`, at least one step of the time series. A step is at least as long

@@ -83,8 +83,6 @@ fn notes(report: &ReleaseReport) -> String {
 const NAMED: usize = 3;
 /// If the shares of expensive requests of OLD and NEW differ by at most this factor, the sentence has only their mean.
 const ALIKE: f64 = 1.15;
-/// Expensive requests with a smaller share of CPU time are not mentioned if they are too few to compare.
-const NEGLIGIBLE: f64 = 0.01;
 
 /// The change of the usual request: `The usual request (robust geometric mean) changed by -2.9 % (-3.4 to -2.4 %, 95
 /// %).`
@@ -133,7 +131,7 @@ fn unattributed(report: &ReleaseReport) -> Option<String> {
 /// `requests above 3 times the usual cost (10 % of requests, 64 % of CPU time) need 28 % more, the others 4.0 % less`;
 /// for a route without such requests, `requests need 4.0 % less`.
 fn of_tail(report: &ReleaseReport, tail: &ReleaseTail) -> String {
-    if tail.above.change.is_err() && tail.above_cpu_ratio < NEGLIGIBLE {
+    if !tail.has_above() {
         return format!("{}requests need {}", place(report, tail), relative(&tail.below));
     }
     let [old, new] = tail.above_ratio;

@@ -128,6 +128,15 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
             numbered(*intervals, "interval", "intervals"),
             numbered(*hosts as u64, "host", "hosts")
         ),
+        ReleaseWarning::ShortVersions { seconds: [one, other] } => format!(
+            "{old} served for {} and {new} for {}: errors in the adjustment for load last for minutes, so let each \
+             version run for at least 150{TIE}s, and use a longer --window.",
+            duration(Nanos::from_seconds(*one as f64)),
+            duration(Nanos::from_seconds(*other as f64))
+        ),
+        ReleaseWarning::Interrupted => {
+            "The watch was interrupted before the answer was known and the window was over.".to_owned()
+        }
         ReleaseWarning::ShortWindow { requested_seconds, seconds, block_seconds } => {
             let time = |seconds: u64| duration(Nanos::from_seconds(seconds as f64));
             // Less than one block is lost at each end, the time until the first scrape, and the newest seconds.

@@ -28,7 +28,7 @@ const SLOT: u64 = 5;
 /// What the interval of a comparison of two single units includes for the difference between units that run the same
 /// code, as a logarithm. Such processes differed by 2 to 3 % in measurements, and one unit per version shows nothing
 /// about it.
-const ALLOWANCE: f64 = 0.03;
+pub(super) const ALLOWANCE: f64 = 0.03;
 
 /// A host and a process, by their indices. If hosts are the unit, the process is 0.
 type Unit = (u32, u64);

@@ -102,6 +102,12 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
     }
     warnings.extend(facts::warnings(question, rows, &lines, left_out, design.is_randomised()));
     warnings.extend(unequal_routes(&answer, &lines, rows));
+    let sides = facts::sides(question, &lines, facts::first_requests(question, rows));
+    if design == ReleaseDesign::OneAfterTheOther && answer.refused.is_empty() {
+        let seconds = sides.each_ref().map(|side| side.seconds);
+        warnings
+            .extend((seconds[0].min(seconds[1]) < ENOUGH_SECONDS).then_some(ReleaseWarning::ShortVersions { seconds }));
+    }
     if let Some(why) = left_out_of_total(&warnings, question.resolution) {
         answer.total = answer.total.and(Err(why));
     }
@@ -128,7 +134,7 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
         rests_on: answer.rests_on,
         has_classes: lines.iter().any(|line| line.row.class != 0),
         from_outside: lines.iter().any(|line| line.row.process == 0),
-        sides: facts::sides(question, &lines, facts::first_requests(question, rows)),
+        sides,
         tails: match differing(&total, &usual) {
             Some(changes) => tails::tails(&lines, rows, design, alpha, &changes, &answer.groups),
             None => Vec::new(),
@@ -148,6 +154,10 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
     };
     Ok(Judged { report, all, whole_seconds, seconds })
 }
+
+/// Fewest seconds that each version should serve if one runs after the other. With less than 104 s of OLD, one of 24
+/// restarts of the same code was reported as a change.
+const ENOUGH_SECONDS: u64 = 150;
 
 /// Returns a warning if the counts of some routes contradict the coin.
 fn unequal_routes(answer: &Answer, lines: &[Line], rows: &ReleaseRows) -> Option<ReleaseWarning> {
@@ -215,18 +225,17 @@ pub(crate) fn span(lines: &[Line]) -> f64 {
 }
 
 /// Returns whether more of the same traffic narrows the interval. It does not if the width comes from the model of the
-/// load, differences between hosts or between single processes, rulers that disagree or unexplained CPU time.
+/// load, differences between hosts or between processes, rulers that disagree or unexplained CPU time.
 pub(crate) fn narrows_with_traffic(design: ReleaseDesign, warnings: &[ReleaseWarning]) -> bool {
     let limits = |warning: &ReleaseWarning| {
         matches!(
             warning,
             ReleaseWarning::HostsDiffer { .. }
-                | ReleaseWarning::OneProcessASide { .. }
                 | ReleaseWarning::RulersDisagree(_)
                 | ReleaseWarning::UnexplainedCpu { .. }
         )
     };
-    design != ReleaseDesign::OneAfterTheOther && !warnings.iter().any(limits)
+    !matches!(design, ReleaseDesign::OneAfterTheOther | ReleaseDesign::Canary) && !warnings.iter().any(limits)
 }
 
 /// Returns whether the agent's rulers contradict the verdict: they show the opposite direction, or a change where the

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use crate::record::{ChangeEstimate, ReleaseDesign, ReleaseTail};
-use steady_model::{Absent, LevelSums, Reading, ReleaseRows};
+use steady_model::{Absent, Interval, LevelSums, Reading, ReleaseRows};
 use steady_stats::release::Estimated;
 
 use super::effect::{Effect, Plain, estimate};
@@ -58,10 +58,25 @@ pub(crate) fn tails(
     let [old, new] = whole.requests.map(|n| n as f64);
     let by_old = all * (old + new) / (old + new * (1.0 + changes.total));
     let explained = tails.iter().map(|(_, own)| own).sum::<f64>() / ((changes.total - changes.usual) * by_old);
-    match EXPLAINED.contains(&explained) {
+    match EXPLAINED.contains(&explained) && are_unequal(tails.iter().map(|(tail, _)| tail)) {
         true => tails.into_iter().map(|(tail, _)| tail).collect(),
         false => Vec::new(),
     }
+}
+
+/// Returns whether the changes of the parts of the requests differ: two intervals are disjoint, or one version has too
+/// many of the expensive requests to compare their change. Changes without intervals count as intervals without width.
+fn are_unequal<'a>(tails: impl Iterator<Item = &'a ReleaseTail> + Clone) -> bool {
+    if tails.clone().any(|tail| tail.above.change.is_err() && tail.has_above()) {
+        return true;
+    }
+    let parts = tails.flat_map(|tail| [&tail.above, &tail.below]);
+    let interval = |part: &ChangeEstimate| {
+        let change = *part.change.as_ref().ok()?;
+        Some(part.interval().unwrap_or(Interval { low: change, high: change }))
+    };
+    let all: Vec<Interval> = parts.filter_map(interval).collect();
+    all.iter().any(|one| all.iter().any(|other| one.high < other.low))
 }
 
 /// Returns the split of a stratum, and the CPU time that all its requests need beyond the change of the usual request.
@@ -176,5 +191,31 @@ fn change(old: Part, new: Part, design: ReleaseDesign, alpha: f64) -> ChangeEsti
             found.change.clone(),
             found.interval().and(Err(Absent::because("the change is not adjusted for load"))),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_that_may_have_changed_equally_explain_nothing() {
+        let part = |low: f64, high: f64| ChangeEstimate::new(Ok((low + high) / 2.0), Ok(Interval { low, high }));
+        let few = || ChangeEstimate::new(Err(Absent::because("few")), Err(Absent::because("few")));
+        let tail = |above: ChangeEstimate, below: ChangeEstimate| ReleaseTail {
+            route: "/".to_owned(),
+            class: String::new(),
+            cpu_ratio: 1.0,
+            above_ratio: [0.1; 2],
+            above_cpu_ratio: 0.001,
+            above,
+            below,
+        };
+        let are = |tails: &[ReleaseTail]| are_unequal(tails.iter());
+        assert!(!are(&[tail(few(), part(-0.18, -0.16))]), "a single part is the total itself");
+        assert!(!are(&[tail(few(), part(-0.18, -0.16)), tail(few(), part(-0.19, -0.17))]));
+        assert!(are(&[tail(part(0.2, 0.36), part(-0.044, -0.037))]));
+        assert!(are(&[tail(few(), part(-0.18, -0.16)), tail(few(), part(-0.01, 0.01))]));
+        assert!(are(&[ReleaseTail { above_cpu_ratio: 0.2, ..tail(few(), part(-0.01, 0.01)) }]), "only NEW has them");
     }
 }

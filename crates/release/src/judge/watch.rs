@@ -112,6 +112,10 @@ impl RepeatedComparison {
         if contradicted(&report.warnings, total.verdict) {
             total = ReleaseChange { verdict: Verdict::Undecided, within_resolution: false, ..total };
         }
+        // The forecast is that of this look: the intersection of all intervals is narrower than the traffic explains.
+        if total.verdict == Verdict::Undecided {
+            total.settle_seconds.clone_from(&report.total.settle_seconds);
+        }
         if !narrows_with_traffic(report.design, &report.warnings) {
             total.settle_seconds = Err(ReleaseChange::not_settled(total.verdict, is_refused));
         }

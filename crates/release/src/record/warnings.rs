@@ -165,6 +165,13 @@ pub enum ReleaseWarning {
         /// Number of hosts with such intervals.
         hosts: usize,
     },
+    /// One version ran after the other, and one of them for a short time.
+    ShortVersions {
+        /// Number of seconds in which OLD and NEW served requests.
+        seconds: [u64; 2],
+    },
+    /// A signal ended `--watch` before the end of the window.
+    Interrupted,
     /// A fleet's store has blocks of time, and those that lie in the window as a whole are much shorter than the window.
     ShortWindow {
         /// Length of the requested window, in seconds.

@@ -24,20 +24,20 @@ pub(crate) fn run(flags: &ReleaseCompareFlags, session: &mut dyn Session) -> Res
         }
         (found, _) => found?,
     };
-    let report = if flags.watch {
+    let (report, interrupted) = if flags.watch {
         // The versions are not checked here, because the new version may not have served a request yet.
         follow::follow(&source, &question(flags, &service, window), session)?
     } else {
         versions_there(&service, &flags.old, &flags.new)?;
         window.holds_some_of(&service)?;
         let window = if flags.from.is_none() { window.since_first_kept(&service) } else { window };
-        compare_once(&source, question(flags, &service, window), &service, session)?
+        (compare_once(&source, question(flags, &service, window), &service, session)?, None)
     };
     if !flags.no_history {
         session.keep(&report);
     }
     session.write(&report)?;
-    Ok(status(&report, flags.gate.require_verdict))
+    Ok(interrupted.map_or_else(|| status(&report, flags.gate.require_verdict), |failure| failure.status()))
 }
 
 /// Evaluates the stored rows of the window once.

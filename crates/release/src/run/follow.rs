@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use crate::record::{ReleaseQuestion, ReleaseReport};
+use crate::record::{ReleaseQuestion, ReleaseReport, ReleaseWarning};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use steady_feature::{Failure, Interrupt, Session};
 use steady_linux::clock;
@@ -20,7 +20,8 @@ const LOOKS: u64 = 120;
 /// Range of the time between two looks, in seconds.
 const STEP: std::ops::RangeInclusive<u64> = 2..=60;
 
-/// Follows a release until the answer is known, the window is over or a signal arrives. Returns the last report.
+/// Follows a release until the answer is known, the window is over or a signal arrives. Returns the last report, and the
+/// signal.
 ///
 /// # Errors
 /// The reason why there was no report by then.
@@ -28,7 +29,7 @@ pub(super) fn follow(
     source: &Source,
     question: &ReleaseQuestion,
     session: &mut dyn Session,
-) -> Result<ReleaseReport, Failure> {
+) -> Result<(ReleaseReport, Option<Failure>), Failure> {
     let own = |error: io::Error| Failure::Own(format!("signals: {error}"));
     let (interrupt, stop) = Interrupt::catch().map_err(own)?;
     let mut log = LookLog::default();
@@ -63,16 +64,19 @@ pub(super) fn follow(
             last = result;
         }
         let settled = last.as_ref().is_ok_and(settled);
-        if over >= 1.0 || settled || wait(&stop, step) {
+        let is_over = over >= 1.0 || settled;
+        if is_over || wait(&stop, step) {
             print_store_warnings(&store_warnings, session);
-            let mut report = last.map_err(|waiting| match over < 1.0 {
-                true => Failure::Interrupted(interrupt.signal()),
-                false => explained(waiting.failure, source),
-            })?;
+            let interrupted = (!is_over).then(|| Failure::Interrupted(interrupt.signal()));
+            let mut report = match last {
+                Ok(report) => report,
+                Err(waiting) => return Err(interrupted.unwrap_or_else(|| explained(waiting.failure, source))),
+            };
+            report.warnings.extend(interrupted.is_some().then_some(ReleaseWarning::Interrupted));
             let seen = report.looks.last().map_or(now, |look| look.to);
             report.question.to = seen.clamp(question.from + 1, question.to);
             interrupt.release();
-            return Ok(report);
+            return Ok((report, interrupted));
         }
     }
 }
@@ -169,14 +173,13 @@ fn settled(report: &ReleaseReport) -> bool {
     report.refused.is_empty() && total.interval().as_ref().is_ok_and(known)
 }
 
-/// Returns whether further looks could not change what follows from the answer. With a `--fail-if` condition on the
-/// direction of the verdict, the limit must lie outside of the interval. Without a condition, it must be known whether
-/// the change exceeds the resolution, unless the interval is as narrow as the resolution.
+/// Returns whether further looks could not change what follows from the answer. With a `--fail-if` condition, its limit
+/// must lie outside of the interval. Without a condition, it must be known whether the change exceeds the resolution,
+/// unless the interval is as narrow as the resolution.
 fn is_settled(interval: &Interval, verdict: Verdict, fail_if: Option<FailIf>, resolution: f64) -> bool {
     match fail_if {
-        _ if verdict == Verdict::Undecided => false,
-        Some(condition) if condition.verdict == verdict => !interval.holds(condition.limit(Metric::Cpu)),
-        Some(_) => true,
+        Some(condition) => !interval.holds(condition.limit(Metric::Cpu)),
+        None if verdict == Verdict::Undecided => false,
         None if interval.half_width() <= resolution / 2.0 => true,
         None => ![-resolution, resolution].iter().any(|limit| interval.holds(*limit)),
     }
@@ -254,6 +257,8 @@ mod tests {
         assert!(!ends(0.02, 0.06, Verdict::Slower, Some("slower>3%")));
         assert!(ends(0.002, 0.02, Verdict::Slower, Some("slower>3%")));
         assert!(ends(-0.02, -0.002, Verdict::Faster, Some("slower>3%")));
+        assert!(ends(-0.04, 0.02, Verdict::Undecided, Some("slower>3%")), "the change does not exceed the limit");
+        assert!(!ends(-0.04, 0.04, Verdict::Undecided, Some("slower>3%")));
     }
 
     #[test]

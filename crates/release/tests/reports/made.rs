@@ -471,6 +471,8 @@ fn fleet() -> ReleaseReport {
         warnings: vec![
             ReleaseWarning::HostsDiffer { deviation: 0.0047, covered: true },
             ReleaseWarning::MissingScrapes { intervals: 12, of: 800, hosts: 3 },
+            ReleaseWarning::ShortVersions { seconds: [124, 300] },
+            ReleaseWarning::Interrupted,
             ReleaseWarning::ShortWindow { requested_seconds: 360, seconds: 240, block_seconds: 60 },
         ],
         ..random()

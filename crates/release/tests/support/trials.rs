@@ -251,6 +251,8 @@ pub(crate) struct Count {
     pub(crate) warned: usize,
     /// Number of intervals of the change of the median wall time, and of those that do not contain zero.
     pub(crate) medians: (usize, usize),
+    /// Number of intervals of the usual request that do not contain the truth.
+    pub(crate) usual: usize,
     /// Comparisons of the means of wall time and of CPU time in all windows, including refused ones.
     pub(crate) means: [Vec<means::MeanChange>; 2],
 }
@@ -266,6 +268,9 @@ impl Count {
         if let Some(interval) = report.wall.as_ref().ok().and_then(|wall| wall.median_interval().ok()) {
             self.medians.0 += 1;
             self.medians.1 += usize::from(!interval.holds(0.0));
+        }
+        if let Ok(interval) = report.usual.interval() {
+            self.usual += usize::from(!interval.holds(effect));
         }
         let total = &report.total;
         let decided = matches!(total.verdict, Verdict::Faster | Verdict::Slower);
@@ -291,6 +296,7 @@ impl Count {
         self.errors.extend(other.errors);
         self.half_widths += other.half_widths;
         self.warned += other.warned;
+        self.usual += other.usual;
         self.medians = (self.medians.0 + other.medians.0, self.medians.1 + other.medians.1);
         self.means.iter_mut().zip(other.means).for_each(|(all, more)| all.extend(more));
     }

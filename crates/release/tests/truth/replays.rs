@@ -90,6 +90,7 @@ fn one_after_the_other_with_a_restart() {
     for (way, seed) in [(Way::Restart, 1), (Way::RestartByAgent, 2)] {
         let none = judged(&source, 60, 300, way, 0.0, seed);
         holds(&none, "one after the other");
+        assert!(none.share(none.usual) <= none.most(0.06), "{way:?}: usual {} of {}", none.usual, none.judged());
         assert!(2 * none.judged() >= none.windows, "{way:?}: {} refused of {}", none.refused, none.windows);
         let five = judged(&source, 40, 300, way, 0.05, 10 + seed);
         holds(&five, "one after the other, 5 %");

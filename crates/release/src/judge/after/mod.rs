@@ -3,12 +3,13 @@
 mod guards;
 mod load;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{LoadAlarm, Refusal, ReleaseQuestion, ReleaseWarning, RestsOn};
-use steady_model::{Absent, Reading, ReleaseRows, RequestRuler};
+use steady_model::{ALL_PROCESSES, Absent, Reading, ReleaseRows, RequestRuler};
 use steady_stats::release::{InCourse, TimedCost, differ, in_course};
 
+use super::canary::ALLOWANCE;
 use super::design::{Answer, RouteAnswer};
 use super::effect::{Effect, Plain};
 use super::process_cpu::ProcessCpu;
@@ -97,12 +98,16 @@ pub(crate) fn answer(
         };
     }
     let share = if rests_on == RestsOn::WorkerRulers { SHIFT_SHARE } else { SHIFT_SHARE_OUTSIDE };
+    let allowance = if replaces_one_process(lines) { ALLOWANCE } else { 0.0 };
     let effect = |found: Option<InCourse>| {
         found
-            .map(|found| widened(found, share))
+            .map(|found| widened(found, share, allowance))
             .ok_or_else(|| Absent::because("the time is too short to estimate the error"))
     };
     let mut warnings = Vec::new();
+    if allowance > 0.0 {
+        warnings.push(ReleaseWarning::OneProcessASide { allowance: Some(allowance) });
+    }
     if rests_on == RestsOn::WorkerRulers && agents.per_second >= LEAST_READINGS {
         warnings.extend(disagreement(found, in_course(&agents.costs(&course, Measure::Total, None))));
     }
@@ -138,9 +143,21 @@ fn is_comparable_across_processes(ruler: RequestRuler) -> bool {
     ruler != RequestRuler::Memory
 }
 
-/// Returns the effect, with the interval extended by a share of the adjustment for load.
-fn widened(found: InCourse, share: f64) -> Effect {
-    Effect::Student(found.estimated, share * (found.plain - found.estimated.effect).abs())
+/// Returns the effect, with the interval extended by a share of the adjustment for load and by `allowance`.
+fn widened(found: InCourse, share: f64, allowance: f64) -> Effect {
+    Effect::Student(found.estimated, share * (found.plain - found.estimated.effect).abs() + allowance)
+}
+
+/// Returns whether each version ran in one process, and the second is not the first. Then the time does not show how
+/// much processes of the same code differ.
+fn replaces_one_process(lines: &[Line]) -> bool {
+    let processes = [0, 1].map(|side| {
+        let of_side = lines.iter().filter(|line| line.side == side);
+        of_side.map(|line| (line.row.host, line.row.process)).collect::<BTreeSet<_>>()
+    });
+    let [old, new] = &processes;
+    let is_known = |&(_, process): &(u32, u64)| process != ALL_PROCESSES;
+    old.len() == 1 && new.len() == 1 && old != new && old.iter().chain(new).all(is_known)
 }
 
 fn disagreement(workers: Option<InCourse>, agents: Option<InCourse>) -> Option<ReleaseWarning> {
