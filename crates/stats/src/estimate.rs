@@ -178,11 +178,18 @@ pub(crate) fn within(interval: &Interval, resolution: f64) -> bool {
     -resolution <= interval.low && interval.high <= resolution
 }
 
-/// Returns the factor by which the time must grow for a verdict with a probability of 80 %, if the effect is as
-/// estimated. It assumes that the width of the interval falls with the square root of time, and that the interval must
-/// exclude zero or be within the resolution.
+/// Returns the factor by which the time must grow for a verdict with a probability of about 80 %. It assumes that the
+/// width of the interval falls with the square root of time, and that the interval must exclude zero or be within the
+/// resolution. The effect is the least favourable one within a 60 % interval of the estimate: with few data, an estimate
+/// far from zero may be chance.
 pub(crate) fn time_to_settle(change: f64, interval: &Interval, resolution: f64) -> Option<f64> {
-    time_for(interval, change.abs().max(resolution - change.abs()))
+    /// Half-width of a 60 % interval relative to one of 95 %: 0.84 / 1.96.
+    const LIKELY: f64 = 0.43;
+    let off = LIKELY * interval.half_width();
+    let (least, most) = ((change.abs() - off).max(0.0), change.abs() + off);
+    // Effects of half the resolution take longest: their distance to zero and to the resolution is the same.
+    let worst = (resolution / 2.0).clamp(least, most);
+    time_for(interval, worst.max(resolution - worst))
 }
 
 /// Returns the factor by which the time must grow until the interval excludes `limit` with a probability of 80 %, under
@@ -223,6 +230,11 @@ mod tests {
         let twice = time_to_settle(0.0, &interval(-0.02, 0.02), 0.005).unwrap();
         assert!((twice / once - 4.0).abs() < 1e-12);
         assert_eq!(time_to_settle(0.0, &Interval::EVERYTHING, 0.005), None);
+        // A precise estimate is taken as it is; one that may be chance is not.
+        let seconds = |change: f64, half: f64| time_to_settle(change, &interval(change - half, change + half), 0.001);
+        assert!(seconds(0.003, 0.0031).unwrap() < 8.0);
+        assert!(seconds(0.003, 0.0046).unwrap() > 30.0);
+        assert!(seconds(0.002, 0.006).unwrap() > 290.0);
     }
 
     #[test]

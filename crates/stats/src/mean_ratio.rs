@@ -24,6 +24,9 @@ pub const MEAN_ALPHA_SHARE: f64 = 0.1;
 /// The interval of the mean leaves the verdict of the usual run open if it is wider than that of the usual run by this
 /// factor. Noise of one mode makes it 2 to 5 times wider; two modes make it wider by 25 or more.
 const OPEN_WIDTH_RATIO: f64 = 8.0;
+/// A mean whose interval is less wide leaves the verdict open, too, if it differs from the usual run by more than this
+/// share of its half-width (1.4 standard errors). Rare expensive runs of one command do that; load affects both commands.
+const OPEN_SHARE: f64 = 0.5;
 
 /// The verdict on a contender after the comparison of the ratio of means with the usual run.
 #[derive(Clone, Debug, PartialEq)]
@@ -160,8 +163,9 @@ impl Estimate {
             Verdict::Same => estimate::within(&interval, resolution),
             Verdict::Undecided => true,
         };
-        let width = |interval: &Interval| interval.half_width();
-        !confirmed && width(&interval) > (OPEN_WIDTH_RATIO * width(&usual)).max(resolution)
+        let apart = |mean: f64| (mean - mean.clamp(usual.low, usual.high)).abs() > OPEN_SHARE * half;
+        let is_wide = half > OPEN_WIDTH_RATIO * usual.half_width() || mean.change.is_some_and(apart);
+        !confirmed && half > resolution && is_wide
     }
 
     /// Returns whether the interval of the usual run, over all pairs, and the interval of the mean are disjoint.
@@ -177,6 +181,8 @@ impl Estimate {
 
 #[cfg(test)]
 mod tests {
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
     use steady_model::Layout;
 
     use super::*;
@@ -218,6 +224,30 @@ mod tests {
         let runs = |misses: u32| (0..100).map(|i| (1.0, if i < misses { 50.0 } else { 1.0 })).collect::<Vec<_>>();
         assert!(mean_ratio(&[runs(7)], 0.005).low.unwrap() < 0.0);
         assert!(mean_ratio(&[runs(12)], 0.005).low.unwrap() > 0.0);
+    }
+
+    #[test]
+    fn rare_expensive_runs_of_one_command_leave_the_mean_open() {
+        let pairs = |rare: usize, noise: f64| -> Vec<Pair> {
+            let mut random = ChaCha8Rng::seed_from_u64(1);
+            let pair = |at: usize| {
+                let mut cost = || 1.0 + noise * (random.random::<f64>() - 0.5);
+                let (old, new) = (cost(), cost());
+                let factor = if rare > 0 && at % rare == rare / 2 { 3.4 } else { 1.0 };
+                let order = if random.random() { 1 } else { -1 };
+                Pair { layout: Layout::Turns, slot: Slot { order, cpu: 0 }, old, new: factor * new }
+            };
+            (0..400).map(pair).collect()
+        };
+        let is_open = |rare: usize, noise: f64| {
+            let pairs = pairs(rare, noise);
+            let usual = single_look(&pairs, &Rules { alpha: 0.05, resolution: 0.01, limits: vec![], grain: 0.0 });
+            let mean = mean_ratio(&[pairs.iter().map(|pair| (pair.old, pair.new)).collect()], 0.005);
+            assert!(usual.verdict == steady_model::Verdict::Same, "{usual:?}");
+            usual.mean_is_open(&mean, 0.01)
+        };
+        assert!(is_open(50, 0.1), "2 % of the runs cost 3.4 times as much");
+        assert!(!is_open(0, 0.1));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use steady_render::effect::condition;
 use steady_render::units::duration;
 
 use super::sentence;
+use crate::judge::state;
 use crate::ratchet::improvement;
 use crate::units::TIE;
 use crate::words::{ELAPSED, Effect, capital, count, effort_for_condition, noun, startups, subject};
@@ -60,9 +61,16 @@ pub(super) fn conditions(report: &Report) -> impl Iterator<Item = Sentence> {
                 (Emphasis::Plain, format!("{of}: no run opened a file of its revision.")),
             ];
         }
-        let state = fail_if.evaluate(judgement.metric, judgement.verdict, interval);
-        let mut sentence = condition(fail_if, judgement.metric, state, interval.as_ref().ok().copied(), &of);
-        if let (GateState::Open, Ok(change), Ok(interval)) = (state, &judgement.change, interval) {
+        let found = state(fail_if, judgement, true);
+        if found == GateState::Open && judgement.mean_open {
+            return vec![
+                (Emphasis::Plain, format!("The condition {fail_if} ")),
+                (Emphasis::Open, "is open".to_owned()),
+                (Emphasis::Plain, format!("{of}: the mean may lie on the other side of the limit.")),
+            ];
+        }
+        let mut sentence = condition(fail_if, judgement.metric, found, interval.as_ref().ok().copied(), &of);
+        if let (GateState::Open, Ok(change), Ok(interval)) = (found, &judgement.change, interval) {
             let limit = fail_if.limit(judgement.metric);
             let remedy = effort_for_condition(&report.record, limit, *change, interval);
             sentence.push((Emphasis::Plain, format!(" {}.", capital(&remedy))));

@@ -103,8 +103,14 @@ fn agreement(joined: &Joined, whole: &Report, command: usize) -> Option<Section>
     let spans = match &found.homogeneity {
         Err(absent) => vec![(Emphasis::Plain, format!("It was not tested whether the sources agree: {absent}."))],
         Ok(found) if found.agrees => {
-            let rest = format!(" on {what}: they differ by no more than chance explains ({}).", test(found));
-            vec![(Emphasis::Same, "The sources agree".to_owned()), (Emphasis::Plain, rest)]
+            // A source that ended early may have ended because of its deviation, so only large differences are evidence.
+            let is_weak = joined.sources.iter().any(|source| source.report.record.ending == Ending::Decided);
+            let (claim, limits) = match is_weak {
+                true => ("No disagreement of the sources was found", "; some ended early, so only large ones would be"),
+                false => ("The sources agree", ""),
+            };
+            let rest = format!(" on {what}: they differ by no more than chance explains ({}){limits}.", test(found));
+            vec![(Emphasis::Same, claim.to_owned()), (Emphasis::Plain, rest)]
         }
         Ok(found) => {
             let beyond = percent(found.i_squared);

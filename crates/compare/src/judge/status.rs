@@ -2,11 +2,16 @@
 
 use steady_model::{FailIf, GateState, Judgement, Plan, Undecided, Verdict};
 
-/// Whether a condition holds for a judgement. If the change is not tested, that is not known.
+/// Whether a condition holds for a judgement. That is not known if the change is not tested, or if the mean may lie on
+/// the other side of the limit than the usual run.
 pub(crate) fn state(fail_if: FailIf, judgement: &Judgement, is_tested: bool) -> GateState {
-    match is_tested {
-        true => fail_if.evaluate(judgement.metric, judgement.verdict, &judgement.interval),
-        false => GateState::Open,
+    let of = |interval| fail_if.evaluate(judgement.metric, judgement.verdict, interval);
+    match of(&judgement.interval) {
+        _ if !is_tested => GateState::Open,
+        GateState::DoesNotHold if judgement.mean_open && of(&judgement.mean.interval) != GateState::DoesNotHold => {
+            GateState::Open
+        }
+        state => state,
     }
 }
 

@@ -242,8 +242,9 @@ fn no_duets(plan: &Plan, duets: &Reading<()>, primary: Metric, waits: bool, turn
         Some("the energy is that of the whole machine".to_owned())
     } else if primary.needs_turns() {
         Some(format!("{} time is measured in turns only", primary.name()))
-    } else if primary == Metric::Instructions {
-        Some("load hardly changes instructions, so duets have no advantage".to_owned())
+    } else if matches!(primary, Metric::Instructions | Metric::Memory) {
+        let what = if primary == Metric::Memory { "peak memory" } else { "instructions" };
+        Some(format!("load hardly changes {what}, so duets have no advantage"))
     } else if turns.traits.iter().any(|traits| traits.wrote_to_storage) {
         Some("a command writes files, and both would write concurrently".to_owned())
     } else if turns.block.runs.iter().any(several) {

@@ -38,7 +38,7 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
             let share = percent(*ratio);
             format!(
                 "The control group's quota throttled the commands for {share} of the time, which is part of their wall \
-                 time. Raise its cpu.max{helps}."
+                 time. Raise the quota{helps}."
             )
         }
         Warning::Unfinished { command } => format!(
@@ -54,14 +54,17 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
         ),
         Warning::Waiting { metric, ratio } => {
             let share = percent(*ratio);
-            let (what, helps) = match metric {
-                Metric::Custom(custom) => (custom.name(), "--metric cpu leaves"),
-                _ => ("Wall time", "--metric elapsed leaves"),
-            };
-            format!(
-                "{what} includes the time spent waiting for a CPU, here {share} of the runs' wall time, and its change \
-                 then depends on the load. {helps} that time out."
-            )
+            match metric {
+                Metric::Custom(custom) => format!(
+                    "The runs waited for a CPU during {share} of their wall time. If {} includes that time, its change \
+                     depends on the load.",
+                    custom.name()
+                ),
+                _ => format!(
+                    "Wall time includes the time spent waiting for a CPU, here {share} of the runs' wall time, and its \
+                     change then depends on the load. --metric elapsed leaves that time out."
+                ),
+            }
         }
         Warning::Cold { command, reason } => {
             let who = command.map_or_else(String::new, |command| {

@@ -110,4 +110,8 @@ fn required_answers_set_the_exit_status_and_the_condition_is_in_json() {
     assert_eq!(undecided(condition(Verdict::Slower, 0.02), [-0.02, 0.01]), state(0, "does_not_hold"));
     assert_eq!(undecided(condition(Verdict::Slower, 0.02), [-0.02, 0.03]), state(4, "open"));
     assert_eq!(undecided(None, [-0.02, 0.01]), (4, None));
+    // The usual run is cheaper, and the mean may be on the other side of the limit of 2 %, but not of 200 %.
+    let mean = |beyond| of(comparisons::mean_uncertain(), condition(Verdict::Slower, beyond), [-0.051, -0.049]);
+    assert_eq!(mean(0.02), state(4, "open"));
+    assert_eq!(mean(2.0), state(0, "does_not_hold"));
 }
