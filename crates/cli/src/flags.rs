@@ -13,9 +13,6 @@ use crate::features;
 
 pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
 
-/// The source in the footer of manual pages.
-pub(crate) const NAME_AND_VERSION: &str = concat!("steady ", env!("STEADY_VERSION"));
-
 const FILES_AND_HELP: &str = "\
 Example:
   Does the new program need less CPU time than the old one?

@@ -52,7 +52,9 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
     let usage = usage.trim_start_matches("Usage:").trim().to_owned();
     let after = command.get_after_long_help().or_else(|| command.get_after_help()).map(ToString::to_string);
     let lists = [command.get_arguments().next().is_some(), command.has_subcommands()];
-    let man = Man::new(command.override_usage(usage)).manual("Steadyhand").source(crate::flags::NAME_AND_VERSION);
+    let man = Man::new(command.override_usage(usage))
+        .manual("Steadyhand")
+        .source(concat!("steady ", env!("CARGO_PKG_VERSION")));
     let mut page = Vec::new();
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;

@@ -44,9 +44,17 @@ pub(crate) fn digits(range: Interval) -> usize {
         return if range.low.abs() <= 1e-9 { 0 } else { decimals_of(range.low, 3) };
     }
     let enough = decimals(half);
-    let vanishes = |end: f64| end != 0.0 && fixed(end, enough).chars().all(|c| matches!(c, '0' | '.'));
-    let excludes_zero = range.low > 0.0 || range.high < 0.0;
-    if excludes_zero && (vanishes(range.low) || vanishes(range.high)) { enough + 1 } else { enough }
+    let is_lost = vanishes(range.low, enough) || vanishes(range.high, enough);
+    if excludes_zero(range) && is_lost { enough + 1 } else { enough }
+}
+
+/// Returns whether a value that is not zero looks like zero with so many decimals.
+fn vanishes(value: f64, decimals: usize) -> bool {
+    value != 0.0 && fixed(value, decimals).chars().all(|letter| matches!(letter, '0' | '.'))
+}
+
+fn excludes_zero(range: Interval) -> bool {
+    range.low > 0.0 || range.high < 0.0
 }
 
 /// Returns an interval with its unit once: `37.9 to 38.5 %`. An infinite end becomes `or more` or `or less`.
@@ -183,7 +191,11 @@ pub fn time_and_range(seconds: f64, interval: Interval) -> TimeAndRange {
     let (unit, scale) = time_unit(seconds.abs().max(10.0 * off));
     let range = Interval { low: interval.low * scale, high: interval.high * scale };
     let value = seconds * scale;
-    let decimals = if off > 0.0 { decimals(off * scale) } else { decimals_of(value, 3) };
+    let decimals = match decimals(off * scale) {
+        _ if off <= 0.0 => decimals_of(value, 3),
+        few if vanishes(value, few) && excludes_zero(range) => decimals_of(value, 1),
+        few => few,
+    };
     TimeAndRange { time: format!("{}{TIE}{unit}", fixed(value, decimals)), range: between(range, ""), unit }
 }
 
@@ -351,6 +363,7 @@ mod tests {
         assert_eq!(shown(-332e-6, -442e-6, -222e-6), "-0.33 ms (-0.44 to -0.22)");
         assert_eq!(shown(2e-6, -9e-3, 13e-3), "0 ms (-9 to 13)");
         assert_eq!(shown(0.0, -9e-6, 13e-6), "0 µs (-9 to 13)");
+        assert_eq!(shown(118e-6, 64e-6, 3.64e-3), "0.1 ms (0.1 to 3.6)");
         assert_eq!(shown(12.3e-3, 12.3e-3, 12.3e-3), "12.3 ms (12.3 to 12.3)");
         assert_eq!(shown(332e-6, 222e-6, f64::INFINITY), "0.33 ms (0.22 or more)");
         assert_eq!(shown(332e-6, f64::NEG_INFINITY, f64::INFINITY), "332 µs (no limit known)");

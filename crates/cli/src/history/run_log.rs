@@ -101,7 +101,13 @@ impl Log {
             }
             Err(why) => {
                 let log = self.path.display();
-                not_stored(&format!("{why}; a later run or 'steady history list' imports its log: '{log}'"));
+                // A full disk also stops the log.
+                let is_empty = fs::metadata(&self.path).is_ok_and(|file| file.len() == 0);
+                let rest = match is_empty {
+                    true => "its log could not be written either".to_owned(),
+                    false => format!("a later run or 'steady history list' imports its log: '{log}'"),
+                };
+                not_stored(&format!("{why}; {rest}"));
                 None
             }
         }

@@ -483,6 +483,10 @@ fn facts(record: &BenchRecord) -> Vec<Fact> {
     facts.extend([
         Fact::new("real", format!("wall time: the median over the rounds, with its interval at 95{TIE}%")),
         Fact::new(
+            "factors",
+            "from conditions of the same round, so a factor is not the quotient of two medians of the table",
+        ),
+        Fact::new(
             "user",
             "user and system time are means over all runs. Kernels that count them by clock ticks report only their \
              sum exactly",
