@@ -54,8 +54,8 @@ Exit status:
   2    wrong usage, or there is no such store, service, version or request
   4    undecided or refused, with --require-verdict
   125  steady itself failed
-  130  interrupted; after another signal 128 plus its number. The report has what
-       was found before";
+  130  interrupted, with a report of what was found; after another signal
+       128 plus its number";
 
 /// Options of `steady release compare`.
 #[derive(Debug, Args)]
