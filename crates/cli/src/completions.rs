@@ -1,5 +1,7 @@
 //! Runs `steady completions`, which prints a completion script for a shell.
 
+use clap_complete::Shell;
+
 use crate::failure::Failure;
 use crate::flags::{CompletionsFlags, Flags};
 use crate::output;
@@ -8,6 +10,17 @@ use crate::output;
 pub(crate) fn run(flags: &CompletionsFlags) -> Result<u8, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(flags.shell, &mut Flags::with_features(), "steady", &mut script);
+    if flags.shell == Shell::Bash {
+        script = after_equals_sign(&script);
+    }
     output::print(&script).map_err(|error| Failure::Own(format!("standard output: {error}")))?;
     Ok(0)
+}
+
+/// Lets the script for bash complete values after an equals sign. Bash makes it a word of its own, so the word before the
+/// value is not the option.
+fn after_equals_sign(script: &[u8]) -> Vec<u8> {
+    const PREVIOUS: &str = "    prev=\"$3\"\n";
+    const OF_OPTION: &str = "    [[ $prev != = ]] || prev=\"${COMP_WORDS[COMP_CWORD-2]}\"\n";
+    String::from_utf8_lossy(script).replacen(PREVIOUS, &format!("{PREVIOUS}{OF_OPTION}"), 1).into_bytes()
 }

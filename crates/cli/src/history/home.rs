@@ -20,7 +20,7 @@ impl Home {
         // A home directory that does not exist is not created: it may be a mistake, or that of a system user.
         let of_home = || absolute("HOME").filter(|home| home.is_dir()).map(|home| home.join(".local/share"));
         let data = absolute("XDG_DATA_HOME").or_else(of_home);
-        let data = data.ok_or("neither XDG_DATA_HOME nor HOME names a directory")?;
+        let data = data.ok_or("neither XDG_DATA_HOME nor HOME names an existing directory")?;
         Ok(Home(data.join("steady")))
     }
 
