@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use steady_compare::{JoinError, join, judge};
-use steady_model::{Absent, Effort, Ending, FailIf, Layout, Look, Metric, Outcome, Plan, Record, Undecided, Verdict};
+use steady_model::{
+    Absent, DecidedBy, Effort, Ending, FailIf, Layout, Look, Metric, Outcome, Plan, Record, Undecided, Verdict,
+};
 use steady_process::simulated::{Conditions, SimulatedMachine};
 
 use crate::common::{measure, plan};
@@ -68,6 +70,21 @@ fn sources_that_differ_are_named() {
     assert!(!found.agrees && found.p_value < 1e-3 && found.i_squared > 0.5, "{found:?}");
     assert!(found.outlying.contains(&4), "{found:?}");
     assert_eq!(joined.sources.len(), 5);
+}
+
+/// The interval of the mean over all pairs assumes that the effect is the same in all sources.
+#[test]
+fn the_mean_does_not_decide_between_sources_that_differ() {
+    let part = |seed: u64, new: f64, conditions| {
+        let plan = Plan { effort: Effort::Pairs(100), ..plan(2, 1.0, seed) };
+        let machine = &mut SimulatedMachine::new(&[0.005, new], conditions, seed);
+        (format!("{seed}"), measure(&plan, machine).unwrap())
+    };
+    let parts = vec![part(91, 0.005, Conditions::QUIET), part(92, 0.006, NOISY)];
+    let joined = join(parts).unwrap();
+    assert!(!joined.agreements[0].homogeneity.as_ref().unwrap().agrees, "{:?}", joined.agreements);
+    let judgement = joined.primary().next().unwrap();
+    assert_eq!(judgement.decided_by, DecidedBy::UsualRun, "{judgement:?}");
 }
 
 #[test]

@@ -76,7 +76,12 @@ fn weighed(joints: &[Joint], records: &[&Record], metric: Metric) -> Vec<Weighed
         let strata: Vec<_> = evidences.iter().flat_map(|evidence| evidence.strata(index)).collect();
         let alpha = evidences.first().map_or(0.0, Evidence::mean_alpha);
         let resolution = records.first().map_or(0.0, |record| record.plan.resolution);
-        joint.estimate.clone().weighed_against(mean_ratio(&strata, alpha), resolution)
+        let (estimate, mean) = (joint.estimate.clone(), mean_ratio(&strata, alpha));
+        match &joint.agreement {
+            // The interval of the mean assumes one effect in all sources, so it cannot decide between them.
+            Some(found) if !found.agrees => Weighed { usual: estimate.size, estimate, mean, mean_decides: false },
+            _ => estimate.weighed_against(mean, resolution),
+        }
     });
     each.collect()
 }
