@@ -62,7 +62,7 @@ pub(super) fn conditions(report: &Report) -> impl Iterator<Item = Sentence> {
             ];
         }
         let found = state(fail_if, judgement, true);
-        if found == GateState::Open && judgement.mean_open {
+        if found != fail_if.evaluate(judgement.metric, judgement.verdict, interval) {
             return vec![
                 (Emphasis::Plain, format!("The condition {fail_if} ")),
                 (Emphasis::Open, "is open".to_owned()),

@@ -106,7 +106,10 @@ fn agreement(joined: &Joined, whole: &Report, command: usize) -> Option<Section>
             // A source that ended early may have ended because of its deviation, so only large differences are evidence.
             let is_weak = joined.sources.iter().any(|source| source.report.record.ending == Ending::Decided);
             let (claim, limits) = match is_weak {
-                true => ("No disagreement of the sources was found", "; some ended early, so only large ones would be"),
+                true => (
+                    "No disagreement of the sources was found",
+                    "; some ended early, and then only large ones are found",
+                ),
                 false => ("The sources agree", ""),
             };
             let rest = format!(" on {what}: they differ by no more than chance explains ({}){limits}.", test(found));

@@ -115,3 +115,16 @@ fn required_answers_set_the_exit_status_and_the_condition_is_in_json() {
     assert_eq!(mean(0.02), state(4, "open"));
     assert_eq!(mean(2.0), state(0, "does_not_hold"));
 }
+
+/// The mean is the reason only if the interval of the usual run alone would answer.
+#[test]
+fn an_open_condition_names_what_is_not_known() {
+    let said = |verdict, beyond| {
+        let mut report = comparisons::mean_uncertain();
+        report.record.plan.fail_if = Some(FailIf { verdict, beyond });
+        text(&report, Style { width: 1000, color: false })
+    };
+    assert!(said(Verdict::Slower, 0.02).contains("is open: the mean may lie on the other side of the limit."));
+    let inside = said(Verdict::Faster, 0.05);
+    assert!(inside.contains("is open: ") && !inside.contains("the mean may lie"), "{inside}");
+}
