@@ -88,6 +88,7 @@ struct Counts {
     faster: usize,
     same: usize,
     undecided: usize,
+    without_result: usize,
 }
 
 impl Counts {
@@ -95,19 +96,16 @@ impl Counts {
         self.slower + self.faster + self.same + self.undecided
     }
 
-    /// The result in a few words, for a list: `1 slower, 2 faster`, or `12 same, 2 undecided`.
+    /// The result in a few words, for a list: `1 slower, 2 faster`, or `12 same, 2 undecided, 1 without a result`.
     fn summary(&self) -> String {
-        let changed = [(self.slower, "slower"), (self.faster, "faster")];
-        let others = [(self.same, "same"), (self.undecided, "undecided")];
-        let words = |parts: [(usize, &str); 2]| {
-            let parts = parts.iter().filter(|(number, _)| *number > 0);
-            parts.map(|(number, what)| format!("{number} {what}")).collect::<Vec<_>>().join(", ")
+        let without = (self.without_result, "without a result");
+        let parts = match self.slower + self.faster {
+            0 => [(self.same, "same"), (self.undecided, "undecided"), without],
+            _ => [(self.slower, "slower"), (self.faster, "faster"), without],
         };
-        match self.slower + self.faster {
-            _ if self.measured() == 0 => "nothing measured".to_owned(),
-            0 => words(others),
-            _ => words(changed),
-        }
+        let parts = parts.iter().filter(|(number, _)| *number > 0);
+        let words = parts.map(|(number, what)| format!("{number} {what}")).collect::<Vec<_>>().join(", ");
+        if words.is_empty() { "nothing measured".to_owned() } else { words }
     }
 }
 
@@ -119,6 +117,7 @@ impl SuiteRecord {
             faster: of(Verdict::Faster),
             same: of(Verdict::Same),
             undecided: of(Verdict::Undecided),
+            without_result: self.without_result(),
         }
     }
 }
@@ -171,7 +170,7 @@ fn sorted(record: &SuiteRecord, is_wanted: impl Fn(&Benchmark) -> bool) -> Vec<&
 /// The first sentence counts the verdicts. Others are about the condition, and about what to do.
 fn answer(record: &SuiteRecord) -> Vec<Sentence> {
     let counts = record.counts();
-    let without = record.without_result();
+    let without = counts.without_result;
     let all = counts.measured() + without;
     let resolution = setting(record.resolution_ratio);
     let mut parts: Vec<(Emphasis, String)> = vec![];

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use steady_feature::flags::OutputFlags;
 use steady_model::Knob;
@@ -89,11 +90,11 @@ pub(crate) struct HostStatusFlags {
 #[command(override_usage = "steady host quiet [OPTIONS] [-- COMMAND...]")]
 pub(crate) struct HostQuietFlags {
     /// Set only these knobs, for example turbo,governor
-    #[arg(long, value_name = "KNOB,...", value_delimiter = ',', value_parser = knob)]
+    #[arg(long, value_name = "KNOB,...", value_delimiter = ',', value_parser = knob(), hide_possible_values = true)]
     pub(crate) only: Vec<Knob>,
 
     /// Set all knobs except these
-    #[arg(long, value_name = "KNOB,...", value_delimiter = ',', value_parser = knob)]
+    #[arg(long, value_name = "KNOB,...", value_delimiter = ',', value_parser = knob(), hide_possible_values = true)]
     pub(crate) except: Vec<Knob>,
 
     /// Set exactly the knobs of an often quoted script: turbo, governor, smt, aslr, nmi-watchdog and caches
@@ -153,10 +154,7 @@ pub struct QuietHostFlags {
     pub host_root: PathBuf,
 }
 
-/// Parses the name of a knob.
-fn knob(name: &str) -> Result<Knob, String> {
-    Knob::named(name).ok_or_else(|| {
-        let names: Vec<&str> = Knob::ALL.into_iter().map(Knob::name).collect();
-        format!("the knobs are {}", names.join(", "))
-    })
+/// A parser of the names of knobs, which completion scripts offer.
+fn knob() -> impl TypedValueParser<Value = Knob> {
+    PossibleValuesParser::new(Knob::ALL.map(Knob::name)).try_map(|name| Knob::named(&name).ok_or("no such knob"))
 }

@@ -303,8 +303,9 @@ fn least(drawing: Option<Nanos>, took: Nanos) -> Nanos {
     drawing.map_or(took, |drawing| drawing + took + took)
 }
 
-/// Refuses a budget that is too small even on an idle machine, unless the user wants a number of pairs, whatever they take. If there is too little time because of load or of the
-/// creation of snapshots, the measuring exceeds the budget instead (see [`super::measure`]).
+/// Refuses a budget that is too small even on an idle machine, unless the user wants a number of pairs, whatever they
+/// take. If there is too little time because of load or of the creation of snapshots, the measuring exceeds the budget
+/// instead (see [`super::measure`]).
 ///
 /// The criterion is the time of the cheapest runs so far, without waiting for a CPU. Under load it may be up to twice
 /// the budget, because instructions take longer, too. If the cost of a command varies, all runs so far may have been
