@@ -145,6 +145,25 @@ fn the_status_names_an_agent_whose_socket_was_removed() {
 }
 
 #[test]
+fn the_status_has_the_absolute_path_of_the_store() {
+    let folder = running::folder("relative");
+    let child = steady::steady()
+        .args(["agent", "--no-rulers", "--socket", "agent.sock", "--store", "agent.db"])
+        .current_dir(&folder)
+        .stderr(std::process::Stdio::null())
+        .spawn();
+    let mut child = child.unwrap();
+    let socket = folder.join("agent.sock");
+    let status = || steady::run(&["agent", "status", "--socket", socket.to_str().unwrap()]);
+    let text = (0..600).map(|_| std::thread::sleep(std::time::Duration::from_millis(50))).map(|()| status().1);
+    let text = text.into_iter().find(|text| text.contains("no rows yet"));
+    let _ = child.kill();
+    let _ = child.wait();
+    assert!(text.is_some(), "{:?}", status());
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn two_agents_cannot_share_a_store_by_different_names() {
     let agent = Agent::start("names", &["--no-rulers"]);
     let path = |name: &str| agent.folder.join(name).to_str().unwrap().to_owned();

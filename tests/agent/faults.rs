@@ -120,6 +120,21 @@ impl Drop for Unmount {
     }
 }
 
+/// Also if no rows arrive at the time.
+#[test]
+fn a_removed_store_is_created_again_and_no_later_request_is_lost() {
+    let mut agent = Agent::start("removed-store", &["--no-rulers"]);
+    let sender = agent.sender();
+    requests(&sender, 10, |number| request(number, "v1", "/", "none"));
+    agent.await_requests(10);
+    fs::remove_file(agent.store()).unwrap();
+    agent.await_status(|_| agent.log().contains("the store was removed, and was created again").then_some(()));
+    fs::remove_file(agent.store()).unwrap();
+    requests(&sender, 20, |number| request(number, "v1", "/", "none"));
+    agent.stop();
+    assert_eq!(rows(&agent.store()).requests.iter().map(|row| row.sums.first_requests).sum::<u64>(), 20);
+}
+
 #[test]
 fn a_clock_that_is_set_back_is_reported_and_rows_continue() {
     let folder = running::folder("clock");

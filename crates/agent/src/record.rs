@@ -194,7 +194,7 @@ pub struct RunningAgent {
     /// The time since the agent started, in seconds.
     #[serde(rename = "running_seconds")]
     pub seconds: u64,
-    /// The path of the store.
+    /// The absolute path of the store.
     pub store: String,
     /// Counts of what the agent has received.
     pub arrived: Arrived,

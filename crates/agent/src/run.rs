@@ -39,7 +39,7 @@ pub struct Settings {
     pub socket: PathBuf,
     /// The number of a group whose members may send too; without it, only this user may.
     pub group: Option<u32>,
-    /// The path of the store.
+    /// The absolute path of the store, which the agent publishes.
     pub store: PathBuf,
     /// The limits of the store: age and size.
     pub keep: Keep,
@@ -69,6 +69,8 @@ pub enum Event {
         /// Requests that were given up since the agent started, because too many rows waited.
         given_up: u64,
     },
+    /// The store was removed or replaced, and was created again without the rows before.
+    StoreCreatedAgain,
     /// The time of day was set, by this number of seconds.
     Stepped(f64),
     /// Requests cannot be counted from outside, for this reason.
@@ -274,9 +276,6 @@ impl<'a> Agent<'a> {
         let batch = Batch { second: self.second, host: self.host.clone(), services, rulers, seconds };
         if let Some((metrics, _)) = &self.published {
             metrics.add(&batch, self.table.arrived(), self.writer.status().given_up);
-        }
-        if batch.is_empty() {
-            return;
         }
         if let Some(batch) = self.writer.hand_over(batch) {
             self.table.give_up(&batch.services);

@@ -28,10 +28,12 @@ pub(crate) fn serve(flags: &AgentFlags, session: &dyn Session) -> Result<u8, Fai
 
 fn settings(flags: &AgentFlags, session: &dyn Session) -> Result<Settings, Failure> {
     let keep = Keep { seconds: (flags.keep.0 / 1_000_000_000).max(1), bytes: flags.store_limit };
+    let store = paths::store(flags.paths.store.as_deref(), session)?;
     Ok(Settings {
         socket: paths::socket(flags.paths.socket.as_deref(), session),
         group: flags.group.as_deref().map(paths::group).transpose()?,
-        store: paths::store(flags.paths.store.as_deref(), session)?,
+        store: std::path::absolute(&store)
+            .map_err(|error| Failure::Usage(format!("'{}': {error}", store.display())))?,
         keep,
         limits: limits(flags.routes as usize, keep),
         outside: outside(&flags.outside)?,
@@ -104,6 +106,9 @@ fn notice(event: &Event, settings: &Settings) -> String {
         }
         Event::WriteResumed { given_up } => {
             format!("agent: rows are written again; {given_up} requests were lost since the start")
+        }
+        Event::StoreCreatedAgain => {
+            "agent: the store was removed, and was created again; its earlier rows are gone".to_owned()
         }
         Event::Stepped(seconds) => {
             format!("agent: the time of day was set by {seconds:+.1} s; rows continue with the previous time")

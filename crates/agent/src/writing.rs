@@ -10,14 +10,12 @@ use std::time::Duration;
 
 use crate::Event;
 use crate::record::AgentWriting;
-use crate::store::{Batch, StoreError, Writer};
+use crate::store::{Batch, Writer};
 
 /// The most rows that wait to be written.
 const MOST_ROWS: usize = 100_000;
 /// The pause before a failed write is tried again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
-/// Once in this number of writes, the thread checks whether the file still exists.
-const WRITES_PER_CHECK: u64 = 10;
 
 #[derive(Debug, Default)]
 struct State {
@@ -47,16 +45,19 @@ impl WriterThread {
     pub(crate) fn start(writer: Writer, events: Sender<Event>) -> io::Result<WriterThread> {
         let shared = Arc::new(Shared::default());
         let theirs = Arc::clone(&shared);
-        let write_loop = WriteLoop { writer, events, writes: 0, is_gone: false };
+        let write_loop = WriteLoop { writer, events };
         let thread = thread::Builder::new().spawn(move || write_loop.write_all(&theirs))?;
         Ok(WriterThread { shared, thread })
     }
 
     /// Queues a batch for writing. Returns the batch if too many rows wait already; its requests are then counted as
-    /// given up.
+    /// given up. A batch without rows makes the thread check that the file still exists.
     pub(crate) fn hand_over(&self, batch: Batch) -> Option<Batch> {
         let mut state = state(&self.shared);
         let rows = batch.rows();
+        if batch.is_empty() && !state.waiting.is_empty() {
+            return None;
+        }
         // A single batch may always wait, regardless of its size.
         if !state.waiting.is_empty() && state.rows + rows > MOST_ROWS {
             state.status.given_up += batch.requests();
@@ -91,19 +92,19 @@ impl WriterThread {
 struct WriteLoop {
     writer: Writer,
     events: Sender<Event>,
-    writes: u64,
-    /// Whether the file was removed and could not be created again yet.
-    is_gone: bool,
 }
 
 impl WriteLoop {
     fn write_all(mut self, shared: &Shared) {
         while let Some(batch) = next(shared) {
             let second = batch.second;
-            let written = self.write(&batch);
+            let written = self.writer.write(&batch);
             let mut state = state(shared);
             match &written {
-                Ok(()) => {
+                Ok(is_new) => {
+                    if *is_new {
+                        let _ = self.events.send(Event::StoreCreatedAgain);
+                    }
                     state.rows = state.rows.saturating_sub(batch.rows());
                     state.status.rows += batch.rows() as u64;
                     if state.status.trouble.take().is_some() {
@@ -132,17 +133,6 @@ impl WriteLoop {
             // On an error, old rows are removed after a later write.
             let _ = self.writer.enforce_limits(second);
         }
-    }
-
-    /// Writes a batch. If the file was removed, it is created again, because readers could not open the removed one.
-    fn write(&mut self, batch: &Batch) -> Result<(), StoreError> {
-        self.writes += 1;
-        if self.is_gone || self.writes.is_multiple_of(WRITES_PER_CHECK) && !self.writer.path().exists() {
-            self.is_gone = true;
-            self.writer.open_again()?;
-            self.is_gone = false;
-        }
-        self.writer.write(batch)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -45,6 +47,8 @@ pub struct Writer {
     pub(super) names: Names,
     pub(super) keep: Keep,
     path: PathBuf,
+    /// The device and the inode of the open file; `None` after it was removed and could not be created again.
+    file: Option<(u64, u64)>,
     directory: Directory,
     // A second agent would remove the names that only the first one's new rows refer to.
     _lock: Lock,
@@ -68,20 +72,14 @@ impl Writer {
         directory.check_file(&name)?;
         let path = directory.path().join(&name);
         let connection = connect(&directory, &name, keep)?;
-        Ok(Writer { connection, names: Names::default(), keep, path, directory, _lock: lock })
-    }
-
-    /// Returns the path of the file, with symbolic links resolved.
-    pub fn path(&self) -> &Path {
-        &self.path
+        let file = identity(&path);
+        Ok(Writer { connection, names: Names::default(), keep, path, file, directory, _lock: lock })
     }
 
     /// Opens or creates the file again after it was removed from the file system.
-    ///
-    /// # Errors
-    /// As [`Writer::open`]. After an error, nothing is stored until a further call succeeds.
-    pub fn open_again(&mut self) -> Result<(), StoreError> {
+    fn open_again(&mut self) -> Result<(), StoreError> {
         self.names.forget();
+        self.file = None;
         // Closing the old database removes its journals by name, so this must come before the new ones are created.
         // Journals that remain must not be applied to the new file.
         self.connection = Connection::open_in_memory()?;
@@ -90,14 +88,25 @@ impl Writer {
             let _ = self.directory.remove(with(name, suffix));
         }
         self.connection = connect(&self.directory, name, self.keep)?;
+        self.file = identity(&self.path);
         Ok(())
     }
 
-    /// Writes a batch in one transaction.
+    /// Writes a batch in one transaction. If the file was removed or replaced, readers cannot open what was written, so
+    /// the batch is written again to a new file. Returns whether that happened.
     ///
     /// # Errors
-    /// [`StoreError::Database`]; then nothing of the batch is stored.
-    pub fn write(&mut self, batch: &Batch) -> Result<(), StoreError> {
+    /// As [`Writer::open`]; then nothing of the batch is stored.
+    pub fn write(&mut self, batch: &Batch) -> Result<bool, StoreError> {
+        let written = self.write_to_open_file(batch);
+        if self.file.is_some() && self.file == identity(&self.path) {
+            return written.map(|()| false);
+        }
+        self.open_again()?;
+        self.write_to_open_file(batch).map(|()| true)
+    }
+
+    fn write_to_open_file(&mut self, batch: &Batch) -> Result<(), StoreError> {
         let written = self.try_to_write(batch);
         if written.is_err() {
             // The cache may have numbers that the failed transaction did not store.
@@ -181,6 +190,11 @@ fn connect(directory: &Directory, name: &OsStr, keep: Keep) -> Result<Connection
     connection.pragma_update(None, "wal_autocheckpoint", (keep.journal() / 2 / PAGE).clamp(8, 1_000) as i64)?;
     connection.pragma_update(None, "cache_size", -4_096)?;
     Ok(connection)
+}
+
+/// Returns the device and the inode of the file at `path`, if there is one.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|facts| (facts.dev(), facts.ino()))
 }
 
 fn with(name: &OsStr, suffix: &str) -> OsString {

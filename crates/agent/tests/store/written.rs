@@ -75,8 +75,7 @@ fn other_users_cannot_open_the_store_or_its_journals() {
     for suffix in ["", "-wal", "-shm"] {
         fs::remove_file(journal(suffix)).unwrap();
     }
-    writer.open_again().unwrap();
-    writer.write(&batch(1_001, vec![])).unwrap();
+    assert!(writer.write(&batch(1_001, vec![])).unwrap());
     assert_eq!(modes(), [0o600; 3]);
 }
 
@@ -218,12 +217,27 @@ fn an_error_names_the_damaged_second() {
 fn a_removed_store_is_created_again() {
     let path = file("removed");
     let mut writer = Writer::open(&path, PLENTY).unwrap();
-    writer.write(&batch(1_000, vec![row(1_000, 7, 0, 1, 5)])).unwrap();
+    let mut write = |second| writer.write(&batch(second, vec![row(second, 7, 0, 1, 5)]));
+    let seconds = || {
+        let rows = Reader::open(&path).unwrap().rows("shop", 0, 2_000).unwrap();
+        rows.requests.iter().map(|row| row.second).collect::<Vec<_>>()
+    };
+    assert!(!write(1_000).unwrap());
     std::fs::remove_file(&path).unwrap();
-    writer.open_again().unwrap();
-    writer.write(&batch(1_001, vec![row(1_001, 7, 0, 1, 5)])).unwrap();
-    let rows = Reader::open(&path).unwrap().rows("shop", 0, 2_000).unwrap();
-    assert_eq!(rows.requests.iter().map(|row| row.second).collect::<Vec<_>>(), [1_001]);
+    assert!(write(1_001).unwrap());
+    assert_eq!(seconds(), [1_001]);
+    // A file that took its place is not the open one.
+    std::fs::rename(&path, path.with_extension("moved")).unwrap();
+    std::fs::write(&path, "").unwrap();
+    assert!(write(1_002).unwrap());
+    assert_eq!(seconds(), [1_002]);
+    // Nothing is stored while the file cannot be created.
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    assert!(write(1_003).is_err() && write(1_003).is_err());
+    std::fs::remove_dir(&path).unwrap();
+    assert!(write(1_003).unwrap() && !write(1_004).unwrap());
+    assert_eq!(seconds(), [1_003, 1_004]);
 }
 
 #[test]
