@@ -163,10 +163,13 @@ sub octets {
     return $text;
 }
 
-# Returns the name of a service or version as a field. The agent rejects empty names.
+# Returns the name of a service or version as a field. The agent rejects empty names, and two names may be the same
+# when they are cut.
 sub name {
     my ($option, $text) = @_;
     die "the middleware needs the option '$option', and a name must not be empty\n" unless length($text // '');
+    my $size = length octets($text);
+    die "the name of the option '$option' has $size bytes; at most @{[LONGEST]} are possible\n" if $size > LONGEST;
     return field($text);
 }
 

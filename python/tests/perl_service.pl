@@ -81,6 +81,12 @@ my %scenarios = (
         eval { Steadyhand->split($plain, $plain, %option, versions => ['v1', '']) } or print $@;
         eval { Steadyhand->switchback($plain, $plain, %option, versions => ['v1']) } or print $@;
     },
+    long => sub {
+        Steadyhand->wrap($plain, %option, version => 'v' x 500);
+        eval { Steadyhand->wrap($plain, %option, version => 'v' x 501) } or print $@;
+        eval { Steadyhand->wrap($plain, %option, service => 's' x 501) } or print $@;
+        eval { Steadyhand->split($plain, $plain, %option, versions => ['v1', 'é' x 251]) } or print $@;
+    },
     plack => sub {
         require Plack::Test;
         require HTTP::Request::Common;

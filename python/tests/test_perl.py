@@ -83,10 +83,13 @@ class Perl(unittest.TestCase):
         self.assertGreater(int(dropped), 0)
         self.assertIn("refused", why)
 
-    def test_empty_names_are_refused(self):
+    def test_empty_and_long_names_are_refused(self):
         printed, _ = self.scenario("empty")
         options = [line.split("'")[1] for line in printed.splitlines()]
         self.assertEqual(options, ["version", "service", "versions", "versions"], printed)
+        printed, _ = self.scenario("long")
+        sizes = [line.split(" has ")[1] for line in printed.splitlines()]
+        self.assertEqual(sizes, [f"{size} bytes; at most 500 are possible" for size in (501, 501, 502)], printed)
 
     def test_plack(self):
         if run(PERL, "-MPlack::Test", "-e", "1").returncode:
