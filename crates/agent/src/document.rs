@@ -60,7 +60,7 @@ fn document(status: &AgentStatus) -> Document {
 fn csv(status: &AgentStatus) -> String {
     const COLUMNS: [Column<AgentService>; 7] = [
         ("service", |service| service.name.clone()),
-        ("versions", |service| service.versions.join(" ")),
+        ("versions", |service| service.versions.join("; ")),
         ("routes", |service| service.routes.to_string()),
         ("processes", |service| service.processes.to_string()),
         ("requests_per_second", |service| service.per_second.to_string()),
@@ -141,7 +141,10 @@ fn arrived(agent: &RunningAgent) -> Vec<Fact> {
     let some = |number: u64, label: &str, one: &str, many: &str, what: &str| {
         (number > 0).then(|| open(label, format!("{} {what}", numbered(number, one, many))))
     };
-    items.extend(some(arrived.lost, "lost", "line", "lines", "that services could not send"));
+    items.extend((arrived.lost > 0).then(|| {
+        let lines = numbered(arrived.lost, "line", "lines");
+        open("lost", format!("at least {lines} that services could not send"))
+    }));
     items.extend(some(
         arrived.folded,
         "folded",

@@ -86,7 +86,7 @@ pub struct Arrived {
     #[serde(with = "by_fault")]
     #[schemars(with = "BTreeMap<String, u64>")]
     pub faults: [u64; LineFault::ALL.len()],
-    /// Lines that services report as dropped.
+    /// Lines that services report as dropped. A process that ends does not report those that it dropped last.
     pub lost: u64,
     /// Requests beyond a limit of services, versions, routes or classes: left out, or counted under `(other)`.
     pub folded: u64,
