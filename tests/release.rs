@@ -144,10 +144,13 @@ fn usage_errors_name_what_is_missing() {
 
 #[test]
 fn a_comparison_is_stored_in_the_history_and_reported_again() {
-    let store = store("kept", &[SHOP]);
+    let store = store("kept", &[SHOP, ALIKE]);
     let home = scratch("release-home");
     let (status, stdout, stderr) = output_of(
-        compare(&store, &[&["v1", "v2"][..], &WINDOW].concat()).env("XDG_DATA_HOME", &home).output().unwrap(),
+        compare(&store, &[&["--service", "shop", "v1", "v2"][..], &WINDOW].concat())
+            .env("XDG_DATA_HOME", &home)
+            .output()
+            .unwrap(),
     );
     assert_eq!((status, stderr.as_str()), (0, ""));
     assert!(stdout.trim_end().ends_with("(steady history report 1)"), "{stdout}");
@@ -165,6 +168,15 @@ fn a_comparison_is_stored_in_the_history_and_reported_again() {
     assert!(stdout.starts_with(&again), "{again}");
     let shown = history(&["show", "last"]);
     assert!(shown.contains("kind") && shown.contains("release"), "{shown}");
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains("host not available: the record of a release describes the requests, not"), "{shown}");
+    // The exit status of a report is that of the comparison.
+    let open = ["--service", "alike", "--resolution", "0.01%", "--require-verdict", "v1", "v2", "--quiet"];
+    let status = |mut command: Command| command.env("XDG_DATA_HOME", &home).output().unwrap().status.code();
+    assert_eq!(status(compare(&store, &[&open[..], &WINDOW].concat())), Some(4));
+    let mut report = steady();
+    report.args(["history", "report", "last"]);
+    assert_eq!(status(report), Some(4));
 }
 
 #[test]

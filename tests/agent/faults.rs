@@ -75,16 +75,47 @@ fn failures_due_to_resource_limits_are_reported() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-#[test]
-fn on_a_full_disk_the_agent_reports_and_continues_later() {
-    let folder = running::folder("full");
-    let disk = folder.join("disk");
+/// Mounts a disk of 2 MiB in a new directory. Returns `None` if this user may not.
+fn small_disk(name: &str) -> Option<Unmount> {
+    let disk = running::folder(name).join("disk");
     fs::create_dir_all(&disk).unwrap();
     let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m,mode=0755", "none"]).arg(&disk).output();
-    if !mounted.is_ok_and(|output| output.status.success()) {
+    mounted.is_ok_and(|output| output.status.success()).then_some(Unmount(disk))
+}
+
+/// No service is in the store, but not because none has reported.
+#[test]
+fn a_comparison_says_that_the_agent_cannot_write() {
+    let Some(unmount) = small_disk("unwritten") else {
+        return skip("a_comparison_says_that_the_agent_cannot_write", "only root may mount a small disk");
+    };
+    let disk = &unmount.0;
+    let agent = Agent::start_with(disk.join("agent.db"), running::folder("unwritten-disk"), &["--no-rulers"]);
+    // The agent creates its store after its socket.
+    agent.await_status(|status| status["agent"].is_object().then_some(()));
+    assert!(fs::write(disk.join("filler"), vec![1; 4 << 20]).is_err());
+    let line = |number: u64| request(number, &format!("v{}", number % 20), &format!("/{}", "long".repeat(100)), "none");
+    let sender = agent.sender();
+    // The journal has space for some rows before a write fails, so the first rows must be many.
+    requests(&sender, 2_000, |number| line(number) + &line(number + 1));
+    agent.await_status(|status| status["agent"]["writing"]["trouble"].is_string().then_some(()));
+    let compare = |socket: &str| {
+        let mut command = crate::steady::steady();
+        command.args(["release", "compare", "v1", "v2", "--store"]).arg(agent.store());
+        output_of(command.env("STEADY_SOCKET", agent.folder.join(socket)).output().unwrap())
+    };
+    let (status, _, error) = compare("s/agent.sock");
+    assert!(status == 2 && error.contains("has no service: the agent cannot write rows: "), "{status} {error}");
+    let (status, _, error) = compare("s/other.sock");
+    assert!(status == 2 && error.contains("no service has reported to an agent yet"), "{status} {error}");
+}
+
+#[test]
+fn on_a_full_disk_the_agent_reports_and_continues_later() {
+    let Some(unmount) = small_disk("full") else {
         return skip("on_a_full_disk_the_agent_reports_and_continues_later", "only root may mount a small disk");
-    }
-    let unmount = Unmount(disk.clone());
+    };
+    let disk = unmount.0.clone();
     let agent = Agent::start_with(disk.join("agent.db"), running::folder("full-disk"), &["--no-rulers"]);
     let sender = agent.sender();
     requests(&sender, 50, |number| request(number, "v1", "/", "none"));

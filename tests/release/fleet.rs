@@ -147,7 +147,30 @@ fn a_window_that_begins_before_the_data_is_shortened_with_a_warning() {
     let args = window_options(&recording);
     let (_, text, _) = output_of(compare(&fake.url(), &args).output().unwrap());
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("the store has no data of agents for the rest"), "{text}");
+    assert!(text.contains("the store has no data of agents for the first"), "{text}");
+    // A short window mainly loses the time before the first scrape, and the parts of blocks at its ends.
+    let fake = FakeServer::start({
+        let recording = recording.clone();
+        move |request, _| recording.answer(request)
+    });
+    let args = window_options(&recording);
+    let (_, text, _) = output_of(compare(&fake.url(), &args).output().unwrap());
+    assert!(!text.contains("has no data of agents"), "{text}");
+}
+
+#[test]
+fn blocks_shorter_than_the_time_between_scrapes_are_refused() {
+    let services = r#"{"status":"success","data":{"resultType":"vector","result":[
+        {"metric":{"service":"shop","version":"v1"},"value":[1,"1"]},
+        {"metric":{"service":"shop","version":"v2"},"value":[1,"1"]}]}}"#;
+    let scrapes = r#"{"status":"success","data":{"resultType":"matrix","result":[
+        {"metric":{"instance":"a"},"values":[[1000,"1"],[1010,"1"],[1020,"1"]]}]}}"#;
+    let fake = FakeServer::start(move |request, _| match request.form["query"].starts_with("group by") {
+        true => Response::json(200, services),
+        false => Response::json(200, scrapes),
+    });
+    let line = error_line(&fake.url(), &["--from", "1970-01-01T00:16:40Z", "--window", "1m", "--block", "9s"], 2);
+    assert!(line.contains("--block 9s is too short: agents are scraped every 10 s"), "{line}");
 }
 
 #[test]

@@ -153,6 +153,9 @@ impl Client {
     ) -> Result<Gathered, FleetError> {
         let to = to.min(now.saturating_sub(SETTLING)).max(from);
         let scrape = self.scrape_seconds(from, to)?;
+        if let Some(seconds) = self.settings.block.filter(|seconds| *seconds < scrape) {
+            return Err(FleetError::ShortBlock { seconds, scrape_seconds: scrape });
+        }
         let of_service = self.settings.select.and("service", service);
         let of_versions = of_service.and_one_of("version", &versions);
         let series = self.series(&of_versions, from, to)?;

@@ -136,6 +136,17 @@ pub enum FleetError {
         "the versions of requests were decided by '{0}', which this version of steady does not know; upgrade steady"
     )]
     UnknownAssignment(String),
+    /// The requested blocks are shorter than the time between scrapes.
+    #[error(
+        "--block {seconds}s is too short: agents are scraped every {scrape_seconds} s, so a block has at least \
+         {scrape_seconds} s"
+    )]
+    ShortBlock {
+        /// The requested length of a block, in seconds.
+        seconds: u64,
+        /// The time between scrapes, in seconds.
+        scrape_seconds: u64,
+    },
     /// The window has fewer than two blocks.
     #[error(
         "the window is too short: it does not contain two whole blocks of {seconds} s after its first scrape (agents \
@@ -190,6 +201,7 @@ impl FleetError {
             | FleetError::Renamed { .. }
             | FleetError::NoHostLabel { .. }
             | FleetError::Ambiguous { .. }
+            | FleetError::ShortBlock { .. }
             | FleetError::TooShort { .. } => true,
         }
     }

@@ -13,7 +13,7 @@ use steady_feature::{Record, Report};
 use steady_model::{Absent, Facts, Interval, Metric, Timestamp};
 use steady_render::document::{Block, Document, Emphasis, Section, Sentence};
 use steady_render::effect::plus;
-use steady_render::letters::{cut, numbered, one_line};
+use steady_render::letters::{cut, one_line};
 use steady_render::units::{TIE, decimals_of, fixed, thousands};
 use steady_render::{Style, terminal};
 
@@ -39,18 +39,19 @@ impl Report for ReleaseReport {
     }
 }
 
+/// Reason why the history has neither host nor kernel of a comparison.
+const NO_HOST: &str = "the record of a release describes the requests, not the hosts that served them";
+
 impl Record for ReleaseReport {
     /// Returns the facts for the history. The start is the time of the comparison, not of its window.
     fn facts(&self) -> Facts {
         let none = |why: &str| Err(Absent::because(why));
-        let hosts = self.sides.iter().map(|side| side.hosts).max().unwrap_or(0);
-        let hosts = format!("the requests were served by {}", numbered(hosts as u64, "host", "hosts"));
         let question = &self.question;
         Facts {
             kind: crate::record::KIND,
             started: question.asked.unwrap_or(Timestamp(question.to)),
-            hostname: none(&hosts),
-            kernel: none("the hosts that served the requests do not report their kernel"),
+            hostname: none(NO_HOST),
+            kernel: none(NO_HOST),
             revision: none("the service reports names of versions, not revisions"),
             seed: Err(Absent::because("a comparison of releases makes no random choices")),
             commands: [&question.old, &question.new].map(|version| format!("{} {version}", question.service)).to_vec(),
@@ -62,7 +63,7 @@ impl Record for ReleaseReport {
     }
 
     fn status(&self) -> u8 {
-        status(self, false)
+        status(self)
     }
 }
 

@@ -101,6 +101,7 @@ pub(crate) fn question(flags: &ReleaseCompareFlags, service: &Service, window: W
         confidence: flags.precision.confidence,
         resolution: flags.precision.resolution,
         fail_if: flags.gate.fail_if,
+        require_verdict: flags.gate.require_verdict,
     }
 }
 

@@ -51,6 +51,9 @@ pub struct ReleaseQuestion {
     /// Condition of `--fail-if`, if it was given.
     #[serde(deserialize_with = "Option::deserialize")]
     pub fail_if: Option<FailIf>,
+    /// Whether the exit status is 4 without an answer (`--require-verdict`). False in reports of earlier versions.
+    #[serde(default)]
+    pub require_verdict: bool,
 }
 
 /// Design of the comparison: how requests were assigned to versions. It is detected from the data.

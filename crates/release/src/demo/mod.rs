@@ -91,6 +91,7 @@ fn judged(scene: &Scene, from: u64, session: &dyn Session) -> Result<ReleaseRepo
         confidence: 0.95,
         resolution: 0.01,
         fail_if: None,
+        require_verdict: false,
     };
     let rows = store.rows(SERVICE, from, to)?;
     judge(&question, &rows).map_err(|error| Failure::Own(format!("the demonstration: {error}")))

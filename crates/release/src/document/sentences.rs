@@ -188,8 +188,12 @@ fn unadjusted(report: &ReleaseReport) -> Option<String> {
     };
     let shift = match &report.total.load_shift {
         Ok(shift) => {
-            let mix = if report.has_classes { "routes and classes" } else { "routes" };
-            format!("; load and the mix of {mix} alone would make them differ by {}", moved(*shift))
+            let mix = match (report.from_outside, report.has_classes) {
+                (true, _) => "",
+                (false, true) => " and the mix of routes and classes",
+                (false, false) => " and the mix of routes",
+            };
+            format!("; load{mix} alone would make them differ by {}", moved(*shift))
         }
         Err(_) => String::new(),
     };

@@ -73,9 +73,10 @@ fn word(verdict: Verdict) -> &'static str {
 fn notes(report: &ReleaseReport) -> String {
     let level = setting(report.question.confidence);
     let together = if report.routes.is_empty() { "" } else { " (for all routes together)" };
+    let mix = if report.from_outside { "" } else { " and mix of routes" };
     format!(
-        "interval: {level}{together}; raw: change of the unadjusted means; load: part of raw that load and mix of \
-         routes caused; CPU: share of the service's CPU time"
+        "interval: {level}{together}; raw: change of the unadjusted means; load: part of raw that load{mix} caused; \
+         CPU: share of the service's CPU time"
     )
 }
 

@@ -137,15 +137,20 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
         ReleaseWarning::Interrupted => {
             "The watch was interrupted before the answer was known and the window was over.".to_owned()
         }
-        ReleaseWarning::ShortWindow { requested_seconds, seconds, block_seconds } => {
+        ReleaseWarning::ShortWindow { requested_seconds, seconds, block_seconds, before_seconds } => {
             let time = |seconds: u64| duration(Nanos::from_seconds(seconds as f64));
-            // Less than one block is lost at each end, the time until the first scrape, and the newest seconds.
-            let most_lost = 3 * block_seconds + 3;
-            let why = match requested_seconds.saturating_sub(*seconds) > most_lost {
-                true => "the store has no data of agents for the rest, because it or they started later".to_owned(),
-                false => {
-                    format!("the blocks of {} that lie in it as a whole. Use a longer window", time(*block_seconds))
-                }
+            let before = before_seconds.unwrap_or_else(|| requested_seconds.saturating_sub(*seconds));
+            // The comparison begins with the first block after the first scrape, which is at most two blocks later.
+            let why = match before > 2 * block_seconds {
+                true => format!(
+                    "the store has no data of agents for the first {} of it, because it or they started later",
+                    time(before)
+                ),
+                false => format!(
+                    "it begins with the first block of {} after the first scrape, and ends with the last whole block \
+                     before the newest seconds, which may be incomplete. Use a longer window",
+                    time(*block_seconds)
+                ),
             };
             format!(
                 "The window is {}, but only {} of it are compared: {why}.",
@@ -166,8 +171,9 @@ fn has_change(report: &ReleaseReport) -> bool {
 }
 
 fn lost_words(lost: u64, folded: u64) -> String {
-    let lines =
-        (lost > 0).then(|| format!("{} lost on the way to the agent", numbered(lost, "line was", "lines were")));
+    // A process that ends does not report the lines that it dropped last.
+    let lines = (lost > 0)
+        .then(|| format!("at least {} lost on the way to the agent", numbered(lost, "line was", "lines were")));
     let requests = (folded > 0).then(|| {
         format!(
             "{} counted together with others, because there were more routes, classes, versions or processes than the \
@@ -176,7 +182,7 @@ fn lost_words(lost: u64, folded: u64) -> String {
         )
     });
     let all: Vec<String> = lines.into_iter().chain(requests).collect();
-    format!("{}.", if all.is_empty() { "Nothing was lost".to_owned() } else { all.join("; ") })
+    capital(&format!("{}.", if all.is_empty() { "nothing was lost".to_owned() } else { all.join("; ") }))
 }
 
 /// Returns a sentence for each reason of the refusal, or `None` if the comparison is not refused.

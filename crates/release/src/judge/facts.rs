@@ -65,6 +65,9 @@ fn seconds<'a>(lines: impl Iterator<Item = &'a Line>) -> u64 {
 /// Reason why requests that the service's own counter counted have no wall time.
 pub(crate) const OUTSIDE: &str = "a counter of the service counted the requests, which does not measure wall time";
 
+/// Reason why such requests have no usual request.
+pub(crate) const OUTSIDE_MEAN: &str = "a counter of the service counted the requests, so only their mean cost is known";
+
 /// Counts the requests of each version that are left out because they were among the first of their process.
 pub(crate) fn first_requests(question: &ReleaseQuestion, rows: &ReleaseRows) -> [u64; 2] {
     let sides = Sides::new(question, rows);

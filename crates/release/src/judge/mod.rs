@@ -88,6 +88,12 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
         ReleaseDesign::Canary => canary::answer(&lines, &processes),
         ReleaseDesign::OneAfterTheOther => after::answer(question, rows, &lines, &processes),
     };
+    let from_outside = lines.iter().any(|line| line.row.process == 0);
+    if from_outside {
+        // Every request has the mean cost, and its route stands for all routes.
+        answer.usual = Err(Absent::because(facts::OUTSIDE_MEAN));
+        answer.routes.clear();
+    }
     let seconds = span(&lines);
     let is_refused = !answer.refused.is_empty();
     let criteria = Criteria { alpha, resolution: question.resolution, minutes: seconds / 60.0, is_refused };
@@ -133,7 +139,7 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
         design,
         rests_on: answer.rests_on,
         has_classes: lines.iter().any(|line| line.row.class != 0),
-        from_outside: lines.iter().any(|line| line.row.process == 0),
+        from_outside,
         sides,
         tails: match differing(&total, &usual) {
             Some(changes) => tails::tails(&lines, rows, design, alpha, &changes, &answer.groups),

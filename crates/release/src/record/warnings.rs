@@ -119,7 +119,7 @@ pub enum ReleaseWarning {
     /// Lines were lost on the way to the agent, or requests were added to rows of others because the agent's limits
     /// were reached.
     Lost {
-        /// Number of lost lines.
+        /// Number of lost lines, at least: a process that ends does not report those that it dropped last.
         lost: u64,
         /// Number of requests in rows of others.
         folded: u64,
@@ -172,7 +172,8 @@ pub enum ReleaseWarning {
     },
     /// A signal ended `--watch` before the end of the window.
     Interrupted,
-    /// A fleet's store has blocks of time, and those that lie in the window as a whole are much shorter than the window.
+    /// The time that is compared is much shorter than the window: a fleet's store has no data before it, or few blocks
+    /// of time lie in the window as a whole.
     ShortWindow {
         /// Length of the requested window, in seconds.
         requested_seconds: u64,
@@ -180,6 +181,10 @@ pub enum ReleaseWarning {
         seconds: u64,
         /// Length of a block, in seconds.
         block_seconds: u64,
+        /// Time between the beginning of the window and that of the time that is compared, in seconds. Missing in
+        /// reports of earlier versions of steady.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        before_seconds: Option<u64>,
     },
     /// The fleet is large, so its store was queried for blocks of time longer than the scrape interval. Load that
     /// changes within a block is adjusted for less.

@@ -37,7 +37,7 @@ pub(crate) fn run(flags: &ReleaseCompareFlags, session: &mut dyn Session) -> Res
         session.keep(&report);
     }
     session.write(&report)?;
-    Ok(interrupted.map_or_else(|| status(&report, flags.gate.require_verdict), |failure| failure.status()))
+    Ok(interrupted.map_or_else(|| status(&report), |failure| failure.status()))
 }
 
 /// Evaluates the stored rows of the window once.
@@ -49,7 +49,7 @@ fn compare_once(
 ) -> Result<ReleaseReport, Failure> {
     let found = source.rows(&question).map_err(|error| error.failure)?;
     print_store_warnings(&found.store_warnings, session);
-    let requested = elapsed(&question);
+    let requested = Window { to: question.from + elapsed(&question), from: question.from };
     (question.from, question.to) = (found.window.from, found.window.to);
     let report = judge(&question, &found.rows).map_err(|error| judge_failure(&error, found.window, service))?;
     let mut report = found.with_warnings(report);
@@ -63,13 +63,15 @@ fn elapsed(question: &ReleaseQuestion) -> u64 {
     to.saturating_sub(question.from)
 }
 
-/// Returns a warning if the rows cover much less than the requested number of seconds.
-fn short_window(requested_seconds: u64, found: &Found) -> Option<ReleaseWarning> {
+/// Returns a warning if the rows cover much less than the requested window, as far as it is over.
+fn short_window(requested: Window, found: &Found) -> Option<ReleaseWarning> {
     /// A window of many blocks always loses one or two at its ends.
     const MOST_LOST: f64 = 0.2;
-    let seconds = found.window.to.saturating_sub(found.window.from);
+    let [requested_seconds, seconds] = [requested, found.window].map(|window| window.to.saturating_sub(window.from));
+    let before_seconds = Some(found.window.from.saturating_sub(requested.from));
     let is_short = (seconds as f64) < (1.0 - MOST_LOST) * requested_seconds as f64;
-    is_short.then_some(ReleaseWarning::ShortWindow { requested_seconds, seconds, block_seconds: found.block })
+    let block_seconds = found.block;
+    is_short.then_some(ReleaseWarning::ShortWindow { requested_seconds, seconds, block_seconds, before_seconds })
 }
 
 /// Converts an error to a failure. Its message names a wider window if the store has earlier data.
@@ -98,7 +100,7 @@ fn judge_failure(error: &JudgeError, window: Window, service: &Service) -> Failu
 
 /// Returns the exit status: 1 if the `--fail-if` condition holds, 4 if a verdict is required and there is none, else 0.
 /// With a condition, the answer that is required is whether it holds.
-pub(crate) fn status(report: &ReleaseReport, require_verdict: bool) -> u8 {
+pub(crate) fn status(report: &ReleaseReport) -> u8 {
     let total = &report.total;
     let refused = !report.refused.is_empty();
     let state = report.question.fail_if.map(|fail_if| match refused {
@@ -111,7 +113,7 @@ pub(crate) fn status(report: &ReleaseReport, require_verdict: bool) -> u8 {
     };
     if state == Some(GateState::Holds) {
         1
-    } else if require_verdict && is_open {
+    } else if report.question.require_verdict && is_open {
         4
     } else {
         0
@@ -137,6 +139,7 @@ mod tests {
             confidence: 0.95,
             resolution: 0.01,
             fail_if: None,
+            require_verdict: false,
         };
         assert_eq!(elapsed(&question(4_600, Some(Timestamp(1_300)))), 300);
         assert_eq!(elapsed(&question(1_300, Some(Timestamp(4_600)))), 300);

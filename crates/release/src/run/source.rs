@@ -1,6 +1,6 @@
 //! Sources of rows: the stores of agents, or the store that scrapes the agents of a fleet.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,8 +26,10 @@ pub(super) enum Source {
     /// Stores of agents, at least one, of one host each.
     Stores {
         stores: Vec<Store>,
-        /// Socket of the agent that writes the store; not known for stores that the user named.
-        socket: Option<PathBuf>,
+        /// Default socket of an agent.
+        socket: PathBuf,
+        /// Whether the user named the stores. Agents at other sockets may write them.
+        are_named: bool,
     },
     /// Client of the store that scrapes the agents of many hosts.
     Fleet(Box<Client>),
@@ -57,8 +59,24 @@ impl Found {
 
     /// Adds the warnings about these rows to their report.
     pub(super) fn with_warnings(&self, mut report: ReleaseReport) -> ReleaseReport {
+        report.warnings.retain(|warning| !self.explains(warning));
         report.warnings.extend(self.warnings.iter().cloned());
         report
+    }
+}
+
+impl Found {
+    /// Returns whether a warning is about a gap, and scrapes that are missing on all hosts explain the gap.
+    fn explains(&self, warning: &ReleaseWarning) -> bool {
+        let ReleaseWarning::Gaps { seconds } = warning else { return false };
+        let served = self.rows.requests.iter().map(|row| row.host).collect::<HashSet<_>>().len();
+        self.warnings.iter().any(|known| match known {
+            // Scrapes are not exactly as far apart as blocks are long, so the gap may be a block longer.
+            ReleaseWarning::MissingScrapes { intervals, hosts, .. } => {
+                *hosts == served && (intervals / served as u64 + 1) * self.block >= *seconds
+            }
+            _ => false,
+        })
     }
 }
 
@@ -80,21 +98,17 @@ impl Source {
         if let Some(client) = client(&flags.fleet)? {
             return Ok(Source::Fleet(Box::new(client)));
         }
-        match &flags.store[..] {
-            [] => Ok(Source::Stores {
-                stores: vec![Store::open(None, session)?],
-                socket: Some(steady_agent::socket_file(None, session)),
-            }),
-            paths => {
-                let stores = paths.iter().map(|path| Store::open(Some(path), session)).collect::<Result<_, _>>()?;
-                Ok(Source::Stores { stores, socket: None })
-            }
-        }
+        let stores = match &flags.store[..] {
+            [] => vec![Store::open(None, session)?],
+            paths => paths.iter().map(|path| Store::open(Some(path), session)).collect::<Result<_, _>>()?,
+        };
+        let (socket, are_named) = (steady_agent::socket_file(None, session), !flags.store.is_empty());
+        Ok(Source::Stores { stores, socket, are_named })
     }
 
     /// Returns that no agent listens at the default socket, if that is known.
     pub(super) fn stopped(&self) -> Option<String> {
-        let Source::Stores { socket: Some(socket), .. } = self else { return None };
+        let Source::Stores { socket, are_named: false, .. } = self else { return None };
         let text = || {
             format!(
                 "no agent listens at '{}': start one with 'steady agent', unless one listens elsewhere (its --socket)",
@@ -102,6 +116,15 @@ impl Source {
             )
         };
         steady_agent::is_stopped(socket).then(text)
+    }
+
+    /// Returns why the agent at the default socket cannot write one of the stores, if that is known.
+    fn unwritten(&self) -> Option<String> {
+        let Source::Stores { stores, socket, .. } = self else { return None };
+        let agent = steady_agent::running_agent(socket).ok()?;
+        let is_its =
+            |store: &Store| std::path::absolute(store.path()).is_ok_and(|path| path == Path::new(&agent.store));
+        agent.writing.trouble.filter(|_| stores.iter().any(is_its))
     }
 
     /// Finds the service with this name, or the only one if no name is given.
@@ -117,7 +140,12 @@ impl Source {
                     [store] => format!("'{}'", store.path().display()),
                     several => format!("the set of {} stores", several.len()),
                 };
-                named(services, name, &whose)
+                match self.unwritten().filter(|_| services.is_empty()) {
+                    Some(why) => {
+                        Err(Failure::Usage(format!("{whose} has no service: the agent cannot write rows: {why}")))
+                    }
+                    None => named(services, name, &whose),
+                }
             }
             Source::Fleet(client) => {
                 let window = window.looked_back(clock::time_of_day().0);
@@ -319,12 +347,46 @@ fn store_failed(path: &Path, error: &StoreError) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use steady_model::{ALL_PROCESSES, Assignment, ReleaseRow, RequestSums};
+
     use super::*;
+
+    #[test]
+    fn a_gap_that_missing_scrapes_explain_is_reported_once() {
+        let row = |host| ReleaseRow {
+            second: 0,
+            host,
+            process: ALL_PROCESSES,
+            version: 0,
+            route: 0,
+            class: 0,
+            assignment: Assignment::Random,
+            span_seconds: 15,
+            slot_seconds: 0,
+            second_of_pair: false,
+            sums: RequestSums::default(),
+        };
+        let explains = |intervals, hosts, seconds| {
+            let missing = ReleaseWarning::MissingScrapes { intervals, of: 40, hosts };
+            let found = Found {
+                rows: ReleaseRows { requests: vec![row(0), row(1)], ..ReleaseRows::default() },
+                window: Window { from: 0, to: 300 },
+                block: 15,
+                delay: 30,
+                newest: None,
+                warnings: vec![missing],
+                store_warnings: Vec::new(),
+            };
+            found.explains(&ReleaseWarning::Gaps { seconds })
+        };
+        assert!(explains(4, 2, 45) && !explains(4, 2, 46), "two blocks of each host are missing");
+        assert!(!explains(4, 1, 30), "the other host has no gap");
+    }
 
     #[test]
     fn without_an_agent_the_watch_says_how_to_start_one() {
         let socket = std::path::PathBuf::from("/proc/steady/agent.sock");
-        let why = Source::Stores { stores: vec![], socket: Some(socket) }.stopped();
+        let why = Source::Stores { stores: vec![], socket, are_named: false }.stopped();
         let text = why.unwrap_or_default();
         assert!(text.contains("agent.sock': start one with 'steady agent'"), "{text}");
     }

@@ -49,6 +49,7 @@ fn question() -> ReleaseQuestion {
         confidence: 0.95,
         resolution: 0.01,
         fail_if: None,
+        require_verdict: false,
     }
 }
 
@@ -352,6 +353,8 @@ fn undecided() -> ReleaseReport {
     }
 }
 
+const OUTSIDE_MEAN: &str = "a counter of the service counted the requests, so only their mean cost is known";
+
 /// Requests counted by the service: no processes, no wall time, and only the agent's rulers.
 fn outside() -> ReleaseReport {
     let why = "a counter of the service counted the requests, which does not measure wall time";
@@ -369,7 +372,7 @@ fn outside() -> ReleaseReport {
             ..side
         }),
         total: change([15_210, 15_043], -0.562, -0.581, -0.542, -0.563),
-        usual: estimate(-0.561, -0.58, -0.541),
+        usual: ChangeEstimate::new(absent(OUTSIDE_MEAN), absent(OUTSIDE_MEAN)),
         unexplained: absent("the service did not report the CPU time of its processes"),
         routes: vec![],
         hosts: vec![],
@@ -473,7 +476,12 @@ fn fleet() -> ReleaseReport {
             ReleaseWarning::MissingScrapes { intervals: 12, of: 800, hosts: 3 },
             ReleaseWarning::ShortVersions { seconds: [124, 300] },
             ReleaseWarning::Interrupted,
-            ReleaseWarning::ShortWindow { requested_seconds: 360, seconds: 240, block_seconds: 60 },
+            ReleaseWarning::ShortWindow {
+                requested_seconds: 360,
+                seconds: 240,
+                block_seconds: 60,
+                before_seconds: Some(60),
+            },
         ],
         ..random()
     }

@@ -44,6 +44,7 @@ pub(crate) fn question(from: u64, to: u64) -> ReleaseQuestion {
         confidence: 0.95,
         resolution: 0.01,
         fail_if: None,
+        require_verdict: false,
     }
 }
 

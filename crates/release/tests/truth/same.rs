@@ -345,6 +345,7 @@ fn requests_counted_by_the_service_can_be_compared() {
     }
     let outside = judge(&question, &rows).unwrap();
     assert!(outside.from_outside && outside.wall.is_err() && outside.sides[0].wall_mean.is_err());
+    assert!(question.by_route && outside.routes.is_empty() && outside.usual.change.is_err());
     assert_eq!(outside.design, ReleaseDesign::Canary);
     assert!(outside.warnings.iter().any(|warning| matches!(warning, ReleaseWarning::OneProcessASide { .. })));
     let (inside, outside) = (inside.total.change.unwrap(), outside.total.change.unwrap());
