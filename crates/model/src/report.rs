@@ -102,8 +102,8 @@ pub struct Judgement {
     #[serde(flatten, serialize_with = "ends::mean")]
     #[schemars(with = "ends::Mean")]
     pub mean: Size,
-    /// Whether the mean may still contradict the verdict, because a few expensive runs make it much less certain than
-    /// the usual run.
+    /// Whether the mean may still contradict the verdict, because runs that vary make it much less certain than the
+    /// usual run.
     #[serde(skip)]
     pub mean_open: bool,
     /// The confidence level of the intervals.
@@ -412,7 +412,7 @@ pub enum Warning {
     UnusedRevisions,
     /// The user interrupted the measuring. The verdict uses the data up to then.
     Interrupted,
-    /// The usual run decided the verdict, and a few expensive runs may outweigh it: the mean is much less certain.
+    /// The usual run decided the verdict, and the mean is much less certain, because the runs vary.
     MeanUncertain {
         /// The index of the command.
         command: usize,

@@ -30,8 +30,8 @@ impl Paired {
         estimate(self, &mut Scratch::default())
     }
 
-    /// Returns all effects (log ratios) that the test does not reject at level `alpha`. The interval is unbounded if
-    /// there are too few pairs for that level.
+    /// Returns the smallest interval with all effects (log ratios) that the test does not reject at level `alpha`. It is
+    /// unbounded if there are too few pairs for that level.
     pub fn interval(&self, alpha: f64) -> Interval {
         let scratch = &mut Scratch::default();
         let estimate = estimate(self, scratch);
@@ -73,6 +73,11 @@ fn estimate(paired: &Paired, scratch: &mut Scratch) -> f64 {
 }
 
 /// See [`Paired::interval`]. `centre` is the estimate.
+///
+/// The test may reject an effect and not a more distant one, because weights are estimated again at each effect. That
+/// happens if the differences form groups, as those of a command with two modes: the nearest rejected effect is next to
+/// the estimate, inside one group, and the other group is not rejected. The search therefore continues outwards from the
+/// farthest of the [`candidates`] that is not rejected.
 fn interval(paired: &Paired, centre: f64, alpha: f64, scratch: &mut Scratch) -> Interval {
     if alpha <= 0.0 {
         // A look without a share of the error rate gives no bound.
@@ -81,21 +86,45 @@ fn interval(paired: &Paired, centre: f64, alpha: f64, scratch: &mut Scratch) -> 
     let level = normal::two_sided_quantile(alpha);
     score::test(paired, centre, scratch);
     let step = level * typical_error(scratch);
+    let candidates = candidates(paired);
     let mut end = |side: f64| {
-        let search = Search { start: 0.0, level, step, width: Width::Relative(NARROW) };
-        let found = search.run(|t| {
+        let mut rejection = |t: f64| {
             let tested = score::test(paired, centre + side * t, scratch);
             let distance = normal::two_sided_quantile(tested.p);
             // Rounding in the quantile must not accept an effect that p rejects.
             let distance = if tested.p <= alpha { distance.max(level) } else { distance.min(level.next_down()) };
             if tested.z * side <= 0.0 { distance } else { -distance }
-        });
-        match found {
-            Found::Close(t) | Found::Between(_, t) => centre + side * t,
-            Found::Nowhere => side * f64::INFINITY,
+        };
+        let (mut from, mut start) = (0.0, 0.0);
+        loop {
+            let search = Search { start, level, step, width: Width::Relative(NARROW) };
+            let end = match search.run(|t| rejection(from + t)) {
+                Found::Close(t) | Found::Between(_, t) => from + t,
+                Found::Nowhere => return side * f64::INFINITY,
+            };
+            let mut outside: Vec<f64> = candidates.iter().map(|at| side * (at - centre)).filter(|t| *t > end).collect();
+            outside.sort_unstable_by(|a, b| b.total_cmp(a));
+            match outside.into_iter().map(|t| (t, rejection(t))).find(|(_, rejection)| *rejection < level) {
+                Some(farther) => (from, start) = farther,
+                None => return centre + side * end,
+            }
         }
     };
     Interval { low: end(-1.0), high: end(1.0) }
+}
+
+/// Returns effects that the test may accept far from its estimate: zero, and the octiles of the differences, so that
+/// there is one in each group with a fourth of the pairs.
+fn candidates(paired: &Paired) -> Vec<f64> {
+    const PARTS: usize = 8;
+    let mut sorted: Vec<f64> = differences(paired).collect();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let last = sorted.len().saturating_sub(1);
+    // Rounding both ways keeps the candidates symmetric in the labels.
+    let ranks = (1..PARTS).flat_map(|part| [part * last / PARTS, (part * last).div_ceil(PARTS)]);
+    let mut candidates: Vec<f64> = ranks.filter_map(|rank| sorted.get(rank).copied()).chain([0.0]).collect();
+    candidates.dedup();
+    candidates
 }
 
 /// Returns a first guess of the standard error, from the scales of the last test.

@@ -9,7 +9,7 @@
 //! distribution of costs. At other ratios the residuals have mean zero but may be skewed, and the test is approximate.
 //! If few pairs dominate the sum, the test cannot reject: the interval is then wide instead of wrong.
 
-use steady_model::Interval;
+use steady_model::{Interval, Verdict};
 
 use crate::estimate::{self, Effect, Estimate};
 use crate::invert::{Found, Search, Width};
@@ -28,6 +28,11 @@ const OPEN_WIDTH_RATIO: f64 = 8.0;
 /// share of its half-width (1.4 standard errors). Rare expensive runs of one command do that; load affects both commands.
 const OPEN_SHARE: f64 = 0.5;
 
+/// A mean that is open and differs from the usual run by this share of its half-width (two standard errors) contradicts
+/// a usual run that costs the same. Of comparisons of a command with itself, load makes at most one in 20 undecided by
+/// this.
+const DOUBT_SHARE: f64 = 0.7;
+
 /// The verdict on a contender after the comparison of the ratio of means with the usual run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weighed {
@@ -37,7 +42,7 @@ pub struct Weighed {
     pub usual: Effect,
     /// The effect on the mean cost.
     pub mean: Effect,
-    /// Whether the mean decided: its interval and that of the usual run do not overlap.
+    /// Whether the mean decided; see [`Estimate::weighed_against`].
     pub mean_decides: bool,
 }
 
@@ -116,18 +121,26 @@ fn is_below(one: f64, other: f64) -> bool {
 }
 
 impl Estimate {
-    /// Compares the usual run with the ratio of means: if their intervals do not overlap, the mean decides.
+    /// Compares the usual run with the ratio of means. The mean decides if their intervals do not overlap. It also decides
+    /// if the usual run has no verdict and the mean is a difference, or if the usual run costs the same, the mean is open,
+    /// and chance hardly explains how far it is from the usual run.
     ///
     /// The error guarantee holds if `mean` has [`MEAN_ALPHA_SHARE`] of the error rate, this estimate has the rest, and
     /// the mean is evaluated once, at the end of the effort (see [`Estimate::mean_is_open`]).
     pub fn weighed_against(self, mean: Effect, resolution: f64) -> Weighed {
         let usual = self.size;
-        if !self.contradicted_by(&mean) {
-            return Weighed { estimate: self, usual, mean, mean_decides: false };
+        let mean_decides = self.contradicted_by(&mean)
+            || match self.verdict {
+                Verdict::Same => self.mean_is_open(&mean, resolution) && self.is_apart(&mean, DOUBT_SHARE),
+                Verdict::Undecided => estimate::verdict(&mean.interval(), resolution).is_difference(),
+                Verdict::Faster | Verdict::Slower => false,
+            };
+        if !mean_decides {
+            return Weighed { estimate: self, usual, mean, mean_decides };
         }
         let interval = mean.interval();
         let verdict = estimate::verdict(&interval, resolution);
-        let undecided = verdict == steady_model::Verdict::Undecided;
+        let undecided = verdict == Verdict::Undecided;
         let settle = || estimate::time_to_settle(mean.change?, &interval, resolution);
         let estimate = Estimate {
             verdict,
@@ -146,7 +159,6 @@ impl Estimate {
     /// Returns whether further pairs may let the mean change the verdict of the usual run. If a comparison of a command
     /// with two modes ended while this is true, it would report only the usual run, although the modes decide the cost.
     pub fn mean_is_open(&self, mean: &Effect, resolution: f64) -> bool {
-        use steady_model::Verdict;
         if self.contradicted_by(mean) {
             return true;
         }
@@ -154,7 +166,7 @@ impl Estimate {
             // Too few pairs for any interval of the mean at its level.
             return false;
         }
-        let (interval, usual) = (mean.interval(), self.verdict_interval());
+        let interval = mean.interval();
         // This check is made at every look without spending error, and therefore requires twice the distance from zero.
         let half = interval.half_width();
         let confirmed = match self.verdict {
@@ -163,9 +175,14 @@ impl Estimate {
             Verdict::Same => estimate::within(&interval, resolution),
             Verdict::Undecided => true,
         };
-        let apart = |mean: f64| (mean - mean.clamp(usual.low, usual.high)).abs() > OPEN_SHARE * half;
-        let is_wide = half > OPEN_WIDTH_RATIO * usual.half_width() || mean.change.is_some_and(apart);
-        !confirmed && half > resolution && is_wide
+        let is_wide = half > OPEN_WIDTH_RATIO * self.verdict_interval().half_width();
+        !confirmed && half > resolution && (is_wide || self.is_apart(mean, OPEN_SHARE))
+    }
+
+    /// Returns whether the mean is outside the interval of the usual run by more than a share of its half-width.
+    fn is_apart(&self, mean: &Effect, share: f64) -> bool {
+        let (usual, half) = (self.verdict_interval(), mean.interval().half_width());
+        mean.change.is_some_and(|mean| (mean - mean.clamp(usual.low, usual.high)).abs() > share * half)
     }
 
     /// Returns whether the interval of the usual run, over all pairs, and the interval of the mean are disjoint.

@@ -135,15 +135,9 @@ impl Test {
         Test { paired, centre, scores }
     }
 
-    /// Returns the effects that the test does not reject at `alpha`. They are searched outwards from the estimate. A search
-    /// may end at a rejected effect although the test does not reject zero, which is farther away: weights are estimated
-    /// again at each effect. The interval then reaches to zero, so that the verdict is that of the test.
+    /// Returns the effects that the test does not reject at `alpha`.
     fn interval(&self, alpha: f64) -> Interval {
-        let interval = interval_around(&self.paired, self.centre, alpha);
-        if interval.holds(0.0) || self.paired.test(0.0).p <= alpha {
-            return interval;
-        }
-        Interval { low: interval.low.min(0.0), high: interval.high.max(0.0) }
+        interval_around(&self.paired, self.centre, alpha)
     }
 
     /// Returns the estimate with the interval of all looks so far.

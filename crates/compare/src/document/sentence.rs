@@ -129,9 +129,10 @@ fn by_mean(report: &Report, judgement: &Judgement) -> Option<Vec<Span>> {
             let paint = emphasis(judgement.verdict);
             let (mean, usual_run) = (Effect::of(change, interval), Effect::of(usual, usual_interval));
             let usual = match usual_interval.holds(0.0) {
-                true => format!("but its usual run differs by {signed_usual} ({usual_range})"),
+                true => format!("and its usual run differs by {signed_usual} ({usual_range})"),
                 false => format!(
-                    "but its usual run {} {} ({})",
+                    "{} its usual run {} {} ({})",
+                    if mean.more == usual_run.more { "and" } else { "but" },
                     verb(judgement.metric),
                     usual_run.relative(),
                     usual_run.range

@@ -156,26 +156,27 @@ fn mean_other_way(report: &Report, command: usize, metric: Metric) -> String {
     let (verb, what) = (super::verb(metric), noun(metric));
     format!(
         "The verdict is about the usual run of {}, which {verb} {usual} {what}. The mean {what} may have changed in \
-         the other direction, to {mean}{}. A few expensive runs make it uncertain. {}.",
+         the other direction, to {mean}{}. It is uncertain, because the runs vary. {}.",
         subject(&report.record.plan, command),
-        mean_size(found),
+        mean_size(report, found),
         capital(&more_effort(&report.record))
     )
 }
 
 /// The difference of the means, as a clause that begins with a colon.
-fn mean_size(found: Option<&Judgement>) -> String {
+fn mean_size(report: &Report, found: Option<&Judgement>) -> String {
     let size = found.and_then(|one| Some((one.mean.change.as_ref().ok()?, one.mean.interval.as_ref().ok()?)));
     size.map_or_else(String::new, |(change, interval)| {
         let (change, range) = signed(*change, *interval);
-        format!(": it differs by {change} ({range})")
+        let first = subject(&report.record.plan, 0);
+        format!(": it differs from that of {first} by {change} ({range})")
     })
 }
 
 fn uncertain_mean(report: &Report, command: usize, metric: Metric) -> String {
-    let size = mean_size(report.judgements.iter().find(|one| one.command == command && one.metric == metric));
+    let size = mean_size(report, report.judgements.iter().find(|one| one.command == command && one.metric == metric));
     format!(
-        "The verdict is about the usual run of {}. A few expensive runs make its mean {} uncertain{size}. {}.",
+        "The verdict is about the usual run of {}. Its mean {} is uncertain, because the runs vary{size}. {}.",
         subject(&report.record.plan, command),
         noun(metric),
         capital(&more_effort(&report.record))
