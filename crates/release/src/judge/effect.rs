@@ -85,6 +85,8 @@ pub(crate) struct Criteria {
     pub(crate) minutes: f64,
     /// Whether the comparison is refused. More of the same traffic would then not help.
     pub(crate) is_refused: bool,
+    /// Whether more of the same traffic narrows intervals.
+    pub(crate) narrows_with_traffic: bool,
 }
 
 /// Unadjusted sums of OLD and NEW.
@@ -160,7 +162,9 @@ pub(crate) fn release_change(
         estimators::time_to_settle(change, interval, criteria.resolution).map(|factor| factor * criteria.minutes)
     };
     let minutes = match (verdict, &change, &interval) {
-        (Verdict::Undecided, Ok(change), Ok(interval)) if !criteria.is_refused => settle(*change, interval),
+        (Verdict::Undecided, Ok(change), Ok(interval)) if criteria.narrows_with_traffic && !criteria.is_refused => {
+            settle(*change, interval)
+        }
         _ => None,
     };
     let settle_seconds = match minutes {
@@ -196,13 +200,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refused_comparison_does_not_say_how_long_it_takes() {
-        let why = |is_refused| {
-            let criteria = Criteria { alpha: 0.05, resolution: 0.01, minutes: 5.0, is_refused };
+    fn only_a_comparison_that_traffic_settles_says_how_long_it_takes() {
+        let why = |is_refused, narrows_with_traffic| {
+            let criteria = Criteria { alpha: 0.05, resolution: 0.01, minutes: 5.0, is_refused, narrows_with_traffic };
             let estimate = Ok((0.02, Interval { low: -0.01, high: 0.05 }));
             release_change(estimate, Ok(0.02), [1_000; 2], &criteria).settle_seconds
         };
-        assert!(why(false).is_ok());
-        assert_eq!(why(true), Err(Absent::because("the comparison is refused")));
+        assert!(why(false, true).is_ok());
+        assert_eq!(why(true, true), Err(Absent::because("the comparison is refused")));
+        let unknown = "more of the same traffic is not known to lead to a verdict";
+        assert_eq!(why(false, false), Err(Absent::because(unknown)));
     }
 }

@@ -96,7 +96,6 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
     }
     let seconds = span(&lines);
     let is_refused = !answer.refused.is_empty();
-    let criteria = Criteria { alpha, resolution: question.resolution, minutes: seconds / 60.0, is_refused };
     let plain = Plain::of(&lines);
     let mut warnings = answer.warnings.clone();
     warnings.extend(hosts::differ(&answer.hosts, &answer.total));
@@ -117,18 +116,19 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
     if let Some(why) = left_out_of_total(&warnings, question.resolution) {
         answer.total = answer.total.and(Err(why));
     }
+    let criteria = Criteria {
+        alpha,
+        resolution: question.resolution,
+        minutes: seconds / 60.0,
+        is_refused,
+        narrows_with_traffic: narrows_with_traffic(design, &warnings),
+    };
     let mut total = change(&answer.total, &plain, &criteria);
     without_load(&mut total, &warnings);
     let mut hosts = hosts::release_hosts(&answer.hosts, rows, &criteria);
     hosts.iter_mut().for_each(|host| without_load(&mut host.change, &warnings));
     let usual = estimate(&answer.usual, alpha);
-    if contradicted(&warnings, total.verdict) {
-        total.verdict = Verdict::Undecided;
-        total.within_resolution = false;
-    }
-    if !narrows_with_traffic(design, &warnings) {
-        total.settle_seconds = Err(ReleaseChange::not_settled(total.verdict, is_refused));
-    }
+    without_contradiction(&mut total, &warnings);
     let open = total.verdict == Verdict::Undecided;
     let step = course::step(&lines);
     let effect = answer.total.as_ref().map_or(0.0, Effect::estimate);
@@ -244,9 +244,18 @@ pub(crate) fn narrows_with_traffic(design: ReleaseDesign, warnings: &[ReleaseWar
     !matches!(design, ReleaseDesign::OneAfterTheOther | ReleaseDesign::Canary) && !warnings.iter().any(limits)
 }
 
+/// Replaces a verdict that the agent's rulers contradict by `undecided`.
+pub(crate) fn without_contradiction(change: &mut ReleaseChange, warnings: &[ReleaseWarning]) {
+    if contradicted(warnings, change.verdict) {
+        change.verdict = Verdict::Undecided;
+        change.within_resolution = false;
+        change.settle_seconds = Err(ReleaseChange::not_settled(Verdict::Undecided, false));
+    }
+}
+
 /// Returns whether the agent's rulers contradict the verdict: they show the opposite direction, or a change where the
 /// verdict is `same`.
-pub(crate) fn contradicted(warnings: &[ReleaseWarning], verdict: Verdict) -> bool {
+fn contradicted(warnings: &[ReleaseWarning], verdict: Verdict) -> bool {
     warnings.iter().any(|warning| match (warning, verdict) {
         (ReleaseWarning::RulersDisagree(_), Verdict::Same) => true,
         (ReleaseWarning::RulersDisagree(alarm), Verdict::Faster) => alarm.by_agent_rulers >= 0.0,

@@ -3,12 +3,12 @@
 //! Each look that is due spends a part of the error rate. The parts add up however the looks depend on each other
 //! (Bonferroni). So all intervals hold together with the confidence of the question, and so does their intersection.
 
-use crate::record::{ReleaseChange, ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseSight};
+use crate::record::{ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseSight};
 use steady_model::{Absent, Interval, Reading, ReleaseRows, Verdict};
 
 use super::effect::{Criteria, release_change};
 use crate::JudgeError;
-use crate::judge::{Judged, contradicted, judge_at, narrows_with_traffic, without_load};
+use crate::judge::{Judged, judge_at, narrows_with_traffic, without_contradiction, without_load};
 
 /// A look is due when the elapsed share of the window has grown by this factor since the last one.
 const GROWTH: f64 = std::f64::consts::SQRT_2;
@@ -106,18 +106,14 @@ impl RepeatedComparison {
         };
         let (resolution, minutes) = (self.question.resolution, judged.minutes());
         let is_refused = !report.refused.is_empty();
-        let criteria = Criteria { alpha: 0.0, resolution, minutes, is_refused };
+        let narrows_with_traffic = narrows_with_traffic(report.design, &report.warnings);
+        let criteria = Criteria { alpha: 0.0, resolution, minutes, is_refused, narrows_with_traffic };
         let mut total = release_change(estimate, report.total.raw_change.clone(), report.total.requests, &criteria);
         without_load(&mut total, &report.warnings);
-        if contradicted(&report.warnings, total.verdict) {
-            total = ReleaseChange { verdict: Verdict::Undecided, within_resolution: false, ..total };
-        }
+        without_contradiction(&mut total, &report.warnings);
         // The forecast is that of this look: the intersection of all intervals is narrower than the traffic explains.
         if total.verdict == Verdict::Undecided {
             total.settle_seconds.clone_from(&report.total.settle_seconds);
-        }
-        if !narrows_with_traffic(report.design, &report.warnings) {
-            total.settle_seconds = Err(ReleaseChange::not_settled(total.verdict, is_refused));
         }
         let (change, interval) = (total.change.clone().ok(), total.interval().ok());
         self.looks.push(ReleaseSight::new(report.question.to, total.requests, change, interval));

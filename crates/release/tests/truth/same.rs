@@ -234,8 +234,10 @@ fn an_undecided_comparison_one_after_the_other_recommends_coins() {
     let mut open = 0;
     for seed in 0..20 {
         let rows = source.window(200, 440, Way::After, 0.004, &mut ChaCha8Rng::seed_from_u64(seed));
-        let report = judge(&made::question(200 + seed, 440), &rows).unwrap();
-        assert!(report.total.settle_seconds.is_err());
+        let question = ReleaseQuestion { by_route: true, ..made::question(200 + seed, 440) };
+        let report = judge(&question, &rows).unwrap();
+        let changes = report.routes.iter().map(|route| &route.change).chain([&report.total]);
+        assert!(changes.clone().count() > 1 && changes.clone().all(|change| change.settle_seconds.is_err()));
         let undecided = report.total.verdict == Verdict::Undecided;
         assert_eq!(report.settle.is_ok(), undecided, "{report:?}");
         open += u32::from(undecided);
