@@ -425,11 +425,11 @@ impl ReleaseWall {
 /// The change of the total, in CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseSaving {
-    /// Number of CPUs that the service used on average from its first request in the window to its last, both versions
-    /// and all hosts together.
+    /// Number of CPUs that the requests of both versions used on average, from the first in the window to the last, on
+    /// all hosts together. If the change includes CPU time that requests do not explain, so does this number.
     pub cpus_used: f64,
-    /// Number of CPUs that the service would use less if NEW served all requests instead of OLD. Negative if it would
-    /// use more.
+    /// Number of CPUs that would be used less if NEW served all these requests instead of OLD. Negative if more would be
+    /// used.
     pub cpus_saved: f64,
     /// Interval of the number of CPUs saved.
     #[serde(flatten)]
@@ -622,4 +622,13 @@ pub struct ReleaseReport {
     pub looks: Vec<ReleaseSight>,
     /// Warnings about what may mislead the reader.
     pub warnings: Vec<ReleaseWarning>,
+}
+
+impl ReleaseReport {
+    /// Returns whether the change includes CPU time of processes that requests do not explain.
+    pub(crate) fn includes_unexplained(&self) -> bool {
+        self.warnings.iter().any(|warning| {
+            matches!(warning, ReleaseWarning::ProcessCpuCounted { .. } | ReleaseWarning::UnexplainedCpu { .. })
+        })
+    }
 }

@@ -147,23 +147,24 @@ fn directed(report: &ReleaseReport, old: &str, new: &str, change: f64, interval:
     ]
 }
 
-/// The change in CPUs: `If all requests ran v2, the service would use 1.8 CPUs less than on v1 (1.4 to 2.2); it used 24
-/// CPUs from its first request to its last`.
+/// The change in CPUs: `If all requests of v1 and v2 ran v2, they would use 1.8 CPUs less than on v1 (1.4 to 2.2); they
+/// used 24 CPUs from the first request to the last`.
 fn saved(report: &ReleaseReport) -> Option<String> {
     let saving = report.saving.as_ref().ok()?;
-    let [old, new] = versions(report);
     match report.total.verdict {
-        Verdict::Faster | Verdict::Slower => amount(saving, &old, &new),
+        Verdict::Faster | Verdict::Slower => amount(report, saving),
         Verdict::Same | Verdict::Undecided => None,
     }
 }
 
 /// Formats the sentence of [`saved`], with `more` if NEW needs more CPUs than OLD.
-fn amount(saving: &ReleaseSaving, old: &str, new: &str) -> Option<String> {
+fn amount(report: &ReleaseReport, saving: &ReleaseSaving) -> Option<String> {
     let half = saving.interval.half_width();
     if !(saving.cpus_saved.is_finite() && half.is_finite() && saving.cpus_used.is_finite()) {
         return None;
     }
+    let [old, new] = versions(report);
+    let users = if report.includes_unexplained() { "their processes" } else { "they" };
     let decimals = decimals(half.max(0.001 * saving.cpus_used));
     let used = fixed(saving.cpus_used, decimals_of(saving.cpus_used, 2).min(3));
     let (sign, low, high, direction) = match saving.cpus_saved < 0.0 {
@@ -173,8 +174,8 @@ fn amount(saving: &ReleaseSaving, old: &str, new: &str) -> Option<String> {
     let size = fixed(sign * saving.cpus_saved, decimals);
     let range = format!("{} to {}", fixed(low, decimals), fixed(high, decimals));
     Some(format!(
-        "If all requests ran {new}, the service would use {size} CPUs {direction} than on {old} ({range}); it used \
-         {used} CPUs from its first request to its last"
+        "If all requests of {old} and {new} ran {new}, {users} would use {size} CPUs {direction} than on {old} \
+         ({range}); they used {used} CPUs from the first request to the last"
     ))
 }
 

@@ -8,7 +8,7 @@ use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{TIE, percent, setting};
 
 use super::{moved, named, plain, versions};
-use crate::record::{ChangeEstimate, ReleaseChange, ReleaseReport, ReleaseTail, ReleaseWarning};
+use crate::record::{ChangeEstimate, ReleaseChange, ReleaseReport, ReleaseTail};
 
 /// A row of the table: the whole service, a route or a host.
 pub(super) struct Row {
@@ -112,11 +112,8 @@ pub(super) fn tails(report: &ReleaseReport) -> Option<String> {
 /// Advice if the usual request changed and the total may not have, and it is not known which requests differ. If the
 /// total includes CPU time that requests do not explain, that is the difference.
 fn unattributed(report: &ReleaseReport) -> Option<String> {
-    let includes_more = |warning: &ReleaseWarning| {
-        matches!(warning, ReleaseWarning::ProcessCpuCounted { .. } | ReleaseWarning::UnexplainedCpu { .. })
-    };
     // If more of the same traffic is known to help, the difference may be chance.
-    if report.warnings.iter().any(includes_more) || report.settle.is_ok() {
+    if report.includes_unexplained() || report.settle.is_ok() {
         return None;
     }
     let (total, usual) = (report.total.interval().ok()?, report.usual.interval().ok()?);

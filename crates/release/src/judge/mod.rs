@@ -55,7 +55,8 @@ pub fn judge(question: &ReleaseQuestion, rows: &ReleaseRows) -> Result<ReleaseRe
 #[derive(Clone)]
 pub(crate) struct Judged {
     pub(crate) report: ReleaseReport,
-    /// Sums of both versions over all requests, including those that the design leaves out.
+    /// Sums of both versions over all requests, including those that the design leaves out. If the change includes the
+    /// unexplained CPU time of processes, so do they.
     all: Plain,
     /// Seconds between the first and the last row of `all`.
     whole_seconds: f64,
@@ -78,7 +79,7 @@ impl Judged {
 /// Compares two versions as [`judge`] does, with intervals at the error rate `alpha`.
 pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f64) -> Result<Judged, JudgeError> {
     let lines = window::lines(question, rows)?;
-    let (all, whole_seconds) = (Plain::of(&lines), span(&lines));
+    let (mut all, whole_seconds) = (Plain::of(&lines), span(&lines));
     let apart = || JudgeError::AssignedApart { old: question.old.clone(), new: question.new.clone() };
     let (design, lines, left_out) = design::choose(lines).ok_or_else(apart)?;
     let processes = ProcessCpu::new(question, rows, &lines);
@@ -99,6 +100,9 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
     let plain = Plain::of(&lines);
     let mut warnings = answer.warnings.clone();
     warnings.extend(hosts::differ(&answer.hosts, &answer.total));
+    if processes.counts() {
+        all = processes.with_unexplained(all);
+    }
     if answer.counts_processes {
         warnings.extend(processes.counted());
     } else if processes.counts() {

@@ -94,6 +94,15 @@ impl<'a> ProcessCpu<'a> {
         Some(ReleaseWarning::UnexplainedCpu { ratio, interval })
     }
 
+    /// Adds the unexplained CPU time to the sums of requests: that of each version, or of both in proportion if versions
+    /// share processes.
+    pub(crate) fn with_unexplained(&self, requests: Plain) -> Plain {
+        let Ok(unexplained) = &self.unexplained else { return requests };
+        let ratios = unexplained.sides().unwrap_or([unexplained.ratio; 2]);
+        let [old, new] = requests.cpu;
+        Plain { cpu: [old / (1.0 - ratios[0]), new / (1.0 - ratios[1])], ..requests }
+    }
+
     /// Widens the interval of the effect to include both extremes: all unexplained CPU time belongs to OLD, or all to
     /// NEW.
     pub(crate) fn widened(&self, effect: Effect, plain: &Plain) -> Effect {

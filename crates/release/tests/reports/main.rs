@@ -65,14 +65,18 @@ fn the_first_line_is_the_answer() {
     let lines: Vec<String> = all().iter().map(|(_, report)| first(report)).collect();
     assert_eq!(
         lines[0],
-        "v2 needs 7.5 % less CPU time per request than v1 (7.2 to 7.8 %, 95 %). If all requests ran v2, the service \
-         would use 1.80 CPUs less than on v1 (1.72 to 1.88); it used 24 CPUs from its first request to its last. The \
-         median wall time changed by -3.0 % (-4.1 to -1.9 %)."
+        "v2 needs 7.5 % less CPU time per request than v1 (7.2 to 7.8 %, 95 %). If all requests of v1 and v2 \
+         ran v2, they would use 1.80 CPUs less than on v1 (1.72 to 1.88); they used 24 CPUs from the first request to \
+         the last. The median wall time changed by -3.0 % (-4.1 to -1.9 %)."
     );
     assert!(lines[1].starts_with("v2 needs 5.1 % more CPU time per request than v1 (3.3 to 7.0 %"), "{}", lines[1]);
     // The median wall time of the undecided comparison has no interval, so only the table has its change.
     assert!(lines.iter().all(|line| !line.contains("no interval")), "{lines:?}");
-    assert!(lines[1].contains("the service would use 0.077 CPUs more than on v1 (0.051 to 0.103)"), "{}", lines[1]);
+    assert!(
+        lines[1].contains("their processes would use 0.077 CPUs more than on v1 (0.051 to 0.103); they used 3.1 CPUs"),
+        "{}",
+        lines[1]
+    );
     assert!(
         lines[2].starts_with("No difference beyond ±1 % in CPU time per request between v1 and v2"),
         "{}",

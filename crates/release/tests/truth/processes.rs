@@ -45,11 +45,15 @@ fn cpu_time_outside_of_requests_is_included_by_slot_and_process() {
         let plain = report(&rows(way, [1.0, 1.0]));
         let counted = report(&rows(way, [1.3, 1.3 * 4.0 / 3.0]));
         assert_eq!((plain.design, counted.design), (design, design));
-        let apart = counted.total.change.unwrap().ln_1p() - plain.total.change.unwrap().ln_1p();
+        let [one, other] = [&plain, &counted].map(|report| report.total.change.clone().unwrap().ln_1p());
+        let apart = other - one;
         assert!((apart - (4.0_f64 / 3.0).ln()).abs() < 1e-6, "{way:?}: {apart}");
         assert_eq!(counted.total.verdict, Verdict::Slower, "{way:?}");
         let says_so = |warning: &ReleaseWarning| matches!(warning, ReleaseWarning::ProcessCpuCounted { .. });
         assert!(counted.warnings.iter().any(says_so) && !plain.warnings.iter().any(says_so), "{way:?}");
+        // The CPUs are those of the processes, too.
+        let [of_requests, of_processes] = [&plain, &counted].map(|report| report.saving.as_ref().unwrap().cpus_used);
+        assert!((1.3..1.3 * 4.0 / 3.0).contains(&(of_processes / of_requests)), "{of_requests} {of_processes}");
         // The difference between the CPU time of requests and of processes is not load.
         assert!(counted.total.load_shift.is_err() && plain.total.load_shift.is_ok(), "{way:?}");
         assert!(counted.unexplained.unwrap().sides().is_some(), "{way:?}");
