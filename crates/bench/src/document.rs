@@ -11,7 +11,7 @@ use steady_render::csv::{self, Row};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, activity_facts, origin};
 use steady_render::effect::{Effect, noun, signed, sized};
 use steady_render::json::{self, ReadError};
-use steady_render::letters::{count, cut, one_line};
+use steady_render::letters::{count, cut, listed_with_more, one_line};
 use steady_render::scale::{Kind, Scale};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{duration, round_time_up, setting, time, time_option, time_setting, with_unit};
@@ -239,9 +239,7 @@ fn failed_in_one(record: &SuiteRecord, side: Side) -> Option<Sentence> {
 fn some(names: &[&str]) -> String {
     const MOST: usize = 3;
     let first: Vec<String> = names.iter().take(MOST).map(|name| one_line(name)).collect();
-    let rest = names.len().saturating_sub(MOST);
-    let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
-    format!("{}{more}", first.join(", "))
+    listed_with_more(&first, names.len().saturating_sub(MOST))
 }
 
 /// The two builds after a verdict.

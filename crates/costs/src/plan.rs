@@ -1,6 +1,7 @@
 //! Resolves the flags of `steady costs` into a plan.
 
 use std::fmt::Write;
+use steady_render::letters::listed;
 
 use steady_feature::Failure;
 use steady_linux::Root;
@@ -92,7 +93,7 @@ pub(super) fn list() -> String {
 
 fn what(probe: Probe) -> String {
     match probe {
-        Probe::Call(call) => format!("{}; only by name", call.calls().join(" and ")),
+        Probe::Call(call) => format!("{}; only by name", listed(call.calls())),
         probe if !Probe::USUAL.contains(&probe) => format!("{}; only by name", probe.unit()),
         _ => probe.unit().to_owned(),
     }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::{Failure, Session};
+use steady_render::letters::{listed, quoted};
 
 /// Words that have a meaning in a shell. A program that is started without a shell gets them as arguments.
 const SHELL_WORDS: [&str; 8] = ["|", "||", "&", "&&", ";", ">", ">>", "<"];
@@ -78,11 +79,7 @@ pub fn unexpanded<'a>(name: &'a str, argv: &[String]) -> Vec<&'a str> {
 
 /// Returns words in quotes as a series: `'*', '?' and '~'`.
 pub fn series(words: &[&str]) -> String {
-    let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
-    match quoted.split_last() {
-        Some((last, first)) if !first.is_empty() => format!("{} and {last}", first.join(", ")),
-        _ => quoted.concat(),
-    }
+    listed(&words.iter().map(|word| quoted(word)).collect::<Vec<_>>())
 }
 
 /// Returns the first operator of a shell in a command: a pipe, a redirection, or a separator of commands.

@@ -7,7 +7,7 @@ use steady_model::{Condition, ConditionState, Knob, Reading, Resource, Verdict};
 use steady_render::csv::{Column, table};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section};
 use steady_render::effect::signed;
-use steady_render::letters::{count, one_line};
+use steady_render::letters::{count, listed, one_line};
 use steady_render::table::{Cell, Column as TableColumn, Table};
 use steady_render::units::percent;
 use steady_render::{json, timestamp};
@@ -207,15 +207,6 @@ fn could_as_root(record: &HostRecord) -> bool {
 fn left_to_root(record: &HostRecord) -> Vec<&'static str> {
     let needs_root = |name: Knob| record.knobs.iter().any(|knob| knob.name == name && knob.needs_root);
     record.left.iter().filter(|left| needs_root(left.name)).map(|left| left.name.name()).collect()
-}
-
-/// Joins names in a sentence.
-fn listed(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [many @ .., last] => format!("{} and {last}", many.join(", ")),
-    }
 }
 
 /// Makes a fact of a text without a full stop.

@@ -3,6 +3,7 @@
 use steady_feature::Failure;
 use steady_linux::clock;
 use steady_model::{Nanos, Timestamp};
+use steady_render::letters::quoted;
 use steady_render::timestamp;
 
 use crate::flags::{ByFlag, ReleaseCompareFlags};
@@ -67,16 +68,16 @@ impl Window {
     /// Refuses a window for which the store has no rows of the service. Accepts it if the stored time is not known.
     pub(crate) fn holds_some_of(self, service: &Service) -> Result<(), Failure> {
         let Some((first, last)) = service.kept else { return Ok(()) };
-        let name = service.name.escape_debug();
+        let name = quoted(&service.name);
         if self.to <= first {
             return Err(Failure::Usage(format!(
-                "the first data of service '{name}' are from {}, after the window",
+                "the first data of service {name} are from {}, after the window",
                 at(first)
             )));
         }
         if self.from > last {
             return Err(Failure::Usage(format!(
-                "service '{name}' reported nothing in the window, {} to {}: its last report was at {}. Use --to '{}' \
+                "service {name} reported nothing in the window, {} to {}: its last report was at {}. Use --to '{}' \
                  to compare the time before, and check with steady agent status whether the agent is running",
                 at(self.from),
                 at(self.to),

@@ -65,6 +65,29 @@ pub fn cut(text: &str, columns: usize) -> String {
     head.into_iter().chain(['…']).chain(tail.into_iter().rev()).collect()
 }
 
+/// Longest name between quotes, in columns. The hash of a commit fits.
+const QUOTED: usize = 64;
+
+/// Returns `name` between quotes, for an error: on one line, and cut if it is long.
+pub fn quoted(name: &str) -> String {
+    format!("'{}'", cut(&one_line(name), QUOTED))
+}
+
+/// Joins the items of a list in a sentence: `v1`, `v1 and v3`, `v1, v3 and v4`.
+pub fn listed(items: &[impl AsRef<str>]) -> String {
+    listed_with_more(items, 0)
+}
+
+/// Joins items as [`listed`] does, and counts others that are not among them: `v1, v3 and 2 more`.
+pub fn listed_with_more(items: &[impl AsRef<str>], more: usize) -> String {
+    let mut all: Vec<String> = items.iter().map(|item| item.as_ref().to_owned()).collect();
+    all.extend((more > 0).then(|| format!("{} more", thousands(more))));
+    match &all[..] {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        _ => all.concat(),
+    }
+}
+
 /// Formats a number with the singular or plural of what it counts: `1 pair`, `2 pairs`.
 pub fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number}{TIE}{}", if number == 1 { one } else { many })
@@ -86,6 +109,19 @@ mod tests {
         assert_eq!(cut("sha256sum --binary first.bin", 15), "sha256s…rst.bin");
         assert_eq!(width(&cut("日本語日本語日本語", 10)), 9);
         assert_eq!(cut("abc", 0), "…");
+    }
+
+    #[test]
+    fn lists_have_commas_and_one_and() {
+        assert_eq!([&["a"][..], &["a", "b"], &["a", "b", "c"]].map(listed), ["a", "a and b", "a, b and c"]);
+        assert_eq!(listed_with_more(&["a", "b"], 3), "a, b and 3 more");
+        assert_eq!([listed(&[""; 0]), listed_with_more(&["a"], 1)], ["", "a and 1 more"]);
+    }
+
+    #[test]
+    fn quoted_names_are_short_and_on_one_line() {
+        assert_eq!([quoted("it's"), quoted("a\nb")], ["'it's'", "'a\\nb'"]);
+        assert_eq!(width(&quoted(&"x".repeat(500))), QUOTED + 2);
     }
 
     #[test]

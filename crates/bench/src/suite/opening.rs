@@ -13,7 +13,7 @@ use steady_feature::{Failure, Session};
 use steady_model::{Command, Nanos, Seed};
 use steady_process::Scripts;
 use steady_process::runner::{RunError, how};
-use steady_render::letters::count;
+use steady_render::letters::{count, listed};
 
 use super::programs::{Program, execute_copies, found_programs, no_programs, not_shared};
 use super::{BuiltSuite, Entry, Layouts, Place, Suite};
@@ -117,7 +117,7 @@ impl Opening<'_> {
         let first = found.next().cloned();
         let others: Vec<&str> = found.map(|adapter| adapter.name.as_str()).collect();
         if let (Some(first), false) = (&first, others.is_empty()) {
-            let others = others.join(" and ");
+            let others = listed(&others);
             let name = &first.name;
             self.session.notice(&format!("this is the suite of {name}; --adapter chooses that of {others}"));
         }

@@ -4,6 +4,7 @@ mod sources;
 
 use steady_model::{DecidedBy, Ending, Homogeneity, Joined, Judgement, Report, Source, Undecided, Verdict};
 use steady_render::document::{Document, Emphasis, Section, Sentence};
+use steady_render::letters::listed;
 use steady_render::units::{TIE, duration, fixed, percent, round_up};
 
 use super::{headline, secondary, sentence};
@@ -143,7 +144,7 @@ fn outlying(found: &Homogeneity) -> String {
     match numbers.as_slice() {
         [] => String::new(),
         [one] => format!("{one} stands out. "),
-        [most @ .., last] => format!("{} and {last} stand out. ", most.join(", ")),
+        many => format!("{} stand out. ", listed(many)),
     }
 }
 

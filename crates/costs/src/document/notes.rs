@@ -2,7 +2,7 @@
 
 use steady_model::{Ending, Probe};
 use steady_render::document::Fact;
-use steady_render::letters::one_line;
+use steady_render::letters::{listed, listed_with_more, one_line};
 use steady_render::units::{TIE, duration, percent, thousands, time_option};
 
 use crate::record::{Cost, CostsRecord};
@@ -38,7 +38,7 @@ fn together(names: &[String]) -> String {
     if names.len() <= NAMES {
         return names.join(", ");
     }
-    format!("{} and {} more", names[..NAMES - 1].join(", "), names.len() - NAMES + 1)
+    listed_with_more(&names[..NAMES - 1], names.len() - NAMES + 1)
 }
 
 /// Notes on probes with many disturbed repetitions.
@@ -85,7 +85,7 @@ fn clock(record: &CostsRecord) -> String {
     let any = record.costs().any(|cost| cost.probe.costs_cpu_time());
     match (any, wall.is_empty()) {
         (_, true) => "CPU time of all processes that take part".to_owned(),
-        (true, false) => format!("CPU time of all processes that take part; wall time for {}", wall.join(" and ")),
+        (true, false) => format!("CPU time of all processes that take part; wall time for {}", listed(&wall)),
         (false, false) => "wall time".to_owned(),
     }
 }

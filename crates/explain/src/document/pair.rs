@@ -6,7 +6,7 @@ use steady_feature::{Record, Report};
 use steady_model::{Ending, Facts, Interval, Metric};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, activity_facts, origin};
 use steady_render::json::pretty;
-use steady_render::letters::{capital, count, one_line};
+use steady_render::letters::{capital, count, listed, one_line};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{TIE, between, decimals, duration, fixed, time, time_unit};
 use steady_stats::MIN_PAIRS;
@@ -183,7 +183,7 @@ fn of_cpu(record: &ExplainPairRecord, size: f64, interval: Interval) -> Vec<Stri
         // Counted events are kernel work. They are attributed to the system time only if it is long enough to contain
         // them.
         if mode.line.line == Line::System && !within.is_empty() && sum <= most {
-            text.push_str(&format!(", of which {}", within.join(" and ")));
+            text.push_str(&format!(", of which {}", listed(&within)));
             within.clear();
         }
         all.push(text);
@@ -198,7 +198,7 @@ fn of_cpu(record: &ExplainPairRecord, size: f64, interval: Interval) -> Vec<Stri
         within.extend(left.iter().map(unexplained));
     }
     if !within.is_empty() {
-        let text = within.join(" and ");
+        let text = listed(&within);
         if all.is_empty() { all.push(text) } else { all.push(format!("of the whole difference, {text}")) }
     }
     if all.is_empty() {

@@ -2,7 +2,7 @@
 
 use steady_model::{Interval, Outcome};
 use steady_render::document::Fact;
-use steady_render::letters::{count, numbered, one_line};
+use steady_render::letters::{count, listed, numbered, one_line};
 use steady_render::units::{TIE, time, time_with};
 
 use super::{number, share};
@@ -106,7 +106,7 @@ fn given_up(record: &LocksRecord) -> Option<String> {
         format!(
             "{} ended without success: by a timeout, an error, a signal or cancellation. All waiting times include \
              them, but no number of acquisitions does",
-            waits.join(" and ")
+            listed(&waits)
         )
     })
 }

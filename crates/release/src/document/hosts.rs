@@ -2,11 +2,11 @@
 
 use steady_render::document::{Block, Section};
 use steady_render::effect::signed;
-use steady_render::letters::count;
+use steady_render::letters::{count, listed_with_more};
 use steady_render::table::Column;
 
 use super::table::{Row, table};
-use super::{moved, named, number, plain};
+use super::{moved, named, plain};
 use crate::record::{ReleaseHost, ReleaseReport};
 
 /// Most outliers that the sentence names; the table has all of them.
@@ -45,16 +45,11 @@ fn outliers(hosts: &[ReleaseHost]) -> String {
         (Ok(change), Err(_)) => format!(": {}", moved(*change)),
         (Err(_), _) => String::new(),
     };
-    if let [host] = outlying[..] {
-        return format!("; {} is an outlier{}", named(&host.host), change(host));
-    }
-    let mut names: Vec<String> = outlying.iter().take(NAMED).map(|host| named(&host.host) + &change(host)).collect();
-    if outlying.len() > NAMED {
-        names.push(format!("{} more", number((outlying.len() - NAMED) as u64)));
-    }
-    match names.pop() {
-        Some(last) => format!("; {} and {last} are outliers", names.join(", ")),
-        None => String::new(),
+    let names: Vec<String> = outlying.iter().take(NAMED).map(|host| named(&host.host) + &change(host)).collect();
+    match outlying[..] {
+        [] => String::new(),
+        [host] => format!("; {} is an outlier{}", named(&host.host), change(host)),
+        _ => format!("; {} are outliers", listed_with_more(&names, outlying.len().saturating_sub(NAMED))),
     }
 }
 

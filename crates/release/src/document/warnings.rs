@@ -2,7 +2,7 @@
 
 use steady_model::Nanos;
 use steady_render::effect::signed;
-use steady_render::letters::{capital, numbered};
+use steady_render::letters::{capital, listed_with_more, numbered};
 use steady_render::units::{TIE, duration, percent, setting, short};
 
 use super::hosts::one_version_each;
@@ -93,12 +93,11 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
         ),
         ReleaseWarning::UnequalRoutes { routes, named: names, cpu_ratio } => {
             let more = routes.saturating_sub(names.len());
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             format!(
-                "The versions served these routes in shares that contradict the coin: {}{more} ({} of the CPU time). \
+                "The versions served these routes in shares that contradict the coin: {} ({} of the CPU time). \
                  Which of these routes a request is on depends on its version, so their requests are compared \
                  together.",
-                names.iter().map(|name| named(name)).collect::<Vec<_>>().join(", "),
+                listed_with_more(&names.iter().map(|name| named(name)).collect::<Vec<_>>(), more),
                 percent(*cpu_ratio)
             )
         }

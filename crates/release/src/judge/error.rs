@@ -1,21 +1,22 @@
 //! Errors of a comparison.
 
+use steady_render::letters::{listed_with_more, quoted};
 use thiserror::Error;
 
 /// Reason why a question about a release has no report.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum JudgeError {
     /// OLD and NEW have the same name.
-    #[error("'{0}' cannot be compared with itself; name two versions")]
+    #[error("{} cannot be compared with itself: name two versions", quoted(.0))]
     SameVersion(String),
     /// There are no rows of the service within the window.
-    #[error("service '{service}' reported nothing within the window")]
+    #[error("service {} reported nothing within the window", quoted(.service))]
     NothingInWindow {
         /// Name of the service.
         service: String,
     },
     /// There are rows of the service within the window, but none of a version.
-    #[error("there are no requests of version '{version}' within the window, {}", listed(.there))]
+    #[error("there are no requests of version {} within the window, {}", quoted(.version), others(.there))]
     NoSuchVersion {
         /// Name of the version without rows.
         version: String,
@@ -34,7 +35,10 @@ pub enum JudgeError {
         first_requests: u64,
     },
     /// The versions were assigned in different ways, such as one per request and one by slots, so no design applies.
-    #[error("requests were assigned to '{old}' and to '{new}' in different ways, so the versions cannot be compared")]
+    #[error(
+        "requests were assigned to {} and to {} in different ways, so the versions cannot be compared",
+        quoted(.old), quoted(.new)
+    )]
     AssignedApart {
         /// Name of the version OLD.
         old: String,
@@ -45,25 +49,32 @@ pub enum JudgeError {
 
 /// Describes that the requests of a version were all among the first of their process.
 fn first(version: &str, requests: u64) -> String {
-    let most = steady_stats::release::FIRST_REQUESTS;
+    let (version, most) = (quoted(version), steady_stats::release::FIRST_REQUESTS);
     match requests {
-        1 => format!("the only request of '{version}' within the window is one of the first {most} of its process"),
+        1 => format!("the only request of {version} within the window is one of the first {most} of its process"),
         _ => format!(
-            "all {requests} requests of '{version}' within the window are among the first {most} of their processes"
+            "all {requests} requests of {version} within the window are among the first {most} of their processes"
         ),
     }
 }
 
-/// Lists names for an error message, and cuts long lists: `only of 'v1'`, `but of 'v1' and 'v2'`.
-fn listed(names: &[String]) -> String {
-    const MOST: usize = 12;
-    let quoted: Vec<String> = names.iter().take(MOST).map(|name| format!("'{name}'")).collect();
-    match (&quoted[..], names.len().saturating_sub(MOST)) {
-        ([], _) => "and of no other".into(),
-        ([one], 0) => format!("only of {one}"),
-        ([most @ .., last], 0) => format!("but of {} and {last}", most.join(", ")),
-        (most, more) => format!("but of {} and {more} more", most.join(", ")),
+/// Lists the other versions: `only of 'v1'`, `but of 'v1' and 'v2'`.
+fn others(names: &[String]) -> String {
+    match names {
+        [] => "and of no other".to_owned(),
+        [_] => format!("only of {}", quoted_names(names)),
+        _ => format!("but of {}", quoted_names(names)),
     }
+}
+
+/// Lists names for an error message, and cuts long lists: `'a', 'b' and 3 more`, or `nothing`.
+pub(crate) fn quoted_names(names: &[impl AsRef<str>]) -> String {
+    const MOST: usize = 12;
+    if names.is_empty() {
+        return "nothing".to_owned();
+    }
+    let shown: Vec<String> = names.iter().take(MOST).map(|name| quoted(name.as_ref())).collect();
+    listed_with_more(&shown, names.len().saturating_sub(MOST))
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ use window::Line;
 
 pub(crate) use canary::ENOUGH_UNITS;
 pub use error::JudgeError;
+pub(crate) use error::quoted_names;
 pub(crate) use facts::LEAST_GAP;
 pub use watch::RepeatedComparison;
 pub(crate) use watch::last_end;

@@ -3,6 +3,7 @@
 use steady_feature::{Failure, Session, Status};
 use steady_linux::clock;
 use steady_model::{GateState, Metric, Verdict};
+use steady_render::letters::quoted;
 
 use super::follow;
 use super::service::{Service, Version, versions_there};
@@ -81,7 +82,7 @@ fn judge_failure(error: &JudgeError, window: Window, service: &Service) -> Failu
         _ => None,
     };
     if let Some(Version { name, kept: Some((first, last)) }) = of_version {
-        let found = format!("; the store has requests of '{name}' from {} to {}", at(*first), at(*last));
+        let found = format!("; the store has requests of {} from {} to {}", quoted(name), at(*first), at(*last));
         return Failure::Usage(format!("{error}{found}: choose a window with both versions"));
     }
     let wider = match (error, service.kept) {

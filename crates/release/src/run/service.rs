@@ -1,9 +1,10 @@
 //! Finds the service and checks its versions, without reading rows.
 
 use steady_feature::Failure;
+use steady_render::letters::quoted;
 
-/// Most names that an error message lists.
-const NAMES: usize = 12;
+use crate::JudgeError;
+use crate::judge::quoted_names;
 
 /// What the stores know about a service without reading its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,8 +54,8 @@ pub(super) fn named(mut services: Vec<Service>, name: Option<&str>, whose: &str)
     let Some(found) = found else {
         return Err(Failure::Usage(match name {
             _ if names.is_empty() => format!("{whose} has no service: no service has reported to an agent yet"),
-            Some(name) => format!("{whose} has no service '{name}'; it has {}", listed(&names)),
-            None => format!("{whose} has several services, {}: choose one with --service", listed(&names)),
+            Some(name) => format!("{whose} has no service {}; it has {}", quoted(name), quoted_names(&names)),
+            None => format!("{whose} has several services, {}: choose one with --service", quoted_names(&names)),
         }));
     };
     Ok(services.swap_remove(found))
@@ -67,28 +68,16 @@ pub(super) fn versions_there(service: &Service, old: &str, new: &str) -> Result<
         let names: Vec<&str> = service.versions.iter().map(|version| version.name.as_str()).collect();
         let only = if names.len() == 1 { "only " } else { "but " };
         return Err(Failure::Usage(format!(
-            "service '{}' has reported no version '{missing}', {only}{}",
-            service.name,
-            listed(&names)
+            "service {} has reported no version {}, {only}{}",
+            quoted(&service.name),
+            quoted(missing),
+            quoted_names(&names)
         )));
     }
     if old == new {
-        return Err(Failure::Usage(format!("'{old}' cannot be compared with itself: name two versions")));
+        return Err(Failure::Usage(JudgeError::SameVersion(old.to_owned()).to_string()));
     }
     Ok(())
-}
-
-/// `'a'`, `'a' and 'b'`, `'a', 'b' and 3 more`.
-fn listed(names: &[&str]) -> String {
-    let mut shown: Vec<String> = names.iter().take(NAMES).map(|name| format!("'{}'", name.escape_debug())).collect();
-    if names.len() > NAMES {
-        shown.push(format!("{} more", names.len() - NAMES));
-    }
-    match shown.pop() {
-        Some(last) if shown.is_empty() => last,
-        Some(last) => format!("{} and {last}", shown.join(", ")),
-        None => "nothing".to_owned(),
-    }
 }
 
 #[cfg(test)]
@@ -115,15 +104,6 @@ mod tests {
         let versions = vec![version("v1", (5, 9)), version("v2", (3, 7))];
         let a = Service { name: "a".to_owned(), versions, kept: Some((3, 9)) };
         assert_eq!(services, [a, service("b", "v1", (1, 2))]);
-    }
-
-    #[test]
-    fn names_are_listed_with_commas_and_and() {
-        assert_eq!(
-            [listed(&["a"]), listed(&["a", "b"]), listed(&["a", "b", "c\n"])],
-            ["'a'", "'a' and 'b'", "'a', 'b' and 'c\\n'"]
-        );
-        assert!(listed(&["x"; 20]).ends_with("'x' and 8 more"));
     }
 
     #[test]
