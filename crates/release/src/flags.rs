@@ -80,7 +80,7 @@ pub(crate) struct ReleaseCompareFlags {
     pub(crate) fleet: FleetFlags,
 
     /// Length of the window to compare: 5m, 1h30m. It ends now unless --from or --to is given; with --watch it begins
-    /// now [default: 5m; with --from alone, until now]
+    /// now unless --from is given [default: 5m; with --from alone, until now, or with --watch 5m longer]
     #[arg(short, long, value_name = "TIME", value_parser = duration)]
     pub(crate) window: Option<Nanos>,
 
