@@ -126,11 +126,11 @@ fn unattributed(report: &ReleaseReport) -> Option<String> {
     })
 }
 
-/// `requests above 3 times the usual cost (10 % of requests, 64 % of CPU time) need 28 % more, the others 4.0 % less`;
-/// for a route without such requests, `requests need 4.0 % less`.
+/// `requests above 3 times the usual cost (10 % of requests, 64 % of CPU time) need 28 % more, the others need 4.0 %
+/// less`; for a route without such requests, `requests need 4.0 % less`.
 fn of_tail(report: &ReleaseReport, tail: &ReleaseTail) -> String {
     if !tail.has_above() {
-        return format!("{}requests need {}", place(report, tail), relative(&tail.below));
+        return format!("{}requests {}", place(report, tail), relative(&tail.below));
     }
     let [old, new] = tail.above_ratio;
     let alike = old.max(new) <= ALIKE * old.min(new);
@@ -142,7 +142,7 @@ fn of_tail(report: &ReleaseReport, tail: &ReleaseTail) -> String {
         }
     };
     format!(
-        "{}requests above 3 times the usual cost ({share}, {} of CPU time) need {}, the others {}",
+        "{}requests above 3 times the usual cost ({share}, {} of CPU time) {}, the others {}",
         place(report, tail),
         percent(tail.above_cpu_ratio),
         relative(&tail.above),
@@ -167,14 +167,19 @@ fn place(report: &ReleaseReport, tail: &ReleaseTail) -> String {
     }
 }
 
-/// Formats a change relative to OLD: `28 % more (20 to 36 %)`.
+/// Says how requests changed relative to OLD: `need 28 % more (20 to 36 %)`, or `differ by -2 % (-7 to 2 %)` if the
+/// interval contains zero.
 fn relative(estimate: &ChangeEstimate) -> String {
     match (&estimate.change, &estimate.interval()) {
+        (Ok(change), Ok(interval)) if interval.holds(0.0) => {
+            let (size, range) = signed(*change, *interval);
+            format!("differ by {size} ({range})")
+        }
         (Ok(change), Ok(interval)) => {
             let effect = Effect::of(*change, *interval);
-            format!("{} ({})", effect.relative(), effect.range)
+            format!("need {} ({})", effect.relative(), effect.range)
         }
-        (Ok(change), Err(_)) => moved(*change),
-        (Err(absent), _) => format!("an unknown amount more or less ({})", super::named_reason(&absent.0)),
+        (Ok(change), Err(_)) => format!("differ by {}", moved(*change)),
+        (Err(absent), _) => format!("need an unknown amount more or less ({})", super::named_reason(&absent.0)),
     }
 }

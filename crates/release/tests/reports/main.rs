@@ -104,8 +104,12 @@ fn requests_that_changed_differently_are_named() {
     let usual = "The usual request (robust geometric mean) changed by -2.9 % (-3.4 to -2.4 %, 95 %).";
     assert!(mixture.contains(usual), "{mixture}");
     let named = "on /page (without a class), requests above 3 times the usual cost (10 % of requests, 64 % of CPU \
-                 time) need 28 % more (20 to 36 %), the others 4.0 % less (3.7 to 4.4 %)";
+                 time) need 28 % more (20 to 36 %), the others need 4.0 % less (3.7 to 4.4 %)";
     assert!(mixture.contains(named), "{mixture}");
+    // The interval of a change that may be zero has the sign of the change.
+    let (_, mut open) = all().into_iter().find(|(other, _)| *other == "release-mixture").unwrap();
+    open.tails[0].below = ChangeEstimate::new(Ok(-0.02), Ok(Interval { low: -0.07, high: 0.02 }));
+    assert!(text(&open, 1000).contains("the others differ by -2 % (-7 to 2 %)"), "{}", text(&open, 1000));
     // Without expensive requests, the sentence has no split.
     let (_, mut classes) = all().into_iter().find(|(other, _)| *other == "release-mixture").unwrap();
     classes.tails[0].above.change = Err(Absent::because("too few requests"));
