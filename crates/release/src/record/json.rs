@@ -22,6 +22,7 @@ impl ReleaseReport {
         if let Some(Value::Array(warnings)) = value.get_mut("warnings") {
             warnings.retain(|warning| warning.get("kind").is_none_or(|kind| kind != "means-differ"));
         }
+        value.get_mut("warnings").and_then(Value::as_array_mut).into_iter().flatten().for_each(with_named_sides);
         let [routes, hosts] = ["routes", "hosts"].map(|name| value.get(name).and_then(Value::as_array).cloned());
         let mut report: ReleaseReport = json::of_value(value)?;
         let change = |name: &str, at: usize, value| {
@@ -111,6 +112,18 @@ fn holds(condition: bool, path: &str, problem: &str) -> Result<(), ReadError> {
 fn put_before(fields: &mut Map<String, Value>, before: &str, name: &str, value: Value) {
     let place = fields.keys().position(|key| key == before).unwrap_or(fields.len());
     fields.shift_insert(place, name.to_owned(), value);
+}
+
+/// Replaces the pairs of a warning by named fields. Earlier versions of steady wrote pairs.
+fn with_named_sides(warning: &mut Value) {
+    let Some(fields) = warning.as_object_mut() else { return };
+    for (pair, name) in [("processes", "processes"), ("shares", "failed_ratio"), ("seconds", "served_seconds")] {
+        if let Some([old, new]) = fields.get(pair).and_then(Value::as_array).map(Vec::as_slice) {
+            let (old, new) = (old.clone(), new.clone());
+            fields.insert(format!("old_{name}"), old);
+            fields.insert(format!("new_{name}"), new);
+        }
+    }
 }
 
 /// Adds a `_absent` field with the reason to each null that stands for an infinite number, because JSON has no

@@ -45,6 +45,9 @@ macro_rules! both {
 both!(flat_requests, u64, "old_requests", "new_requests");
 both!(watched_requests, u64, "old_watched_requests", "new_watched_requests", default);
 both!(above_ratio, f64, "old_above_ratio", "new_above_ratio");
+both!(processes, usize, "old_processes", "new_processes");
+both!(failed_ratio, f64, "old_failed_ratio", "new_failed_ratio");
+both!(served_seconds, u64, "old_served_seconds", "new_served_seconds");
 both!(ratio, f64, "old_ratio", "new_ratio");
 both!(seconds, Nanos, "old_seconds", "new_seconds");
 both!(cpu_seconds, Nanos, "old_cpu_seconds", "new_cpu_seconds");

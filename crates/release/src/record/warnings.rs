@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use steady_model::Interval;
 
-use super::ReleaseDesign;
+use super::{ReleaseDesign, parts};
 
 /// Reason why a comparison of one version after the other is refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -85,11 +85,15 @@ pub enum ReleaseWarning {
     /// Each version has only a few processes.
     FewProcesses {
         /// Number of processes of OLD and of NEW.
+        #[serde(flatten, with = "parts::processes")]
+        #[schemars(with = "parts::processes::Form")]
         processes: [usize; 2],
     },
     /// The share of failed requests differs between the versions.
     UnequalFailures {
         /// Share of failed requests of OLD and of NEW.
+        #[serde(flatten, with = "parts::failed_ratio")]
+        #[schemars(with = "parts::failed_ratio::Form")]
         shares: [f64; 2],
     },
     /// Some rows are from earlier agents that did not sum CPU time in levels. The total is the ratio of the means
@@ -168,6 +172,8 @@ pub enum ReleaseWarning {
     /// One version ran after the other, and one of them for a short time.
     ShortVersions {
         /// Number of seconds in which OLD and NEW served requests.
+        #[serde(flatten, with = "parts::served_seconds")]
+        #[schemars(with = "parts::served_seconds::Form")]
         seconds: [u64; 2],
     },
     /// A signal ended `--watch` before the end of the window.

@@ -521,3 +521,22 @@ proptest! {
         }
     }
 }
+
+/// Earlier versions of steady wrote values of OLD and NEW in warnings as pairs without names.
+#[test]
+fn pairs_in_warnings_of_earlier_versions_are_read() {
+    for (_, report) in all() {
+        let mut value = report.value();
+        for warning in value["warnings"].as_array_mut().unwrap() {
+            for (name, pair) in [("processes", "processes"), ("failed_ratio", "shares"), ("served_seconds", "seconds")]
+            {
+                let fields = warning.as_object_mut().unwrap();
+                let [old, new] = ["old", "new"].map(|side| fields.remove(&format!("{side}_{name}")));
+                if let (Some(old), Some(new)) = (old, new) {
+                    fields.insert(pair.to_owned(), vec![old, new].into());
+                }
+            }
+        }
+        assert_eq!(ReleaseReport::read(&value.to_string()).unwrap().warnings, report.warnings);
+    }
+}
