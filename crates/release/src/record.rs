@@ -470,7 +470,8 @@ pub struct ReleaseMoment {
     pub old_requests: u64,
     /// CPU time per request of OLD, not adjusted.
     pub old_raw_seconds: Reading<Nanos>,
-    /// CPU time per request of OLD, adjusted for load and mix.
+    /// CPU time per request of OLD, adjusted for load and mix. Not available if the versions did not serve the same routes
+    /// on the same host in this step.
     pub old_adjusted_seconds: Reading<Nanos>,
     /// Number of requests of NEW.
     pub new_requests: u64,
@@ -480,17 +481,18 @@ pub struct ReleaseMoment {
     pub new_adjusted_seconds: Reading<Nanos>,
     /// Utilisation of the hosts' CPUs, between 0 and 1.
     pub busy_ratio: Reading<f64>,
-    /// Reading of the rulers, divided by their mean within the window. Above 1 the machine is slower than on average.
+    /// Reading of the rulers, divided by their mean in all steps. Above 1 the machine is slower than on average.
     pub rulers_ratio: Reading<f64>,
 }
 
 impl ReleaseMoment {
     /// Creates a step that begins at a second, with requests and means of OLD and NEW and without its load.
     pub fn new(at_seconds: u64, requests: [u64; 2], raw: [Option<Nanos>; 2], adjusted: [Option<Nanos>; 2]) -> Self {
-        let known = |mean: Option<Nanos>| mean.ok_or_else(|| Absent::because("it served nothing"));
+        let known = |mean: Option<Nanos>, why: &str| mean.ok_or_else(|| Absent::because(why));
+        let apart = "the versions did not serve the same routes at the same time";
         let [old_requests, new_requests] = requests;
-        let ([old_raw_seconds, new_raw_seconds], [old_adjusted_seconds, new_adjusted_seconds]) =
-            (raw.map(known), adjusted.map(known));
+        let [old_raw_seconds, new_raw_seconds] = raw.map(|mean| known(mean, "it served nothing"));
+        let [old_adjusted_seconds, new_adjusted_seconds] = adjusted.map(|mean| known(mean, apart));
         ReleaseMoment {
             at_seconds,
             old_requests,

@@ -245,6 +245,19 @@ fn an_undecided_comparison_one_after_the_other_recommends_coins() {
     assert!(open > 0);
 }
 
+/// Costs are adjusted for load by those of the other version at the same time. One version after the other has none.
+#[test]
+fn a_course_is_adjusted_only_if_both_versions_served_at_the_same_time() {
+    for (way, together) in [(Way::Coin(0.3), true), (Way::Slots(1), true), (Way::Processes, true), (Way::After, false)]
+    {
+        let (question, rows) = rows_of(way, 11);
+        let moments = judge(&question, &rows).unwrap().course.moments;
+        let adjusted = moments.iter().filter(|moment| moment.adjusted().iter().any(Option::is_some)).count();
+        let expected = if together { moments.len() / 2..=moments.len() } else { 0..=0 };
+        assert!(expected.contains(&adjusted), "{way:?}: {adjusted} of {}", moments.len());
+    }
+}
+
 /// The first sentence and the table contain the same median.
 #[test]
 fn medians_of_wall_time_have_one_definition() {

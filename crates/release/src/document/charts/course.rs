@@ -52,11 +52,14 @@ pub(in crate::document) fn course(report: &ReleaseReport) -> Vec<Section> {
         }
     };
     let (raw, adjusted) = ("not adjusted for load", "adjusted for load and mix of routes");
-    vec![
-        on_pages(&format!("CPU time per request over time, {raw}"), [chart(raw, |one| one.raw)]),
-        on_pages(&format!("CPU time per request over time, {adjusted}"), [chart(adjusted, |one| one.adjusted)]),
-        load(report, &stretches, time),
-    ]
+    let heading = |label: &str| format!("CPU time per request over time, {label}");
+    let mut sections = vec![on_pages(&heading(raw), [chart(raw, |one| one.raw)])];
+    // If the versions never served at the same time, there are no adjusted means.
+    if stretches.iter().any(|one| one.adjusted.iter().any(Option::is_some)) {
+        sections.push(on_pages(&heading(adjusted), [chart(adjusted, |one| one.adjusted)]));
+    }
+    sections.push(load(report, &stretches, time));
+    sections
 }
 
 /// Groups consecutive time steps so that at most [`MOST`] groups remain.
