@@ -30,11 +30,11 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
                 None => "which the interval does not include".to_owned(),
             };
             let (place, units, differ) = match one_version_each(report) {
-                true => ("on one host", "hosts", "a few per cent".to_owned()),
-                false => ("in one process", "processes", format!("2 to 3{TIE}%")),
+                true => ("on one host only", "hosts", "a few per cent".to_owned()),
+                false => ("in one process at a time", "processes", format!("2 to 3{TIE}%")),
             };
             format!(
-                "Each version ran {place} only: {units} that run the same code differ by {differ}, {included}. Use \
+                "Each version ran {place}: {units} that run the same code differ by {differ}, {included}. Use \
                  several {units} per version, or a coin for each request."
             )
         }

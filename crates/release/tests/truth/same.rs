@@ -245,6 +245,26 @@ fn an_undecided_comparison_one_after_the_other_recommends_coins() {
     assert!(open > 0);
 }
 
+/// If each version ran in one process at a time, the time does not show how much processes differ, also if a worker was
+/// recycled. Several processes at a time, or processes that both versions share, cause no warning.
+#[test]
+fn one_process_at_a_time_replaces_one_process() {
+    let (from, to) = (200, 440);
+    let question = made::question(from, to);
+    let rows = Source::recorded().window(from, to, Way::After, 0.0, &mut ChaCha8Rng::seed_from_u64(0));
+    let warned = |process: fn(&ReleaseRow, u64) -> u64| {
+        let mut rows = rows.clone();
+        rows.requests.iter_mut().for_each(|row| row.process = process(row, from + (to - from) / 4));
+        let report = judge(&question, &rows).unwrap();
+        assert_eq!((report.design, report.refused.len()), (ReleaseDesign::OneAfterTheOther, 0));
+        report.warnings.iter().any(|warning| matches!(warning, ReleaseWarning::OneProcessASide { .. }))
+    };
+    assert!(warned(|row, _| 10 * (1 + u64::from(row.version))));
+    assert!(warned(|row, recycled| 10 * (1 + u64::from(row.version)) + u64::from(row.second >= recycled)));
+    assert!(!warned(|row, _| 10 * (1 + u64::from(row.version)) + row.process % 2));
+    assert!(!warned(|_, _| 10));
+}
+
 /// Costs are adjusted for load by those of the other version at the same time. One version after the other has none.
 #[test]
 fn a_course_is_adjusted_only_if_both_versions_served_at_the_same_time() {

@@ -148,16 +148,33 @@ fn widened(found: InCourse, share: f64, allowance: f64) -> Effect {
     Effect::Student(found.estimated, share * (found.plain - found.estimated.effect).abs() + allowance)
 }
 
-/// Returns whether each version ran in one process, and the second is not the first. Then the time does not show how
-/// much processes of the same code differ.
+/// Requests by stretch of time, host and process.
+type ByProcess = BTreeMap<(u64, u32, u64), f64>;
+
+/// Returns whether each version ran in one process at a time, and not in those of the other version. Then the time does
+/// not show how much processes of the same code differ, also if workers were recycled.
 fn replaces_one_process(lines: &[Line]) -> bool {
-    let processes = [0, 1].map(|side| {
-        let of_side = lines.iter().filter(|line| line.side == side);
-        of_side.map(|line| (line.row.host, line.row.process)).collect::<BTreeSet<_>>()
-    });
-    let [old, new] = &processes;
+    /// Share of the requests that the busiest process of each stretch served. Processes overlap while one replaces another.
+    const ALONE: f64 = 0.9;
+    let mut sides: [ByProcess; 2] = Default::default();
+    for line in lines {
+        let place = (line.row.second / CLUSTER, line.row.host, line.row.process);
+        *sides[line.side].entry(place).or_default() += line.requests();
+    }
+    let processes = |requests: &ByProcess| {
+        requests.keys().map(|(_, host, process)| (*host, *process)).collect::<BTreeSet<(u32, u64)>>()
+    };
+    let [old, new] = sides.each_ref().map(processes);
     let is_known = |&(_, process): &(u32, u64)| process != ALL_PROCESSES;
-    old.len() == 1 && new.len() == 1 && old != new && old.iter().chain(new).all(is_known)
+    let is_alone = |requests: &ByProcess| {
+        let mut busiest: BTreeMap<u64, f64> = BTreeMap::new();
+        for ((stretch, ..), own) in requests {
+            let most = busiest.entry(*stretch).or_default();
+            *most = most.max(*own);
+        }
+        busiest.values().sum::<f64>() >= ALONE * requests.values().sum::<f64>()
+    };
+    old.is_disjoint(&new) && old.iter().chain(&new).all(is_known) && sides.iter().all(is_alone)
 }
 
 fn disagreement(workers: Option<InCourse>, agents: Option<InCourse>) -> Option<ReleaseWarning> {
