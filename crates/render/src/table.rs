@@ -2,7 +2,7 @@
 
 use steady_model::Reading;
 
-use crate::letters::{count, one_line, width};
+use crate::letters::{count, cut, one_line, width};
 use crate::sentence::Emphasis;
 
 /// Columns of equal length. The first column names the rows.
@@ -19,7 +19,7 @@ pub struct Table {
 /// A column: its heading, and a cell for each row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// The heading. On a terminal it may be broken into lines.
+    /// The heading. It may be broken into lines, and on a terminal also cut.
     pub head: String,
     /// The type of its cells.
     pub align: Align,
@@ -83,6 +83,14 @@ impl Column {
     pub fn numbers<T, C: Into<Cell>>(head: &str, items: &[T], cell: impl Fn(&T) -> C) -> Self {
         Column { align: Align::Numbers, ..Column::words(head, items, cell) }
     }
+
+    /// Returns the heading where lines are not broken everywhere, as on pages for wide screens: names of commands, and their
+    /// words, are cut if they are long.
+    pub(crate) fn short_head(&self) -> String {
+        const HEAD: usize = 60;
+        const WORD: usize = 18;
+        cut(&self.head, HEAD).split(' ').map(|word| cut(word, WORD)).collect::<Vec<_>>().join(" ")
+    }
 }
 
 impl Table {
@@ -137,7 +145,7 @@ impl Shown<'_> {
     /// Returns the columns of text that the table needs with headings broken into words, and a gap of two after each
     /// column.
     pub(crate) fn width(&self) -> usize {
-        let head = |column: &Column| column.head.split(' ').map(width).max().unwrap_or(0);
+        let head = |column: &Column| column.short_head().split(' ').map(width).max().unwrap_or(0);
         let cells = |column: &Column| (0..self.rows).map(|row| width(&self.cell(column, row).1)).max().unwrap_or(0);
         self.table.columns.iter().map(|column| head(column).max(cells(column)) + 2).sum()
     }

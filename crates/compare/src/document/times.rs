@@ -11,13 +11,10 @@ use steady_render::units::{
 };
 
 use super::{charts, plain};
-use crate::words::{cut, label};
+use crate::words::label;
 
 /// Why a counter has no value.
 const UNCOUNTED: &str = "the CPU does not count them, or not in every run";
-/// The maximum width, in columns, of a name and of each of its words at the head of a table column.
-const NAME: usize = 40;
-const WORD: usize = 16;
 
 /// A row of the table: its label, and its cell for a command that has runs.
 type Row = (Cow<'static, str>, Box<dyn Fn(&Breakdown) -> Cell>);
@@ -40,7 +37,8 @@ pub(super) fn sections(report: &Report) -> Vec<Section> {
             None => Cell::Absent(report.record.no_runs().0),
             Some(one) => row.1(one),
         };
-        columns.push(Column::words(&head(command, &label(plan, command)), &rows, cell));
+        let head = format!("{}{TIE}{}", command + 1, label(plan, command));
+        columns.push(Column::words(&head, &rows, cell));
     }
     let is_short = columns.iter().flat_map(|column| &column.cells).any(|cell| match cell {
         Cell::Text(_, text) => text.ends_with('?'),
@@ -54,12 +52,6 @@ pub(super) fn sections(report: &Report) -> Vec<Section> {
     }
     let chart = Section::new("Where the time went", vec![charts::split(report)]).shown(Shown::OnPages);
     vec![chart, Section::new(&heading(&found), blocks).whole().as_detail()]
-}
-
-/// The head of a column. Names and words that are too wide for a terminal are shortened.
-fn head(command: usize, name: &str) -> String {
-    let words: Vec<String> = cut(name, NAME).split(' ').map(|word| cut(word, WORD)).collect();
-    format!("{}{TIE}{}", command + 1, words.join(" "))
 }
 
 /// The heading of the table. It names the layout if all commands ran in one.

@@ -3,15 +3,11 @@
 use steady_model::{Interval, Nanos, Reading};
 use steady_render::document::{Block, Section};
 use steady_render::effect::signed;
-use steady_render::letters::cut;
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{TIE, setting, time};
 
 use super::{moved, named_reason, plain, versions};
 use crate::record::{ReleaseDesign, ReleaseReport, ReleaseWall, WallParts, WallQuantile};
-
-/// Longest name of a version above a column, in columns of the terminal.
-const HEAD: usize = 16;
 
 /// Labels of the parts of wall time, in the order of [`WallParts::in_order`].
 pub(super) const PARTS: [&str; 3] = ["on a CPU", "waiting for a CPU", "blocked: services, disks, locks"];
@@ -95,8 +91,8 @@ fn table(report: &ReleaseReport, rows: &[Row]) -> Table {
         rows: ("time", "times"),
         columns: vec![
             Column::words("wall time", rows, |row| row.name.clone()),
-            Column::numbers(&cut(&old, HEAD), rows, |row| time(row.times[0].seconds())),
-            Column::numbers(&cut(&new, HEAD), rows, |row| time(row.times[1].seconds())),
+            Column::numbers(&old, rows, |row| time(row.times[0].seconds())),
+            Column::numbers(&new, rows, |row| time(row.times[1].seconds())),
             Column::numbers("change", rows, change),
             Column::numbers("interval, %", rows, interval),
         ],

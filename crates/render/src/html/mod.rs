@@ -76,7 +76,7 @@ fn rows(table: &Table, most: usize) -> Markup {
                 @for (at, column) in table.columns.iter().enumerate() {
                     @let cell = sentence(&[shown.cell(column, row)]);
                     @if at == 0 { th scope="row" class=(class(column)) { (cell) } }
-                    @else { td class=(class(column)) data-head=[is_wide.then_some(&column.head)] { (cell) } }
+                    @else { td class=(class(column)) data-head=[is_wide.then(|| column.short_head())] { (cell) } }
                 }
             } } }
         } }

@@ -34,7 +34,7 @@ pub(super) fn write(table: &Table, rows: usize, page: &mut Page) {
     let widest = numbers.map(|(_, width)| *width).max().unwrap_or(0);
     let shortest = SHORTEST.min(room.saturating_sub(widest + GAP));
     for (column, width) in table.columns.iter().zip(&mut widths).rev() {
-        let least = shortest.max(longest_word(&column.head)).max(longest_code(&shown, column));
+        let least = shortest.max(longest_word(&column.short_head())).max(longest_code(&shown, column));
         if column.align == Align::Words && *width > least {
             let less = excess.min(*width - least);
             (*width, excess) = (*width - less, excess - less);
@@ -78,7 +78,7 @@ fn widen(columns: &mut [(&Column, usize)], shown: &Shown<'_>, lines: usize, room
 
 /// Writes some columns next to one another, with their headings aligned at the bottom, and each remark below its row.
 fn set(page: &mut Page, shown: &Shown<'_>, columns: &[(&Column, usize)], remarks: Option<&Column>) {
-    let heads: Vec<Vec<String>> = columns.iter().map(|(column, width)| broken(&column.head, *width)).collect();
+    let heads: Vec<Vec<String>> = columns.iter().map(|(column, width)| broken(&column.short_head(), *width)).collect();
     let height = heads.iter().map(Vec::len).max().unwrap_or(0);
     for line in 0..height {
         let mut spans = Vec::new();
@@ -125,9 +125,10 @@ fn padded(text: &str, align: Align, columns: usize, is_first: bool) -> String {
 /// Returns the width of a column if its heading has at most `lines` lines.
 fn column_width(shown: &Shown<'_>, column: &Column, lines: usize) -> usize {
     let cells = (0..shown.rows).map(|row| width(&shown.cell(column, row).1)).max().unwrap_or(0);
-    let whole = width(&column.head);
-    let head = (longest_word(&column.head)..=whole).find(|room| broken(&column.head, *room).len() <= lines);
-    cells.max(head.unwrap_or(whole))
+    let head = column.short_head();
+    let whole = width(&head);
+    let narrowest = (longest_word(&head)..=whole).find(|room| broken(&head, *room).len() <= lines);
+    cells.max(narrowest.unwrap_or(whole))
 }
 
 /// Returns the width of the longest word in names and commands, which are never cut.
@@ -178,6 +179,14 @@ mod tests {
 
     fn numbers(head: &str, cells: [&str; 2]) -> Column {
         Column::numbers(head, &cells, |cell| *cell)
+    }
+
+    #[test]
+    fn long_headings_are_shortened() {
+        let name = format!("1\u{a0}./program-{} --option", "x".repeat(500));
+        let table = Table { label: String::new(), rows: ("", ""), columns: vec![numbers(&name, ["1", "2"])] };
+        let written = text(&table, 80);
+        assert!(written.lines().all(|line| width(line) <= 62) && written.contains('…'), "{written}");
     }
 
     #[test]
