@@ -4,7 +4,7 @@ use steady_feature::Report;
 use steady_model::{Nanos, Reading};
 use steady_render::csv::{Column, table};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section};
-use steady_render::letters::{count, cut, numbered, one_line};
+use steady_render::letters::{count, cut, listed, numbered, one_line};
 use steady_render::units::{TIE, duration, memory, percent, short, thousands};
 use steady_render::{json, timestamp};
 
@@ -196,7 +196,7 @@ fn service(service: &AgentService) -> Fact {
 
 fn versions(versions: &[String]) -> String {
     match versions {
-        some if some.len() <= NAMED => some.iter().map(|version| one_line(version)).collect::<Vec<_>>().join(" and "),
+        some if some.len() <= NAMED => listed(&some.iter().map(|version| one_line(version)).collect::<Vec<_>>()),
         many => count(many.len(), "version", "versions"),
     }
 }

@@ -18,7 +18,7 @@ use super::custom::CustomMetrics;
 use super::prepared::{Prepared, Script, program};
 use super::protocol::{Job, Reply, RunReply, Setup, Snapshot};
 use super::streams::Sink;
-use super::wait::{Stop, lost, outcome, wait_or_kill};
+use super::wait::{End, Stop, lost, outcome, wait_or_kill};
 use crate::runner::Start;
 
 /// The CPU times of the main thread and of the tree count as equal if they differ by no more than this share...
@@ -69,17 +69,8 @@ fn not_started(command: usize, error: &io::Error) -> Reply {
 
 /// Measurements of a child until it became a zombie.
 struct Seen {
-    ended: Nanos,
-    in_time: bool,
+    end: End,
     main_thread: Reading<procfs::Schedstat>,
-}
-
-impl Seen {
-    /// The least wall time: what the main thread spent on CPUs and waiting for one. The launcher may have waited for a CPU
-    /// while the child ran, before it began to wait for the child's end. [`Seen::ended`] is then too early.
-    fn least_wall(&self) -> Nanos {
-        self.main_thread.as_ref().map_or(Nanos::ZERO, |main| main.cpu + main.run_delay)
-    }
 }
 
 impl RunContext {
@@ -221,12 +212,9 @@ impl RunContext {
         // Opened while the child runs, to save time between its end and the readings.
         let schedstat = self.schedstat.as_ref().map_err(Clone::clone);
         let main_thread = schedstat.and_then(|reader| reader.open(number(child.pid)));
-        let delayed_before = self.own_run_delay();
-        let in_time = wait_or_kill(child, self.run_limit, control.as_fd(), Some(&self.commands[command].sink))?;
-        // On a busy machine the launcher waits for a CPU before it notices the end. That time is not the child's.
-        let late = self.own_run_delay() - delayed_before;
-        let ended = clock::monotonic() - late;
-        Ok(Seen { ended, in_time, main_thread: main_thread.and_then(|file| file.read()) })
+        let (sink, own) = (&self.commands[command].sink, self.own_schedstat.as_ref().ok());
+        let end = wait_or_kill(child, self.run_limit, control.as_fd(), Some(sink), own)?;
+        Ok(Seen { end, main_thread: main_thread.and_then(|file| file.read()) })
     }
 
     fn account(
@@ -244,7 +232,7 @@ impl RunContext {
             cpu: self.pinned,
             padding: job.padding,
             started: started - self.epoch,
-            wall: (seen.ended - started).max(seen.least_wall()),
+            wall: seen.end.at - started,
             user: usage.user + left.cpu_time,
             system: usage.system,
             run_delay: run_delay(seen.main_thread, reaped, left),
@@ -254,7 +242,7 @@ impl RunContext {
             voluntary_switches: usage.voluntary_switches,
             involuntary_switches: usage.involuntary_switches,
             left_behind: left.killed,
-            outcome: outcome(reaped.status, seen.in_time),
+            outcome: outcome(reaped.status, seen.end.in_time),
             counters,
             energy_joules: None,
             values: vec![],
@@ -264,12 +252,6 @@ impl RunContext {
     /// The present counts of energy, if they are needed and can be read.
     fn energy(&self) -> Option<EnergyCount> {
         self.energy.as_ref()?.read().ok()
-    }
-
-    /// Total run delay of this launcher. If the kernel does not report it, it is zero, which means no correction.
-    fn own_run_delay(&self) -> Nanos {
-        let read = self.own_schedstat.as_ref().ok().and_then(|file| file.read().ok());
-        read.map_or(Nanos::ZERO, |schedstat| schedstat.run_delay)
     }
 
     /// Whether the zombie ended on, or may use, another CPU than the launcher's.
