@@ -3,9 +3,7 @@
 use steady_model::{Interval, Reading};
 use steady_render::csv::{Column, Row, table, text};
 
-use crate::record::{
-    BenchProgram, BenchRecord, KeptProgram, Measure, ModeFigures, PaidBack, ProgramState, StatusRecord,
-};
+use crate::record::{BenchProgram, BenchRecord, KeptProgram, Measure, ModeFigures, ProgramState, StatusRecord};
 
 /// The columns of the table of programs.
 fn columns() -> [Column<KeptProgram>; 10] {
@@ -32,7 +30,8 @@ pub(crate) fn status_csv(record: &StatusRecord) -> String {
 }
 
 /// Formats the means and differences: a header, then a line for each program and mode. If a program could not be
-/// measured, its last field says why.
+/// measured, its last field says why. A number of launches after which a snapshot pays for itself is empty if there is
+/// none, with the reason in the column `..._absent`.
 pub(crate) fn bench_csv(record: &BenchRecord) -> String {
     let rows = record.programs.iter().flat_map(|program| match &program.modes {
         Ok(modes) => modes.iter().map(|figures| row(program, Some(figures))).collect(),
@@ -66,21 +65,16 @@ fn row(program: &BenchProgram, figures: Option<&ModeFigures>) -> Row {
             .with(column("high"), number(interval.map(|interval| interval.high)));
     }
     let both = figures.and_then(|figures| figures.break_even.as_ref().ok());
+    let none = figures.and_then(|figures| figures.break_even.as_ref().err());
     for (time, one) in [("wall", both.map(|both| &both.wall)), ("cpu", both.map(|both| &both.cpu))] {
         row = row
             .with(format!("{time}_capture_seconds"), number(one.and_then(|one| known(&one.capture_seconds))))
-            .with(format!("{time}_break_even"), one.map_or_else(String::new, paid_back))
+            .with(format!("{time}_break_even"), field(one.and_then(|one| known(&one.launches))))
+            .with(format!("{time}_break_even_extrapolated"), field(one.map(|one| one.extrapolated)))
+            .with(format!("{time}_break_even_absent"), field(none.or(one.and_then(|one| one.launches.as_ref().err()))))
             .with(format!("{time}_certain_launches"), field(one.and_then(|one| known(&one.certain_launches))));
     }
     row.with("absent", program.modes.as_ref().err().map_or("", |absent| absent.0.as_str()))
-}
-
-fn paid_back(one: &PaidBack) -> String {
-    match (&one.launches, one.extrapolated) {
-        (Ok(launch), true) => format!("about {launch}"),
-        (Ok(launch), false) => launch.to_string(),
-        (Err(_), _) => "never".to_owned(),
-    }
 }
 
 fn known<T: Copy>(reading: &Reading<T>) -> Option<T> {

@@ -53,7 +53,7 @@ fn figures(
     let launches: u64 = sessions.iter().map(|session| session.launches_seconds.len() as u64).sum();
     let warm = sessions.iter().map(|session| session.warm.clone()).collect::<Reading<Vec<u64>>>();
     let course = course(&sessions);
-    ModeFigures {
+    let figures = ModeFigures {
         mode,
         warm_ratio: warm.map(|warm| warm.iter().sum::<u64>() as f64 / launches.max(1) as f64),
         means: Means(Measure::ALL.into_iter().map(|measure| (measure, mean_of(measure))).collect()),
@@ -67,7 +67,8 @@ fn figures(
         },
         launch_wall_seconds: course.iter().map(|launch| launch[0]).collect(),
         launch_cpu_seconds: course.iter().map(|launch| launch[1]).collect(),
-    }
+    };
+    ModeFigures { break_even: break_even::supported(&figures), ..figures }
 }
 
 /// Whether the measure comes from the counted sessions.

@@ -38,8 +38,6 @@ const COUNTS: [(Measure, &str); 9] = [
 const TABLES: usize = 8;
 /// A chart continues lines up to this multiple of the measured launches.
 const LONGEST_CONTINUED: usize = 20;
-/// With a smaller share of launches from a snapshot, the report makes no claim about their time.
-const ENOUGH: f64 = 0.5;
 /// The number of characters in the small chart of a mode's launches.
 const SMALL: usize = 16;
 
@@ -99,11 +97,13 @@ fn claims(program: &BenchProgram) -> Sentence {
     match &program.modes {
         Err(absent) => claims.push(plain(format!("not measured: {}.", one_line(&absent.0)))),
         Ok(_) => {
-            let of = |mode, words: [&str; 2]| program.figures(mode).map_or_else(Vec::new, |one| claim(one, words));
-            claims.extend(of(LaunchMode::OnDemand, ["on demand", "a launch"]));
+            let of = |mode, words| program.figures(mode).map_or_else(Vec::new, |one| claim(one, words));
+            claims.extend(of(LaunchMode::OnDemand, "on demand"));
             claims.push(plain(" "));
-            claims.extend(of(LaunchMode::Prewarm, ["Prewarmed", "it"]));
-            if let Some(on_demand) = program.figures(LaunchMode::OnDemand).filter(|figures| !has_few(figures)) {
+            claims.extend(of(LaunchMode::Prewarm, "Prewarmed"));
+            if let Some(on_demand) =
+                program.figures(LaunchMode::OnDemand).filter(|figures| !figures.has_few_snapshots())
+            {
                 claims.extend(session_claim(on_demand).into_iter().flatten());
                 claims.extend(repaid(on_demand).map(|text| plain(format!(" {text}"))));
             }
@@ -112,25 +112,20 @@ fn claims(program: &BenchProgram) -> Sentence {
     claims
 }
 
-/// Whether so few launches of the mode were from a snapshot that their time says little about snapshots.
-fn has_few(figures: &ModeFigures) -> bool {
-    figures.warm_ratio.as_ref().is_ok_and(|ratio| *ratio < ENOUGH)
-}
-
-/// The sentence about the wall time of a mode, with the share of its launches from a snapshot.
-fn claim(figures: &ModeFigures, words: [&str; 2]) -> Sentence {
+/// The sentence about the wall time of a mode, with the share of its launches from a snapshot. If the CPU time certainly
+/// differs in another way, it says so.
+fn claim(figures: &ModeFigures, mode: &str) -> Sentence {
     let Some(effect) = figures.effect(Measure::Wall) else { return vec![] };
-    let [mode, launch] = words;
     let share = match &figures.warm_ratio {
         Ok(0.0) => return vec![plain(format!("{mode}, no launch was from a snapshot."))],
-        Ok(ratio) if has_few(figures) => {
+        Ok(ratio) if figures.has_few_snapshots() => {
             let few = format!("only {} of the launches were from a snapshot", percent(*ratio));
             return vec![plain(format!("{mode}, ")), (Emphasis::Open, few), plain(": too few for a claim about time.")];
         }
         Ok(ratio) => format!("{} of the launches from a snapshot", percent(*ratio)),
         Err(_) => "unknown share of launches from a snapshot".to_owned(),
     };
-    let what = format!("{mode} ({share}), {launch}");
+    let what = format!("{mode} ({share}), a launch");
     let (change, interval) = match (&effect.change, &effect.interval()) {
         (Ok(change), Ok(interval)) => (*change, *interval),
         (Err(absent), _) | (_, Err(absent)) => {
@@ -138,19 +133,29 @@ fn claim(figures: &ModeFigures, words: [&str; 2]) -> Sentence {
             return vec![plain(format!("{what} ")), (Emphasis::Open, why)];
         }
     };
-    let size = Size::of(change, interval);
-    let takes = || format!("takes {} wall time", size.relative());
-    let (emphasis, claim) = match effect.verdict {
-        Verdict::Faster => (Emphasis::Less, takes()),
-        Verdict::Slower => (Emphasis::More, takes()),
-        Verdict::Same => (Emphasis::Same, "takes as long as a normal launch".to_owned()),
-        Verdict::Undecided => (Emphasis::Open, "does not differ detectably from a normal launch".to_owned()),
+    let range = || signed(change, interval).1;
+    let (claim, range) = difference(effect, "wall time").unwrap_or_else(|| match effect.verdict {
+        Verdict::Same => ((Emphasis::Same, "takes as much wall time as a normal launch".to_owned()), range()),
+        _ => ((Emphasis::Open, "does not differ detectably from a normal launch in wall time".to_owned()), range()),
+    });
+    let mut sentence = vec![plain(format!("{what} ")), claim, plain(format!(" ({range})"))];
+    let cpu = figures.effect(Measure::Cpu).filter(|cpu| cpu.verdict != effect.verdict);
+    if let Some((claim, range)) = cpu.and_then(|cpu| difference(cpu, "CPU time")) {
+        sentence.extend([plain(", but "), claim, plain(format!(" ({range})"))]);
+    }
+    sentence.push(plain("."));
+    sentence
+}
+
+/// A difference that is certain, and its interval: `takes 62.9 % less CPU time`, `62.4 to 63.5 %`.
+fn difference(effect: &Effect, noun: &str) -> Option<(Span, String)> {
+    let emphasis = match effect.verdict {
+        Verdict::Faster => Emphasis::Less,
+        Verdict::Slower => Emphasis::More,
+        Verdict::Same | Verdict::Undecided => return None,
     };
-    let range = match effect.verdict {
-        Verdict::Faster | Verdict::Slower => size.range,
-        Verdict::Same | Verdict::Undecided => signed(change, interval).1,
-    };
-    vec![plain(format!("{what} ")), (emphasis, claim), plain(format!(" ({range})."))]
+    let size = Size::of(*effect.change.as_ref().ok()?, effect.interval().ok()?);
+    Some(((emphasis, format!("takes {} {noun}", size.relative())), size.range))
 }
 
 /// The sentence about the times of whole sessions, which contain the start of `steady warm` and the capture.
@@ -169,7 +174,7 @@ fn session_claim(figures: &ModeFigures) -> Option<Sentence> {
         several => format!("the {several} launches of a session take"),
     };
     Some(vec![
-        plain(format!(" With the start of steady warm and the capture, {launches} ")),
+        plain(format!(" On demand, with the start of steady warm and the capture, {launches} ")),
         change(Measure::AllWall, "wall time")?,
         plain(" and "),
         change(Measure::AllCpu, "CPU time")?,
@@ -209,10 +214,10 @@ fn of_program(program: &BenchProgram, has_tables: bool) -> Vec<Section> {
 fn repaid(figures: &ModeFigures) -> Option<String> {
     let BreakEven { wall, cpu } = figures.break_even.as_ref().ok()?;
     let costs = match &cpu.capture_seconds {
-        Ok(seconds) => format!("The capture alone costs {} of CPU time", time(seconds.max(0.0))),
-        Err(absent) => format!("The cost of the capture is not measured: {}", one_line(&absent.0)),
+        Ok(seconds) => format!("The capture on demand alone costs {} of CPU time", time(seconds.max(0.0))),
+        Err(absent) => format!("The cost of the capture on demand is not measured: {}", one_line(&absent.0)),
     };
-    let of = |one, measure| match Payback::of(figures, one, measure) {
+    let of = |one| match Payback::of(figures, one) {
         Payback::After { launches, certain_from: Some(_) } => {
             format!("it pays for itself after {}", launches_in_words(launches))
         }
@@ -229,7 +234,7 @@ fn repaid(figures: &ModeFigures) -> Option<String> {
             format!("it does not pay for itself within the measured {measured}, and a gain per launch is not certain")
         }
     };
-    let (wall, cpu) = (of(wall, Measure::Wall), of(cpu, Measure::Cpu));
+    let (wall, cpu) = (of(wall), of(cpu));
     Some(match wall == cpu {
         true => format!("{costs}. In wall time and in CPU time, {wall}."),
         false => format!("{costs}. In wall time, {wall}. In CPU time, {cpu}."),
@@ -244,24 +249,22 @@ fn launches_in_words(launches: u64) -> String {
 enum Payback {
     /// After so many of the measured launches. From `certain_from` on, there is certainly no loss.
     After { launches: u64, certain_from: Option<u64> },
-    /// Not within the measured launches. Each launch certainly saves time, so that the estimate has a basis.
+    /// Not within the measured launches. The estimate is for launches that cost as much as the last ones.
     Later { measured: u64, estimate: u64 },
-    /// Not within the measured launches, and a gain per launch is not certain.
+    /// Not within the measured launches, without an estimate.
     Open { measured: u64 },
 }
 
 impl Payback {
-    /// Returns what the report states about one of the break-even values of a mode. `measure` is the time of its
-    /// launches.
-    fn of(figures: &ModeFigures, one: &PaidBack, measure: Measure) -> Self {
+    /// Returns what the report states about one of the break-even values of a mode.
+    fn of(figures: &ModeFigures, one: &PaidBack) -> Self {
         let measured = figures.launch_wall_seconds.len() as u64;
-        let has_gain = figures.effect(measure).is_some_and(|effect| effect.verdict == Verdict::Faster);
         match (&one.launches, one.extrapolated) {
             (Ok(launches), false) => {
                 Payback::After { launches: *launches, certain_from: one.certain_launches.clone().ok() }
             }
-            (Ok(estimate), true) if has_gain => Payback::Later { measured, estimate: *estimate },
-            _ => Payback::Open { measured },
+            (Ok(estimate), true) => Payback::Later { measured, estimate: *estimate },
+            (Err(_), _) => Payback::Open { measured },
         }
     }
 }
@@ -328,12 +331,12 @@ fn times(modes: &[ModeFigures]) -> Table {
     ]);
     let cell = |figures: &ModeFigures, row: &Row| match (row, &figures.break_even) {
         (Row::Effect(measure), _) => figures.effect(*measure).map_or(Cell::Nothing, effect),
-        (Row::PaidBack(_), Ok(_)) if has_few(figures) => {
-            Cell::Absent("too few launches were from a snapshot".to_owned())
-        }
         (Row::PaidBack(measure), Ok(both)) => {
             let one = if *measure == Measure::Wall { &both.wall } else { &both.cpu };
-            paid(&Payback::of(figures, one, *measure)).into()
+            match &one.launches {
+                Err(few) if figures.has_few_snapshots() => Cell::Absent(few.0.clone()),
+                _ => paid(&Payback::of(figures, one)).into(),
+            }
         }
         (Row::PaidBack(_), Err(absent)) => Cell::Absent(absent.0.clone()),
         (Row::Capture, Ok(both)) => Cell::reading(&both.cpu.capture_seconds, |seconds| time(seconds.max(0.0))),
@@ -446,17 +449,22 @@ fn facts(record: &BenchRecord, has_tables: bool) -> Vec<Fact> {
     facts
 }
 
-/// A summary for the list of the history, in the order of the programs: `62.9 % less; undecided on demand`.
+/// A summary for the list of the history, in the order of the programs: `62.9 % less on demand; 59.5 % less prewarmed`.
+/// A program with too few snapshots on demand has the result of prewarm.
 fn summary(record: &BenchRecord) -> String {
-    let one = |program: &BenchProgram| match program.figures(LaunchMode::OnDemand) {
-        Some(figures) if has_few(figures) => "too few snapshots".to_owned(),
-        Some(figures) => figures
-            .effect(Measure::Wall)
-            .map_or_else(String::new, |effect| verdict_in_words(effect.verdict, &effect.change, &effect.interval())),
-        None => "not measured".to_owned(),
+    let one = |program: &BenchProgram| {
+        let of = |mode| program.figures(mode).filter(|figures| !figures.has_few_snapshots());
+        let (figures, how) = match (of(LaunchMode::OnDemand), of(LaunchMode::Prewarm)) {
+            (Some(figures), _) => (figures, "on demand"),
+            (None, Some(figures)) => (figures, "prewarmed"),
+            (None, None) if program.modes.is_ok() => return "too few snapshots".to_owned(),
+            (None, None) => return "not measured".to_owned(),
+        };
+        let effect = figures.effect(Measure::Wall);
+        let words = effect.map(|effect| verdict_in_words(effect.verdict, &effect.change, &effect.interval()));
+        format!("{} {how}", words.unwrap_or_default())
     };
-    let all: Vec<String> = record.programs.iter().map(one).collect();
-    format!("{} on demand", all.join("; ")).replace(TIE, " ")
+    record.programs.iter().map(one).collect::<Vec<_>>().join("; ").replace(TIE, " ")
 }
 
 /// A chart of the wall time of each launch, with a line for each mode; `None` without launches.

@@ -288,7 +288,8 @@ pub struct BreakEven {
 pub struct PaidBack {
     /// Mean cost of the capture, in seconds. In wall time, only the part that launches wait for.
     pub capture_seconds: Reading<f64>,
-    /// The launch from which on the means of the runs show no loss; not available if later launches are no cheaper.
+    /// The launch from which on the means of the runs show no loss; not available if too few launches were from a
+    /// snapshot, or if it is not within the measured launches and launches do not certainly take less time.
     pub launches: Reading<u64>,
     /// Whether `launches` is more than the measured launches. It then assumes that further launches cost as much as the
     /// last measured ones.
@@ -450,7 +451,15 @@ impl BenchProgram {
     }
 }
 
+/// With a smaller share of launches from a snapshot, reports and exports state nothing about what snapshots save.
+const ENOUGH: f64 = 0.5;
+
 impl ModeFigures {
+    /// Whether so few launches of the mode were from a snapshot that their time says little about snapshots.
+    pub(crate) fn has_few_snapshots(&self) -> bool {
+        self.warm_ratio.as_ref().is_ok_and(|ratio| *ratio < ENOUGH)
+    }
+
     /// Returns the mean of a measure.
     ///
     /// # Errors

@@ -106,7 +106,8 @@ fn csv_has_a_line_for_each_mode_and_a_field_for_each_column() {
 #[test]
 fn reports_have_a_summary() {
     let facts: Vec<Facts> = all().iter().map(|(_, record)| record.facts()).collect();
-    assert_eq!(facts[0].verdict, "59.5 % less; 59.5 % less on demand");
+    assert_eq!(facts[0].verdict, "59.5 % less on demand; 59.5 % less on demand");
+    assert_eq!(facts[1].verdict, "undecided on demand; not measured");
     assert_eq!(facts[2].verdict, "undecided on demand");
     assert!(facts.iter().all(|facts| facts.primary == Ok(Metric::Wall)));
     let facts = interrupted().facts();
@@ -116,22 +117,22 @@ fn reports_have_a_summary() {
 /// The figures of a mode that is extrapolated: 61 launches, of which 50 were measured.
 #[test]
 fn a_break_even_beyond_the_measured_launches_is_no_fact() {
-    let with_verdict = |verdict: Verdict| {
+    let with_launches = |launches: Reading<u64>| {
         let mut record = usual();
         record.programs.truncate(1);
         let on_demand = &mut record.programs[0].modes.as_mut().unwrap()[2];
         let cpu = &mut on_demand.break_even.as_mut().unwrap().cpu;
-        (cpu.launches, cpu.extrapolated) = (Ok(61), true);
-        let effect = on_demand.effects.iter_mut().find(|effect| effect.measure == Measure::Cpu);
-        effect.unwrap().verdict = verdict;
-        text(&record, 1_000).replace('\u{a0}', " ")
+        (cpu.extrapolated, cpu.launches) = (launches.is_ok(), launches);
+        (text(&record, 1_000).replace('\u{a0}', " "), record.csv())
     };
-    let certain = with_verdict(Verdict::Faster);
+    let (certain, csv) = with_launches(Ok(61));
+    assert!(csv.lines().nth(3).unwrap().contains(",61,true,,"), "{csv}");
     let expected = "In wall time, it pays for itself after 4 launches. In CPU time, it does not pay for itself within the \
                     measured 50 launches; it does after about 61 if later ones save as much.";
     assert!(certain.contains(expected), "{certain}");
     assert!(certain.contains("not within 50 launches (estimate: 61)"), "{certain}");
-    let open = with_verdict(Verdict::Undecided);
+    let (open, csv) = with_launches(absent("a gain is not certain"));
+    assert!(csv.lines().nth(3).unwrap().contains(",,false,a gain is not certain,"), "{csv}");
     let expected = "In CPU time, it does not pay for itself within the measured 50 launches, and a gain per launch is not \
                     certain.";
     assert!(open.contains(expected) && !open.contains("about 61"), "{open}");
@@ -150,12 +151,12 @@ fn few_launches_from_a_snapshot_give_no_claim_about_time() {
     assert!(
         answer.starts_with(
             "true: on demand, only 8.4 % of the launches were from a snapshot: too few for a claim about time. \
-             Prewarmed (100 % of the launches from a snapshot), it takes 63.7 % less wall time"
+             Prewarmed (100 % of the launches from a snapshot), a launch takes 63.7 % less wall time"
         ),
         "{answer}"
     );
     assert!(!answer.contains("pays for itself"), "{answer}");
-    assert_eq!(verdict, "too few snapshots on demand");
+    assert_eq!(verdict, "63.7 % less prewarmed");
     let (answer, _) = with_share(Ok(0.0));
     assert!(answer.starts_with("true: on demand, no launch was from a snapshot. Prewarmed"), "{answer}");
     let (answer, verdict) = with_share(Ok(0.5));
@@ -163,6 +164,18 @@ fn few_launches_from_a_snapshot_give_no_claim_about_time() {
     assert_eq!(verdict, "59.5 % less on demand");
     let (answer, _) = with_share(absent("its store has no counts"));
     assert!(answer.starts_with("true: on demand (unknown share of launches from a snapshot), a launch"), "{answer}");
+}
+
+#[test]
+fn a_difference_of_cpu_time_is_named_if_wall_time_does_not_show_it() {
+    let mut record = usual();
+    record.programs.truncate(1);
+    let wall = &mut record.programs[0].modes.as_mut().unwrap()[2].effects[0];
+    (wall.verdict, wall.low, wall.high) = (Verdict::Undecided, Ok(-0.86), Ok(0.33));
+    let answer = text(&record, 1_000).lines().next().unwrap().replace('\u{a0}', " ");
+    let expected = "a launch does not differ detectably from a normal launch in wall time (-86 to 33 %), but takes 62.9 % \
+                    less CPU time (62.4 to 63.5 %). Prewarmed";
+    assert!(answer.contains(expected), "{answer}");
 }
 
 #[test]

@@ -170,9 +170,10 @@ pub(crate) fn refused() -> BenchRecord {
     ];
     for figures in &mut modes[1..] {
         figures.warm_ratio = Ok(0.0);
-        figures.break_even = Ok(BreakEven { wall: even(0.0, None, None), cpu: even(0.8e-3, None, None) });
+        figures.break_even = shared::absent("no launch was from a snapshot");
     }
     modes[2].warm_ratio = shared::absent("its store has no counts");
+    modes[2].break_even = Ok(BreakEven { wall: even(0.0, None, None), cpu: even(0.8e-3, None, None) });
     modes[2].effects[0] = Effect {
         verdict: Verdict::Undecided,
         change: Ok(0.01),

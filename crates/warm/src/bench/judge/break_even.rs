@@ -5,8 +5,10 @@
 //! capture during the launches costs only CPU time. The start of `steady warm` itself is not included, because a
 //! command pays for it once for all its programs.
 
-use crate::record::{BenchSession, BenchTrial, BreakEven, LaunchMode, PaidBack, Spent, finite, of_mode};
-use steady_model::{Absent, Reading};
+use crate::record::{
+    BenchSession, BenchTrial, BreakEven, LaunchMode, Measure, ModeFigures, PaidBack, Spent, finite, of_mode,
+};
+use steady_model::{Absent, Reading, Verdict};
 use steady_stats::{MIN_PAIRS, mean, shift, weights};
 
 const ALPHA: f64 = 0.05;
@@ -21,6 +23,25 @@ pub(super) fn break_even(trial: &BenchTrial, mode: LaunchMode) -> Reading<BreakE
         wall: of(&runs, |spent| spent.wall.seconds(), |run| run.waited()),
         cpu: of(&runs, |spent| spent.cpu.seconds(), |run| run.used()),
     })
+}
+
+/// Returns the break-even of a mode without the numbers of launches that its other figures do not support.
+pub(super) fn supported(figures: &ModeFigures) -> Reading<BreakEven> {
+    let of = |one: PaidBack, measure| {
+        let has_gain = figures.effect(measure).is_some_and(|effect| effect.verdict == Verdict::Faster);
+        let unless =
+            |why: &str, one: PaidBack| PaidBack { launches: Err(Absent::because(why)), extrapolated: false, ..one };
+        if figures.has_few_snapshots() {
+            let few = "too few launches were from a snapshot";
+            return PaidBack { certain_launches: Err(Absent::because(few)), ..unless(few, one) };
+        }
+        match one.extrapolated && !has_gain {
+            true => unless("not within the measured launches, and a gain per launch is not certain", one),
+            false => one,
+        }
+    };
+    let both = figures.break_even.clone()?;
+    Ok(BreakEven { wall: of(both.wall, Measure::Wall), cpu: of(both.cpu, Measure::Cpu) })
 }
 
 /// The sessions of one run.
@@ -90,6 +111,7 @@ fn beyond(behind: &[f64]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::{Effect, Means};
     use steady_model::{Nanos, Outcome};
 
     fn session(mode: LaunchMode, before: u64, launches: &[u64], captures: u64) -> BenchSession {
@@ -155,6 +177,28 @@ mod tests {
         let trial = trial((10, &[100; 4]), (10, &[110; 4]), 100);
         assert_eq!(paid(&trial, LaunchMode::OnDemand), [(None, false, None); 2]);
         assert_eq!(paid(&trial, LaunchMode::Prewarm)[0], (None, false, None));
+    }
+
+    #[test]
+    fn a_number_of_launches_needs_enough_snapshots_and_beyond_the_measured_ones_a_gain() {
+        let extrapolated = trial((130, &[40; 4]), (150, &[120, 120, 40, 40]), 100);
+        let stated = |warm_ratio, verdict| {
+            let effect = |measure| Effect { measure, verdict, change: Ok(0.0), low: Ok(0.0), high: Ok(0.0) };
+            let figures = ModeFigures {
+                mode: LaunchMode::OnDemand,
+                warm_ratio: Ok(warm_ratio),
+                means: Means(vec![]),
+                effects: vec![effect(Measure::Wall), effect(Measure::Cpu)],
+                break_even: break_even(&extrapolated, LaunchMode::OnDemand),
+                launch_wall_seconds: vec![],
+                launch_cpu_seconds: vec![],
+            };
+            let BreakEven { wall, cpu } = supported(&figures).unwrap();
+            [wall, cpu].map(|one| (one.launches.ok(), one.extrapolated, one.certain_launches.ok()))
+        };
+        assert_eq!(stated(0.9, Verdict::Faster), paid(&extrapolated, LaunchMode::OnDemand));
+        assert_eq!(stated(0.9, Verdict::Undecided), [(Some(3), false, Some(3)), (None, false, None)]);
+        assert_eq!(stated(0.1, Verdict::Faster), [(None, false, None); 2]);
     }
 
     #[test]
