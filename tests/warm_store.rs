@@ -252,6 +252,30 @@ fn snapshots_that_were_changed_are_not_executed() {
     }
 }
 
+/// A new hard link changes only the ctime, as a tool that keeps copies of programs does.
+#[test]
+fn launches_are_counted_across_captures_and_a_reason_names_what_changed() {
+    let Some(env) = available("launches_are_counted_across_captures_and_a_reason_names_what_changed") else { return };
+    let program = env.folder().join("copy");
+    fs::copy("/bin/true", &program).unwrap();
+    let path = program.to_str().unwrap();
+    env.snapshot(path);
+    let script = format!("{path}; {path}; {path}");
+    assert_eq!(env.run(&["sh", "-c", &script]).0, 0);
+    let counted = || {
+        let record = serde_json::from_str::<serde_json::Value>(&env.status()).unwrap();
+        let programs = record["programs"].as_array().unwrap().clone();
+        programs.into_iter().find(|program| program["program"] == path).unwrap()
+    };
+    assert_eq!(counted()["warm_launches"], 3);
+    fs::hard_link(&program, env.folder().join("link")).unwrap();
+    let stale = counted();
+    assert_eq!((&stale["state"], &stale["warm_launches"]), (&"stale".into(), &3.into()), "{stale}");
+    assert!(stale["reason"].as_str().unwrap().contains("only its change time (ctime)"), "{stale}");
+    env.snapshot(path);
+    assert_eq!(counted()["warm_launches"], 3);
+}
+
 #[test]
 fn directories_outside_the_store_are_not_removed() {
     let Some(env) = available("directories_outside_the_store_are_not_removed") else { return };

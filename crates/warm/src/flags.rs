@@ -148,9 +148,10 @@ States of a program:
   refused  it always starts as usual
   script   its interpreter can have snapshots, in a line of its own
 
-Launches of a program are counted since its capture: 'from a snapshot', and
-'as usual since', which did not use the snapshot. Launches before the capture
-are counted for all programs together: 'as usual, no snapshot yet'.";
+Launches of a program are counted since its first capture, and later captures
+do not reset the counts: 'from a snapshot', and 'as usual since', which did not
+use the snapshot. Launches before the first capture are counted for all
+programs together: 'as usual, no snapshot yet'.";
 
 /// The options of `steady warm status`.
 #[derive(Debug, Args)]

@@ -33,6 +33,23 @@ pub fn existing(path: &Path) -> io::Result<Identity> {
     at(path)?.ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
+/// Returns the properties in which two identities differ, in words: `size, change time`.
+pub(crate) fn difference(before: &Identity, now: &Identity) -> String {
+    if (before.device, before.inode, before.mount) != (now.device, now.inode, now.mount) {
+        return "it is another file or on another mount".to_owned();
+    }
+    let properties = [
+        (before.bytes != now.bytes, "size"),
+        (before.modified != now.modified, "modification time"),
+        (before.changed != now.changed, "change time"),
+    ];
+    let differ: Vec<&str> = properties.into_iter().filter(|(differs, _)| *differs).map(|(_, name)| name).collect();
+    match differ.as_slice() {
+        ["change time"] => "only its change time (ctime), as by a new hard link or chmod".to_owned(),
+        differ => differ.join(", "),
+    }
+}
+
 /// Returns the name of a file's card in a store.
 ///
 /// # Errors
@@ -86,6 +103,18 @@ mod tests {
         assert!(is_of_an_image(LOOP, EXT4) && is_of_an_image(253, 0x7371_7368));
         assert!(!is_of_an_image(253, EXT4));
         assert!(!is_ambiguous(Path::new("/proc/self/stat")).unwrap());
+    }
+
+    #[test]
+    fn a_difference_names_the_properties() {
+        let before = Identity { inode: 7, bytes: 100, ..Identity::default() };
+        let later = Time { seconds: 1, nanoseconds: 0 };
+        let linked = Identity { changed: later, ..before };
+        assert_eq!(difference(&before, &linked), "only its change time (ctime), as by a new hard link or chmod");
+        let written = Identity { bytes: 101, modified: later, ..linked };
+        assert_eq!(difference(&before, &written), "size, modification time, change time");
+        let other = Identity { inode: 8, ..written };
+        assert_eq!(difference(&before, &other), "it is another file or on another mount");
     }
 
     #[test]

@@ -52,12 +52,14 @@ fn called(
         Ok(None) => "it has not been captured yet".to_owned(),
         Ok(Some(StoredCard { bytes, .. })) => match Card::parse(&bytes) {
             None => DAMAGED_CARD.to_owned(),
-            Some(card) if !identity::at(path).is_ok_and(|now| now == Some(*card.identity())) => CHANGED.to_owned(),
-            Some(Card::Refused { reason, dependencies, .. }) => {
-                changed(dependencies.iter()).unwrap_or_else(|| reason.to_string_lossy().into_owned())
-            }
-            Some(Card::Script { interpreter, .. }) => return of_script(Path::new(os(interpreter))),
-            Some(Card::Warm(warm)) => return of_warm(store, path, name, &warm, here),
+            Some(card) => match (replaced(&card, path), card) {
+                (Some(reason), _) => reason,
+                (None, Card::Refused { reason, dependencies, .. }) => {
+                    changed(dependencies.iter()).unwrap_or_else(|| reason.to_string_lossy().into_owned())
+                }
+                (None, Card::Script { interpreter, .. }) => return of_script(Path::new(os(interpreter))),
+                (None, Card::Warm(warm)) => return of_warm(store, path, name, &warm, here),
+            },
         },
     };
     Launch::AsUsual(vec![reason])
@@ -117,24 +119,33 @@ fn against(store: &Store, path: &Path, warm: &Warm<'_>, here: StartingProcess<'_
 /// The reason for a script whose interpreter is a script, too.
 pub(crate) const NESTED: &str = "it is a script itself, which the hook leaves to the kernel";
 
-/// The reason for a card of another file.
-pub(crate) const CHANGED: &str = "its file has changed since the capture";
-
 /// The reason for a card that cannot be parsed.
 pub(crate) const DAMAGED_CARD: &str = "its card is damaged";
 
 /// The reason for a snapshot that was written to, truncated or replaced.
 const DAMAGED: &str = "one of its snapshots was changed after it was written";
 
+/// Returns the reason if the file at `path` is not the one that the card describes.
+pub(crate) fn replaced(card: &Card<'_>, path: &Path) -> Option<String> {
+    match identity::at(path) {
+        Ok(Some(now)) if now == *card.identity() => None,
+        Ok(Some(now)) => {
+            Some(format!("its file has changed since the capture: {}", identity::difference(card.identity(), &now)))
+        }
+        Ok(None) => Some("its file does not exist any more".to_owned()),
+        Err(error) => Some(format!("its file cannot be examined: {error}")),
+    }
+}
+
 /// Returns whether a card describes its program, and the files that the program loads, as they are now.
 #[must_use]
 pub fn is_current(card: &Card<'_>, program: &Path) -> bool {
-    let same = identity::at(program).is_ok_and(|now| now == Some(*card.identity()));
-    same && match card {
-        Card::Warm(warm) => changed(warm.dependencies()).is_none(),
-        Card::Refused { dependencies, .. } => changed(dependencies.iter()).is_none(),
-        Card::Script { .. } => true,
-    }
+    replaced(card, program).is_none()
+        && match card {
+            Card::Warm(warm) => changed(warm.dependencies()).is_none(),
+            Card::Refused { dependencies, .. } => changed(dependencies.iter()).is_none(),
+            Card::Script { .. } => true,
+        }
 }
 
 /// Returns whether a program needs no capture: its card is current, and its snapshots are the files that were written.
@@ -171,7 +182,11 @@ pub fn changed<'a>(dependencies: impl IntoIterator<Item = Dependency<'a>>) -> Op
             (Ok(now), before) if now == before => None,
             (Ok(None), Some(_)) => Some(format!("'{name}', which it loads, does not exist any more")),
             (Ok(Some(_)), None) => Some(format!("'{name}' did not exist when the program was captured")),
-            (Ok(_), _) => Some(format!("'{name}', which it loads, has changed since the capture")),
+            (Ok(Some(now)), Some(before)) => Some(format!(
+                "'{name}', which it loads, has changed since the capture: {}",
+                identity::difference(&before, &now)
+            )),
+            (Ok(None), None) => None,
             (Err(error), _) => Some(format!("'{name}' cannot be examined: {error}")),
         }
     })

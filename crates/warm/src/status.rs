@@ -8,9 +8,8 @@ use steady_linux::clock;
 use steady_model::{Absent, Bytes, Nanos, Reading};
 use steady_preload::card::{Card, Outcome, Warm};
 
-use crate::identity;
 use crate::inspect::{Inspected, Script, inspect};
-use crate::launch::{CHANGED, DAMAGED_CARD, Launch, NESTED, StartingProcess, changed, damaged, launch, os, stored};
+use crate::launch::{DAMAGED_CARD, Launch, NESTED, StartingProcess, changed, damaged, launch, os, replaced, stored};
 use crate::record::{Answer, KeptProgram, Launches, ProgramState, Question, StatusRecord, StoreFacts};
 use crate::store::{Counts, LIMIT, Store, StoredCard, Work};
 
@@ -134,8 +133,8 @@ fn state_of_interpreter(store: &Store, interpreter: &Path) -> ProgramState {
 
 /// The state of the program at `path`, which has this card.
 fn state_of(store: &Store, card: &Card<'_>, path: &Path) -> ProgramState {
-    if !identity::at(path).is_ok_and(|now| now == Some(*card.identity())) {
-        return ProgramState::Stale { reason: CHANGED.to_owned() };
+    if let Some(reason) = replaced(card, path) {
+        return ProgramState::Stale { reason };
     }
     let unless_stale = |stale: Option<String>, state| stale.map_or(state, |reason| ProgramState::Stale { reason });
     match card {
@@ -176,9 +175,8 @@ fn known(store: &Store, counts: &Reading<Counts>, stored: &StoredCard, path: Opt
     let path = path.map(Path::to_owned).or(named)?;
     let program = unknown(&path);
     let program = KeptProgram { state: state_of(store, &card, &path), created: Ok(stored.written), ..program };
-    let same = identity::at(&path).is_ok_and(|now| now == Some(*card.identity()));
     Some(match card {
-        Card::Warm(warm) if same => of_warm(store, counts, &stored.key, &warm, program),
+        Card::Warm(warm) => of_warm(store, counts, &stored.key, &warm, program),
         _ => program,
     })
 }

@@ -40,7 +40,8 @@ fn document(record: &StatusRecord) -> Document {
     Document { subject: "Steadyhand: programs with snapshots".to_owned(), answer, sections, is_brief: false }
 }
 
-/// Summarises the store in one sentence: numbers of programs by state, and disk space.
+/// Summarises the programs in one sentence, by state, with the disk space of the store. The programs are those that the
+/// user named, or all.
 fn sentence(record: &StatusRecord) -> String {
     let store = match &record.store {
         Ok(store) => store,
@@ -57,7 +58,7 @@ fn sentence(record: &StatusRecord) -> String {
         others.into_iter().filter(|(name, ..)| of(name) > 0).map(|(name, one, many)| count(of(name), one, many)),
     );
     let [size, limit] = [store.size_bytes, store.limit_bytes].map(|bytes| memory(bytes.0 as f64));
-    format!("{}; {size} of {limit} in use.", parts.join(", "))
+    format!("{}; the whole store uses {size} of {limit}.", parts.join(", "))
 }
 
 /// Returns the sentence about one program: the emphasised answer, then the details.
@@ -140,7 +141,7 @@ fn sections(record: &StatusRecord) -> Vec<Section> {
         sections.push(Section::new("Not warm", vec![Block::Facts(not_warm)]));
     }
     if let Ok(store) = &record.store {
-        sections.push(Section::new("Launches", vec![Block::Facts(launches(store))]));
+        sections.push(Section::new("Launches of all programs", vec![Block::Facts(launches(store))]));
         sections.push(Section::new("Store", vec![Block::Facts(facts(store))]));
     }
     sections

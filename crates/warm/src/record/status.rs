@@ -93,9 +93,9 @@ pub struct KeptProgram {
     pub snapshots: u32,
     /// Disk space that they use.
     pub size_bytes: Bytes,
-    /// Number of launches from a snapshot since it was created.
+    /// Number of launches from a snapshot since the first capture of this file. Later captures do not reset it.
     pub warm_launches: Reading<u64>,
-    /// Number of launches as usual since its snapshots were created.
+    /// Number of launches as usual since then.
     pub missed_launches: Reading<u64>,
     /// When its snapshots were created, or it was refused.
     #[serde(serialize_with = "moment")]
