@@ -76,8 +76,8 @@ fn document(record: &LoadRecord) -> Document {
             "Share of time in which a logical CPU was in use",
             |cpu| &cpu.busy_ratio,
         ));
-        let ours = "Share of samples that found a process running on a logical CPU";
-        sections.push(cpus(record, "Where the processes ran", ours, |cpu| &cpu.ours_ratio));
+        let ours = "Share of samples that found a process running on a logical CPU or waiting for it";
+        sections.push(cpus(record, "Where the processes ran or waited", ours, |cpu| &cpu.ours_ratio));
         let rulers = tables::rulers(record);
         sections.extend(rulers.map(|table| Section::new(RULERS, vec![Block::Table(table)]).as_detail().whole()));
     }

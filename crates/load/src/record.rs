@@ -202,7 +202,7 @@ pub struct CpuUse {
     pub cpu: usize,
     /// Share of the row's time in which any process used it.
     pub busy_ratio: Reading<f64>,
-    /// Share of the samples that found a process of the row running on it.
+    /// Share of the samples that found a process of the row runnable on it: running, or waiting for it.
     pub ours_ratio: Reading<f64>,
 }
 

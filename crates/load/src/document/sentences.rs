@@ -74,9 +74,14 @@ pub(super) fn paragraphs(record: &LoadRecord) -> Vec<Vec<String>> {
     match (&record.scaling, Scope::of(record)) {
         (Ok(scaling), Some(scope)) => {
             let few = few_runs(record);
-            let factors = if few.is_some() { factors(&scope, scaling) + "." } else { metric(&scope, scaling) };
+            let has_few = few.is_some();
+            let factors = if has_few { factors(&scope, scaling) + "." } else { metric(&scope, scaling) };
             paragraphs.push(std::iter::once(factors).chain(few).collect());
-            paragraphs.push(scaling::limits(&scope, scaling));
+            // Few runs may show too few or too many cores by chance.
+            paragraphs.push(match has_few {
+                true => scaling::reported(&scope),
+                false => scaling::limits(&scope, scaling),
+            });
             let longer = longer(record);
             let slower = std::iter::once(inflation(&scope, scaling)).chain(longer).chain(machine::slowdowns(record));
             paragraphs.push(slower.collect());

@@ -57,13 +57,15 @@ pub(super) fn figures(record: &LoadRecord) -> Table {
             ]
         }
         LoadWork::Command { .. } => vec![
-            procs("concurrent copies", record),
+            procs("copies", record),
             Column::numbers("runs", &record.points(), |point| point.row.run_count.to_string()),
             number("CPU time per run (ms)", Least(4), 1e3, |figures| Ok(figures.cpu_seconds)),
             number("user (ms)", Most(4, 3), 1e3, |figures| Ok(figures.user_seconds)),
             number("system (ms)", Most(4, 3), 1e3, |figures| Ok(figures.system_seconds)),
             number("wall time per run (ms)", Least(4), 1e3, |figures| Ok(figures.wall_seconds)),
-            number("runs per second", Least(4), 1.0, |figures| Ok(figures.throughput_per_second)),
+            number("runs per CPU s", Least(4), 1.0, |figures| Ok(figures.work_per_cpu_second)),
+            number("runs per wall s", Least(4), 1.0, |figures| Ok(figures.work_per_wall_second)),
+            number("runs per s, all copies", Least(4), 1.0, |figures| Ok(figures.throughput_per_second)),
             others(),
         ],
     };
@@ -126,7 +128,8 @@ fn of_numbers(head: &str, values: &[Reading<f64>], digits: Digits) -> Column {
     Column::numbers(head, values, |value| Cell::reading(value, |value| fixed(*value, decimals)))
 }
 
-/// Columns with the use of the CPUs, and the CPUs on which samples found the processes: for each CPU, or as a summary.
+/// Columns with the use of the CPUs, and the CPUs on which samples found runnable processes: for each CPU, or as a
+/// summary.
 fn cpus(record: &LoadRecord) -> [Column; 2] {
     let rows: Vec<&LoadRow> = record.points().iter().map(|point| point.row).collect();
     let column = |head: String, align: Align, cell: &dyn Fn(&LoadRow) -> Cell| Column {
@@ -140,14 +143,14 @@ fn cpus(record: &LoadRecord) -> [Column; 2] {
         });
         return [
             column(format!("busy, CPU{of} (%)"), Align::Numbers, &|row| each(&row.cpus, |cpu| &cpu.busy_ratio)),
-            column(format!("samples with a process on CPU{of} (%)"), Align::Numbers, &|row| {
+            column(format!("samples with a runnable process on CPU{of} (%)"), Align::Numbers, &|row| {
                 each(&row.cpus, |cpu| &cpu.ours_ratio)
             }),
         ];
     }
     [
         column("CPUs over half busy".to_owned(), Align::Numbers, &|row| busy(&row.cpus)),
-        column("ran on CPUs".to_owned(), Align::Words, &|row| ran_on(&row.cpus)),
+        column("ran or waited on CPUs".to_owned(), Align::Words, &|row| ran_on(&row.cpus)),
     ]
 }
 
@@ -175,7 +178,7 @@ fn busy(cpus: &[CpuUse]) -> Cell {
     }
 }
 
-/// Formats the list of CPUs on which samples found a process.
+/// Formats the list of CPUs on which samples found a runnable process.
 fn ran_on(cpus: &[CpuUse]) -> Cell {
     let seen: Vec<usize> =
         cpus.iter().filter(|cpu| cpu.ours_ratio.as_ref().is_ok_and(|ratio| *ratio > 0.0)).map(|cpu| cpu.cpu).collect();

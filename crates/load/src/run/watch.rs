@@ -1,4 +1,4 @@
-//! Samples the machine while a row runs: how busy each CPU is, which CPUs run the processes of the row, and the CPU
+//! Samples the machine while a row runs: how busy each CPU is, on which CPUs the processes of the row are runnable, and the CPU
 //! time of everything else. Its own cost is small and is measured.
 
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ pub(super) struct RowWatch<'a> {
     /// Approximate CPU time of the row at the last sample.
     cpu_time: Nanos,
     pause: Nanos,
-    /// Number of samples that found a process of the row alive, and for each CPU, how many found one running on it.
+    /// Number of samples that found a process of the row alive, and for each CPU, how many found one runnable on it.
     samples: u32,
     found: BTreeMap<usize, u32>,
 }
@@ -107,13 +107,13 @@ impl RowWatch<'_> {
         self.cpu_time
     }
 
-    /// Samples which CPUs run the processes of the row.
+    /// Samples on which CPUs the processes of the row are runnable.
     pub(super) fn sample(&mut self) {
         let before = clock::thread_cpu();
         let most = MAX_SAMPLED.min(self.pids.len());
         let chosen = rand::seq::index::sample(&mut self.watcher.generator, self.pids.len(), most);
         let pids: Vec<i32> = chosen.iter().map(|index| self.pids[index]).collect();
-        let (alive, on) = self.watcher.running_on(&pids);
+        let (alive, on) = self.watcher.runnable_on(&pids);
         self.samples += u32::from(alive);
         for cpu in on {
             *self.found.entry(cpu).or_default() += 1;
@@ -158,8 +158,9 @@ impl Watcher {
         Nanos::from_seconds(most.min(mean * all as f64))
     }
 
-    /// Returns whether any process of the row is alive, and the CPUs that run a process that does the work.
-    fn running_on(&self, pids: &[i32]) -> (bool, Vec<usize>) {
+    /// Returns whether any process of the row is alive, and the CPUs on which a process that does the work is runnable.
+    /// The state `R` of proc_pid_stat(5) does not tell a process that runs from one that waits for its CPU.
+    fn runnable_on(&self, pids: &[i32]) -> (bool, Vec<usize>) {
         let stat = |pid: &i32| procfs::process_stat(&self.root, *pid).ok();
         let mut on = Vec::new();
         let mut alive = false;

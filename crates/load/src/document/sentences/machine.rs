@@ -1,4 +1,4 @@
-//! Sentences about the machine: which CPUs ran the processes, what a system monitor would show, and how much slower
+//! Sentences about the machine: on which CPUs the processes were, what a system monitor would show, and how much slower
 //! each resource was with the most processes.
 
 use steady_model::Resource;
@@ -8,7 +8,7 @@ use steady_render::units::{TIE, percent};
 use super::{at, factor};
 use crate::{CpuUse, LoadRecord, LoadRow};
 
-/// A CPU counts as having run a process from this share of the samples on.
+/// A CPU counts as used by a process from this share of the samples on.
 const RAN: f64 = 0.02;
 /// A CPU counts as busy from this share of the time on.
 const BUSY: f64 = 0.9;
@@ -25,7 +25,7 @@ pub(super) fn cpus(record: &LoadRecord) -> Vec<String> {
     sentences
 }
 
-/// Says where the processes of the smallest row ran.
+/// Says where the processes of the smallest row ran or waited.
 fn placed(row: &LoadRow) -> Option<String> {
     let share_of = |cpu: &CpuUse| cpu.ours_ratio.as_ref().ok().copied();
     if !row.cpus.iter().any(|cpu| share_of(cpu).is_some()) {
@@ -39,20 +39,20 @@ fn placed(row: &LoadRow) -> Option<String> {
     let places = match &ran[..] {
         [] => {
             let text = format!(
-                "At {}, no sample found the main thread of {who} on a CPU; others are not read.",
+                "At {}, no sample found the main thread of {who} running or waiting for a CPU; others are not read.",
                 at(row.procs)
             );
             return Some(text);
         }
-        [(cpu, _)] => format!("ran only on CPU{TIE}{cpu}"),
+        [(cpu, _)] => format!("only on CPU{TIE}{cpu}"),
         _ if ran.len() <= NAMED => {
             let list: Vec<String> =
                 ran.iter().map(|(cpu, share)| format!("{cpu} ({} of the samples)", percent(*share))).collect();
-            format!("ran on CPUs {}", list.join(", "))
+            format!("on CPUs {}", list.join(", "))
         }
-        _ => format!("ran on {}", count(ran.len(), "CPU", "CPUs")),
+        _ => format!("on {}", count(ran.len(), "CPU", "CPUs")),
     };
-    Some(format!("At {}, {who} {places}.", at(row.procs)))
+    Some(format!("At {}, {who} ran or waited {places}.", at(row.procs)))
 }
 
 /// Says what a system monitor would show during a row.
@@ -68,9 +68,10 @@ fn monitor(row: &LoadRow) -> Option<String> {
     let all = count(known.len(), "CPU", "CPUs");
     let most = known.iter().map(|(_, share)| *share).fold(0.0, f64::max);
     let least = known.iter().map(|(_, share)| *share).fold(1.0, f64::min);
+    let from = format!("busy for {} of the time or more", percent(BUSY));
     Some(match busy.len() {
         0 => format!(
-            "At {here}, a system monitor would show none of {all} as busy; the busiest was busy {} of the time.",
+            "At {here}, a system monitor would show none of {all} as {from}; the busiest was busy {} of the time.",
             percent(most)
         ),
         every if every == known.len() => {
@@ -84,9 +85,9 @@ fn monitor(row: &LoadRow) -> Option<String> {
             let names: Vec<String> = busy.iter().map(usize::to_string).collect();
             let which = if some == 1 { "CPU" } else { "CPUs" };
             let names = names.join(", ");
-            format!("At {here}, a system monitor would show {some} of {all} as busy: {which}{TIE}{names}.")
+            format!("At {here}, a system monitor would show {some} of {all} as {from}: {which}{TIE}{names}.")
         }
-        some => format!("At {here}, a system monitor would show {some} of {all} as busy."),
+        some => format!("At {here}, a system monitor would show {some} of {all} as {from}."),
     })
 }
 

@@ -21,22 +21,24 @@ pub(super) fn limits(scope: &Scope<'_>, scaling: &Scaling) -> Vec<String> {
         (Err(why), Err(same)) if why == same => vec![not_shown("its own core or logical CPU", why)],
         (cores, logical) => vec![by_points("its own core", cores), by_points("its own logical CPU", logical)],
     };
-    match scope.cpus {
-        Cpus::Reported(machine) => {
-            sentences.push(by_system(machine));
-            sentences.extend(agreement(scope, machine, scaling));
-            sentences.extend(quota(machine));
-        }
-        Cpus::Stated { logical, cores } => {
-            sentences.push(by_table(logical, cores));
-            sentences.extend(agreement_with_table(cores, scaling));
-        }
-    }
+    sentences.extend(reported(scope));
+    sentences.extend(match scope.cpus {
+        Cpus::Reported(machine) => agreement(scope, machine, scaling),
+        Cpus::Stated { cores, .. } => agreement_with_table(cores, scaling),
+    });
     // The reason why cores are not known is not repeated.
     if scaling.second_thread_gain.as_ref().err().is_none_or(|why| Err(why) != scaling.cores.as_ref()) {
         sentences.push(second_thread(scope, scaling));
     }
     sentences
+}
+
+/// Says what the system reports, or a table states, about the CPUs.
+pub(super) fn reported(scope: &Scope<'_>) -> Vec<String> {
+    match scope.cpus {
+        Cpus::Reported(machine) => std::iter::once(by_system(machine)).chain(quota(machine)).collect(),
+        Cpus::Stated { logical, cores } => vec![by_table(logical, cores)],
+    }
 }
 
 fn by_points(what: &str, range: &Reading<CountRange>) -> String {

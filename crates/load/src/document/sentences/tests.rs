@@ -134,8 +134,9 @@ fn every_result_has_a_sentence() {
         "It leaves 6.2 % of throughput unexplained: the measurements have corners or scatter, the law has neither.",
         "Processes exceeded their CPU time limit by 20.0 µs (median of the worst row), and by 8.00 ms at most (N = 8).",
         "The thread that checks the CPU time every 1 s uses under 0.01 % of a CPU.",
-        "At N = 1, the process ran on CPUs 0 (50 % of the samples), 1 (49 % of the samples).",
-        "At N = 1, a system monitor would show none of 4 CPUs as busy; the busiest was busy 50 % of the time.",
+        "At N = 1, the process ran or waited on CPUs 0 (50 % of the samples), 1 (49 % of the samples).",
+        "At N = 1, a system monitor would show none of 4 CPUs as busy for 90 % of the time or more; the busiest was \
+         busy 50 % of the time.",
         "At N = 8, a system monitor would show 4 of 4 CPUs as busy, each for at least 97 % of the time.",
         "Everything else on the machine used 0.45 CPUs on average and 0.8 CPUs at most (N = 8); steady itself used at \
          most 0.10 % of the machine.",
@@ -189,6 +190,10 @@ fn few_runs_of_a_command_allow_no_conclusion() {
     assert!(sentences_of(&report)[0].contains("CPU time is the better metric here"));
     report.rows[0].run_count = 3;
     let all = sentences_of(&report);
+    assert_says(&all, "The system reports 4 logical CPUs on 2 cores, up to 2 threads each.");
+    for claim in ["By the measurements", "Measurements and system", "A second thread"] {
+        assert!(!all.iter().any(|sentence| sentence.starts_with(claim)), "{claim}: {all:?}");
+    }
     assert!(all[0].ends_with("by a factor of 3.46."), "{}", all[0]);
     assert_eq!(
         all[1],
@@ -280,8 +285,8 @@ fn one_busy_cpu_is_named() {
     let mut report = report();
     report.rows[0].cpus = vec![cpu(0, 0.01, 0.0), cpu(1, 0.99, 1.0), cpu(2, 0.0, 0.0), cpu(3, 0.03, 0.0)];
     let all = sentences_of(&report);
-    assert_says(&all, "At N = 1, the process ran only on CPU 1.");
-    assert_says(&all, "At N = 1, a system monitor would show 1 of 4 CPUs as busy: CPU 1.");
+    assert_says(&all, "At N = 1, the process ran or waited only on CPU 1.");
+    assert_says(&all, "At N = 1, a system monitor would show 1 of 4 CPUs as busy for 90 % of the time or more: CPU 1.");
 }
 
 #[test]
