@@ -177,13 +177,19 @@ fn gain(record: &LocksRecord) -> Option<String> {
         return None;
     }
     let (label, whole) = (label(lock), time(wall));
+    let [of, unless] = match record.processes.get(lock.process) {
+        Some(process) if record.processes.len() > 1 => {
+            [format!(" of process {}", process.pid), ", and less if another process takes as long".to_owned()]
+        }
+        _ => [String::new(), String::new()],
+    };
     if gain < GAIN * wall {
         return Some(format!(
-            "If threads never waited for {label}, the wall time of {whole} would be hardly any shorter."
+            "If threads{of} never waited for {label}, the wall time of {whole} would be hardly any shorter."
         ));
     }
     Some(format!(
-        "If threads never waited for {label}, the wall time of {whole} would be at most {} ({}) shorter.",
+        "If threads{of} never waited for {label}, the wall time of {whole} would be at most {} ({}) shorter{unless}.",
         time(gain),
         share(gain, wall)
     ))

@@ -55,6 +55,17 @@ fn a_wait_for_a_preempted_holder_is_explained() {
 }
 
 #[test]
+fn the_gain_of_one_process_of_several_names_it() {
+    let mut record = queue();
+    let text_of_one = text(&record, 1000);
+    assert!(text_of_one.contains("If threads never waited for L1"), "{text_of_one}");
+    record.processes.push(record.processes[0].clone());
+    let text = text(&record, 1000);
+    assert!(text.contains("If threads of process 4242 never waited for L1"), "{text}");
+    assert!(text.contains("shorter, and less if another process takes as long."), "{text}");
+}
+
+#[test]
 fn unwatched_waits_have_an_error_and_no_wait_is_no_estimate() {
     let mut record = queue();
     let line = |record: &LocksRecord| {
