@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use steady_model::{Absent, Condition, ConditionState, Nanos, Reading};
 
 use crate::procfs::{self, number};
-use crate::topology::parse_cpu_list;
+use crate::topology::{online_cpus, parse_cpu_list};
 use crate::{Root, cgroup};
 
 /// Programs that are known to wake up by themselves, with what they do. The kernel cuts their names to 15 bytes.
@@ -37,6 +37,9 @@ const WAKERS: [(&str, &str); 22] = [
 /// The share of CPU time from which on other processes disturb measurements.
 const BUSY: f64 = 0.1;
 
+/// The least number of CPUs that a named program keeps busy: less would be printed as 0.0.
+const NAMED: f64 = 0.05;
+
 /// CPU time of all processes until now.
 #[derive(Clone, Debug)]
 pub struct ProcessTimes {
@@ -60,8 +63,6 @@ impl ProcessTimes {
     pub fn busiest_since(&self, earlier: &ProcessTimes, except: i32) -> Vec<(String, f64)> {
         /// The most programs to return.
         const MOST: usize = 3;
-        /// The least number of CPUs that one keeps busy.
-        const LEAST: f64 = 0.05;
         let elapsed = (self.read_at - earlier.read_at).seconds();
         let mut programs: BTreeMap<&str, f64> = BTreeMap::new();
         for (key, (name, time)) in self.of.iter().filter(|((pid, _), _)| *pid != except) {
@@ -70,7 +71,7 @@ impl ProcessTimes {
         }
         let mut programs: Vec<(String, f64)> = programs
             .into_iter()
-            .filter(|(_, cpus)| *cpus >= LEAST)
+            .filter(|(_, cpus)| *cpus >= NAMED)
             .map(|(name, cpus)| (name.to_owned(), cpus))
             .collect();
         programs.sort_by(|(_, one), (_, other)| other.total_cmp(one));
@@ -159,14 +160,19 @@ fn isolated(root: &Root) -> Reading<(String, bool)> {
     Ok((if parts.is_empty() { "none".to_owned() } else { parts.join("; ") }, false))
 }
 
-/// CPU time of other processes, and the load average, which also shows what runs only now and then.
+/// CPU time of other processes, and the load average, which also shows what runs only now and then. `busiest` has no
+/// programs that use little, no processes that ended, and none whose times cannot be read, so it may lack most of it.
 fn busy_cpus(root: &Root, ratio: f64, busiest: &[(String, f64)]) -> String {
     let load = procfs::load_average(root);
     let load =
         load.map_or_else(|_| String::new(), |load| format!("; load average over a minute {:.2}", load.one_minute));
-    let programs: Vec<String> = busiest.iter().map(|(name, cpus)| format!("{name} ({cpus:.1} CPUs)")).collect();
-    let most = if programs.is_empty() { String::new() } else { format!("; most by {}", programs.join(", ")) };
-    format!("other processes use {:.0} % of the CPU time{most}{load}", ratio * 100.0)
+    let named: f64 = busiest.iter().map(|(_, cpus)| cpus).sum();
+    let rest = online_cpus(root).map_or(0.0, |online| ratio * online.len() as f64 - named);
+    let rest = (rest >= NAMED).then(|| ("other or short-lived processes".to_owned(), rest));
+    let parts: Vec<String> =
+        busiest.iter().chain(&rest).map(|(name, cpus)| format!("{name} ({cpus:.1} CPUs)")).collect();
+    let parts = if busiest.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+    format!("other processes use {:.0} % of the CPU time{parts}{load}", ratio * 100.0)
 }
 
 /// Known programs that run now, and enabled systemd timers.
@@ -247,5 +253,17 @@ mod tests {
         let found = after.busiest_since(&before, 9);
         let found: Vec<String> = found.iter().map(|(name, cpus)| format!("{name} {cpus:.2}")).collect();
         assert_eq!(found, ["spin 1.00", "cc1 0.60"]);
+    }
+
+    #[test]
+    fn cpu_time_that_no_named_program_used_is_stated() {
+        let root = crate::trees::tree("affinity");
+        let shown = |busiest: &[(String, f64)]| busy_cpus(&root, 0.9, busiest);
+        let named = [("python3".to_owned(), 0.1), ("cc1".to_owned(), 1.0)];
+        let expected = "other processes use 90 % of the CPU time: python3 (0.1 CPUs), cc1 (1.0 CPUs), other or \
+                        short-lived processes (6.1 CPUs)";
+        assert_eq!(shown(&named), expected);
+        assert_eq!(shown(&[("cc1".to_owned(), 7.2)]), "other processes use 90 % of the CPU time: cc1 (7.2 CPUs)");
+        assert_eq!(shown(&[]), "other processes use 90 % of the CPU time");
     }
 }
