@@ -97,6 +97,16 @@ fn wall_time_is_at_least_cpu_time_and_waiting_on_a_busy_machine() {
 }
 
 #[test]
+fn a_parent_that_ignores_the_end_of_children_changes_nothing() {
+    let scratch = scratch("sigchld");
+    let script = "$SIG{CHLD} = 'IGNORE'; exec @ARGV";
+    let compare = ["compare", "--runs", "6", "--no-history", "--layout", "turns", "true", "true"];
+    let steady = env!("CARGO_BIN_EXE_steady");
+    let ran = Command::new("perl").args(["-e", script, steady]).args(compare).env("HOME", &scratch).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+}
+
+#[test]
 fn files_that_cannot_be_judged_are_rejected_with_the_reason() {
     let file = scratch("no-samples.json");
     let name = file.to_str().unwrap();

@@ -13,7 +13,7 @@ use steady_process::Extractor;
 pub(crate) enum MetricFlag {
     /// CPU time, but elapsed or wall time if the commands mostly wait
     Auto,
-    /// User and system time of the whole process tree
+    /// User and system time of the command and all children that were waited for
     Cpu,
     /// Wall time minus the time spent waiting for a CPU (only for single-threaded commands)
     Elapsed,

@@ -73,6 +73,14 @@ struct Seen {
     main_thread: Reading<procfs::Schedstat>,
 }
 
+impl Seen {
+    /// The least wall time: what the main thread spent on CPUs and waiting for one. The kernel reports the end before that
+    /// thread leaves its CPU for the last time.
+    fn least_wall(&self) -> Nanos {
+        self.main_thread.as_ref().map_or(Nanos::ZERO, |main| main.cpu + main.run_delay)
+    }
+}
+
 impl RunContext {
     pub(super) fn new(setup: &Setup, environment: &[(OsString, OsString)], meter: Reading<Meter>) -> io::Result<Self> {
         let null = File::options().read(true).write(true).open("/dev/null")?;
@@ -232,7 +240,7 @@ impl RunContext {
             cpu: self.pinned,
             padding: job.padding,
             started: started - self.epoch,
-            wall: seen.end.at - started,
+            wall: (seen.end.at - started).max(seen.least_wall()),
             user: usage.user + left.cpu_time,
             system: usage.system,
             run_delay: run_delay(seen.main_thread, reaped, left),
