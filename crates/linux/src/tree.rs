@@ -118,6 +118,12 @@ impl ThreadWatch {
         sum
     }
 
+    /// Total time that the threads of the last reading have waited for a CPU since their creation, including waits that
+    /// have not ended.
+    pub fn waited(&self) -> Nanos {
+        self.before.values().map(|seen| seen.run_delay + seen.counted).sum()
+    }
+
     /// Returns what one thread did, and the state to remember.
     fn compare(
         &self,

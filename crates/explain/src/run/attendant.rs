@@ -174,7 +174,7 @@ impl Attendant for Explainer {
         self.receive(moment.now);
         if moment.now >= self.watch.due {
             let before = clock::process_cpu();
-            self.watch.look(moment, self.reaped, self.before);
+            self.watch.look(moment, self.reaped, self.before, &mut self.ends);
             self.watch.plan(moment, clock::process_cpu() - before);
         }
         if self.stopped.current.as_ref().is_some_and(|stop| moment.now >= stop.due) {
@@ -199,7 +199,7 @@ impl Attendant for Explainer {
         self.own.note_late();
         self.stopped.resume(moment.now);
         self.main_at_end = self.main.as_ref().map_err(Clone::clone).and_then(SchedstatFile::read);
-        self.watch.look_last(moment, self.reaped, self.before);
+        self.watch.look_last(moment, self.reaped, self.before, &mut self.ends);
     }
 
     fn reaped(&mut self, reaped: &Reaped) {

@@ -1,8 +1,10 @@
 //! Exit records of the tasks of a process tree, filtered from the records of the whole host.
 
+use std::collections::HashSet;
+
 use steady_linux::exits::{Listener, TaskExit, tree_of};
 use steady_linux::{Root, procfs};
-use steady_model::{Absent, Reading};
+use steady_model::{Absent, Nanos, Reading};
 
 /// Number of records from which on records of other processes are removed.
 const MANY: usize = 20_000;
@@ -14,13 +16,35 @@ pub(super) struct Ends {
     prune_at: usize,
     /// ID of the guardian, which is the subreaper of the tree.
     own: i32,
+    ended: EndedTasks,
+}
+
+/// The tasks of the tree whose records were read while the command ran.
+#[derive(Default)]
+struct EndedTasks {
+    /// Number of records that have been searched for tasks of the tree.
+    searched: usize,
+    ids: HashSet<i32>,
+    waited: Nanos,
+}
+
+impl EndedTasks {
+    /// Searches the records that have arrived since the last search. `alive` lists the processes of the tree, read
+    /// before the records were.
+    fn search(&mut self, records: &[TaskExit], own: i32, alive: &[i32]) {
+        for end in of_tree(records[self.searched..].to_vec(), own, alive) {
+            self.ids.insert(end.pid);
+            self.waited += end.run_delay.unwrap_or_default();
+        }
+        self.searched = records.len();
+    }
 }
 
 impl Ends {
     /// Subscribes to exit records. Absent if the kernel has none or this user may not read them.
     pub(super) fn open() -> Reading<Self> {
         let own = rustix::process::getpid().as_raw_nonzero().get();
-        Ok(Ends { listener: Listener::open()?, records: Vec::new(), prune_at: MANY, own })
+        Ok(Ends { listener: Listener::open()?, records: Vec::new(), prune_at: MANY, own, ended: EndedTasks::default() })
     }
 
     /// Call this once `command` runs. It removes children of the guardian that never executed a program: those were
@@ -39,13 +63,25 @@ impl Ends {
         }
     }
 
+    /// Reads the records that have arrived, and returns how long the tasks of the tree that have ended had waited for a
+    /// CPU. Removes these tasks from `threads`, which may still show them as zombies. `alive` lists the processes of the
+    /// tree.
+    pub(super) fn waited(&mut self, alive: &[i32], threads: &mut Vec<i32>) -> Nanos {
+        self.receive();
+        self.ended.search(&self.records, self.own, alive);
+        threads.retain(|thread| !self.ended.ids.contains(thread));
+        self.ended.waited
+    }
+
     /// Removes records that are not of the tree. A living process of the tree descends from the guardian. For a process
     /// that has ended, its record names the parent, which is checked in the same way. Records that arrive while /proc
     /// is read are therefore included.
     fn prune(&mut self) {
         let alive = procfs::descendants(&Root::default(), self.own).unwrap_or_default();
         self.records.extend(self.listener.take());
+        self.ended.search(&self.records, self.own, &alive);
         self.records = of_tree(std::mem::take(&mut self.records), self.own, &alive);
+        self.ended.searched = self.records.len();
         self.prune_at = MANY.max(2 * self.records.len());
     }
 
@@ -90,6 +126,21 @@ mod tests {
     fn the_tree_consists_of_descendants_of_the_subreaper() {
         assert_eq!(pids(&[(31, 20), (40, 1), (20, 10), (41, 40), (50, 10)], &[]), [31, 20, 50]);
         assert_eq!(pids(&[], &[20]), [] as [i32; 0]);
+    }
+
+    #[test]
+    fn each_ended_task_of_the_tree_counts_once() {
+        let record = |pid, parent| TaskExit { parent, ..task(pid, pid) };
+        let mut records = vec![record(31, 20), record(40, 1)];
+        let mut ended = EndedTasks::default();
+        let mut waited = |records: &[TaskExit]| {
+            ended.search(records, 10, &[20]);
+            (ended.waited.0 / 1_000_000, ended.ids.len())
+        };
+        assert_eq!(waited(&records), (10, 1));
+        records.extend([record(32, 20), record(33, 32), record(41, 40)]);
+        assert_eq!(waited(&records), (30, 3), "each record adds 10 ms");
+        assert_eq!(waited(&records), (30, 3));
     }
 
     #[test]

@@ -54,8 +54,15 @@ impl Series {
         Nanos(at.0 / SHARE).max(CLOSEST).min(self.usual)
     }
 
-    /// Returns the points with `end` as the last one, or no points if there were fewer than two before the end.
+    /// Returns the points with `end` as the last one, or no points if there were fewer than two before the end. A last
+    /// interval that is less than half as long as the one before is merged into it: use that was not known until the
+    /// end, such as the fractions of ticks of children, would look like a peak in it.
     pub(super) fn ended(mut self, end: Progress) -> Vec<Progress> {
+        if let [.., before, last] = self.points[..]
+            && (end.at_seconds - last.at_seconds).0 < (last.at_seconds - before.at_seconds).0 / 2
+        {
+            self.points.pop();
+        }
         if self.points.len() < 2 {
             return Vec::new();
         }
@@ -110,6 +117,15 @@ mod tests {
         assert!((MOST / 2..=MOST + 1).contains(&day.len()), "{}", day.len());
         assert_eq!(day.last().unwrap().at_seconds, Nanos(86_400_000_000_000));
         assert!(day.windows(2).all(|two| two[0].at_seconds < two[1].at_seconds));
+    }
+
+    #[test]
+    fn a_short_last_interval_is_merged_into_the_one_before() {
+        let mut series = Series::new();
+        [100, 200, 300].into_iter().for_each(|at| series.note(point(at)));
+        let ends = |at| series.clone().ended(point(at)).iter().map(|point| point.at_seconds.0).collect::<Vec<_>>();
+        assert_eq!(ends(310), [100, 200, 310]);
+        assert_eq!(ends(350), [100, 200, 300, 350]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use steady_linux::tree::{self, ThreadWatch};
 use steady_linux::{Root, procfs};
 use steady_model::{Absent, Nanos, Reading};
 
+use super::ends::Ends;
 use super::series::Series;
 use super::usage::Usage;
 use crate::record::{ProcessUse, Progress};
@@ -25,6 +26,8 @@ pub(super) struct TreeSampler {
     made: Nanos,
     threads: Reading<ThreadWatch>,
     waiting: Nanos,
+    /// Run delay of the command before its exec.
+    waiting_before: Nanos,
     series: Series,
     /// The last sample of each process, if the list of processes comes from samples.
     processes: Option<HashMap<i32, ProcessUse>>,
@@ -50,6 +53,7 @@ impl TreeSampler {
             made,
             threads,
             waiting: Nanos::ZERO,
+            waiting_before: begun.schedstat.as_ref().map_or(Nanos::ZERO, |schedstat| schedstat.run_delay),
             series,
             processes: lists.then(HashMap::new),
             alone: true,
@@ -57,8 +61,9 @@ impl TreeSampler {
     }
 
     /// Takes a sample. `reaped` is the use of processes that have been reaped, and `before` the use before the exec.
-    pub(super) fn look(&mut self, moment: Moment, reaped: Usage, before: Usage) {
-        let point = self.see(moment, reaped, before);
+    /// `ends` provides how long ended tasks had waited.
+    pub(super) fn look(&mut self, moment: Moment, reaped: Usage, before: Usage, ends: &mut Reading<Ends>) {
+        let point = self.see(moment, reaped, before, ends);
         self.series.note(point);
     }
 
@@ -69,18 +74,21 @@ impl TreeSampler {
     }
 
     /// Takes the last sample, when the command has ended and has not been reaped.
-    pub(super) fn look_last(&mut self, moment: Moment, reaped: Usage, before: Usage) {
-        self.see(moment, reaped, before);
+    pub(super) fn look_last(&mut self, moment: Moment, reaped: Usage, before: Usage, ends: &mut Reading<Ends>) {
+        self.see(moment, reaped, before, ends);
     }
 
-    fn see(&mut self, moment: Moment, reaped: Usage, before: Usage) -> Progress {
+    fn see(&mut self, moment: Moment, reaped: Usage, before: Usage, ends: &mut Reading<Ends>) -> Progress {
         let members = members(None);
-        let threads = tree::threads(&self.root, &members);
+        let mut threads = tree::threads(&self.root, &members);
         self.alone &= threads.len() <= 1;
+        let of_ended = ends.as_mut().ok().map(|ends| ends.waited(&members, &mut threads));
         let waiting = match &mut self.threads {
             Ok(watch) => {
                 self.waiting += watch.look(&threads, moment.now).run_delay;
-                Some(self.waiting)
+                // Without exit records, the waiting of a thread after its last sample is missing.
+                let waiting = of_ended.map_or(self.waiting, |of_ended| of_ended + watch.waited());
+                Some(waiting - self.waiting_before)
             }
             Err(_) => None,
         };
