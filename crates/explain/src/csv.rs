@@ -1,6 +1,8 @@
 //! CSV output of explained commands and differences.
 
-use steady_model::{Nanos, Reading};
+use std::collections::BTreeSet;
+
+use steady_model::{Interval, Nanos, Reading};
 use steady_render::csv::{Column, seconds, table};
 
 use crate::record::{Difference, ExplainPairRecord, ExplainRecord, Missing, Part};
@@ -35,12 +37,17 @@ const COLUMNS: [Column<Row>; 9] = [
 /// CSV of one command: a header line, then one line for each time and each part of the CPU time.
 pub(crate) fn one(record: &ExplainRecord) -> String {
     let time = |line: &str, depth: u32, time: &Reading<Nanos>| reading(line, depth, time, |time| seconds(*time));
+    let mode = |line: &str, spent: Nanos, interval: &Reading<Interval>| Row {
+        low: interval.as_ref().map_or_else(|_| String::new(), |interval| interval.low.to_string()),
+        high: interval.as_ref().map_or_else(|_| String::new(), |interval| interval.high.to_string()),
+        ..reading(line, 2, interval, |_| seconds(spent))
+    };
     let mut rows = vec![
         time("wall time", 0, &Ok(record.wall_seconds)),
         time("thread time", 0, &record.thread_seconds),
         time("CPU time", 1, &Ok(record.cpu())),
-        time("user time", 2, &Ok(record.user_seconds)),
-        time("system time", 2, &Ok(record.system_seconds)),
+        mode("user time", record.user_seconds, &record.user_interval()),
+        mode("system time", record.system_seconds, &record.system_interval),
         time("waiting for a CPU", 1, &record.waiting_seconds),
         time("stopped", 1, &Ok(record.stopped_seconds)),
         reading("blocked", 1, &record.blocked_seconds, f64::to_string),
@@ -125,10 +132,17 @@ fn pair_columns<'a>() -> [Column<PairRow<'a>>; 13] {
             PairRow::Missing(_) => String::new(),
         }),
         ("absent", |row| match row {
-            PairRow::Line(line) => line.difference.as_ref().err().map_or_else(String::new, |absent| absent.0.clone()),
+            PairRow::Line(line) => reasons(line),
             PairRow::Missing(missing) => missing.why.clone(),
         }),
     ]
+}
+
+/// Why times of a line or their difference are absent, each reason once.
+fn reasons(line: &Difference) -> String {
+    let times = line.seconds.iter().filter_map(|seconds| seconds.as_ref().err());
+    let all: BTreeSet<&str> = times.chain(line.difference.as_ref().err()).map(|absent| absent.0.as_str()).collect();
+    all.into_iter().collect::<Vec<_>>().join("; ")
 }
 
 /// CSV of two commands: a header line, then one line for each time, with the means of both and their difference.

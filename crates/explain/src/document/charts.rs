@@ -8,16 +8,18 @@ use steady_render::units::time;
 
 use crate::record::{Difference, ExplainPairRecord, ExplainRecord, Line, Progress};
 
-/// Groups of events that share a bar. `clones` are forks and new threads: names are short for narrow pages.
-const KINDS: [&str; 4] = ["page faults", "switches", "clones, execs", "system calls"];
+/// Groups of events that share a bar. Their names are those of the rows of the table.
+const KINDS: [&str; 6] = ["page faults", "switches", "forks", "threads", "execs", "system calls"];
 
 /// Index in [`KINDS`] of the group of an event.
 fn kind(priced: Priced) -> usize {
     match priced {
         Priced::MinorFault | Priced::MinorFaultMany | Priced::MinorFaultCold => 0,
         Priced::Switch => 1,
-        Priced::Fork | Priced::Vfork | Priced::Thread | Priced::Exec => 2,
-        Priced::KernelEntry | Priced::Call(_) => 3,
+        Priced::Fork | Priced::Vfork => 2,
+        Priced::Thread => 3,
+        Priced::Exec => 4,
+        Priced::KernelEntry | Priced::Call(_) => 5,
     }
 }
 
@@ -176,10 +178,14 @@ pub(super) fn cpus_over_time(record: &ExplainRecord) -> Option<Chart> {
         Marks::Columns(rates.iter().map(|rate| Bin { from: rate.from, to: rate.to, height: of(rate) }).collect())
     };
     let series = |name: Option<&str>, look, marks| Series { name: name.map(str::to_owned), look, marks };
-    let mut all = vec![
-        series(Some("CPUs in system mode"), Look::Second, columns(|rate| rate.cpu)),
-        series(Some("in user mode"), Look::First, columns(|rate| rate.user)),
-    ];
+    let is_split = record.system_interval.is_ok();
+    let mut all = match is_split {
+        true => vec![
+            series(Some("CPUs in system mode"), Look::Second, columns(|rate| rate.cpu)),
+            series(Some("in user mode"), Look::First, columns(|rate| rate.user)),
+        ],
+        false => vec![series(Some("CPUs"), Look::First, columns(|rate| rate.cpu))],
+    };
     // The line has a gap where waiting is unknown. Only its first segment carries the name in the legend.
     let segments = rates.chunk_by(|one, other| one.waiting.is_some() == other.waiting.is_some());
     let lines = segments.filter_map(|segment| {
@@ -191,11 +197,14 @@ pub(super) fn cpus_over_time(record: &ExplainRecord) -> Option<Chart> {
         all.push(series(name, Look::Third, Marks::Line(line)));
     }
     let absent = rates.iter().all(|rate| rate.waiting.is_none()).then_some("Threads waiting for a CPU: not measured.");
-    let ticks =
-        record.tick_seconds.is_ok().then_some("The kernel samples user and system mode at ticks; their sum is exact.");
+    let ticks = (is_split && record.tick_seconds.is_ok())
+        .then_some("The kernel samples user and system mode at ticks; their sum is exact.");
     let note: Vec<&str> = absent.into_iter().chain(ticks).collect();
     Some(Chart {
-        label: "CPUs in use over time, in user and system mode, and threads waiting for a CPU".to_owned(),
+        label: match is_split {
+            true => "CPUs in use over time, in user and system mode, and threads waiting for a CPU".to_owned(),
+            false => "CPUs in use over time, and threads waiting for a CPU".to_owned(),
+        },
         height: Height::Middle,
         x: Axis::Scale(Scale::new(Kind::Clock, 0.0, rates.last().map_or(1.0, |rate| rate.to))),
         y: Axis::Scale(Scale::new(Kind::Number, 0.0, top)),

@@ -21,6 +21,9 @@ const PARTS: usize = 10;
 /// A command counts as single-threaded if its threads' lifetimes and the wall time differ by no more than this share.
 const ALONE: f64 = 0.01;
 
+/// Below a table of processes, the report mentions CPU time of no row if it is at least this share.
+const UNLISTED: f64 = 0.01;
+
 /// Smaller shares are written as `<0.1 %`.
 const LEAST: f64 = 0.001;
 
@@ -445,12 +448,27 @@ pub(super) fn programs(record: &ExplainRecord) -> Option<Section> {
         let time = time(rest.iter().map(|one| one.cpu_seconds).sum());
         format!("{} used {time} of CPU time in total.", count(rest.len(), "other program", "other programs"))
     });
-    let text = others.into_iter().chain(short_lived(record, all));
+    let text = others.into_iter().chain(not_listed(record, all)).chain(short_lived(record, all));
     let text = text.map(|text| Block::Paragraph(vec![(Emphasis::Plain, text)]));
     Some(Section::new("By program", std::iter::once(Block::Table(table)).chain(text).collect()).whole())
 }
 
-/// A hint if the command consists of many short processes: much of their time is their start.
+/// How much of the CPU time the list of processes does not contain, if it is complete. The kernel writes the exit record
+/// of a process before the process releases its memory, and the last sample of a process is some time before its end.
+fn not_listed(record: &ExplainRecord, all: &[ProcessUse]) -> Option<String> {
+    let cpu = record.cpu().seconds();
+    let left = cpu - all.iter().map(|one| one.cpu_seconds.seconds()).sum::<f64>();
+    (all.len() < MOST_PROCESSES && left >= UNLISTED * cpu && left > 0.0).then(|| {
+        format!(
+            "{} ({}) of the CPU time is not in these figures: processes used it after their last reading, mostly to release their \
+             memory.",
+            time(left),
+            share(left, cpu)
+        )
+    })
+}
+
+/// A hint if the command consists of many short processes: a part of their time is their start.
 fn short_lived(record: &ExplainRecord, all: &[ProcessUse]) -> Option<String> {
     const MANY: usize = 20;
     const SHORT: Nanos = Nanos(5_000_000);
@@ -466,8 +484,8 @@ fn short_lived(record: &ExplainRecord, all: &[ProcessUse]) -> Option<String> {
             );
         }
         format!(
-            "{processes} used less than 5{TIE}ms of CPU time each, much of it to start. If you run this command often, \
-             see `steady warm`, which shortens starts."
+            "{processes} used less than 5{TIE}ms of CPU time each. A part of it is their start: `steady warm bench` \
+             measures how much of it snapshots save."
         )
     })
 }
@@ -476,7 +494,7 @@ fn short_lived(record: &ExplainRecord, all: &[ProcessUse]) -> Option<String> {
 pub(super) fn section(record: &ExplainRecord) -> Option<Section> {
     let paragraph = |text: String| vec![Block::Paragraph(vec![(Emphasis::Plain, text)])];
     let blocks = match &record.processes {
-        Ok(all) if !all.is_empty() => table(all),
+        Ok(all) if !all.is_empty() => table(record, all),
         Ok(_) if !record.by_process => return None,
         Ok(_) => paragraph("No process was seen.".to_owned()),
         Err(absent) => paragraph(format!("Not measured: {}", one_line(&absent.0))),
@@ -485,15 +503,14 @@ pub(super) fn section(record: &ExplainRecord) -> Option<Section> {
     Some(Section::new("By process", blocks).shown(shown).as_detail().whole())
 }
 
-fn table(all: &[ProcessUse]) -> Vec<Block> {
+fn table(record: &ExplainRecord, all: &[ProcessUse]) -> Vec<Block> {
     let mut sorted: Vec<&ProcessUse> = all.iter().collect();
     sorted.sort_by_key(|one| Reverse(one.cpu_seconds));
     let (shown, rest) = sorted.split_at(MOST.min(sorted.len()));
-    let columns = vec![
+    let mut columns = vec![
         Column::numbers("PID", shown, |one| one.pid.to_string()),
         Column::numbers("parent", shown, |one| one.parent.to_string()),
         Column::words("name", shown, |one| cut(&one_line(&one.name), NAME)),
-        Column::numbers("threads", shown, |one| one.threads.to_string()),
         Column::numbers("wall time", shown, |one| time(one.wall_seconds.seconds())),
         Column::numbers("CPU time", shown, |one| time(one.cpu_seconds.seconds())),
         Column::numbers("waiting", shown, |one| Cell::reading(&one.waiting_seconds, |waiting| time(waiting.seconds()))),
@@ -501,14 +518,19 @@ fn table(all: &[ProcessUse]) -> Vec<Block> {
         Column::numbers("page faults", shown, |one| number(one.faults)),
         Column::numbers("switches", shown, |one| number(one.switches)),
     ];
+    // Without this column the table fits a terminal of 80 columns.
+    if shown.iter().any(|one| one.threads != 1) {
+        columns.insert(3, Column::numbers("threads", shown, |one| one.threads.to_string()));
+    }
     let table = Table { label: "Processes".to_owned(), rows: ("process", "processes"), columns };
     let others = (!rest.is_empty()).then(|| {
         let cpu: f64 = rest.iter().map(|one| one.cpu_seconds.seconds()).sum();
         let others = count(rest.len(), "other process", "other processes");
-        let text = format!("{others} used {} of CPU time in total; the JSON lists each of them.", time(cpu));
-        Block::Paragraph(vec![(Emphasis::Plain, text)])
+        format!("{others} used {} of CPU time in total; the JSON lists each of them.", time(cpu))
     });
-    std::iter::once(Block::Table(table)).chain(others).collect()
+    let text = others.into_iter().chain(not_listed(record, all));
+    let text = text.map(|text| Block::Paragraph(vec![(Emphasis::Plain, text)]));
+    std::iter::once(Block::Table(table)).chain(text).collect()
 }
 
 fn number(count: u64) -> String {

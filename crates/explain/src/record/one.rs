@@ -139,6 +139,14 @@ impl ExplainRecord {
         self.user_seconds + self.system_seconds
     }
 
+    /// Interval of the user time, in seconds: the CPU time is exact, so it mirrors that of the system time.
+    pub(crate) fn user_interval(&self) -> Reading<Interval> {
+        let cpu = self.cpu().seconds();
+        self.system_interval
+            .clone()
+            .map(|system| Interval { low: (cpu - system.high).max(0.0), high: cpu - system.low })
+    }
+
     /// Reads a record from JSON, exactly as it was measured, and judges it again.
     ///
     /// # Errors

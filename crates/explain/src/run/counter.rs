@@ -70,7 +70,7 @@ impl Counter for TracedRuns {
     }
 
     fn sources(&self) -> Vec<String> {
-        vec!["system calls, forks, threads, execs: a tracer, in extra runs".to_owned()]
+        vec!["system calls, forks, threads, execs after the command's own: a tracer, in extra runs".to_owned()]
     }
 }
 

@@ -3,7 +3,7 @@
 
 mod made;
 
-use made::{all, alone, more_faults, pairs, traced, tree};
+use made::{all, alone, more_faults, pairs, refused, traced, tree};
 use proptest::prelude::*;
 use serde_json::Value;
 use steady_costs::prices::{Price, Priced};
@@ -13,7 +13,7 @@ use steady_feature::{Record as _, Report as _};
 use steady_model::*;
 use steady_render::Style;
 use steady_render::json::{ReadError, description};
-use steady_testing::made::HOSTILE;
+use steady_testing::made::{HOSTILE, seconds};
 use steady_testing::{goldens, made as shared};
 
 fn text(record: &dyn steady_feature::Record, width: usize) -> String {
@@ -251,6 +251,80 @@ fn rows_say_what_their_numbers_are() {
     let price = report.prices.of(Priced::Fork);
     report.prices.prices.push((Priced::Vfork, price));
     assert!(words(&report).contains("forks counted together with those by vfork(2)"), "{}", words(&report));
+}
+
+#[test]
+fn processes_that_do_not_add_up_to_the_total_say_so() {
+    let words = |record: &ExplainRecord| text(record, 132).replace('\u{a0}', " ");
+    let mut report = tree();
+    assert!(!words(&report).contains("is not in these figures"));
+    let sum: Nanos = report.processes.iter().flatten().map(|one| one.cpu_seconds).sum();
+    (report.user_seconds, report.system_seconds) = (sum, seconds(1.2));
+    let shown = words(&report);
+    assert_eq!(shown.matches("1.20 s (2.2 %) of the CPU time is not in these figures").count(), 2, "{shown}");
+}
+
+#[test]
+fn short_processes_are_not_said_to_spend_most_of_their_time_on_their_start() {
+    let mut report = tree();
+    let short = |pid: i32| ProcessUse { pid, cpu_seconds: seconds(0.004), ..tree().processes.unwrap()[1].clone() };
+    report.processes.as_mut().unwrap().extend((5_000..5_030).map(short));
+    let shown = text(&report, 132).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        shown.contains("30 processes used less than 5 ms of CPU time each. A part of it is their start"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn threads_have_a_column_only_if_there_are_several() {
+    assert!(text(&tree(), 132).contains("threads "));
+    let mut report = tree();
+    report.processes.iter_mut().flatten().for_each(|one| one.threads = 1);
+    let shown = text(&report, 80);
+    let head = shown.lines().find(|line| line.contains("PID")).unwrap();
+    assert!(!head.contains("threads") && head.contains("switches"), "{head}");
+}
+
+#[test]
+fn times_that_the_ticks_do_not_show_are_absent_in_csv_and_in_the_chart_over_time() {
+    let line = |csv: &str, name: &str| csv.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
+    let mut report = tree();
+    assert!(line(&report.csv(), "system time").starts_with("system time,2,16.4,15.1,17.7,"));
+    assert!(shown(&report, Form::Html).contains("in user mode"));
+    report.system_interval = refused().system_interval;
+    for name in ["user time", "system time"] {
+        assert!(line(&report.csv(), name).starts_with(&format!("{name},2,,,,")), "{}", report.csv());
+        assert!(line(&report.csv(), name).contains("less than 2 of the ticks"));
+    }
+    let page = shown(&report, Form::Html);
+    assert!(page.contains("CPUs in use over time") && !page.contains("in user mode"));
+}
+
+#[test]
+fn a_csv_line_of_two_commands_has_the_reasons_of_both() {
+    let mut report = more_faults();
+    let absent = |why: &str| Err(Absent::because(why));
+    let line = report.lines.iter_mut().find(|line| line.line == Line::User).unwrap();
+    line.seconds = [absent("OLD is short"), absent("NEW is short")];
+    line.difference = Err(Absent::because("NEW is short"));
+    assert!(report.csv().contains(",NEW is short; OLD is short"), "{}", report.csv());
+}
+
+#[test]
+fn an_expensive_kind_that_does_not_differ_has_a_row() {
+    let mut report = more_faults();
+    let fork = report.lines.iter().position(|line| line.line == Line::Part(Priced::Fork)).unwrap();
+    let kind = |name: &str, seconds: f64| Difference {
+        name: name.to_owned(),
+        seconds: [Ok(seconds), Ok(seconds)],
+        difference: Ok((0.0, Interval { low: 0.0, high: 0.0 })),
+        ..more_faults().lines[fork].clone()
+    };
+    let kinds = [kind("execs", 3e-3), kind("mmap", 1e-5), kind("brk", 1e-5)];
+    report.lines.splice(fork + 1..fork + 1, kinds);
+    let shown = text(&report, 132);
+    assert!(shown.contains("  execs ") && shown.contains("3 other kinds"), "{shown}");
 }
 
 #[test]

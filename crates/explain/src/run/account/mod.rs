@@ -21,6 +21,9 @@ const MORE_RATIO: f64 = 0.01;
 /// ... and by this time.
 const MORE_GRAIN: Nanos = Nanos(1_000_000);
 
+/// Name of the count of execs in the sources.
+const EXECS: &str = "execs after the command's own";
+
 /// Readings of all instruments for a command that has ended, and for its process tree.
 pub(super) struct Seen {
     pub(super) command: i32,
@@ -60,7 +63,8 @@ pub(super) fn account(seen: Seen) -> ExplainRun {
     // much, because it may have begun to wait before the end. The exit record of the first thread gives a lower bound, and
     // so do the times of an only thread on a CPU and waiting for one.
     let busy = single(&seen, usage).map(|waiting| usage.cpu() + waiting);
-    let least = lived(&seen).into_iter().chain(busy).max();
+    let lived = lived(&seen).map(|lived| lived + after_record(&seen, &tasks, usage));
+    let least = lived.into_iter().chain(busy).max();
     let seen = Seen { wall: least.map_or(seen.wall, |least| seen.wall.max(least)), ..seen };
     let (thread_time, waiting) = times(&seen, &tasks, usage, &mut sources);
     let counts = counts(&seen, &tasks, usage, &mut sources);
@@ -92,19 +96,34 @@ pub(super) fn account(seen: Seen) -> ExplainRun {
     }
 }
 
+/// Time that an only thread ran and waited for a CPU after the kernel wrote its exit record, because it released its
+/// memory. Zero for several tasks: which of them it was is not known.
+fn after_record(seen: &Seen, tasks: &Reading<Tasks>, usage: Usage) -> Nanos {
+    match tasks {
+        Ok(tasks) if tasks.number == 1 => {
+            let waited = waiting_of_main(seen).map_or(Nanos::ZERO, |waiting| waiting - tasks.waiting);
+            (usage.cpu() - tasks.cpu) + waited
+        }
+        _ => Nanos::ZERO,
+    }
+}
+
+/// Waiting time of the first thread since the exec, from its own statistics.
+fn waiting_of_main(seen: &Seen) -> Reading<Nanos> {
+    Ok(seen.main.clone()?.run_delay - seen.delayed_before.clone()?.run_delay)
+}
+
 /// Use of the tree. wait4(2) includes all CPU time up to the end, but not of children that no parent waited for.
 fn usage(seen: &Seen, tasks: &Reading<Tasks>, sources: &mut Vec<String>) -> Usage {
     let waited = seen.usage;
-    match tasks {
-        Ok(tasks) if is_more(tasks.cpu, waited.cpu()) => {
-            sources.push("CPU time, page faults, switches: exit records of its tasks (taskstats)".to_owned());
-            tasks.usage
-        }
-        _ => {
-            sources.push("CPU time, page faults, switches: wait4(2)".to_owned());
-            waited
-        }
-    }
+    let (usage, by) = match tasks {
+        Ok(tasks) if is_more(tasks.cpu, waited.cpu()) => (tasks.usage, "exit records of its tasks (taskstats)"),
+        _ => (waited, "wait4(2)"),
+    };
+    // Under a tracer, the switches are not those of the command.
+    let switches = if seen.traced { "" } else { ", switches" };
+    sources.push(format!("CPU time, page faults{switches}: {by}"));
+    usage
 }
 
 fn is_more(one: Nanos, other: Nanos) -> bool {
@@ -122,12 +141,13 @@ fn counts(seen: &Seen, tasks: &Reading<Tasks>, usage: Usage, sources: &mut Vec<S
     let execs_at_least = recorded.is_some() && counted.execs.is_err();
     let execs = match &counted.execs {
         Err(_) if execs_at_least => {
-            sources.push("execs: exit records (taskstats), which show at most one exec for each process".to_owned());
+            let text = "exit records (taskstats), which show at most one exec for each process";
+            sources.push(format!("{EXECS}: {text}"));
             // The command's own exec is not counted.
             Ok(tasks.as_ref().map_or(0, |tasks| tasks.executed.saturating_sub(1)))
         }
         Ok(_) => {
-            sources.push(format!("execs: {}", counted.by));
+            sources.push(format!("{EXECS}: {}", counted.by));
             counted.execs.clone()
         }
         Err(_) => counted.execs.clone(),
@@ -187,8 +207,7 @@ fn times(
         // The kernel writes an exit record before the task releases its memory, which takes time. The statistics of the
         // zombie include that time.
         Ok(Tasks { number: 1, waiting, .. }) => {
-            let of_main =
-                seen.main.clone().and_then(|main| Ok(main.run_delay - seen.delayed_before.clone()?.run_delay));
+            let of_main = waiting_of_main(seen);
             sources.push(match of_main {
                 Ok(_) => "waiting: its only thread's schedstat".to_owned(),
                 Err(_) => "waiting: the exit record of its only thread (taskstats)".to_owned(),
@@ -216,7 +235,7 @@ fn times(
 /// Waiting time of the first thread, if it was the only one.
 fn single(seen: &Seen, usage: Usage) -> Reading<Nanos> {
     let main = seen.main.clone()?;
-    let before = seen.delayed_before.clone()?;
+    let waiting = waiting_of_main(seen)?;
     let made = [&seen.counted.forks, &seen.counted.threads].map(|count| count.clone().ok());
     let only = match made {
         [Some(forks), Some(threads)] => forks + threads == 0,
@@ -224,7 +243,7 @@ fn single(seen: &Seen, usage: Usage) -> Reading<Nanos> {
         _ => seen.alone && is_same(main.cpu - seen.before.cpu(), usage.cpu()),
     };
     if only {
-        Ok(main.run_delay - before.run_delay)
+        Ok(waiting)
     } else {
         Err(Absent::because("the kernel reports it for the first thread only, and there were others"))
     }

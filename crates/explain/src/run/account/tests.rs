@@ -102,6 +102,15 @@ fn the_exit_record_bounds_the_wall_time_from_below() {
 }
 
 #[test]
+fn a_single_process_is_not_blocked_longer_than_the_command() {
+    let usage = Usage { system: ms(45), ..Usage::default() };
+    let run = account(Seen { usage, main: schedstat(46, 15), ..seen() });
+    assert_eq!(run.wall, ms(97 + 6 + 5), "6 ms on a CPU and 5 ms of waiting follow the exit record");
+    let blocked = run.thread_time.unwrap() - (run.user + run.system) - run.waiting.unwrap();
+    assert_eq!(run.processes.unwrap()[0].blocked_seconds, Ok(blocked));
+}
+
+#[test]
 fn without_exit_records_the_times_of_an_only_thread_bound_the_wall_time_from_below() {
     let seen = |wall| Seen { tasks: Err(no("no privilege")), wall, ..seen() };
     let run = account(seen(ms(20)));
@@ -149,6 +158,8 @@ fn under_a_tracer_switches_are_absent() {
         ..Counted::nothing(&no("x"))
     };
     let run = account(Seen { traced: true, counted, ..seen() });
+    assert!(run.sources.iter().all(|source| !source.contains("switches")), "{:?}", run.sources);
+    assert!(run.sources.contains(&"execs after the command's own: a tracer".to_owned()), "{:?}", run.sources);
     assert!(run.counts.voluntary_switches.is_err() && run.counts.involuntary_switches.is_err());
     assert_eq!((run.counts.calls, run.counts.calls_by_name), (Ok(5), Ok(by_name)));
 }
