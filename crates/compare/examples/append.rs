@@ -57,6 +57,7 @@ fn run(command: usize, pair: u64) -> Run {
         major_faults: 0,
         voluntary_switches: 1,
         involuntary_switches: 0,
+        tasks_started: None,
         left_behind: 0,
         outcome: Outcome::Exited(0),
         counters: None,

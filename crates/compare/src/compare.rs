@@ -201,6 +201,7 @@ fn measure_in(
         started: clock::time_of_day(),
         revision: session.revision(),
         counters: runner.counters(),
+        tick: crate::run::tick(),
         cold,
         one_look: false,
     };

@@ -15,7 +15,7 @@ use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, FromArgMatches};
-use steady_compare::run::{CompareContext, CompareError, show, show_begin};
+use steady_compare::run::{CompareContext, CompareError, show, show_begin, tick};
 use steady_compare::{CommandRunner, failure};
 use steady_costs::prices::prices;
 use steady_feature::{Failure, Feature, Helper, Interrupt, RecordKind, Session, Status, attended};
@@ -71,7 +71,7 @@ fn one(flags: &ExplainFlags, session: &mut dyn Session) -> Result<u8, Failure> {
 fn pair(flags: &ExplainFlags, session: &mut dyn Session) -> Result<u8, Failure> {
     let plan = plan::pairs(flags, session)?;
     session.open(&flags.output(), flags.pairs.samples, Status::Own)?;
-    let means = Means { prices: prices(session, flags.fresh, flags.quiet)?, tick: run::tick(), ruler: alu_seconds };
+    let means = Means { prices: prices(session, flags.fresh, flags.quiet)?, ruler: alu_seconds };
     let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;
     let also_readable = readable.try_clone().map_err(|error| Failure::Own(error.to_string()))?;
     let record = measure(&plan, means, readable, session)
@@ -102,6 +102,7 @@ fn measure(
         started: clock::time_of_day(),
         revision: session.revision(),
         counters: runner.counters(),
+        tick: tick(),
         cold: None,
         one_look: true,
     };

@@ -50,11 +50,6 @@ pub(crate) fn read(text: &str) -> Result<Box<dyn Record>, ReadError> {
     Ok(Box::new(ExplainRecord::read(text)?))
 }
 
-/// The reason why there is no tick length.
-pub(crate) fn exact() -> Absent {
-    Absent::because("user and system time are exact")
-}
-
 /// Placeholder for a derived field that has not been computed yet.
 pub(crate) fn not_judged<T>() -> Reading<T> {
     Err(Absent::because("not judged"))

@@ -245,10 +245,11 @@ pub struct Breakdown {
     pub wall: Spread,
     /// User and system time.
     pub cpu: Spread,
-    /// User time: its share over all runs, times the mean CPU time.
-    pub user: Spread,
+    /// User time: its share over all runs, times the mean CPU time. Not available if the processes are too short for the
+    /// kernel's ticks.
+    pub user: Reading<Spread>,
     /// System time, computed like `user`.
-    pub system: Spread,
+    pub system: Reading<Spread>,
     /// Time waiting for a CPU.
     pub run_delay: Reading<Spread>,
     /// Wall time minus run delay.

@@ -55,6 +55,10 @@ pub struct Run {
     pub voluntary_switches: u64,
     /// Involuntary context switches: it was preempted.
     pub involuntary_switches: u64,
+    /// The number of processes and threads that started on the machine during the run, its own included: an upper bound
+    /// of those of the run. `None` if it is not known, as in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks_started: Option<u64>,
     /// The number of processes that it left behind. They were killed, and their CPU time is included.
     pub left_behind: u32,
     /// How the run ended.
@@ -306,6 +310,10 @@ pub struct Record {
     pub revision: Reading<String>,
     /// What the counters of its runs include, or why there are none.
     pub counters: Reading<CounterScope>,
+    /// Length of the ticks at which the kernel samples user and system time. Absent if both are exact, and in records of
+    /// earlier versions.
+    #[serde(default = "Record::tick_not_recorded")]
+    pub tick: Reading<Nanos>,
     /// The primary metric: from the plan, or chosen by the warm-up.
     pub primary: Metric,
     /// The layouts that were not used.
@@ -338,6 +346,14 @@ pub struct Record {
 }
 
 impl Record {
+    /// Returns the length of ticks in records of earlier versions, which do not have it.
+    ///
+    /// # Errors
+    /// Always: the length is not known.
+    pub fn tick_not_recorded() -> Reading<Nanos> {
+        Err(Absent::because("an earlier version did not record it"))
+    }
+
     /// Returns whether runs were started from snapshots.
     pub fn is_warm(&self) -> bool {
         self.plan.warm && self.cold.is_none()

@@ -201,6 +201,7 @@ impl SimulatedMachine {
             major_faults: 0,
             voluntary_switches: if self.conditions.cpu_share < 1.0 { 3 } else { 1 },
             involuntary_switches: 1 + u64::from(self.burst.0),
+            tasks_started: None,
             left_behind: 0,
             outcome: failure.map_or(Outcome::Exited(0), |(_, outcome)| outcome),
             counters: self.count(spec.command),

@@ -23,6 +23,7 @@ pub(super) fn check(record: &Record) -> Result<(), ReadError> {
         holds(command < record.plan.commands.len(), "cold_command", "it is not a command of the plan")?;
     }
     let is_there = record.unfinished.is_none_or(|command| command < record.plan.commands.len());
+    holds(record.tick != Ok(Nanos::ZERO), "tick_seconds", "zero")?;
     holds(is_there, "unfinished_command", "it is not a command of the plan")?;
     let problem = "it is not empty, but no run started from a snapshot";
     holds(record.is_warm() || record.usual.is_empty(), "samples.usual", problem)?;

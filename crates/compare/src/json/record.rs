@@ -25,6 +25,8 @@ struct Export<'a> {
     host: Host,
     revision: Reading<String>,
     counters: Reading<CounterScope>,
+    #[serde(default = "Record::tick_not_recorded")]
+    tick_seconds: Reading<Nanos>,
     load: Activity,
     primary: Metric,
     ending: Ending,
@@ -97,6 +99,8 @@ pub struct RecordBegin<'a, C = &'a [Command]> {
     revision: &'a Reading<String>,
     /// Which events the CPU's counters counted.
     counters: &'a Reading<CounterScope>,
+    /// Length of the ticks at which the kernel samples user and system time; absent if both are exact.
+    tick_seconds: &'a Reading<Nanos>,
 }
 
 /// The last fields of a comparison's record in an export.
@@ -141,6 +145,7 @@ impl<'a, C> RecordBegin<'a, C> {
             host: &record.host,
             revision: &record.revision,
             counters: &record.counters,
+            tick_seconds: &record.tick,
         }
     }
 }
@@ -207,6 +212,7 @@ impl From<Export<'_>> for Record {
             host: export.host,
             revision: export.revision,
             counters: export.counters,
+            tick: export.tick_seconds,
             primary: export.primary,
             left_out: export.layouts_left_out,
             blocks: samples.blocks.into_owned(),

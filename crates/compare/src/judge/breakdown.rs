@@ -7,6 +7,7 @@ use steady_stats::descriptive::{self, quantile};
 use steady_stats::pooled::{self, Pooled};
 
 use super::evidence::succeeded;
+use super::split;
 use super::usual_reason;
 use super::verdicts::serves;
 
@@ -31,14 +32,19 @@ fn breakdown(record: &Record, command: usize) -> Option<Breakdown> {
         .collect();
     let mean = |count: fn(&Run) -> u64| runs.iter().map(|run| count(run) as f64).sum::<f64>() / runs.len() as f64;
     let cpu = spread_of(&runs, |run| Ok(run.cpu_time())).ok()?;
+    let unsplit = split::unknown(&runs, cpu.mean, &record.tick);
+    let mode = |time: fn(&Run) -> Nanos| match &unsplit {
+        Some(why) => Some(Err(why.clone())),
+        None => part(&runs, &cpu, time).map(Ok),
+    };
     Some(Breakdown {
         command,
         runs: runs.len(),
         failures,
         layout,
         wall: spread_of(&runs, |run| Ok(run.wall)).ok()?,
-        user: part(&runs, &cpu, |run| run.user)?,
-        system: part(&runs, &cpu, |run| run.system)?,
+        user: mode(|run| run.user)?,
+        system: mode(|run| run.system)?,
         cpu,
         run_delay: spread_of(&runs, |run| run.run_delay.clone()),
         elapsed: spread_of(&runs, |run| Ok(run.wall - run.run_delay.clone()?)),

@@ -6,6 +6,7 @@ pub(crate) mod files;
 mod join;
 mod load;
 mod ranking;
+pub mod split;
 mod startups;
 mod status;
 mod verdicts;

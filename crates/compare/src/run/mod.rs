@@ -79,6 +79,8 @@ pub struct CompareContext {
     pub revision: Reading<String>,
     /// Which events the CPU's counters count, or why they cannot be read.
     pub counters: Reading<CounterScope>,
+    /// Length of the ticks at which the kernel samples user and system time ([`tick`]).
+    pub tick: Reading<Nanos>,
     /// Why runs cannot start from snapshots, if these were requested.
     pub cold: Option<Cold>,
     /// Whether the whole effort is spent, with a single look at the end.
@@ -106,10 +108,21 @@ impl CompareContext {
             started: Timestamp(0),
             revision: Err(absent()),
             counters: Err(absent()),
+            tick: Err(absent()),
             cold: None,
             one_look: false,
         }
     }
+}
+
+/// Length of the ticks at which the kernel samples user and system time. If the kernel's method is unknown, sampling is
+/// assumed. Takes 5 ms.
+///
+/// # Errors
+/// Absent if user and system time are exact.
+pub fn tick() -> Reading<Nanos> {
+    let exact = || Absent::because("user and system time are exact");
+    steady_linux::host::tick().unwrap_or_else(|_| Some(steady_linux::clock::tick())).ok_or_else(exact)
 }
 
 /// An event of a running comparison.
@@ -195,6 +208,7 @@ fn record_of<R: Runner>(
         host: setting.host,
         revision: setting.revision,
         counters: setting.counters,
+        tick: setting.tick,
         primary: warm.primary,
         left_out: warm.left_out.clone(),
         blocks: vec![],

@@ -4,7 +4,7 @@ use steady_compare::judge;
 use steady_compare::run::{CompareError, Event, compare};
 use steady_model::{
     Absent, Activity, Block, DecidedBy, Effort, Ending, FailIf, FailureRule, Hook, Layout, Metric, Moment, Nanos,
-    Outcome, Output, PerCommand, Plan, Record, Report, Undecided, Verdict, Warning,
+    Outcome, Output, PerCommand, Plan, Reading, Record, Report, Undecided, Verdict, Warning,
 };
 use steady_process::runner::{BlockSpec, RunError, Runner, Traits};
 use steady_process::simulated::{Conditions, SimulatedMachine, Snapshots};
@@ -244,6 +244,28 @@ fn a_shim_of_a_version_manager_gives_one_warning() {
     assert_eq!(shims([ruby, python]), [0, 1]);
     assert_eq!(shims(["/usr/bin/python3", python]), [1]);
     assert!(shims(["/usr/bin/python3", "/opt/shims-1.0/bin/python3"]).is_empty());
+}
+
+#[test]
+fn many_short_processes_have_no_user_and_system_time() {
+    let record = report(&plan(2, 10.0, 8), &[0.15, 0.15], Conditions::QUIET).record;
+    let user = |tick: Reading<Nanos>, tasks_started: Option<u64>, alone: bool| {
+        let mut record = Record { tick, looks: vec![], ..record.clone() };
+        for run in record.blocks.iter_mut().flat_map(|block| &mut block.runs) {
+            run.tasks_started = tasks_started;
+            if !alone {
+                run.run_delay = Err(Absent::because("several processes"));
+            }
+        }
+        let breakdown = judge(record).breakdowns.remove(0);
+        assert_eq!(breakdown.user.is_ok(), breakdown.system.is_ok());
+        breakdown.user.map_err(|absent| absent.0)
+    };
+    let tick = || Ok(Nanos(4_000_000));
+    assert!(user(tick(), Some(2), false).is_ok() && user(tick(), Some(122), true).is_ok());
+    assert!(user(Err(Absent::because("exact")), Some(122), false).is_ok());
+    assert!(user(tick(), Some(122), false).unwrap_err().starts_with("up to 122 processes shared the CPU time"));
+    assert!(user(tick(), None, false).unwrap_err().contains("were not counted"));
 }
 
 #[test]

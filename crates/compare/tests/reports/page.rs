@@ -132,7 +132,7 @@ proptest! {
                 sight.change = Some(change);
                 sight.interval = Some(Interval { low: low.min(high), high: high.max(low) });
             }
-            report.breakdowns.iter_mut().for_each(|one| one.user.mean = change);
+            report.breakdowns.iter_mut().for_each(|one| one.user.iter_mut().for_each(|user| user.mean = change));
             if let Some(run) = report.record.blocks.first_mut().and_then(|block| block.runs.first_mut()) {
                 run.user = Nanos(nanos);
             }

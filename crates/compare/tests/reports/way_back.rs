@@ -36,6 +36,7 @@ prop_compose! {
         peak_memory in reading(count().prop_map(Bytes)),
         counts in [count(), count(), count(), count()],
         left_behind in any::<u32>(),
+        tasks_started in prop::option::of(count()),
         counted in prop::option::of([prop::option::of(count()), prop::option::of(count())]),
         outcome in prop_oneof![
             any::<i32>().prop_map(Outcome::Exited), any::<i32>().prop_map(Outcome::Signalled), Just(Outcome::TimedOut)
@@ -45,7 +46,7 @@ prop_compose! {
         let [minor_faults, major_faults, voluntary_switches, involuntary_switches] = counts;
         Run {
             command, cpu, padding, started, wall, user, system, run_delay, peak_memory, minor_faults, major_faults,
-            voluntary_switches, involuntary_switches, left_behind, outcome, energy_joules: Some(0.25), values: vec![],
+            voluntary_switches, involuntary_switches, tasks_started, left_behind, outcome, energy_joules: Some(0.25), values: vec![],
             counters: counted.map(|[instructions, cycles]| Counters { instructions, cycles, ..Counters::default() }),
         }
     }
@@ -155,7 +156,7 @@ prop_compose! {
         cold in prop::option::of((prop::option::of(0..commands), ".*")),
         fractions in prop::collection::vec(ratio(), 0..4),
         activity in [reading(ratio()), reading(ratio()), reading(ratio()), reading(ratio())],
-        elapsed in nanos(),
+        [elapsed, tick] in [nanos(), nanos()],
         ending in select(&[Ending::Decided, Ending::Spent, Ending::Interrupted]),
     ) -> Record {
         let [busy_ratio, steal_ratio, pressure, throttled_ratio] = activity;
@@ -179,7 +180,7 @@ prop_compose! {
             left_out: left_out.into_iter().map(|(layout, reason)| LeftOut { layout, reason }).collect(),
             activity: Activity { busy_ratio, steal_ratio, pressure, throttled_ratio },
             started: Timestamp(started),
-            host, revision, counters, primary, blocks, usual, cold, moments, elapsed, ending,
+            host, revision, counters, tick: Ok(tick.max(Nanos(1))), primary, blocks, usual, cold, moments, elapsed, ending,
             unfinished: (fractions.len() == 3).then_some(plan.commands.len() - 1),
             unused_revisions: fractions.len() == 2,
             plan,
@@ -226,6 +227,8 @@ proptest! {
             "energy_joules",
             "unfinished_command",
             "unused_revisions",
+            "tick_seconds",
+            "tasks_started",
             "relink",
             "candidate",
         ]

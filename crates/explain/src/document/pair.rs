@@ -13,6 +13,7 @@ use steady_stats::MIN_PAIRS;
 
 use super::{charts, counted, events, indented, label, missing, named, notes, prices};
 use crate::csv;
+use crate::judge::at_ticks;
 use crate::record::{Difference, ExplainPairRecord, Line};
 
 /// The table of events has about this many rows; the smallest kinds share one row.
@@ -377,6 +378,21 @@ fn signed(difference: f64, interval: Interval) -> String {
     }
 }
 
+/// The intervals of the mean system times, if the kernel samples them at ticks. The user times mirror them.
+fn system_times(record: &ExplainPairRecord) -> Option<Fact> {
+    let tick = record.record.tick.as_ref().ok()?.seconds();
+    let (system, cpu) = (find(record, Line::System)?, find(record, Line::Cpu)?);
+    let of = |(command, name): (usize, &str)| {
+        let system = *system.seconds[command].as_ref().ok()?;
+        let cpu = *cpu.seconds[command].as_ref().ok().filter(|cpu| **cpu > 0.0)?;
+        let interval = at_ticks(system, cpu, record.pairs as f64 * cpu / tick);
+        Some(format!("{} in {name}", range_of(interval)))
+    };
+    let both: Vec<String> = ["OLD", "NEW"].into_iter().enumerate().filter_map(of).collect();
+    let text = || format!("{}: sampled at ticks of {}", both.join(", "), time(tick));
+    (!both.is_empty()).then(|| Fact::new("system time", text()))
+}
+
 /// Facts about how the difference was measured.
 fn facts(record: &ExplainPairRecord) -> Vec<Fact> {
     let pairs = format!(
@@ -385,6 +401,7 @@ fn facts(record: &ExplainPairRecord) -> Vec<Fact> {
         duration(record.record.elapsed)
     );
     let mut facts = vec![Fact::new("pairs", pairs)];
+    facts.extend(system_times(record));
     facts.extend(missing(&record.missing));
     facts.extend(counted(&record.sources));
     if record.lines.iter().any(|line| line.line == Line::Part(Priced::Fork)) && record.prices.of(Priced::Vfork).is_ok()

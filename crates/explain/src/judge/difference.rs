@@ -4,13 +4,14 @@
 //! All lines are means over the same pairs with the same weights, so the parts add up to the whole. User and system
 //! time add up to the CPU time, and so do the counted events and the unexplained rest.
 
+use steady_compare::judge::split::{Processes, too_short};
 use steady_costs::prices::{Price, Priced, Prices, at_run};
 use steady_model::{Absent, Interval, Layout, Metric, Nanos, Reading, Record, Run};
 use steady_render::letters::count;
 use steady_stats::{MIN_PAIRS, Shift, mean, shift, weights};
 
 use super::counted::{self, CountedKind};
-use super::{ALPHA, faults, too_short};
+use super::{ALPHA, faults};
 use crate::record::{Difference, ExplainPairRecord, Line, Missing};
 
 /// The number of pairs that are evaluated: those in which both runs succeeded.
@@ -137,16 +138,10 @@ fn split(record: &ExplainPairRecord, pairs: &Pairs<'_>) -> [Difference; 2] {
         pairs.line(Line::User, 2, &|run| Ok(run.user.seconds())),
         pairs.line(Line::System, 2, &|run| Ok(run.system.seconds())),
     ];
-    let Ok(tick) = record.tick_seconds.clone().map(Nanos::seconds) else { return lines };
+    let Ok(tick) = record.record.tick.clone().map(Nanos::seconds) else { return lines };
     let short = [0, 1].map(|command| {
         let cpu = pairs.mean_of_each(&cpu)[command].clone().ok()?;
-        match processes(record, pairs, command) {
-            Some(processes) => too_short(cpu, processes, tick, ["OLD", "NEW"][command]),
-            None => Some(Absent::because(
-                "its processes were not counted, so it is not known whether they were too short for the ticks at which \
-                 the kernel samples user and system time",
-            )),
-        }
+        too_short(cpu, processes(record, pairs, command), tick, ["OLD", "NEW"][command])
     });
     lines.map(|mut line| {
         for (seconds, why) in line.seconds.iter_mut().zip(short.iter()) {
@@ -158,17 +153,15 @@ fn split(record: &ExplainPairRecord, pairs: &Pairs<'_>) -> [Difference; 2] {
     })
 }
 
-/// Mean number of processes in a run of a command; `None` if it is not known.
-fn processes(record: &ExplainPairRecord, pairs: &Pairs<'_>, command: usize) -> Option<f64> {
+/// Mean number of processes in a run of a command.
+fn processes(record: &ExplainPairRecord, pairs: &Pairs<'_>, command: usize) -> Processes {
     if let Ok(runs) = &record.counted[command]
         && let Ok(forks) = runs.iter().map(|counts| counts.forks.clone()).collect::<Reading<Vec<u64>>>()
         && !forks.is_empty()
     {
-        return Some(1.0 + forks.iter().sum::<u64>() as f64 / forks.len() as f64);
+        return Processes::Counted(1.0 + forks.iter().sum::<u64>() as f64 / forks.len() as f64);
     }
-    // The run delay of a run is known only if the main thread used all of its CPU time.
-    let is_alone = pairs.mean_of_each(&|run| Ok(run.run_delay.clone()?.seconds()))[command].is_ok();
-    is_alone.then_some(1.0)
+    Processes::of(&pairs.runs.iter().map(|pair| pair[command]).collect::<Vec<_>>())
 }
 
 /// Events of one kind and their price, in both commands.

@@ -6,6 +6,7 @@ mod difference;
 mod faults;
 mod parts;
 
+use steady_compare::judge::split::{Processes, too_short};
 use steady_costs::prices::at_run;
 use steady_model::{Absent, Interval, Nanos, Reading};
 
@@ -18,8 +19,6 @@ pub use difference::judged_pair;
 const GRAIN: f64 = 1e-3;
 /// ... or by less than this share.
 const SHARE: f64 = 0.02;
-/// A process that used less CPU time than this many ticks may have been running at none of them.
-const TICKS: f64 = 2.0;
 /// Relative error of the estimated cost of counting. `bench/run explain` compares the estimate with runs without
 /// counting.
 const COUNTING_ERROR: f64 = 1.0 / 3.0;
@@ -58,41 +57,34 @@ fn blocked(record: &ExplainRecord, cpu: f64) -> Reading<f64> {
     Ok(lived.seconds() - cpu - waiting.seconds())
 }
 
-/// 95 % interval of the system time. At each tick, the kernel samples whether user or kernel code is running. The share
-/// of system time is therefore a binomial proportion with as many trials as ticks (score interval of Wilson 1927). The
-/// kernel books a process that no tick hit as user time.
+/// 95 % interval of the system time, if the kernel's ticks show it.
 fn system_interval(record: &ExplainRecord, cpu: f64) -> Reading<Interval> {
     let system = record.system_seconds.seconds();
     let Ok(tick) = record.tick_seconds.clone().map(Nanos::seconds) else {
         return Ok(Interval { low: system, high: system });
     };
-    let processes = 1 + record.counts.forks.clone().unwrap_or(0);
-    if let Some(why) = too_short(cpu, processes as f64, tick, "the command") {
+    let processes = match (&record.counts.forks, &record.waiting_seconds) {
+        (Ok(forks), _) => Processes::Counted(1.0 + *forks as f64),
+        // Without exit records, the waiting is known only if there was one thread.
+        (Err(_), Ok(_)) => Processes::Counted(1.0),
+        (Err(_), Err(_)) => Processes::Unknown,
+    };
+    if let Some(why) = too_short(cpu, processes, tick, "the command") {
         return Err(why);
     }
-    let (ticks, share) = (cpu / tick, system / cpu);
+    Ok(at_ticks(system, cpu, cpu / tick))
+}
+
+/// At each tick, the kernel samples whether user or kernel code is running. The share of system time is therefore a
+/// binomial proportion with as many trials as ticks (score interval of Wilson 1927). Returns the 95 % interval of a
+/// system time of which `ticks` ticks show the share in the CPU time `cpu`, in seconds.
+pub(crate) fn at_ticks(system: f64, cpu: f64, ticks: f64) -> Interval {
+    let share = system / cpu;
     let square = LEVEL * LEVEL / ticks;
     let middle = share + square / 2.0;
     let half = (square * (share * (1.0 - share) + square / 4.0)).sqrt();
     let end = |share: f64| cpu * (share / (1.0 + square)).clamp(0.0, 1.0);
-    Ok(Interval { low: end(middle - half), high: end(middle + half) })
-}
-
-/// Why ticks of this length do not split the CPU time of a process tree into user and system time; `None` if they do.
-/// The kernel books a process that no tick hit as user time, so the mean CPU time of the processes decides.
-fn too_short(cpu: f64, processes: f64, tick: f64, whose: &str) -> Option<Absent> {
-    let each = cpu / processes;
-    if each >= TICKS * tick {
-        return None;
-    }
-    let who = match processes.round() as usize {
-        0 | 1 => format!("{whose} used {} of CPU time", seconds(each)),
-        many => format!("the {many} processes of {whose} used {} of CPU time each on average", seconds(each)),
-    };
-    let tick = seconds(tick);
-    Some(Absent(format!(
-        "{who}, less than {TICKS} of the ticks ({tick}) at which the kernel samples user and system time"
-    )))
+    Interval { low: end(middle - half), high: end(middle + half) }
 }
 
 fn notes(record: &ExplainRecord) -> Vec<String> {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use steady_compare::json::{RecordBegin, RecordEnd, read_record_of};
 use steady_costs::prices::{Priced, Prices};
-use steady_model::{AluTime, Interval, Nanos, Reading, Record};
+use steady_model::{AluTime, Interval, Reading, Record};
 use steady_render::json::{self, ReadError};
 
 use super::{Counts, Missing, SCHEMA, figures, holds};
@@ -36,8 +36,6 @@ pub struct ExplainPairRecord {
     #[serde(serialize_with = "counted")]
     #[schemars(with = "[Counted; 2]")]
     pub counted: [Reading<Vec<Counts>>; 2],
-    /// Length of the ticks at which the kernel samples user and system time; absent if both are exact.
-    pub tick_seconds: Reading<Nanos>,
     /// CPU clock rate between the pairs.
     #[serde(flatten, with = "steady_costs::prices::alu")]
     #[schemars(with = "steady_costs::prices::alu::Fields")]
@@ -51,7 +49,6 @@ pub struct ExplainPairRecord {
 struct Measured {
     sources: Vec<String>,
     counted: [Counted; 2],
-    tick_seconds: Reading<Nanos>,
     #[serde(flatten, with = "steady_costs::prices::alu")]
     alu: Reading<AluTime>,
     prices: Prices,
@@ -167,7 +164,6 @@ impl ExplainPairRecord {
         let record = read_record_of(&SCHEMA, text)?;
         let measured: Measured = json::record(&SCHEMA, text)?;
         holds(record.plan.commands.len() == 2, "commands", "not two")?;
-        holds(measured.tick_seconds != Ok(Nanos::ZERO), "tick_seconds", "zero")?;
         measured.counted.iter().flat_map(|counted| &counted.runs).flatten().try_for_each(Counts::check)?;
         Ok(judged_pair(ExplainPairRecord {
             record,
@@ -178,7 +174,6 @@ impl ExplainPairRecord {
             notes: Vec::new(),
             sources: measured.sources,
             counted: measured.counted.map(|counted| counted.runs),
-            tick_seconds: measured.tick_seconds,
             alu: measured.alu,
             prices: measured.prices,
         }))

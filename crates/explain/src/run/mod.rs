@@ -16,6 +16,7 @@ mod watch;
 use std::ffi::OsString;
 
 use serde::{Deserialize, Serialize};
+use steady_compare::run::tick;
 use steady_costs::prices::{self, Priced, Prices};
 use steady_feature::{Failure, Session};
 use steady_linux::activity::KernelCounters;
@@ -26,7 +27,7 @@ use steady_rulers::Pace;
 
 use crate::flags::ExplainFlags;
 use crate::judge::judged;
-use crate::record::{Counts, ExplainRecord, ProcessUse, Progress, exact, not_judged};
+use crate::record::{Counts, ExplainRecord, ProcessUse, Progress, not_judged};
 use attendant::{Explainer, Task};
 
 pub(crate) use counter::{COUNTER, TracedRuns, serve_counter};
@@ -34,15 +35,6 @@ pub use pair::{COUNTED_RUNS, Counter, Means, Step, explain_pair};
 
 /// The first argument that makes `steady` the guardian of an explained command.
 pub(crate) const ARGUMENT: &str = Explainer::WORD;
-
-/// Length of the ticks at which the kernel samples user and system time. If the kernel's method is unknown, sampling is
-/// assumed.
-///
-/// # Errors
-/// Absent if user and system time are exact.
-pub(crate) fn tick() -> Reading<Nanos> {
-    host::tick().unwrap_or_else(|_| Some(clock::tick())).ok_or_else(exact)
-}
 
 /// What an explained command did and used. The fields are described in [`ExplainRecord`](crate::ExplainRecord).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

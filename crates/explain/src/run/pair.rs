@@ -19,8 +19,6 @@ pub const COUNTED_RUNS: usize = 3;
 pub struct Means {
     /// Prices of events on this machine.
     pub prices: Prices,
-    /// Length of the ticks at which the kernel samples user and system time; absent if both are exact.
-    pub tick: Reading<Nanos>,
     /// Reads the arithmetic ruler. Returns the CPU time of one step, in seconds.
     pub ruler: fn() -> f64,
 }
@@ -91,7 +89,6 @@ pub fn explain_pair<R: Runner>(
         notes: Vec::new(),
         sources,
         counted,
-        tick_seconds: means.tick,
         alu,
         prices: means.prices,
     }))

@@ -41,7 +41,7 @@ fn explained(
     counter: Reading<&mut dyn Counter>,
     steps: &mut dyn FnMut(Step),
 ) -> ExplainPairRecord {
-    let means = Means { prices: prices(0.02), tick: absent("exact"), ruler: || 2e-9 };
+    let means = Means { prices: prices(0.02), ruler: || 2e-9 };
     explain_pair(plan, setting(), means, machine, counter, steps).unwrap()
 }
 

@@ -38,6 +38,7 @@ pub(crate) fn setting() -> CompareContext {
         started: Timestamp(0),
         revision: absent("simulated"),
         counters: absent("simulated"),
+        tick: absent("exact"),
         cold: None,
         one_look: false,
     }
@@ -149,7 +150,6 @@ pub(crate) fn pair(record: Record, counted: [Reading<Vec<Counts>>; 2]) -> Explai
         notes: vec![],
         sources: vec![],
         counted,
-        tick_seconds: absent("exact"),
         alu: alu(2e-9, 2e-9, 2e-9),
         prices: prices(0.02),
     }

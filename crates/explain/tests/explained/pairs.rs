@@ -40,6 +40,7 @@ fn pairs(programs: [Program; 2], pairs: usize, fault: f64, coin: &mut ChaCha8Rng
             major_faults: 0,
             voluntary_switches: 2,
             involuntary_switches: coin.random_range(0..2),
+            tasks_started: None,
             left_behind: 0,
             outcome: Outcome::Exited(0),
             counters: None,
@@ -144,7 +145,7 @@ fn times_at_ticks_are_absent_only_for_the_command_with_short_processes() {
     let mut coin = ChaCha8Rng::seed_from_u64(2);
     let programs = [Program { base: 0.02, faults: 10 }, Program { base: 0.02, faults: 10 }];
     let mut record = pairs(programs, 10, 0.5e-6, &mut coin);
-    record.tick_seconds = Ok(Nanos(4_000_000));
+    record.record.tick = Ok(Nanos(4_000_000));
     record.counted[0].as_mut().unwrap().iter_mut().for_each(|counts| counts.forks = Ok(4));
     let report = judged_pair(record.clone());
     let system = line(&report, Line::System);

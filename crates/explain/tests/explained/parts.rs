@@ -133,6 +133,14 @@ fn ticks_give_an_interval_of_the_system_time() {
     assert!(wide.holds(1.0) && (wide.half_width() / 4.0 - 0.0268).abs() < 0.001, "{wide:?}");
     assert!(of(0.04, 0.0, 0).unwrap().high > 0.005, "ten ticks without a hit exclude little");
     assert!(of(4.0, 0.25, 1_000).is_err(), "processes of a tick each");
+    let uncounted = Counts { forks: absent("not allowed"), ..counts(&[]) };
+    let uncounted = record(Nanos(3_000_000_000), Nanos(1_000_000_000), uncounted);
+    let of = |waiting_seconds| {
+        let tick_seconds = Ok(Nanos(4_000_000));
+        judged(ExplainRecord { tick_seconds, waiting_seconds, ..uncounted.clone() }).system_interval
+    };
+    assert!(of(Ok(Nanos::ZERO)).is_ok(), "the waiting is known because there was one thread");
+    assert!(of(absent("several threads")).unwrap_err().0.contains("were not counted"));
     let exact = judged(record(Nanos(5), Nanos(7), counts(&[]))).system_interval.unwrap();
     assert_eq!((exact.low, exact.high), (7e-9, 7e-9));
 }

@@ -57,6 +57,13 @@ pub fn load_average(root: &Root) -> Reading<LoadAverage> {
     parse_load_average(&root.read("/proc/loadavg")?)
 }
 
+/// Returns the process ID that the kernel assigned last in this PID namespace. It assigns them in ascending order, to
+/// threads too, and starts again after the largest one. Source: `/proc/loadavg`.
+pub fn last_pid(root: &Root) -> Reading<u64> {
+    let text = root.read("/proc/loadavg")?;
+    number(text.split_ascii_whitespace().nth(4), "the last process ID in /proc/loadavg")
+}
+
 /// Parses the text of `/proc/loadavg`.
 pub fn parse_load_average(text: &str) -> Reading<LoadAverage> {
     let mut fields = text.split_ascii_whitespace();
@@ -175,6 +182,7 @@ mod tests {
         for unsound in UNSOUND {
             assert!(cpu_model(&tree(unsound)).is_err(), "{unsound}");
             assert!(memory_total(&tree(unsound)).is_err(), "{unsound}");
+            assert!(last_pid(&tree(unsound)).is_err(), "{unsound}");
             assert!(load_average(&tree(unsound)).is_err(), "{unsound}");
         }
     }
@@ -183,6 +191,7 @@ mod tests {
     fn amounts_are_parsed_in_their_units() {
         assert_eq!(memory_total(&tree("vm")).unwrap(), Bytes(24_684_092 * 1_024));
         assert_eq!(memory_available(&tree("vm")).unwrap(), Bytes(12_342_145 * 1_024));
+        assert_eq!(last_pid(&tree("vm")), Ok(5_665));
         let load = load_average(&tree("vm")).unwrap();
         assert_eq!((load.one_minute, load.fifteen_minutes, load.runnable, load.tasks), (0.27, 0.07, 1, 87));
         for broken in ["", "1 2", "nan 1 1 1/2", "1 2 3 4", "1 2 3 x/4", "-1 2 3 1/2"] {

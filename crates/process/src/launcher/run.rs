@@ -141,6 +141,7 @@ impl RunContext {
             meter.begin();
         }
         let energy_before = self.energy();
+        let last_pid = procfs::last_pid(&Root::default());
         let (started, child) =
             self.start(job, start, word).map_err(|error| Stop::Reply(not_started(job.command, &error)))?;
         let seen = self.watch(job.command, &child, control)?;
@@ -148,6 +149,8 @@ impl RunContext {
         let left_its_cpu = probe && self.left_its_cpu(child.pid);
         let reaped = process::wait_for(child.pid).map_err(lost)?;
         let left = process::end_descendants().map_err(lost)?;
+        // Process IDs start again at the lowest one now and then. The number is not known then.
+        let tasks_started = procfs::last_pid(&Root::default()).and_then(|last| Ok(last.checked_sub(last_pid?))).ok();
         let energy_joules = self.energy.as_ref().zip(energy_before.zip(self.energy()));
         let energy_joules = energy_joules.map(|(meter, counts)| meter.joules(&counts.0, &counts.1));
         let cpu_time = reaped.usage.user + reaped.usage.system + left.cpu_time;
@@ -157,7 +160,9 @@ impl RunContext {
             Ok(values) => (values, None),
             Err(no_value) => (vec![], Some(no_value)),
         };
-        let run = Run { values, energy_joules, ..self.account(job, started, seen, &reaped, &left, counters) };
+        let tasks_started = tasks_started.flatten();
+        let run =
+            Run { values, energy_joules, tasks_started, ..self.account(job, started, seen, &reaped, &left, counters) };
         self.is_small = reaped.usage.peak_memory.0 < SMALL_PEAK.0;
         if let Some(script) = &mut self.commands[job.command].conclude {
             script.run(word, &self.null, &self.script_sink, control)?;
@@ -249,6 +254,7 @@ impl RunContext {
             major_faults: usage.major_faults,
             voluntary_switches: usage.voluntary_switches,
             involuntary_switches: usage.involuntary_switches,
+            tasks_started: None,
             left_behind: left.killed,
             outcome: outcome(reaped.status, seen.end.in_time),
             counters,

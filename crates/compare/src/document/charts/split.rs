@@ -25,7 +25,10 @@ const PARTS: [(&str, Look); 5] = [
 pub(in crate::document) fn split(report: &Report) -> Block {
     let plan = &report.record.plan;
     let of = |command: usize| report.breakdowns.iter().find(|one| one.command == command && one.runs > 0);
-    let found: Vec<Option<[f64; 5]>> = (0..plan.commands.len()).map(|command| of(command).map(parts)).collect();
+    // Without the split of one command, no bar is split, so that equal colours are the same kind of time.
+    let is_split = report.breakdowns.iter().all(|one| one.runs == 0 || one.user.is_ok() && one.system.is_ok());
+    let found: Vec<Option<[f64; 5]>> =
+        (0..plan.commands.len()).map(|command| of(command).map(|one| parts(one, is_split))).collect();
     let sums = found.iter().flatten().map(|parts| parts.iter().sum::<f64>());
     let longest = sums.filter(|sum| sum.is_finite()).fold(0.0, f64::max);
     if longest <= 0.0 {
@@ -38,7 +41,8 @@ pub(in crate::document) fn split(report: &Report) -> Block {
     };
     let all = PARTS.iter().enumerate().filter_map(|(part, (name, look))| {
         let bars: Vec<Bar> = (0..found.len()).filter_map(|row| bar(row, part)).collect();
-        (!bars.is_empty()).then(|| series(Some(*name), *look, Marks::Bars(bars)))
+        let name = if part == 0 && !is_split { "CPU time" } else { *name };
+        (!bars.is_empty()).then(|| series(Some(name), *look, Marks::Bars(bars)))
     });
     let notes: Vec<String> =
         (0..found.len()).filter_map(|command| Some(notes(command, of(command)?))).flatten().collect();
@@ -53,21 +57,27 @@ pub(in crate::document) fn split(report: &Report) -> Block {
     })
 }
 
-/// The mean time of each of [`PARTS`] in seconds. It is 0 for a part that was not measured separately.
-fn parts(one: &Breakdown) -> [f64; 5] {
+/// The mean time of each of [`PARTS`] in seconds. Without the split into user and system time, the first is CPU time. It is 0 for a part that was not measured separately.
+fn parts(one: &Breakdown, is_split: bool) -> [f64; 5] {
     let (waiting, blocked, both) = match (&one.run_delay, &one.blocked) {
         (Ok(delay), Ok(blocked)) => (delay.mean, blocked.mean, 0.0),
         (Ok(delay), Err(_)) => (delay.mean, 0.0, 0.0),
         (Err(_), _) => (0.0, 0.0, one.wall.mean - one.cpu.mean),
     };
-    [one.user.mean, one.system.mean, waiting, blocked, both]
-        .map(|mean| if mean.is_finite() { mean.max(0.0) } else { 0.0 })
+    let [user, system] = match (&one.user, &one.system) {
+        (Ok(user), Ok(system)) if is_split => [user.mean, system.mean],
+        _ => [one.cpu.mean, 0.0],
+    };
+    [user, system, waiting, blocked, both].map(|mean| if mean.is_finite() { mean.max(0.0) } else { 0.0 })
 }
 
 /// Sentences about what the bar cannot show, and why.
 fn notes(command: usize, one: &Breakdown) -> Vec<String> {
     let mut notes = Vec::new();
     let which = command + 1;
+    if let Err(absent) = &one.user {
+        notes.push(format!("Command {which}: user and system time were not measured separately: {absent}."));
+    }
     if let Err(absent) = &one.run_delay {
         let what = "waiting for a CPU and being blocked were not measured separately";
         notes.push(format!("Command {which}: {what}: {absent}."));
