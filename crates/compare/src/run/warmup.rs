@@ -308,9 +308,9 @@ fn least(drawing: Option<Nanos>, took: Nanos) -> Nanos {
 /// instead (see [`super::measure`]).
 ///
 /// The criterion is the time of the cheapest runs so far, without waiting for a CPU. Under load it may be up to twice
-/// the budget, because instructions take longer, too. If the cost of a command varies, all runs so far may have been
-/// expensive. Before a budget is refused, further pairs run, for at most twice the budget. If load uses up that time,
-/// the commands' own time is not known, and the budget is accepted.
+/// the budget, because instructions take longer, too, and an estimated wait is no part of it: only CPU time is certain
+/// then. If the cost of a command varies, all runs so far may have been expensive. Before a budget is refused, further
+/// pairs run, for at most twice the budget.
 fn check_budget<R: Runner>(
     plan: &Plan,
     start: Start,
@@ -329,21 +329,19 @@ fn check_budget<R: Runner>(
     let (spent, warmed_up) = (runner.now(), seen.len() as u64);
     let too_small = loop {
         let queued = runner.activity().pressure.unwrap_or(0.0);
-        let own = cheapest(plan, &seen, queued);
         let runs = || seen.iter().flat_map(|block| &block.runs);
         let all: f64 = runs().map(|run| own_time(run, queued)).sum();
         let wall: Nanos = runs().map(|run| run.wall).sum();
         let busy = all < MOSTLY_OWN * wall.seconds();
         let room = if busy { 2.0 * budget.seconds() } else { budget.seconds() };
+        let own = cheapest(plan, &seen, if busy { 1.0 } else { queued });
         if own * MIN_PAIRS as f64 <= room {
             break None;
         }
-        if all + own > 2.0 * budget.seconds() || seen.len() >= ALIKE && all < (1.0 + VARIES) * own * seen.len() as f64 {
-            break Some(own);
-        }
         let a_pair = Nanos(runner.now().0 / seen.len().max(1) as u64);
-        if runner.now() + a_pair > budget + budget {
-            break (!busy).then_some(own);
+        let is_time_up = all + own > 2.0 * budget.seconds() || runner.now() + a_pair > budget + budget;
+        if is_time_up || seen.len() >= ALIKE && all < (1.0 + VARIES) * own * seen.len() as f64 {
+            break Some(own);
         }
         seen.push(warm_round(Layout::Turns, start, plan, runner, coins)?.0);
     };
