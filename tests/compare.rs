@@ -260,6 +260,9 @@ fn fail_if_and_require_verdict_set_the_exit_status() {
     }
     json(4, &["--runs", "3", "--require-verdict", &less, &more]);
     json(0, &["--runs", "3", &less, &more]);
+    let quiet = ["compare", "--no-history", "--runs", "3", "--require-verdict", "--quiet", &less, &more];
+    let (status, stdout, stderr) = run(&quiet);
+    assert!(status == 4 && stdout.is_empty() && stderr.contains("Undecided"), "{status} {stdout} {stderr}");
 }
 
 #[test]

@@ -285,6 +285,28 @@ fn a_closed_standard_output_is_an_error_before_anything_runs() {
     assert_eq!(run("\"$STEADY\" completions bash >&-").status.code(), Some(125));
 }
 
+/// A container gets a file of the host as a mount point, which cannot be renamed.
+#[test]
+fn a_mounted_file_is_overwritten() {
+    const NAME: &str = "a_mounted_file_is_overwritten";
+    let (file, mounted) = (path("host.md"), path("mounted.md"));
+    fs::write(&file, "a long text from before ".repeat(1000)).unwrap();
+    fs::write(&mounted, "").unwrap();
+    let script = format!(
+        "mount --bind {file} {mounted} || exit 77; \
+         \"$STEADY\" compare --runs 6 --no-history --quiet --export-markdown {mounted} true true"
+    );
+    let mut command = Command::new("unshare");
+    command.args(["-m", "sh", "-c", &script]).env("STEADY", env!("CARGO_BIN_EXE_steady"));
+    let done = match command.output() {
+        Ok(done) if done.status.code() != Some(77) && !done.stderr.starts_with(b"unshare") => done,
+        _ => return skip(NAME, "no mount namespace"),
+    };
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("CPU time") && !text.contains("from before"), "{text}");
+}
+
 /// A script that validates exports by the schemas of their kinds. It also checks the schemas themselves, and prints the
 /// kinds that have a schema and no export.
 const VALIDATE: &str = "import glob, json, sys

@@ -309,10 +309,12 @@ fn about_condition(record: &SuiteRecord) -> Option<Sentence> {
     })
 }
 
-/// The sentences about the exit status as plain text: about the condition of `--fail-if`, if there is one, and about
-/// benchmarks that failed in the new build only.
+/// The sentences about the exit status as plain text: about the condition of `--fail-if`, if there is one, or about the
+/// verdicts that `--require-verdict` does not accept; and about benchmarks that failed in the new build only.
 pub(crate) fn about_status(record: &SuiteRecord) -> Vec<String> {
-    let sentences = about_condition(record).into_iter().chain(failed_in_one(record, Side::New));
+    let is_required = record.require_verdict && record.condition.is_none() && status(record) != 0;
+    let verdicts = is_required.then(|| answer(record)).into_iter().flatten().take(1);
+    let sentences = verdicts.chain(about_condition(record)).chain(failed_in_one(record, Side::New));
     sentences.map(|spans| spans.into_iter().map(|(_, text)| text).collect()).collect()
 }
 

@@ -3,7 +3,7 @@
 mod place;
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, Seek, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
@@ -49,6 +49,9 @@ enum Target {
     /// A pipe or a device. It stays open, because an unnamed pipe cannot be opened again, and closing a FIFO would
     /// signal the end of file to its reader.
     Stream(File),
+    /// A regular file that cannot be replaced: a mount point, or one in a directory that may not be written. It is
+    /// overwritten.
+    Fixed(File, FileLocation),
     /// A regular file, which is replaced when it is written.
     File(FileLocation),
 }
@@ -66,7 +69,13 @@ impl Export {
         }
         let open = || match File::options().append(true).open(path) {
             Ok(file) if !file.metadata()?.is_file() => Ok(Target::Stream(file)),
-            Ok(_) => Ok(Target::File(FileLocation::find(path)?)),
+            Ok(_) => {
+                let place = FileLocation::find(path)?;
+                if place.check().is_ok() && !place.is_mount_point() {
+                    return Ok(Target::File(place));
+                }
+                Ok(Target::Fixed(File::options().write(true).open(path)?, place))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let place = FileLocation::find(path)?;
                 place.check()?;
@@ -87,6 +96,7 @@ impl Export {
                 let mut stream = stream;
                 stream.write_all(text.as_bytes())
             }
+            Target::Fixed(file, _) => overwrite(file, text.as_bytes()),
             Target::File(place) => place.replace(text),
         };
         written.map_err(|error| Failure::Own(format!("{} '{}': {error}", self.option, self.path.display())))
@@ -204,11 +214,21 @@ pub(crate) fn print(text: &[u8]) -> io::Result<()> {
     written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
 }
 
+/// Replaces the content of a file.
+fn overwrite(mut file: &File, text: &[u8]) -> io::Result<()> {
+    file.set_len(0)?;
+    file.rewind()?;
+    file.write_all(text)
+}
+
 /// Refuses two options with the same file.
-fn apart(one: &Export, other: &Export) -> Result<(), Failure> {
+fn apart<'a>(one: &'a Export, other: &'a Export) -> Result<(), Failure> {
     // Several reports may go to the same device or pipe.
-    let (Target::File(place), Target::File(of_other)) = (&one.target, &other.target) else { return Ok(()) };
-    if !place.is(of_other) {
+    let place = |export: &'a Export| match &export.target {
+        Target::File(place) | Target::Fixed(_, place) => Some(place),
+        Target::StandardOutput | Target::Stream(_) => None,
+    };
+    if !place(one).zip(place(other)).is_some_and(|(place, of_other)| place.is(of_other)) {
         return Ok(());
     }
     let (first, second, path) = (one.option, other.option, other.path.display());

@@ -91,7 +91,7 @@ impl Ready<'_> {
         session.write(compared)?;
         let output = &self.flags.output;
         if output.quiet || output.format != FormatFlag::Text {
-            document::conditions(&compared.0).for_each(|why| session.notice(&why));
+            document::about_status(&compared.0).iter().for_each(|why| session.notice(why));
         }
         Ok(match compared.0.record.ending {
             Ending::Interrupted => Failure::Interrupted(self.interrupt.signal()).status(),

@@ -10,7 +10,9 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, readlinkat, renameat, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, Mode, OFlags, StatxFlags, fchmod, openat, readlinkat, renameat, statat, statx, unlinkat,
+};
 use rustix::io::Errno;
 
 /// The maximum number of symbolic links on a path, as in the kernel.
@@ -65,11 +67,24 @@ impl FileLocation {
         Ok(unlinkat(&self.directory, &unfinished, AtFlags::empty())?)
     }
 
-    /// Replaces the file by one with this text. The replacement is atomic.
+    /// Returns whether the file is a mount point, as a file of the host in a container. It cannot be renamed then.
+    pub(super) fn is_mount_point(&self) -> bool {
+        let mount = |name: &OsStr, flags| {
+            let found = statx(&self.directory, name, AtFlags::EMPTY_PATH | flags, StatxFlags::MNT_ID).ok()?;
+            (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id)
+        };
+        let file = mount(&self.name, AtFlags::SYMLINK_NOFOLLOW);
+        file.is_some() && file != mount(OsStr::new(""), AtFlags::empty())
+    }
+
+    /// Replaces the file by one with this text and the permissions of the file before. The replacement is atomic.
     pub(super) fn replace(&self, text: &str) -> io::Result<()> {
         let unfinished = self.unfinished();
         let write = || {
             let mut file = self.create(&unfinished)?;
+            if let Ok(before) = statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
+                fchmod(&file, Mode::from_raw_mode(before.st_mode))?;
+            }
             file.write_all(text.as_bytes())?;
             Ok(renameat(&self.directory, &unfinished, &self.directory, &self.name)?)
         };
@@ -101,7 +116,7 @@ impl FileLocation {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 
@@ -123,7 +138,10 @@ mod tests {
         assert_eq!(fs::read_to_string(&one).unwrap(), "before");
         assert!(found.is(&linked) && !found.is(&other));
         assert!(FileLocation::find(&folder.join("loop")).is_err());
+        let mode = || fs::metadata(&one).unwrap().permissions().mode() & 0o777;
+        fs::set_permissions(&one, fs::Permissions::from_mode(0o600)).unwrap();
         linked.replace("text").unwrap();
+        assert_eq!(mode(), 0o600);
         other.replace("long").unwrap();
         assert_eq!(
             (fs::read_to_string(&one).unwrap(), fs::read_to_string(&long).unwrap()),

@@ -13,7 +13,7 @@ mod sentence;
 mod times;
 mod verdicts;
 
-use steady_model::{Report, Undecided, Warning};
+use steady_model::{Judgement, Report, Undecided, Verdict, Warning};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, origin};
 
 use crate::units::TIE;
@@ -50,11 +50,18 @@ pub fn document(report: &Report) -> Document {
     Document { subject: subject(report), answer: answer.collect(), sections, is_brief: false }
 }
 
-/// The verdict and the condition of `--fail-if` as a line per command after the first, if a condition was given.
-pub(crate) fn conditions(report: &Report) -> impl Iterator<Item = String> {
+/// The reasons of the exit status as lines of plain text: the verdict and the condition of `--fail-if` for each command
+/// after the first, if a condition was given; or the verdicts that `--require-verdict` does not accept.
+pub(crate) fn about_status(report: &Report) -> Vec<String> {
     let text = |spans: Sentence| spans.into_iter().map(|(_, text)| text).collect::<String>().replace(TIE, " ");
-    let verdicts = report.primary().map(|judgement| sentence::spans(report, judgement));
-    verdicts.zip(headline::conditions(report)).map(move |(why, state)| format!("{} {}", text(why), text(state)))
+    let plan = &report.record.plan;
+    let verdict = |judgement: &Judgement| text(sentence::spans(report, judgement));
+    if plan.fail_if.is_none() {
+        let is_required = |judgement: &&Judgement| plan.require_verdict && judgement.verdict == Verdict::Undecided;
+        return report.primary().filter(is_required).map(verdict).collect();
+    }
+    let conditions = headline::conditions(report).map(text);
+    report.primary().map(verdict).zip(conditions).map(|(why, state)| format!("{why} {state}")).collect()
 }
 
 /// The title of the report.
