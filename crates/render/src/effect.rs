@@ -43,11 +43,28 @@ impl Effect {
 
     /// Returns the change relative to the reference command: `38.2 % more`, `3.2 times as much`, `3.1 % less`.
     pub fn relative(&self) -> String {
+        self.relative_with("less")
+    }
+
+    /// As [`Effect::relative`], for the noun of a metric: `50 % fewer`.
+    pub fn relative_of(&self, metric: Metric) -> String {
+        self.relative_with(less(metric))
+    }
+
+    fn relative_with(&self, less: &str) -> String {
         match (self.factor, self.more) {
             (true, _) => format!("{}{TIE}times as much", self.size),
             (false, true) => format!("{}{TIE}more", self.size),
-            (false, false) => format!("{}{TIE}less", self.size),
+            (false, false) => format!("{}{TIE}{less}", self.size),
         }
+    }
+}
+
+/// Returns the opposite of *more* in front of the noun of a metric: `fewer` instructions, `less` CPU time.
+pub fn less(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Instructions | Metric::Faults | Metric::Switches => "fewer",
+        Metric::Cpu | Metric::Elapsed | Metric::Wall | Metric::Memory | Metric::Energy | Metric::Custom(_) => "less",
     }
 }
 
@@ -176,6 +193,13 @@ mod tests {
     }
 
     #[test]
+    fn events_are_fewer() {
+        let effect = Effect::of(-0.5, Interval { low: -0.52, high: -0.48 });
+        assert_eq!(effect.relative_of(Metric::Switches).replace(TIE, " "), "50.0 % fewer");
+        assert_eq!(effect.relative_of(Metric::Cpu).replace(TIE, " "), "50.0 % less");
+    }
+
+    #[test]
     fn a_change_in_a_table_is_a_factor_where_it_is_one_in_a_sentence() {
         let shown = |change, low, high| {
             let (size, range) = sized(change, Interval { low, high });
@@ -203,5 +227,7 @@ mod tests {
     #[test]
     fn an_end_near_zero_does_not_round_to_zero() {
         assert_eq!(plain(0.004, 0.0004, 0.008), ("0.40 % more".into(), "0.04 to 0.80 %".into()));
+        assert_eq!(plain(0.085, 0.0004, 0.207), ("8.50 % more".into(), "0.04 to 20.70 %".into()));
+        assert_eq!(plain(-0.085, -0.207, -0.000_02), ("8.500 % less".into(), "0.002 to 20.700 %".into()));
     }
 }

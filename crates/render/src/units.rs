@@ -34,6 +34,8 @@ pub fn decimals_of(value: f64, digits: i32) -> usize {
 
 /// Returns the decimals that an interval supports, and enough of them that a non-zero end does not round to zero.
 pub(crate) fn digits(range: Interval) -> usize {
+    /// The most decimals to add for an end.
+    const MORE: usize = 3;
     let half = range.half_width();
     if !half.is_finite() {
         let end = if range.low.is_finite() { range.low } else { range.high };
@@ -44,8 +46,11 @@ pub(crate) fn digits(range: Interval) -> usize {
         return if range.low.abs() <= 1e-9 { 0 } else { decimals_of(range.low, 3) };
     }
     let enough = decimals(half);
-    let is_lost = vanishes(range.low, enough) || vanishes(range.high, enough);
-    if excludes_zero(range) && is_lost { enough + 1 } else { enough }
+    if !excludes_zero(range) {
+        return enough;
+    }
+    let is_shown = |decimals: &usize| !vanishes(range.low, *decimals) && !vanishes(range.high, *decimals);
+    (enough..enough + MORE).find(is_shown).unwrap_or(enough + MORE)
 }
 
 /// Returns whether a value that is not zero looks like zero with so many decimals.
