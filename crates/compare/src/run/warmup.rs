@@ -13,6 +13,9 @@ use steady_process::runner::{Runner, Start, Traits};
 const BLOCKS: u32 = 3;
 /// The share of the budget after which the warm-up ends.
 const BUDGET_SHARE: f64 = 0.1;
+/// With fewer pairs than this, only turns are used, because they measure all metrics. About a third of the pairs of two
+/// layouts are turns, and each layout needs [`EXPLORATION_PAIRS`].
+const PAIRS_OF_BOTH: u64 = 4 * EXPLORATION_PAIRS as u64;
 /// CPU time over wall time above this ratio means that several CPUs were in use.
 const ONE_CPU: f64 = 1.05;
 /// A command mostly waits if its CPU time is below this share of the time in which it could have run.
@@ -230,6 +233,8 @@ fn no_duets(plan: &Plan, duets: &Reading<()>, primary: Metric, waits: bool, turn
         Some("--layout turns".to_owned())
     } else if plan.layout == Some(Layout::Duet) {
         None
+    } else if plan.most_pairs().is_some_and(|most| most < PAIRS_OF_BOTH) {
+        Some(format!("fewer than {PAIRS_OF_BOTH} pairs are too few for both layouts"))
     } else if !plan.prepare.is_empty() || !plan.conclude.is_empty() {
         Some("--prepare and --conclude may touch what the other command reads".to_owned())
     } else if plan.output.0.iter().any(|output| matches!(output, Output::File(_))) {
