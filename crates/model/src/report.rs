@@ -237,7 +237,7 @@ pub struct Breakdown {
     pub command: usize,
     /// The number of successful runs used.
     pub runs: usize,
-    /// The number of runs that failed or were killed.
+    /// The number of runs in the same layout that failed or were killed.
     pub failures: usize,
     /// The layout of the runs used.
     pub layout: Layout,
@@ -469,6 +469,13 @@ impl Report {
     /// Returns the number of blocks with `layout`.
     pub fn blocks_of(&self, layout: Layout) -> usize {
         self.record.blocks.iter().filter(|block| block.layout == layout).count()
+    }
+
+    /// Returns the number of blocks with `layout` that have a failed run.
+    pub fn failed_blocks_of(&self, layout: Layout) -> usize {
+        let rule = &self.record.plan.failures;
+        let blocks = self.record.blocks.iter().filter(|block| block.layout == layout);
+        blocks.filter(|block| block.runs.iter().any(|run| !run.succeeded(rule))).count()
     }
 
     /// Returns the time measured in `layout`: the sum over its blocks, each from its first start to its end.

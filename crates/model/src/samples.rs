@@ -394,6 +394,14 @@ impl Record {
         Some(self)
     }
 
+    /// Returns the number of pairs of each command with the first, with failed ones; of a single command, that of its
+    /// runs. A duet has one pair, and a block of turns has one of each command.
+    pub fn rounds(&self) -> usize {
+        let duets = self.blocks.iter().filter(|block| block.layout == Layout::Duet).count();
+        let contenders = self.plan.commands.len().saturating_sub(1).max(1);
+        self.blocks.len() - duets + duets.div_ceil(contenders)
+    }
+
     /// Returns the number of draws in the blocks.
     pub fn draws(&self) -> usize {
         let mut draws: Vec<u64> = self.blocks.iter().filter_map(|block| block.draw).collect();

@@ -5,7 +5,7 @@ use steady_render::document::{Block, Emphasis, Fact, Section, Shown};
 use steady_render::units::{duration, setting, time_setting};
 
 use super::repeat::as_typed;
-use crate::words::{blocks, name, one_line};
+use crate::words::{name, one_line, pairs_of_each};
 
 /// The commands, each with its arguments, parameters, revision, variables and directory.
 pub(super) fn section(plan: &Plan) -> Section {
@@ -43,10 +43,10 @@ pub(super) fn choices(report: &Report) -> Section {
     let plan = &record.plan;
     let effort = match plan.effort {
         Effort::Budget(budget) => format!("at most {}", time_setting(budget)),
-        Effort::Pairs(pairs) => blocks(plan, usize::try_from(pairs).unwrap_or(usize::MAX)),
+        Effort::Pairs(pairs) => pairs_of_each(plan, pairs),
     };
     let limit = |word: &str, pairs: Option<u64>| {
-        let pairs = pairs.map(|pairs| blocks(plan, usize::try_from(pairs).unwrap_or(usize::MAX)));
+        let pairs = pairs.map(|pairs| pairs_of_each(plan, pairs));
         pairs.map_or_else(String::new, |pairs| format!("; at {word} {pairs}"))
     };
     let limits = limit("least", plan.pairs_min) + &limit("most", plan.pairs_max);

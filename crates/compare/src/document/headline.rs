@@ -1,22 +1,21 @@
 //! The first sentences of the report: the verdicts.
 
-use steady_model::{
-    Candidate, CandidateComparison, FailIf, GateState, Interval, Judgement, Layout, Metric, Report, Verdict,
-};
+use steady_model::{Candidate, CandidateComparison, FailIf, GateState, Interval, Judgement, Metric, Report, Verdict};
 use steady_render::document::{Emphasis, Sentence};
 use steady_render::effect::condition;
+use steady_render::letters::listed;
 use steady_render::units::duration;
 
 use super::sentence;
 use crate::judge::state;
 use crate::ratchet::improvement;
 use crate::units::TIE;
-use crate::words::{ELAPSED, Effect, capital, count, effort_for_condition, noun, startups, subject};
+use crate::words::{ELAPSED, Effect, capital, count, effort_for_condition, noun, sized, startups, subject};
 
 /// One sentence per command after the first, or the mean cost of a single command. Sentences that say whether the
 /// condition of `--fail-if` holds, explain elapsed time and give the cost of start-up follow if they apply.
 pub(crate) fn sentences(report: &Report) -> Vec<Sentence> {
-    let further = || lopsided(report).into_iter().chain(elapsed(report.record.primary)).chain(start_up(report));
+    let further = || wider(report).into_iter().chain(elapsed(report.record.primary)).chain(start_up(report));
     if report.record.plan.commands.len() == 1 {
         return std::iter::once(sentence::alone(report)).chain(further()).collect();
     }
@@ -47,11 +46,17 @@ fn candidate(report: &Report) -> Option<Sentence> {
     Some(vec![(Emphasis::Plain, text), (emphasis, result), (Emphasis::Plain, ".".to_owned())])
 }
 
-/// A sentence per command after the first that says whether the condition of `--fail-if` holds, if one was given.
-pub(super) fn conditions(report: &Report) -> impl Iterator<Item = Sentence> {
+/// A sentence per command after the first that says whether the condition of `--fail-if` holds, if one was given. An open
+/// condition has a remedy for this comparison.
+pub(super) fn conditions(report: &Report) -> Vec<Sentence> {
+    conditions_with(report, |limit, change, interval| effort_for_condition(&report.record, limit, change, interval))
+}
+
+/// As [`conditions`]. `remedy` says what would decide an open condition, from its limit and the change with its interval.
+pub(super) fn conditions_with(report: &Report, remedy: impl Fn(f64, f64, &Interval) -> String) -> Vec<Sentence> {
     let plan = &report.record.plan;
     let of = |command| if plan.commands.len() > 2 { format!(" for {}", subject(plan, command)) } else { String::new() };
-    let sentence = move |fail_if: FailIf, judgement: &Judgement| {
+    let sentence = |fail_if: FailIf, judgement: &Judgement| {
         let interval = &judgement.interval;
         let of = of(judgement.command);
         if report.record.unused_revisions {
@@ -72,33 +77,33 @@ pub(super) fn conditions(report: &Report) -> impl Iterator<Item = Sentence> {
         let mut sentence = condition(fail_if, judgement.metric, found, interval.as_ref().ok().copied(), &of);
         if let (GateState::Open, Ok(change), Ok(interval)) = (found, &judgement.change, interval) {
             let limit = fail_if.limit(judgement.metric);
-            let remedy = effort_for_condition(&report.record, limit, *change, interval);
-            sentence.push((Emphasis::Plain, format!(" {}.", capital(&remedy))));
+            sentence.push((Emphasis::Plain, format!(" {}.", capital(&remedy(limit, *change, interval)))));
         }
         sentence
     };
-    plan.fail_if
-        .into_iter()
-        .flat_map(move |fail_if| report.primary().map(move |judgement| sentence(fail_if, judgement)))
+    let Some(fail_if) = plan.fail_if else { return vec![] };
+    report.primary().map(|judgement| sentence(fail_if, judgement)).collect()
 }
 
-/// A sentence that explains why an interval reaches much further to one side of the estimate, if one does because of
-/// duets.
-fn lopsided(report: &Report) -> Option<Sentence> {
-    /// The ratio of the two sides from which readers wonder about it.
-    const NOTICEABLE: f64 = 3.0;
-    let is_lopsided = |judgement: &Judgement| {
-        let (Ok(change), Ok(interval)) = (&judgement.change, &judgement.interval) else { return false };
-        let side = |end: f64| (end.ln_1p() - change.ln_1p()).abs();
-        let (one, other) = (side(interval.low), side(interval.high));
-        let has_duets = judgement.layouts.iter().any(|seen| seen.layout == Layout::Duet);
-        has_duets && judgement.verdict.is_difference() && one.max(other) > NOTICEABLE * one.min(other)
+/// A sentence that explains the difference between the intervals of the size and of the verdict, for the commands for
+/// which it is visible.
+fn wider(report: &Report) -> Option<Sentence> {
+    let is_wider = |judgement: &&Judgement| {
+        let (Ok(change), Ok(size), Ok(verdict)) = (&judgement.change, &judgement.interval, &judgement.verdict_interval)
+        else {
+            return false;
+        };
+        sized(*change, *size).1 != sized(*change, *verdict).1
     };
-    report.primary().any(is_lopsided).then(|| {
-        let why = "The interval is wider on one side because concurrent runs may show a difference smaller or larger than \
-                   it is.";
-        vec![(Emphasis::Plain, why.to_owned())]
-    })
+    let found = report.primary().filter(is_wider).map(|judgement| subject(&report.record.plan, judgement.command));
+    let found: Vec<String> = found.collect();
+    let which = match found.as_slice() {
+        [] => return None,
+        [one] => format!("The interval of {one} is wider than that of its verdict"),
+        many => format!("The intervals of {} are wider than those of their verdicts", listed(many)),
+    };
+    let why = format!("{which}, because concurrent runs may show a difference smaller or larger than it is.");
+    Some(vec![(Emphasis::Plain, why)])
 }
 
 /// A sentence that explains elapsed time, if that is the metric of the verdict.

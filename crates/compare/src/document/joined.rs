@@ -2,10 +2,11 @@
 
 mod sources;
 
-use steady_model::{DecidedBy, Ending, Homogeneity, Joined, Judgement, Report, Source, Undecided, Verdict};
+use steady_model::{Ending, Homogeneity, Interval, Joined, Judgement, Report, Source, Undecided, Verdict};
 use steady_render::document::{Document, Emphasis, Section, Sentence};
 use steady_render::letters::listed;
 use steady_render::units::{TIE, duration, fixed, percent, round_up};
+use steady_stats::time_to_exclude;
 
 use super::{headline, secondary, sentence};
 use crate::words::{blocks, capital, count, noun, subject, ties, units};
@@ -16,14 +17,17 @@ pub fn joined_document(joined: &Joined) -> Document {
     let Some(whole) = whole(joined) else { return document };
     for judgement in joined.primary() {
         let mut spans = match judgement.verdict {
-            Verdict::Undecided if judgement.decided_by == DecidedBy::UsualRun => undecided(joined, &whole, judgement),
+            Verdict::Undecided => undecided(joined, &whole, judgement),
             _ => sentence::spans(&whole, judgement),
         };
         let joint = format!(" {} joined.", count(joined.sources.len(), "source", "sources"));
         spans.push((Emphasis::Plain, joint));
         document.answer.push(spans);
     }
-    document.answer.extend(headline::conditions(&whole));
+    let remedy = |limit: f64, change: f64, interval: &Interval| {
+        more_sources(joined.sources.len(), time_to_exclude(limit, change, interval), "decide it")
+    };
+    document.answer.extend(headline::conditions_with(&whole, remedy));
     document.answer.extend(headline::elapsed(whole.record.primary));
     document.answer.extend(sources::warnings(joined));
     for judgement in joined.primary() {
@@ -56,6 +60,12 @@ fn undecided(joined: &Joined, whole: &Report, judgement: &Judgement) -> Sentence
     let record = joined.sources.first().map(|source| &source.report.record);
     let pairs = record.map_or_else(|| blocks(plan, judgement.pairs), |record| units(record, judgement.pairs));
     let basis = format!("{pairs}, {}", duration(joined.elapsed()));
+    let settle =
+        || more_sources(joined.sources.len(), judgement.effort_to_settle.as_ref().ok().copied(), "give a verdict");
+    if let Some(mut spans) = sentence::by_mean(whole, judgement) {
+        spans.push((Emphasis::Plain, format!(" {}.", settle())));
+        return spans;
+    }
     let text = match judgement.undecided.as_ref().unwrap_or(&Undecided::TooWide) {
         Undecided::TooFewPairs => {
             let are = if judgement.pairs == 1 { "is" } else { "are" };
@@ -73,7 +83,7 @@ fn undecided(joined: &Joined, whole: &Report, judgement: &Judgement) -> Sentence
              is no verdict on {what}. Make the commands succeed"
         ),
         Undecided::TooWide => {
-            let helps = more_sources(joined.sources.len(), judgement.effort_to_settle.as_ref().ok().copied());
+            let helps = settle();
             match sentence::too_wide(plan, judgement) {
                 Some(why) => format!("{why}; {basis}. {helps}"),
                 None => format!("there is no estimate yet for the {what} of {who}; {basis}. {helps}"),
@@ -85,15 +95,15 @@ fn undecided(joined: &Joined, whole: &Report, judgement: &Judgement) -> Sentence
 
 /// Advice to measure a new set of sources. Adding sources to an undecided set until there is a verdict would inflate
 /// the error rate.
-fn more_sources(sources: usize, ratio: Option<f64>) -> String {
+fn more_sources(sources: usize, ratio: Option<f64>, does: &str) -> String {
     /// The largest number of sources that the advice names.
     const MOST: f64 = 10_000.0;
     match ratio.map(|ratio| round_up((ratio * sources as f64).max(sources as f64 + 1.0))) {
         Some(wanted) if wanted <= MOST => {
             let sources = count(wanted as usize, "source", "sources");
-            format!("A new set of about {sources} would probably give a verdict")
+            format!("A new set of about {sources} would probably {does}")
         }
-        _ => "A new set with larger budgets or a coarser --resolution would give a verdict sooner".to_owned(),
+        _ => format!("A new set with larger budgets or a coarser --resolution would {does} sooner"),
     }
 }
 

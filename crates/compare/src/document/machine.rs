@@ -15,7 +15,10 @@ pub(super) fn facts(report: &Report) -> Vec<Fact> {
     } else {
         Err(Absent::because("there is no pair"))
     };
-    let preemption = if alone { "of the runs were preempted" } else { "of the pairs had a run that was preempted" };
+    let preemption = match alone {
+        true => "of runs were preempted more often than quiet runs",
+        false => "of pairs had a run preempted more often than quiet runs",
+    };
     let delay = "of the runs' wall time was spent waiting for a CPU";
     let mut facts = ReadingFacts::default();
     facts.add_activity(activity);

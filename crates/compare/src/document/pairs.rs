@@ -28,7 +28,12 @@ fn lines(report: &Report) -> Vec<(&'static str, String)> {
             0 => String::new(),
             draws => format!(" in {}", count(draws, "draw", "draws")),
         };
-        let mut line = format!("{}{within}, {}", blocks(&record.plan, number), duration(time));
+        let failed = match (report.failed_blocks_of(layout), record.plan.commands.len()) {
+            (0, _) => String::new(),
+            (failed, 1) => format!(", {failed} of them failed"),
+            (failed, _) => format!(", {failed} of them with a failed run"),
+        };
+        let mut line = format!("{}{within}{failed}, {}", blocks(&record.plan, number), duration(time));
         if total > 0.0 && number < record.blocks.len() {
             line.push_str(&format!(" ({} of the measured time)", percent(time.seconds() / total)));
         }

@@ -37,7 +37,10 @@ pub(crate) fn line(judgement: &Judgement) -> Vec<Span> {
     if matches!(judgement.verdict, Verdict::Slower | Verdict::Faster) {
         let effect = Effect::of(change, interval);
         let mean = if judgement.decided_by == DecidedBy::Mean { " on average" } else { "" };
-        return vec![(emphasis, effect.relative()), (Emphasis::Plain, format!("{mean} ({})", effect.range))];
+        return vec![
+            (emphasis, effect.relative_of(judgement.metric)),
+            (Emphasis::Plain, format!("{mean} ({})", effect.range)),
+        ];
     }
     let word = match judgement.undecided {
         Ok(Undecided::BelowGrain) if !judgement.metric.is_count() => "below the resolution of the clock",

@@ -9,7 +9,7 @@ use steady_render::units::{count as amount, duration, level, memory, setting, ti
 use super::secondary::emphasis;
 use super::times::{mean_in_words, values_in_words};
 use crate::words::{
-    Effect, blocks, capital, count, drawn, effort_for_verdict, more_pairs, more_work, noun, signed, signed_apart,
+    Effect, blocks, capital, count, drawn, effort_for_verdict, less, more_pairs, more_work, noun, signed, signed_apart,
     subject, ties, units, verb,
 };
 
@@ -22,7 +22,12 @@ pub(crate) fn sentence(report: &Report, judgement: &Judgement) -> String {
 
 /// As [`sentence`], with the verdict emphasized.
 pub(super) fn spans(report: &Report, judgement: &Judgement) -> Vec<Span> {
-    if let Some(spans) = by_mean(report, judgement) {
+    if let Some(mut spans) = by_mean(report, judgement) {
+        if judgement.verdict == Verdict::Undecided {
+            let ratio = judgement.effort_to_settle.as_ref().ok().copied();
+            let remedy = capital(&effort_for_verdict(&report.record, ratio));
+            spans.push((Emphasis::Plain, format!(" {remedy}.")));
+        }
         return spans;
     }
     let mut spans = match judgement.verdict {
@@ -76,7 +81,7 @@ fn different(report: &Report, judgement: &Judgement) -> Vec<Span> {
     let (change, size) = match (&judgement.change, &judgement.interval) {
         (Ok(change), Ok(size)) => (change, size),
         (Err(absent), _) | (_, Err(absent)) => {
-            let direction = if more { "more" } else { "less" };
+            let direction = if more { "more" } else { less(judgement.metric) };
             return vec![
                 (Emphasis::Plain, format!("{who} ")),
                 (paint, format!("{verb} {direction} {what}")),
@@ -102,7 +107,7 @@ fn different(report: &Report, judgement: &Judgement) -> Vec<Span> {
     }
     let (claim, than) = match effect.factor {
         true => (format!("{verb} {} times the {what}", effect.size), format!(" of {first}")),
-        false => (format!("{verb} {} {what}", effect.relative()), format!(" than {first}")),
+        false => (format!("{verb} {} {what}", effect.relative_of(judgement.metric)), format!(" than {first}")),
     };
     vec![
         (Emphasis::Plain, format!("{who} ")),
@@ -111,9 +116,9 @@ fn different(report: &Report, judgement: &Judgement) -> Vec<Span> {
     ]
 }
 
-/// The sentences of a verdict that the mean decided: the mean, the usual run and the data. `None` if the usual run
+/// The sentences of a verdict that the mean decided: the mean, the usual run and the data, without a remedy. `None` if the usual run
 /// decided, or if there is no verdict because runs failed.
-fn by_mean(report: &Report, judgement: &Judgement) -> Option<Vec<Span>> {
+pub(super) fn by_mean(report: &Report, judgement: &Judgement) -> Option<Vec<Span>> {
     if judgement.decided_by != DecidedBy::Mean || judgement.undecided == Ok(Undecided::UnequalFailures) {
         return None;
     }
@@ -134,13 +139,13 @@ fn by_mean(report: &Report, judgement: &Judgement) -> Option<Vec<Span>> {
                     "{} its usual run {} {} ({})",
                     if mean.more == usual_run.more { "and" } else { "but" },
                     verb(judgement.metric),
-                    usual_run.relative(),
+                    usual_run.relative_of(judgement.metric),
                     usual_run.range
                 ),
             };
             vec![
                 (Emphasis::Plain, format!("{} ", capital(&who))),
-                (paint, format!("{} {} {what} on average", verb(judgement.metric), mean.relative())),
+                (paint, format!("{} {} {what} on average", verb(judgement.metric), mean.relative_of(judgement.metric))),
                 (Emphasis::Plain, format!(" than {first} ({}, {level}), {usual}", mean.range)),
             ]
         }
@@ -165,14 +170,7 @@ fn by_mean(report: &Report, judgement: &Judgement) -> Option<Vec<Span>> {
             ),
         ],
     };
-    let mut rest = format!(". The mean decides the verdict; {}.", basis(report, judgement));
-    if judgement.verdict == Verdict::Undecided {
-        rest.push_str(&format!(
-            " {}.",
-            capital(&effort_for_verdict(&report.record, judgement.effort_to_settle.as_ref().ok().copied()))
-        ));
-    }
-    spans.push((Emphasis::Plain, rest));
+    spans.push((Emphasis::Plain, format!(". The mean decides the verdict; {}.", basis(report, judgement))));
     Some(spans)
 }
 

@@ -76,34 +76,35 @@ fn rows(report: &Report, found: &[Option<&Breakdown>]) -> Vec<Row> {
         let text = move |spread: &Spread| time_with_beside(spread.mean, spread.interval, largest);
         (label.into(), Box::new(move |one: &Breakdown| Cell::reading(&pick(one), text)))
     };
-    let times = |label: &'static str, pick: fn(&Breakdown) -> f64| -> Row {
-        let largest = largest(&pick);
-        (label.into(), Box::new(move |one: &Breakdown| Cell::from(time_beside(pick(one), largest))))
+    let times = |label: &'static str, pick: fn(&Breakdown) -> Reading<Spread>, part: fn(&Spread) -> f64| -> Row {
+        let largest = largest(&|one| pick(one).as_ref().map_or(0.0, part));
+        let text = move |spread: &Spread| time_beside(part(spread), largest);
+        (label.into(), Box::new(move |one: &Breakdown| Cell::reading(&pick(one), text)))
     };
-    let ranges = |pick: fn(&Breakdown) -> Spread| -> Row {
-        let largest = largest(&|one| pick(one).max);
-        ("  range".into(), Box::new(move |one: &Breakdown| Cell::from(range(&pick(one), largest))))
+    let ranges = |pick: fn(&Breakdown) -> Reading<Spread>| -> Row {
+        let largest = largest(&|one| pick(one).map_or(0.0, |spread| spread.max));
+        let text = move |spread: &Spread| range(spread, largest);
+        ("  range".into(), Box::new(move |one: &Breakdown| Cell::reading(&pick(one), text)))
+    };
+    let whole = |label: &'static str, pick: fn(&Breakdown) -> Reading<Spread>| {
+        let deviation = times("  deviation", pick, |spread| spread.deviation);
+        let median = times("  median", pick, |spread| spread.median);
+        [means(label, pick), deviation, median, ranges(pick)]
     };
     let both = |label: &'static str, pick: fn(&Breakdown) -> [f64; 2]| -> Row {
         let cell = move |one: &Breakdown| Cell::from(pick(one).map(short).join(&format!("{TIE}/{TIE}")));
         (label.into(), Box::new(cell))
     };
-    let mut rows = vec![
-        means("CPU time", |one| Ok(one.cpu)),
-        times("  deviation", |one| one.cpu.deviation),
-        times("  median", |one| one.cpu.median),
-        ranges(|one| one.cpu),
+    let mut rows = Vec::from(whole("CPU time", |one| Ok(one.cpu)));
+    rows.extend([
         means("  user", |one| one.user.clone()),
         means("  system", |one| one.system.clone()),
         means("waiting for a CPU", |one| one.run_delay.clone()),
         means("blocked", |one| one.blocked.clone()),
-        means("wall time", |one| Ok(one.wall)),
-        times("  deviation", |one| one.wall.deviation),
-        times("  median", |one| one.wall.median),
-        ranges(|one| one.wall),
-    ];
+    ]);
+    rows.extend(whole("wall time", |one| Ok(one.wall)));
     if report.record.primary == Metric::Elapsed {
-        rows.push(means("elapsed time", |one| one.elapsed.clone()));
+        rows.extend(whole("elapsed time", |one| one.elapsed.clone()));
     }
     rows.push((
         "peak memory".into(),

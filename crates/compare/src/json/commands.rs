@@ -14,7 +14,7 @@ pub(super) struct ComparedCommand<'a> {
     command: &'a Command,
     /// The number of runs that succeeded.
     runs: usize,
-    /// The number of runs that failed or were killed.
+    /// The number of runs in the layout of the breakdown that failed or were killed.
     failures: usize,
     /// The layout of the runs in the breakdown.
     layout: Reading<Layout>,

@@ -67,7 +67,8 @@ pub(super) fn warm(record: &Record) -> Option<Reading<WarmRuns>> {
 /// The effect of the load on the pairs, and the activity of the machine.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct LoadDuring<'a> {
-    /// Share of the pairs in which a run was preempted.
+    /// Share of the pairs in which a run had more involuntary context switches than the quietest tenth of its command's
+    /// runs, and more than one.
     preempted_ratio: Reading<f64>,
     /// Time spent waiting for a CPU, divided by wall time.
     run_delay_ratio: &'a Reading<f64>,

@@ -23,13 +23,9 @@ pub(super) fn breakdowns(record: &Record) -> Vec<Breakdown> {
 /// time.
 fn breakdown(record: &Record, command: usize) -> Option<Breakdown> {
     let layout = Layout::ALL.into_iter().find(|layout| record.blocks.iter().any(|block| block.layout == *layout))?;
-    let all: Vec<&Run> = record.blocks.iter().filter_map(|block| Some(block.run_of(command)?.1)).collect();
-    let failures = all.iter().filter(|run| !succeeded(&record.plan, run)).count();
     let in_layout = record.blocks.iter().filter(|block| block.layout == layout);
-    let runs: Vec<&Run> = in_layout
-        .filter_map(|block| Some(block.run_of(command)?.1))
-        .filter(|run| succeeded(&record.plan, run))
-        .collect();
+    let all = in_layout.filter_map(|block| Some(block.run_of(command)?.1));
+    let (runs, failed): (Vec<&Run>, Vec<&Run>) = all.partition(|run| succeeded(&record.plan, run));
     let mean = |count: fn(&Run) -> u64| runs.iter().map(|run| count(run) as f64).sum::<f64>() / runs.len() as f64;
     let cpu = spread_of(&runs, |run| Ok(run.cpu_time())).ok()?;
     let unsplit = split::unknown(&runs, cpu.mean, &record.tick);
@@ -40,7 +36,7 @@ fn breakdown(record: &Record, command: usize) -> Option<Breakdown> {
     Some(Breakdown {
         command,
         runs: runs.len(),
-        failures,
+        failures: failed.len(),
         layout,
         wall: spread_of(&runs, |run| Ok(run.wall)).ok()?,
         user: mode(|run| run.user)?,

@@ -4,10 +4,12 @@ mod remedy;
 mod startups;
 mod warning;
 
-pub(crate) use steady_render::effect::{Effect, noun, signed, signed_apart, sized};
+pub(crate) use steady_render::effect::{Effect, less, noun, signed, signed_apart, sized};
 pub(crate) use steady_render::letters::{capital, count, cut, one_line};
 
-pub(crate) use remedy::{effort_for_condition, effort_for_interval, effort_for_verdict, more_effort, more_work};
+pub(crate) use remedy::{
+    effort_for_condition, effort_for_interval, effort_for_mean, effort_for_verdict, more_effort, more_work,
+};
 pub(crate) use startups::startups;
 pub use warning::more_pairs;
 pub(crate) use warning::{message, warning_message};
@@ -104,6 +106,15 @@ pub(crate) fn blocks(plan: &Plan, number: usize) -> String {
         1 => count(number, "run", "runs"),
         2 => count(number, "pair", "pairs"),
         _ => count(number, "block", "blocks"),
+    }
+}
+
+/// A number of pairs as `--runs` counts them: each command after the first has so many with the first.
+pub(crate) fn pairs_of_each(plan: &Plan, number: u64) -> String {
+    let number = usize::try_from(number).unwrap_or(usize::MAX);
+    match plan.commands.len() {
+        1 | 2 => blocks(plan, number),
+        _ => format!("{} of each command", count(number, "pair", "pairs")),
     }
 }
 

@@ -1,9 +1,9 @@
 //! Remedies. They name only options that the plan does not have already.
 
-use steady_model::{Effort, Ending, Interval, Metric, Nanos, Record};
+use steady_model::{Effort, Ending, Interval, Judgement, Metric, Nanos, Record, Verdict};
 use steady_stats::{MIN_PAIRS, time_to_exclude};
 
-use super::{count, noun};
+use super::{noun, pairs_of_each};
 use crate::units::{round_time_up, round_up, time_option, time_setting};
 
 /// The largest budget that a remedy names.
@@ -22,12 +22,31 @@ pub(crate) fn effort_for_verdict(record: &Record, ratio: Option<f64>) -> String 
 
 /// What would probably decide a condition whose limit is inside the interval of the change.
 pub(crate) fn effort_for_condition(record: &Record, limit: f64, change: f64, interval: &Interval) -> String {
+    effort_to_exclude(record, limit, change, interval).unwrap_or_else(|| {
+        "the estimate is so close to the limit that it is not known how much time would decide it".to_owned()
+    })
+}
+
+/// What would probably show whether the mean cost agrees with the verdict on the usual run.
+pub(crate) fn effort_for_mean(record: &Record, judgement: Option<&Judgement>) -> String {
+    let effort = || {
+        let judgement = judgement?;
+        let (change, interval) = (*judgement.mean.change.as_ref().ok()?, judgement.mean.interval.as_ref().ok()?);
+        let limit = match judgement.verdict {
+            Verdict::Same => record.plan.resolution.copysign(change),
+            Verdict::Faster | Verdict::Slower | Verdict::Undecided => 0.0,
+        };
+        effort_to_exclude(record, limit, change, interval)
+    };
+    effort().unwrap_or_else(|| more_effort(record))
+}
+
+/// What would probably exclude `limit` from the interval of a change. `None` if the estimate is too close to it.
+fn effort_to_exclude(record: &Record, limit: f64, change: f64, interval: &Interval) -> Option<String> {
     /// The largest ratio that a remedy names.
     const RATIO_MAX: f64 = 100.0;
-    match time_to_exclude(limit, change, interval).filter(|ratio| *ratio <= RATIO_MAX) {
-        Some(ratio) => effort_for(record, ratio, "would probably decide it"),
-        None => "the estimate is so close to the limit that it is not known how much time would decide it".to_owned(),
-    }
+    let ratio = time_to_exclude(limit, change, interval).filter(|ratio| *ratio <= RATIO_MAX)?;
+    Some(effort_for(record, ratio, "would probably decide it"))
 }
 
 /// What would give an interval if there are too few pairs, by the time or the runs of these pairs. A time has a margin,
@@ -57,7 +76,7 @@ enum Limit {
 fn limit(record: &Record) -> Limit {
     match (record.plan.effort, record.plan.pairs_max) {
         (Effort::Pairs(pairs), _) => Limit::Pairs("--runs", pairs),
-        (Effort::Budget(_), Some(most)) if record.blocks.len() as u64 >= most => Limit::Pairs("--max-runs", most),
+        (Effort::Budget(_), Some(most)) if record.rounds() as u64 >= most => Limit::Pairs("--max-runs", most),
         (Effort::Budget(budget), _) => Limit::Budget(budget),
     }
 }
@@ -77,12 +96,11 @@ fn effort_for(record: &Record, ratio: f64, does: &str) -> String {
             format!("the budget of {} {does}", time_setting(budget))
         }
         Limit::Pairs(option, pairs) => {
-            let wanted = round_up(ratio * record.blocks.len() as f64).min(1e15) as u64;
-            let (one, many) = if record.plan.commands.len() > 2 { ("block", "blocks") } else { ("pair", "pairs") };
+            let wanted = round_up(ratio * record.rounds() as f64).min(1e15) as u64;
             if wanted > pairs {
-                return format!("about {} {does}: {option} {wanted}", count(wanted as usize, one, many));
+                return format!("about {} {does}: {option} {wanted}", pairs_of_each(&record.plan, wanted));
             }
-            format!("all {} {does}", count(usize::try_from(pairs).unwrap_or(usize::MAX), one, many))
+            format!("all {} {does}", pairs_of_each(&record.plan, pairs))
         }
     };
     let unspent = record.ending == Ending::Interrupted;

@@ -3,7 +3,9 @@
 use steady_feature::typed;
 use steady_model::{FailureRule, Interval, Judgement, Layout, Metric, Record, Report, Warning};
 
-use super::{capital, count, effort_for_interval, more_effort, more_work, noun, signed, subject};
+use super::{
+    capital, count, effort_for_interval, effort_for_mean, less, more_effort, more_work, noun, signed, subject,
+};
 use crate::units::{duration, percent, time_setting};
 
 /// A warning as a sentence or two: what happened, how that changes the figures, and the remedy.
@@ -152,14 +154,15 @@ fn is_steady_warm(record: &Record, command: usize) -> bool {
 fn mean_other_way(report: &Report, command: usize, metric: Metric) -> String {
     let found = report.judgements.iter().find(|one| one.command == command && one.metric == metric);
     let is_more = found.is_some_and(Judgement::is_more);
-    let (usual, mean) = if is_more { ("more", "less") } else { ("less", "more") };
+    let less = less(metric);
+    let (usual, mean) = if is_more { ("more", less) } else { (less, "more") };
     let (verb, what) = (super::verb(metric), noun(metric));
     format!(
         "The verdict is about the usual run of {}, which {verb} {usual} {what}. The mean {what} may have changed in \
          the other direction, to {mean}{}. It is uncertain, because the runs vary. {}.",
         subject(&report.record.plan, command),
         mean_size(report, found),
-        capital(&more_effort(&report.record))
+        capital(&effort_for_mean(&report.record, found))
     )
 }
 
@@ -174,12 +177,13 @@ fn mean_size(report: &Report, found: Option<&Judgement>) -> String {
 }
 
 fn uncertain_mean(report: &Report, command: usize, metric: Metric) -> String {
-    let size = mean_size(report, report.judgements.iter().find(|one| one.command == command && one.metric == metric));
+    let found = report.judgements.iter().find(|one| one.command == command && one.metric == metric);
     format!(
-        "The verdict is about the usual run of {}. Its mean {} is uncertain, because the runs vary{size}. {}.",
+        "The verdict is about the usual run of {}. Its mean {} is uncertain, because the runs vary{}. {}.",
         subject(&report.record.plan, command),
         noun(metric),
-        capital(&more_effort(&report.record))
+        mean_size(report, found),
+        capital(&effort_for_mean(&report.record, found))
     )
 }
 
@@ -195,11 +199,11 @@ pub fn more_pairs(record: &Record, pairs: usize) -> String {
 fn failures(report: &Report, command: usize, failed: usize, runs: usize, first: &str) -> String {
     let plan = &report.record.plan;
     let who = subject(plan, command);
-    let what = match (plan.commands.len() == 1, failed == 1) {
-        (true, true) => "It is",
-        (true, false) => "They are",
-        (false, true) => "Its pair is",
-        (false, false) => "Their pairs are",
+    let effect = match (plan.commands.len() == 1, failed == 1) {
+        (true, true) => "It is left out of the figures",
+        (true, false) => "They are left out of the figures",
+        (false, true) => "Its pair is left out of the verdicts",
+        (false, false) => "Their pairs are left out of the verdicts",
     };
     // No option counts a run that was killed or timed out as a success.
     let helps = match plan.failures {
@@ -207,8 +211,7 @@ fn failures(report: &Report, command: usize, failed: usize, runs: usize, first: 
         FailureRule::IgnoreCodes(_) => "; --ignore-failure without a list accepts every exit status",
         FailureRule::IgnoreAll => "",
     };
-    let effect = format!("{what} left out of the figures{helps}.");
-    format!("{failed} of {} of {who} failed (the first failure: {first}). {effect}", count(runs, "run", "runs"))
+    format!("{failed} of {} of {who} failed (the first failure: {first}). {effect}{helps}.", count(runs, "run", "runs"))
 }
 
 /// The layouts disagree: the size in each.

@@ -162,6 +162,37 @@ fn exactly_the_requested_number_of_pairs_is_measured() {
     assert_eq!(primary(&report).verdict, Verdict::Slower);
 }
 
+/// Which pairs are in turns is random if there are both layouts. With few pairs, the number in turns would be, too.
+#[test]
+fn few_pairs_are_all_in_turns() {
+    let layouts = |change: &dyn Fn(&mut Plan)| {
+        let mut plan = plan(2, 1.0, 6);
+        change(&mut plan);
+        let report = report(&plan, &[0.010, 0.020], Conditions::QUIET);
+        Layout::ALL.map(|layout| report.blocks_of(layout))
+    };
+    assert_eq!(layouts(&|plan| plan.effort = Effort::Pairs(31)), [31, 0]);
+    assert_eq!(layouts(&|plan| plan.pairs_max = Some(10)), [10, 0]);
+    assert!(layouts(&|plan| plan.effort = Effort::Pairs(32)).iter().all(|pairs| *pairs >= 6));
+    let duets = |plan: &mut Plan| (plan.effort, plan.layout) = (Effort::Pairs(10), Some(Layout::Duet));
+    assert_eq!(layouts(&duets), [0, 10]);
+}
+
+/// In duets, a pair of each of two commands with the first is two blocks.
+#[test]
+fn several_commands_have_the_requested_number_of_pairs_each() {
+    let mut plan = plan(3, 1.0, 6);
+    plan.effort = Effort::Pairs(60);
+    let noisy = Conditions { noise: 0.05, ..Conditions::QUIET };
+    let report = report(&plan, &[0.010, 0.010, 0.010], noisy);
+    assert!(report.record.blocks.len() > 60);
+    assert_eq!(report.record.rounds(), 60);
+    assert!(report.primary().all(|judgement| judgement.pairs == 60));
+    let page = steady_render::html::text(&steady_compare::document(&report)).replace('\u{a0}', " ");
+    assert!(page.contains("pairs of each command would probably give a verdict: --runs"), "{page}");
+    assert!(page.contains("60 pairs of each command; "), "{page}");
+}
+
 #[test]
 fn fewer_than_six_pairs_give_no_verdict() {
     let mut plan = plan(2, 1.0, 7);
@@ -367,6 +398,11 @@ fn waiting_commands_are_compared_by_elapsed_time_in_turns() {
         report.judgements.iter().any(|judgement| judgement.metric == Metric::Cpu),
         "there is no verdict on CPU time"
     );
+    let text = steady_render::markdown::text(&steady_compare::document(&report));
+    let rows: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next()).collect();
+    let elapsed = rows.iter().position(|row| row.replace('\u{a0}', " ") == "elapsed time").expect(&text);
+    let after: Vec<&str> = rows[elapsed + 1..elapsed + 4].iter().map(|row| row.trim()).collect();
+    assert_eq!(after, ["deviation", "median", "range"]);
 }
 
 /// A machine that stalls during one of the warm-up blocks in turns.
@@ -501,6 +537,12 @@ fn unequal_failures_make_the_comparison_invalid() {
         "{:?}",
         report.warnings
     );
+    // The table has one layout, and the pairs of both layouts add up to those of the verdict.
+    let breakdown = &report.breakdowns[1];
+    assert_eq!(breakdown.runs + breakdown.failures, report.blocks_of(breakdown.layout));
+    assert!(Layout::ALL.iter().all(|layout| report.failed_blocks_of(*layout) > 0));
+    let complete = Layout::ALL.map(|layout| report.blocks_of(layout) - report.failed_blocks_of(layout));
+    assert_eq!(complete.iter().sum::<usize>(), primary(&report).pairs);
 }
 
 #[test]

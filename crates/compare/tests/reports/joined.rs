@@ -2,7 +2,7 @@
 
 use steady_compare::joined_document;
 use steady_compare::json::{JOINED_SCHEMA, JoinedComparisons, joined_json_text, read_record};
-use steady_model::Joined;
+use steady_model::{FailIf, Joined, Verdict};
 use steady_render::json::{ReadError, description};
 use steady_render::{Style, html, markdown, terminal};
 
@@ -26,6 +26,20 @@ fn joined_comparisons_look_as_recorded() {
             [("json", joined_json_text(&joined)), ("md", markdown::text(&document)), ("html", html::text(&document))];
         goldens::forms(name, |width| text(&joined, width), exports)
     }));
+}
+
+/// A join has no budget of its own, and its sources are not to be measured longer one by one.
+#[test]
+fn an_open_condition_needs_a_new_set_of_sources() {
+    for (name, mut joined) in joins::all() {
+        let Some(interval) = joined.primary().find_map(|judgement| judgement.interval.clone().ok()) else { continue };
+        let beyond = 0.25 * interval.low + 0.75 * interval.high;
+        let Some(first) = joined.sources.first_mut().filter(|_| beyond > 0.0) else { continue };
+        first.report.record.plan.fail_if = Some(FailIf { verdict: Verdict::Slower, beyond });
+        let text = text(&joined, 1000);
+        let open = text.lines().find(|line| line.contains("is open: ")).unwrap_or_else(|| panic!("{name}: {text}"));
+        assert!(open.contains("A new set ") && open.contains("decide it") && !open.contains("--budget "), "{open}");
+    }
 }
 
 #[test]

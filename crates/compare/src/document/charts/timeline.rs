@@ -93,13 +93,13 @@ fn outside(list: &[Point], values: &Scale) -> String {
     }
     let (low, high) =
         out.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)));
-    let ends = match (low < values.low, high > values.high) {
-        (true, true) => format!("from {} to {}", values.label(low), values.label(high)),
-        (true, false) => format!("down to {}", values.label(low)),
-        _ => format!("up to {}", values.label(high)),
-    };
     match out.len() {
-        1 => format!(" 1 is outside the axis ({ends}) and is shown at its edge."),
-        more => format!(" {} are outside the axis ({ends}) and are shown at its edge.", thousands(more)),
+        1 => format!(" 1, with {}, is outside the axis and is shown at its edge.", values.label(low)),
+        more => format!(
+            " {}, with {} to {}, are outside the axis and are shown at its edge.",
+            thousands(more),
+            values.label(low),
+            values.label(high)
+        ),
     }
 }

@@ -125,7 +125,7 @@ fn spent(record: &Record) -> f64 {
         Effort::Budget(budget) => record.elapsed.seconds() / budget.seconds(),
         Effort::Pairs(_) => 0.0,
     };
-    record.plan.spent(time, record.blocks.len() as u64)
+    record.plan.spent(time, record.rounds() as u64)
 }
 
 /// All pairs of one record by `metric`, with a single look.

@@ -473,6 +473,7 @@ pub(crate) fn layouts_disagree() -> Report {
     let mut report = base(&TWO, 64);
     let mut primary = judgement(Metric::Cpu, 1, Verdict::Slower, 0.012, Interval { low: 0.008, high: 0.031 });
     layouts(&mut primary, (0.012, -0.003, 0.027), (0.041, 0.036, 0.046));
+    primary.verdict_interval = Ok(Interval { low: 0.009, high: 0.026 });
     report.judgements.push(primary);
     report.judgements.extend(secondary(1, 0.013));
     report.warnings.push(Warning::LayoutsDisagree { command: 1, metric: Metric::Cpu });
