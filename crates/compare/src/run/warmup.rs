@@ -233,8 +233,6 @@ fn no_duets(plan: &Plan, duets: &Reading<()>, primary: Metric, waits: bool, turn
         Some("--layout turns".to_owned())
     } else if plan.layout == Some(Layout::Duet) {
         None
-    } else if plan.most_pairs().is_some_and(|most| most < PAIRS_OF_BOTH) {
-        Some(format!("fewer than {PAIRS_OF_BOTH} pairs are too few for both layouts"))
     } else if !plan.prepare.is_empty() || !plan.conclude.is_empty() {
         Some("--prepare and --conclude may touch what the other command reads".to_owned())
     } else if plan.output.0.iter().any(|output| matches!(output, Output::File(_))) {
@@ -256,6 +254,8 @@ fn no_duets(plan: &Plan, duets: &Reading<()>, primary: Metric, waits: bool, turn
         Some("a command uses more than one CPU".to_owned())
     } else if waits {
         Some("the commands mostly wait".to_owned())
+    } else if plan.most_pairs().is_some_and(|most| most < PAIRS_OF_BOTH) {
+        Some(format!("fewer than {PAIRS_OF_BOTH} pairs are too few for both layouts"))
     } else {
         None
     }
