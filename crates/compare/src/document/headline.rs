@@ -10,7 +10,7 @@ use super::sentence;
 use crate::judge::state;
 use crate::ratchet::improvement;
 use crate::units::TIE;
-use crate::words::{ELAPSED, Effect, capital, count, effort_for_condition, noun, sized, startups, subject};
+use crate::words::{ELAPSED, Effect, capital, count, effort_for_condition, noun, startups, subject};
 
 /// One sentence per command after the first, or the mean cost of a single command. Sentences that say whether the
 /// condition of `--fail-if` holds, explain elapsed time and give the cost of start-up follow if they apply.
@@ -85,25 +85,22 @@ pub(super) fn conditions_with(report: &Report, remedy: impl Fn(f64, f64, &Interv
     report.primary().map(|judgement| sentence(fail_if, judgement)).collect()
 }
 
-/// A sentence that explains the difference between the intervals of the size and of the verdict, for the commands for
-/// which it is visible.
+/// A sentence that explains why the interval of the size is wider than that of the verdict, for the commands for which
+/// a reader would wonder about it.
 fn wider(report: &Report) -> Option<Sentence> {
+    /// The ratio of the two widths from which readers wonder.
+    const NOTICEABLE: f64 = 1.5;
     let is_wider = |judgement: &&Judgement| {
-        let (Ok(change), Ok(size), Ok(verdict)) = (&judgement.change, &judgement.interval, &judgement.verdict_interval)
-        else {
-            return false;
-        };
-        sized(*change, *size).1 != sized(*change, *verdict).1
+        let (Ok(size), Ok(verdict)) = (&judgement.interval, &judgement.verdict_interval) else { return false };
+        size.half_width() > NOTICEABLE * verdict.half_width()
     };
     let found = report.primary().filter(is_wider).map(|judgement| subject(&report.record.plan, judgement.command));
     let found: Vec<String> = found.collect();
-    let which = match found.as_slice() {
-        [] => return None,
-        [one] => format!("The interval of {one} is wider than that of its verdict"),
-        many => format!("The intervals of {} are wider than those of their verdicts", listed(many)),
-    };
-    let why = format!("{which}, because concurrent runs may show a difference smaller or larger than it is.");
-    Some(vec![(Emphasis::Plain, why)])
+    if found.is_empty() {
+        return None;
+    }
+    let why = "concurrent runs may show a difference smaller or larger than it is";
+    Some(vec![(Emphasis::Plain, format!("The interval of {} is wide, because {why}.", listed(&found)))])
 }
 
 /// A sentence that explains elapsed time, if that is the metric of the verdict.

@@ -60,7 +60,7 @@ pub(crate) fn about_status(report: &Report) -> Vec<String> {
         let is_required = |judgement: &&Judgement| plan.require_verdict && judgement.verdict == Verdict::Undecided;
         return report.primary().filter(is_required).map(verdict).collect();
     }
-    let conditions = headline::conditions(report).map(text);
+    let conditions = headline::conditions(report).into_iter().map(text);
     report.primary().map(verdict).zip(conditions).map(|(why, state)| format!("{why} {state}")).collect()
 }
 
