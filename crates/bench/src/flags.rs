@@ -58,7 +58,7 @@ pub(crate) struct BenchFlags {
 
     /// Build the suite in these revisions of the current git repository, and compare them: A..B, or A...B from their merge
     /// base, which leaves out later changes of A. WORK is the working tree as it is
-    #[arg(long, value_name = "REVISION", action = ArgAction::Append, conflicts_with = "env_new")]
+    #[arg(long, value_name = "REVISION", action = ArgAction::Append, allow_hyphen_values = true, conflicts_with = "env_new")]
     pub(crate) rev: Vec<String>,
 
     /// Compare the suite without and with this environment variable. Several variables are set together
@@ -126,9 +126,9 @@ pub(crate) struct BenchFlags {
     pub(crate) time: Option<Nanos>,
 
     /// The maximum duration of one process. A process that takes longer is killed, and a benchmark that was alone in it is
-    /// not measured
-    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = duration)]
-    pub(crate) timeout: Nanos,
+    /// not measured [default: a quarter of the budget, and at most 1m]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) timeout: Option<Nanos>,
 
     /// The seed of all random choices [default: from the system; the report contains it]
     #[arg(long)]
@@ -155,6 +155,14 @@ pub(crate) struct BenchFlags {
     /// Do not store this comparison in the history
     #[arg(long)]
     pub(crate) no_history: bool,
+}
+
+impl BenchFlags {
+    /// The maximum duration of one process. A benchmark that hangs must leave the others most of the budget.
+    pub(crate) fn timeout(&self) -> Nanos {
+        const LONGEST: Nanos = Nanos(60_000_000_000);
+        self.timeout.unwrap_or(Nanos(self.budget.0 / 4).min(LONGEST))
+    }
 }
 
 fn shard(text: &str) -> Result<(usize, usize), String> {

@@ -23,7 +23,7 @@ use clap::{ArgMatches, FromArgMatches};
 use steady_feature::flags::FormatFlag;
 use steady_feature::{Failure, Feature, Interrupt, LogKind, RecordKind, Session, Status, chosen_cpus};
 use steady_linux::clock;
-use steady_model::{Absent, Activity, Ending, MetricSource, Nanos, Seed};
+use steady_model::{Absent, Activity, Ending, Metric, MetricSource, Nanos, Seed};
 
 use flags::BenchFlags;
 use log::Line;
@@ -136,16 +136,20 @@ fn measured(
     session: &mut dyn Session,
 ) -> Result<Outcome, Failure> {
     let (metrics, compared) = metrics(flags, &suite.adapter)?;
+    if let Some(condition) = flags.gate.fail_if {
+        let custom = metrics.first().and_then(|source| source.metric(0)).filter(|_| compared == Compared::Harness);
+        condition.check(custom.unwrap_or(Metric::Cpu)).map_err(Failure::Usage)?;
+    }
     let cpus = chosen_cpus(flags.cpus.as_deref())?;
     let mut record = SuiteRecord { compared, ..record(flags, seed, suite, metrics.clone(), session)? };
-    let options = RunOptions { timeout: flags.timeout, cpus, metrics: metrics.clone() };
+    let options = RunOptions { timeout: flags.timeout(), cpus, metrics: metrics.clone() };
     let choices = Choices {
         budget: flags.budget,
         seed: record.seed,
         sampling: Sampling { time: flags.time.unwrap_or(suite.adapter.sampling.time), ..suite.adapter.sampling },
         counts_iterations: suite.adapter.counts_iterations(),
         draws: flags.draws,
-        timeout: flags.timeout,
+        timeout: flags.timeout(),
         time_metric: metrics.iter().position(|source| source.unit == "s" && !source.more_is_better),
     };
     let names: Vec<String> = suite.entries.iter().map(|entry| entry.name.clone()).collect();

@@ -13,7 +13,7 @@ use steady_feature::{Failure, Session, chosen_cpus};
 use steady_linux::Root;
 use steady_linux::energy::EnergyMeter;
 use steady_model::{
-    CUSTOM_METRICS_MAX, Effort, FailIf, Layout, Metric, MetricInput, MetricSource, Nanos, Output, PerCommand, Plan,
+    CUSTOM_METRICS_MAX, Effort, Layout, Metric, MetricInput, MetricSource, Nanos, Output, PerCommand, Plan,
 };
 
 use crate::flags::{AroundFlags, ChosenMetric, CompareFlags, LayoutFlag, MetricFlag, RunFlags};
@@ -199,9 +199,8 @@ fn layout(flag: LayoutFlag) -> Option<Layout> {
 /// Refuses a condition that can never hold, also because there is only one command and therefore no verdict: such a gate
 /// would always pass.
 fn check_conditions(flags: &CompareFlags, commands: usize, metric: Option<Metric>) -> Result<(), Failure> {
-    let never = |condition: &FailIf| condition.limit(metric.unwrap_or(Metric::Cpu)) <= -1.0;
-    if let Some(condition) = flags.gate.fail_if.as_ref().filter(|condition| never(condition)) {
-        return Err(Failure::Usage(format!("--fail-if '{condition}' can never hold: nothing falls by 100 % or more")));
+    if let Some(condition) = flags.gate.fail_if {
+        condition.check(metric.unwrap_or(Metric::Cpu)).map_err(Failure::Usage)?;
     }
     if commands < 2 && (flags.gate.fail_if.is_some() || flags.gate.require_verdict) {
         return Err(Failure::Usage(

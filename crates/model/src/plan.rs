@@ -191,6 +191,17 @@ impl FailIf {
         if is_above { self.beyond } else { -self.beyond }
     }
 
+    /// Refuses a condition that can never hold: such a gate would always pass.
+    ///
+    /// # Errors
+    /// It is such a condition. The error is for the user.
+    pub fn check(&self, metric: Metric) -> Result<(), String> {
+        match self.limit(metric) <= -1.0 {
+            true => Err(format!("--fail-if '{self}' can never hold: nothing falls by 100 % or more")),
+            false => Ok(()),
+        }
+    }
+
     /// Returns whether the condition holds, from a verdict by `metric` and the interval of the relative change.
     pub fn evaluate(&self, metric: Metric, verdict: Verdict, interval: &Reading<Interval>) -> GateState {
         let limit = self.limit(metric);

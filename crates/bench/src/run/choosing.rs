@@ -90,15 +90,20 @@ impl Measuring<'_> {
         // Without a time of an iteration, all of the wall time is that of the iterations.
         let value = time_metric.and_then(|metric| run.values.get(metric).copied());
         let each = value.unwrap_or(wall / count).max(1e-12);
-        let measured = if *counts_iterations { (each * count).min(wall) } else { amount.time.seconds().min(wall) };
+        if !counts_iterations {
+            // The next runs get the same time, or decide themselves how long they take: a time of the adapter that they do
+            // not use is not theirs.
+            return Calibrated { amount: sampling.amount(wanted, each), is_final: true, takes: run.wall };
+        }
+        let measured = (each * count).min(wall);
         let rest = wall - measured;
         // Setting up each iteration may take longer than the part that the harness measures.
         let longest = LONGEST_FACTOR * wanted;
-        if *counts_iterations && 2.0 * measured < wanted && wall > longest {
+        if 2.0 * measured < wanted && wall > longest {
             let amount = sampling.amount(measured * longest / wall, each);
             return Calibrated { amount, is_final: true, takes: Nanos::from_seconds(longest) };
         }
-        let is_final = !counts_iterations || 2.0 * measured >= wanted;
+        let is_final = 2.0 * measured >= wanted;
         let most = if is_final { f64::INFINITY } else { GROWTH * measured.max(each * count) };
         let amount = sampling.amount(wanted.min(most), each);
         let longest = wanted.max(each * amount.samples as f64);

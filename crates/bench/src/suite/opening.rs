@@ -382,7 +382,7 @@ impl Opening<'_> {
             let command = build.command(adapter, program, vec![]);
             let script = format!("exec >{} 2>{}\nexec {}", quoted(&out)?, quoted(&errors)?, shell_words::join(&words));
             let mut scripts = self.scripts(command, false)?;
-            let limit = Nanos(self.flags.budget.0.max(self.flags.timeout.0));
+            let limit = Nanos(self.flags.budget.0.max(self.flags.timeout().0));
             scripts.run_within(limit, 0, script).map_err(|error| match error {
                 RunError::ScriptFailed { outcome, .. } => Failure::Usage(format!(
                     "the command that lists the benchmarks{of_build}{of_program} {}{}",
