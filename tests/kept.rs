@@ -190,6 +190,24 @@ fn a_log_that_was_imported_but_not_removed_is_not_imported_again() {
 }
 
 #[test]
+fn logs_are_imported_in_the_order_in_which_their_runs_started() {
+    let home = data_of("order");
+    let one = unimported_log(&home);
+    let kept = home.join("kept");
+    fs::rename(&one, &kept).unwrap();
+    let other = unimported_log(&home);
+    let (first, last) = if one < other { (&one, &other) } else { (&other, &one) };
+    // The name of the log of the later run comes first.
+    fs::rename(&other, home.join("later")).unwrap();
+    fs::rename(&kept, last).unwrap();
+    fs::rename(home.join("later"), first).unwrap();
+    let runs = runs(&home);
+    let started = |number: u64| runs.iter().find(|run| run["id"] == number).unwrap()["started"].to_string();
+    // The second comparison that was stored is number 2.
+    assert!(started(3) < started(4), "{runs:?}");
+}
+
+#[test]
 fn an_invalid_log_is_renamed_and_an_empty_one_removed() {
     let home = data_of("senseless");
     let log = unimported_log(&home);

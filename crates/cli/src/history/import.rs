@@ -37,10 +37,11 @@ pub(super) fn or_warn(home: &Home, history: &mut History) {
     }
 }
 
-/// Imports the logs whose processes were killed. A log without complete parts is removed. A log with invalid lines is
+/// Imports the logs whose processes were killed, in the order in which they started. A log without complete parts is removed. A log with invalid lines is
 /// set aside, so that the user can look at it.
 fn orphans(home: &Home, history: &mut History) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("'{}': {error}", home.logs().display());
+    let mut all = vec![];
     for name in home.names_of_logs().map_err(failed)? {
         let Some(mut orphan) = AbandonedLog::lock(&home.logs().join(&name)).map_err(failed)? else { continue };
         let text = orphan.text().map_err(failed)?;
@@ -54,8 +55,12 @@ fn orphans(home: &Home, history: &mut History) -> Result<(), String> {
             orphan.set_aside().map_err(failed)?;
             continue;
         }
+        all.push((found, name, orphan, is_garbled(&text)));
+    }
+    all.sort_by_key(|(found, ..)| found.facts().started);
+    for (found, name, orphan, is_garbled) in all {
         insert(history, &name, &*found)?;
-        let done = if is_garbled(&text) { orphan.set_aside() } else { orphan.remove() };
+        let done = if is_garbled { orphan.set_aside() } else { orphan.remove() };
         done.map_err(failed)?;
     }
     Ok(())
