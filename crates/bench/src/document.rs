@@ -187,7 +187,11 @@ fn answer(record: &SuiteRecord) -> Vec<Sentence> {
     add(counts.faster, Emphasis::Less, of(counts.faster, if counts.slower > 0 { "faster" } else { "got faster" }));
     let same = if counts.slower + counts.faster > 0 { "the same within" } else { "cost the same within" };
     add(counts.same, Emphasis::Same, of(counts.same, &format!("{same} {resolution}")));
-    let undecided = if counts.undecided == counts.measured() { "are undecided" } else { "undecided" };
+    let undecided = match counts.undecided {
+        number if number < counts.measured() => "undecided",
+        1 => "is undecided",
+        _ => "are undecided",
+    };
     add(counts.undecided, Emphasis::Open, of(counts.undecided, undecided));
     let mut sentences = vec![match (counts.measured(), &record.benchmarks[..]) {
         (0, _) if !record.is_missing() => vec![plain("This part of the suite has no benchmarks.")],
@@ -607,6 +611,11 @@ mod tests {
         assert_eq!(short("only v2 has it"), "only v2 has it");
         let usage = format!("{failed}WARNING: x\n  error: no option '--y'\n  \n  For more information try --help");
         assert_eq!(short(&usage), "a run in v1 exited with status 1: error: no option '--y'");
+        let assertion =
+            format!("{failed}    def test(x):\n  E   assert 1 == 2\n  test_a.py:3: AssertionError\n  1 failed");
+        assert_eq!(short(&assertion), "a run in v1 exited with status 1: E   assert 1 == 2");
+        let skipped = "no value; it ends with:\n  \"error_message\": \"oh no\",\n  \"cpu_time\": 0.0\n}";
+        assert_eq!(short(skipped), "no value; it ends with: \"error_message\": \"oh no\",");
         let panic = format!("{failed}one\n  two\n  three\n  ======");
         assert_eq!(short(&panic), "a run in v1 exited with status 1: two; three");
         let trace = format!("{failed}panic: index out of range [4]\n  ...\n  created by testing\n  benchmark.go:238");

@@ -44,9 +44,14 @@ pub(crate) fn explain(
 /// clauses for the end of an error.
 pub fn printed(plan: &Plan, command: usize, outcome: &Outcome, place: &Path, interrupt: OwnedFd) -> String {
     let log = place.join("log");
-    match run(plan, command, &log, interrupt) {
+    // Before a signal, the message is on standard error. The end of standard output is that of a buffer.
+    let (streams, nothing) = match outcome {
+        Outcome::Signalled(_) => ("2>&1 >/dev/null", "; it printed nothing on standard error"),
+        Outcome::Exited(_) | Outcome::TimedOut => ("2>&1", "; it printed nothing"),
+    };
+    match run(plan, command, &log, streams, interrupt) {
         Some(again) if again == *outcome => match last_lines(&log) {
-            none if none.is_empty() => "; it printed nothing".to_owned(),
+            none if none.is_empty() => nothing.to_owned(),
             lines => lines,
         },
         Some(Outcome::Exited(0)) => "; run once more, it succeeded".to_owned(),
@@ -58,15 +63,16 @@ pub fn printed(plan: &Plan, command: usize, outcome: &Outcome, place: &Path, int
     }
 }
 
-/// Runs the command with both streams to `log`. Returns `None` if that is not possible.
-fn run(plan: &Plan, command: usize, log: &Path, interrupt: OwnedFd) -> Option<Outcome> {
+/// Runs the command with its output to `log`, and then with the redirections `streams`. Returns `None` if that is not
+/// possible.
+fn run(plan: &Plan, command: usize, log: &Path, streams: &str, interrupt: OwnedFd) -> Option<Outcome> {
     let quoted = |path: &Path| Some(shell_words::quote(path.to_str()?).into_owned());
     let input = match &plan.input {
         Some(path) => format!(" <{}", quoted(path)?),
         None => String::new(),
     };
     let command_line = shell_words::join(&plan.commands.get(command)?.argv);
-    let script = format!("exec >{} 2>&1{input}\nexec {command_line}", quoted(log)?);
+    let script = format!("exec >{} {streams}{input}\nexec {command_line}", quoted(log)?);
     let mut scripts = Scripts::start(plan.commands.clone(), false, interrupt).ok()?;
     match scripts.run_within(LIMIT, command, script) {
         Ok(()) => Some(Outcome::Exited(0)),
@@ -75,11 +81,13 @@ fn run(plan: &Plan, command: usize, log: &Path, interrupt: OwnedFd) -> Option<Ou
     }
 }
 
-/// Returns whether a line of output names an error or a panic, as those of compilers, Go and Rust do.
+/// Returns whether a line of output names an error or a panic, as those of compilers, Go, Rust, pytest and Google
+/// Benchmark do.
 pub fn is_error(line: &str) -> bool {
     let line = line.trim_start();
     let begins = |word: &str| line.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word));
-    ["error", "panic:", "fatal error:"].into_iter().any(begins) || line.contains(" panicked at ")
+    ["error", "panic:", "fatal error:", "E   ", "\"error_message\""].into_iter().any(begins)
+        || line.contains(" panicked at ")
 }
 
 /// The last lines of a log as a clause of an error, or an empty text. The first line with an error comes before them, if
@@ -98,10 +106,12 @@ pub fn last_lines(log: &Path) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let (before, last) = lines.split_at(lines.len().saturating_sub(LAST_LINES));
     let error = before.iter().find(|line| is_error(line)).map(|line| format!("{line}\n  ...\n  ")).unwrap_or_default();
-    if last.is_empty() {
-        return String::new();
-    }
-    format!("; the last lines of its output:\n  {error}{}", last.join("\n  "))
+    listed(&format!("{error}{}", last.join("\n  ")))
+}
+
+/// These lines of an output as a clause of an error, or an empty text.
+pub(crate) fn listed(lines: &str) -> String {
+    if lines.is_empty() { String::new() } else { format!("; the last lines of its output:\n  {lines}") }
 }
 
 #[cfg(test)]

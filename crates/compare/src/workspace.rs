@@ -50,7 +50,9 @@ impl Workspace {
         let temporary = session.variable("TMPDIR").unwrap_or_else(|| "/tmp".into());
         let path = Path::new(&temporary).join(format!("steady-{}", rustix::process::geteuid().as_raw()));
         let own = |error: io::Error| {
-            Failure::Own(format!("'{}': {error}; set TMPDIR to use another directory", path.display()))
+            let why = format!("'{}': {error}; set TMPDIR to use another directory", path.display());
+            // A value of the user is a wrong setting.
+            if Path::new(&temporary).is_dir() { Failure::Own(why) } else { Failure::Usage(format!("TMPDIR: {why}")) }
         };
         let base = private_directory(&path).map_err(own)?;
         let real = path.canonicalize().map_err(own)?;

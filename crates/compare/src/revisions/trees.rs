@@ -15,7 +15,7 @@ use super::paths;
 use super::paths::quoted;
 use super::repository::{Repository, Revision};
 use super::submodules::{self, Submodule};
-use crate::again::last_lines;
+use crate::again::{last_lines, listed};
 use crate::workspace::Workspace;
 
 /// The directory of all builds. Its name is as long as the names of the directories where trees are stored, `revNN`.
@@ -64,7 +64,8 @@ impl Builder<'_> {
     fn build_in(&mut self, directory: &Path, revision: &Revision) -> Result<(), NotBuilt> {
         if let Some(build) = self.build {
             let script = format!("cd {} && exec sh -c {}", quoted(directory)?, shell_words::quote(build));
-            self.run(&script).map_err(|what| match what {
+            let log = self.workspace.path().join("log");
+            self.run(&script, Some(&log)).map_err(|what| match what {
                 Failed::Script { how, output } => {
                     NotBuilt::Revision(format!("the build of {} {how}{output}", revision.label))
                 }
@@ -110,7 +111,8 @@ impl Builder<'_> {
     /// Runs git as a script, because it may take long and must not outlive `steady`.
     fn git(&mut self, revision: &Revision, directory: &Path, words: &str) -> Result<(), Failure> {
         let script = format!("exec git -C {} {} {words}", quoted(directory)?, git::OPTIONS.join(" "));
-        self.run(&script).map_err(|what| match what {
+        // The disk may be full, so git writes to no file.
+        self.run(&script, None).map_err(|what| match what {
             Failed::Script { output, .. } => {
                 Failure::Usage(format!("{} could not be checked out{output}", revision.label))
             }
@@ -118,15 +120,18 @@ impl Builder<'_> {
         })
     }
 
-    fn run(&mut self, script: &str) -> Result<(), Failed> {
-        let log = self.workspace.path().join("log");
-        let redirection = match self.shown {
-            true => String::new(),
-            false => format!("exec >{} 2>&1\n", quoted(&log).map_err(Failed::Otherwise)?),
+    /// Runs a script. If its output is not shown, it is in the file `log`, or only its end is kept.
+    fn run(&mut self, script: &str, log: Option<&Path>) -> Result<(), Failed> {
+        let redirection = match log.filter(|_| !self.shown) {
+            None => String::new(),
+            Some(log) => format!("exec >{} 2>&1\n", quoted(log).map_err(Failed::Otherwise)?),
         };
         let script = format!("{redirection}unset {}\nexport GIT_TERMINAL_PROMPT=0\n{script}", git::LOCAL.join(" "));
         self.scripts.run(0, script).map_err(|error| match error {
-            RunError::ScriptFailed { outcome, .. } => Failed::Script { how: how(&outcome), output: last_lines(&log) },
+            RunError::ScriptFailed { outcome, printed, .. } => Failed::Script {
+                how: how(&outcome),
+                output: log.map_or_else(|| listed(&printed.unwrap_or_default()), last_lines),
+            },
             RunError::Interrupted => Failed::Otherwise(Failure::Interrupted(0)),
             other => Failed::Otherwise(Failure::Own(other.to_string())),
         })
