@@ -34,7 +34,7 @@ pub(crate) struct VariantFlags {
     /// Compare the command in these revisions of the current git repository: A..B, or --rev once per revision with the
     /// base first. A...B compares B with the merge base of both, which leaves out later changes of A. WORK is the working
     /// tree as it is
-    #[arg(help_heading = HEADING, long, value_name = "REVISION", action = ArgAction::Append, conflicts_with_all = VARIED, conflicts_with_all = CHANGED)]
+    #[arg(help_heading = HEADING, long, value_name = "REVISION", action = ArgAction::Append, allow_hyphen_values = true, conflicts_with_all = VARIED, conflicts_with_all = CHANGED)]
     pub(crate) rev: Vec<String>,
 
     /// The shell command that builds a revision. The variable STEADY_REVISION contains the commit

@@ -9,6 +9,8 @@ use steady_process::git::{self, NoAnswer};
 
 use super::spec::{Spec, WORK};
 
+/// The least length of a text that is taken for the hash of a commit, and not for its name, as in the short hashes of git.
+const HASH_MIN: usize = 7;
 /// The remedy if commits are missing in a shallow clone.
 const SHALLOW: &str = "; this clone is shallow: \"git fetch --unshallow origin '+refs/heads/*:refs/remotes/origin/*'\" \
     fetches the other commits and branches";
@@ -114,7 +116,8 @@ impl Repository {
             Spec::Commit(text) => {
                 let commit = self.commit(text).ok_or_else(|| Failure::Usage(self.unknown(text)))?;
                 let short = self.short(&commit)?;
-                let label = if commit.starts_with(text.as_str()) { short } else { format!("{text} {short}") };
+                let is_hash = text.len() >= HASH_MIN && commit.starts_with(text.as_str());
+                let label = if is_hash { short } else { format!("{text} {short}") };
                 Ok(Revision { commit, work: false, changes: false, label })
             }
             Spec::MergeBase(one, other) => {
@@ -212,6 +215,7 @@ impl Repository {
             let base = git::ask(&self.root, words).ok().and_then(|base| base.into_string().ok());
             let remedy = match base {
                 Some(base) if base == last => format!("; write {bad}..{good}"),
+                _ if self.shallow => SHALLOW.to_owned(),
                 Some(base) if base != first => {
                     format!("; '{}' is the last commit that both have", self.short(&base)?)
                 }

@@ -39,10 +39,15 @@ pub(crate) fn specs(given: &[String]) -> Result<Vec<Spec>, Failure> {
         let sides: Vec<&str> = text.split(if is_from_merge_base { "..." } else { ".." }).collect();
         match sides.as_slice() {
             [one] => all.push(spec(one).map_err(usage)?),
-            // As in git, a missing side is HEAD.
-            [base, new] if is_one(base) && is_one(new) && sides != ["", ""] => {
-                let side = |side: &str| spec(if side.is_empty() { "HEAD" } else { side }).map_err(usage);
-                let [base, new] = [side(base)?, side(new)?];
+            ["", new] if is_one(new) && !new.is_empty() => {
+                return Err(usage(&format!(
+                    "the revision before the dots is empty, as with a variable that is not set; write HEAD{text} if it is HEAD"
+                )));
+            }
+            // As in git, a missing side is HEAD. A missing base would be compared with itself, and pass every gate.
+            [base, new] if !base.is_empty() && is_one(base) && is_one(new) => {
+                let base = spec(base).map_err(usage)?;
+                let new = spec(if new.is_empty() { "HEAD" } else { new }).map_err(usage)?;
                 all.push(match is_from_merge_base {
                     true => Spec::MergeBase(base.commit().to_owned(), new.commit().to_owned()),
                     false => base,
@@ -94,7 +99,6 @@ mod tests {
         assert_eq!(read(&["main..HEAD"]).unwrap(), [commit("main"), commit("HEAD")]);
         assert_eq!(read(&["v1.0..WORK"]).unwrap(), [commit("v1.0"), Spec::Work]);
         assert_eq!(read(&["main.."]).unwrap(), [commit("main"), commit("HEAD")]);
-        assert_eq!(read(&["..b"]).unwrap(), [commit("HEAD"), commit("b")]);
         assert_eq!(read(&["a", "b..c", "WORK"]).unwrap(), [commit("a"), commit("b"), commit("c"), Spec::Work]);
     }
 
@@ -113,6 +117,10 @@ mod tests {
             (&["a....b"], "write A..B"),
             (&["a...b..c"], "write A..B"),
             (&["..."], "write A..B"),
+            (&["..HEAD"], "before the dots is empty"),
+            (&["...HEAD"], "write HEAD...HEAD"),
+            (&["..b"], "write HEAD..b if"),
+            (&["-1..HEAD"], "dash"),
             (&[".."], "write A..B"),
             (&["a..b..c"], "write A..B"),
             (&[""], "empty"),
