@@ -189,6 +189,8 @@ fn parts_of_a_suite_are_joined() {
     assert_eq!(bench(&repository, &words).0, 0);
     let (status, _, stderr) = judge(&["4.json", "5.json"]);
     assert!(status == 2 && stderr.contains("the part 2/3 is missing"), "{stderr}");
+    let (status, _, stderr) = judge(&["5.json"]);
+    assert!(status == 2 && stderr.contains("'5.json': the part 2/3 is missing"), "{stderr}");
 }
 
 #[test]
@@ -325,7 +327,7 @@ fn a_gate_fails_if_a_benchmark_crashes_or_hangs_in_the_new_build_only() {
     assert_eq!(status, 3, "{text}{stderr}");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("2 benchmarks failed in HEAD") && text.contains("not in old"), "{text}");
-    assert!(text.contains("b, c. The exit status is therefore 3."), "{text}");
+    assert!(text.contains("b and c. The exit status is therefore 3."), "{text}");
     // A longer time limit would not help.
     assert!(text.contains("time limit") && !text.contains("--timeout"), "{text}");
     let (status, record) = json(&repository, &[&words[..], &["--require-verdict"]].concat());
@@ -359,8 +361,43 @@ fn a_run_that_hangs_is_ended_with_its_descendants() {
     assert_eq!((status, verdict(&record, "a")), (0, "same"));
     let reason = record["unmeasured"][0]["reason"].as_str().unwrap();
     assert!(reason.contains("exceeded the time limit; --timeout"), "{reason}");
+    // By default, a run that hangs leaves the others most of the budget.
+    let (_, record) = json(&repository, &["--rev", "HEAD..HEAD", "--budget", "20s"]);
+    assert!(!verdict(&record, "a").is_empty() && record["elapsed_seconds"].as_f64().unwrap() < 25.0, "{record}");
     let left = Command::new("pgrep").args(["-f", "sleep 4321"]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&left.stdout), "");
+}
+
+#[test]
+fn a_time_of_the_adapter_that_runs_do_not_use_does_not_plan_the_budget() {
+    let repository = suite("bench-lines", "a 2000\nb 2000\n", "a 2000\nb 2000\n");
+    let adapter = ADAPTER.replace("{iterations} {samples}", "100 3").replace("seconds = 0.01", "seconds = 10.0");
+    std::fs::write(repository.repo().join("adapter.toml"), adapter).unwrap();
+    let (status, record) = json(&repository, &["--rev", "old..HEAD", "--budget", "60s"]);
+    assert_eq!((status, verdict(&record, "a"), verdict(&record, "b")), (0, "same", "same"), "{record}");
+}
+
+#[test]
+fn the_reason_of_a_crash_is_on_standard_error() {
+    let repository = suite("bench-abort", "a 0\n", "a 0\n");
+    let crash = "print('buffered', flush=True); print('the cause', file=sys.stderr, flush=True); os.abort()";
+    repository.write("suite.py", &script(&SUITE.replace("sys.exit(\"out of luck\")", crash)));
+    repository.commit("Crash");
+    let (status, text, stderr) = bench(&repository, &["--rev", "HEAD..HEAD", "--budget", "20s"]);
+    assert!(status == 3 && text.contains("the cause") && !text.contains("buffered"), "{text}{stderr}");
+}
+
+#[test]
+fn a_commit_that_is_compared_with_itself_by_mistake_does_not_pass_a_gate() {
+    let repository = suite("bench-one", "a 2000\n", "a 2000\n");
+    let words = ["--budget", "100s", "--fail-if", "slower>900%", "--require-verdict", "--rev"];
+    for (revisions, expected) in [("main...HEAD", 4), ("HEAD..HEAD", 0)] {
+        let (status, text, stderr) = bench(&repository, &[&words[..], &[revisions]].concat());
+        assert_eq!(status, expected, "{text}{stderr}");
+        assert_eq!(text.contains("is open: both revisions are the same commit"), expected == 4, "{text}");
+    }
+    let (status, _, stderr) = bench(&repository, &["--rev", "old..HEAD", "--fail-if", "faster>100%"]);
+    assert!(status == 2 && stderr.contains("can never hold"), "{stderr}");
 }
 
 #[test]

@@ -263,6 +263,42 @@ fn equal_revisions_are_compared_with_a_notice() {
     assert!(!stderr.contains("same commit"), "{stderr}");
     let (_, _, stderr) = repository.run(&["--quiet", "--runs", "6", "--rev", "HEAD..WORK", "true"]);
     assert!(stderr.contains("the working tree has no changes relative to HEAD"), "{stderr}");
+    // A gate does not pass, because nothing was tested. The same revision twice is meant as a test of noise.
+    let words =
+        ["--quiet", "--runs", "12", "--resolution", "90%", "--fail-if", "slower>900%", "--require-verdict", "--rev"];
+    for (revisions, expected) in [("main..HEAD", 4), ("HEAD..HEAD", 0)] {
+        let (status, _, stderr) = repository.run(&[&words[..], &[revisions, "cat sub/data"]].concat());
+        assert_eq!(status, expected, "{stderr}");
+        assert_eq!(stderr.contains("is open: its revisions are the same commit"), expected == 4, "{stderr}");
+    }
+}
+
+#[test]
+fn a_directory_for_temporary_files_that_does_not_exist_is_a_wrong_setting() {
+    let repository = two_commits("tmpdir");
+    let mut compare = repository.compare("", &["--runs", "2", "--rev", "old..HEAD", "cat sub/data"]);
+    let (status, _, stderr) = output_of(compare.env("TMPDIR", "/nonexistent").output().unwrap());
+    assert!(status == 2 && stderr.contains("TMPDIR: '/nonexistent/"), "{stderr}");
+}
+
+#[test]
+fn a_checkout_that_fails_has_the_message_of_git() {
+    let repository = two_commits("checkout");
+    let object = repository.git(&["rev-parse", "old:sub/data"]);
+    let (folder, file) = object.trim().split_at(2);
+    fs::remove_file(repository.repo().join(".git/objects").join(folder).join(file)).unwrap();
+    let (status, _, stderr) = repository.run(&["--runs", "2", "--rev", "old..HEAD", "cat sub/data"]);
+    assert!(status == 2 && stderr.contains("could not be checked out; the last lines"), "{stderr}");
+    assert!(stderr.contains(object.trim()), "{stderr}");
+}
+
+#[test]
+fn a_short_name_that_a_hash_begins_with_is_shown() {
+    let repository = two_commits("prefix");
+    let first = repository.git(&["rev-parse", "old"])[..1].to_owned();
+    repository.git(&["branch", &first, "old"]);
+    let report = repository.json(&["--runs", "2", "--rev", &format!("{first}..HEAD"), "cat sub/data"]);
+    assert!(report["commands"][0]["name"].as_str().unwrap().contains(&format!("({first} ")), "{report}");
 }
 
 /// `make` builds a program again if it is older than its source. Both were changed in the working tree, the source last.
@@ -385,6 +421,11 @@ fn bare_repositories_work_and_shallow_ones_are_rejected_if_commits_are_missing()
     let (status, _, stderr) = run_in("shallow", &["--rev", "HEAD~..HEAD", "cat sub/data"]);
     assert_eq!(status, 2);
     assert!(stderr.contains("shallow"), "{stderr}");
+    // The commits between both ends are missing, so nothing is known about their line.
+    git(&repository.folder.join("shallow"), &["fetch", "-q", "--depth", "1", "origin", "old:old"]);
+    let mut bisect = repository.steady("", &["bisect", "--no-history", "old..HEAD", "cat sub/data"]);
+    let (status, _, stderr) = output_of(bisect.current_dir(repository.folder.join("shallow")).output().unwrap());
+    assert!(status == 2 && stderr.contains("first parents of 'HEAD'; this clone is shallow"), "{stderr}");
 }
 
 #[test]

@@ -283,8 +283,9 @@ fn about_condition(record: &SuiteRecord) -> Option<Sentence> {
     let (holds, open) = (in_state(GateState::Holds), in_state(GateState::Open));
     let unknown = record.without_result();
     Some(match (holds.is_empty(), open.is_empty()) {
-        (true, true) if record.is_missing() => {
+        (true, true) if record.is_missing() || record.is_one_revision() => {
             let of = match unknown {
+                0 if record.is_one_revision() => "both revisions are the same commit".to_owned(),
                 0 => "nothing was compared".to_owned(),
                 1 => "1 benchmark of both builds was not measured".to_owned(),
                 _ => format!("{unknown} benchmarks of both builds were not measured"),

@@ -194,7 +194,7 @@ fn joint_condition(record: &SuiteRecord) -> GateState {
     let any = |state: GateState| record.benchmarks.iter().any(|one| one.condition == Some(state));
     if any(GateState::Holds) {
         GateState::Holds
-    } else if any(GateState::Open) || record.is_missing() {
+    } else if any(GateState::Open) || record.is_missing() || record.is_one_revision() {
         GateState::Open
     } else {
         GateState::DoesNotHold
@@ -207,12 +207,13 @@ fn joint_condition(record: &SuiteRecord) -> GateState {
 /// both.
 pub(crate) fn status(record: &SuiteRecord) -> u8 {
     let undecided = || record.benchmarks.iter().any(|benchmark| benchmark.verdict == Verdict::Undecided);
+    let is_open = || undecided() || record.is_missing() || record.is_one_revision();
     match record.condition {
         _ if record.has_no_result() => FAILED,
         Some(GateState::Holds) => 1,
         _ if !record.failed_only_in(Side::New).is_empty() => FAILED,
         Some(GateState::Open) if record.require_verdict => 4,
-        None if record.require_verdict && (undecided() || record.is_missing()) => 4,
+        None if record.require_verdict && is_open() => 4,
         _ => 0,
     }
 }

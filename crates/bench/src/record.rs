@@ -256,6 +256,11 @@ impl SuiteRecord {
         self.without_result() > 0 || is_part_recorded || (self.benchmarks.is_empty() && !is_empty_part)
     }
 
+    /// Whether both builds are of one commit although their revisions were written differently, so that no change is tested.
+    pub(crate) fn is_one_revision(&self) -> bool {
+        self.old.commit.is_some() && self.old.commit == self.new.commit && self.old.name != self.new.name
+    }
+
     /// Whether there are benchmarks, but none could be measured.
     pub(crate) fn has_no_result(&self) -> bool {
         self.benchmarks.is_empty() && self.without_result() > 0

@@ -7,7 +7,7 @@ use steady_process::log;
 use steady_render::document::Document;
 use steady_render::json::ReadError;
 
-use crate::judge::{judge, status};
+use crate::judge::{judge, status, untested};
 
 /// The kind of a comparison in the history.
 pub(crate) const KIND: RunKind = RunKind::new("compare");
@@ -84,7 +84,7 @@ impl Record for Compared {
     }
 
     fn status(&self) -> u8 {
-        status(&self.0.record.plan, &self.0.judgements, !self.0.record.unused_revisions)
+        status(&self.0.record.plan, &self.0.judgements, untested(&self.0.record).is_none())
     }
 }
 

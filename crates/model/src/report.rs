@@ -411,6 +411,8 @@ pub enum Warning {
     },
     /// No run opened a file of its revision, so the comparison does not test the change.
     UnusedRevisions,
+    /// The revisions are one commit although they were written differently, so the comparison does not test a change.
+    OneRevision,
     /// The user interrupted the measuring. The verdict uses the data up to then.
     Interrupted,
     /// The usual run decided the verdict, and the mean is much less certain, because the runs vary.

@@ -1,13 +1,15 @@
 //! The first sentences of the report: the verdicts.
 
-use steady_model::{Candidate, CandidateComparison, FailIf, GateState, Interval, Judgement, Metric, Report, Verdict};
+use steady_model::{
+    Candidate, CandidateComparison, FailIf, GateState, Interval, Judgement, Metric, Report, Verdict, Warning,
+};
 use steady_render::document::{Emphasis, Sentence};
 use steady_render::effect::condition;
 use steady_render::letters::listed;
 use steady_render::units::duration;
 
 use super::sentence;
-use crate::judge::state;
+use crate::judge::{state, untested};
 use crate::ratchet::improvement;
 use crate::units::TIE;
 use crate::words::{ELAPSED, Effect, capital, count, effort_for_condition, noun, startups, subject};
@@ -59,11 +61,15 @@ pub(super) fn conditions_with(report: &Report, remedy: impl Fn(f64, f64, &Interv
     let sentence = |fail_if: FailIf, judgement: &Judgement| {
         let interval = &judgement.interval;
         let of = of(judgement.command);
-        if report.record.unused_revisions {
+        if let Some(warning) = untested(&report.record) {
+            let why = match warning {
+                Warning::OneRevision => "its revisions are the same commit",
+                _ => "no run opened a file of its revision",
+            };
             return vec![
                 (Emphasis::Plain, format!("The condition {fail_if} ")),
                 (Emphasis::Open, "is open".to_owned()),
-                (Emphasis::Plain, format!("{of}: no run opened a file of its revision.")),
+                (Emphasis::Plain, format!("{of}: {why}.")),
             ];
         }
         let found = state(fail_if, judgement, true);

@@ -5,7 +5,7 @@ use serde::Serialize;
 use steady_model::{GateState, Joined, Judgement, Plan, Record, Report};
 
 use crate::document::sentence;
-use crate::judge::state;
+use crate::judge::{state, untested};
 
 /// The verdict on one command relative to the first, by one metric. Effects are relative changes (NEW / OLD - 1).
 #[derive(Serialize, JsonSchema)]
@@ -35,17 +35,17 @@ impl<'a> MetricVerdict<'a> {
 /// A verdict of one comparison, without its sentence.
 pub(super) fn of<'a>(record: &Record, judgement: &'a Judgement) -> MetricVerdict<'a> {
     let unit = record.has_draws().then_some("draw");
-    MetricVerdict { unit, ..MetricVerdict::new(judgement, Some(&record.plan), !record.unused_revisions) }
+    MetricVerdict { unit, ..MetricVerdict::new(judgement, Some(&record.plan), untested(record).is_none()) }
 }
 
 /// A verdict of one comparison with its sentence, for the history.
 pub(super) fn stated<'a>(report: &Report, judgement: &'a Judgement) -> MetricVerdict<'a> {
     let (record, sentence) = (&report.record, Some(sentence(report, judgement)));
-    MetricVerdict { sentence, ..MetricVerdict::new(judgement, Some(&record.plan), !record.unused_revisions) }
+    MetricVerdict { sentence, ..MetricVerdict::new(judgement, Some(&record.plan), untested(record).is_none()) }
 }
 
 /// A joint verdict of all sources.
 pub(super) fn joined<'a>(joined: &Joined, judgement: &'a Judgement) -> MetricVerdict<'a> {
-    let is_tested = joined.sources.iter().all(|source| !source.report.record.unused_revisions);
+    let is_tested = joined.sources.iter().all(|source| untested(&source.report.record).is_none());
     MetricVerdict::new(judgement, joined.plan(), is_tested)
 }

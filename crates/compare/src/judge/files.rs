@@ -11,7 +11,7 @@ use steady_feature::{Failure, Session, Status, input};
 use steady_model::Record;
 use steady_render::json::{self, ReadError};
 
-use super::{join, judge, status};
+use super::{join, judge, status, untested};
 use crate::flags::JudgeFlags;
 use crate::report::{Compared, JoinedReport, KIND};
 
@@ -45,7 +45,7 @@ pub(crate) fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8,
     session.open(&flags.output, flags.samples, Status::Own)?;
     let joined = join(records).map_err(|error| Failure::Usage(error.to_string()))?;
     session.write(&JoinedReport(&joined))?;
-    let is_tested = joined.sources.iter().all(|source| !source.report.record.unused_revisions);
+    let is_tested = joined.sources.iter().all(|source| untested(&source.report.record).is_none());
     Ok(joined.plan().map_or(0, |plan| status(plan, &joined.judgements, is_tested)))
 }
 
@@ -56,7 +56,14 @@ fn one(flags: &JudgeFlags, file: &Path, session: &mut dyn Session) -> Result<u8,
     let other = if is_other { session.record(&text) } else { None };
     let record: Box<dyn steady_feature::Record> = match other {
         Some(_) if flags.fail_if.is_some() || flags.require_verdict => return Err(usage(&name, NO_CONDITION)),
-        Some(read) => read.map_err(|error| unreadable(&name, &text, &error))?,
+        Some(read) => {
+            let record = read.map_err(|error| unreadable(&name, &text, &error))?;
+            // A part of a suite is not a result of its own.
+            match session.joined(std::slice::from_ref(&text)) {
+                Some(joined) => joined.map_err(|why| usage(&name, why))?,
+                None => record,
+            }
+        }
         None => {
             let (_, record) = comparison(flags, name, &text)?;
             Box::new(Compared(judge(record)))

@@ -1,6 +1,21 @@
 //! The exit status of a comparison.
 
-use steady_model::{FailIf, GateState, Judgement, Plan, Undecided, Verdict};
+use steady_model::{Command, FailIf, GateState, Judgement, Plan, Record, Undecided, Verdict, Warning};
+
+/// Why the comparison does not test the change between its revisions, if it does not.
+pub(crate) fn untested(record: &Record) -> Option<Warning> {
+    if record.unused_revisions {
+        return Some(Warning::UnusedRevisions);
+    }
+    // A revision that is compared with itself has one name.
+    let (first, others) = record.plan.commands.split_first()?;
+    let is_same = |other: &Command| {
+        (&other.revision, &other.argv, &other.environment) == (&first.revision, &first.argv, &first.environment)
+    };
+    let is_one =
+        first.revision.is_some() && others.iter().all(is_same) && others.iter().any(|other| other.name != first.name);
+    is_one.then_some(Warning::OneRevision)
+}
 
 /// Whether a condition holds for a judgement. That is not known if the change is not tested, or if the mean may lie on
 /// the other side of the limit than the usual run.

@@ -9,6 +9,7 @@ use steady_model::{
 use steady_stats::MIN_PAIRS;
 
 use super::evidence::{Failures, succeeded};
+use super::status::untested;
 use steady_process::runner::how;
 
 /// The share of throttled time above which there is a warning.
@@ -22,9 +23,7 @@ pub(super) fn warnings(record: &Record, judgements: &[Judgement], failures: &Fai
     if let Some(Cold { command, reason }) = &record.cold {
         warnings.push(Warning::Cold { command: *command, reason: reason.clone() });
     }
-    if record.unused_revisions && !record.blocks.is_empty() {
-        warnings.push(Warning::UnusedRevisions);
-    }
+    warnings.extend(untested(record).filter(|_| !record.blocks.is_empty()));
     warnings.extend(unexpanded(record));
     warnings.extend(shims(record));
     warnings.extend(

@@ -114,6 +114,10 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
             )
         }
         Warning::UnusedRevisions => unused_revisions(record),
+        Warning::OneRevision => {
+            let revision = record.plan.commands.first().and_then(|first| first.revision.as_deref()).unwrap_or_default();
+            format!("All revisions are the commit {revision}, so no change is tested.")
+        }
         Warning::Interrupted => {
             let (spent, blocks) = (duration(record.elapsed), super::blocks(&record.plan, record.blocks.len()));
             format!("Interrupted after {spent}: this report is based on the {blocks} measured until then.")
