@@ -79,6 +79,8 @@ fn after_help(text: &str) -> Roff {
         let (heading, lines) = headed.unwrap_or(("Notes", paragraph));
         roff.control("SH", [heading.to_uppercase().as_str()]);
         if headed.is_some() {
+            // The lines are indented already, and fit on a terminal only without the page's indent.
+            roff.control("in", ["0"]);
             roff.control("nf", []);
         }
         for line in lines.lines() {
@@ -86,6 +88,7 @@ fn after_help(text: &str) -> Roff {
         }
         if headed.is_some() {
             roff.control("fi", []);
+            roff.control("in", []);
         }
     }
     roff
@@ -99,8 +102,8 @@ mod tests {
     fn headed_paragraphs_keep_their_lines() {
         let page = after_help("Examples:\n  one\n      .two 'x'\n\nSome text\nover lines.").to_roff();
         let lines: Vec<&str> = page.lines().collect();
-        assert_eq!(lines[..4], [".SH EXAMPLES", ".nf", "  one", "      .two 'x'"]);
-        assert_eq!(lines[4..], [".fi", ".SH NOTES", "Some text", "over lines."]);
+        assert_eq!(lines[..5], [".SH EXAMPLES", ".in 0", ".nf", "  one", "      .two 'x'"]);
+        assert_eq!(lines[5..], [".fi", ".in", ".SH NOTES", "Some text", "over lines."]);
     }
 
     #[test]

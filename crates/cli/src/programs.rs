@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
+use steady_feature::attended::quoted;
 use steady_feature::{Failure, typed};
 use steady_model::Command;
 
@@ -33,7 +34,7 @@ pub(crate) fn executed(word: &OsStr) -> Result<PathBuf, Failure> {
     let files: Vec<PathBuf> = in_path().map(|folder| folder.join(word)).filter(|file| file.is_file()).collect();
     match files.iter().find(|file| executable(file).is_ok()) {
         Some(file) => Ok(file.clone()),
-        None if files.is_empty() => Err(Failure::NotFound(format!("no program '{name}' in PATH"))),
+        None if files.is_empty() => Err(Failure::NotFound(format!("no program '{name}' in PATH{}", quoted(&name)))),
         None => Err(Failure::NotExecutable(format!("'{}' is not executable (chmod +x)", files[0].display()))),
     }
 }

@@ -54,6 +54,11 @@ pub fn not_started(command: &Command, error: &std::io::Error) -> Failure {
     }
 }
 
+/// What to do about a program that does not exist, if its name was probably meant as a command line.
+pub fn quoted(program: &str) -> &'static str {
+    if program.contains(' ') { "; write the command and its arguments without quotes around them" } else { "" }
+}
+
 /// The failure if the command did not run to its end.
 pub fn failure(command: &Command, error: &Unattended) -> Failure {
     let program = command.program.display();
@@ -61,7 +66,9 @@ pub fn failure(command: &Command, error: &Unattended) -> Failure {
         Unattended::NotStarted(ENOENT) if command.program.exists() => {
             Failure::NotFound(format!("'{program}': its interpreter does not exist"))
         }
-        Unattended::NotStarted(ENOENT) => Failure::NotFound(format!("'{program}': {error}")),
+        Unattended::NotStarted(ENOENT) => {
+            Failure::NotFound(format!("'{program}': {error}{}", quoted(&program.to_string())))
+        }
         Unattended::NotStarted(_) => Failure::NotExecutable(format!("'{program}': {error}")),
         Unattended::Refused(_) | Unattended::GuardianLost => Failure::Own(error.to_string()),
     }

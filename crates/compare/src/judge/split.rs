@@ -65,7 +65,7 @@ pub fn too_short(cpu: f64, processes: Processes, tick: f64, whose: &str) -> Opti
     };
     let tick = seconds(tick);
     Some(Absent(format!(
-        "{who}, less than {TICKS} of the ticks ({tick}) at which the kernel samples user and system time"
+        "{who}, less than {TICKS} ticks of {tick} each, at which the kernel samples user and system time"
     )))
 }
 

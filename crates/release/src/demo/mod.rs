@@ -153,7 +153,7 @@ fn before_and_after(report: &ReleaseReport, style: Style) -> String {
 /// Compares the results of both parts with the calibration.
 fn conclusion(truth: &Calibration, after: &ReleaseReport, coins: &ReleaseReport) -> String {
     let raw = after.total.raw_change.as_ref().map_or("nothing".to_owned(), |raw| format!("{:+.0} %", raw * 100.0));
-    let found = match (&coins.total.change, &coins.total.interval()) {
+    let found = |report: &ReleaseReport| match (&report.total.change, &report.total.interval()) {
         (Ok(change), Ok(interval)) => {
             let agrees = match (truth.is_precise(), truth.agrees_with(interval)) {
                 (true, true) => ", which\nagrees with this",
@@ -164,6 +164,7 @@ fn conclusion(truth: &Calibration, after: &ReleaseReport, coins: &ReleaseReport)
         }
         _ => "nothing".to_owned(),
     };
+    let (adjusted, coin) = (found(after), found(coins));
     let open = match coins.total.verdict {
         Verdict::Undecided => "\nThe verdict is undecided. For a longer demonstration, use --seconds.",
         _ => "",
@@ -179,7 +180,8 @@ fn conclusion(truth: &Calibration, after: &ReleaseReport, coins: &ReleaseReport)
     format!(
         "\nMeasured separately, v2 changes the CPU time of a page by\n{}.\n{rest}\n\
          The means before and after showed {raw}.\n\
-         The coin showed {found}.{open}\n",
+         Adjusted for load, the same requests showed {adjusted}.\n\
+         The coin showed {coin}.{open}\n",
         with_interval(truth.change, &truth.interval),
     )
 }
