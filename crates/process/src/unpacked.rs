@@ -13,8 +13,8 @@ const MODE: u32 = 0o755;
 /// Name and content of an embedded file.
 pub type Carried<'a> = (&'a str, &'a [u8]);
 
-/// Writes files into a folder of this user below the first of `folders` that is writable and not mounted noexec.
-/// Returns the path of the new folder, whose name is unique to the build. Existing files are compared and replaced if
+/// Writes files into a folder of this user below the first of `folders` that is writable and not mounted noexec. Creates
+/// it if only the last part of its path is missing. Returns the path of the new folder, whose name is unique to the build. Existing files are compared and replaced if
 /// they differ.
 ///
 /// # Errors
@@ -36,6 +36,9 @@ fn unpack_below(files: &[Carried<'_>], folder: &Path) -> io::Result<PathBuf> {
             "its name contains a colon, a dollar sign or white space, which LD_PRELOAD and pkg-config cannot handle",
         ));
     }
+    // The mode that the XDG base directory specification demands of a new `~/.cache`.
+    // Errors are ignored because usually the folder exists; the next call reports if it does not.
+    let _ = DirBuilder::new().mode(0o700).create(folder);
     if statvfs(folder)?.f_flag.contains(StatVfsMountFlags::NOEXEC) {
         return Err(io::Error::other("programs cannot be executed there (mounted noexec)"));
     }
@@ -125,8 +128,11 @@ mod tests {
             unpack(&FILES, std::slice::from_ref(&folder)).is_err(),
             "a folder that others can write to is rejected"
         );
-        let nowhere = [folder.join("none"), folder.join("a b")];
+        let nowhere = [folder.join("none/cache"), folder.join("a b")];
         assert!(unpack(&FILES, &nowhere).unwrap_err().to_string().contains("a b"));
+        let cache = folder.join("cache");
+        assert!(unpack(&FILES, std::slice::from_ref(&cache)).unwrap().starts_with(&cache));
+        assert_eq!(fs::metadata(&cache).unwrap().mode() & 0o777, 0o700);
         fs::remove_dir_all(&folder).unwrap();
     }
 
