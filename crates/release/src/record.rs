@@ -7,9 +7,11 @@ mod json;
 mod parts;
 mod warnings;
 
+use std::ops::Range;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use steady_model::{Absent, FailIf, Interval, Nanos, Reading, RunKind, Timestamp, Verdict};
+use steady_model::{Absent, FailIf, Interval, Nanos, Reading, RunKind, Timestamp, Verdict, WALL_SECONDS};
 use steady_render::json::Schema;
 
 use parts::{above_ratio, change_requests, ends, flat_requests, not_before, second, watched_requests};
@@ -54,6 +56,14 @@ pub struct ReleaseQuestion {
     /// Whether the exit status is 4 without an answer (`--require-verdict`). False in reports of earlier versions.
     #[serde(default)]
     pub require_verdict: bool,
+}
+
+impl ReleaseQuestion {
+    /// Returns the part of the window with whole distributions of wall times, which are stored for [`WALL_SECONDS`]
+    /// seconds at a time.
+    pub(crate) fn whole_walls(&self) -> Range<u64> {
+        self.from.next_multiple_of(WALL_SECONDS)..self.to / WALL_SECONDS * WALL_SECONDS
+    }
 }
 
 /// Design of the comparison: how requests were assigned to versions. It is detected from the data.

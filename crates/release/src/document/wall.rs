@@ -1,9 +1,10 @@
 //! The table of wall time: quantiles, and the parts of the mean.
 
-use steady_model::{Interval, Nanos, Reading};
+use steady_model::{Interval, Nanos, Reading, Timestamp, WALL_SECONDS};
 use steady_render::document::{Block, Section};
 use steady_render::effect::signed;
 use steady_render::table::{Cell, Column, Table};
+use steady_render::timestamp;
 use steady_render::units::{TIE, setting, time};
 
 use super::{moved, named_reason, plain, versions};
@@ -43,6 +44,13 @@ fn blocks(report: &ReleaseReport, wall: &ReleaseWall) -> Vec<Block> {
     let mut blocks = Vec::new();
     if !rows.is_empty() {
         blocks.push(Block::Table(table(report, &rows)));
+    }
+    let covered = report.question.whole_walls();
+    if !wall.quantiles.is_empty() && covered != (report.question.from..report.question.to) {
+        let [from, to] = [covered.start, covered.end].map(|second| timestamp::text(Timestamp(second)));
+        blocks.push(Block::Paragraph(plain(format!(
+            "quantiles: from {from} to {to}, because wall times are stored for {WALL_SECONDS} seconds at a time"
+        ))));
     }
     if wall.quantiles.iter().any(|one| one.interval().is_ok()) {
         let level = setting(report.question.confidence);

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{ReleaseDesign, ReleaseQuestion, ReleaseWall, WallBin, WallParts, WallQuantile};
-use steady_model::{ALL_PROCESSES, Absent, Interval, Nanos, Reading, ReleaseRows, WALL_BUCKETS, wall_bucket_middle};
+use steady_model::{
+    ALL_PROCESSES, Absent, Interval, Nanos, Reading, ReleaseRows, WALL_BUCKETS, WALL_SECONDS, WallRow,
+    wall_bucket_middle,
+};
 use steady_render::letters::numbered;
 use steady_render::units::{round_up, time_setting};
 use steady_stats::release::{Estimated, relative};
@@ -21,6 +24,8 @@ const SHARES: [f64; 5] = [MEDIAN, 0.75, 0.9, 0.95, 0.99];
 const TOGETHER: u16 = 2;
 /// Number of groups of stretches that the jackknife leaves out in turn.
 const GROUPS: usize = 20;
+/// Fewest groups for which the jackknife estimates an error.
+const LEAST_GROUPS: usize = 6;
 /// Fewest requests of each version above a quantile that has an interval. With fewer, the buckets around the quantile
 /// have too few requests for the jackknife.
 const LEAST_ABOVE: f64 = 200.0;
@@ -97,6 +102,12 @@ fn too_few() -> Absent {
     Absent::because("there are too few requests on routes that both versions served")
 }
 
+/// Returns the distributions that lie completely within the window.
+fn walls_within<'a>(question: &ReleaseQuestion, rows: &'a ReleaseRows) -> impl Iterator<Item = &'a WallRow> {
+    let covered = question.whole_walls();
+    rows.walls.iter().filter(move |row| covered.contains(&row.second))
+}
+
 impl Walls {
     fn new(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Line], groups: &Groups) -> Walls {
         let mut served: BTreeMap<u32, [bool; 2]> = BTreeMap::new();
@@ -107,10 +118,7 @@ impl Walls {
             served.into_iter().filter(|(_, sides)| sides[0] && sides[1]).map(|(route, _)| route).collect();
         let sides = Sides::new(question, rows);
         let mut walls = Walls { all: Default::default(), by_route: BTreeMap::new() };
-        let chosen = rows
-            .walls
-            .iter()
-            .filter(|row| (question.from..question.to).contains(&row.second) && shared.contains(&of(row.route)));
+        let chosen = walls_within(question, rows).filter(|row| shared.contains(&of(row.route)));
         for row in chosen {
             let Some(side) = sides.of(row.version) else { continue };
             let stretch = &mut walls.by_route.entry(of(row.route)).or_default().entry(row.second).or_default()[side];
@@ -153,12 +161,14 @@ impl Walls {
         }
         let stretches = self.by_route.values().map(BTreeMap::len).max().unwrap_or(0);
         let groups = GROUPS.min(stretches);
+        if groups < LEAST_GROUPS {
+            return Err(Absent(format!(
+                "wall times of at least {LEAST_GROUPS} whole stretches of {WALL_SECONDS} seconds are needed"
+            )));
+        }
         let whole = self.standardised(None).ok_or_else(too_few)?;
         let without: Option<Vec<_>> = (0..groups).map(|group| self.standardised(Some(group))).collect();
-        let without = without
-            .filter(|_| groups >= 6)
-            .ok_or_else(|| Absent::because("the window is too short: at least a minute is needed"))?;
-        Ok(Jackknife { whole, without })
+        Ok(Jackknife { whole, without: without.ok_or_else(too_few)? })
     }
 }
 
@@ -291,7 +301,7 @@ fn parts(lines: &[Line]) -> Reading<WallParts> {
 pub(crate) fn medians(question: &ReleaseQuestion, rows: &ReleaseRows) -> BTreeMap<u32, [Nanos; 2]> {
     let sides = Sides::new(question, rows);
     let mut counts: BTreeMap<u32, [Counts; 2]> = BTreeMap::new();
-    for row in rows.walls.iter().filter(|row| (question.from..question.to).contains(&row.second)) {
+    for row in walls_within(question, rows) {
         let Some(side) = sides.of(row.version) else { continue };
         let own = &mut counts.entry(row.route).or_default()[side];
         row.counts.iter().for_each(|&(bucket, count)| *own.entry(bucket).or_default() += f64::from(count));

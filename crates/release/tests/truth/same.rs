@@ -263,6 +263,8 @@ fn one_process_at_a_time_replaces_one_process() {
     assert!(warned(|row, recycled| 10 * (1 + u64::from(row.version)) + u64::from(row.second >= recycled)));
     assert!(!warned(|row, _| 10 * (1 + u64::from(row.version)) + row.process % 2));
     assert!(!warned(|_, _| 10));
+    // Counted from outside, each version in a process of its own.
+    assert!(warned(|_, _| 0));
 }
 
 /// Costs are adjusted for load by those of the other version at the same time. One version after the other has none.
@@ -276,6 +278,27 @@ fn a_course_is_adjusted_only_if_both_versions_served_at_the_same_time() {
         let expected = if together { moments.len() / 2..=moments.len() } else { 0..=0 };
         assert!(expected.contains(&adjusted), "{way:?}: {adjusted} of {}", moments.len());
     }
+}
+
+/// Distributions of wall times that extend beyond the window do not count, and a window without a whole one has none.
+#[test]
+fn quantiles_describe_requests_of_the_window_only() {
+    let (question, rows) = rows_of(Way::Coin(0.3), 10);
+    let wall = |from, to, rows: &ReleaseRows| {
+        let question = ReleaseQuestion { from, to, ..question.clone() };
+        judge(&question, rows).unwrap().wall.map(|wall| wall.quantiles)
+    };
+    let (from, to) = (question.from.next_multiple_of(10), question.to / 10 * 10);
+    let mut within = rows.clone();
+    within.walls.retain(|row| (from + 10..to - 10).contains(&row.second));
+    assert!(within.walls.len() < rows.walls.len());
+    assert_eq!(wall(from + 3, to - 3, &rows), wall(from + 3, to - 3, &within));
+    let why = wall(from + 38, from + 46, &rows).unwrap_err().0;
+    assert!(why.contains("stored for 10 seconds at a time"), "{why}");
+    // Less than a minute of whole distributions has quantiles without intervals.
+    let short = wall(from + 1, from + 61, &rows).unwrap();
+    assert!(short[0].interval().unwrap_err().0.contains("at least 6 whole stretches"));
+    assert!(wall(from, from + 60, &rows).unwrap()[0].interval().is_ok());
 }
 
 /// The first sentence and the table contain the same median.

@@ -174,7 +174,9 @@ fn replaces_one_process(lines: &[Line]) -> bool {
         }
         busiest.values().sum::<f64>() >= ALONE * requests.values().sum::<f64>()
     };
-    old.is_disjoint(&new) && old.iter().chain(&new).all(is_known) && sides.iter().all(is_alone)
+    // All that is counted from outside has process 0, but each version was counted in processes of its own.
+    let shared = old.intersection(&new).any(|&(_, process)| process != 0);
+    !shared && old.iter().chain(&new).all(is_known) && sides.iter().all(is_alone)
 }
 
 fn disagreement(workers: Option<InCourse>, agents: Option<InCourse>) -> Option<ReleaseWarning> {
