@@ -102,8 +102,20 @@ pub(super) fn settling(report: &ReleaseReport) -> Option<String> {
     }
     let open = report.refused.is_empty() && report.total.verdict == Verdict::Undecided;
     if open && report.design == ReleaseDesign::Canary {
-        let advice = "More processes of each version, or more hosts, narrow the interval. More traffic hardly does, \
-                      because its width comes from the differences between processes.";
+        let knows_processes = report.sides.iter().all(|side| side.processes.is_ok());
+        let advice = match (knows_processes, report.total.interval().is_ok()) {
+            (true, _) => {
+                "More processes of each version, or more hosts, narrow the interval. More traffic hardly does, because \
+                 its width comes from the differences between processes."
+            }
+            (false, true) => {
+                "More hosts narrow the interval. More traffic hardly does, because its width comes from the \
+                 differences between hosts."
+            }
+            (false, false) => {
+                "An interval needs more hosts, or the store of an agent (--store), which distinguishes processes."
+            }
+        };
         return Some(advice.to_owned());
     }
     let needed = report.total.settle_seconds.as_ref().ok().copied();

@@ -108,7 +108,8 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
             numbered(*requests, "request", "requests")
         ),
         ReleaseWarning::Gaps { seconds } => format!(
-            "There are no data for {} of the window: the agent did not run, or the service had no requests then.",
+            "There are no data for {} of the window: the agent did not run, it could \
+             not count the requests (see 'steady agent status'), or the service had none then.",
             duration(Nanos::from_seconds(*seconds as f64))
         ),
         ReleaseWarning::HostsDiffer { deviation, covered } => {

@@ -116,7 +116,11 @@ impl RepeatedComparison {
             total.settle_seconds.clone_from(&report.total.settle_seconds);
         }
         let (change, interval) = (total.change.clone().ok(), total.interval().ok());
-        self.looks.push(ReleaseSight::new(report.question.to, total.requests, change, interval));
+        let sight = ReleaseSight::new(report.question.to, total.requests, change, interval);
+        // Without new rows, a look is the same as the one before.
+        if self.looks.last() != Some(&sight) {
+            self.looks.push(sight);
+        }
         let routes = if self.question.by_route { self.routes.clone() } else { Vec::new() };
         let saving = judged.saving(&total);
         let (question, looks) = (self.question.clone(), self.looks.clone());

@@ -54,7 +54,7 @@ pub(super) fn follow(
         }
         let result = look(&mut watch, found, until, over)?;
         let (outcome, mut words) = outcome(&result);
-        words.extend(silent_since.map(|since| no_data(since, source.stopped())));
+        words.extend(silent_since.map(|since| no_data((since > question.from).then_some(since), source.stopped())));
         session.progress(Some(over.min(1.0)), &words);
         if log.wants(outcome, now) {
             session.log_progress(&format!("{} {words}", at(now)));
@@ -144,10 +144,12 @@ fn silence(last: Option<u64>, from: u64, until: u64, block: u64) -> Option<u64> 
     (until >= since.saturating_add(LEAST_GAP.max(block))).then_some(since)
 }
 
-/// Returns what the progress line says, after the last look, while no rows arrive.
-fn no_data(since: u64, stopped: Option<String>) -> String {
+/// Returns what the progress line says, after the last look, while no rows arrive. `since` is `None` if the window has
+/// none.
+fn no_data(since: Option<u64>, stopped: Option<String>) -> String {
     let why = stopped.map(|why| format!("; {why}")).unwrap_or_default();
-    format!("; no data since {}{why}", at(since))
+    let since = since.map_or_else(|| "within the window".to_owned(), |since| format!("since {}", at(since)));
+    format!("; no data {since}{why}")
 }
 
 /// Adds to a failure that no agent listens, if that is known.
@@ -266,8 +268,9 @@ mod tests {
         assert_eq!([silence(Some(1_000), 900, 1_009, 1), silence(Some(1_000), 900, 1_010, 1)], [None, Some(1_000)]);
         assert_eq!([silence(None, 900, 909, 1), silence(None, 900, 910, 1)], [None, Some(900)]);
         assert_eq!(silence(Some(1_000), 900, 1_014, 15), None, "no rows are known for less than a block");
-        assert_eq!(no_data(1_000, None), "; no data since 1970-01-01T00:16:40Z");
-        assert!(no_data(1_000, Some("no agent listens".to_owned())).ends_with("Z; no agent listens"));
+        assert_eq!(no_data(Some(1_000), None), "; no data since 1970-01-01T00:16:40Z");
+        assert_eq!(no_data(None, None), "; no data within the window");
+        assert!(no_data(Some(1_000), Some("no agent listens".to_owned())).ends_with("Z; no agent listens"));
     }
 
     #[test]

@@ -95,6 +95,28 @@ fn the_first_line_is_the_answer() {
     assert!(whole(5).contains("the agent's own rulers alone"), "{}", whole(5));
 }
 
+#[test]
+fn the_time_of_quantiles_is_reported_if_it_is_not_the_window() {
+    let mut report = random();
+    assert!(!text(&report, 1000).contains("quantiles: from"));
+    report.question.from += 3;
+    assert!(text(&report, 1000).contains("quantiles: from 2026-11-21T09:05:10Z to "), "{}", text(&report, 1000));
+}
+
+/// A fleet's store does not distinguish processes, so more of them do not help.
+#[test]
+fn a_canary_by_the_rows_of_a_fleet_advises_more_hosts() {
+    let mut report = all().swap_remove(2).1;
+    report.total.verdict = Verdict::Undecided;
+    assert!(text(&report, 1000).contains("More processes of each version, or more hosts, narrow"));
+    report.sides.iter_mut().for_each(|side| side.processes = Err(Absent::because("rows of a fleet")));
+    assert!(text(&report, 1000).contains("More hosts narrow the interval."));
+    let none = || Err(Absent::because("one host"));
+    (report.total.low, report.total.high) = (none(), none());
+    let text = text(&report, 1000);
+    assert!(text.contains("An interval needs more hosts") && !text.contains("narrow"), "{text}");
+}
+
 /// The verdict follows the total. The report also has the usual request and the requests that changed.
 #[test]
 fn requests_that_changed_differently_are_named() {
