@@ -5,8 +5,9 @@ use steady_render::document::Fact;
 use steady_render::effect::between;
 use steady_render::letters::{numbered, one_line};
 use steady_render::timestamp;
-use steady_render::units::{duration, percent, setting, short, time};
+use steady_render::units::{duration, percent, setting, time};
 
+use super::sentences::cpus_used;
 use super::{named_reason, number};
 use crate::record::{ReleaseReport, ReleaseSide, UnexplainedCpu};
 
@@ -53,7 +54,7 @@ fn cpus(report: &ReleaseReport) -> String {
         Ok(saving) => saving,
         Err(absent) => return format!("not available: {}", named_reason(&absent.0)),
     };
-    let used = format!("{} used by both versions together", short(saving.cpus_used));
+    let used = format!("{} used by both versions together", cpus_used(saving));
     let Interval { low, high } = saving.interval;
     if low > 0.0 || high < 0.0 {
         return used;

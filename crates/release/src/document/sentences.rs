@@ -166,7 +166,7 @@ fn amount(report: &ReleaseReport, saving: &ReleaseSaving) -> Option<String> {
     let [old, new] = versions(report);
     let users = if report.includes_unexplained() { "their processes" } else { "they" };
     let decimals = decimals(half.max(0.001 * saving.cpus_used));
-    let used = fixed(saving.cpus_used, decimals_of(saving.cpus_used, 2).min(3));
+    let used = cpus_used(saving);
     let (sign, low, high, direction) = match saving.cpus_saved < 0.0 {
         true => (-1.0, -saving.interval.high, -saving.interval.low, "more"),
         false => (1.0, saving.interval.low, saving.interval.high, "less"),
@@ -177,6 +177,11 @@ fn amount(report: &ReleaseReport, saving: &ReleaseSaving) -> Option<String> {
         "If all requests of {old} and {new} ran {new}, {users} would use {size} CPUs {direction} than on {old} \
          ({range}); they used {used} CPUs from the first request to the last"
     ))
+}
+
+/// Formats the CPUs that both versions used.
+pub(super) fn cpus_used(saving: &ReleaseSaving) -> String {
+    fixed(saving.cpus_used, decimals_of(saving.cpus_used, 2).min(3))
 }
 
 /// The change of the unadjusted means, and how much of it load and mix caused.
