@@ -197,11 +197,11 @@ fn on_one_cpu_the_layout_is_turns() {
 #[test]
 fn commands_that_change_their_cpus_are_run_in_turns() {
     let moves = "taskset -c 0,1 sh -c :";
-    let report = json(0, &["--runs", "12", moves, moves]);
+    let report = json(0, &["--runs", "40", moves, moves]);
     if report["host"]["cpus_allowed"].as_u64() < Some(2) {
         return skip("commands_that_change_their_cpus_are_run_in_turns", "one CPU");
     }
-    assert_eq!(report["layouts"]["turns"]["pairs"], 12, "{report}");
+    assert_eq!(report["layouts"]["turns"]["pairs"], 40, "{report}");
     assert!(report["layouts_left_out"].to_string().contains("CPUs"), "{report}");
 }
 
@@ -209,12 +209,12 @@ fn commands_that_change_their_cpus_are_run_in_turns() {
 fn commands_that_write_files_are_run_in_turns() {
     let file = scratch("written");
     let writes = format!("dd if=/dev/zero of={} bs=64k count=4 conv=fsync", file.display());
-    let report = json(0, &["--runs", "6", &writes, &writes]);
+    let report = json(0, &["--runs", "40", &writes, &writes]);
     fs::remove_file(&file).unwrap();
     if report["layouts"]["duet"]["pairs"].as_u64() > Some(0) {
         return skip("commands_that_write_files_are_run_in_turns", "this file system does not count writes");
     }
-    assert_eq!(report["layouts"]["turns"]["pairs"], 6);
+    assert_eq!(report["layouts"]["turns"]["pairs"], 40);
 }
 
 #[test]

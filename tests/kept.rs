@@ -195,6 +195,8 @@ fn logs_are_imported_in_the_order_in_which_their_runs_started() {
     let one = unimported_log(&home);
     let kept = home.join("kept");
     fs::rename(&one, &kept).unwrap();
+    // Starts are stored in whole seconds.
+    std::thread::sleep(Duration::from_millis(1100));
     let other = unimported_log(&home);
     let (first, last) = if one < other { (&one, &other) } else { (&other, &one) };
     // The name of the log of the later run comes first.

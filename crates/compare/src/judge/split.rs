@@ -87,7 +87,9 @@ mod tests {
         let many = why(0.15, Processes::Counted(122.0)).unwrap();
         assert!(many.starts_with("the 122 processes of OLD used 1.2 ms"), "{many}");
         assert!(
-            why(0.007, Processes::Counted(1.0)).unwrap().starts_with("OLD used 7.0 ms of CPU time, less than 2 of")
+            why(0.007, Processes::Counted(1.0))
+                .unwrap()
+                .starts_with("OLD used 7.0 ms of CPU time, less than 2 ticks of 4.0 ms each")
         );
         assert!(why(9.0, Processes::Unknown).unwrap().contains("were not counted"));
     }

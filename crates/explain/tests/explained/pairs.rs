@@ -152,7 +152,7 @@ fn times_at_ticks_are_absent_only_for_the_command_with_short_processes() {
     assert!(system.difference.is_err() && line(&report, Line::Cpu).difference.is_ok());
     assert_eq!(
         system.seconds[0].as_ref().unwrap_err().0,
-        "the 5 processes of OLD used 4.0 ms of CPU time each on average, less than 2 of the ticks (4.0 ms) at which \
+        "the 5 processes of OLD used 4.0 ms of CPU time each on average, less than 2 ticks of 4.0 ms each, at which \
          the kernel samples user and system time"
     );
     assert!(system.seconds[1].is_ok(), "{system:?}");

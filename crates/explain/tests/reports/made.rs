@@ -264,7 +264,7 @@ pub(crate) fn refused() -> ExplainRecord {
         user_seconds: seconds(0.02),
         system_seconds: seconds(0.051),
         system_interval: Err(Absent::because(
-            "the command used 1.2 ms of CPU time, less than 2 of the ticks (4.0 ms) at which the kernel samples user and \
+            "the command used 1.2 ms of CPU time, less than 2 ticks of 4.0 ms each, at which the kernel samples user and \
              system time",
         )),
         thread_seconds: Err(Absent::because(no_records)),

@@ -295,7 +295,7 @@ fn times_that_the_ticks_do_not_show_are_absent_in_csv_and_in_the_chart_over_time
     report.system_interval = refused().system_interval;
     for name in ["user time", "system time"] {
         assert!(line(&report.csv(), name).starts_with(&format!("{name},2,,,,")), "{}", report.csv());
-        assert!(line(&report.csv(), name).contains("less than 2 of the ticks"));
+        assert!(line(&report.csv(), name).contains("less than 2 ticks of"));
     }
     let page = shown(&report, Form::Html);
     assert!(page.contains("CPUs in use over time") && !page.contains("in user mode"));
