@@ -5,7 +5,6 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use steady_linux::clock;
 use steady_linux::process::{self, Child, Status};
 use steady_linux::procfs::SchedstatFile;
@@ -53,31 +52,6 @@ impl OwnWaits {
     }
 }
 
-/// Keeps the launcher on its CPU while it waits, until this is dropped. Linux may count the sleep of a thread as run delay
-/// if it moves the thread to another CPU after it fell asleep: with three commands on two CPUs, 2 of 1,000 runs of
-/// `sleep 0.01` had a wall time of 1 to 8 ms on Linux 6.18.
-struct OneCpu {
-    allowed: CpuSet,
-}
-
-impl OneCpu {
-    /// `None` if the launcher may use only one CPU, or may not change its affinity.
-    fn stay() -> Option<OneCpu> {
-        let allowed = sched_getaffinity(None).ok().filter(|allowed| allowed.count() > 1)?;
-        let mut one = CpuSet::new();
-        one.set(sched_getcpu());
-        sched_setaffinity(None, &one).ok()?;
-        Some(OneCpu { allowed })
-    }
-}
-
-impl Drop for OneCpu {
-    fn drop(&mut self) {
-        // The kernel accepts the mask again: the launcher had it before.
-        let _ = sched_setaffinity(None, &self.allowed);
-    }
-}
-
 /// Waits for the child's end and reads its pipes. Kills its process group at the time limit. `own` is the launcher's own
 /// schedstat: on a busy machine it waits for a CPU before it notices the end, and that time is not the child's.
 pub(super) fn wait_or_kill(
@@ -89,7 +63,6 @@ pub(super) fn wait_or_kill(
 ) -> Result<End, Stop> {
     let deadline = limit.map(|limit| clock::monotonic() + limit);
     let mut in_time = true;
-    let _on_one_cpu = own.and_then(|_| OneCpu::stay());
     loop {
         // poll(2) always reports a closed socket. Requests that arrive early are read later.
         let child_and_control =
