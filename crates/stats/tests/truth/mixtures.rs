@@ -173,7 +173,9 @@ fn comparisons_with_one_mode_end_early_under_load() {
 }
 
 /// NEW has two modes around the cost of OLD, so that no pair has a ratio near one. The test of the usual run rejects
-/// neither mode while chance decides which one has more than half of the runs, and the interval must contain both.
+/// neither mode while chance decides which one has more than half of the runs, and the interval must contain both. It may
+/// still find the usual run cheaper more often than in 5 %: expensive pairs are noisier and weigh less. The interval of
+/// the mean covers the truth.
 #[test]
 fn two_modes_around_the_other_command_are_no_small_change() {
     let experiments = repeated(40);
@@ -181,19 +183,19 @@ fn two_modes_around_the_other_command_are_no_small_change() {
     for noise in [Noise::Heavy, Noise::Bursts] {
         for (share, factor) in [(0.5, 3.0), (0.5, 1.2), (0.45, 3.0)] {
             let new = Mode { usual: 2.0 / (1.0 + factor), share, factor };
-            let (mut wrong, mut same, mut narrow) = (0, 0, 0);
+            let (mut missed, mut same, mut narrow) = (0, 0, 0);
             for seed in 0..experiments {
                 let mut machine = Machine::new(noise, seed as u64 + 36_000_000);
                 let (weighed, _) = experiment(&mut machine, |machine| pair(machine, old, new));
-                wrong += usize::from(share == 0.5 && differs(weighed.estimate.verdict));
+                missed += usize::from(!covers(&weighed, new.mean() / old.mean() - 1.0));
                 same += usize::from(weighed.estimate.verdict == Verdict::Same);
                 let (low, high) = (weighed.usual.low.unwrap_or(-1.0), weighed.usual.high.unwrap_or(9.0));
                 narrow += usize::from(high - low < 0.01 && low <= 0.0 && high >= 0.0);
             }
             let case =
-                format!("{noise:?} {share} {factor}: {wrong} differ, {same} same, {narrow} narrow of {experiments}");
+                format!("{noise:?} {share} {factor}: {missed} missed, {same} same, {narrow} narrow of {experiments}");
             assert!(same == 0 && narrow <= most(experiments, ALPHA), "{case}");
-            assert!(noise != Noise::Heavy || wrong <= most(experiments, ALPHA), "{case}");
+            assert!(missed <= most(experiments, ALPHA), "{case}");
         }
     }
 }
