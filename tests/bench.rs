@@ -9,8 +9,8 @@ use serde_json::Value;
 use steady::repository::Repository;
 use steady::{eventually, output_of};
 
-/// A suite as a script. The file `costs` has the name of each benchmark with the number of loops of an iteration; 0 fails,
-/// and -1 prints no number.
+/// A suite as a script. The file `costs` has the name of each benchmark with the number of loops of an iteration; 0
+/// fails, and -1 prints no number.
 const SUITE: &str = r#"
 import os, sys, time
 costs = os.path.join(os.path.dirname(os.path.abspath(__file__)), "costs")
@@ -41,8 +41,8 @@ metrics = ['time[s]=least:: ([0-9.]+) (?<unit>ns)']
 seconds = 0.01
 "#;
 
-/// A suite whose processes run several benchmarks. The file `costs` is that of [`SUITE`]; -2 ends the process, and with -3
-/// it hangs. The file `processes` gets the number of benchmarks of each process.
+/// A suite whose processes run several benchmarks. The file `costs` is that of [`SUITE`]; -2 ends the process, and with
+/// -3 it hangs. The file `processes` gets the number of benchmarks of each process.
 const SHARED_SUITE: &str = r#"
 import os, sys, time
 here = os.path.dirname(os.path.abspath(__file__))
@@ -116,8 +116,8 @@ fn steady(repository: &Repository, args: &[&str]) -> Command {
 }
 
 fn bench(repository: &Repository, args: &[&str]) -> (i32, String, String) {
-    // With the usual confidence, one in twenty of these tests would fail. Changes are large, because the tests run on busy
-    // machines.
+    // With the usual confidence, one in twenty of these tests would fail. Changes are large, because the tests run on
+    // busy machines.
     let words =
         [&["bench", "--adapter", "adapter.toml", "--confidence", "99.9%", "--resolution", "20%"], args].concat();
     output_of(steady(repository, &words).output().unwrap())

@@ -61,8 +61,8 @@ fn two_revisions_are_built_at_the_same_path_and_compared() {
     assert_eq!(repository.git(&["status", "--porcelain"]), "");
 }
 
-/// Copies of one file may differ in speed, because they are in other pages of memory. With new copies for each pair, this
-/// is a random error.
+/// Copies of one file may differ in speed, because they are in other pages of memory. With new copies for each pair,
+/// this is a random error.
 #[test]
 fn the_program_is_another_copy_in_each_pair() {
     let repository = Repository::new("renewed");
@@ -301,7 +301,8 @@ fn a_short_name_that_a_hash_begins_with_is_shown() {
     assert!(report["commands"][0]["name"].as_str().unwrap().contains(&format!("({first} ")), "{report}");
 }
 
-/// `make` builds a program again if it is older than its source. Both were changed in the working tree, the source last.
+/// `make` builds a program again if it is older than its source. Both were changed in the working tree, the source
+/// last.
 #[test]
 fn files_of_the_working_tree_keep_the_order_of_their_times() {
     let repository = two_commits("times");
@@ -315,7 +316,8 @@ fn files_of_the_working_tree_keep_the_order_of_their_times() {
     let build = "[ sub/data -nt tool ] && [ make.sh -nt tool ] && [ sub/data -nt make.sh ]";
     let (status, _, stderr) = repository.run(&["--runs", "6", "--rev", "WORK..WORK", "--build", build, "cat tool"]);
     assert_eq!(status, 0, "{stderr}");
-    // A build outside the trees, such as one with a shared directory of objects, is older than the files of the next tree.
+    // A build outside the trees, such as one with a shared directory of objects, is older than the files of the next
+    // tree.
     let object = repository.folder.join("object");
     let build = format!("[ ! -e {0} ] || [ tool -nt {0} ] || exit 1; touch {0}", object.display());
     let (status, _, stderr) = repository.run(&["--runs", "6", "--rev", "WORK..WORK", "--build", &build, "cat tool"]);

@@ -262,8 +262,8 @@ pub struct AgentStatus {
     pub running_known: bool,
     /// The path of the socket.
     pub socket: String,
-    /// The status of the agent; not available, with the reason, if no agent runs. If `running` is false, the file of its
-    /// socket was removed.
+    /// The status of the agent; not available, with the reason, if no agent runs. If `running` is false, the file of
+    /// its socket was removed.
     pub agent: Reading<RunningAgent>,
     /// The path of the store; not available, with the reason, if it is not known.
     pub store_path: Reading<String>,

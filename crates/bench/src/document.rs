@@ -224,7 +224,8 @@ fn answer(record: &SuiteRecord) -> Vec<Sentence> {
     sentences
 }
 
-/// How many benchmarks failed in this build, and not in the other one. It follows the exit status, if that is the reason.
+/// How many benchmarks failed in this build, and not in the other one. It follows the exit status, if that is the
+/// reason.
 fn failed_in_one(record: &SuiteRecord, side: Side) -> Option<Sentence> {
     let failed = record.failed_only_in(side);
     let (build, other) = match side {
@@ -323,8 +324,8 @@ pub(crate) fn about_status(record: &SuiteRecord) -> Vec<String> {
     sentences.map(|spans| spans.into_iter().map(|(_, text)| text).collect()).collect()
 }
 
-/// The budget that would probably decide most of what is undecided. With a condition, it is the one that would decide it
-/// for all benchmarks.
+/// The budget that would probably decide most of what is undecided. With a condition, it is the one that would decide
+/// it for all benchmarks.
 fn advice(record: &SuiteRecord, counts: &Counts) -> Option<Sentence> {
     const FARTHEST: f64 = 10.0;
     let mut factors: Vec<f64> = record.benchmarks.iter().filter_map(|one| one.time_factor).collect();
@@ -504,8 +505,8 @@ fn not_measured(rows: &[(String, Vec<String>)]) -> Table {
     }
 }
 
-/// A reason in one line. The output of a failed run may have many lines, which the JSON has. The cause is in the line with
-/// an error or a panic, or else mostly in the last ones. Lines without a letter are rules.
+/// A reason in one line. The output of a failed run may have many lines, which the JSON has. The cause is in the line
+/// with an error or a panic, or else mostly in the last ones. Lines without a letter are rules.
 fn short(reason: &str) -> String {
     let (what, printed) = reason.split_once('\n').unwrap_or((reason, ""));
     let what = what.split("; the last lines").next().unwrap_or_default().trim_end_matches(':');

@@ -51,13 +51,13 @@ Exit status:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct BenchFlags {
-    /// Two programs of a suite, the old one first: Go test binaries, executables of criterion, divan or Google Benchmark,
-    /// or jar files of JMH
+    /// Two programs of a suite, the old one first: Go test binaries, executables of criterion, divan or Google
+    /// Benchmark, or jar files of JMH
     #[arg(value_name = "PROGRAM", num_args = 0..=2, conflicts_with_all = ["rev", "build", "build_args"])]
     pub(crate) programs: Vec<PathBuf>,
 
-    /// Build the suite in these revisions of the current git repository, and compare them: A..B, or A...B from their merge
-    /// base, which leaves out later changes of A. WORK is the working tree as it is
+    /// Build the suite in these revisions of the current git repository, and compare them: A..B, or A...B from their
+    /// merge base, which leaves out later changes of A. WORK is the working tree as it is
     #[arg(long, value_name = "REVISION", action = ArgAction::Append, allow_hyphen_values = true, conflicts_with = "env_new")]
     pub(crate) rev: Vec<String>,
 
@@ -69,8 +69,8 @@ pub(crate) struct BenchFlags {
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) adapter: Option<String>,
 
-    /// The shell command that builds the suite, in place of the adapter's. STEADY_PROGRAMS is the file to which it appends
-    /// a line for each program: a label, the directory in which it runs, and its path, separated by tabs
+    /// The shell command that builds the suite, in place of the adapter's. STEADY_PROGRAMS is the file to which it
+    /// appends a line for each program: a label, the directory in which it runs, and its path, separated by tabs
     #[arg(long, value_name = "COMMAND")]
     pub(crate) build: Option<String>,
 
@@ -78,8 +78,8 @@ pub(crate) struct BenchFlags {
     #[arg(long, value_name = "WORDS", conflicts_with = "build", allow_hyphen_values = true)]
     pub(crate) build_args: Option<String>,
 
-    /// Link both builds again before each pair of a benchmark, with their functions in a random order. A difference that
-    /// only the positions of functions cause is not reported then. A build of your own finds the order's number in
+    /// Link both builds again before each pair of a benchmark, with their functions in a random order. A difference
+    /// that only the positions of functions cause is not reported then. A build of your own finds the order's number in
     /// STEADY_LAYOUT
     #[arg(long, requires = "rev", conflicts_with_all = ["env_new", "programs"])]
     pub(crate) draws: bool,
@@ -89,8 +89,8 @@ pub(crate) struct BenchFlags {
     #[arg(long, value_name = "PATTERN", action = ArgAction::Append)]
     pub(crate) program: Vec<String>,
 
-    /// Measure only benchmarks with this text in their name, or with a name that matches this pattern with '*'. With '!'
-    /// in front, leave them out. Can be given several times
+    /// Measure only benchmarks with this text in their name, or with a name that matches this pattern with '*'. With
+    /// '!' in front, leave them out. Can be given several times
     #[arg(long, value_name = "PATTERN", action = ArgAction::Append, allow_hyphen_values = true)]
     pub(crate) filter: Vec<String>,
 
@@ -106,8 +106,8 @@ pub(crate) struct BenchFlags {
     #[arg(short, long, value_name = "TIME", default_value = "5m", value_parser = duration)]
     pub(crate) budget: Nanos,
 
-    /// What is compared: one of the numbers that the harness reports, such as bytes or allocations, or cpu, the CPU time
-    /// of the process for equal iterations [default: the time that the harness reports]
+    /// What is compared: one of the numbers that the harness reports, such as bytes or allocations, or cpu, the CPU
+    /// time of the process for equal iterations [default: the time that the harness reports]
     #[arg(short, long, value_name = "METRIC")]
     pub(crate) metric: Option<String>,
 
@@ -125,8 +125,8 @@ pub(crate) struct BenchFlags {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) time: Option<Nanos>,
 
-    /// The maximum duration of one process. A process that takes longer is killed, and a benchmark that was alone in it is
-    /// not measured [default: a quarter of the budget, and at most 1m]
+    /// The maximum duration of one process. A process that takes longer is killed, and a benchmark that was alone in it
+    /// is not measured [default: a quarter of the budget, and at most 1m]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<Nanos>,
 
@@ -173,7 +173,8 @@ fn shard(text: &str) -> Result<(usize, usize), String> {
     }
 }
 
-/// Whether the filters select a benchmark: one of those without '!' does, or there are none, and none of those with '!'.
+/// Whether the filters select a benchmark: one of those without '!' does, or there are none, and none of those with
+/// '!'.
 pub(crate) fn selects(filters: &[String], name: &str) -> bool {
     let (without, with): (Vec<&String>, Vec<&String>) = filters.iter().partition(|one| one.starts_with('!'));
     let is_selected = with.is_empty() || with.iter().any(|pattern| matches(pattern, name));

@@ -9,10 +9,10 @@
 //!   which k benchmarks differ. The intervals then have the level of the selected benchmarks (Benjamini and Yekutieli
 //!   2005).
 //!
-//! Both use that a benchmark which is decided at some level is also decided at any larger one. This is not quite so for a
-//! sequence of looks, because a larger level spends more of the error at the first of them; a benchmark that the smaller
-//! level decides therefore keeps that result. The times of the looks do not depend on which build is called old, so they
-//! may be repeated with another level.
+//! Both use that a benchmark which is decided at some level is also decided at any larger one. This is not quite so for
+//! a sequence of looks, because a larger level spends more of the error at the first of them; a benchmark that the
+//! smaller level decides therefore keeps that result. The times of the looks do not depend on which build is called
+//! old, so they may be repeated with another level.
 
 use steady_model::{Absent, GateState, Interval, Verdict};
 use steady_render::letters::count;

@@ -1,8 +1,8 @@
 //! `steady bench`: compares two builds of a project with the benchmarks that it already has.
 //!
-//! An [`Adapter`] describes a harness as data. Each benchmark runs in a new process of either build, or in a child of one, in pairs whose order
-//! is random. [`measure`] calibrates the benchmarks and divides the time between them. [`judged`] is a pure function from
-//! the samples to the verdicts, which share one error rate.
+//! An [`Adapter`] describes a harness as data. Each benchmark runs in a new process of either build, or in a child of
+//! one, in pairs whose order is random. [`measure`] calibrates the benchmarks and divides the time between them.
+//! [`judged`] is a pure function from the samples to the verdicts, which share one error rate.
 #![forbid(unsafe_code)]
 
 mod adapter;

@@ -45,8 +45,8 @@ pub struct SuiteRecord {
     #[serde(default, skip_serializing_if = "Option::is_none", with = "condition")]
     #[schemars(with = "Option<String>")]
     pub fail_if: Option<FailIf>,
-    /// Whether that condition holds: `holds` if it does for one benchmark, and `does_not_hold` only if this is known for
-    /// all benchmarks of both builds.
+    /// Whether that condition holds: `holds` if it does for one benchmark, and `does_not_hold` only if this is known
+    /// for all benchmarks of both builds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<GateState>,
     /// Whether the exit status reports a failure if a benchmark is undecided.
@@ -142,8 +142,8 @@ pub struct Benchmark {
     pub interval: Reading<Interval>,
     /// Number of pairs.
     pub pairs: usize,
-    /// Factor by which the time must probably grow for a verdict, or with `fail_if` for the condition, if that is open and
-    /// the factor is known.
+    /// Factor by which the time must probably grow for a verdict, or with `fail_if` for the condition, if that is open
+    /// and the factor is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_factor: Option<f64>,
     /// Medians of each metric, in the order of `metrics`.
@@ -248,15 +248,16 @@ impl SuiteRecord {
         failed + self.unmeasured.iter().filter(|one| !one.is_of_one_build).count()
     }
 
-    /// Whether something has no result. Without any benchmark nothing was compared, but a part of a suite may be empty. A
-    /// run that was killed has recorded only some of the benchmarks.
+    /// Whether something has no result. Without any benchmark nothing was compared, but a part of a suite may be empty.
+    /// A run that was killed has recorded only some of the benchmarks.
     pub(crate) fn is_missing(&self) -> bool {
         let is_empty_part = self.shard.is_some() && self.suite > 0;
         let is_part_recorded = self.shard.is_none() && self.benchmarks.len() + self.without_result() < self.suite;
         self.without_result() > 0 || is_part_recorded || (self.benchmarks.is_empty() && !is_empty_part)
     }
 
-    /// Whether both builds are of one commit although their revisions were written differently, so that no change is tested.
+    /// Whether both builds are of one commit although their revisions were written differently, so that no change is
+    /// tested.
     pub(crate) fn is_one_revision(&self) -> bool {
         self.old.commit.is_some() && self.old.commit == self.new.commit && self.old.name != self.new.name
     }

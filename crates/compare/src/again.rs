@@ -1,5 +1,5 @@
-//! Runs a command that failed once more, to show what it printed. Measured runs write to `/dev/null`, because the cost of
-//! writing elsewhere would be part of the result.
+//! Runs a command that failed once more, to show what it printed. Measured runs write to `/dev/null`, because the cost
+//! of writing elsewhere would be part of the result.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -90,8 +90,8 @@ pub fn is_error(line: &str) -> bool {
         || line.contains(" panicked at ")
 }
 
-/// The last lines of a log as a clause of an error, or an empty text. The first line with an error comes before them, if
-/// it is not one of them: the stack of a panic may have many lines.
+/// The last lines of a log as a clause of an error, or an empty text. The first line with an error comes before them,
+/// if it is not one of them: the stack of a panic may have many lines.
 pub fn last_lines(log: &Path) -> String {
     let read = || -> io::Result<String> {
         let mut file = File::open(log)?;

@@ -196,8 +196,8 @@ fn layout(flag: LayoutFlag) -> Option<Layout> {
     }
 }
 
-/// Refuses a condition that can never hold, also because there is only one command and therefore no verdict: such a gate
-/// would always pass.
+/// Refuses a condition that can never hold, also because there is only one command and therefore no verdict: such a
+/// gate would always pass.
 fn check_conditions(flags: &CompareFlags, commands: usize, metric: Option<Metric>) -> Result<(), Failure> {
     if let Some(condition) = flags.gate.fail_if {
         condition.check(metric.unwrap_or(Metric::Cpu)).map_err(Failure::Usage)?;

@@ -102,8 +102,9 @@ impl Drop for Workspace {
 /// Replaces a program by a copy of its file, in other pages of memory, if the file is in the directory `workspace` or
 /// below it, and gives no rights that the copy would not give. Returns whether that holds.
 ///
-/// The pages of memory that hold a file change how fast its code runs, for as long as they hold it. With other pages for
-/// each pair, that is a random error. A link remains a link, because programs find other files by the place of their own.
+/// The pages of memory that hold a file change how fast its code runs, for as long as they hold it. With other pages
+/// for each pair, that is a random error. A link remains a link, because programs find other files by the place of
+/// their own.
 ///
 /// # Errors
 /// The program cannot be copied. It is still there then.

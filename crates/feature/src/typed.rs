@@ -34,9 +34,9 @@ pub fn words(text: &str, shell: Option<&str>) -> Result<Vec<String>, Failure> {
     }
 }
 
-/// Adds what to `write` to a failure to find the program `word`, if the words of one command seem to be given as several
-/// commands: the first one is a program in PATH, and this one is not. A path of a missing file was probably meant as a
-/// program.
+/// Adds what to `write` to a failure to find the program `word`, if the words of one command seem to be given as
+/// several commands: the first one is a program in PATH, and this one is not. A path of a missing file was probably
+/// meant as a program.
 pub fn with_one_command(
     failure: Failure,
     word: &str,
@@ -91,8 +91,8 @@ fn is_of_operator(letter: char) -> bool {
     "|&;<>".contains(letter)
 }
 
-/// Returns the parts of a command that a shell would expand or act on, such as `*`, `$HOME` or `2>`. Without a shell, the
-/// program gets them as they are written. Quoted parts are not meant for a shell, except `$` and backquotes between
+/// Returns the parts of a command that a shell would expand or act on, such as `*`, `$HOME` or `2>`. Without a shell,
+/// the program gets them as they are written. Quoted parts are not meant for a shell, except `$` and backquotes between
 /// double quotes.
 pub fn for_a_shell(text: &str) -> impl Iterator<Item = &str> {
     let mut parts = Vec::new();
@@ -133,8 +133,8 @@ pub fn for_a_shell(text: &str) -> impl Iterator<Item = &str> {
     parts.into_iter()
 }
 
-/// Returns the length of an expansion at the start of `text`, which is a dollar sign: `$NAME`, `${NAME}`, `$(`. 0 if it is
-/// none.
+/// Returns the length of an expansion at the start of `text`, which is a dollar sign: `$NAME`, `${NAME}`, `$(`. 0 if it
+/// is none.
 fn expansion(text: &str) -> usize {
     let rest = &text[1..];
     let of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
@@ -152,8 +152,8 @@ fn split(text: &str) -> Result<Vec<String>, Failure> {
     shell_words::split(text).map_err(|error| Failure::Usage(format!("'{text}': {error}")))
 }
 
-/// Returns whether a program is a shim of a version manager: a script that starts the real program. pyenv, rbenv, nodenv, asdf
-/// and mise give the directory of theirs this name.
+/// Returns whether a program is a shim of a version manager: a script that starts the real program. pyenv, rbenv,
+/// nodenv, asdf and mise give the directory of theirs this name.
 pub fn is_shim(program: &Path) -> bool {
     program.parent().and_then(Path::file_name).is_some_and(|name| name == "shims")
 }

@@ -84,8 +84,9 @@ pub struct Judgement {
     /// The size of the effect; not available with fewer than six pairs.
     #[serde(serialize_with = "finite")]
     pub change: Reading<f64>,
-    /// The interval of the size; not available if an end is infinite. It contains the interval that decides the verdict.
-    /// It is wider if the verdict is a direction and there are duets, which show effects smaller or larger than they are.
+    /// The interval of the size; not available if an end is infinite. It contains the interval that decides the
+    /// verdict. It is wider if the verdict is a direction and there are duets, which show effects smaller or larger
+    /// than they are.
     #[serde(flatten, serialize_with = "ends::change")]
     #[schemars(with = "ends::Change")]
     pub interval: Reading<Interval>,
@@ -124,8 +125,8 @@ pub struct Judgement {
     pub layouts: Vec<LayoutEffect>,
 }
 
-/// The fields that an effect or an interval becomes in JSON, for `#[serde(flatten, serialize_with = "..")]`. JSON has no
-/// infinity, so an infinite end is absent with a reason.
+/// The fields that an effect or an interval becomes in JSON, for `#[serde(flatten, serialize_with = "..")]`. JSON has
+/// no infinity, so an infinite end is absent with a reason.
 mod ends {
     use schemars::JsonSchema;
     use serde::{Serialize, Serializer};
@@ -245,8 +246,8 @@ pub struct Breakdown {
     pub wall: Spread,
     /// User and system time.
     pub cpu: Spread,
-    /// User time: its share over all runs, times the mean CPU time. Not available if the processes are too short for the
-    /// kernel's ticks.
+    /// User time: its share over all runs, times the mean CPU time. Not available if the processes are too short for
+    /// the kernel's ticks.
     pub user: Reading<Spread>,
     /// System time, computed like `user`.
     pub system: Reading<Spread>,

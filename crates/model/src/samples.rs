@@ -113,8 +113,8 @@ impl Run {
         matches!(self.outcome, Outcome::Exited(status) if rule.accepts(status))
     }
 
-    /// Returns the cost by `metric`, in seconds, bytes, events or the unit of a custom metric; not available if a required
-    /// reading is not.
+    /// Returns the cost by `metric`, in seconds, bytes, events or the unit of a custom metric; not available if a
+    /// required reading is not.
     pub fn cost(&self, metric: Metric) -> Reading<f64> {
         match metric {
             Metric::Cpu => Ok(self.cpu_time().seconds()),
@@ -310,8 +310,8 @@ pub struct Record {
     pub revision: Reading<String>,
     /// What the counters of its runs include, or why there are none.
     pub counters: Reading<CounterScope>,
-    /// Length of the ticks at which the kernel samples user and system time. Absent if both are exact, and in records of
-    /// earlier versions.
+    /// Length of the ticks at which the kernel samples user and system time. Absent if both are exact, and in records
+    /// of earlier versions.
     #[serde(default = "Record::tick_not_recorded")]
     pub tick: Reading<Nanos>,
     /// The primary metric: from the plan, or chosen by the warm-up.

@@ -78,8 +78,8 @@ pub struct SimulatedMachine {
     pub modes: Vec<(f64, f64)>,
     /// Properties of snapshots, if there are any.
     pub snapshots: Option<Snapshots>,
-    /// Standard deviation of the log cost that a memory layout adds to all runs with it, and the time to link with a new
-    /// layout, in seconds.
+    /// Standard deviation of the log cost that a memory layout adds to all runs with it, and the time to link with a
+    /// new layout, in seconds.
     pub layouts: Option<(f64, f64)>,
     /// Log cost that each command's present snapshot or memory layout adds.
     lucks: Vec<f64>,

@@ -13,9 +13,9 @@ const MODE: u32 = 0o755;
 /// Name and content of an embedded file.
 pub type Carried<'a> = (&'a str, &'a [u8]);
 
-/// Writes files into a folder of this user below the first of `folders` that is writable and not mounted noexec. Creates
-/// it if only the last part of its path is missing. Returns the path of the new folder, whose name is unique to the build. Existing files are compared and replaced if
-/// they differ.
+/// Writes files into a folder of this user below the first of `folders` that is writable and not mounted noexec.
+/// Creates it if only the last part of its path is missing. Returns the path of the new folder, whose name is unique to
+/// the build. Existing files are compared and replaced if they differ.
 ///
 /// # Errors
 /// Returns why writing to the last of `folders` failed.

@@ -438,8 +438,8 @@ pub struct ReleaseSaving {
     /// Number of CPUs that the requests of both versions used on average, from the first in the window to the last, on
     /// all hosts together. If the change includes CPU time that requests do not explain, so does this number.
     pub cpus_used: f64,
-    /// Number of CPUs that would be used less if NEW served all these requests instead of OLD. Negative if more would be
-    /// used.
+    /// Number of CPUs that would be used less if NEW served all these requests instead of OLD. Negative if more would
+    /// be used.
     pub cpus_saved: f64,
     /// Interval of the number of CPUs saved.
     #[serde(flatten)]
@@ -480,8 +480,8 @@ pub struct ReleaseMoment {
     pub old_requests: u64,
     /// CPU time per request of OLD, not adjusted.
     pub old_raw_seconds: Reading<Nanos>,
-    /// CPU time per request of OLD, adjusted for load and mix. Not available if the versions did not serve the same routes
-    /// on the same host in this step.
+    /// CPU time per request of OLD, adjusted for load and mix. Not available if the versions did not serve the same
+    /// routes on the same host in this step.
     pub old_adjusted_seconds: Reading<Nanos>,
     /// Number of requests of NEW.
     pub new_requests: u64,

@@ -99,8 +99,8 @@ pub fn condition(fail_if: FailIf, metric: Metric, state: GateState, interval: Op
     vec![plain(format!("The condition {fail_if} ")), (emphasis, holds.to_owned()), plain(format!("{of}{why}."))]
 }
 
-/// Returns why a condition is open. The interval has a digit more than elsewhere, which shows on which side of the limit
-/// its ends are.
+/// Returns why a condition is open. The interval has a digit more than elsewhere, which shows on which side of the
+/// limit its ends are.
 fn undecided_because(limit: f64, interval: Option<Interval>) -> String {
     match interval.filter(|interval| interval.holds(limit)) {
         Some(Interval { low, high }) if low.is_finite() && high.is_finite() => {
@@ -134,8 +134,8 @@ pub fn sized(change: f64, interval: Interval) -> (String, String) {
     }
 }
 
-/// As [`signed`], for an undecided change. If an end of the interval would be printed as 0 or as the resolution, there are
-/// more digits, which show on which side of it the end is.
+/// As [`signed`], for an undecided change. If an end of the interval would be printed as 0 or as the resolution, there
+/// are more digits, which show on which side of it the end is.
 pub fn signed_apart(change: f64, interval: Interval, resolution: f64) -> (String, String) {
     let range = Interval { low: interval.low * 100.0, high: interval.high * 100.0 };
     /// The most digits to add.

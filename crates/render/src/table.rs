@@ -84,8 +84,8 @@ impl Column {
         Column { align: Align::Numbers, ..Column::words(head, items, cell) }
     }
 
-    /// Returns the heading where lines are not broken everywhere, as on pages for wide screens: names of commands, and their
-    /// words, are cut if they are long.
+    /// Returns the heading where lines are not broken everywhere, as on pages for wide screens: names of commands, and
+    /// their words, are cut if they are long.
     pub(crate) fn short_head(&self) -> String {
         const HEAD: usize = 60;
         const WORD: usize = 18;

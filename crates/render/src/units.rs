@@ -149,8 +149,8 @@ pub fn time_unit(seconds: f64) -> (&'static str, f64) {
     }
 }
 
-/// Returns the unit of a time in a row whose largest time is `largest`: that of the largest time, or a unit of its own if
-/// it is less than a tenth of it, because it would lose its digits.
+/// Returns the unit of a time in a row whose largest time is `largest`: that of the largest time, or a unit of its own
+/// if it is less than a tenth of it, because it would lose its digits.
 pub fn time_unit_beside(seconds: f64, largest: f64) -> (&'static str, f64) {
     time_unit(if 10.0 * seconds.abs() < largest { seconds } else { largest })
 }

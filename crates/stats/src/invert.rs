@@ -30,8 +30,8 @@ impl Paired {
         estimate(self, &mut Scratch::default())
     }
 
-    /// Returns the smallest interval with all effects (log ratios) that the test does not reject at level `alpha`. It is
-    /// unbounded if there are too few pairs for that level.
+    /// Returns the smallest interval with all effects (log ratios) that the test does not reject at level `alpha`. It
+    /// is unbounded if there are too few pairs for that level.
     pub fn interval(&self, alpha: f64) -> Interval {
         let scratch = &mut Scratch::default();
         let estimate = estimate(self, scratch);
@@ -76,8 +76,8 @@ fn estimate(paired: &Paired, scratch: &mut Scratch) -> f64 {
 ///
 /// The test may reject an effect and not a more distant one, because weights are estimated again at each effect. That
 /// happens if the differences form groups, as those of a command with two modes: the nearest rejected effect is next to
-/// the estimate, inside one group, and the other group is not rejected. The search therefore continues outwards from the
-/// farthest of the [`candidates`] that is not rejected.
+/// the estimate, inside one group, and the other group is not rejected. The search therefore continues outwards from
+/// the farthest of the [`candidates`] that is not rejected.
 fn interval(paired: &Paired, centre: f64, alpha: f64, scratch: &mut Scratch) -> Interval {
     if alpha <= 0.0 {
         // A look without a share of the error rate gives no bound.

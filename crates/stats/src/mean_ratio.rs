@@ -25,7 +25,8 @@ pub const MEAN_ALPHA_SHARE: f64 = 0.1;
 /// factor. Noise of one mode makes it 2 to 5 times wider; two modes make it wider by 25 or more.
 const OPEN_WIDTH_RATIO: f64 = 8.0;
 /// A mean whose interval is less wide leaves the verdict open, too, if it differs from the usual run by more than this
-/// share of its half-width (1.4 standard errors). Rare expensive runs of one command do that; load affects both commands.
+/// share of its half-width (1.4 standard errors). Rare expensive runs of one command do that; load affects both
+/// commands.
 const OPEN_SHARE: f64 = 0.5;
 
 /// A mean that is open and differs from the usual run by this share of its half-width (two standard errors) contradicts
@@ -121,9 +122,9 @@ fn is_below(one: f64, other: f64) -> bool {
 }
 
 impl Estimate {
-    /// Compares the usual run with the ratio of means. The mean decides if their intervals do not overlap. It also decides
-    /// if the usual run has no verdict and the mean is a difference, or if the usual run costs the same, the mean is open,
-    /// and chance hardly explains how far it is from the usual run.
+    /// Compares the usual run with the ratio of means. The mean decides if their intervals do not overlap. It also
+    /// decides if the usual run has no verdict and the mean is a difference, or if the usual run costs the same, the
+    /// mean is open, and chance hardly explains how far it is from the usual run.
     ///
     /// The error guarantee holds if `mean` has [`MEAN_ALPHA_SHARE`] of the error rate, this estimate has the rest, and
     /// the mean is evaluated once, at the end of the effort (see [`Estimate::mean_is_open`]).

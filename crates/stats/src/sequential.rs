@@ -100,8 +100,8 @@ impl Looks {
         correlation(Layout::ALL.iter().map(pairs))
     }
 
-    /// Returns the state after a look. If its interval and the known one are disjoint, the newer one counts. A look that
-    /// cannot reject anything, because there are too few pairs for its level, spends nothing.
+    /// Returns the state after a look. If its interval and the known one are disjoint, the newer one counts. A look
+    /// that cannot reject anything, because there are too few pairs for its level, spends nothing.
     fn after(&self, test: &Test, allowed: f64) -> Looks {
         let Spent { level, spending } = self.spending.look(allowed, self.correlation(test));
         let interval = test.interval(level);
@@ -195,8 +195,8 @@ impl Sequence {
         Sequence { rules, spent: 0.0, courses: vec![Course::default(); contenders], step_down }
     }
 
-    /// Creates a sequence as [`Sequence::new`] does, in which every contender keeps its share of the error. The intervals
-    /// of all contenders then contain their effects together with probability `1 - alpha`.
+    /// Creates a sequence as [`Sequence::new`] does, in which every contender keeps its share of the error. The
+    /// intervals of all contenders then contain their effects together with probability `1 - alpha`.
     pub fn with_equal_shares(rules: Rules, contenders: usize) -> Sequence {
         Sequence { step_down: false, ..Sequence::new(rules, contenders) }
     }
@@ -227,9 +227,9 @@ impl Sequence {
     /// depend on the effect.
     ///
     /// Without an effect, the precision must not depend on Z, because it determines how much error a look may spend and
-    /// which look is the last. The residuals at the estimate are smaller, the farther away zero is from the estimate: by
-    /// the factor `1 - z² / n` in square, if Z is z and n pairs have equal weights. The precision is therefore reduced by
-    /// this factor.
+    /// which look is the last. The residuals at the estimate are smaller, the farther away zero is from the estimate:
+    /// by the factor `1 - z² / n` in square, if Z is z and n pairs have equal weights. The precision is therefore
+    /// reduced by this factor.
     fn precision_at_end(&self, prepared: &[Prepared], left: f64) -> f64 {
         /// The least factor. It applies if almost all differences are zero, where the test can hardly reject.
         const LEAST_BLIND: f64 = 0.1;
@@ -355,8 +355,8 @@ pub fn single_look(pairs: &[Pair], rules: &Rules) -> Estimate {
     look.contenders.remove(0)
 }
 
-/// The factor by which the elapsed time grows between looks: the fourth root of two. Looks share most of their pairs, so
-/// more of them cost little error, and a comparison ends soon after it could.
+/// The factor by which the elapsed time grows between looks: the fourth root of two. Looks share most of their pairs,
+/// so more of them cost little error, and a comparison ends soon after it could.
 const GROWTH: f64 = 1.189_207_115_002_721;
 
 /// The schedule of looks: the first at 12 pairs, then each time the elapsed time has grown by a fifth. The caller adds
@@ -411,7 +411,8 @@ mod tests {
         assert_eq!(looks, [20, 24, 29, 35, 42, 50]);
     }
 
-    /// The least p-value of 12 pairs is 2^-11. A first look with a level just below it must leave the error to the next.
+    /// The least p-value of 12 pairs is 2^-11. A first look with a level just below it must leave the error to the
+    /// next.
     #[test]
     fn a_look_that_cannot_reject_anything_spends_nothing() {
         let pair = |at: usize| {

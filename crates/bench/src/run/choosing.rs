@@ -18,8 +18,8 @@ const ROUNDS: usize = 12;
 const LONGEST_FACTOR: f64 = 30.0;
 
 impl Measuring<'_> {
-    /// Finds the amount of work for each of these benchmarks, so that a process measures for the time of the adapter. Each
-    /// run is of a random build. There is no time for those that are not calibrated at the time `until`.
+    /// Finds the amount of work for each of these benchmarks, so that a process measures for the time of the adapter.
+    /// Each run is of a random build. There is no time for those that are not calibrated at the time `until`.
     pub(super) fn calibrate(&mut self, benchmarks: &[usize], until: Nanos) -> Result<(), Stop> {
         let mut open = benchmarks.to_vec();
         for round in 0..ROUNDS {
@@ -68,8 +68,8 @@ impl Measuring<'_> {
         Ok(())
     }
 
-    /// Adds a calibration run of a benchmark, whose process needed `start` seconds more for it. Returns whether no further
-    /// one is needed.
+    /// Adds a calibration run of a benchmark, whose process needed `start` seconds more for it. Returns whether no
+    /// further one is needed.
     fn add_calibration(&mut self, benchmark: usize, run: &Run, start: f64, is_last: bool) -> bool {
         let found = self.calibrated(self.courses[benchmark].calibrating, run);
         let course = &mut self.courses[benchmark];
@@ -91,8 +91,8 @@ impl Measuring<'_> {
         let value = time_metric.and_then(|metric| run.values.get(metric).copied());
         let each = value.unwrap_or(wall / count).max(1e-12);
         if !counts_iterations {
-            // The next runs get the same time, or decide themselves how long they take: a time of the adapter that they do
-            // not use is not theirs.
+            // The next runs get the same time, or decide themselves how long they take: a time of the adapter that they
+            // do not use is not theirs.
             return Calibrated { amount: sampling.amount(wanted, each), is_final: true, takes: run.wall };
         }
         let measured = (each * count).min(wall);
@@ -110,9 +110,9 @@ impl Measuring<'_> {
         Calibrated { amount, is_final, takes: Nanos::from_seconds(rest + longest) }
     }
 
-    /// Leaves out some of these benchmarks if the rest of the budget does not suffice for [`Measuring::least`] pairs of all
-    /// of them. The others are a random choice, because any other would always leave out the same ones. If it does not even
-    /// suffice for one of them, the cheapest is measured, with the pairs that there is time for.
+    /// Leaves out some of these benchmarks if the rest of the budget does not suffice for [`Measuring::least`] pairs of
+    /// all of them. The others are a random choice, because any other would always leave out the same ones. If it does
+    /// not even suffice for one of them, the cheapest is measured, with the pairs that there is time for.
     pub(super) fn choose(&mut self, benchmarks: &[usize]) {
         let mut order = benchmarks.to_vec();
         order.retain(|&one| self.courses[one].amount.is_some());

@@ -37,8 +37,8 @@ pub(super) fn or_warn(home: &Home, history: &mut History) {
     }
 }
 
-/// Imports the logs whose processes were killed, in the order in which they started. A log without complete parts is removed. A log with invalid lines is
-/// set aside, so that the user can look at it.
+/// Imports the logs whose processes were killed, in the order in which they started. A log without complete parts is
+/// removed. A log with invalid lines is set aside, so that the user can look at it.
 fn orphans(home: &Home, history: &mut History) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("'{}': {error}", home.logs().display());
     let mut all = vec![];

@@ -48,13 +48,14 @@ fn candidate(report: &Report) -> Option<Sentence> {
     Some(vec![(Emphasis::Plain, text), (emphasis, result), (Emphasis::Plain, ".".to_owned())])
 }
 
-/// A sentence per command after the first that says whether the condition of `--fail-if` holds, if one was given. An open
-/// condition has a remedy for this comparison.
+/// A sentence per command after the first that says whether the condition of `--fail-if` holds, if one was given. An
+/// open condition has a remedy for this comparison.
 pub(super) fn conditions(report: &Report) -> Vec<Sentence> {
     conditions_with(report, |limit, change, interval| effort_for_condition(&report.record, limit, change, interval))
 }
 
-/// As [`conditions`]. `remedy` says what would decide an open condition, from its limit and the change with its interval.
+/// As [`conditions`]. `remedy` says what would decide an open condition, from its limit and the change with its
+/// interval.
 pub(super) fn conditions_with(report: &Report, remedy: impl Fn(f64, f64, &Interval) -> String) -> Vec<Sentence> {
     let plan = &report.record.plan;
     let of = |command| if plan.commands.len() > 2 { format!(" for {}", subject(plan, command)) } else { String::new() };
@@ -95,7 +96,7 @@ pub(super) fn conditions_with(report: &Report, remedy: impl Fn(f64, f64, &Interv
 /// a reader would wonder about it.
 fn wider(report: &Report) -> Option<Sentence> {
     /// The ratio of the two widths from which readers wonder.
-    const NOTICEABLE: f64 = 1.5;
+    const NOTICEABLE: f64 = 2.0;
     let is_wider = |judgement: &&Judgement| {
         let (Ok(size), Ok(verdict)) = (&judgement.interval, &judgement.verdict_interval) else { return false };
         size.half_width() > NOTICEABLE * verdict.half_width()

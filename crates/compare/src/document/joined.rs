@@ -114,7 +114,8 @@ fn agreement(joined: &Joined, whole: &Report, command: usize) -> Option<Section>
     let spans = match &found.homogeneity {
         Err(absent) => vec![(Emphasis::Plain, format!("It was not tested whether the sources agree: {absent}."))],
         Ok(found) if found.agrees => {
-            // A source that ended early may have ended because of its deviation, so only large differences are evidence.
+            // A source that ended early may have ended because of its deviation, so only large differences are
+            // evidence.
             let is_weak = joined.sources.iter().any(|source| source.report.record.ending == Ending::Decided);
             let (claim, limits) = match is_weak {
                 true => (

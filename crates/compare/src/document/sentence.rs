@@ -116,8 +116,8 @@ fn different(report: &Report, judgement: &Judgement) -> Vec<Span> {
     ]
 }
 
-/// The sentences of a verdict that the mean decided: the mean, the usual run and the data, without a remedy. `None` if the usual run
-/// decided, or if there is no verdict because runs failed.
+/// The sentences of a verdict that the mean decided: the mean, the usual run and the data, without a remedy. `None` if
+/// the usual run decided, or if there is no verdict because runs failed.
 pub(super) fn by_mean(report: &Report, judgement: &Judgement) -> Option<Vec<Span>> {
     if judgement.decided_by != DecidedBy::Mean || judgement.undecided == Ok(Undecided::UnequalFailures) {
         return None;

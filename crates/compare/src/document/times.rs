@@ -122,7 +122,8 @@ fn rows(report: &Report, found: &[Option<&Breakdown>]) -> Vec<Row> {
     rows
 }
 
-/// The smallest and the largest of the times, in one unit, next to ranges of which `largest` is the end: `0.48 to 1.42 ms`.
+/// The smallest and the largest of the times, in one unit, next to ranges of which `largest` is the end: `0.48 to 1.42
+/// ms`.
 fn range(spread: &Spread, largest: f64) -> String {
     let (unit, scale) = time_unit_beside(spread.max, largest);
     format!("{} to {}{TIE}{unit}", short(spread.min * scale), short(spread.max * scale))

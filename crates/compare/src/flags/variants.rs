@@ -32,8 +32,8 @@ pub(crate) struct VariantFlags {
     pub(crate) preload_new: Vec<PathBuf>,
 
     /// Compare the command in these revisions of the current git repository: A..B, or --rev once per revision with the
-    /// base first. A...B compares B with the merge base of both, which leaves out later changes of A. WORK is the working
-    /// tree as it is
+    /// base first. A...B compares B with the merge base of both, which leaves out later changes of A. WORK is the
+    /// working tree as it is
     #[arg(help_heading = HEADING, long, value_name = "REVISION", action = ArgAction::Append, allow_hyphen_values = true, conflicts_with_all = VARIED, conflicts_with_all = CHANGED)]
     pub(crate) rev: Vec<String>,
 
@@ -41,10 +41,10 @@ pub(crate) struct VariantFlags {
     #[arg(help_heading = HEADING, long, value_name = "COMMAND", requires = "rev", conflicts_with_all = VARIED, conflicts_with_all = CHANGED)]
     pub(crate) build: Option<String>,
 
-    /// A shell command that links the program again, with another memory layout for each draw of layouts. It runs in the
-    /// directory of each command, and STEADY_LAYOUT contains a random number. Draws are then the units of the test, so
-    /// that a difference which only the positions of functions cause is not reported. Give it once for all commands, or
-    /// once per command
+    /// A shell command that links the program again, with another memory layout for each draw of layouts. It runs in
+    /// the directory of each command, and STEADY_LAYOUT contains a random number. Draws are then the units of the test,
+    /// so that a difference which only the positions of functions cause is not reported. Give it once for all commands,
+    /// or once per command
     #[arg(help_heading = HEADING, long, value_name = "COMMAND", action = ArgAction::Append, conflicts_with = "warm")]
     pub(crate) relink: Vec<String>,
 

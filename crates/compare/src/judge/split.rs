@@ -1,8 +1,8 @@
 //! Whether the kernel's ticks split CPU time into user and system time.
 //!
 //! At each tick, a sampling kernel books the time since the last one as user or system time. It divides the exact CPU
-//! time of a process in the ratio of the two. A process that no tick hit counts as user time only, so the split is wrong
-//! for command lines of many short processes.
+//! time of a process in the ratio of the two. A process that no tick hit counts as user time only, so the split is
+//! wrong for command lines of many short processes.
 
 use steady_model::{Absent, Nanos, Reading, Run};
 
@@ -39,8 +39,8 @@ pub(super) fn unknown(runs: &[&Run], cpu: f64, tick: &Reading<Nanos>) -> Option<
     too_short(cpu, Processes::of(runs), tick.as_ref().ok()?.seconds(), "the command")
 }
 
-/// Returns why ticks of this length, in seconds, do not split the CPU time of a process tree; `None` if they do. `whose`
-/// names the command.
+/// Returns why ticks of this length, in seconds, do not split the CPU time of a process tree; `None` if they do.
+/// `whose` names the command.
 pub fn too_short(cpu: f64, processes: Processes, tick: f64, whose: &str) -> Option<Absent> {
     let number = match processes {
         Processes::Counted(number) | Processes::AtMost(number) => number,

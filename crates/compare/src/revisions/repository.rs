@@ -9,7 +9,8 @@ use steady_process::git::{self, NoAnswer};
 
 use super::spec::{Spec, WORK};
 
-/// The least length of a text that is taken for the hash of a commit, and not for its name, as in the short hashes of git.
+/// The least length of a text that is taken for the hash of a commit, and not for its name, as in the short hashes of
+/// git.
 const HASH_MIN: usize = 7;
 /// The remedy if commits are missing in a shallow clone.
 const SHALLOW: &str = "; this clone is shallow: \"git fetch --unshallow origin '+refs/heads/*:refs/remotes/origin/*'\" \
@@ -138,8 +139,8 @@ impl Repository {
         }
     }
 
-    /// The directory in which `steady` was started, as a path that is the same for all working trees of a repository and
-    /// differs between repositories.
+    /// The directory in which `steady` was started, as a path that is the same for all working trees of a repository
+    /// and differs between repositories.
     pub fn place(&self) -> PathBuf {
         self.common.join(&self.prefix)
     }

@@ -88,8 +88,8 @@ pub struct CompareContext {
 }
 
 impl CompareContext {
-    /// The properties of a simulated machine with two CPUs, on which nothing can be read. `duets` says whether duets are
-    /// possible.
+    /// The properties of a simulated machine with two CPUs, on which nothing can be read. `duets` says whether duets
+    /// are possible.
     pub fn simulated(duets: bool) -> Self {
         let absent = || Absent::because("simulated");
         let host = Host {

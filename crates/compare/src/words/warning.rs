@@ -191,8 +191,8 @@ fn uncertain_mean(report: &Report, command: usize, metric: Metric) -> String {
     )
 }
 
-/// Advice to measure the pairs that the shortest test needs, by the option for that. It begins with a small letter and has
-/// no full stop. If no pair was completed, the time spent so far counts as that of one pair.
+/// Advice to measure the pairs that the shortest test needs, by the option for that. It begins with a small letter and
+/// has no full stop. If no pair was completed, the time spent so far counts as that of one pair.
 pub fn more_pairs(record: &Record, pairs: usize) -> String {
     if pairs == 0 && !record.blocks.is_empty() {
         return more_effort(record);

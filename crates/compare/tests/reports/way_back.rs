@@ -214,9 +214,9 @@ proptest! {
     #[test]
     fn a_missing_field_is_never_invented(record in record(), place in any::<Index>()) {
         let (key, without) = without_a_field(json(&report(record.clone()), true), &place);
-        // Derived fields may be missing. A missing reason changes the meaning of some nulls, so these are not compared. Nor
-        // are limits of pairs, custom metrics and scripts that link again, which files of earlier versions do not have.
-        // Nor is the note that no file of a revision was opened.
+        // Derived fields may be missing. A missing reason changes the meaning of some nulls, so these are not compared.
+        // Nor are limits of pairs, custom metrics and scripts that link again, which files of earlier versions do not
+        // have. Nor is the note that no file of a revision was opened.
         let is_newer = [
             "pairs_min",
             "pairs_max",

@@ -200,8 +200,8 @@ fn times(record: &ExplainRecord) -> Table {
     Table { label: "Times".to_owned(), rows: ("time", "times"), columns }
 }
 
-/// The time for which processes with children were blocked, in seconds. `None` if there are none, or if that is not known,
-/// as when not all processes are listed.
+/// The time for which processes with children were blocked, in seconds. `None` if there are none, or if that is not
+/// known, as when not all processes are listed.
 fn blocked_parents(record: &ExplainRecord) -> Option<f64> {
     let all = record.processes.as_ref().ok().filter(|all| all.len() < MOST_PROCESSES)?;
     let parents: BTreeSet<i32> = all.iter().map(|one| one.parent).collect();
@@ -453,8 +453,9 @@ pub(super) fn programs(record: &ExplainRecord) -> Option<Section> {
     Some(Section::new("By program", std::iter::once(Block::Table(table)).chain(text).collect()).whole())
 }
 
-/// How much of the CPU time the list of processes does not contain, if it is complete. The kernel writes the exit record
-/// of a process before the process releases its memory, and the last sample of a process is some time before its end.
+/// How much of the CPU time the list of processes does not contain, if it is complete. The kernel writes the exit
+/// record of a process before the process releases its memory, and the last sample of a process is some time before its
+/// end.
 fn not_listed(record: &ExplainRecord, all: &[ProcessUse]) -> Option<String> {
     let cpu = record.cpu().seconds();
     let left = cpu - all.iter().map(|one| one.cpu_seconds.seconds()).sum::<f64>();

@@ -131,8 +131,8 @@ fn name(line: Line) -> &'static str {
     }
 }
 
-/// User and system time. They are absent for a command whose processes are too short for the kernel's ticks, because the
-/// kernel books such processes as user time.
+/// User and system time. They are absent for a command whose processes are too short for the kernel's ticks, because
+/// the kernel books such processes as user time.
 fn split(record: &ExplainPairRecord, pairs: &Pairs<'_>) -> [Difference; 2] {
     let lines = [
         pairs.line(Line::User, 2, &|run| Ok(run.user.seconds())),

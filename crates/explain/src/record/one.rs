@@ -42,8 +42,8 @@ pub struct ExplainRecord {
     /// User and system time of the process tree. Derived.
     #[serde(skip_deserializing)]
     pub cpu_seconds: Nanos,
-    /// User time of the process tree, as the kernel reports it. If `system_low_seconds` is absent, the processes were too
-    /// short for the kernel's ticks, and reports show neither user nor system time.
+    /// User time of the process tree, as the kernel reports it. If `system_low_seconds` is absent, the processes were
+    /// too short for the kernel's ticks, and reports show neither user nor system time.
     pub user_seconds: Nanos,
     /// System time of the process tree, as the kernel reports it. If the kernel samples at ticks, only the sum of user
     /// and system time is exact.

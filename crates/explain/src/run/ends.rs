@@ -64,8 +64,8 @@ impl Ends {
     }
 
     /// Reads the records that have arrived, and returns how long the tasks of the tree that have ended had waited for a
-    /// CPU. Removes these tasks from `threads`, which may still show them as zombies. `alive` lists the processes of the
-    /// tree.
+    /// CPU. Removes these tasks from `threads`, which may still show them as zombies. `alive` lists the processes of
+    /// the tree.
     pub(super) fn waited(&mut self, alive: &[i32], threads: &mut Vec<i32>) -> Nanos {
         self.receive();
         self.ended.search(&self.records, self.own, alive);

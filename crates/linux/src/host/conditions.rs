@@ -58,8 +58,8 @@ impl ProcessTimes {
         ProcessTimes { read_at: now, of }
     }
 
-    /// Returns the names of the programs that have used most CPU time since `earlier`, with the number of CPUs that they
-    /// kept busy, without the process `except`. Programs of the same name count together.
+    /// Returns the names of the programs that have used most CPU time since `earlier`, with the number of CPUs that
+    /// they kept busy, without the process `except`. Programs of the same name count together.
     pub fn busiest_since(&self, earlier: &ProcessTimes, except: i32) -> Vec<(String, f64)> {
         /// The most programs to return.
         const MOST: usize = 3;

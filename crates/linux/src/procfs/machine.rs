@@ -1,9 +1,15 @@
 //! Reads host name, kernel, CPU, memory, load and hypervisor of the machine.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
 use steady_model::{Absent, Bytes, Reading};
 
 use super::{number, value_of};
 use crate::Root;
+use crate::root::unreadable;
+
+const LOADAVG: &str = "/proc/loadavg";
 
 /// Name of the host. Source: `/proc/sys/kernel/hostname`.
 pub fn hostname(root: &Root) -> Reading<String> {
@@ -54,14 +60,27 @@ pub struct LoadAverage {
 
 /// Reads the load averages, which include tasks in uninterruptible waits. Source: `/proc/loadavg`.
 pub fn load_average(root: &Root) -> Reading<LoadAverage> {
-    parse_load_average(&root.read("/proc/loadavg")?)
+    parse_load_average(&root.read(LOADAVG)?)
 }
 
-/// Returns the process ID that the kernel assigned last in this PID namespace. It assigns them in ascending order, to
-/// threads too, and starts again after the largest one. Source: `/proc/loadavg`.
-pub fn last_pid(root: &Root) -> Reading<u64> {
-    let text = root.read("/proc/loadavg")?;
-    number(text.split_ascii_whitespace().nth(4), "the last process ID in /proc/loadavg")
+/// Reads the process ID that the kernel assigned last in this PID namespace. It assigns them in ascending order, to
+/// threads too, and starts again after the largest one. Source: `/proc/loadavg`, which stays open.
+#[derive(Debug)]
+pub struct LastPid(File);
+
+impl LastPid {
+    /// Opens the file, or says why it cannot be read.
+    pub fn open(root: &Root) -> Reading<LastPid> {
+        File::open(root.path(LOADAVG)).map(LastPid).map_err(|error| unreadable(LOADAVG, &error))
+    }
+
+    /// Reads the present value.
+    pub fn read(&self) -> Reading<u64> {
+        let mut text = [0; 128];
+        let length = self.0.read_at(&mut text, 0).map_err(|error| unreadable(LOADAVG, &error))?;
+        let text = text.get(..length).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or("");
+        number(text.split_ascii_whitespace().nth(4), "the last process ID in /proc/loadavg")
+    }
 }
 
 /// Parses the text of `/proc/loadavg`.
@@ -182,7 +201,7 @@ mod tests {
         for unsound in UNSOUND {
             assert!(cpu_model(&tree(unsound)).is_err(), "{unsound}");
             assert!(memory_total(&tree(unsound)).is_err(), "{unsound}");
-            assert!(last_pid(&tree(unsound)).is_err(), "{unsound}");
+            assert!(LastPid::open(&tree(unsound)).and_then(|file| file.read()).is_err(), "{unsound}");
             assert!(load_average(&tree(unsound)).is_err(), "{unsound}");
         }
     }
@@ -191,7 +210,7 @@ mod tests {
     fn amounts_are_parsed_in_their_units() {
         assert_eq!(memory_total(&tree("vm")).unwrap(), Bytes(24_684_092 * 1_024));
         assert_eq!(memory_available(&tree("vm")).unwrap(), Bytes(12_342_145 * 1_024));
-        assert_eq!(last_pid(&tree("vm")), Ok(5_665));
+        assert_eq!(LastPid::open(&tree("vm")).and_then(|file| file.read()), Ok(5_665));
         let load = load_average(&tree("vm")).unwrap();
         assert_eq!((load.one_minute, load.fifteen_minutes, load.runnable, load.tasks), (0.27, 0.07, 1, 87));
         for broken in ["", "1 2", "nan 1 1 1/2", "1 2 3 4", "1 2 3 x/4", "-1 2 3 1/2"] {

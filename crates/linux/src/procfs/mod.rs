@@ -12,7 +12,7 @@ mod usage;
 
 pub use children::descendants;
 pub use machine::{
-    LoadAverage, cpu_model, hostname, hypervisor, kernel, last_pid, load_average, memory_available, memory_total,
+    LastPid, LoadAverage, cpu_model, hostname, hypervisor, kernel, load_average, memory_available, memory_total,
     parse_cpu_model, parse_load_average, parse_memory_total,
 };
 pub use maps::{Mapping, parse_maps};

@@ -17,8 +17,8 @@ static FOUND: AtomicU8 = AtomicU8::new(0);
 const STREAMS: [i32; 3] = [0, 1, 2];
 const IGNORED: u8 = 1 << 3;
 
-/// Records the state. The C library calls it before Rust's runtime starts. If the parent ignores SIGCHLD, this process and
-/// its programs must not: the kernel would reap their children, whose CPU time would be lost.
+/// Records the state. The C library calls it before Rust's runtime starts. If the parent ignores SIGCHLD, this process
+/// and its programs must not: the kernel would reap their children, whose CPU time would be lost.
 extern "C" fn note() {
     dispose_raw(libc::SIGCHLD, Disposition::Default);
     let mut found = if is_ignored(libc::SIGPIPE) { IGNORED } else { 0 };

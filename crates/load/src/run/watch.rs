@@ -1,5 +1,5 @@
-//! Samples the machine while a row runs: how busy each CPU is, on which CPUs the processes of the row are runnable, and the CPU
-//! time of everything else. Its own cost is small and is measured.
+//! Samples the machine while a row runs: how busy each CPU is, on which CPUs the processes of the row are runnable, and
+//! the CPU time of everything else. Its own cost is small and is measured.
 
 use std::collections::BTreeMap;
 

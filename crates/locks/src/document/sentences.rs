@@ -154,8 +154,8 @@ fn share_of_one(lock: &LockUse, all: f64) -> String {
     format!(", {how_much} for one {} ({}{gil}){at}", noun(lock.kind), label(lock))
 }
 
-/// The time that threads waited for conditions and semaphores, if it is at least [`EVENTS`] of their lifetimes. Locks of
-/// Python count separately.
+/// The time that threads waited for conditions and semaphores, if it is at least [`EVENTS`] of their lifetimes. Locks
+/// of Python count separately.
 fn events(record: &LocksRecord) -> Option<String> {
     let python = waited_for_python(record);
     let long = |seconds: f64| seconds >= EVENTS * record.thread_seconds && seconds > 0.0;

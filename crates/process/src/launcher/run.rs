@@ -47,6 +47,7 @@ pub(super) struct RunContext {
     epoch: Nanos,
     schedstat: Reading<procfs::SchedstatReader>,
     own_schedstat: Reading<procfs::SchedstatFile>,
+    last_pid: Reading<procfs::LastPid>,
     own_peak: Reading<Bytes>,
     peak_file: Reading<OwnPeak>,
     shedder: Shedder,
@@ -74,8 +75,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// The least wall time: what the main thread spent on CPUs and waiting for one. The kernel reports the end before that
-    /// thread leaves its CPU for the last time.
+    /// The least wall time: what the main thread spent on CPUs and waiting for one. The kernel reports the end before
+    /// that thread leaves its CPU for the last time.
     fn least_wall(&self) -> Nanos {
         self.main_thread.as_ref().map_or(Nanos::ZERO, |main| main.cpu + main.run_delay)
     }
@@ -101,6 +102,7 @@ impl RunContext {
             epoch: setup.epoch,
             schedstat,
             own_schedstat,
+            last_pid: procfs::LastPid::open(&Root::default()),
             own_peak: Err(Absent::because("not read yet")),
             peak_file: OwnPeak::open(),
             shedder: Shedder::new(),
@@ -141,7 +143,7 @@ impl RunContext {
             meter.begin();
         }
         let energy_before = self.energy();
-        let last_pid = procfs::last_pid(&Root::default());
+        let last_pid = self.last_pid();
         let (started, child) =
             self.start(job, start, word).map_err(|error| Stop::Reply(not_started(job.command, &error)))?;
         let seen = self.watch(job.command, &child, control)?;
@@ -150,7 +152,7 @@ impl RunContext {
         let reaped = process::wait_for(child.pid).map_err(lost)?;
         let left = process::end_descendants().map_err(lost)?;
         // Process IDs start again at the lowest one now and then. The number is not known then.
-        let tasks_started = procfs::last_pid(&Root::default()).and_then(|last| Ok(last.checked_sub(last_pid?))).ok();
+        let tasks_started = self.last_pid().zip(last_pid).and_then(|(last, before)| last.checked_sub(before));
         let energy_joules = self.energy.as_ref().zip(energy_before.zip(self.energy()));
         let energy_joules = energy_joules.map(|(meter, counts)| meter.joules(&counts.0, &counts.1));
         let cpu_time = reaped.usage.user + reaped.usage.system + left.cpu_time;
@@ -160,7 +162,6 @@ impl RunContext {
             Ok(values) => (values, None),
             Err(no_value) => (vec![], Some(no_value)),
         };
-        let tasks_started = tasks_started.flatten();
         let run =
             Run { values, energy_joules, tasks_started, ..self.account(job, started, seen, &reaped, &left, counters) };
         self.is_small = reaped.usage.peak_memory.0 < SMALL_PEAK.0;
@@ -261,6 +262,11 @@ impl RunContext {
             energy_joules: None,
             values: vec![],
         }
+    }
+
+    /// The process ID that was assigned last. `None` if it cannot be read.
+    fn last_pid(&self) -> Option<u64> {
+        self.last_pid.as_ref().ok()?.read().ok()
     }
 
     /// The present counts of energy, if they are needed and can be read.

@@ -44,16 +44,16 @@ impl OwnWaits {
         Some(OwnWaits { run_delay, slept: usage.voluntary_switches, preempted: usage.involuntary_switches })
     }
 
-    /// How long the launcher waited for a CPU after the event that it had slept for. Zero, which means no correction, if
-    /// it was preempted, because a part of its wait may be from before the event.
+    /// How long the launcher waited for a CPU after the event that it had slept for. Zero, which means no correction,
+    /// if it was preempted, because a part of its wait may be from before the event.
     fn late_since(&self, before: &OwnWaits) -> Nanos {
         let is_one_sleep = self.slept == before.slept + 1 && self.preempted == before.preempted;
         if is_one_sleep { self.run_delay - before.run_delay } else { Nanos::ZERO }
     }
 }
 
-/// Waits for the child's end and reads its pipes. Kills its process group at the time limit. `own` is the launcher's own
-/// schedstat: on a busy machine it waits for a CPU before it notices the end, and that time is not the child's.
+/// Waits for the child's end and reads its pipes. Kills its process group at the time limit. `own` is the launcher's
+/// own schedstat: on a busy machine it waits for a CPU before it notices the end, and that time is not the child's.
 pub(super) fn wait_or_kill(
     child: &Child,
     limit: Option<Nanos>,

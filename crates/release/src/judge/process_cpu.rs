@@ -94,8 +94,8 @@ impl<'a> ProcessCpu<'a> {
         Some(ReleaseWarning::UnexplainedCpu { ratio, interval })
     }
 
-    /// Adds the unexplained CPU time to the sums of requests: that of each version, or of both in proportion if versions
-    /// share processes.
+    /// Adds the unexplained CPU time to the sums of requests: that of each version, or of both in proportion if
+    /// versions share processes.
     pub(crate) fn with_unexplained(&self, requests: Plain) -> Plain {
         let Ok(unexplained) = &self.unexplained else { return requests };
         let ratios = unexplained.sides().unwrap_or([unexplained.ratio; 2]);

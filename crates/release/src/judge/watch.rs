@@ -42,8 +42,8 @@ impl RepeatedComparison {
         }
     }
 
-    /// Evaluates all rows so far, which are known up to the second `until` (excluded). `over` is the elapsed share of the
-    /// window, from 0 to 1. At 1, the look spends all of the remaining error rate.
+    /// Evaluates all rows so far, which are known up to the second `until` (excluded). `over` is the elapsed share of
+    /// the window, from 0 to 1. At 1, the look spends all of the remaining error rate.
     ///
     /// A look that comes too soon after the last one spends nothing: it reports a new estimate with the last interval.
     pub fn look(&mut self, rows: &ReleaseRows, until: u64, over: f64) -> Result<ReleaseReport, JudgeError> {

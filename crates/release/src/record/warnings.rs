@@ -74,8 +74,8 @@ pub struct LoadAlarm {
 pub enum ReleaseWarning {
     /// The two kinds of rulers disagree: NEW may be changing the speed of the rulers in its own workers.
     RulersDisagree(LoadAlarm),
-    /// Each version has one process, or one host. Such units differ although they run the same code, and one per version
-    /// does not show by how much.
+    /// Each version has one process, or one host. Such units differ although they run the same code, and one per
+    /// version does not show by how much.
     OneProcessASide {
         /// What the intervals include for this difference at both ends, as a logarithm. Missing in reports of earlier
         /// versions of steady, whose intervals do not include it.

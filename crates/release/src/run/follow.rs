@@ -20,8 +20,8 @@ const LOOKS: u64 = 120;
 /// Range of the time between two looks, in seconds.
 const STEP: std::ops::RangeInclusive<u64> = 2..=60;
 
-/// Follows a release until the answer is known, the window is over or a signal arrives. Returns the last report, and the
-/// signal.
+/// Follows a release until the answer is known, the window is over or a signal arrives. Returns the last report, and
+/// the signal.
 ///
 /// # Errors
 /// The reason why there was no report by then.
@@ -120,7 +120,8 @@ impl From<JudgeError> for Waiting {
     }
 }
 
-/// Evaluates the rows once, which are known up to the second `until`. The outer error ends the watch; the inner one is temporary.
+/// Evaluates the rows once, which are known up to the second `until`. The outer error ends the watch; the inner one is
+/// temporary.
 fn look(
     watch: &mut RepeatedComparison,
     found: Result<Found, SourceError>,

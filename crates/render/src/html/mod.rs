@@ -1,5 +1,5 @@
-//! Documents as one self-contained HTML page: nothing is loaded from elsewhere. The only script hides the rows of a long
-//! table that do not contain what the reader types; without scripts, all rows are shown.
+//! Documents as one self-contained HTML page: nothing is loaded from elsewhere. The only script hides the rows of a
+//! long table that do not contain what the reader types; without scripts, all rows are shown.
 
 mod chart;
 
@@ -14,7 +14,8 @@ const STYLE: &str = include_str!("../page.css");
 /// The script of pages with a long table.
 const SCRIPT: &str = include_str!("../page.js");
 /// The Content-Security-Policy: the page may load nothing, and may use its own inline styles and the script with this
-/// SHA-256 (`openssl dgst -sha256 -binary page.js | base64`). The literal is split so that scanners do not take it for the Rust keyword.
+/// SHA-256 (`openssl dgst -sha256 -binary page.js | base64`). The literal is split so that scanners do not take it for
+/// the Rust keyword.
 const POLICY: &str = concat!(
     "default-src 'none'; style-src 'un",
     "safe-inline'; script-src 'sha256-ResKEJQ2ZDN8ygfvQw6FsK41OliXEAUaonOUtJu6VOs='"

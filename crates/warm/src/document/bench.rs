@@ -112,8 +112,8 @@ fn claims(program: &BenchProgram) -> Sentence {
     claims
 }
 
-/// The sentence about the wall time of a mode, with the share of its launches from a snapshot. If the CPU time certainly
-/// differs in another way, it says so.
+/// The sentence about the wall time of a mode, with the share of its launches from a snapshot. If the CPU time
+/// certainly differs in another way, it says so.
 fn claim(figures: &ModeFigures, mode: &str) -> Sentence {
     let Some(effect) = figures.effect(Measure::Wall) else { return vec![] };
     let share = match &figures.warm_ratio {
@@ -478,9 +478,9 @@ fn course_chart(modes: &[ModeFigures]) -> Option<Chart> {
     chart(format!("Wall time of each launch. {label}"), note, modes.iter().map(line).collect())
 }
 
-/// A chart of the CPU time of the launches so far and of the snapshot. Where a line crosses that of normal launches, the
-/// snapshot has paid for itself. If that is beyond the measured launches, lines continue with the mean of the second
-/// half of the launches. `None` without launches.
+/// A chart of the CPU time of the launches so far and of the snapshot. Where a line crosses that of normal launches,
+/// the snapshot has paid for itself. If that is beyond the measured launches, lines continue with the mean of the
+/// second half of the launches. `None` without launches.
 fn total(modes: &[ModeFigures]) -> Option<Chart> {
     let measured = modes.iter().map(|figures| figures.launch_cpu_seconds.len()).max().unwrap_or(0);
     let paid = |figures: &ModeFigures| figures.break_even.as_ref().ok()?.cpu.launches.clone().ok();

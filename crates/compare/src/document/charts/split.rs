@@ -57,7 +57,8 @@ pub(in crate::document) fn split(report: &Report) -> Block {
     })
 }
 
-/// The mean time of each of [`PARTS`] in seconds. Without the split into user and system time, the first is CPU time. It is 0 for a part that was not measured separately.
+/// The mean time of each of [`PARTS`] in seconds. Without the split into user and system time, the first is CPU time.
+/// It is 0 for a part that was not measured separately.
 fn parts(one: &Breakdown, is_split: bool) -> [f64; 5] {
     let (waiting, blocked, both) = match (&one.run_delay, &one.blocked) {
         (Ok(delay), Ok(blocked)) => (delay.mean, blocked.mean, 0.0),

@@ -60,8 +60,8 @@ pub(super) fn account(seen: Seen) -> ExplainRun {
     let mut sources = Vec::new();
     let usage = usage(&seen, &tasks, &mut sources);
     // The guardian subtracts the time that it waited for a CPU before it noticed the end. On a busy machine this is too
-    // much, because it may have begun to wait before the end. The exit record of the first thread gives a lower bound, and
-    // so do the times of an only thread on a CPU and waiting for one.
+    // much, because it may have begun to wait before the end. The exit record of the first thread gives a lower bound,
+    // and so do the times of an only thread on a CPU and waiting for one.
     let busy = single(&seen, usage).map(|waiting| usage.cpu() + waiting);
     let lived = lived(&seen).map(|lived| lived + after_record(&seen, &tasks, usage));
     let least = lived.into_iter().chain(busy).max();

@@ -154,7 +154,8 @@ type ByProcess = BTreeMap<(u64, u32, u64), f64>;
 /// Returns whether each version ran in one process at a time, and not in those of the other version. Then the time does
 /// not show how much processes of the same code differ, also if workers were recycled.
 fn replaces_one_process(lines: &[Line]) -> bool {
-    /// Share of the requests that the busiest process of each stretch served. Processes overlap while one replaces another.
+    /// Share of the requests that the busiest process of each stretch served. Processes overlap while one replaces
+    /// another.
     const ALONE: f64 = 0.9;
     let mut sides: [ByProcess; 2] = Default::default();
     for line in lines {
