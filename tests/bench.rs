@@ -396,6 +396,8 @@ fn a_commit_that_is_compared_with_itself_by_mistake_does_not_pass_a_gate() {
         assert_eq!(status, expected, "{text}{stderr}");
         assert_eq!(text.contains("is open: both revisions are the same commit"), expected == 4, "{text}");
     }
+    let (status, text, stderr) = bench(&repository, &["--budget", "20s", "--require-verdict", "--rev", "main...HEAD"]);
+    assert!(status == 4 && text.contains("Both revisions are the same commit, so no change"), "{text}{stderr}");
     let (status, _, stderr) = bench(&repository, &["--rev", "old..HEAD", "--fail-if", "faster>100%"]);
     assert!(status == 2 && stderr.contains("can never hold"), "{stderr}");
 }

@@ -271,6 +271,14 @@ fn equal_revisions_are_compared_with_a_notice() {
         assert_eq!(status, expected, "{stderr}");
         assert_eq!(stderr.contains("is open: its revisions are the same commit"), expected == 4, "{stderr}");
     }
+    let words = ["--quiet", "--runs", "12", "--resolution", "90%", "--require-verdict", "--rev"];
+    for (revisions, command, why) in [
+        ("main..HEAD", "cat sub/data", "All revisions are the commit"),
+        ("old..HEAD", "true", "No run opened a file of its revision"),
+    ] {
+        let (status, _, stderr) = repository.run(&[&words[..], &[revisions, command]].concat());
+        assert!(status == 4 && stderr.contains(why), "{status} {stderr}");
+    }
 }
 
 #[test]

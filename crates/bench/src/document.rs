@@ -11,7 +11,7 @@ use steady_render::csv::{self, Row};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, activity_facts, origin};
 use steady_render::effect::{Effect, noun, signed, sized};
 use steady_render::json::{self, ReadError};
-use steady_render::letters::{count, cut, listed_with_more, one_line};
+use steady_render::letters::{capital, count, cut, listed_with_more, one_line};
 use steady_render::scale::{Kind, Scale};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{duration, round_time_up, setting, time, time_option, time_setting, with_unit};
@@ -210,6 +210,7 @@ fn answer(record: &SuiteRecord) -> Vec<Sentence> {
         }
     }];
     sentences.extend(about_condition(record));
+    sentences.extend(untested(record));
     sentences.extend(failed_in_one(record, Side::New));
     if record.ending == Ending::Interrupted {
         sentences.push(vec![plain("Interrupted: these results are from a part of the budget.")]);
@@ -284,9 +285,13 @@ fn about_condition(record: &SuiteRecord) -> Option<Sentence> {
     let (holds, open) = (in_state(GateState::Holds), in_state(GateState::Open));
     let unknown = record.without_result();
     Some(match (holds.is_empty(), open.is_empty()) {
-        (true, true) if record.is_missing() || record.is_one_revision() => {
+        _ if record.is_one_revision() => vec![
+            plain(format!("The condition {fail_if} ")),
+            (Emphasis::Open, "is open".to_owned()),
+            plain(format!(": {SAME_COMMIT}.")),
+        ],
+        (true, true) if record.is_missing() => {
             let of = match unknown {
-                0 if record.is_one_revision() => "both revisions are the same commit".to_owned(),
                 0 => "nothing was compared".to_owned(),
                 1 => "1 benchmark of both builds was not measured".to_owned(),
                 _ => format!("{unknown} benchmarks of both builds were not measured"),
@@ -315,12 +320,21 @@ fn about_condition(record: &SuiteRecord) -> Option<Sentence> {
     })
 }
 
+const SAME_COMMIT: &str = "both revisions are the same commit, so no change is tested";
+
+/// Says without a condition that no change is tested.
+fn untested(record: &SuiteRecord) -> Option<Sentence> {
+    let is_untested = record.fail_if.is_none() && record.is_one_revision();
+    is_untested.then(|| vec![plain(format!("{}.", capital(SAME_COMMIT)))])
+}
+
 /// The sentences about the exit status as plain text: about the condition of `--fail-if`, if there is one, or about the
 /// verdicts that `--require-verdict` does not accept; and about benchmarks that failed in the new build only.
 pub(crate) fn about_status(record: &SuiteRecord) -> Vec<String> {
     let is_required = record.require_verdict && record.condition.is_none() && status(record) != 0;
     let verdicts = is_required.then(|| answer(record)).into_iter().flatten().take(1);
-    let sentences = verdicts.chain(about_condition(record)).chain(failed_in_one(record, Side::New));
+    let about = about_condition(record).into_iter().chain(untested(record).filter(|_| is_required));
+    let sentences = verdicts.chain(about).chain(failed_in_one(record, Side::New));
     sentences.map(|spans| spans.into_iter().map(|(_, text)| text).collect()).collect()
 }
 

@@ -176,9 +176,12 @@ fn medians(samples: &Samples, quantity: Quantity) -> Option<Medians> {
     Some(Medians { old: median(|pair| pair.old)?, new: median(|pair| pair.new)? })
 }
 
-/// The state of the condition of `--fail-if` for a benchmark with a result.
+/// The state of the condition of `--fail-if` for a benchmark with a result. It is open if no change is tested.
 fn condition(record: &SuiteRecord, benchmark: &Benchmark) -> Option<GateState> {
     let fail_if = record.fail_if.filter(|_| benchmark.failed.is_none())?;
+    if record.is_one_revision() {
+        return Some(GateState::Open);
+    }
     Some(fail_if.evaluate(record.metric()?, benchmark.verdict, &benchmark.interval))
 }
 
@@ -194,7 +197,7 @@ fn joint_condition(record: &SuiteRecord) -> GateState {
     let any = |state: GateState| record.benchmarks.iter().any(|one| one.condition == Some(state));
     if any(GateState::Holds) {
         GateState::Holds
-    } else if any(GateState::Open) || record.is_missing() || record.is_one_revision() {
+    } else if any(GateState::Open) || record.is_missing() {
         GateState::Open
     } else {
         GateState::DoesNotHold

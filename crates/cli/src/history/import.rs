@@ -41,27 +41,41 @@ pub(super) fn or_warn(home: &Home, history: &mut History) {
 /// removed. A log with invalid lines is set aside, so that the user can look at it.
 fn orphans(home: &Home, history: &mut History) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("'{}': {error}", home.logs().display());
-    let mut all = vec![];
+    let (mut all, mut done) = (vec![], Ok(()));
     for name in home.names_of_logs().map_err(failed)? {
-        let Some(mut orphan) = AbandonedLog::lock(&home.logs().join(&name)).map_err(failed)? else { continue };
-        let text = orphan.text().map_err(failed)?;
-        let Some(found) = logged(&text) else {
-            let done = if is_garbled(&text) { orphan.set_aside() } else { orphan.remove() };
-            done.map_err(failed)?;
-            continue;
-        };
-        // The record of a garbled log may be inconsistent.
-        if !is_consistent(&*found) {
-            orphan.set_aside().map_err(failed)?;
-            continue;
+        match orphan(home, name) {
+            Ok(found) => all.extend(found),
+            // The other logs are still imported.
+            Err(error) => done = done.and(Err(failed(error))),
         }
-        all.push((found, name, orphan, is_garbled(&text)));
     }
-    all.sort_by_key(|(found, ..)| found.facts().started);
-    for (found, name, orphan, is_garbled) in all {
-        insert(history, &name, &*found)?;
-        let done = if is_garbled { orphan.set_aside() } else { orphan.remove() };
-        done.map_err(failed)?;
+    all.sort_by_key(|one| one.record.facts().started);
+    for Orphan { name, log, record, is_garbled } in all {
+        insert(history, &name, &*record)?;
+        let removed = if is_garbled { log.set_aside() } else { log.remove() };
+        removed.map_err(failed)?;
     }
-    Ok(())
+    done
+}
+
+/// The log of a killed process, with the record of its complete parts.
+struct Orphan {
+    name: String,
+    log: AbandonedLog,
+    record: Box<dyn Record>,
+    is_garbled: bool,
+}
+
+/// Reads a log if its process was killed. `None` if it is still being written, or if it was removed or set aside.
+fn orphan(home: &Home, name: String) -> std::io::Result<Option<Orphan>> {
+    let Some(mut log) = AbandonedLog::lock(&home.logs().join(&name))? else { return Ok(None) };
+    let text = log.text()?;
+    let is_garbled = is_garbled(&text);
+    match logged(&text) {
+        Some(record) if is_consistent(&*record) => return Ok(Some(Orphan { name, log, record, is_garbled })),
+        None if !is_garbled => log.remove()?,
+        // The record of a garbled log may be inconsistent.
+        Some(_) | None => log.set_aside()?,
+    }
+    Ok(None)
 }

@@ -16,6 +16,7 @@ mod verdicts;
 use steady_model::{Judgement, Report, Undecided, Verdict, Warning};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, origin};
 
+use crate::judge::untested;
 use crate::units::TIE;
 use crate::words::message;
 
@@ -51,14 +52,17 @@ pub fn document(report: &Report) -> Document {
 }
 
 /// The reasons of the exit status as lines of plain text: the verdict and the condition of `--fail-if` for each command
-/// after the first, if a condition was given; or the verdicts that `--require-verdict` does not accept.
+/// after the first, if a condition was given; or what `--require-verdict` does not accept: verdicts, and a comparison that
+/// tests no change.
 pub(crate) fn about_status(report: &Report) -> Vec<String> {
     let text = |spans: Sentence| spans.into_iter().map(|(_, text)| text).collect::<String>().replace(TIE, " ");
     let plan = &report.record.plan;
     let verdict = |judgement: &Judgement| text(sentence::spans(report, judgement));
     if plan.fail_if.is_none() {
         let is_required = |judgement: &&Judgement| plan.require_verdict && judgement.verdict == Verdict::Undecided;
-        return report.primary().filter(is_required).map(verdict).collect();
+        let untested = untested(&report.record).filter(|_| plan.require_verdict);
+        let untested = untested.map(|warning| message(report, &warning).replace(TIE, " "));
+        return report.primary().filter(is_required).map(verdict).chain(untested).collect();
     }
     let conditions = headline::conditions(report).into_iter().map(text);
     report.primary().map(verdict).zip(conditions).map(|(why, state)| format!("{why} {state}")).collect()
