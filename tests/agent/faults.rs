@@ -159,7 +159,7 @@ fn a_removed_store_is_created_again_and_no_later_request_is_lost() {
     requests(&sender, 10, |number| request(number, "v1", "/", "none"));
     agent.await_requests(10);
     fs::remove_file(agent.store()).unwrap();
-    agent.await_status(|_| agent.log().contains("the store was removed, and was created again").then_some(()));
+    agent.await_status(|_| agent.log().contains("the store was removed or replaced").then_some(()));
     fs::remove_file(agent.store()).unwrap();
     requests(&sender, 20, |number| request(number, "v1", "/", "none"));
     agent.stop();

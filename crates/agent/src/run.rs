@@ -69,8 +69,8 @@ pub enum Event {
         /// Requests that were given up since the agent started, because too many rows waited.
         given_up: u64,
     },
-    /// The store was removed or replaced, and was created again without the rows before.
-    StoreCreatedAgain,
+    /// The store was removed or replaced. Rows go to the file that is there now, a new one if there was none.
+    StoreOpenedAgain,
     /// The time of day was set, by this number of seconds.
     Stepped(f64),
     /// Requests cannot be counted from outside, for this reason.

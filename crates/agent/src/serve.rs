@@ -107,8 +107,8 @@ fn notice(event: &Event, settings: &Settings) -> String {
         Event::WriteResumed { given_up } => {
             format!("agent: rows are written again; {given_up} requests were lost since the start")
         }
-        Event::StoreCreatedAgain => {
-            "agent: the store was removed, and was created again; its earlier rows are gone".to_owned()
+        Event::StoreOpenedAgain => {
+            "agent: the store was removed or replaced; rows go to the file that is there now".to_owned()
         }
         Event::Stepped(seconds) => {
             format!("agent: the time of day was set by {seconds:+.1} s; rows continue with the previous time")

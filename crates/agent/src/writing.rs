@@ -103,7 +103,7 @@ impl WriteLoop {
             match &written {
                 Ok(is_new) => {
                     if *is_new {
-                        let _ = self.events.send(Event::StoreCreatedAgain);
+                        let _ = self.events.send(Event::StoreOpenedAgain);
                     }
                     state.rows = state.rows.saturating_sub(batch.rows());
                     state.status.rows += batch.rows() as u64;

@@ -49,6 +49,8 @@ pub struct Writer {
     path: PathBuf,
     /// The device and the inode of the open file; `None` after it was removed and could not be created again.
     file: Option<(u64, u64)>,
+    /// Those of its journals, as far as they exist.
+    journals: [Option<(u64, u64)>; 3],
     directory: Directory,
     // A second agent would remove the names that only the first one's new rows refer to.
     _lock: Lock,
@@ -72,28 +74,32 @@ impl Writer {
         directory.check_file(&name)?;
         let path = directory.path().join(&name);
         let connection = connect(&directory, &name, keep)?;
-        let file = identity(&path);
-        Ok(Writer { connection, names: Names::default(), keep, path, file, directory, _lock: lock })
+        let (file, journals) = (identity(&path), journals(&path));
+        Ok(Writer { connection, names: Names::default(), keep, path, file, journals, directory, _lock: lock })
     }
 
-    /// Opens or creates the file again after it was removed from the file system.
+    /// Opens the file that is there now after the open one was removed or replaced; creates it if there is none.
     fn open_again(&mut self) -> Result<(), StoreError> {
         self.names.forget();
         self.file = None;
-        // Closing the old database removes its journals by name, so this must come before the new ones are created.
-        // Journals that remain must not be applied to the new file.
+        // Journals of the old file must not be applied to the one that replaced it, but that one may have its own.
+        let (old, now) = (std::mem::take(&mut self.journals), journals(&self.path));
+        // Closing the old database may remove its journals by name, so this must come before new ones are created.
         self.connection = Connection::open_in_memory()?;
         let name = self.path.file_name().unwrap_or_default();
-        for suffix in JOURNALS {
-            let _ = self.directory.remove(with(name, suffix));
+        for ((suffix, old), now) in JOURNALS.iter().zip(old).zip(now) {
+            if old == now {
+                let _ = self.directory.remove(with(name, suffix));
+            }
         }
+        self.directory.check_file(name)?;
         self.connection = connect(&self.directory, name, self.keep)?;
-        self.file = identity(&self.path);
+        (self.file, self.journals) = (identity(&self.path), journals(&self.path));
         Ok(())
     }
 
     /// Writes a batch in one transaction. If the file was removed or replaced, readers cannot open what was written, so
-    /// the batch is written again to a new file. Returns whether that happened.
+    /// the batch is written again to the file that is there now, or to a new one. Returns whether that happened.
     ///
     /// # Errors
     /// As [`Writer::open`]; then nothing of the batch is stored.
@@ -189,12 +195,19 @@ fn connect(directory: &Directory, name: &OsStr, keep: Keep) -> Result<Connection
     connection.pragma_update(None, "journal_size_limit", keep.journal() as i64)?;
     connection.pragma_update(None, "wal_autocheckpoint", (keep.journal() / 2 / PAGE).clamp(8, 1_000) as i64)?;
     connection.pragma_update(None, "cache_size", -4_096)?;
+    // The first read in this mode creates the journals, whose identities the writer keeps.
+    connection.pragma_query_value(None, "schema_version", |_| Ok(()))?;
     Ok(connection)
 }
 
 /// Returns the device and the inode of the file at `path`, if there is one.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::metadata(path).ok().map(|facts| (facts.dev(), facts.ino()))
+}
+
+/// Returns the devices and the inodes of the journals of the file at `path`.
+fn journals(path: &Path) -> [Option<(u64, u64)>; 3] {
+    JOURNALS.map(|suffix| identity(Path::new(&with(path.as_os_str(), suffix))))
 }
 
 fn with(name: &OsStr, suffix: &str) -> OsString {

@@ -241,6 +241,40 @@ fn a_removed_store_is_created_again() {
 }
 
 #[test]
+fn a_store_that_replaces_the_open_one_keeps_its_rows() {
+    let journal = |path: &std::path::Path| path.with_extension("db-wal");
+    for with_journal in [false, true] {
+        let [path, other] = ["replaced", "replacing"].map(file);
+        let row_at = |second| batch(second, vec![row(second, 7, 0, 1, 5)]);
+        let mut replacing = Writer::open(&other, PLENTY).unwrap();
+        replacing.write(&row_at(1_000)).unwrap();
+        let mut writer = Writer::open(&path, PLENTY).unwrap();
+        writer.write(&row_at(1_001)).unwrap();
+        if with_journal {
+            fs::rename(journal(&other), journal(&path)).unwrap();
+        } else {
+            drop(replacing);
+        }
+        fs::rename(&other, &path).unwrap();
+        assert!(writer.write(&row_at(1_002)).unwrap() && !writer.write(&row_at(1_003)).unwrap());
+        let rows = Reader::open(&path).unwrap().rows("shop", 0, 2_000).unwrap();
+        let seconds: Vec<u64> = rows.requests.iter().map(|row| row.second).collect();
+        assert_eq!(seconds, [1_000, 1_002, 1_003], "with its journal: {with_journal}");
+    }
+}
+
+#[test]
+fn a_file_that_replaces_the_store_is_checked_as_at_the_start() {
+    let [path, linked] = ["unchecked", "linked"].map(file);
+    let mut writer = Writer::open(&path, PLENTY).unwrap();
+    fs::write(&linked, "").unwrap();
+    fs::remove_file(&path).unwrap();
+    fs::hard_link(&linked, &path).unwrap();
+    let error = writer.write(&batch(1_000, vec![row(1_000, 7, 0, 1, 5)])).unwrap_err();
+    assert!(error.to_string().contains("several names"), "{error}");
+}
+
+#[test]
 fn clock_offsets_are_stored_by_host() {
     let path = file("clocks");
     let mut writer = Writer::open(&path, PLENTY).unwrap();
