@@ -453,19 +453,20 @@ pub(super) fn programs(record: &ExplainRecord) -> Option<Section> {
     Some(Section::new("By program", std::iter::once(Block::Table(table)).chain(text).collect()).whole())
 }
 
-/// How much of the CPU time the list of processes does not contain, if it is complete. The kernel writes the exit
-/// record of a process before the process releases its memory, and the last sample of a process is some time before its
-/// end.
+/// How much of the CPU time the list of processes does not contain, if the record has all of the list. The kernel writes
+/// the exit record of a process before the process releases its memory. Samples miss short processes, and the last
+/// sample of a process is some time before its end.
 fn not_listed(record: &ExplainRecord, all: &[ProcessUse]) -> Option<String> {
     let cpu = record.cpu().seconds();
     let left = cpu - all.iter().map(|one| one.cpu_seconds.seconds()).sum::<f64>();
     (all.len() < MOST_PROCESSES && left >= UNLISTED * cpu && left > 0.0).then(|| {
-        format!(
-            "{} ({}) of the CPU time is not in these figures: processes used it after their last reading, mostly to release their \
-             memory.",
-            time(left),
-            share(left, cpu)
-        )
+        let who = match record.processes_sampled {
+            true => {
+                "processes that started and ended between two samples used it, or others used it after their last sample"
+            }
+            false => "processes used it after their last reading, mostly to release their memory",
+        };
+        format!("{} ({}) of the CPU time is not in these figures: {who}.", time(left), share(left, cpu))
     })
 }
 

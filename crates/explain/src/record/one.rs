@@ -86,9 +86,12 @@ pub struct ExplainRecord {
     pub sources: Vec<String>,
     /// Estimated CPU time that counting added to the command.
     pub counting_cost_seconds: Reading<Nanos>,
-    /// The processes of the tree, by falling CPU time: at most 10,000. If only /proc showed them, processes that were
-    /// too short to be seen are missing.
+    /// The processes of the tree, by falling CPU time: at most 10,000.
     pub processes: Reading<Vec<ProcessUse>>,
+    /// Whether samples of /proc provided `processes`. Then processes that started and ended between two samples are
+    /// missing, and so is what others used after their last one. False in records of earlier versions.
+    #[serde(default)]
+    pub processes_sampled: bool,
     /// Cumulative use at points during the run; empty for short runs.
     pub progress: Vec<Progress>,
     /// Activity of the machine during the run.

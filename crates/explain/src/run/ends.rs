@@ -24,6 +24,7 @@ pub(super) struct Ends {
 struct EndedTasks {
     /// Number of records that have been searched for tasks of the tree.
     searched: usize,
+    /// IDs of the tasks that may still be zombies.
     ids: HashSet<i32>,
     waited: Nanos,
 }
@@ -37,6 +38,13 @@ impl EndedTasks {
             self.waited += end.run_delay.unwrap_or_default();
         }
         self.searched = records.len();
+    }
+
+    /// Forgets the tasks that are not `listed` any more: a task that gets one of their IDs later is another one. Call
+    /// this before a search: it may find tasks that started after the threads were listed.
+    fn forget_reaped(&mut self, listed: &[i32]) {
+        let listed: HashSet<i32> = listed.iter().copied().collect();
+        self.ids.retain(|id| listed.contains(id));
     }
 }
 
@@ -67,6 +75,7 @@ impl Ends {
     /// CPU. Removes these tasks from `threads`, which may still show them as zombies. `alive` lists the processes of
     /// the tree.
     pub(super) fn waited(&mut self, alive: &[i32], threads: &mut Vec<i32>) -> Nanos {
+        self.ended.forget_reaped(threads);
         self.receive();
         self.ended.search(&self.records, self.own, alive);
         threads.retain(|thread| !self.ended.ids.contains(thread));
@@ -141,6 +150,15 @@ mod tests {
         records.extend([record(32, 20), record(33, 32), record(41, 40)]);
         assert_eq!(waited(&records), (30, 3), "each record adds 10 ms");
         assert_eq!(waited(&records), (30, 3));
+    }
+
+    #[test]
+    fn the_id_of_a_reaped_task_may_be_used_again() {
+        let record = |pid| TaskExit { parent: 20, ..task(pid, pid) };
+        let mut ended = EndedTasks::default();
+        ended.search(&[record(31), record(32)], 10, &[20]);
+        ended.forget_reaped(&[20, 32]);
+        assert_eq!(ended.ids, HashSet::from([32]), "a zombie is still listed");
     }
 
     #[test]

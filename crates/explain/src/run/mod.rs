@@ -61,6 +61,8 @@ pub(crate) struct ExplainRun {
     pub(crate) counting_cost: Reading<Nanos>,
     /// The processes of the tree.
     pub(crate) processes: Reading<Vec<ProcessUse>>,
+    /// Whether samples of /proc provided `processes`.
+    pub(crate) processes_sampled: bool,
     /// Cumulative use at points during the run.
     pub(crate) progress: Vec<Progress>,
     /// Number of processes that outlived the command and were killed.
@@ -134,6 +136,7 @@ pub(crate) fn one(flags: &ExplainFlags, session: &mut dyn Session) -> Result<Exp
         sources: ran.sources,
         counting_cost_seconds: ran.counting_cost,
         processes: ran.processes,
+        processes_sampled: ran.processes_sampled,
         progress: ran.progress,
         activity,
         // The rate during the run may have been any of these or another, so the interval covers all readings.

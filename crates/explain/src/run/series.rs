@@ -56,9 +56,9 @@ impl Series {
 
     /// Returns the points with `end` as the last one, or no points if there were fewer than two before the end. A last
     /// interval that is less than half as long as the one before is merged into it: use that was not known until the
-    /// end, such as the fractions of ticks of children, would look like a peak in it.
+    /// end, such as the fractions of ticks of children, would look like a peak in it. Two points are both kept.
     pub(super) fn ended(mut self, end: Progress) -> Vec<Progress> {
-        if let [.., before, last] = self.points[..]
+        if let [_, .., before, last] = self.points[..]
             && (end.at_seconds - last.at_seconds).0 < (last.at_seconds - before.at_seconds).0 / 2
         {
             self.points.pop();
@@ -126,6 +126,8 @@ mod tests {
         let ends = |at| series.clone().ended(point(at)).iter().map(|point| point.at_seconds.0).collect::<Vec<_>>();
         assert_eq!(ends(310), [100, 200, 310]);
         assert_eq!(ends(350), [100, 200, 300, 350]);
+        series.points.truncate(2);
+        assert_eq!(series.ended(point(210)).len(), 3, "two points before the end remain");
     }
 
     #[test]

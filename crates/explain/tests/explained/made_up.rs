@@ -131,6 +131,7 @@ pub(crate) fn record(user: Nanos, system: Nanos, counts: Counts) -> ExplainRecor
         sources: vec![],
         counting_cost_seconds: absent("nothing"),
         processes: absent("none"),
+        processes_sampled: false,
         progress: vec![],
         activity: activity(),
         alu: alu(2e-9, 2e-9, 2e-9),

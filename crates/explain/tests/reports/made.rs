@@ -125,6 +125,7 @@ pub(crate) fn alone() -> ExplainRecord {
         ],
         counting_cost_seconds: Ok(seconds(0.011_4)),
         processes: Err(Absent::because("there was one process")),
+        processes_sampled: false,
         progress: vec![],
         activity: activity(),
         alu: alu(1.70e-9, 0.06e-9, 10),

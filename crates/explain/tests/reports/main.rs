@@ -261,7 +261,11 @@ fn processes_that_do_not_add_up_to_the_total_say_so() {
     let sum: Nanos = report.processes.iter().flatten().map(|one| one.cpu_seconds).sum();
     (report.user_seconds, report.system_seconds) = (sum, seconds(1.2));
     let shown = words(&report);
-    assert_eq!(shown.matches("1.20 s (2.2 %) of the CPU time is not in these figures").count(), 2, "{shown}");
+    let missing = "1.20 s (2.2 %) of the CPU time is not in these figures: processes ";
+    assert_eq!(shown.matches(&format!("{missing}used it after their last reading")).count(), 2, "{shown}");
+    let shown = words(&ExplainRecord { processes_sampled: true, ..report });
+    let short = format!("{missing}that started and ended between two samples used it, or others");
+    assert_eq!(shown.matches(&short).count(), 2, "{shown}");
 }
 
 #[test]

@@ -69,11 +69,10 @@ pub(super) fn account(seen: Seen) -> ExplainRun {
     let (thread_time, waiting) = times(&seen, &tasks, usage, &mut sources);
     let counts = counts(&seen, &tasks, usage, &mut sources);
     let counting_cost = counting_cost(&seen.counted, &counts);
-    let processes = match &seen.tasks {
-        Ok(tasks) => processes(tasks, &seen).or_else(|why| seen.seen.clone().map_err(|_| why)),
-        Err(why) => seen.seen.clone().map_err(|_| why.clone()),
-    };
-    if seen.tasks.is_err() && processes.is_ok() {
+    let recorded = seen.tasks.as_ref().map_err(Clone::clone).and_then(|tasks| processes(tasks, &seen));
+    let processes_sampled = recorded.is_err() && seen.seen.is_ok();
+    let processes = recorded.or_else(|why| seen.seen.clone().map_err(|_| why));
+    if processes_sampled {
         sources.push(
             "processes: samples of /proc, which miss processes that start and end between two samples".to_owned(),
         );
@@ -90,6 +89,7 @@ pub(super) fn account(seen: Seen) -> ExplainRun {
         sources,
         counting_cost,
         processes,
+        processes_sampled,
         progress: Vec::new(),
         left_behind: seen.left_behind,
         traced: seen.traced,

@@ -127,7 +127,10 @@ fn without_exit_records_a_single_thread_has_its_own_statistics() {
     };
     let run = without(|_| ());
     assert_eq!((run.thread_time, run.waiting), (Ok(ms(97)), Ok(ms(8))));
-    assert!(run.counts.forks.is_err() && run.processes.unwrap_err().0.contains("no privilege"));
+    assert!(!run.processes_sampled && run.counts.forks.is_err());
+    assert!(run.processes.unwrap_err().0.contains("no privilege"));
+    let run = without(|seen| seen.seen = Ok(vec![]));
+    assert!(run.processes_sampled && run.processes == Ok(vec![]), "samples of /proc list the processes");
     for run in [
         without(|seen| seen.alone = false),
         without(|seen| seen.usage.user = ms(60)),
