@@ -22,7 +22,7 @@ pub use judge::{JudgeError, RepeatedComparison, judge};
 pub use record::{
     ChangeEstimate, LoadAlarm, Refusal, ReleaseChange, ReleaseCourse, ReleaseDesign, ReleaseHost, ReleaseMoment,
     ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseSaving, ReleaseSide, ReleaseSight, ReleaseTail, ReleaseWall,
-    ReleaseWarning, RestsOn, SCHEMA, Settling, UnexplainedCpu, WallBin, WallParts, WallQuantile,
+    ReleaseWarning, RestsOn, SCHEMA, Settling, UnexplainedCpu, WallBin, WallParts, WallQuantile, WallTimes,
 };
 pub use run::merged;
 

@@ -7,8 +7,6 @@ mod json;
 mod parts;
 mod warnings;
 
-use std::ops::Range;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use steady_model::{Absent, FailIf, Interval, Nanos, Reading, RunKind, Timestamp, Verdict, WALL_SECONDS};
@@ -61,8 +59,8 @@ pub struct ReleaseQuestion {
 impl ReleaseQuestion {
     /// Returns the part of the window with whole distributions of wall times, which are stored for [`WALL_SECONDS`]
     /// seconds at a time.
-    pub(crate) fn whole_walls(&self) -> Range<u64> {
-        self.from.next_multiple_of(WALL_SECONDS)..self.to / WALL_SECONDS * WALL_SECONDS
+    pub(crate) fn whole_walls(&self) -> WallTimes {
+        WallTimes { from: self.from.next_multiple_of(WALL_SECONDS), to: self.to / WALL_SECONDS * WALL_SECONDS }
     }
 }
 
@@ -394,6 +392,19 @@ pub struct WallBin {
     pub shares: [f64; 2],
 }
 
+/// A part of the window.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WallTimes {
+    /// Its first second, since 1970.
+    #[serde(with = "second")]
+    #[schemars(with = "String")]
+    pub from: u64,
+    /// Its end (excluded), in seconds since 1970.
+    #[serde(with = "second")]
+    #[schemars(with = "String")]
+    pub to: u64,
+}
+
 /// Wall time per request of OLD and NEW, not adjusted for load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseWall {
@@ -405,6 +416,11 @@ pub struct ReleaseWall {
     pub high: Reading<f64>,
     /// Quantiles in ascending order.
     pub quantiles: Vec<WallQuantile>,
+    /// Time that the quantiles and the distribution cover: the part of the window with whole distributions. Missing in
+    /// reports without quantiles, and in those of earlier versions of steady, whose quantiles included distributions
+    /// that lie partly outside the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub covered: Option<WallTimes>,
     /// Requests of OLD and NEW whose time waiting for a CPU is known.
     #[serde(flatten, with = "watched_requests")]
     #[schemars(with = "parts::watched_requests::Form")]

@@ -8,7 +8,7 @@ use steady_render::timestamp;
 use steady_render::units::{TIE, setting, time};
 
 use super::{moved, named_reason, plain, versions};
-use crate::record::{ReleaseDesign, ReleaseReport, ReleaseWall, WallParts, WallQuantile};
+use crate::record::{ReleaseDesign, ReleaseReport, ReleaseWall, WallParts, WallQuantile, WallTimes};
 
 /// Labels of the parts of wall time, in the order of [`WallParts::in_order`].
 pub(super) const PARTS: [&str; 3] = ["on a CPU", "waiting for a CPU", "blocked: services, disks, locks"];
@@ -45,9 +45,10 @@ fn blocks(report: &ReleaseReport, wall: &ReleaseWall) -> Vec<Block> {
     if !rows.is_empty() {
         blocks.push(Block::Table(table(report, &rows)));
     }
-    let covered = report.question.whole_walls();
-    if !wall.quantiles.is_empty() && covered != (report.question.from..report.question.to) {
-        let [from, to] = [covered.start, covered.end].map(|second| timestamp::text(Timestamp(second)));
+    if let Some(WallTimes { from, to }) = wall.covered
+        && (from, to) != (report.question.from, report.question.to)
+    {
+        let [from, to] = [from, to].map(|second| timestamp::text(Timestamp(second)));
         blocks.push(Block::Paragraph(plain(format!(
             "quantiles: from {from} to {to}, because wall times are stored for {WALL_SECONDS} seconds at a time"
         ))));

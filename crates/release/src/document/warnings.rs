@@ -139,14 +139,20 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
         }
         ReleaseWarning::ShortWindow { requested_seconds, seconds, block_seconds, before_seconds } => {
             let time = |seconds: u64| duration(Nanos::from_seconds(seconds as f64));
-            let before = before_seconds.unwrap_or_else(|| requested_seconds.saturating_sub(*seconds));
-            // The comparison begins with the first block after the first scrape, which is at most two blocks later.
-            let why = match before > 2 * block_seconds {
-                true => format!(
+            let why = match before_seconds {
+                // Then at most three blocks and a few seconds are lost without another reason.
+                None if requested_seconds.saturating_sub(*seconds) > 3 * block_seconds + 3 => {
+                    "the store has no data of agents for the rest, because it or they started later".to_owned()
+                }
+                None => {
+                    format!("the blocks of {} that lie in it as a whole. Use a longer window", time(*block_seconds))
+                }
+                // The comparison begins with the first block after the first scrape, which is at most two blocks later.
+                Some(before) if *before > 2 * block_seconds => format!(
                     "the store has no data of agents for the first {} of it, because it or they started later",
-                    time(before)
+                    time(*before)
                 ),
-                false => format!(
+                Some(_) => format!(
                     "it begins with the first block of {} after the first scrape, and ends with the last whole block \
                      before the newest seconds, which may be incomplete. Use a longer window",
                     time(*block_seconds)

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::record::{ReleaseDesign, ReleaseQuestion, ReleaseWall, WallBin, WallParts, WallQuantile};
+use crate::record::{ReleaseDesign, ReleaseQuestion, ReleaseWall, WallBin, WallParts, WallQuantile, WallTimes};
 use steady_model::{
     ALL_PROCESSES, Absent, Interval, Nanos, Reading, ReleaseRows, WALL_BUCKETS, WALL_SECONDS, WallRow,
     wall_bucket_middle,
@@ -71,6 +71,7 @@ pub(crate) fn wall(
         |ratio| WallQuantile::new(ratio, [0, 1].map(|side| nanos(quantile(&counts[side], ratio))), interval(ratio));
     Ok(ReleaseWall {
         quantiles: SHARES.map(quantile).into(),
+        covered: Some(question.whole_walls()),
         median_change: Ok(change(counts, MEDIAN).exp_m1()),
         low: Err(too_few()),
         high: Err(too_few()),
@@ -89,6 +90,7 @@ fn of_fleet(lines: &[Line]) -> ReleaseWall {
     let coarse = || Absent::because("a fleet's store has only buckets 41 % wide, over all routes together");
     ReleaseWall {
         quantiles: Vec::new(),
+        covered: None,
         median_change: Err(coarse()),
         low: Err(coarse()),
         high: Err(coarse()),
@@ -104,8 +106,8 @@ fn too_few() -> Absent {
 
 /// Returns the distributions that lie completely within the window.
 fn walls_within<'a>(question: &ReleaseQuestion, rows: &'a ReleaseRows) -> impl Iterator<Item = &'a WallRow> {
-    let covered = question.whole_walls();
-    rows.walls.iter().filter(move |row| covered.contains(&row.second))
+    let WallTimes { from, to } = question.whole_walls();
+    rows.walls.iter().filter(move |row| (from..to).contains(&row.second))
 }
 
 impl Walls {

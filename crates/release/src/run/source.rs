@@ -63,9 +63,7 @@ impl Found {
         report.warnings.extend(self.warnings.iter().cloned());
         report
     }
-}
 
-impl Found {
     /// Returns whether a warning is about a gap, and scrapes that are missing on all hosts explain the gap.
     fn explains(&self, warning: &ReleaseWarning) -> bool {
         let ReleaseWarning::Gaps { seconds } = warning else { return false };

@@ -124,6 +124,7 @@ fn wall(faster: f64) -> ReleaseWall {
             WallQuantile::new(0.9, both(41_000), interval(0.03)),
             WallQuantile::new(0.99, both(96_000), few),
         ],
+        covered: Some(WallTimes { from: BEGUN, to: BEGUN + LONG }),
         median_change: Ok(faster - 1.0),
         low: Ok(faster - 1.011),
         high: Ok(faster - 0.989),
@@ -398,6 +399,7 @@ fn followed() -> ReleaseReport {
         total: change([8_670, 8_466], -0.0211, -0.0405, -0.0016, -0.0211),
         usual: estimate(-0.0198, -0.031, -0.0085),
         looks: (1..=17).map(look).collect(),
+        wall: Ok(ReleaseWall { covered: Some(WallTimes { from: BEGUN, to: BEGUN + 170 }), ..wall(0.97) }),
         ..random()
     }
 }

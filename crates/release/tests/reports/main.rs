@@ -99,8 +99,29 @@ fn the_first_line_is_the_answer() {
 fn the_time_of_quantiles_is_reported_if_it_is_not_the_window() {
     let mut report = random();
     assert!(!text(&report, 1000).contains("quantiles: from"));
-    report.question.from += 3;
+    let mut wall = report.wall.clone().unwrap();
+    wall.covered.as_mut().unwrap().from += 10;
+    report.wall = Ok(wall.clone());
     assert!(text(&report, 1000).contains("quantiles: from 2026-11-21T09:05:10Z to "), "{}", text(&report, 1000));
+    // Quantiles of earlier versions included distributions partly outside the window.
+    report.question.from += 3;
+    report.wall = Ok(ReleaseWall { covered: None, ..wall });
+    assert!(!text(&report, 1000).contains("quantiles: from"));
+}
+
+#[test]
+fn a_short_window_of_an_earlier_version_does_not_say_where_time_is_missing() {
+    let short = |seconds, before_seconds| {
+        let short = ReleaseWarning::ShortWindow { requested_seconds: 600, seconds, block_seconds: 60, before_seconds };
+        text(&ReleaseReport { warnings: vec![short], ..random() }, 1000).replace('\u{a0}', " ")
+    };
+    assert!(
+        short(300, Some(240)).contains("no data of agents for the first 4.0 min of it"),
+        "{}",
+        short(300, Some(240))
+    );
+    assert!(short(300, None).contains("no data of agents for the rest, because"), "{}", short(300, None));
+    assert!(short(420, None).contains("the blocks of 60.0 s that lie in it as a whole"), "{}", short(420, None));
 }
 
 /// A fleet's store does not distinguish processes, so more of them do not help.
@@ -407,12 +428,14 @@ fn wall() -> impl Strategy<Value = ReleaseWall> {
     let bin =
         (values::nanos(), [values::ratio(), values::ratio()]).prop_map(|(below, shares)| WallBin { below, shares });
     let (quantiles, distribution) = (prop::collection::vec(quantile, 0..4), prop::collection::vec(bin, 0..30));
+    let covered = prop::option::of((0..1u64 << 32, 0..1u64 << 32))
+        .prop_map(|times| times.map(|(from, to)| WallTimes { from, to }));
     let part = [two(), two(), two()].prop_map(|[cpu, waiting, blocked]| WallParts { cpu, waiting, blocked });
     let parts = ([values::count(), values::count()], values::reading(part));
-    (quantiles, values::reading(-1.0..3.0f64), values::reading(interval), parts, distribution).prop_map(
-        |(quantiles, median_change, median_interval, (watched, parts), distribution)| {
+    (quantiles, values::reading(-1.0..3.0f64), values::reading(interval), parts, distribution, covered).prop_map(
+        |(quantiles, median_change, median_interval, (watched, parts), distribution, covered)| {
             let (low, high) = (Ok(0.0), Ok(0.0));
-            ReleaseWall { quantiles, median_change, low, high, watched, parts, distribution }
+            ReleaseWall { quantiles, covered, median_change, low, high, watched, parts, distribution }
                 .with_median_interval(median_interval)
         },
     )
@@ -535,6 +558,7 @@ proptest! {
         if let Ok(read) = ReleaseReport::read(&value.to_string()) {
             let optional = [
                 "asked", "hosts", "usual", "tails", "unexplained", "unexplained_absent", "has_classes", "low", "high",
+                "covered",
                 // Of a refusal, and of a warning.
                 "version", "allowance",
             ];
