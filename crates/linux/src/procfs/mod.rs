@@ -20,7 +20,7 @@ pub use process::{
     ProcessStat, Sleep, StorageIo, parse_process_stat, parse_storage_io, parse_syscall, process_stat, storage_io,
     waits_for_futex,
 };
-pub use schedstat::{Schedstat, SchedstatFile, SchedstatReader, parse_schedstat};
+pub use schedstat::{OwnMigrations, Schedstat, SchedstatFile, SchedstatReader, parse_schedstat};
 pub use times::{CpuTicks, CpuTimes, cpu_pressure, cpu_times, parse_cpu_times, parse_pressure_total};
 pub use usage::{ProcessUsage, Switches, parse_process_usage, parse_switches, process_usage, switches};
 

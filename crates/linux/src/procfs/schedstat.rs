@@ -1,7 +1,9 @@
-//! Scheduling statistics of one thread: CPU time and run delay.
+//! Scheduling statistics of one thread: CPU time, run delay and migrations.
 
 use std::ffi::CStr;
+use std::fs::File;
 use std::io::Write;
+use std::os::unix::fs::FileExt;
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, open, openat};
@@ -11,6 +13,8 @@ use steady_model::{Absent, Nanos, Reading};
 use super::number;
 use crate::Root;
 use crate::root::unreadable;
+
+const OWN_SCHED: &str = "/proc/self/sched";
 
 /// Scheduling statistics of a thread since its creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +108,30 @@ impl SchedstatFile {
     }
 }
 
+/// The file with the number of times that the kernel moved this process's main thread to another CPU.
+pub struct OwnMigrations(File);
+
+impl OwnMigrations {
+    /// Opens `/proc/self/sched`, or says why it cannot be read: for example, a kernel without CONFIG_SCHED_DEBUG.
+    pub fn open(root: &Root) -> Reading<OwnMigrations> {
+        File::open(root.path(OWN_SCHED)).map(OwnMigrations).map_err(|error| unreadable(OWN_SCHED, &error))
+    }
+
+    /// Reads the present number.
+    pub fn read(&self) -> Reading<u64> {
+        let mut text = [0; 1024];
+        let length = self.0.read_at(&mut text, 0).map_err(|error| unreadable(OWN_SCHED, &error))?;
+        parse_migrations(&text[..length])
+    }
+}
+
+/// Parses the first lines of `/proc/PID/sched`.
+fn parse_migrations(text: &[u8]) -> Reading<u64> {
+    let line = text.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"se.nr_migrations"));
+    let value = line.and_then(|line| std::str::from_utf8(line).ok()).and_then(|line| line.split_once(':'));
+    number(value.map(|(_, value)| value.trim()), "number of migrations in sched")
+}
+
 fn why_unread(errno: Errno) -> Absent {
     match errno {
         Errno::NOENT | Errno::SRCH => Absent::because("the process ended before its statistics could be read"),
@@ -126,6 +154,19 @@ mod tests {
             assert!(parse_schedstat(broken).is_err(), "{broken}");
         }
         assert!(parse_schedstat("0 0 0\n").unwrap_err().0.contains("CONFIG_SCHEDSTATS"));
+    }
+
+    #[test]
+    fn migrations_are_found_among_other_lines() {
+        let head = b"true (812, #threads: 1)\n-----------\nse.exec_start      :      4134.571925\n";
+        let of = |line: &str| parse_migrations(&[head, line.as_bytes()].concat()).ok();
+        assert_eq!(
+            of("se.nr_migrations                             :                   12\nnr_switches : 3\n"),
+            Some(12)
+        );
+        for broken in ["", "se.nr_migrations", "se.nr_migrations :  x\n", "se.nr_migrations 4\n"] {
+            assert_eq!(of(broken), None, "{broken}");
+        }
     }
 
     #[test]

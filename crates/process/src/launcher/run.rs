@@ -18,7 +18,7 @@ use super::custom::CustomMetrics;
 use super::prepared::{Prepared, Script, program};
 use super::protocol::{Job, Reply, RunReply, Setup, Snapshot};
 use super::streams::Sink;
-use super::wait::{End, Stop, lost, outcome, wait_or_kill};
+use super::wait::{End, OwnScheduling, Stop, lost, outcome, wait_or_kill};
 use crate::runner::Start;
 
 /// The CPU times of the main thread and of the tree count as equal if they differ by no more than this share...
@@ -46,7 +46,7 @@ pub(super) struct RunContext {
     pinned: Option<usize>,
     epoch: Nanos,
     schedstat: Reading<procfs::SchedstatReader>,
-    own_schedstat: Reading<procfs::SchedstatFile>,
+    own_scheduling: Option<OwnScheduling>,
     last_pid: Reading<procfs::LastPid>,
     own_peak: Reading<Bytes>,
     peak_file: Reading<OwnPeak>,
@@ -87,8 +87,7 @@ impl RunContext {
         let null = File::options().read(true).write(true).open("/dev/null")?;
         let shown = setup.output.0.iter().any(|output| matches!(output, Output::Stderr | Output::Inherit));
         let schedstat = procfs::SchedstatReader::new(&Root::default());
-        let own_schedstat =
-            schedstat.as_ref().map_err(Clone::clone).and_then(|reader| reader.open(number(rustix::process::getpid())));
+        let own_scheduling = schedstat.as_ref().ok().and_then(OwnScheduling::open);
         let custom = CustomMetrics::new(setup)?;
         let indices = 0..setup.commands.len();
         let prepared = indices.map(|index| Prepared::new(setup, index, environment, custom.input(), &null));
@@ -101,7 +100,7 @@ impl RunContext {
             pinned: setup.pinned,
             epoch: setup.epoch,
             schedstat,
-            own_schedstat,
+            own_scheduling,
             last_pid: procfs::LastPid::open(&Root::default()),
             own_peak: Err(Absent::because("not read yet")),
             peak_file: OwnPeak::open(),
@@ -226,7 +225,7 @@ impl RunContext {
         // Opened while the child runs, to save time between its end and the readings.
         let schedstat = self.schedstat.as_ref().map_err(Clone::clone);
         let main_thread = schedstat.and_then(|reader| reader.open(number(child.pid)));
-        let (sink, own) = (&self.commands[command].sink, self.own_schedstat.as_ref().ok());
+        let (sink, own) = (&self.commands[command].sink, self.own_scheduling.as_ref());
         let end = wait_or_kill(child, self.run_limit, control.as_fd(), Some(sink), own)?;
         Ok(Seen { end, main_thread: main_thread.and_then(|file| file.read()) })
     }

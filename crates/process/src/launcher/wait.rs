@@ -5,9 +5,10 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use steady_linux::Root;
 use steady_linux::clock;
 use steady_linux::process::{self, Child, Status};
-use steady_linux::procfs::SchedstatFile;
+use steady_linux::procfs::{OwnMigrations, SchedstatFile, SchedstatReader};
 use steady_model::{Nanos, Outcome};
 
 use super::protocol::Reply;
@@ -29,37 +30,68 @@ pub(super) struct End {
     pub(super) in_time: bool,
 }
 
-/// What the launcher's scheduler statistics were at one moment.
-struct OwnWaits {
-    run_delay: Nanos,
+/// The launcher's own scheduler statistics.
+pub(super) struct OwnScheduling {
+    schedstat: SchedstatFile,
+    migrations: OwnMigrations,
+}
+
+/// Numbers of events that the kernel counted for the launcher.
+#[derive(PartialEq)]
+struct Events {
     slept: u64,
     preempted: u64,
+    migrated: u64,
 }
 
-impl OwnWaits {
-    /// The present state. `None` if the kernel does not report it.
-    fn now(own: Option<&SchedstatFile>) -> Option<OwnWaits> {
-        let run_delay = own?.read().ok()?.run_delay;
+/// The launcher's statistics before it slept.
+struct BeforeSleep {
+    events: Events,
+    run_delay: Nanos,
+}
+
+impl OwnScheduling {
+    /// Opens the statistics of this process. `None` if the kernel does not report all of them.
+    pub(super) fn open(schedstat: &SchedstatReader) -> Option<OwnScheduling> {
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let migrations = OwnMigrations::open(&Root::default()).ok()?;
+        Some(OwnScheduling { schedstat: schedstat.open(own).ok()?, migrations })
+    }
+
+    fn events(&self) -> Option<Events> {
         let usage = process::thread_usage().ok()?;
-        Some(OwnWaits { run_delay, slept: usage.voluntary_switches, preempted: usage.involuntary_switches })
+        let migrated = self.migrations.read().ok()?;
+        Some(Events { slept: usage.voluntary_switches, preempted: usage.involuntary_switches, migrated })
     }
 
-    /// How long the launcher waited for a CPU after the event that it had slept for. Zero, which means no correction,
-    /// if it was preempted, because a part of its wait may be from before the event.
-    fn late_since(&self, before: &OwnWaits) -> Nanos {
-        let is_one_sleep = self.slept == before.slept + 1 && self.preempted == before.preempted;
-        if is_one_sleep { self.run_delay - before.run_delay } else { Nanos::ZERO }
+    fn run_delay(&self) -> Option<Nanos> {
+        Some(self.schedstat.read().ok()?.run_delay)
+    }
+
+    fn before_sleep(&self) -> Option<BeforeSleep> {
+        // The events are read first here and last after the sleep, so that none is missed that adds to the run delay.
+        let events = self.events()?;
+        Some(BeforeSleep { events, run_delay: self.run_delay()? })
+    }
+
+    /// How long the launcher waited for a CPU after the event that it had slept for. `None` if it is not known: if the
+    /// launcher was preempted, a part of its wait may be from before the event, and if the kernel moved it while it
+    /// slept, Linux (6.18) counts a part of the sleep as run delay.
+    fn late_since(&self, before: &BeforeSleep) -> Option<Nanos> {
+        let run_delay = self.run_delay()?;
+        let one_sleep = Events { slept: before.events.slept + 1, ..before.events };
+        (self.events()? == one_sleep).then(|| run_delay - before.run_delay)
     }
 }
 
-/// Waits for the child's end and reads its pipes. Kills its process group at the time limit. `own` is the launcher's
-/// own schedstat: on a busy machine it waits for a CPU before it notices the end, and that time is not the child's.
+/// Waits for the child's end and reads its pipes. Kills its process group at the time limit. `own` are the
+/// launcher's own statistics: on a busy machine it waits for a CPU before it notices the end, and that time is not the child's.
 pub(super) fn wait_or_kill(
     child: &Child,
     limit: Option<Nanos>,
     control: BorrowedFd<'_>,
     sink: Option<&Sink>,
-    own: Option<&SchedstatFile>,
+    own: Option<&OwnScheduling>,
 ) -> Result<End, Stop> {
     let deadline = limit.map(|limit| clock::monotonic() + limit);
     let mut in_time = true;
@@ -71,7 +103,7 @@ pub(super) fn wait_or_kill(
         let pipes = pipes.map(|reader| PollFd::from_borrowed_fd(reader, PollFlags::IN));
         let mut watched: Vec<PollFd<'_>> = child_and_control.into_iter().chain(pipes).collect();
         let left = deadline.filter(|_| in_time).map(|deadline| timespec(deadline - clock::monotonic()));
-        let before = OwnWaits::now(own);
+        let before = own.and_then(|own| Some((own, own.before_sleep()?)));
         let polled = poll(&mut watched, left.as_ref());
         let woken = clock::monotonic();
         let ready = |place: usize| watched.get(place).is_some_and(|fd| !fd.revents().is_empty());
@@ -86,7 +118,7 @@ pub(super) fn wait_or_kill(
                     sink.drain();
                 }
                 if ready(0) {
-                    let late = before.as_ref().zip(OwnWaits::now(own)).map(|(before, after)| after.late_since(before));
+                    let late = before.and_then(|(own, before)| own.late_since(&before));
                     return Ok(End { at: woken - late.unwrap_or(Nanos::ZERO), in_time });
                 }
             }
