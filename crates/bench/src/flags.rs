@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 use steady_compare::variable;
-use steady_feature::flags::{GateFlags, OutputFlags, PrecisionFlags, duration};
+use steady_feature::flags::{GateFlags, OutputFlags, PrecisionFlags, duration, whole_number};
 use steady_host::QuietHostFlags;
 use steady_model::Nanos;
 
@@ -131,7 +131,7 @@ pub(crate) struct BenchFlags {
     pub(crate) timeout: Option<Nanos>,
 
     /// The seed of all random choices [default: from the system; the report contains it]
-    #[arg(long)]
+    #[arg(long, value_parser = whole_number::<u64>(..))]
     pub(crate) seed: Option<u64>,
 
     /// The CPUs to use: 0,2-3 [default: all]

@@ -10,7 +10,7 @@ mod variants;
 use std::path::PathBuf;
 
 use clap::Args;
-use steady_feature::flags::{GateFlags, OutputFlags, PrecisionFlags, duration};
+use steady_feature::flags::{GateFlags, OutputFlags, PrecisionFlags, duration, whole_number};
 use steady_host::QuietHostFlags;
 use steady_model::Nanos;
 
@@ -84,15 +84,15 @@ pub(crate) struct CompareFlags {
     pub(crate) budget: Nanos,
 
     /// Measure this number of pairs instead, and evaluate them once, at the end
-    #[arg(short, long, value_name = "PAIRS", conflicts_with = "budget", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short, long, value_name = "PAIRS", conflicts_with = "budget", value_parser = whole_number::<u64>(1..))]
     pub(crate) runs: Option<u64>,
 
     /// Measure at least this number of pairs, even if there is a verdict or the budget is spent
-    #[arg(long, value_name = "PAIRS", conflicts_with = "runs", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "PAIRS", conflicts_with = "runs", value_parser = whole_number::<u64>(1..))]
     pub(crate) min_runs: Option<u64>,
 
     /// Measure at most this number of pairs, even if the budget is not spent
-    #[arg(short = 'M', long, value_name = "PAIRS", conflicts_with = "runs", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'M', long, value_name = "PAIRS", conflicts_with = "runs", value_parser = whole_number::<u64>(1..))]
     pub(crate) max_runs: Option<u64>,
 
     #[command(flatten)]

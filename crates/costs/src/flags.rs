@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use steady_feature::flags::{OutputFlags, span};
+use steady_feature::flags::{OutputFlags, span, whole_number};
 use steady_host::QuietHostFlags;
 use steady_model::Nanos;
 
@@ -62,7 +62,7 @@ pub(crate) struct CostsFlags {
     pub(crate) list: bool,
 
     /// Repetitions of each probe
-    #[arg(short, long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(6..=100_000))]
+    #[arg(short, long, value_name = "N", default_value_t = 100, value_parser = whole_number::<u32>(6..=100_000))]
     pub(crate) repetitions: u32,
 
     /// Time limit for the whole run. A short one leads to fewer repetitions; a busy machine may take twice as long, until
@@ -71,11 +71,11 @@ pub(crate) struct CostsFlags {
     pub(crate) budget: Nanos,
 
     /// CPU to measure on [default: one that is far from the first core]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<usize>(..))]
     pub(crate) cpu: Option<usize>,
 
     /// Seed of the random order [default: from the system; the report shows it]
-    #[arg(long)]
+    #[arg(long, value_parser = whole_number::<u64>(..))]
     pub(crate) seed: Option<u64>,
 
     /// Measure with loops of 10 to 10,000,000 rounds, and explain why the costs differ [default probes: function_call,

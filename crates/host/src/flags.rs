@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use steady_feature::flags::OutputFlags;
+use steady_feature::flags::{OutputFlags, whole_number};
 use steady_model::Knob;
 
 const EXAMPLES: &str = "\
@@ -75,7 +75,7 @@ pub(crate) struct HostStatusFlags {
     pub(crate) effects: bool,
 
     /// Seed of the random order of --effects [default: from the system; the report contains it]
-    #[arg(long, requires = "effects")]
+    #[arg(long, requires = "effects", value_parser = whole_number::<u64>(..))]
     pub(crate) seed: Option<u64>,
 
     #[command(flatten)]

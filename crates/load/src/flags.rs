@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use steady_feature::flags::{OutputFlags, span};
+use steady_feature::flags::{OutputFlags, span, whole_number};
 use steady_host::QuietHostFlags;
 use steady_model::Nanos;
 use steady_rulers::Neighbour;
@@ -120,7 +120,7 @@ pub(crate) struct LoadFlags {
     #[arg(
         long,
         value_name = "NUMBERS",
-        value_parser = clap::value_parser!(u64).range(1..),
+        value_parser = whole_number::<u64>(1..),
         conflicts_with_all = ["command", "rulers"]
     )]
     pub(crate) work: Option<u64>,
@@ -146,7 +146,7 @@ pub(crate) struct LoadFlags {
 
     /// Seed of the order of the rows and of the random numbers of the work [default: from the system; the report shows
     /// it]
-    #[arg(long)]
+    #[arg(long, value_parser = whole_number::<u64>(..))]
     pub(crate) seed: Option<u64>,
 
     /// Read rulers instead: how much slower each resource of this machine is right now

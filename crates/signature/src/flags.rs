@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use steady_feature::flags::{OutputFlags, size, span};
+use steady_feature::flags::{OutputFlags, size, span, whole_number};
 use steady_model::Nanos;
 use steady_workloads::signature::{Allocator, Crew, MOST_BLOCK_BYTES, MOST_NODES, MOST_WORKERS, POOL_NODE_BYTES};
 
@@ -77,7 +77,7 @@ pub(crate) struct SignatureFlags {
     pub(crate) threads: Option<Workers>,
 
     /// Number of processes that work on each file, instead of threads
-    #[arg(short, long, value_name = "N", group = "crew", value_parser = workers())]
+    #[arg(short, long, value_name = "N", group = "crew", value_parser = whole_number::<u32>(1..=u64::from(MOST_WORKERS)))]
     pub(crate) processes: Option<u32>,
 
     /// Work in the main thread, without further threads or processes
@@ -128,7 +128,7 @@ pub(crate) struct BenchFlags {
     pub(crate) pool_bytes: usize,
 
     /// Seed of the random order [default: from the system; the report contains it]
-    #[arg(long)]
+    #[arg(long, value_parser = whole_number::<u64>(..))]
     pub(crate) seed: Option<u64>,
 
     #[command(flatten)]
@@ -190,10 +190,6 @@ fn threads(text: &str) -> Result<Workers, String> {
     let in_range = text.parse().ok().filter(|count| (1..=MOST_WORKERS).contains(count));
     let count = in_range.ok_or_else(|| format!("it must be per-block or a number from 1 to {MOST_WORKERS}"))?;
     Ok(Workers::Crew(Crew::Threads(count)))
-}
-
-fn workers() -> clap::builder::RangedI64ValueParser<u32> {
-    clap::value_parser!(u32).range(1..=i64::from(MOST_WORKERS))
 }
 
 /// Parses the size of a pool, which must have room for a tree.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use steady_feature::flags::{OutputFlags, duration, span};
+use steady_feature::flags::{OutputFlags, duration, span, whole_number};
 use steady_model::Nanos;
 
 const EXAMPLES: &str = "\
@@ -189,11 +189,11 @@ pub(crate) struct BenchFlags {
     pub(crate) programs: Vec<String>,
 
     /// Launches in each session
-    #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = whole_number::<u32>(1..=10_000))]
     pub(crate) count: u32,
 
     /// Sessions of each mode; with fewer than 7, there are no intervals and verdicts
-    #[arg(short, long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(short, long, value_name = "N", default_value_t = 100, value_parser = whole_number::<u32>(1..=100_000))]
     pub(crate) runs: u32,
 
     /// Pause between the launches of a session; the pause is not counted
@@ -213,7 +213,7 @@ pub(crate) struct BenchFlags {
     pub(crate) timeout: Nanos,
 
     /// The seed of the order [default: from the system; the report names it]
-    #[arg(long)]
+    #[arg(long, value_parser = whole_number::<u64>(..))]
     pub(crate) seed: Option<u64>,
 
     #[command(flatten)]

@@ -2,7 +2,7 @@
 
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use humantime::parse_rfc3339_weak;
-use steady_feature::flags::duration;
+use steady_feature::flags::{duration, whole_number};
 use steady_history::Which;
 use steady_model::{Nanos, Timestamp};
 
@@ -41,7 +41,7 @@ pub(crate) enum HistoryCommands {
 #[derive(Debug, Args)]
 pub(crate) struct ListFlags {
     /// List only this number of runs, the last ones
-    #[arg(short, long, value_name = "RUNS", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short, long, value_name = "RUNS", value_parser = whole_number::<u32>(1..))]
     pub(crate) limit: Option<u32>,
 
     /// The format of standard output

@@ -1,7 +1,7 @@
 //! Options about the runs, which `compare` and `bisect` share.
 
 use clap::{ArgAction, Args};
-use steady_feature::flags::{IgnoredFailures, duration};
+use steady_feature::flags::{IgnoredFailures, duration, whole_number};
 use steady_model::{MetricInput, MetricSource, Nanos};
 
 use super::around::AroundFlags;
@@ -31,7 +31,7 @@ pub struct RunFlags {
     pub(crate) layout: LayoutFlag,
 
     /// Pairs of each layout to run first and discard, at least 1 [default: as many as the commands need]
-    #[arg(short, long, value_name = "PAIRS", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short, long, value_name = "PAIRS", value_parser = whole_number::<u32>(1..))]
     pub(crate) warmup: Option<u32>,
 
     /// Run without a shell. This is the default; the option exists for compatibility with hyperfine
@@ -51,7 +51,7 @@ pub struct RunFlags {
     pub(crate) timeout: Option<Nanos>,
 
     /// The seed of all random choices [default: from the system; the report contains it]
-    #[arg(long)]
+    #[arg(long, value_parser = whole_number::<u64>(..))]
     pub(crate) seed: Option<u64>,
 
     /// The CPUs to use: 0,2-3 [default: all]

@@ -1,5 +1,7 @@
 //! Parsers of option values: times, sizes, shares, CPUs, exit statuses.
 
+use std::ops::{Bound, RangeBounds};
+
 use steady_linux::{Root, topology};
 use steady_model::{FailureRule, Nanos, NotPercent, parse_percent};
 
@@ -62,6 +64,25 @@ pub fn size(text: &str) -> Result<u64, String> {
     let unit = UNITS.iter().find(|(name, _)| *name == unit.trim_start()).map(|(_, bytes)| *bytes);
     let bytes = number.parse::<u64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
     bytes.ok_or_else(|| "write a number of bytes, such as 131072, 128K or 1M".to_owned())
+}
+
+/// Returns a parser of whole numbers in `range`, whose errors say what to write.
+pub fn whole_number<T: TryFrom<u64>>(
+    range: impl RangeBounds<u64> + Clone,
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+        let number =
+            text.parse().ok().filter(|number| range.contains(number)).and_then(|number| T::try_from(number).ok());
+        number.ok_or_else(|| match (range.start_bound(), range.end_bound()) {
+            (Bound::Included(first), Bound::Included(last)) => {
+                format!("it must be a whole number from {first} to {last}")
+            }
+            _ if is_number && text.bytes().any(|byte| byte != b'0') => "it is too large".to_owned(),
+            (Bound::Included(first), _) => format!("it must be a whole number, at least {first}"),
+            _ => "it must be a whole number".to_owned(),
+        })
+    }
 }
 
 /// Parses a resolution: above 0 and below 100 %.
@@ -170,6 +191,22 @@ mod tests {
         }
         for wrong in ["", "K", "-1", "1.5M", "1Q", "99999999999999999999", "99999999999G"] {
             assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_have_a_range() {
+        let (any, some, few) = (whole_number::<u64>(..), whole_number::<u32>(1..), whole_number::<u32>(6..=100));
+        assert_eq!((any("0"), some("4294967295"), few("6"), few("100")), (Ok(0), Ok(u32::MAX), Ok(6), Ok(100)));
+        for wrong in ["", "x", "1.5", "-1"] {
+            assert_eq!(any(wrong), Err("it must be a whole number".to_owned()), "{wrong}");
+        }
+        assert_eq!(some("0"), Err("it must be a whole number, at least 1".to_owned()));
+        for large in ["4294967296", "99999999999999999999"] {
+            assert_eq!(some(large), Err("it is too large".to_owned()), "{large}");
+        }
+        for wrong in ["5", "101", "99999999999999999999", "x"] {
+            assert_eq!(few(wrong), Err("it must be a whole number from 6 to 100".to_owned()), "{wrong}");
         }
     }
 
