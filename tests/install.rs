@@ -51,6 +51,7 @@ fn bash_completes_subcommands_options_and_values() {
     assert!(bash_completions(&script, &["steady", "comp"]).contains(&"compare".to_owned()));
     assert_eq!(bash_completions(&script, &["steady", "compare", "--layout", "=", "d"]), ["duet"]);
     assert_eq!(bash_completions(&script, &["steady", "judg"]), ["judge"]);
+    assert_eq!(bash_completions(&script, &["steady", "man", "bis"]), ["bisect"]);
     assert_eq!(bash_completions(&script, &["steady", "host", "quiet", "--only", "tur"]), ["turbo"]);
     assert_eq!(bash_completions(&script, &["steady", "compare", "--fail"]), ["--fail-if"]);
     assert!(bash_completions(&script, &["steady", "compare", "--metric", ""]).contains(&"wall".to_owned()));

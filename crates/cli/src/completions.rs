@@ -1,5 +1,9 @@
 //! Runs `steady completions`, which prints a completion script for a shell.
 
+use std::collections::BTreeSet;
+
+use clap::Command;
+use clap::builder::PossibleValuesParser;
 use clap_complete::Shell;
 
 use crate::failure::Failure;
@@ -9,12 +13,30 @@ use crate::output;
 /// Prints the script. Returns the exit status.
 pub(crate) fn run(flags: &CompletionsFlags) -> Result<u8, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(flags.shell, &mut Flags::with_features(), "steady", &mut script);
+    clap_complete::generate(flags.shell, &mut with_pages(Flags::with_features()), "steady", &mut script);
     if flags.shell == Shell::Bash {
         script = after_equals_sign(&script);
     }
     output::print(&script).map_err(|error| Failure::Own(format!("standard output: {error}")))?;
     Ok(0)
+}
+
+/// Lists the pages of `steady man` as values of its argument.
+fn with_pages(steady: Command) -> Command {
+    let pages = PossibleValuesParser::new(names(&steady));
+    steady.mut_subcommand("man", |man| man.mut_arg("subcommand", |words| words.value_parser(pages)))
+}
+
+/// Returns the names of the subcommands of `command` and of theirs. They are static, as clap needs them.
+fn names(command: &Command) -> BTreeSet<&'static str> {
+    let shown = command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set());
+    shown
+        .flat_map(|subcommand| {
+            let mut names = names(subcommand);
+            names.insert(subcommand.get_name().to_owned().leak());
+            names
+        })
+        .collect()
 }
 
 /// Lets the script for bash complete values after an equals sign. Bash makes it a word of its own, so the word before the
