@@ -62,12 +62,14 @@ fn in_path() -> impl Iterator<Item = PathBuf> {
     env::split_paths(&path).collect::<Vec<_>>().into_iter()
 }
 
-fn hint(text: &str, argv: &[String]) -> &'static str {
-    let assignment = argv.first().is_some_and(|word| word.contains('='));
-    if assignment || typed::for_a_shell(text).next().is_some() {
-        "; the command runs without a shell, add --shell for pipes, redirections and variables"
+fn hint(text: &str, argv: &[String]) -> String {
+    let first = argv.first().map_or("", String::as_str);
+    if typed::SHELL_COMMANDS.contains(&first) {
+        format!("; '{first}' is a command of the shell: add --shell")
+    } else if first.contains('=') || typed::for_a_shell(text).next().is_some() {
+        "; the command runs without a shell, add --shell for pipes, redirections and variables".to_owned()
     } else {
-        ""
+        String::new()
     }
 }
 
@@ -139,6 +141,8 @@ mod tests {
         assert!(message("no-such-program x", None).contains("in PATH"));
         assert_eq!(message("./old", Some("no-such-shell")), "--shell: no program 'no-such-shell' in PATH");
         assert!(message("A=1 sort", None).contains("--shell"));
+        let builtin = "'cd x': no program 'cd' in PATH; 'cd' is a command of the shell: add --shell";
+        assert_eq!(message("cd x", None), builtin);
         assert!(message("./nothing", None).contains("no file"));
         assert!(message("/etc/passwd", None).contains("chmod"));
         assert!(message("/etc", None).contains("directory"));

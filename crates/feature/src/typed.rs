@@ -8,6 +8,12 @@ use steady_render::letters::{listed, quoted};
 /// Words that have a meaning in a shell. A program that is started without a shell gets them as arguments.
 const SHELL_WORDS: [&str; 8] = ["|", "||", "&", "&&", ";", ">", ">>", "<"];
 
+/// Commands of a shell that are no programs, and the words that begin its compound commands.
+pub const SHELL_COMMANDS: [&str; 21] = [
+    ".", "alias", "cd", "eval", "exec", "exit", "export", "for", "if", "popd", "pushd", "set", "shopt", "source",
+    "trap", "ulimit", "umask", "unset", "until", "wait", "while",
+];
+
 /// Returns the words to start a command with, at least one: the words of `text`, or those of `shell` with `-c` and the
 /// whole text.
 ///
