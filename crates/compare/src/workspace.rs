@@ -47,12 +47,15 @@ impl Workspace {
     /// # Errors
     /// The directory cannot be created, or programs cannot be run in it.
     pub fn open(common: Option<&Path>, session: &dyn Session) -> Result<Self, Failure> {
-        let temporary = session.variable("TMPDIR").unwrap_or_else(|| "/tmp".into());
+        let set = session.variable("TMPDIR");
+        let temporary = set.clone().unwrap_or_else(|| "/tmp".into());
         let path = Path::new(&temporary).join(format!("steady-{}", rustix::process::geteuid().as_raw()));
         let own = |error: io::Error| {
             let why = format!("'{}': {error}; set TMPDIR to use another directory", path.display());
-            // A value of the user is a wrong setting.
-            if Path::new(&temporary).is_dir() { Failure::Own(why) } else { Failure::Usage(format!("TMPDIR: {why}")) }
+            match set.is_some() && !Path::new(&temporary).is_dir() {
+                true => Failure::Usage(format!("TMPDIR: {why}")),
+                false => Failure::Own(why),
+            }
         };
         let base = private_directory(&path).map_err(own)?;
         let real = path.canonicalize().map_err(own)?;
