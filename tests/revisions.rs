@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 use steady::repository::{Repository, busy, git};
-use steady::{eventually, output_of, primary, processes_with, within_a_second};
+use steady::{eventually, output_of, primary, processes_with, skip, within_a_second};
 
 /// Creates a repository with two commits. `make.sh` builds `prog` from `source`, which is slower in the second commit.
 fn two_commits(name: &str) -> Repository {
@@ -231,6 +231,28 @@ fn the_output_of_a_failed_build_is_shown() {
     assert_eq!(status, 2);
     assert!(stderr.contains("in old ") && stderr.contains("no file"), "{stderr}");
     assert!(repository.leftovers().is_empty());
+}
+
+#[test]
+fn a_build_that_fills_the_disk_says_so() {
+    const NAME: &str = "a_build_that_fills_the_disk_says_so";
+    let repository = two_commits("full");
+    let script = "mount -t tmpfs -o size=8m tmpfs \"$TMPDIR\" || exit 77; \
+                  exec \"$STEADY\" compare --runs 6 --rev old..HEAD --build 'head -c 9m /dev/zero >big' ./prog";
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]).stdin(Stdio::null());
+    command.env("STEADY", env!("CARGO_BIN_EXE_steady")).env("TMPDIR", repository.folder.join("tmp"));
+    let output = command.current_dir(repository.repo()).output().map(output_of);
+    match output.ok().filter(|(status, _, stderr)| *status != 77 && !stderr.starts_with("unshare")) {
+        None => skip(NAME, "no mount namespace"),
+        Some((status, _, stderr)) => {
+            assert!(
+                status == 2 && stderr.contains("/workspace-") && stderr.contains("' is full; the last"),
+                "{stderr}"
+            );
+            assert!(stderr.contains(":\n  head: ") && stderr.contains("No space left on device"), "{stderr}");
+        }
+    }
 }
 
 #[test]

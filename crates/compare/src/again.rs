@@ -6,6 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
+use rustix::fs::statvfs;
 use steady_feature::Session;
 use steady_model::{Hook, Nanos, Outcome, Output, Plan};
 use steady_process::Scripts;
@@ -103,10 +104,18 @@ pub fn last_lines(log: &Path) -> String {
     };
     // Without a log, nothing is known about the output.
     let text = read().unwrap_or_default();
-    let lines: Vec<&str> = text.lines().collect();
+    let lines: Vec<&str> = text.trim_start_matches('\n').lines().collect();
     let (before, last) = lines.split_at(lines.len().saturating_sub(LAST_LINES));
     let error = before.iter().find(|line| is_error(line)).map(|line| format!("{line}\n  ...\n  ")).unwrap_or_default();
-    listed(&format!("{error}{}", last.join("\n  ")))
+    let folder = log.parent().unwrap_or(log);
+    let full = if is_full(folder) { format!("; the disk of '{}' is full", folder.display()) } else { String::new() };
+    format!("{full}{}", listed(&format!("{error}{}", last.join("\n  "))))
+}
+
+/// Returns whether the disk of a directory is full. The program that failed may have removed some of its files since.
+fn is_full(folder: &Path) -> bool {
+    const LEAST_BYTES: u64 = 1 << 20;
+    statvfs(folder).is_ok_and(|facts| facts.f_bavail.saturating_mul(facts.f_frsize) < LEAST_BYTES)
 }
 
 /// These lines of an output as a clause of an error, or an empty text.

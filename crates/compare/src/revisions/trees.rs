@@ -124,13 +124,18 @@ impl Builder<'_> {
     fn run(&mut self, script: &str, log: Option<&Path>) -> Result<(), Failed> {
         let redirection = match log.filter(|_| !self.shown) {
             None => String::new(),
-            Some(log) => format!("exec >{} 2>&1\n", quoted(log).map_err(Failed::Otherwise)?),
+            // An empty line gives the log its first block, so that it has room for an error if the disk becomes full.
+            Some(log) => format!("exec >{} 2>&1\necho\n", quoted(log).map_err(Failed::Otherwise)?),
         };
         let script = format!("{redirection}unset {}\nexport GIT_TERMINAL_PROMPT=0\n{script}", git::LOCAL.join(" "));
         self.scripts.run(0, script).map_err(|error| match error {
             RunError::ScriptFailed { outcome, printed, .. } => Failed::Script {
                 how: how(&outcome),
-                output: log.map_or_else(|| listed(&printed.unwrap_or_default()), last_lines),
+                // The shell says why it cannot write to the log.
+                output: log
+                    .map(last_lines)
+                    .filter(|lines| !lines.is_empty())
+                    .unwrap_or_else(|| listed(&printed.unwrap_or_default())),
             },
             RunError::Interrupted => Failed::Otherwise(Failure::Interrupted(0)),
             other => Failed::Otherwise(Failure::Own(other.to_string())),
