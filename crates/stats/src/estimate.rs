@@ -181,28 +181,31 @@ pub(crate) fn within(interval: &Interval, resolution: f64) -> bool {
 /// Returns the factor by which the time must grow for a verdict with a probability of about 80 %. It assumes that the
 /// width of the interval falls with the square root of time, and that the interval must exclude zero or be within the
 /// resolution. The effect is the least favourable one within a 60 % interval of the estimate: with few data, an estimate
-/// far from zero may be chance.
+/// far from zero may be chance. The half-width is that of the longer side: if a cost has two modes, the estimate may be
+/// close to one end of the interval by chance.
 pub(crate) fn time_to_settle(change: f64, interval: &Interval, resolution: f64) -> Option<f64> {
     /// Half-width of a 60 % interval relative to one of 95 %: 0.84 / 1.96.
     const LIKELY: f64 = 0.43;
-    let off = LIKELY * interval.half_width();
+    let half_width = (interval.high - change).max(change - interval.low);
+    let off = LIKELY * half_width;
     let (least, most) = ((change.abs() - off).max(0.0), change.abs() + off);
     // Effects of half the resolution take longest: their distance to zero and to the resolution is the same.
     let worst = (resolution / 2.0).clamp(least, most);
-    time_for(interval, worst.max(resolution - worst))
+    time_for(half_width, worst.max(resolution - worst))
 }
 
 /// Returns the factor by which the time must grow until the interval excludes `limit` with a probability of 80 %, under
 /// the assumptions of `time_to_settle`.
 pub fn time_to_exclude(limit: f64, change: f64, interval: &Interval) -> Option<f64> {
-    time_for(interval, (change - limit).abs())
+    let side = if limit > change { interval.high - change } else { change - interval.low };
+    time_for(side, (change - limit).abs())
 }
 
-/// Returns the factor by which the time must grow until the half-width of the interval is certainly below `distance`.
-fn time_for(interval: &Interval, distance: f64) -> Option<f64> {
+/// Returns the factor by which the time must grow until a half-width of the interval is certainly below `distance`.
+fn time_for(half_width: f64, distance: f64) -> Option<f64> {
     /// The margin for changes of the estimate: (1.96 + 0.84) / 1.96.
     const MARGIN: f64 = 1.43;
-    let factor = (interval.half_width() / (distance / MARGIN)).powi(2);
+    let factor = (half_width / (distance / MARGIN)).powi(2);
     (factor.is_finite() && factor > 0.0).then(|| factor.max(1.0))
 }
 
@@ -235,6 +238,14 @@ mod tests {
         assert!(seconds(0.003, 0.0031).unwrap() < 8.0);
         assert!(seconds(0.003, 0.0046).unwrap() > 30.0);
         assert!(seconds(0.002, 0.006).unwrap() > 290.0);
+    }
+
+    #[test]
+    fn an_estimate_close_to_one_end_needs_the_time_of_the_longer_side() {
+        let lopsided = interval(-0.05, 0.02);
+        assert!(time_to_settle(-0.04, &lopsided, 0.001).unwrap() > 30.0);
+        assert!(time_to_exclude(0.0, -0.04, &lopsided).unwrap() > 4.0);
+        assert_eq!(time_to_exclude(-0.06, -0.04, &lopsided), Some(1.0));
     }
 
     #[test]
