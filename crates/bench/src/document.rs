@@ -440,7 +440,6 @@ fn value(record: &SuiteRecord, metric: usize, number: f64) -> String {
 /// The intervals of the changes as bars, one row for each benchmark.
 fn chart(record: &SuiteRecord, rows: &[&Benchmark]) -> Option<Chart> {
     const ROWS: usize = 40;
-    const LABEL: usize = 22;
     let finite = |one: &&&Benchmark| {
         one.interval.as_ref().is_ok_and(|interval| interval.low.is_finite() && interval.high.is_finite())
     };
@@ -468,7 +467,7 @@ fn chart(record: &SuiteRecord, rows: &[&Benchmark]) -> Option<Chart> {
         label: format!("Intervals of the change of {what}"),
         height: if rows.len() > 12 { Height::Tall } else { Height::Middle },
         x: Axis::Scale(Scale::new(Kind::Change, low, high).padded()),
-        y: Axis::Names(without_common(&names).into_iter().map(|name| cut(name, LABEL)).collect()),
+        y: Axis::Names(without_common(&names).into_iter().map(str::to_owned).collect()),
         series: vec![
             series(Some("slower"), Look::First, bars(Verdict::Slower)),
             series(Some("faster"), Look::Second, bars(Verdict::Faster)),

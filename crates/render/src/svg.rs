@@ -2,8 +2,8 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use crate::chart::{Axis, Chart, Marks, Series};
-use crate::letters::{harmless, width};
+use crate::chart::{Axis, Chart, LONGEST_NAME, Marks, Series};
+use crate::letters::{cut, harmless, width};
 
 /// The size of the drawing and its margins around the axes, in pixels.
 const WIDTH: f64 = 800.0;
@@ -52,7 +52,7 @@ struct Drawing<'a> {
 impl<'a> Drawing<'a> {
     fn of(chart: &'a Chart) -> Self {
         let y_labels = chart.y.labels(Axis::up);
-        let longest = y_labels.iter().map(|(_, label)| width(label)).max().unwrap_or(0);
+        let longest = y_labels.iter().map(|(_, label)| width(label)).max().unwrap_or(0).min(LONGEST_NAME);
         Drawing { chart, left: (longest as f64 * LETTER + 20.0).round(), y_labels }
     }
 
@@ -63,7 +63,11 @@ impl<'a> Drawing<'a> {
             (self.key())
             @for (place, label) in &self.y_labels {
                 path.grid d={ "M" (self.left) " " (down(*place)) "H" (right) } {}
-                text.quiet x=(self.left - 10.0) y=(round(down(*place) + 5.0)) text-anchor="end" { (label) }
+                text.quiet x=(self.left - 10.0) y=(round(down(*place) + 5.0)) text-anchor="end" {
+                    @let shown = cut(label, LONGEST_NAME);
+                    @if shown != *label { title { (label) } }
+                    (shown)
+                }
             }
             @for (place, label) in self.chart.x.labels(Axis::across) {
                 path.grid d={ "M" (self.across(place)) " " (TOP) "V" (HEIGHT - BOTTOM) } {}

@@ -8,8 +8,8 @@ use std::fmt::Write;
 
 use maud::{Markup, html};
 
-use crate::chart::{Axis, Chart, Height, Marks, Series, Square};
-use crate::letters::width;
+use crate::chart::{Axis, Chart, Height, LONGEST_NAME, Marks, Series, Square};
+use crate::letters::{cut, width};
 
 /// The width of the SVG's own coordinate system. The page stretches the drawing to its width.
 const WIDTH: f64 = 2000.0;
@@ -34,7 +34,10 @@ pub(super) fn figure(chart: &Chart) -> Markup {
             @if let Some(note) = &chart.note { figcaption.note { (note) } }
             div class={ "plot " (height) } style=[room_for_labels(chart, &x, &y, least)] {
                 div.y aria-hidden="true" {
-                    @for (place, label) in &y { span style={ "top:" (percent(1.0 - place)) } { (label) } }
+                    @for (place, label) in &y {
+                        @let shown = cut(label, LONGEST_NAME);
+                        span style={ "top:" (percent(1.0 - place)) } title=[(shown != *label).then_some(label)] { (shown) }
+                    }
                 }
                 svg role="img" aria-label=(chart.described()) viewBox={ "0 0 " (WIDTH) " " (HEIGHT) }
                     preserveAspectRatio="none" {
@@ -71,14 +74,13 @@ fn longest(labels: &[(f64, String)]) -> usize {
 /// Returns the inline style of a chart whose labels need more room than the style sheet gives them. A chart with names
 /// at its left is at least `least` rem high, and has one line of text for each name.
 fn room_for_labels(chart: &Chart, x: &[(f64, String)], y: &[(f64, String)], least: f64) -> Option<String> {
-    /// The height of a line, the width of a letter, the usual and the maximum width of the left labels, and the usual
-    /// width right of the axis, in rem.
+    /// The height of a line, the width of a letter, the usual width of the left labels and the usual width right of the
+    /// axis, in rem.
     const LINE: f64 = 1.1;
     const LETTER: f64 = 0.42;
     const USUAL: f64 = 3.75;
-    const MOST: f64 = 14.0;
     const RIGHT: f64 = 1.25;
-    let left = (longest(y) as f64 * LETTER + 0.9).clamp(USUAL, MOST);
+    let left = (longest(y).min(LONGEST_NAME) as f64 * LETTER + 0.9).max(USUAL);
     let columns = format!("{left:.2}rem minmax(0,1fr)");
     let mut styles = Vec::new();
     if let Axis::Names(names) = &chart.y {
@@ -301,6 +303,9 @@ mod tests {
         };
         assert_eq!(style(vec!["one".to_owned()]).as_deref(), Some("4.5rem auto/3.75rem minmax(0,1fr)"));
         assert_eq!(style(vec!["n".repeat(20); 20]).as_deref(), Some("22.0rem auto/9.30rem minmax(0,1fr)"));
+        let long = figure(&Chart { y: Axis::Names(vec!["n".repeat(40)]), ..crate::chart::sample() }).into_string();
+        let shown = format!("title=\"{}\">{}…{}</span>", "n".repeat(40), "n".repeat(12), "n".repeat(11));
+        assert!(long.contains(&shown) && long.contains("/10.98rem"), "{long}");
         let other = figure(&Chart { y: crate::chart::sample().x, ..crate::chart::sample() }).into_string();
         assert!(!other.contains("grid-template"), "{other}");
     }

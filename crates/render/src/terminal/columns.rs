@@ -2,7 +2,7 @@
 //! chart has a line for each row.
 
 use super::Page;
-use crate::chart::{Axis, Bin, Chart, Height, Marks};
+use crate::chart::{Axis, Bin, Chart, Height, LONGEST_NAME, Marks};
 use crate::document::Emphasis;
 use crate::letters::{cut, width};
 use crate::scale::{AxisPosition, Scale};
@@ -120,14 +120,12 @@ fn marked(chart: &Chart, scale: &Scale, columns: usize) -> (String, Vec<String>)
 
 /// The letters that bars consist of, by the index of their series.
 const LETTERS: [&str; 4] = ["█", "▒", "░", "·"];
-/// The maximum width of a row's name, in terminal columns.
-const LONGEST: usize = 24;
 
 /// Writes the rows of a bar chart, and the key if several series have names. Charts of other kinds are ignored.
 pub(super) fn bars(chart: &Chart, page: &mut Page) {
     let (Axis::Names(names), Axis::Scale(scale)) = (&chart.y, &chart.x) else { return };
     let rows = chart.rows();
-    let names: Vec<String> = names.iter().map(|name| cut(name, LONGEST)).collect();
+    let names: Vec<String> = names.iter().map(|name| cut(name, LONGEST_NAME)).collect();
     let labels = names.iter().map(|name| width(name)).max().unwrap_or(0);
     let total = |row: &[(usize, &crate::chart::Bar)]| match row {
         [(_, bar)] => bar.text.clone(),

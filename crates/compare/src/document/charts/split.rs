@@ -7,10 +7,7 @@ use steady_render::units::time;
 use steady_render::{Axis, Bar, Chart, Height, Look, Marks, Series};
 
 use super::{plain, series};
-use crate::words::{cut, name};
-
-/// The maximum width of a command's name next to its bar, in columns.
-const NAME: usize = 18;
+use crate::words::name;
 
 /// The parts of a run's time from left to right.
 const PARTS: [(&str, Look); 5] = [
@@ -46,7 +43,7 @@ pub(in crate::document) fn split(report: &Report) -> Block {
     });
     let notes: Vec<String> =
         (0..found.len()).filter_map(|command| Some(notes(command, of(command)?))).flatten().collect();
-    let label = |command: usize| cut(&format!("{} {}", command + 1, name(plan, command)), NAME);
+    let label = |command: usize| format!("{} {}", command + 1, name(plan, command));
     Block::Chart(Chart {
         label: "Where the time of a run went".to_owned(),
         height: Height::Low,
