@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use steady_feature::flags::{OutputFlags, duration, size};
+use steady_feature::flags::{OutputFlags, duration, size, whole_number};
 use steady_model::Nanos;
 
 use crate::metrics::ListenAt;
@@ -58,7 +58,7 @@ pub(crate) struct AgentFlags {
     pub(crate) store_limit: u64,
 
     /// The number of routes to distinguish in each service; further routes count as the route (other)
-    #[arg(long, value_name = "ROUTES", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "ROUTES", default_value_t = 200, value_parser = whole_number::<u32>(1..=10_000))]
     pub(crate) routes: u32,
 
     /// Do not run the agent's own rulers, and do not read the load of the host
@@ -124,7 +124,7 @@ pub(crate) struct OutsideFlags {
     pub(crate) cgroup: Option<PathBuf>,
 
     /// The application's process: its CPU time and that of its descendants are measured
-    #[arg(long, value_name = "PID", requires = "requests", value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(long, value_name = "PID", requires = "requests", value_parser = whole_number::<i32>(1..))]
     pub(crate) pid: Option<i32>,
 
     /// The name of the application's service

@@ -125,7 +125,7 @@ fn advice(error: &clap::Error, words: &[OsString]) -> Option<Advice> {
     {
         let option = option.to_string();
         let option = option.split(' ').next().unwrap_or_default();
-        return Some(Advice::Message(format!("'{word}' is negative: the value of {option} must be above 0")));
+        return Some(Advice::Message(format!("'{word}' is negative: {option} takes no negative values")));
     }
     let is_command = |argument: &&Arg| argument.get_value_names().is_some_and(|names| names == ["COMMAND"]);
     let command = feature.get_positionals().find(is_command)?;

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::Args;
-use steady_feature::flags::{FileFlags, FormatFlag, IgnoredFailures, OutputFlags, duration};
+use steady_feature::flags::{FileFlags, FormatFlag, IgnoredFailures, OutputFlags, duration, whole_number};
 use steady_model::Nanos;
 
 const EXAMPLES: &str = "\
@@ -88,7 +88,7 @@ pub(crate) struct PairsFlags {
     pub(crate) budget: Option<Nanos>,
 
     /// Run this many pairs instead of filling a time
-    #[arg(help_heading = PAIRS, short, long, value_name = "PAIRS", conflicts_with = "budget", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(help_heading = PAIRS, short, long, value_name = "PAIRS", conflicts_with = "budget", value_parser = whole_number::<u64>(1..))]
     pub(crate) runs: Option<u64>,
 
     /// Run the commands in a shell. Its start-up is part of the cost
@@ -96,7 +96,7 @@ pub(crate) struct PairsFlags {
     pub(crate) shell: Option<String>,
 
     /// Pairs to run and discard first [default: as many as the commands need]
-    #[arg(help_heading = PAIRS, short, long, value_name = "PAIRS", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(help_heading = PAIRS, short, long, value_name = "PAIRS", value_parser = whole_number::<u32>(1..))]
     pub(crate) warmup: Option<u32>,
 
     /// Count runs with an exit status other than 0 as successes: any status, or only these

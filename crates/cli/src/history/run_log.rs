@@ -12,6 +12,7 @@ use steady_process::log::Appender;
 
 use super::home::Home;
 use super::import;
+use super::run;
 
 /// The log of one run. `None` if it cannot be created.
 pub(crate) struct RunLog(Option<Log>);
@@ -102,10 +103,17 @@ impl Log {
             Err(why) => {
                 let log = self.path.display();
                 // A full disk also stops the log.
-                let is_empty = fs::metadata(&self.path).is_ok_and(|file| file.len() == 0);
-                let rest = match is_empty {
-                    true => "its log could not be written either".to_owned(),
-                    false => format!("a later run or 'steady history list' imports its log: '{log}'"),
+                let text = fs::read(&self.path).unwrap_or_default();
+                let rest = match import::logged(&String::from_utf8_lossy(&text)) {
+                    None => "its log could not be written either".to_owned(),
+                    Some(logged) if run::export(&*logged) == run::export(record) => {
+                        format!("a later run or 'steady history list' imports its log: '{log}'")
+                    }
+                    Some(_) => {
+                        format!(
+                            "its log is incomplete; a later run or 'steady history list' imports that part: '{log}'"
+                        )
+                    }
                 };
                 not_stored(&format!("{why}; {rest}"));
                 None

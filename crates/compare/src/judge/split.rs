@@ -59,7 +59,10 @@ pub fn too_short(cpu: f64, processes: Processes, tick: f64, whose: &str) -> Opti
     let who = match (processes, number.round() as usize) {
         (_, 0 | 1) => format!("{whose} used {each} of CPU time"),
         (Processes::AtMost(_), many) => {
-            format!("up to {many} processes shared the CPU time of {whose}: {each} each on average")
+            format!(
+                "up to {many} processes, some perhaps of other programs, shared the CPU time of {whose}: each may have used \
+                 {each} on average"
+            )
         }
         (_, many) => format!("the {many} processes of {whose} used {each} of CPU time each on average"),
     };
@@ -83,7 +86,7 @@ mod tests {
         assert_eq!(why(0.15, Processes::Counted(1.0)), None);
         assert_eq!(why(0.15, Processes::AtMost(18.0)), None);
         let many = why(0.15, Processes::AtMost(122.0)).unwrap();
-        assert!(many.starts_with("up to 122 processes shared the CPU time of OLD: 1.2 ms each on average,"), "{many}");
+        assert!(many.starts_with("up to 122 processes, some perhaps of other programs, shared the CPU time of OLD: each may have used 1.2 ms"), "{many}");
         let many = why(0.15, Processes::Counted(122.0)).unwrap();
         assert!(many.starts_with("the 122 processes of OLD used 1.2 ms"), "{many}");
         assert!(

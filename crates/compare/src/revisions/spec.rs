@@ -44,6 +44,12 @@ pub(crate) fn specs(given: &[String]) -> Result<Vec<Spec>, Failure> {
                     "the revision before the dots is empty, as with a variable that is not set; write HEAD{text} if it is HEAD"
                 )));
             }
+            ["HEAD", ""] => {
+                return Err(usage(&format!(
+                    "the revision after the dots is empty, as with a variable that is not set; write {text}HEAD to compare HEAD \
+                     with itself"
+                )));
+            }
             // As in git, a missing side is HEAD. A missing base would be compared with itself, and pass every gate.
             [base, new] if !base.is_empty() && is_one(base) && is_one(new) => {
                 let base = spec(base).map_err(usage)?;
@@ -118,6 +124,8 @@ mod tests {
             (&["a...b..c"], "write A..B"),
             (&["..."], "write A..B"),
             (&["..HEAD"], "before the dots is empty"),
+            (&["HEAD.."], "after the dots is empty"),
+            (&["HEAD..."], "after the dots is empty"),
             (&["...HEAD"], "write HEAD...HEAD"),
             (&["..b"], "write HEAD..b if"),
             (&["-1..HEAD"], "dash"),

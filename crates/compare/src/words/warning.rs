@@ -142,7 +142,7 @@ fn unused_revisions(record: &Record) -> String {
         program.map_or_else(String::new, |(word, program)| super::one_line(&format!(": '{word}' is {program}")));
     format!(
         "No run opened a file of its revision, so the change is not tested{program}. The program must be one of the tree, \
-         as in './prog' or 'python3 -m module'."
+         or open a file of it, as in './prog', 'python3 -m module' or 'wc -c prog'."
     )
 }
 
