@@ -276,7 +276,12 @@ fn group(block: &BlockSpec, place: usize, runs: &[RunSpec]) -> Group {
 }
 
 fn traits(reply: &RunReply) -> Traits {
-    Traits { command: reply.run.command, wrote_to_storage: reply.wrote_to_storage, left_its_cpu: reply.left_its_cpu }
+    Traits {
+        command: reply.run.command,
+        wrote_to_storage: reply.wrote_to_storage,
+        left_its_cpu: reply.left_its_cpu,
+        uses_several_cpus: reply.uses_several_cpus,
+    }
 }
 
 fn measured(spec: Option<&BlockSpec>, layout: Layout, replies: Vec<RunReply>) -> Block {

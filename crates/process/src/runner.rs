@@ -60,6 +60,8 @@ pub struct Traits {
     pub wrote_to_storage: bool,
     /// Whether it ended on, or may use, another CPU than the one it was pinned to.
     pub left_its_cpu: bool,
+    /// Whether several threads of its tree could run at the same time for a tenth of the time.
+    pub uses_several_cpus: bool,
 }
 
 /// Why runs could not be made.

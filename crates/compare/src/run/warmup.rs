@@ -250,7 +250,7 @@ fn no_duets(plan: &Plan, duets: &Reading<()>, primary: Metric, waits: bool, turn
         Some(format!("load hardly changes {what}, so duets have no advantage"))
     } else if turns.traits.iter().any(|traits| traits.wrote_to_storage) {
         Some("a command writes files, and both would write concurrently".to_owned())
-    } else if turns.block.runs.iter().any(several) {
+    } else if turns.block.runs.iter().any(several) || turns.traits.iter().any(|traits| traits.uses_several_cpus) {
         Some("a command uses more than one CPU".to_owned())
     } else if waits {
         Some("the commands mostly wait".to_owned())

@@ -407,18 +407,20 @@ fn waiting_commands_are_compared_by_elapsed_time_in_turns() {
     assert_eq!(after, ["deviation", "median", "range"]);
 }
 
-/// A machine that stalls during one of the warm-up blocks in turns.
+/// A machine that stalls during one of the warm-up blocks in turns, or on which the commands have parallel threads.
 struct Stalling {
     machine: SimulatedMachine,
     /// The number of the block, from 1.
     stalled: usize,
     probed: usize,
+    uses_several_cpus: bool,
 }
 
 impl Runner for Stalling {
     fn probe(&mut self, block: &BlockSpec) -> Result<(Block, Vec<Traits>), RunError> {
-        let (mut block, traits) = self.machine.probe(block)?;
+        let (mut block, mut traits) = self.machine.probe(block)?;
         self.probed += 1;
+        traits.iter_mut().for_each(|traits| traits.uses_several_cpus = self.uses_several_cpus);
         if self.probed == self.stalled {
             block.runs.iter_mut().for_each(|run| {
                 run.wall += Nanos::from_seconds(0.05);
@@ -457,7 +459,7 @@ impl Runner for Stalling {
 fn a_stall_during_the_warm_up_does_not_change_the_metric() {
     for stalled in 1..=3 {
         let machine = SimulatedMachine::new(&[0.002, 0.003], Conditions::QUIET, 15);
-        let mut machine = Stalling { machine, stalled, probed: 0 };
+        let mut machine = Stalling { machine, stalled, probed: 0, uses_several_cpus: false };
         let report = judge(compare(&plan(2, 2.0, 15), setting(), &mut machine, &mut |_| {}).unwrap());
         assert_eq!(primary(&report).metric, Metric::Cpu, "block {stalled}");
         assert!(machine.probed >= 3 && report.blocks_of(Layout::Duet) > 0, "block {stalled}");
@@ -468,6 +470,16 @@ fn a_stall_during_the_warm_up_does_not_change_the_metric() {
 fn commands_on_several_cpus_exclude_duets() {
     let parallel = Conditions { cpu_share: 1.8, ..Conditions::QUIET };
     let report = report(&plan(2, 5.0, 13), &[0.010, 0.020], parallel);
+    assert_eq!(report.blocks_of(Layout::Duet), 0);
+    assert!(report.record.left_out[0].reason.contains("more than one CPU"));
+}
+
+/// On a busy machine, parallel threads may use less CPU time than wall time.
+#[test]
+fn commands_with_parallel_threads_exclude_duets() {
+    let machine = SimulatedMachine::new(&[0.010, 0.020], Conditions { cpu_share: 0.5, ..Conditions::QUIET }, 13);
+    let mut machine = Stalling { machine, stalled: 0, probed: 0, uses_several_cpus: true };
+    let report = judge(compare(&plan(2, 5.0, 13), setting(), &mut machine, &mut |_| {}).unwrap());
     assert_eq!(report.blocks_of(Layout::Duet), 0);
     assert!(report.record.left_out[0].reason.contains("more than one CPU"));
 }

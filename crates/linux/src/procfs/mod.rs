@@ -17,8 +17,8 @@ pub use machine::{
 };
 pub use maps::{Mapping, parse_maps};
 pub use process::{
-    ProcessStat, Sleep, StorageIo, parse_process_stat, parse_storage_io, parse_syscall, process_stat, storage_io,
-    waits_for_futex,
+    ProcessStat, Sleep, StorageIo, parse_process_stat, parse_storage_io, parse_syscall, process_stat, runnable_threads,
+    storage_io, waits_for_futex,
 };
 pub use schedstat::{OwnMigrations, Schedstat, SchedstatFile, SchedstatReader, parse_schedstat};
 pub use times::{CpuTicks, CpuTimes, cpu_pressure, cpu_times, parse_cpu_times, parse_pressure_total};

@@ -35,6 +35,13 @@ pub fn process_stat(root: &Root, pid: i32) -> Reading<ProcessStat> {
     parse_process_stat(&read_of(root, pid, "stat")?)
 }
 
+/// Returns how many threads of the processes `pids` are running or could run. Threads that end during the call may be
+/// missing. Source: `/proc/PID/task/TID/stat`.
+pub fn runnable_threads(root: &Root, pids: &[i32]) -> usize {
+    let threads = pids.iter().flat_map(|pid| root.numbered(&format!("/proc/{pid}/task")).unwrap_or_default());
+    threads.filter(|thread| process_stat(root, *thread).is_ok_and(|stat| stat.state == 'R')).count()
+}
+
 /// Storage I/O of a process and its reaped children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StorageIo {

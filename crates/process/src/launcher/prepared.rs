@@ -106,7 +106,7 @@ impl Script {
         sink.take_printed();
         let started = sink.with(null, |streams| self.shell.spawn(run, 0, streams));
         let child = started.map_err(|error| lost(io::Error::other(format!("{SHELL}: {error}"))))?;
-        wait_or_kill(&child, None, control.as_fd(), Some(sink), None)?;
+        wait_or_kill(&child, None, control.as_fd(), Some(sink), None, None)?;
         let reaped = process::wait_for(child.pid).map_err(lost)?;
         process::end_descendants().map_err(lost)?;
         match reaped.status {

@@ -55,7 +55,7 @@ pub enum Request {
     Runs {
         /// The runs, in groups. Each group has one reply.
         groups: Vec<Group>,
-        /// Whether to also read [`RunReply::wrote_to_storage`] and [`RunReply::left_its_cpu`].
+        /// Whether to also find the properties that [`RunReply`] has for probes.
         probe: bool,
     },
     /// Start commands from these snapshots, in place of previous ones.
@@ -154,6 +154,8 @@ pub struct RunReply {
     pub wrote_to_storage: bool,
     /// Only for probes: whether it ended on, or may use, another CPU than the launcher's.
     pub left_its_cpu: bool,
+    /// Only for probes: whether several threads of its tree could run at the same time for a tenth of the time.
+    pub uses_several_cpus: bool,
     /// The first metric without a valid value. [`Run::values`] is empty then.
     #[serde(default)]
     pub no_value: Option<NoValue>,

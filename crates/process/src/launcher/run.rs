@@ -18,7 +18,7 @@ use super::custom::CustomMetrics;
 use super::prepared::{Prepared, Script, program};
 use super::protocol::{Job, Reply, RunReply, Setup, Snapshot};
 use super::streams::Sink;
-use super::wait::{End, OwnScheduling, Stop, lost, outcome, wait_or_kill};
+use super::wait::{Concurrency, End, OwnScheduling, Stop, lost, outcome, wait_or_kill};
 use crate::runner::Start;
 
 /// The CPU times of the main thread and of the tree count as equal if they differ by no more than this share...
@@ -145,7 +145,8 @@ impl RunContext {
         let last_pid = self.last_pid();
         let (started, child) =
             self.start(job, start, word).map_err(|error| Stop::Reply(not_started(job.command, &error)))?;
-        let seen = self.watch(job.command, &child, control)?;
+        let mut concurrency = probe.then(Concurrency::default);
+        let seen = self.watch(job.command, &child, control, concurrency.as_mut())?;
         let wrote_to_storage = probe && wrote_to_storage(child.pid);
         let left_its_cpu = probe && self.left_its_cpu(child.pid);
         let reaped = process::wait_for(child.pid).map_err(lost)?;
@@ -167,7 +168,8 @@ impl RunContext {
         if let Some(script) = &mut self.commands[job.command].conclude {
             script.run(word, &self.null, &self.script_sink, control)?;
         }
-        Ok(RunReply { run, wrote_to_storage, left_its_cpu, no_value })
+        let uses_several_cpus = concurrency.is_some_and(|concurrency| concurrency.uses_several_cpus());
+        Ok(RunReply { run, wrote_to_storage, left_its_cpu, uses_several_cpus, no_value })
     }
 
     /// Prepares snapshots to start runs from.
@@ -221,12 +223,18 @@ impl RunContext {
     }
 
     /// Waits until the child becomes a zombie.
-    fn watch(&self, command: usize, child: &Child, control: &UnixStream) -> Result<Seen, Stop> {
+    fn watch(
+        &self,
+        command: usize,
+        child: &Child,
+        control: &UnixStream,
+        concurrency: Option<&mut Concurrency>,
+    ) -> Result<Seen, Stop> {
         // Opened while the child runs, to save time between its end and the readings.
         let schedstat = self.schedstat.as_ref().map_err(Clone::clone);
         let main_thread = schedstat.and_then(|reader| reader.open(number(child.pid)));
         let (sink, own) = (&self.commands[command].sink, self.own_scheduling.as_ref());
-        let end = wait_or_kill(child, self.run_limit, control.as_fd(), Some(sink), own)?;
+        let end = wait_or_kill(child, self.run_limit, control.as_fd(), Some(sink), own, concurrency)?;
         Ok(Seen { end, main_thread: main_thread.and_then(|file| file.read()) })
     }
 

@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use steady_linux::Root;
 use steady_linux::clock;
 use steady_linux::process::{self, Child, Status};
-use steady_linux::procfs::{OwnMigrations, SchedstatFile, SchedstatReader};
+use steady_linux::procfs::{self, OwnMigrations, SchedstatFile, SchedstatReader};
 use steady_model::{Nanos, Outcome};
 
 use super::protocol::Reply;
@@ -84,6 +84,38 @@ impl OwnScheduling {
     }
 }
 
+/// How many threads of a child's tree could run at several moments of its run. On a busy machine, the CPU time does not
+/// show that a command uses several CPUs if it gets them.
+#[derive(Default)]
+pub(super) struct Concurrency {
+    /// Number of moments with one runnable thread or more.
+    busy: u32,
+    /// Number of moments with several.
+    several: u32,
+}
+
+impl Concurrency {
+    /// The first moment is this long after the start.
+    const FIRST: Nanos = Nanos(300_000);
+    /// The next moment is later by the time since the start divided by this, so looks cost long runs little.
+    const FRACTION: u64 = 10;
+    /// A command uses several CPUs if several threads are runnable in at least one of this many moments.
+    const ONE_OF: u32 = 10;
+
+    fn look(&mut self) {
+        let (root, own) = (Root::default(), rustix::process::getpid().as_raw_nonzero().get());
+        let tree = procfs::descendants(&root, own).unwrap_or_default();
+        let runnable = procfs::runnable_threads(&root, &tree);
+        self.busy += u32::from(runnable > 0);
+        self.several += u32::from(runnable > 1);
+    }
+
+    /// Whether the tree could use several CPUs for a considerable part of the time.
+    pub(super) fn uses_several_cpus(&self) -> bool {
+        self.several > 1 && self.several * Self::ONE_OF >= self.busy
+    }
+}
+
 /// Waits for the child's end and reads its pipes. Kills its process group at the time limit. `own` are the
 /// launcher's own statistics: on a busy machine it waits for a CPU before it notices the end, and that time is not the child's.
 pub(super) fn wait_or_kill(
@@ -92,8 +124,11 @@ pub(super) fn wait_or_kill(
     control: BorrowedFd<'_>,
     sink: Option<&Sink>,
     own: Option<&OwnScheduling>,
+    mut concurrency: Option<&mut Concurrency>,
 ) -> Result<End, Stop> {
-    let deadline = limit.map(|limit| clock::monotonic() + limit);
+    let begin = clock::monotonic();
+    let deadline = limit.map(|limit| begin + limit);
+    let mut look_at = concurrency.is_some().then_some(begin + Concurrency::FIRST);
     let mut in_time = true;
     loop {
         // poll(2) always reports a closed socket. Requests that arrive early are read later.
@@ -102,15 +137,23 @@ pub(super) fn wait_or_kill(
         let pipes = sink.into_iter().flat_map(Sink::readers);
         let pipes = pipes.map(|reader| PollFd::from_borrowed_fd(reader, PollFlags::IN));
         let mut watched: Vec<PollFd<'_>> = child_and_control.into_iter().chain(pipes).collect();
-        let left = deadline.filter(|_| in_time).map(|deadline| timespec(deadline - clock::monotonic()));
+        let next = deadline.filter(|_| in_time).into_iter().chain(look_at).min();
+        let left = next.map(|next| timespec(next - clock::monotonic()));
         let before = own.and_then(|own| Some((own, own.before_sleep()?)));
         let polled = poll(&mut watched, left.as_ref());
         let woken = clock::monotonic();
         let ready = |place: usize| watched.get(place).is_some_and(|fd| !fd.revents().is_empty());
         match polled {
-            Ok(0) => {
+            Ok(0) if in_time && deadline.is_some_and(|deadline| woken >= deadline) => {
                 in_time = false;
                 process::kill_group(child.pid);
+            }
+            Ok(0) => {
+                if let Some(concurrency) = &mut concurrency {
+                    concurrency.look();
+                }
+                let now = clock::monotonic();
+                look_at = look_at.map(|_| now + Nanos((now - begin).0 / Concurrency::FRACTION));
             }
             Ok(_) if ready(1) => return Err(Stop::Abandoned),
             Ok(_) => {
