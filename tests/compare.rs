@@ -176,6 +176,15 @@ fn prepare_runs_before_every_run_and_excludes_duets() {
     assert_eq!(run(&["compare", "--prepare", "a", "--prepare", "b", "true", "true", "true"]).0, 2);
 }
 
+/// On a busy machine, the two processes use less CPU time than wall time, but both are runnable.
+#[test]
+fn a_command_with_parallel_processes_excludes_duets() {
+    let count = "i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done";
+    let parallel = format!("sh -c '({count}) & {count}; wait'");
+    let report = json(0, &["--budget", "3s", &parallel, &parallel]);
+    assert!(report["layouts_left_out"].to_string().contains("one CPU"), "{report}");
+}
+
 #[test]
 fn shell_runs_commands_in_the_requested_shell() {
     let report = json(0, &["--runs", "6", "--shell", "true | true", "true && true"]);
