@@ -139,6 +139,8 @@ fn part(runs: &[&Run], cpu: &Spread, time: impl Fn(&Run) -> Nanos) -> Option<Spr
 /// The median of peak memory over the runs.
 fn peak_memory(record: &Record, runs: &[&Run]) -> Reading<Bytes> {
     let peaks = runs.iter().map(|run| Ok(run.peak_memory.clone()?.0 as f64)).collect::<Reading<Vec<f64>>>();
-    let peaks = peaks.map_err(|absent| usual_reason(record, Metric::Memory).unwrap_or(absent))?;
+    let peaks = peaks.map_err(|absent| {
+        runs.first().and_then(|run| usual_reason(record, Metric::Memory, run.command)).unwrap_or(absent)
+    })?;
     quantile(&peaks, 0.5).map(|bytes| Bytes(bytes as u64)).ok_or_else(|| Absent::because("no run succeeded"))
 }

@@ -31,10 +31,10 @@ pub fn judge(record: Record) -> Report {
     Report { load: load::load(&record), startups, judgements, ranking, course, breakdowns, warnings, record }
 }
 
-/// The most frequent reason why runs have no value of a metric. A reason may contain a number that varies between runs.
-fn usual_reason(record: &Record, metric: Metric) -> Option<Absent> {
-    let runs =
-        record.blocks.iter().filter(|block| verdicts::serves(metric, block.layout)).flat_map(|block| &block.runs);
+/// The most frequent reason why runs of a command have no value of a metric. A reason may contain a number that varies between runs.
+fn usual_reason(record: &Record, metric: Metric, command: usize) -> Option<Absent> {
+    let blocks = record.blocks.iter().filter(|block| verdicts::serves(metric, block.layout));
+    let runs = blocks.flat_map(|block| &block.runs).filter(|run| run.command == command);
     let mut counts = BTreeMap::<String, usize>::new();
     runs.map(|run| run.cost(metric)).filter_map(Reading::err).for_each(|why| *counts.entry(why.0).or_default() += 1);
     counts.into_iter().max_by_key(|(_, count)| *count).map(|(why, _)| Absent::because(why))

@@ -7,6 +7,7 @@ use steady_stats::{Effect, Estimate, MIN_PAIRS, Reason, Rules, Sequence, Weighed
 
 use super::evidence::{Evidence, Failures};
 use super::usual_reason;
+use crate::words::subject;
 
 /// The verdicts on each command after the first by all metrics, the primary metric first; and the primary estimates at
 /// each look.
@@ -88,7 +89,7 @@ const EFFORT_UNKNOWN: &str = "the effort for a verdict is not known";
 pub(super) fn judgement(record: &Record, metric: Metric, command: usize, weighed: &Weighed) -> Judgement {
     let estimate = &weighed.estimate;
     let has_ratio = !is_zero_on_one_side(record, metric, command);
-    let why = || absent(record, metric, has_ratio, estimate.pairs);
+    let why = || absent(record, metric, command, has_ratio, estimate.pairs);
     let size = |effect: &Effect| Size {
         change: effect.change.filter(|_| has_ratio && estimate.pairs >= MIN_PAIRS).ok_or_else(why),
         interval: interval(effect).filter(|_| has_ratio).ok_or_else(why),
@@ -166,7 +167,7 @@ fn is_zero_on_one_side(record: &Record, metric: Metric, command: usize) -> bool 
 }
 
 /// Why there is no effect: a cost was not measured, it has no ratio, or there are too few pairs.
-fn absent(record: &Record, metric: Metric, has_ratio: bool, pairs: usize) -> Absent {
+fn absent(record: &Record, metric: Metric, command: usize, has_ratio: bool, pairs: usize) -> Absent {
     if !has_ratio {
         return Absent::because("one of the commands reports 0 in most runs, so there is no ratio");
     }
@@ -176,7 +177,13 @@ fn absent(record: &Record, metric: Metric, has_ratio: bool, pairs: usize) -> Abs
     if record.blocks.is_empty() {
         return record.no_runs();
     }
-    usual_reason(record, metric).unwrap_or_else(|| {
+    let of_one = |command, why: Absent| Absent(format!("for {}, {why}", subject(&record.plan, command)));
+    let unmeasured = match [0, command].map(|command| usual_reason(record, metric, command)) {
+        [Some(why), None] => Some(of_one(0, why)),
+        [None, Some(why)] => Some(of_one(command, why)),
+        [why, _] => why,
+    };
+    unmeasured.unwrap_or_else(|| {
         let noun = if pairs == 1 { "pair" } else { "pairs" };
         let has_duets = record.blocks.iter().any(|block| block.layout == steady_model::Layout::Duet);
         let (layout, helps) = match has_duets && !serves(metric, steady_model::Layout::Duet) {

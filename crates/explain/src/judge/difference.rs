@@ -8,6 +8,7 @@ use steady_compare::judge::split::{Processes, too_short};
 use steady_costs::prices::{Price, Priced, Prices, at_run};
 use steady_model::{Absent, Interval, Layout, Metric, Nanos, Reading, Record, Run};
 use steady_render::letters::count;
+use steady_render::units::time;
 use steady_stats::{MIN_PAIRS, Shift, mean, shift, weights};
 
 use super::counted::{self, CountedKind};
@@ -21,7 +22,7 @@ pub(crate) fn evaluated_pairs(record: &Record) -> usize {
 
 /// Computes the derived fields of a record.
 pub fn judged_pair(mut record: ExplainPairRecord) -> ExplainPairRecord {
-    let (mut missing, notes, lines, pairs) = {
+    let (mut missing, mut notes, lines, pairs, mean) = {
         let pairs = Pairs::of(&record.record);
         let prices = at_run(&record.prices, &record.alu);
         let (kinds, missing, notes) = counted::all(&record, &prices);
@@ -31,8 +32,9 @@ pub fn judged_pair(mut record: ExplainPairRecord) -> ExplainPairRecord {
         lines.extend(parts.iter().map(|part| part.line(&pairs)));
         lines.push(unexplained(&pairs, &parts));
         lines.extend(off_cpu(&pairs));
-        (missing, notes, lines, pairs.runs.len())
+        (missing, notes, lines, pairs.runs.len(), pairs.mean_of_all())
     };
+    notes.extend(mean);
     for (what, priced) in [("the price of page faults", Priced::MinorFault), ("the price of switches", Priced::Switch)]
     {
         missing.extend(record.prices.of(priced).err().map(|why| Missing { what: what.to_owned(), why: why.0 }));
@@ -91,6 +93,32 @@ impl<'a> Pairs<'a> {
         let differences =
             self.runs.iter().map(|[old, new]| Ok(pick(new)? - pick(old)?)).collect::<Reading<Vec<f64>>>()?;
         bounded(shift(&differences, &self.weights, ALPHA), differences.len())
+    }
+
+    /// What the mean of all pairs is, all with the same weight, if it contradicts the weighted one. Pairs with an expensive
+    /// run have little weight, because load makes runs more expensive, but a command may also have expensive runs itself.
+    fn mean_of_all(&self) -> Option<String> {
+        /// Chance alone makes means differ by this many standard errors in 1 % of all comparisons.
+        const ERRORS: f64 = 2.6;
+        /// Standard errors of a 95 % interval.
+        const HALF_WIDTH: f64 = 1.96;
+        let usual = self.shift(&cpu).ok()?;
+        let of = |[old, new]: &[&Run; 2]| new.cpu_time().seconds() - old.cpu_time().seconds();
+        let differences: Vec<f64> = self.runs.iter().map(of).collect();
+        let number = differences.len() as f64;
+        let mean = differences.iter().sum::<f64>() / number;
+        let squares: f64 = differences.iter().map(|difference| (difference - mean).powi(2)).sum();
+        let error = (squares / (number - 1.0) / number).sqrt();
+        if usual.interval.holds(mean) || (mean - usual.mean).abs() < ERRORS * error {
+            return None;
+        }
+        let more = if mean > 0.0 { "more" } else { "less" };
+        Some(format!(
+            "The figures are about the usual run: pairs with an expensive run count little. Over all runs, NEW needs {} \
+             {more} CPU time on average (±{}).",
+            time(mean.abs()),
+            time(HALF_WIDTH * error)
+        ))
     }
 
     fn line(&self, line: Line, depth: u32, pick: Pick<'_>) -> Difference {

@@ -54,6 +54,22 @@ fn pairs(programs: [Program; 2], pairs: usize, fault: f64, coin: &mut ChaCha8Rng
     pair(record, [of(100), of(400)])
 }
 
+/// One in 20 runs of NEW takes 20 times as long, and the others 5 % less: 90 % more on average.
+#[test]
+fn rare_expensive_runs_have_a_note_with_the_mean() {
+    let mut coin = ChaCha8Rng::seed_from_u64(2);
+    let programs = || [Program { base: 0.02, faults: 0 }, Program { base: 0.019, faults: 0 }];
+    let notes = |record| judged_pair(record).notes;
+    let mut record = pairs(programs(), 400, 0.0, &mut coin);
+    assert_eq!(notes(record.clone()), [""; 0]);
+    for block in record.record.blocks.iter_mut().step_by(20) {
+        let slow = block.runs.iter_mut().find(|run| run.command == 1).unwrap();
+        (slow.user, slow.wall) = (slow.user + Nanos::from_seconds(0.38), slow.wall + Nanos::from_seconds(0.38));
+    }
+    let [note] = &notes(record)[..] else { panic!("one note") };
+    assert!(note.replace('\u{a0}', " ").contains("NEW needs 18.0 ms more CPU time on average (±8.1"), "{note}");
+}
+
 #[test]
 fn lines_add_up_to_the_lines_above_them() {
     let mut coin = ChaCha8Rng::seed_from_u64(1);
