@@ -37,9 +37,14 @@ pub(crate) fn line(judgement: &Judgement) -> Vec<Span> {
     if matches!(judgement.verdict, Verdict::Slower | Verdict::Faster) {
         let effect = Effect::of(change, interval);
         let mean = if judgement.decided_by == DecidedBy::Mean { " on average" } else { "" };
+        let judged = match (judgement.metric, judgement.verdict) {
+            (Metric::Custom(_), Verdict::Slower) => ", which is worse",
+            (Metric::Custom(_), _) => ", which is better",
+            _ => "",
+        };
         return vec![
             (emphasis, effect.relative_of(judgement.metric)),
-            (Emphasis::Plain, format!("{mean} ({})", effect.range)),
+            (Emphasis::Plain, format!("{mean} ({}){judged}", effect.range)),
         ];
     }
     let word = match judgement.undecided {
