@@ -90,8 +90,8 @@ pub fn verdict_in_words(verdict: Verdict, change: &Reading<f64>, interval: &Read
 pub fn condition(fail_if: FailIf, metric: Metric, state: GateState, interval: Option<Interval>, of: &str) -> Sentence {
     let plain = |text: String| (Emphasis::Plain, text);
     let (emphasis, holds, why) = match state {
-        GateState::Holds => (Emphasis::More, "holds", String::new()),
-        GateState::DoesNotHold => (Emphasis::Same, "does not hold", String::new()),
+        GateState::Holds => (Emphasis::More, "holds", decided_because(fail_if.limit(metric), interval)),
+        GateState::DoesNotHold => (Emphasis::Same, "does not hold", decided_because(fail_if.limit(metric), interval)),
         GateState::Open => {
             (Emphasis::Open, "is open", format!(": {}", undecided_because(fail_if.limit(metric), interval)))
         }
@@ -99,13 +99,33 @@ pub fn condition(fail_if: FailIf, metric: Metric, state: GateState, interval: Op
     vec![plain(format!("The condition {fail_if} ")), (emphasis, holds.to_owned()), plain(format!("{of}{why}."))]
 }
 
-/// Returns why a condition is open. The interval has a digit more than elsewhere, which shows on which side of the
-/// limit its ends are.
+/// Returns why a condition holds or does not hold, after a colon, if an end of the interval is printed as the limit
+/// elsewhere. Else it is empty, because the interval shows it.
+fn decided_because(limit: f64, interval: Option<Interval>) -> String {
+    let Some(Interval { low, high }) = interval.filter(|interval| interval.half_width().is_finite()) else {
+        return String::new();
+    };
+    let range = Interval { low: low * 100.0, high: high * 100.0 };
+    let decimals = decimals_apart(range, &[100.0 * limit]);
+    if decimals == digits(range) {
+        return String::new();
+    }
+    let side = match (low > limit, high < limit) {
+        (true, _) => "above",
+        (_, true) => "below",
+        _ => return String::new(),
+    };
+    let (low, high) = (fixed(range.low, decimals), fixed(range.high, decimals));
+    format!(": {low} to {high}{TIE}% is {side} {}", setting(limit))
+}
+
+/// Returns why a condition is open. The interval has a digit more than elsewhere at least, which shows on which side of
+/// the limit its ends are.
 fn undecided_because(limit: f64, interval: Option<Interval>) -> String {
     match interval.filter(|interval| interval.holds(limit)) {
         Some(Interval { low, high }) if low.is_finite() && high.is_finite() => {
             let range = Interval { low: low * 100.0, high: high * 100.0 };
-            let decimals = digits(range) + 1;
+            let decimals = decimals_apart(range, &[100.0 * limit]).max(digits(range) + 1);
             let (low, high) = (fixed(range.low, decimals), fixed(range.high, decimals));
             format!("{} lies between {low} and {high}{TIE}%", setting(limit))
         }
@@ -137,21 +157,25 @@ pub fn sized(change: f64, interval: Interval) -> (String, String) {
 /// As [`signed`], for an undecided change. If an end of the interval would be printed as 0 or as the resolution, there
 /// are more digits, which show on which side of it the end is.
 pub fn signed_apart(change: f64, interval: Interval, resolution: f64) -> (String, String) {
+    if !interval.half_width().is_finite() {
+        return signed(change, interval);
+    }
     let range = Interval { low: interval.low * 100.0, high: interval.high * 100.0 };
+    let decimals = decimals_apart(range, &[0.0, -100.0 * resolution, 100.0 * resolution]);
+    let [change, low, high] = [change * 100.0, range.low, range.high].map(|value| fixed(value, decimals));
+    (plus(format!("{change}{TIE}%")), format!("{low} to {high}{TIE}%"))
+}
+
+/// Returns the decimals of a finite interval, and more of them if an end would be printed as one of the limits.
+fn decimals_apart(range: Interval, limits: &[f64]) -> usize {
     /// The most digits to add.
     const MORE: usize = 3;
     let first = digits(range);
-    let limits = [0.0, -100.0 * resolution, 100.0 * resolution];
     let meets = |end: f64, decimals: usize| {
         limits.iter().any(|limit| *limit != end && fixed(*limit, decimals) == fixed(end, decimals))
     };
     let is_apart = |decimals: &usize| ![range.low, range.high].into_iter().any(|end| meets(end, *decimals));
-    if !range.half_width().is_finite() || is_apart(&first) {
-        return signed(change, interval);
-    }
-    let decimals = (first + 1..first + MORE).find(is_apart).unwrap_or(first + MORE);
-    let [change, low, high] = [change * 100.0, range.low, range.high].map(|value| fixed(value, decimals));
-    (plus(format!("{change}{TIE}%")), format!("{low} to {high}{TIE}%"))
+    (first..first + MORE).find(is_apart).unwrap_or(first + MORE)
 }
 
 /// Formats an estimate with the digits that its interval supports.
@@ -222,6 +246,24 @@ mod tests {
         assert_eq!(apart(-0.004, 0.084), "-0.4 to 8.4 %");
         assert_eq!(apart(-0.009, 0.07), "-0.9 to 7.0 %");
         assert_eq!(apart(-0.02, 0.07), "-2 to 7 %");
+    }
+
+    #[test]
+    fn a_condition_shows_on_which_side_of_the_limit_the_interval_is() {
+        let words = |fail_if: &str, state, low, high| {
+            let fail_if = fail_if.parse().unwrap();
+            let spans = condition(fail_if, Metric::Cpu, state, Some(Interval { low, high }), "");
+            spans.into_iter().map(|(_, text)| text).collect::<String>().replace(TIE, " ")
+        };
+        let holds = words("slower>1%", GateState::Holds, 0.0142, 0.08);
+        assert_eq!(holds, "The condition slower>1% holds: 1.4 to 8.0 % is above 1 %.");
+        let holds = words("faster>1%", GateState::Holds, -0.08, -0.0142);
+        assert_eq!(holds, "The condition faster>1% holds: -8.0 to -1.4 % is below -1 %.");
+        let fails = words("slower>1%", GateState::DoesNotHold, -0.08, 0.0098);
+        assert_eq!(fails, "The condition slower>1% does not hold: -8.00 to 0.98 % is below 1 %.");
+        assert_eq!(words("slower>1%", GateState::Holds, 0.03, 0.11), "The condition slower>1% holds.");
+        let open = words("slower>1%", GateState::Open, 0.0097, 0.08);
+        assert_eq!(open, "The condition slower>1% is open: 1 % lies between 0.97 and 8.00 %.");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use steady_model::{FailIf, GateState, Interval, Metric, Verdict};
 use steady_render::document::{Emphasis, Span};
-use steady_render::effect::{Effect, condition, signed, verdict_in_words};
+use steady_render::effect::{Effect, condition, signed, signed_apart, verdict_in_words};
 use steady_render::letters::numbered;
 use steady_render::units::{TIE, decimals, decimals_of, fixed, setting, time};
 
@@ -65,7 +65,7 @@ fn verdict(report: &ReleaseReport, old: &str, new: &str) -> Vec<Span> {
             format!(" the {WHAT} of {new} cannot be compared with that of {old}: {}.", super::named_reason(&why));
         return vec![(Emphasis::Open, "Undecided:".to_owned()), (Emphasis::Plain, rest)];
     };
-    let (size, range) = signed(*change, *interval);
+    let (size, range) = signed_apart(*change, *interval, report.question.resolution);
     match total.verdict {
         Verdict::Faster | Verdict::Slower => directed(report, old, new, *change, *interval),
         Verdict::Same => vec![
