@@ -2,7 +2,7 @@
 
 use steady_model::{Nanos, Verdict};
 use steady_render::document::{Emphasis, Span};
-use steady_render::units::{duration, round_up, setting, time_setting};
+use steady_render::units::{setting, time_setting};
 
 use super::versions;
 use crate::record::{ReleaseCourse, ReleaseDesign, ReleaseMoment, ReleaseReport, RestsOn};
@@ -136,15 +136,26 @@ fn more(report: &ReleaseReport, needed: f64) -> f64 {
     (needed - traffic.min(window) as f64).max(*step_seconds as f64)
 }
 
-/// Formats a number of minutes, rounded up: `about 12 min`.
+/// Formats a number of minutes, rounded up by at most a tenth in the unit that is shown: `about 12 min`.
 fn minutes(minutes: f64) -> String {
     if minutes.is_nan() || minutes > TOO_LONG_MINUTES {
         return "more than a week".to_owned();
     }
-    let seconds = minutes.max(0.0) * 60.0;
-    let rounded = if seconds <= 60.0 { round_up(seconds) } else { 60.0 * round_up(minutes) };
-    let time = Nanos::from_seconds(rounded);
-    format!("about {}", if rounded < 7200.0 { time_setting(time) } else { duration(time) })
+    let seconds = (minutes * 60.0).max(1.0);
+    let unit = match seconds {
+        below if below < 120.0 => 1.0,
+        below if below < 7200.0 => 60.0,
+        _ => 3600.0,
+    };
+    let value = seconds / unit;
+    let scale = 10f64.powf(value.log10().floor());
+    let step = match value / scale {
+        first if first < 2.0 => 0.1 * scale,
+        first if first < 5.0 => 0.2 * scale,
+        _ => 0.5 * scale,
+    };
+    let rounded = unit * step * (value / step - 1e-9).ceil();
+    format!("about {}", time_setting(Nanos::from_seconds(rounded)))
 }
 
 #[cfg(test)]
@@ -154,7 +165,8 @@ mod tests {
     #[test]
     fn minutes_are_rounded_up_to_few_digits() {
         let text = |value: f64| minutes(value).replace('\u{a0}', " ");
-        assert_eq!([text(0.31), text(2.1), text(11.7)], ["about 20 s", "about 3 min", "about 12 min"]);
-        assert_eq!([text(170.0), text(1e9), text(f64::NAN)], ["about 3.3 h", "more than a week", "more than a week"]);
+        assert_eq!([text(0.31), text(2.1), text(11.7)], ["about 19 s", "about 2.2 min", "about 12 min"]);
+        assert_eq!([text(68.0 / 60.0), text(119.5 / 60.0), text(61.0)], ["about 70 s", "about 2 min", "about 65 min"]);
+        assert_eq!([text(170.0), text(1e9), text(f64::NAN)], ["about 3 h", "more than a week", "more than a week"]);
     }
 }

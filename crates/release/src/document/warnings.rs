@@ -129,8 +129,9 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
             numbered(*hosts as u64, "host", "hosts")
         ),
         ReleaseWarning::ShortVersions { seconds: [one, other] } => format!(
-            "{old} served for {} and {new} for {}: errors in the adjustment for load last for minutes, so let each \
-             version run for at least 150{TIE}s, and use a longer --window.",
+            "{old} served for {} and {new} for {}: errors in the adjustment for load last for minutes, so each version \
+             needs at least 150{TIE}s: use a longer --window if they ran that long; else let them run longer and \
+             compare again.",
             duration(Nanos::from_seconds(*one as f64)),
             duration(Nanos::from_seconds(*other as f64))
         ),

@@ -86,9 +86,9 @@ fn the_first_line_is_the_answer() {
     assert!(lines[4].starts_with("Undecided: "), "{}", lines[4]);
     let whole = |which: usize| text(&all()[which].1, 1000);
     assert!(whole(2).contains("Model-based (canary)") && whole(3).contains("Design: one after the other"));
-    assert!(whole(3).contains("about 3 min of the same traffic"), "{}", whole(3));
+    assert!(whole(3).contains("about 2.4 min of the same traffic"), "{}", whole(3));
     assert!(
-        whole(4).contains("hardly narrow the interval") && whole(4).contains("about 4 min of traffic"),
+        whole(4).contains("hardly narrow the interval") && whole(4).contains("about 3.6 min of traffic"),
         "{}",
         whole(4)
     );
