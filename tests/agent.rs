@@ -137,6 +137,15 @@ fn the_status_names_an_agent_whose_socket_was_removed() {
     let (status, json, _) = agent.steady(&["agent", "status", "--format", "json"]);
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!((status, &json["running"], json["agent"]["pid"].as_u64()), (1, &Value::Bool(false), Some(pid.into())));
+    let data = agent.folder.join("data");
+    fs::create_dir_all(data.join("steady")).unwrap();
+    std::os::unix::fs::symlink(agent.store(), data.join("steady/agent.db")).unwrap();
+    let watch = ["release", "compare", "v1", "v2", "--service", "shop", "--no-history", "--watch", "--window", "1s"];
+    let mut command = steady::steady();
+    command.args(watch).env("XDG_DATA_HOME", &data).env("STEADY_SOCKET", agent.folder.join("s/agent.sock"));
+    let (status, _, error) = steady::output_of(command.output().unwrap());
+    let advice = format!("the agent's socket was removed: stop the agent with 'kill {pid}', and start it again");
+    assert!(status == 2 && error.contains(&advice), "{status} {error}");
     // The status that a killed agent leaves is not that of a running one.
     agent.child.kill().unwrap();
     agent.child.wait().unwrap();

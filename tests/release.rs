@@ -272,7 +272,7 @@ fn a_watch_reports_that_data_stopped() {
     let args = ["--watch", "--from", &from, "--window", &window, "v1", "v2", "--no-history", "--resolution", "0.01%"];
     let (status, stdout, stderr) = output_of(compare(&store, &args).output().unwrap());
     assert_eq!(status, 0, "{stderr}");
-    assert!(stderr.contains("no data since "), "{stderr}");
+    assert!(stderr.contains("no data for "), "{stderr}");
     let stdout = stdout.replace('\u{a0}', " ");
     assert!(stdout.contains("Warning: There are no data for 16.0 s of the window"), "{stdout}");
     assert!(stdout.contains("  window    76.0 s from "), "{stdout}");

@@ -375,7 +375,7 @@ pub(crate) fn status_of(socket: &Path) -> Reading<RunningAgent> {
 
 /// Reads the status of an agent that still runs although the file of its socket was removed. The agent writes its
 /// status once a second, so this waits for the next one. One that was killed leaves the last one.
-pub(crate) fn unreachable_agent(socket: &Path) -> Option<RunningAgent> {
+pub fn unreachable_agent(socket: &Path) -> Option<RunningAgent> {
     /// The largest age of the status of a running agent. A busy host may delay it.
     const NEWEST: Duration = Duration::from_secs(10);
     /// The longest time until the next status.

@@ -7,7 +7,8 @@ use crate::record::{ReleaseQuestion, ReleaseReport, ReleaseWarning};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use steady_feature::{Failure, Interrupt, Session};
 use steady_linux::clock;
-use steady_model::{FailIf, Interval, Metric, Verdict};
+use steady_model::{FailIf, Interval, Metric, Nanos, Verdict};
+use steady_render::units::{TIE, time_setting};
 
 use super::source::{Found, Source, SourceError, print_store_warnings};
 use crate::document::{named, sight};
@@ -52,9 +53,10 @@ pub(super) fn follow(
             until = arrivals.until(found.newest, found.until(now), found.delay);
             silent_since = silence(last_end(&found.rows), question.from, until, found.block);
         }
+        let silent_for = |since: u64| (since > question.from).then(|| until.saturating_sub(since));
         let result = look(&mut watch, found, until, over)?;
         let (outcome, mut words) = outcome(&result);
-        words.extend(silent_since.map(|since| no_data((since > question.from).then_some(since), source.stopped())));
+        words.extend(silent_since.map(|since| no_data(silent_for(since), source.stopped())));
         session.progress(Some(over.min(1.0)), &words);
         if log.wants(outcome, now) {
             session.log_progress(&format!("{} {words}", at(now)));
@@ -145,12 +147,13 @@ fn silence(last: Option<u64>, from: u64, until: u64, block: u64) -> Option<u64> 
     (until >= since.saturating_add(LEAST_GAP.max(block))).then_some(since)
 }
 
-/// Returns what the progress line says, after the last look, while no rows arrive. `since` is `None` if the window has
-/// none.
-fn no_data(since: Option<u64>, stopped: Option<String>) -> String {
+/// Returns what the progress line says, after the last look, while no rows arrive for some seconds, which are `None` if
+/// the window has none. It is short, because the end of the line is lost on a narrow terminal.
+fn no_data(seconds: Option<u64>, stopped: Option<String>) -> String {
     let why = stopped.map(|why| format!("; {why}")).unwrap_or_default();
-    let since = since.map_or_else(|| "within the window".to_owned(), |since| format!("since {}", at(since)));
-    format!("; no data {since}{why}")
+    let time = |seconds: u64| format!("for {}", time_setting(Nanos::from_seconds(seconds as f64))).replace(TIE, " ");
+    let time = seconds.map_or_else(|| "within the window".to_owned(), time);
+    format!("; no data {time}{why}")
 }
 
 /// Adds to a failure that no agent listens, if that is known.
@@ -269,9 +272,9 @@ mod tests {
         assert_eq!([silence(Some(1_000), 900, 1_009, 1), silence(Some(1_000), 900, 1_010, 1)], [None, Some(1_000)]);
         assert_eq!([silence(None, 900, 909, 1), silence(None, 900, 910, 1)], [None, Some(900)]);
         assert_eq!(silence(Some(1_000), 900, 1_014, 15), None, "no rows are known for less than a block");
-        assert_eq!(no_data(Some(1_000), None), "; no data since 1970-01-01T00:16:40Z");
+        assert_eq!(no_data(Some(45), None), "; no data for 45 s");
         assert_eq!(no_data(None, None), "; no data within the window");
-        assert!(no_data(Some(1_000), Some("no agent listens".to_owned())).ends_with("Z; no agent listens"));
+        assert_eq!(no_data(Some(125), Some("no agent listens".to_owned())), "; no data for 2.1 min; no agent listens");
     }
 
     #[test]

@@ -104,14 +104,21 @@ impl Source {
         Ok(Source::Stores { stores, socket, are_named })
     }
 
-    /// Returns that no agent listens at the default socket, if that is known.
+    /// Returns why no agent listens at the default socket, and what to do, if that is known.
     pub(super) fn stopped(&self) -> Option<String> {
         let Source::Stores { socket, are_named: false, .. } = self else { return None };
-        let text = || {
-            format!(
-                "no agent listens at '{}': start one with 'steady agent', unless one listens elsewhere (its --socket)",
-                socket.display()
-            )
+        let path = socket.display();
+        let text = || match steady_agent::unreachable_agent(socket) {
+            Some(agent) => {
+                let pid = agent.pid;
+                format!(
+                    "the agent's socket was removed: stop the agent with 'kill {pid}', and start it again ('{path}')"
+                )
+            }
+            None => format!(
+                "no agent listens at '{path}': start one with 'steady agent', unless one listens elsewhere (its \
+                 --socket)"
+            ),
         };
         steady_agent::is_stopped(socket).then(text)
     }
