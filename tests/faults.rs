@@ -157,6 +157,16 @@ fn a_full_disk_is_an_error_after_the_report_is_printed() {
     assert_eq!(status, 125);
     assert!(stderr.contains("/dev/full") && stderr.contains("No space"), "{stderr}");
     assert!(stdout.contains("Seed"), "the report is not printed");
+    let files = ["--export-json", "/dev/full", "--export-markdown", "/dev/stderr", "--export-html", "/dev/full"];
+    let args = [&["compare", "-q", "--runs", "6", "--fail-if", "slower>900%"], &files[..], &["true", "true"]].concat();
+    let (status, _, stderr) = run(&args);
+    let with = |text: &str| stderr.lines().filter(|line| line.starts_with("steady: ") && line.contains(text)).count();
+    assert_eq!(
+        (status, with("--export-json"), with("--export-html"), with("The condition")),
+        (125, 1, 1, 1),
+        "{stderr}"
+    );
+    assert!(stderr.contains("## "), "another export is not written: {stderr}");
     let full = fs::File::options().write(true).open("/dev/full").unwrap();
     let output = steady().args(["compare", "--runs", "6", "true", "true"]).stdout(full).stderr(Stdio::piped()).output();
     let (status, _, stderr) = output_of(output.unwrap());

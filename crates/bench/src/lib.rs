@@ -90,7 +90,6 @@ fn run_here(flags: &BenchFlags, session: &mut dyn Session) -> Result<u8, Failure
     if !flags.no_history {
         session.keep(&record);
     }
-    session.write(&record)?;
     if flags.output.quiet || flags.output.format != FormatFlag::Text {
         document::about_status(&record).iter().for_each(|why| session.notice(why));
     }
@@ -98,6 +97,7 @@ fn run_here(flags: &BenchFlags, session: &mut dyn Session) -> Result<u8, Failure
     if record.has_no_result() {
         session.notice(&format!("no benchmark could be measured: {}", reasons(&record)));
     }
+    session.write(&record)?;
     Ok(match record.ending {
         Ending::Interrupted => lost.unwrap_or(Failure::Interrupted(interrupt.signal())).status(),
         Ending::Decided | Ending::Spent => judge::status(&record),

@@ -11,3 +11,10 @@ pub(crate) fn notice(text: &str) {
     // If the message cannot be printed, the exit status still reports an error.
     let _ = writeln!(io::stderr(), "steady: {}", lines.join("\n"));
 }
+
+/// Prints all failures but the last one, which is returned.
+pub(crate) fn last(mut failures: Vec<Failure>) -> Result<(), Failure> {
+    let last = failures.pop();
+    failures.iter().for_each(|failure| notice(&failure.to_string()));
+    last.map_or(Ok(()), Err)
+}

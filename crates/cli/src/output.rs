@@ -164,17 +164,16 @@ impl Destinations {
         Ok(Some(drawing))
     }
 
-    /// Writes the report to all destinations. If one fails, the others are still written. Returns the first failure.
-    pub(crate) fn write(&self, report: &dyn Report) -> Result<(), Failure> {
+    /// Writes the report to all destinations. If one fails, the others are still written. Returns all failures.
+    pub(crate) fn write(&self, report: &dyn Report) -> Vec<Failure> {
         let printed = self.print(report).map_err(|error| Failure::Own(format!("standard output: {error}")));
-        let written = self.write_files(report);
-        printed.and(written)
+        printed.err().into_iter().chain(self.write_files(report)).collect()
     }
 
     /// As [`Destinations::write`], to the files only.
-    pub(crate) fn write_files(&self, report: &dyn Report) -> Result<(), Failure> {
-        let write = |(form, file): &(Form, Export)| file.save(&report.rendered(*form, style(), self.samples));
-        self.files.iter().map(write).fold(Ok(()), Result::and)
+    pub(crate) fn write_files(&self, report: &dyn Report) -> Vec<Failure> {
+        let write = |(form, file): &(Form, Export)| file.save(&report.rendered(*form, style(), self.samples)).err();
+        self.files.iter().filter_map(write).collect()
     }
 
     fn print(&self, report: &dyn Report) -> io::Result<()> {

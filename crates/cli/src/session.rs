@@ -16,7 +16,7 @@ use steady_render::json::{self, ReadError};
 use steady_render::letters::one_line;
 use steady_render::{Style, svg};
 
-use crate::failure::notice;
+use crate::failure::{self, notice};
 use crate::features::record_kind;
 use crate::history::{Home, RunLog};
 use crate::letters::readable;
@@ -170,7 +170,7 @@ impl Session for CommandLine {
     fn write(&mut self, report: &dyn Report) -> Result<(), Failure> {
         self.progress.clear();
         let Some(destinations) = &self.destinations else { return Ok(()) };
-        let written = if self.prints && !(self.has_printed && destinations.is_text()) {
+        let mut failures = if self.prints && !(self.has_printed && destinations.is_text()) {
             destinations.write(report)
         } else {
             if !self.prints && !destinations.quiet() {
@@ -181,10 +181,9 @@ impl Session for CommandLine {
             }
             destinations.write_files(report)
         };
-        let drawn = match (&self.drawing, report.drawing()) {
-            (Some(file), Some(chart)) => file.save(&svg::text(&chart)),
-            _ => Ok(()),
-        };
+        if let (Some(file), Some(chart)) = (&self.drawing, report.drawing()) {
+            failures.extend(file.save(&svg::text(&chart)).err());
+        }
         // An error is ignored for the same reason.
         let _ = match (self.stored, self.prints) {
             (Some(id), true) => destinations.mention(id),
@@ -194,7 +193,7 @@ impl Session for CommandLine {
             }
             _ => Ok(()),
         };
-        written.and(drawn)
+        failure::last(failures)
     }
 
     fn log(&mut self, line: &str) {

@@ -88,11 +88,11 @@ impl Ready<'_> {
     /// Writes the report. Returns its exit status.
     fn reported(&self, compared: &Compared, session: &mut dyn Session) -> Result<u8, Failure> {
         self.interrupt.release();
-        session.write(compared)?;
         let output = &self.flags.output;
         if output.quiet || output.format != FormatFlag::Text {
             document::about_status(&compared.0).iter().for_each(|why| session.notice(why));
         }
+        session.write(compared)?;
         Ok(match compared.0.record.ending {
             Ending::Interrupted => Failure::Interrupted(self.interrupt.signal()).status(),
             Ending::Decided | Ending::Spent => compared.status(),

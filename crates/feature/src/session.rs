@@ -117,7 +117,7 @@ pub trait Session {
     /// Writes the report to all opened destinations. If one fails, the others are still written.
     ///
     /// # Errors
-    /// The error of the first destination that failed.
+    /// The error of the last destination that failed. Those of the others are printed as notices.
     fn write(&mut self, report: &dyn Report) -> Result<(), Failure>;
 
     /// Appends a line of JSON to the log of this run. If the run is killed, the history imports what

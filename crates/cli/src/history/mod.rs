@@ -14,7 +14,7 @@ use steady_linux::clock;
 use steady_model::{Kept, Nanos, Timestamp};
 use steady_render::Style;
 
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::features;
 use crate::flags::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
 use crate::letters::readable;
@@ -50,7 +50,7 @@ pub(crate) fn run(flags: &HistoryFlags) -> Result<u8, Failure> {
         }
         HistoryCommands::Report(flags) => {
             let (_, run) = run_of(&history, flags.run)?;
-            Destinations::open(&flags.output, flags.samples)?.write(&*run)?;
+            failure::last(Destinations::open(&flags.output, flags.samples)?.write(&*run))?;
             Ok(run.status())
         }
         HistoryCommands::Remove(flags) => {
