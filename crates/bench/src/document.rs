@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use steady_compare::again::is_error;
 use steady_feature::{Record, Report};
-use steady_model::{Ending, Facts, GateState, Interval, Reading, Verdict};
+use steady_model::{Ending, Facts, GateState, Interval, Nanos, Reading, Verdict};
 use steady_render::Chart;
 use steady_render::chart::{Axis, Bar, Height, Look, Marks, Series};
 use steady_render::csv::{self, Row};
@@ -283,25 +283,22 @@ fn about_condition(record: &SuiteRecord) -> Option<Sentence> {
         in_state.map(|one| one.name.as_str()).collect()
     };
     let (holds, open) = (in_state(GateState::Holds), in_state(GateState::Open));
-    let unknown = record.without_result();
+    let unknown = match record.without_result() {
+        0 => None,
+        1 => Some("1 benchmark of both builds was not measured".to_owned()),
+        unknown => Some(format!("{unknown} benchmarks of both builds were not measured")),
+    };
     Some(match (holds.is_empty(), open.is_empty()) {
         _ if record.is_one_revision() => vec![
             plain(format!("The condition {fail_if} ")),
             (Emphasis::Open, "is open".to_owned()),
             plain(format!(": {SAME_COMMIT}.")),
         ],
-        (true, true) if record.is_missing() => {
-            let of = match unknown {
-                0 => "nothing was compared".to_owned(),
-                1 => "1 benchmark of both builds was not measured".to_owned(),
-                _ => format!("{unknown} benchmarks of both builds were not measured"),
-            };
-            vec![
-                plain(format!("The condition {fail_if} ")),
-                (Emphasis::Open, "is open".to_owned()),
-                plain(format!(": {of}.")),
-            ]
-        }
+        (true, true) if record.is_missing() => vec![
+            plain(format!("The condition {fail_if} ")),
+            (Emphasis::Open, "is open".to_owned()),
+            plain(format!(": {}.", unknown.unwrap_or_else(|| "nothing was compared".to_owned()))),
+        ],
         (false, _) => vec![
             plain(format!("The condition {fail_if} ")),
             (Emphasis::More, "holds".to_owned()),
@@ -310,7 +307,11 @@ fn about_condition(record: &SuiteRecord) -> Option<Sentence> {
         (true, false) => vec![
             plain(format!("The condition {fail_if} ")),
             (Emphasis::Open, "is open".to_owned()),
-            plain(format!(" for {}.", some(&open))),
+            plain(format!(
+                " for {}{}.",
+                some(&open),
+                unknown.map_or_else(String::new, |unknown| format!("; {unknown}"))
+            )),
         ],
         (true, true) => vec![
             plain(format!("The condition {fail_if} ")),
@@ -345,8 +346,13 @@ fn advice(record: &SuiteRecord, counts: &Counts) -> Option<Sentence> {
     let mut factors: Vec<f64> = record.benchmarks.iter().filter_map(|one| one.time_factor).collect();
     factors.sort_by(f64::total_cmp);
     let half = factors.get(factors.len().saturating_sub(1) / 2);
+    let left_out: Vec<Nanos> = record.unmeasured.iter().filter_map(|one| one.needed_budget_seconds).collect();
+    let which_condition = match counts.without_result > left_out.len() {
+        true => "the condition for the benchmarks that did not fail",
+        false => "the condition",
+    };
     let (which, factor, other) = match (record.condition, counts.undecided) {
-        (Some(GateState::Open), _) => ("the condition", factors.last(), vec![plain("another limit")]),
+        (Some(GateState::Open), _) => (which_condition, factors.last(), vec![plain("another limit")]),
         (Some(_), _) | (None, 0) => return None,
         (None, undecided) => {
             let which = match undecided {
@@ -357,13 +363,18 @@ fn advice(record: &SuiteRecord, counts: &Counts) -> Option<Sentence> {
             (which, half, vec![plain("a larger "), (Emphasis::Code, "--resolution".to_owned())])
         }
     };
-    let factor = factor.filter(|_| record.ending != Ending::Interrupted)?;
+    // The condition is about all benchmarks, so the budget must have room for those that were left out.
+    let for_all = left_out.iter().max().filter(|_| record.condition.is_some());
+    let for_all = for_all.map(|needed| needed.seconds() / record.budget_seconds.seconds());
+    if record.ending == Ending::Interrupted || (factor.is_none() && for_all.is_none()) {
+        return None;
+    }
     // Those that are decided give their time to the others.
     let is_measured = |one: &&Benchmark| {
         one.failed.is_none() && (one.verdict == Verdict::Undecided || one.condition == Some(GateState::Open))
     };
     let share = record.benchmarks.iter().filter(is_measured).count() as f64 / counts.measured().max(1) as f64;
-    let needed = 1.0 + (factor - 1.0) * share;
+    let needed = factor.map_or(1.0, |factor| 1.0 + (factor - 1.0) * share).max(for_all.unwrap_or(1.0));
     // Far beyond the data, the estimate of the spread is too rough for a number.
     let mut sentence = vec![plain(format!("To decide {which}, "))];
     if needed <= FARTHEST {

@@ -232,6 +232,9 @@ pub struct Unmeasured {
     /// The build whose run failed, if a run of the other build succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_only_in: Option<Side>,
+    /// If the budget was too small: the budget with which all benchmarks would probably have the least number of pairs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needed_budget_seconds: Option<Nanos>,
 }
 
 impl SuiteRecord {
@@ -271,12 +274,12 @@ impl SuiteRecord {
 impl Unmeasured {
     /// A benchmark that only `build` has.
     pub(crate) fn of_one_build(name: String, build: &Build) -> Self {
-        Unmeasured { name, reason: format!("only {} has it", build.name), is_of_one_build: true, failed_only_in: None }
+        Unmeasured { is_of_one_build: true, ..Unmeasured::because(name, format!("only {} has it", build.name)) }
     }
 
     /// A benchmark that both builds have, and the reason why it was not measured.
     pub(crate) fn because(name: String, reason: String) -> Self {
-        Unmeasured { name, reason, is_of_one_build: false, failed_only_in: None }
+        Unmeasured { name, reason, is_of_one_build: false, failed_only_in: None, needed_budget_seconds: None }
     }
 }
 

@@ -274,7 +274,8 @@ impl SuiteRecord {
                     }
                     None => "the budget is too small".to_owned(),
                 };
-                return self.unmeasured.push(Unmeasured::because(name, reason));
+                let unmeasured = Unmeasured::because(name, reason);
+                return self.unmeasured.push(Unmeasured { needed_budget_seconds: needed, ..unmeasured });
             }
             Some(Stopped::Decided) | None => (None, None),
         };

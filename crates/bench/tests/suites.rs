@@ -3,7 +3,7 @@
 mod common;
 
 use common::{LOADED, SimulatedSuite, record, with};
-use steady_bench::{ErrorRate, Side, SuiteRecord, judged};
+use steady_bench::{ErrorRate, Side, SuiteRecord, Unmeasured, judged};
 use steady_feature::{Failure, Record, Report};
 use steady_model::{Ending, GateState, Nanos, Verdict};
 use steady_process::simulated::Conditions;
@@ -382,6 +382,29 @@ fn the_advice_with_a_condition_is_about_the_condition() {
         text.contains(
             "To decide the condition, much more time is needed: select some with --filter, or use another limit."
         ),
+        "{text}"
+    );
+    // One that was left out needs more than the others. No budget decides one that fails.
+    let with = |needed: Option<u64>| {
+        let mut suite = SimulatedSuite::new(3, LOADED, 7);
+        suite.factors[1] = 1.06;
+        let settings = SuiteRecord { resolution_ratio: 0.5, ..record(3, 3.0, 7) };
+        let mut found = measured(&mut suite, &SuiteRecord { fail_if: Some("slower>5%".parse().unwrap()), ..settings });
+        found.unmeasured.push(Unmeasured {
+            name: "other".to_owned(),
+            reason: "-".to_owned(),
+            is_of_one_build: false,
+            failed_only_in: None,
+            needed_budget_seconds: needed.map(|seconds| Nanos(seconds * 1_000_000_000)),
+        });
+        Record::sentences(&judged(found)).join(" ")
+    };
+    let text = with(Some(30));
+    assert!(text.contains("; 1 benchmark of both builds was not measured. To decide the condition, "), "{text}");
+    assert!(text.contains(" use about --budget 30s, "), "{text}");
+    let text = with(None);
+    assert!(
+        text.contains("To decide the condition for the benchmarks that did not fail, use about --budget"),
         "{text}"
     );
     // A condition that is decided needs no advice, however fine the resolution.
