@@ -373,6 +373,11 @@ impl Record {
         })
     }
 
+    /// Returns whether a run failed by the rule of the plan.
+    pub fn has_failures(&self) -> bool {
+        self.blocks.iter().flat_map(|block| &block.runs).any(|run| !run.succeeded(&self.plan.failures))
+    }
+
     /// Returns all metrics of its runs, in the order in which reports list them.
     pub fn metrics(&self) -> impl Iterator<Item = Metric> {
         let are_counted = self.counters.is_ok();

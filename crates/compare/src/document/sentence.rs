@@ -1,16 +1,14 @@
 //! The verdict in one sentence.
 
-use steady_model::{
-    DecidedBy, Effort, Ending, FailureRule, Interval, Judgement, Metric, Plan, Report, Size, Undecided, Verdict,
-};
+use steady_model::{DecidedBy, Effort, Ending, Interval, Judgement, Metric, Plan, Report, Size, Undecided, Verdict};
 use steady_render::document::{Emphasis, Span};
 use steady_render::units::{count as amount, duration, level, memory, setting, time_setting};
 
 use super::secondary::emphasis;
 use super::times::{mean_in_words, values_in_words};
 use crate::words::{
-    Effect, blocks, capital, count, drawn, effort_for_verdict, less, more_pairs, more_work, noun, signed, signed_apart,
-    subject, ties, units, verb,
+    Effect, blocks, capital, count, drawn, effort_for_verdict, less, make_succeed, more_pairs, more_work, noun, signed,
+    signed_apart, subject, ties, units, verb,
 };
 
 /// The verdict in one sentence of plain text, or two if it needs a remedy. It names the command, the size of the effect
@@ -266,11 +264,7 @@ fn unequal(report: &Report, judgement: &Judgement) -> (String, String) {
          verdict on {}",
         noun(judgement.metric)
     );
-    let helps = match plan.failures {
-        FailureRule::IgnoreAll => "",
-        _ => ", or, if failing runs do all of their work, count them with --ignore-failure",
-    };
-    (why, format!("make the commands succeed{helps}"))
+    (why, make_succeed(plan))
 }
 
 /// The cost of a command that is measured alone.

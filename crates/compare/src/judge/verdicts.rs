@@ -186,11 +186,12 @@ fn absent(record: &Record, metric: Metric, command: usize, has_ratio: bool, pair
     unmeasured.unwrap_or_else(|| {
         let noun = if pairs == 1 { "pair" } else { "pairs" };
         let has_duets = record.blocks.iter().any(|block| block.layout == steady_model::Layout::Duet);
-        let (layout, helps) = match has_duets && !serves(metric, steady_model::Layout::Duet) {
+        let (which, helps) = match has_duets && !serves(metric, steady_model::Layout::Duet) {
+            _ if record.has_failures() => (" of successful runs", ""),
             true => (" in turns", "; --layout turns gives more of them"),
             false => ("", ""),
         };
-        Absent::because(format!("{pairs} {noun}{layout}, and an interval needs {MIN_PAIRS}{helps}"))
+        Absent::because(format!("{pairs} {noun}{which}, and an interval needs {MIN_PAIRS}{helps}"))
     })
 }
 

@@ -26,12 +26,10 @@ pub(super) fn warnings(record: &Record, judgements: &[Judgement], failures: &Fai
     warnings.extend(untested(record).filter(|_| !record.blocks.is_empty()));
     warnings.extend(unexpanded(record));
     warnings.extend(shims(record));
-    warnings.extend(
-        judgements
-            .iter()
-            .filter(|judgement| judgement.primary && judgement.pairs < MIN_PAIRS)
-            .map(|judgement| Warning::TooFewPairs { pairs: judgement.pairs }),
-    );
+    // With unequal failures, more pairs would not lead to a verdict either.
+    let is_short = |one: &&Judgement| one.pairs < MIN_PAIRS && one.undecided != Ok(Undecided::UnequalFailures);
+    let short = judgements.iter().filter(|judgement| judgement.primary).filter(is_short);
+    warnings.extend(short.map(|judgement| Warning::TooFewPairs { pairs: judgement.pairs }));
     warnings.extend(record.unfinished.map(|command| Warning::Unfinished { command }));
     let failed = failed(record, failures);
     warnings.extend(budget_exceeded(record, judgements).filter(|_| failed.is_empty()));

@@ -12,7 +12,7 @@ pub(crate) use remedy::{
 };
 pub(crate) use startups::startups;
 pub use warning::more_pairs;
-pub(crate) use warning::{message, warning_message};
+pub(crate) use warning::{make_succeed, message, warning_message};
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! Warnings in words, each with its remedy.
 
 use steady_feature::typed;
-use steady_model::{FailureRule, Interval, Judgement, Layout, Metric, Record, Report, Warning};
+use steady_model::{FailureRule, Interval, Judgement, Layout, Metric, Plan, Record, Report, Warning};
 
 use super::{
     capital, count, effort_for_interval, effort_for_mean, less, more_effort, more_work, noun, signed, subject,
@@ -192,12 +192,23 @@ fn uncertain_mean(report: &Report, command: usize, metric: Metric) -> String {
 }
 
 /// Advice to measure the pairs that the shortest test needs, by the option for that. It begins with a small letter and
-/// has no full stop. If no pair was completed, the time spent so far counts as that of one pair.
+/// has no full stop. If no pair was completed, the time spent so far counts as that of one pair. If a run of every pair
+/// failed, more pairs would not help.
 pub fn more_pairs(record: &Record, pairs: usize) -> String {
-    if pairs == 0 && !record.blocks.is_empty() {
-        return more_effort(record);
+    match (pairs, record.blocks.is_empty()) {
+        (0, false) if record.has_failures() => make_succeed(&record.plan),
+        (0, false) => more_effort(record),
+        _ => effort_for_interval(record, pairs.max(1)),
     }
-    effort_for_interval(record, pairs.max(1))
+}
+
+/// The remedy for runs that fail.
+pub(crate) fn make_succeed(plan: &Plan) -> String {
+    let or_count = match plan.failures {
+        FailureRule::IgnoreAll => "",
+        _ => ", or, if failing runs do all of their work, count them with --ignore-failure",
+    };
+    format!("make the commands succeed{or_count}")
 }
 
 fn failures(report: &Report, command: usize, failed: usize, runs: usize, first: &str) -> String {

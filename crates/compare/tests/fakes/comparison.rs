@@ -560,6 +560,22 @@ fn unequal_failures_make_the_comparison_invalid() {
 }
 
 #[test]
+fn more_time_is_no_remedy_for_commands_that_always_fail() {
+    let text = |blocks: usize| {
+        let mut record = with_failures(FailureRule::IgnoreAll, Outcome::TimedOut).unwrap();
+        record.blocks.truncate(blocks);
+        let runs = record.blocks.iter_mut().flat_map(|block| &mut block.runs);
+        runs.filter(|run| run.command == 1).for_each(|run| run.outcome = Outcome::TimedOut);
+        steady_render::markdown::text(&steady_compare::document(&judge(record)))
+    };
+    for blocks in [3, 100] {
+        let text = text(blocks);
+        assert!(text.contains("Make the commands succeed.") && !text.contains("too few for a verdict"), "{text}");
+        assert!(!text.contains("--runs to") && !text.contains("gives more of them"), "{text}");
+    }
+}
+
+#[test]
 fn measuring_continues_until_the_limit_is_decided() {
     let mut plan = plan(2, 30.0, 17);
     plan.fail_if = Some(FailIf { verdict: Verdict::Slower, beyond: 0.012 });
