@@ -12,9 +12,10 @@ use steady_render::json::{ends, finite};
 pub(super) struct ComparedCommand<'a> {
     #[serde(flatten)]
     command: &'a Command,
-    /// The number of runs that succeeded.
+    /// The number of runs in the layout of the breakdown that succeeded.
     runs: usize,
-    /// The number of runs in the layout of the breakdown that failed or were killed.
+    /// The number of runs in the layout of the breakdown that failed or were killed. The number in all layouts is
+    /// `failed` of the warning of the kind `failures`.
     failures: usize,
     /// The layout of the runs in the breakdown.
     layout: Reading<Layout>,
