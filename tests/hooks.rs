@@ -71,6 +71,14 @@ fn cleanup_runs_after_a_failure() {
     fs::remove_file(&notes).unwrap();
 }
 
+#[test]
+fn a_result_is_reported_although_the_cleanup_failed() {
+    let (status, stdout, stderr) = run(&["compare", "--runs", "6", "--cleanup", "exit 7", "true", "true"]);
+    assert_eq!(status, 3, "{stderr}");
+    assert!(stdout.contains("Seed"), "{stdout}");
+    assert!(stderr.contains("the --cleanup command 'exit 7' exited with status 7"), "{stderr}");
+}
+
 /// Compares `sh -c COMMAND` with itself and interrupts the comparison once the file `ready` exists. Returns the lines
 /// that the cleanups wrote.
 fn interrupted(ready: &Path, setup: &str, command: &str) -> Vec<String> {

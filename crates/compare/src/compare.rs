@@ -10,6 +10,7 @@ use steady_host::around;
 use steady_linux::{Root, cgroup, clock, topology};
 use steady_model::{Absent, Cold, Ending, Layout, Plan, Reading, Record};
 use steady_process::log::Appender;
+use steady_process::runner::RunError;
 
 use crate::commands::CommandRunner;
 use crate::flags::CompareFlags;
@@ -42,7 +43,10 @@ fn run_here(flags: &CompareFlags, session: &mut dyn Session) -> Result<u8, Failu
     let ready = Ready { flags, trees: trees.as_ref(), interrupt, readable };
     let status = match &flags.ratchet {
         Some(file) => ready.ratchet(file, &plan, session),
-        None => ready.measured(&plan, session).and_then(|compared| ready.reported(&compared, session)),
+        None => ready.measured(&plan, session).and_then(|(compared, cleaned)| {
+            let status = ready.reported(&compared, session)?;
+            cleaned.map(|()| status)
+        }),
     };
     if let Some(trees) = trees {
         trees.remove(session);
@@ -59,19 +63,24 @@ struct Ready<'a> {
 }
 
 impl Ready<'_> {
-    /// Measures one comparison and keeps it in the history.
-    fn measured(&self, plan: &Plan, session: &mut dyn Session) -> Result<Compared, Failure> {
+    /// Measures one comparison and keeps it in the history. Also returns whether the cleanup scripts succeeded.
+    fn measured(&self, plan: &Plan, session: &mut dyn Session) -> Result<(Compared, Result<(), Failure>), Failure> {
         let mut log = if self.flags.no_history { None } else { Log::open(session) };
         let readable = || self.readable.try_clone().map_err(|error| Failure::Own(error.to_string()));
         let also_readable = readable()?;
         let opens = self.trees.and_then(Trees::watch);
-        let mut record = measure(plan, self.trees, readable()?, log.as_mut(), session).map_err(|error| {
+        let explained = |error: CompareError, session: &mut dyn Session| {
             let failure = failure::failure(plan, error, &self.interrupt, also_readable, session);
             match self.trees {
                 Some(trees) => trees.explain(plan, failure),
                 None => failure,
             }
-        })?;
+        };
+        let (mut record, cleaned) = match measure(plan, self.trees, readable()?, log.as_mut(), session) {
+            Ok((record, Ok(()))) => (record, Ok(())),
+            Ok((record, Err(error))) => (record, Err(explained(error.into(), session))),
+            Err(error) => return Err(explained(error, session)),
+        };
         record.unused_revisions = opens.is_some_and(|opens| !opens.end());
         if let Some(log) = &mut log {
             // An error is ignored, as in [`Log::note`].
@@ -82,7 +91,7 @@ impl Ready<'_> {
         if !self.flags.no_history {
             session.keep(&compared);
         }
-        Ok(compared)
+        Ok((compared, cleaned))
     }
 
     /// Writes the report. Returns its exit status.
@@ -104,7 +113,8 @@ impl Ready<'_> {
         let (mut file, mut ratchet) = RatchetFile::open(file, plan.alpha())?;
         let tried = ratchet.try_next(plan, |ratchet, plan| {
             file.save(ratchet)?;
-            self.measured(plan, session).map(|compared| compared.0)
+            let (compared, cleaned) = self.measured(plan, session)?;
+            cleaned.map(|()| compared.0)
         })?;
         file.save(&ratchet)?;
         let status = self.reported(&Compared(tried.report), session)?;
@@ -135,7 +145,7 @@ impl Log {
             Event::Begun(record) => self.appender.begun(record),
             Event::Looked(look) => self.appender.look(look),
             Event::Watched(moment) => self.appender.moment(moment),
-            Event::WarmedUp { .. } | Event::Measured(_) => Ok(()),
+            Event::WarmedUp { .. } | Event::Measured(_) | Event::CleanupFailed(_) => Ok(()),
         };
     }
 }
@@ -151,8 +161,13 @@ pub fn measure_plan(
     interrupt: OwnedFd,
     session: &mut dyn Session,
 ) -> Result<Record, CompareError> {
-    measure(plan, Some(trees), interrupt, None, session)
+    let (record, cleaned) = measure(plan, Some(trees), interrupt, None, session)?;
+    cleaned?;
+    Ok(record)
 }
+
+/// A record, and whether the cleanup scripts succeeded after the measuring.
+type Cleaned = (Record, Result<(), RunError>);
 
 fn measure(
     plan: &Plan,
@@ -160,7 +175,7 @@ fn measure(
     interrupt: OwnedFd,
     log: Option<&mut Log>,
     session: &mut dyn Session,
-) -> Result<Record, CompareError> {
+) -> Result<Cleaned, CompareError> {
     show_begin(session);
     let place = warm_runs::place(plan, session);
     let measured = measure_in(plan, trees, place.as_ref(), interrupt, log, session);
@@ -178,7 +193,7 @@ fn measure_in(
     interrupt: OwnedFd,
     mut log: Option<&mut Log>,
     session: &mut dyn Session,
-) -> Result<Record, CompareError> {
+) -> Result<Cleaned, CompareError> {
     let folder = place.and_then(|place| place.as_ref().ok()).map(Folder::path);
     let mut runner = CommandRunner::start(plan, log.as_ref().map(|log| log.path.clone()), Some(interrupt), folder)?;
     trees.iter().for_each(|trees| runner.renew_programs_in(trees.workspace().path()));
@@ -205,10 +220,15 @@ fn measure_in(
         cold,
         one_look: false,
     };
-    compare(plan, setting, &mut runner, &mut |event| {
+    let mut cleaned = Ok(());
+    let record = compare(plan, setting, &mut runner, &mut |event| {
         log.iter_mut().for_each(|log| log.note(&event));
         show(session, &event);
-    })
+        if let Event::CleanupFailed(error) = event {
+            cleaned = Err(error);
+        }
+    })?;
+    Ok((record, cleaned))
 }
 
 /// The two CPUs of duets, or why there are no duets.

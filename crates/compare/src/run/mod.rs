@@ -143,6 +143,8 @@ pub enum Event {
     Looked(Look),
     /// The activity of the machine has been read.
     Watched(Moment),
+    /// A cleanup script failed after the measuring. The record is complete.
+    CleanupFailed(RunError),
 }
 
 /// The progress of the measuring.
@@ -164,7 +166,7 @@ pub struct Progress {
 /// Runs the comparison that `plan` describes.
 ///
 /// # Errors
-/// See [`CompareError`]. An interruption before the first measured pair is an error. A later interruption ends the
+/// See [`CompareError`]. A cleanup script that fails after the measuring is an event. An interruption before the first measured pair is an error. A later interruption ends the
 /// measuring, and is noted in the record.
 pub fn compare<R: Runner>(
     plan: &Plan,
@@ -182,11 +184,12 @@ pub fn compare<R: Runner>(
         runner.hook(Hook::Setup, command)
     });
     let record = record.map_err(CompareError::from).and_then(|()| record_of(plan, setting, runner, events));
-    // Cleanup scripts run for all commands that were set up, also after an error. The first error is returned.
+    // Cleanup scripts run for all commands that were set up, also after an error. The first error counts.
     let cleaned = commands.take(set_up).map(|command| runner.hook(Hook::Cleanup, command)).fold(Ok(()), Result::and);
-    let record = record?;
-    cleaned?;
-    Ok(record)
+    if let (Ok(_), Err(error)) = (&record, cleaned) {
+        events(Event::CleanupFailed(error));
+    }
+    record
 }
 
 fn record_of<R: Runner>(

@@ -24,7 +24,7 @@ pub fn show(session: &mut dyn Session, event: &Event) {
             session.progress(Some(0.0), &format!("warming up: {blocks} {pairs}"));
             *last
         }
-        Event::Begun(_) | Event::Looked(_) | Event::Watched(_) => return,
+        Event::Begun(_) | Event::Looked(_) | Event::Watched(_) | Event::CleanupFailed(_) => return,
         Event::Measured(progress) => {
             session.progress(Some(progress.fraction), &message(progress));
             progress.per_pair

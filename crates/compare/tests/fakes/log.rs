@@ -38,7 +38,7 @@ fn logged(name: &str, seed: u64) -> (Record, String) {
     let record = compare(&plan(2, 2.0, seed), setting(), &mut machine, &mut |event| match event {
         Event::Begun(record) => begun = Some(*record),
         event @ (Event::Looked(_) | Event::Watched(_)) => later.push(event),
-        Event::WarmedUp { .. } | Event::Measured(_) => {}
+        Event::WarmedUp { .. } | Event::Measured(_) | Event::CleanupFailed(_) => {}
     })
     .unwrap();
     let mut log = Appender::open(&path).unwrap();
