@@ -179,6 +179,20 @@ fn a_full_disk_is_an_error_after_the_report_is_printed() {
 }
 
 #[test]
+fn a_missing_proc_is_named() {
+    let mut command = Command::new("unshare");
+    let script = "mount -t tmpfs tmpfs /proc || exit 77; exec \"$@\"";
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_steady")]);
+    let done = command.args(["compare", "--no-history", "true", "true"]).output();
+    match done.ok().map(output_of).filter(|(status, _, stderr)| *status != 77 && !stderr.starts_with("unshare")) {
+        Some((status, _, stderr)) => {
+            assert!(status == 125 && stderr.contains("/proc must be mounted"), "{status} {stderr}");
+        }
+        None => skip("a_missing_proc_is_named", "no file system can be mounted"),
+    }
+}
+
+#[test]
 fn a_closed_output_pipe_is_not_an_error() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

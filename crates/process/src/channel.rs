@@ -46,12 +46,16 @@ impl Channel {
     /// Starts this program with `word` as its first argument.
     ///
     /// # Errors
-    /// Errors of socketpair(2), fork(2) and execve(2).
+    /// Errors of socketpair(2), fork(2) and execve(2). `/proc` is not mounted.
     pub fn start(word: &str, stdout: Stdio) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         let mut command = Command::new(OWN_PROGRAM);
         command.arg0("steady").arg(word).stdin(OwnedFd::from(theirs)).stdout(stdout);
-        Ok(Channel { process: command.spawn()?, socket: BufReader::new(ours) })
+        let process = command.spawn().map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => io::Error::other(format!("there is no {OWN_PROGRAM}: /proc must be mounted")),
+            _ => error,
+        })?;
+        Ok(Channel { process, socket: BufReader::new(ours) })
     }
 
     /// Sends one message to the helper.
