@@ -118,6 +118,14 @@ fn an_output_that_cannot_be_written_is_an_error_before_anything_runs() {
     let (status, _, stderr) = run(&["compare", "--export-csv", &one, "--export-markdown", &one, &touch, &touch]);
     assert_eq!(status, 2, "{stderr}");
     assert!(stderr.contains("same file"), "{stderr}");
+    // The measured program, whose option value is missing: `--export-json FILE ./program ./program`.
+    for content in [&b"#!/bin/sh\n"[..], &fs::read("/bin/true").unwrap()] {
+        let program = path("program");
+        fs::write(&program, content).unwrap();
+        let (status, _, stderr) = run(&["compare", "--export-json", &program, &touch, &touch]);
+        assert!(status == 2 && stderr.contains("this file is a program"), "{status} {stderr}");
+        assert_eq!(fs::read(&program).unwrap(), content);
+    }
     assert!(!Path::new(&mark).exists());
 }
 

@@ -3,7 +3,7 @@
 mod place;
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Seek, Write};
+use std::io::{self, IsTerminal, Read, Seek, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
@@ -33,6 +33,13 @@ pub(crate) struct Destinations {
 /// Returns whether the file of an export is standard output.
 fn is_standard_output(path: &Path) -> bool {
     ["-", "/dev/stdout"].iter().any(|name| path == Path::new(name))
+}
+
+/// Returns whether a file begins as a binary or a script does. No export does.
+fn is_program(path: &Path) -> bool {
+    let mut beginning = vec![];
+    let read = File::open(path).and_then(|file| file.take(4).read_to_end(&mut beginning));
+    read.is_ok() && (beginning.starts_with(b"\x7fELF") || beginning.starts_with(b"#!"))
 }
 
 /// An output file. It is checked before the measuring begins.
@@ -69,6 +76,7 @@ impl Export {
         }
         let open = || match File::options().append(true).open(path) {
             Ok(file) if !file.metadata()?.is_file() => Ok(Target::Stream(file)),
+            Ok(_) if is_program(path) => Err(io::Error::other("this file is a program, and is not overwritten")),
             Ok(_) => {
                 let place = FileLocation::find(path)?;
                 if place.check().is_ok() && !place.is_mount_point() {
