@@ -31,7 +31,7 @@ command is given again.
 Exit status:
   0    the commit was found
   2    wrong usage, or one of the ends cannot be built
-  3    the command failed in one of the ends
+  3    the command or a script around it failed in one of the ends
   4    the commit was not found
   125  steady itself failed
   130  interrupted";

@@ -63,7 +63,7 @@ Exit status:
   1    the --fail-if condition certainly holds; with --ratchet: not accepted
   2    wrong usage, no such program, a revision that cannot be built, or a
        budget that is too small even on an idle machine
-  3    a measured command failed or ran too long
+  3    a measured command or a script around it failed, or a run took too long
   4    with --require-verdict: undecided; with --fail-if: not known whether the
        condition holds
   125  steady itself failed
