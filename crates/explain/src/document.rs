@@ -4,7 +4,7 @@ mod charts;
 mod one;
 mod pair;
 
-use steady_costs::prices::Prices;
+use steady_costs::prices::{Priced, Prices};
 use steady_model::{Absent, AluTime, Nanos, Reading, Timestamp};
 use steady_render::document::{Emphasis, Fact, Sentence};
 use steady_render::letters::one_line;
@@ -60,6 +60,13 @@ fn clock(then: &Reading<AluTime>, run: &Reading<AluTime>) -> String {
     }
     let word = if faster > 0.0 { "faster" } else { "slower" };
     format!("; scaled to the clock rate at the run, which was {} {word}", percent(faster.abs()))
+}
+
+/// Says why the interval of forks is wide, if forks are priced.
+fn forks(priced: impl IntoIterator<Item = Priced>, prices: &Prices) -> Option<Fact> {
+    let is_wide = priced.into_iter().any(|priced| priced == Priced::Fork) && prices.of(Priced::Vfork).is_ok();
+    let text = "counted together with those by vfork(2), so the interval reaches to the lower price of vfork";
+    is_wide.then(|| Fact::new("forks", text))
 }
 
 /// A number of events: as an integer if it is one or at least 1000, else with one decimal, or one digit.

@@ -73,10 +73,14 @@ pub fn between(range: Interval, unit: &str) -> String {
     }
 }
 
-/// Formats `value` with a number of decimals. It never returns "-0.0", and returns `?` for infinities and NaN.
+/// Formats `value` with a number of decimals. It never returns "-0.0", and returns `?` for infinities and NaN. A value
+/// of a trillion or more has an exponent, because its digits would not fit a narrow terminal: `1.23e15`.
 pub fn fixed(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return "?".to_owned();
+    }
+    if value.abs() >= 1e12 {
+        return format!("{value:.2e}");
     }
     let text = format!("{value:.decimals$}");
     let zero = text.chars().all(|c| matches!(c, '-' | '0' | '.'));
@@ -316,6 +320,7 @@ mod tests {
         }
         assert_eq!(fixed(-0.04, 1), "0.0");
         assert_eq!(fixed(-0.06, 1), "-0.1");
+        assert_eq!((fixed(-999_999_999_999.0, 0), fixed(-1.234e15, 1)), ("-999999999999".into(), "-1.23e15".into()));
     }
 
     #[test]

@@ -10,10 +10,11 @@ use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence
 use steady_render::json;
 use steady_render::letters::{count, cut, one_line};
 use steady_render::table::{Cell, Column, Table};
-use steady_render::units::{TIE, between, percent, thousands, time, time_unit};
+use steady_render::units::{TIE, between, percent, thousands, time, time_and_range, time_unit};
 
-use super::{charts, counted, events, indented, label, missing, named, notes, prices};
+use super::{charts, counted, events, forks, indented, label, missing, named, notes, prices};
 use crate::csv;
+use crate::judge::counting_interval;
 use crate::record::{ExplainRecord, MOST_PROCESSES, Part, ProcessUse, SCHEMA};
 
 /// The table of parts has about this many rows; the smallest parts share one row.
@@ -108,6 +109,14 @@ fn traced(record: &ExplainRecord) -> (String, String) {
     (format!("{traced}: {}", all.join(", ")), rest)
 }
 
+/// A share of the CPU time with its interval: `27 % (14 to 33 %)`.
+fn share_and_range(seconds: f64, interval: Interval, cpu: f64) -> String {
+    let range = Interval { low: interval.low / cpu * 100.0, high: interval.high / cpu * 100.0 };
+    let range =
+        if range.half_width() > 0.0 { format!(" ({})", between(range, &format!("{TIE}%"))) } else { String::new() };
+    format!("{}{range}", share(seconds, cpu))
+}
+
 /// How much of the CPU time the counted events explain.
 fn explained(record: &ExplainRecord) -> String {
     let cpu = record.cpu().seconds();
@@ -115,26 +124,23 @@ fn explained(record: &ExplainRecord) -> String {
     if cpu <= 0.0 {
         return String::new();
     }
-    let counted = record.parts.iter().map(|part| part.seconds).sum();
+    let (counted, interval) = sum(&record.parts);
+    let counted = share_and_range(counted, interval, cpu);
     if *left < 0.0 {
-        let all = share(counted, cpu);
-        return format!(" At this host's prices, the counted events would take {all} of the CPU time.");
+        return format!(" At this host's prices, the counted events would take {counted} of the CPU time.");
     }
-    let least = record.parts.iter().any(|part| part.at_least) && (cpu - left) >= LEAST * cpu;
-    let least = if least { " at least" } else { "" };
-    let most = format!("{} ({})", named(largest.count, &largest.name), share(largest.seconds, cpu));
-    let text = match record.parts.len() {
-        1 => format!(
-            "{least} {} went into {}, at this host's price",
-            share(largest.seconds, cpu),
-            named(largest.count, &largest.name)
-        ),
-        _ => format!(
-            "{least} {} went into counted events at this host's prices, most of it into {most}",
-            share(counted, cpu)
-        ),
+    let events = named(largest.count, &largest.name);
+    let into = match record.parts.len() {
+        1 => events,
+        _ => format!("counted events, the largest part into {events} ({})", share(largest.seconds, cpu)),
     };
-    format!(" Of the CPU time,{text}; {} is unexplained.", share(*left, cpu))
+    format!(" At this host's prices, {counted} of the CPU time went into {into}; {} is unexplained.", share(*left, cpu))
+}
+
+/// Total time of some parts. Its interval is the sum of theirs, because their errors are not independent.
+fn sum(parts: &[Part]) -> (f64, Interval) {
+    let sum = |of: fn(&Part) -> f64| parts.iter().map(of).sum();
+    (sum(|part| part.seconds), Interval { low: sum(|part| part.interval.low), high: sum(|part| part.interval.high) })
 }
 
 /// A row of the table of times.
@@ -232,6 +238,7 @@ struct Kind {
     count: String,
     each: String,
     seconds: f64,
+    interval: Interval,
     remark: &'static str,
 }
 
@@ -240,30 +247,35 @@ fn parts(record: &ExplainRecord) -> Table {
     let shown = if record.parts.len() <= PARTS + 1 { record.parts.len() } else { PARTS };
     let (large, small) = record.parts.split_at(shown);
     let mut rows: Vec<Kind> = large.iter().map(kind).collect();
-    let without_count = |label: String, seconds: f64, remark: &'static str| Kind {
+    let without_count = |label: String, seconds: f64, interval: Interval, remark: &'static str| Kind {
         label,
         count: String::new(),
         each: String::new(),
         seconds,
+        interval,
         remark,
     };
     if !small.is_empty() {
         let label = count(small.len(), "other kind", "other kinds");
         let remark = if small.iter().any(|part| part.at_least) { "lower bound" } else { "" };
-        rows.push(without_count(label, small.iter().map(|part| part.seconds).sum(), remark));
+        let (seconds, interval) = sum(small);
+        rows.push(without_count(label, seconds, interval, remark));
     }
     if let (Ok(cost), false) = (&record.counting_cost_seconds, record.trace) {
-        rows.push(without_count("the counting".to_owned(), cost.seconds(), "estimated cost of counting these events"));
+        let (cost, remark) = (cost.seconds(), "estimated cost of counting these events");
+        rows.push(without_count("the counting".to_owned(), cost, counting_interval(cost), remark));
     }
-    if let Ok((left, _)) = &record.unexplained {
-        rows.push(without_count("unexplained".to_owned(), *left, "own code, dynamic loader, other kernel work"));
+    if let Ok((left, interval)) = &record.unexplained {
+        let remark = "own code, dynamic loader, other kernel work";
+        rows.push(without_count("unexplained".to_owned(), *left, *interval, remark));
     }
     let cpu = record.cpu().seconds();
     let mut columns = vec![
         Column::words("", &rows, |row| row.label.clone()),
         Column::numbers("count", &rows, |row| row.count.clone()),
         Column::numbers("each", &rows, |row| row.each.clone()),
-        Column::numbers("time", &rows, |row| time(row.seconds)),
+        Column::numbers("time", &rows, |row| time_and_range(row.seconds, row.interval).time),
+        Column::numbers("95\u{a0}% interval", &rows, |row| time_and_range(row.seconds, row.interval).range),
     ];
     // The times of a traced command include the tracer's work, so they have no shares.
     if !record.trace {
@@ -281,6 +293,7 @@ fn kind(part: &Part) -> Kind {
         count: events(part.count),
         each: time(part.price.seconds),
         seconds: part.seconds,
+        interval: part.interval,
         remark: match part.priced {
             _ if !part.at_least => "",
             Priced::Exec => "count: lower bound",
@@ -319,6 +332,7 @@ fn facts(record: &ExplainRecord) -> Vec<Fact> {
     facts.extend(missing(&record.missing));
     facts.extend(counted(&record.sources));
     facts.extend(calls_in_other_prices(record));
+    facts.extend(forks(record.parts.iter().map(|part| part.priced), &record.prices));
     if let Err(absent) = &record.counting_cost_seconds {
         let text = format!("its cost to the command was not measured: {}", one_line(&absent.0));
         facts.push(Fact::new("counting", text));

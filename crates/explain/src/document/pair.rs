@@ -1,7 +1,6 @@
 //! The report about two commands. OLD is the first one, NEW the second.
 
 use steady_compare::more_pairs;
-use steady_costs::prices::Priced;
 use steady_feature::{Record, Report};
 use steady_model::{Ending, Facts, Interval, Metric};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, activity_facts, origin};
@@ -11,7 +10,7 @@ use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{TIE, between, decimals, duration, fixed, time, time_unit};
 use steady_stats::MIN_PAIRS;
 
-use super::{charts, counted, events, indented, label, missing, named, notes, prices};
+use super::{charts, counted, events, forks, indented, label, missing, named, notes, prices};
 use crate::csv;
 use crate::judge::at_ticks;
 use crate::record::{Difference, ExplainPairRecord, Line};
@@ -404,11 +403,9 @@ fn facts(record: &ExplainPairRecord) -> Vec<Fact> {
     facts.extend(system_times(record));
     facts.extend(missing(&record.missing));
     facts.extend(counted(&record.sources));
-    if record.lines.iter().any(|line| line.line == Line::Part(Priced::Fork)) && record.prices.of(Priced::Vfork).is_ok()
-    {
-        let text = "counted together with those by vfork(2), so the interval reaches to the lower price of vfork";
-        facts.push(Fact::new("forks", text));
-    }
+    let priced =
+        record.lines.iter().filter_map(|line| if let Line::Part(priced) = line.line { Some(priced) } else { None });
+    facts.extend(forks(priced, &record.prices));
     facts.push(prices(&record.prices, record.record.started, &record.alu));
     facts.extend(activity_facts(&record.record.activity));
     facts.push(Fact::new("seed", record.record.plan.seed.to_string()));

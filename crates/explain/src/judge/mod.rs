@@ -47,8 +47,13 @@ fn unexplained(record: &ExplainRecord, cpu: f64) -> Reading<(f64, Interval)> {
     // The cost of counting is a line of its own in the report.
     let counting = record.counting_cost_seconds.as_ref().map_or(0.0, |cost| cost.seconds());
     let (left, interval) = parts::unexplained(cpu - counting, &record.parts);
-    let error = COUNTING_ERROR * counting;
-    Ok((left, Interval { low: interval.low - error, high: interval.high + error }))
+    let cost = counting_interval(counting);
+    Ok((left, Interval { low: interval.low - (cost.high - counting), high: interval.high + (counting - cost.low) }))
+}
+
+/// Interval of an estimated cost of counting, in seconds.
+pub(crate) fn counting_interval(cost: f64) -> Interval {
+    Interval { low: cost * (1.0 - COUNTING_ERROR), high: cost * (1.0 + COUNTING_ERROR) }
 }
 
 /// Blocked time, in seconds: the lifetimes of all threads minus CPU time and waiting.

@@ -251,6 +251,24 @@ fn rows_say_what_their_numbers_are() {
     let price = report.prices.of(Priced::Fork);
     report.prices.prices.push((Priced::Vfork, price));
     assert!(words(&report).contains("forks counted together with those by vfork(2)"), "{}", words(&report));
+    let one = ExplainRecord { prices: report.prices, ..tree() };
+    assert!(words(&one).contains("forks counted together with those by vfork(2)"), "{}", words(&one));
+    assert!(!words(&tree()).contains("vfork"));
+}
+
+#[test]
+fn estimates_about_one_command_have_intervals() {
+    let mut report = alone();
+    let faults = report.parts.iter_mut().find(|part| part.name == "page faults").unwrap();
+    faults.interval = Interval { low: 0.2 * faults.seconds, high: 2.0 * faults.seconds };
+    let shown = text(&report, 132).split_whitespace().collect::<Vec<_>>().join(" ").replace('\u{a0}', " ");
+    let claim =
+        "20 % (8 to 34 %) of the CPU time went into counted events, the largest part into 214,511 page faults (14 %)";
+    assert!(shown.contains(claim), "{shown}");
+    assert!(shown.contains("page faults 214,511 512 ns 0.11 s 0.02 to 0.22 14 %"), "{shown}");
+    for row in ["the counting 11 ms 8 to 15", "unexplained 604 ms 598 to 609"] {
+        assert!(shown.contains(row), "{shown}");
+    }
 }
 
 #[test]
