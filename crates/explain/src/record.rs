@@ -14,6 +14,7 @@ use steady_render::json::{ReadError, Schema};
 
 pub use one::{ExplainRecord, Part};
 pub use pair::{Difference, ExplainPairRecord, Line, PairExport};
+pub(crate) use pair::{EventRows, event_rows};
 
 /// The schema of [`ExplainRecord`] and [`ExplainPairRecord`] in JSON.
 pub const SCHEMA: Schema = Schema { name: "steady.explain/1", what: "an explanation" };

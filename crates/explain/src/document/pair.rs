@@ -13,14 +13,8 @@ use steady_stats::MIN_PAIRS;
 use super::{charts, counted, events, forks, indented, label, missing, named, notes, prices};
 use crate::csv;
 use crate::judge::at_ticks;
-use crate::record::{Difference, ExplainPairRecord, Line};
+use crate::record::{Difference, EventRows, ExplainPairRecord, Line, event_rows};
 
-/// The table of events has about this many rows; the smallest kinds share one row.
-const PARTS: usize = 10;
-/// With more kinds than this, those that neither differ nor cost much share a row too.
-const FEW: usize = 5;
-/// A kind that does not differ has a row of its own if its cost is at least this share of the cost of all kinds.
-const COSTLY: f64 = 0.05;
 /// A sentence names a part as a reason if it is at least this share of the difference.
 const WORTH: f64 = 0.1;
 /// A sentence whose reasons are less than this share of the difference says that the rest is not known.
@@ -286,28 +280,13 @@ fn times(record: &ExplainPairRecord) -> Table {
 
 /// The CPU time by counted event. The smallest kinds share one row.
 fn parts(record: &ExplainPairRecord) -> Table {
-    let parts: Vec<&Difference> = record.lines.iter().filter(|line| matches!(line.line, Line::Part(_))).collect();
-    let counted: f64 = parts.iter().map(|line| cost(line)).sum();
-    let parts = parts.len();
-    let (mut rows, mut small) = (Vec::new(), Vec::new());
-    for (at, line) in record.lines.iter().filter(|line| is_event(line)).enumerate() {
-        let does_not_differ = line.difference.as_ref().is_ok_and(|(difference, _)| *difference == 0.0);
-        let is_small = (does_not_differ && parts > FEW) || (at >= PARTS && parts > PARTS + 1);
-        if is_small && cost(line) < COSTLY * counted && line.line != Line::Unexplained {
-            small.push(line);
-            continue;
-        }
-        if line.line == Line::Unexplained && !small.is_empty() {
-            rows.push(together(&small));
-        }
-        rows.push(row(line, 0));
+    let EventRows { own, small } = event_rows(&record.lines);
+    let mut rows: Vec<Row> = own.into_iter().map(|line| row(line, 0)).collect();
+    if !small.is_empty() {
+        rows.push(together(&small));
     }
+    rows.extend(find(record, Line::Unexplained).map(|line| row(line, 0)));
     table("Parts of the CPU time", &rows)
-}
-
-/// Cost of a line in the command where it is higher, in seconds.
-fn cost(line: &Difference) -> f64 {
-    line.seconds.iter().flatten().copied().fold(0.0, f64::max)
 }
 
 /// Whether a line belongs to the table of counted events.

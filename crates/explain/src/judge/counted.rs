@@ -6,7 +6,7 @@ use steady_stats::{Shift, apart};
 
 use super::ALPHA;
 use super::parts::Tally;
-use crate::record::{Counts, ExplainPairRecord, Missing, Part};
+use crate::record::{Counts, Difference, ExplainPairRecord, Line, Missing, Part, event_rows};
 
 /// The counts of one kind of event.
 pub(super) struct CountedKind {
@@ -18,10 +18,12 @@ pub(super) struct CountedKind {
     pub(super) counts: [f64; 2],
     /// Count in NEW minus count in OLD; absent if only one run was counted.
     pub(super) more: Reading<Shift>,
+    /// How much it varies between runs of the same command, if that makes its interval wide.
+    varies: Option<String>,
 }
 
-/// Computes the kinds of events, what is missing, and notes about counts that differ between runs.
-pub(super) fn all(record: &ExplainPairRecord, prices: &Prices) -> (Vec<CountedKind>, Vec<Missing>, Vec<String>) {
+/// Computes the kinds of events, and what is missing.
+pub(super) fn all(record: &ExplainPairRecord, prices: &Prices) -> (Vec<CountedKind>, Vec<Missing>) {
     let runs = match &record.counted {
         [Ok(old), Ok(new)] if !old.is_empty() && !new.is_empty() => in_all_runs([old, new]),
         [Err(absent), _] | [_, Err(absent)] => return none_counted(&absent.0),
@@ -36,23 +38,31 @@ pub(super) fn all(record: &ExplainPairRecord, prices: &Prices) -> (Vec<CountedKi
             kinds.push(part);
         }
     }
-    let (mut counted, mut varying) = (Vec::new(), Vec::new());
-    for kind in kinds {
+    let count = |kind: &&Part| {
         let counts = priced.each_ref().map(|runs| runs.iter().map(|tally| count_of(tally, kind)).collect::<Vec<f64>>());
-        varying.extend(varied(&kind.name, &counts));
-        counted.push(summarize(kind, &counts));
-    }
-    let note = format!(
-        "Some counts vary between runs of one command, so the intervals of their rows are wide: {}.",
-        varying.join("; ")
-    );
-    (counted, missing, if varying.is_empty() { vec![] } else { vec![note] })
+        summarize(kind, &counts)
+    };
+    (kinds.iter().map(count).collect(), missing)
+}
+
+/// Names the kinds with a row of their own whose interval is wide because their counts vary.
+pub(super) fn note(kinds: &[CountedKind], lines: &[Difference]) -> Option<String> {
+    let rows = event_rows(lines).own;
+    let has_row =
+        |kind: &&CountedKind| rows.iter().any(|line| line.line == Line::Part(kind.priced) && line.name == kind.name);
+    let varying: Vec<&str> = kinds.iter().filter(has_row).filter_map(|kind| kind.varies.as_deref()).collect();
+    (!varying.is_empty()).then(|| {
+        format!(
+            "Some counts vary between runs of one command, so the intervals of their rows are wide: {}.",
+            varying.join("; ")
+        )
+    })
 }
 
 /// The result if nothing could be counted.
-fn none_counted(why: &str) -> (Vec<CountedKind>, Vec<Missing>, Vec<String>) {
+fn none_counted(why: &str) -> (Vec<CountedKind>, Vec<Missing>) {
     let what = "forks, threads, execs and system calls".to_owned();
-    (vec![], vec![Missing { what, why: why.to_owned() }], vec![])
+    (vec![], vec![Missing { what, why: why.to_owned() }])
 }
 
 /// Removes each count that is missing in some run, because only counts that all runs of both commands have can be
@@ -103,6 +113,7 @@ fn summarize(kind: &Part, counts: &[Vec<f64>; 2]) -> CountedKind {
     } else {
         Err(Absent::because("it was counted in only one run, so its variation is unknown"))
     };
+    let varies = varied(&kind.name, counts);
     let counts = counts.each_ref().map(|values| mean(values));
     CountedKind {
         name: kind.name.clone(),
@@ -111,16 +122,19 @@ fn summarize(kind: &Part, counts: &[Vec<f64>; 2]) -> CountedKind {
         price: kind.price,
         counts,
         more,
+        varies,
     }
 }
 
-/// Returns how far the counts differ between runs of the same command, if they do.
+/// Returns how far the counts differ between runs of the same command, if they differ much.
 fn varied(name: &str, counts: &[Vec<f64>; 2]) -> Option<String> {
+    /// Less than this share of the count makes no interval noticeably wider.
+    const MUCH: f64 = 0.05;
     let range = |(who, values): (&str, &Vec<f64>)| {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         // The sum prevents a negative zero.
-        (low < high).then(|| format!("{} to {} in {} runs of {who}", low + 0.0, high + 0.0, values.len()))
+        (high - low > MUCH * high).then(|| format!("{} to {} in {} runs of {who}", low + 0.0, high + 0.0, values.len()))
     };
     let ranges: Vec<String> = [("OLD", &counts[0]), ("NEW", &counts[1])].into_iter().filter_map(range).collect();
     (!ranges.is_empty()).then(|| format!("{name} ({})", ranges.join(", ")))

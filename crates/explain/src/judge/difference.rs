@@ -22,19 +22,19 @@ pub(crate) fn evaluated_pairs(record: &Record) -> usize {
 
 /// Computes the derived fields of a record.
 pub fn judged_pair(mut record: ExplainPairRecord) -> ExplainPairRecord {
-    let (mut missing, mut notes, lines, pairs, mean) = {
+    let (mut missing, notes, lines, pairs) = {
         let pairs = Pairs::of(&record.record);
         let prices = at_run(&record.prices, &record.alu);
-        let (kinds, missing, notes) = counted::all(&record, &prices);
+        let (kinds, missing) = counted::all(&record, &prices);
         let parts = parts(&prices, &pairs, &kinds);
         let mut lines = vec![pairs.line(Line::Wall, 0, &|run| Ok(run.wall.seconds())), pairs.line(Line::Cpu, 1, &cpu)];
         lines.extend(split(&record, &pairs));
         lines.extend(parts.iter().map(|part| part.line(&pairs)));
         lines.push(unexplained(&pairs, &parts));
         lines.extend(off_cpu(&pairs));
-        (missing, notes, lines, pairs.runs.len(), pairs.mean_of_all())
+        let notes = counted::note(&kinds, &lines).into_iter().chain(pairs.mean_of_all());
+        (missing, notes.chain(left_behind(&record.record)).collect(), lines, pairs.runs.len())
     };
-    notes.extend(mean);
     for (what, priced) in [("the price of page faults", Priced::MinorFault), ("the price of switches", Priced::Switch)]
     {
         missing.extend(record.prices.of(priced).err().map(|why| Missing { what: what.to_owned(), why: why.0 }));
@@ -42,6 +42,18 @@ pub fn judged_pair(mut record: ExplainPairRecord) -> ExplainPairRecord {
     (record.pairs, record.confidence, record.lines) = (pairs, 1.0 - ALPHA, lines);
     (record.missing, record.notes) = (missing, notes);
     record
+}
+
+/// Notes about processes that the runs of a command left behind.
+fn left_behind(record: &Record) -> impl Iterator<Item = String> {
+    ["OLD", "NEW"].into_iter().enumerate().filter_map(|(command, who)| {
+        let runs = record.blocks.iter().flat_map(|block| &block.runs).filter(|run| run.command == command);
+        let left = runs.map(|run| run.left_behind as usize).sum();
+        let (many, were) = (count(left, "process", "processes"), if left == 1 { "It was" } else { "They were" });
+        (left > 0).then(|| {
+            format!("{who} left {many} behind in its runs. {were} killed, and the CPU time until then is counted.")
+        })
+    })
 }
 
 /// The pairs in which both runs succeeded, with their weights.

@@ -132,6 +132,35 @@ impl Line {
     }
 }
 
+/// The table of events has about this many rows; the smallest kinds share one row.
+const PARTS: usize = 10;
+/// With more kinds than this, those that neither differ nor cost much share a row too.
+const FEW: usize = 5;
+/// A kind that does not differ has a row of its own if its cost is at least this share of the cost of all kinds.
+const COSTLY: f64 = 0.05;
+/// Lines of counted events, as a table shows them.
+pub(crate) struct EventRows<'a> {
+    /// Those with a row of their own.
+    pub(crate) own: Vec<&'a Difference>,
+    /// The smallest, which share a row.
+    pub(crate) small: Vec<&'a Difference>,
+}
+
+/// Decides which counted events have a row of their own.
+pub(crate) fn event_rows(lines: &[Difference]) -> EventRows<'_> {
+    let all: Vec<&Difference> = lines.iter().filter(|line| matches!(line.line, Line::Part(_))).collect();
+    let cost = |line: &Difference| line.seconds.iter().flatten().copied().fold(0.0, f64::max);
+    let (number, costs) = (all.len(), all.iter().map(|line| cost(line)).sum::<f64>());
+    let mut rows = EventRows { own: Vec::new(), small: Vec::new() };
+    for (at, line) in all.into_iter().enumerate() {
+        let does_not_differ = line.difference.as_ref().is_ok_and(|(difference, _)| *difference == 0.0);
+        let is_small = (does_not_differ && number > FEW) || (at >= PARTS && number > PARTS + 1);
+        let rows = if is_small && cost(line) < COSTLY * costs { &mut rows.small } else { &mut rows.own };
+        rows.push(line);
+    }
+    rows
+}
+
 /// Fields of a [`Line`] in JSON.
 #[derive(Serialize, JsonSchema)]
 struct LineFields {

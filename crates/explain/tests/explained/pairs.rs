@@ -71,6 +71,45 @@ fn rare_expensive_runs_have_a_note_with_the_mean() {
 }
 
 #[test]
+fn a_note_names_counts_that_widen_the_interval_of_a_row() {
+    let mut coin = ChaCha8Rng::seed_from_u64(2);
+    let programs = [Program { base: 0.02, faults: 10 }, Program { base: 0.02, faults: 10 }];
+    let mut record = pairs(programs, 10, 0.5e-6, &mut coin);
+    let runs = |of: &dyn Fn(u64) -> Vec<(&'static str, u64)>| Ok((0..3).map(|run| counts(&of(run))).collect());
+    record.counted[0] = runs(&|run| vec![("read", 379 + run), ("getppid", 3)]);
+    assert_eq!(judged_pair(record.clone()).notes, [""; 0]);
+    record.counted[0] = runs(&|run| vec![("read", 379 + 10 * run), ("getppid", 3)]);
+    let [note] = &judged_pair(record.clone()).notes[..] else { panic!("one note") };
+    assert!(note.ends_with(" are wide: read (379 to 399 in 3 runs of OLD)."), "{note}");
+    // The same kind shares a row with others if many kinds cost more.
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"];
+    let with_others = |run: u64| {
+        let others = names.into_iter().map(|name| (name, 10_000));
+        others.chain([("getppid", 3 + run)]).collect()
+    };
+    record.counted = [runs(&with_others), runs(&|_| vec![])];
+    assert_eq!(judged_pair(record).notes, [""; 0]);
+}
+
+#[test]
+fn a_note_says_which_command_left_processes_behind() {
+    let mut coin = ChaCha8Rng::seed_from_u64(2);
+    let programs = [Program { base: 0.02, faults: 10 }, Program { base: 0.02, faults: 10 }];
+    let mut record = pairs(programs, 10, 0.5e-6, &mut coin);
+    record
+        .record
+        .blocks
+        .iter_mut()
+        .flat_map(|block| &mut block.runs)
+        .for_each(|run| run.left_behind = 1 - run.command as u32);
+    let [note] = &judged_pair(record).notes[..] else { panic!("one note") };
+    assert!(
+        note.replace('\u{a0}', " ").starts_with("OLD left 10 processes behind in its runs. They were killed, and"),
+        "{note}"
+    );
+}
+
+#[test]
 fn lines_add_up_to_the_lines_above_them() {
     let mut coin = ChaCha8Rng::seed_from_u64(1);
     let programs = [Program { base: 0.02, faults: 1_000 }, Program { base: 0.021, faults: 6_100 }];

@@ -411,8 +411,7 @@ pub(crate) fn more_faults() -> ExplainPairRecord {
         ],
         missing: vec![missing("the price of execs", "the probe spawn_static is for x86-64 and aarch64")],
         notes: vec![
-            "Some counts vary between runs of one command, so the intervals of their rows are wide: system calls (940 to \
-             944 in 3 runs of NEW)."
+            "NEW left 12 processes behind in its runs. They were killed, and the CPU time until then is counted."
                 .into(),
         ],
     }
