@@ -12,9 +12,18 @@ use steady_render::units::{TIE, decimals_of, fixed, percent, thousands, time_set
 
 use crate::record::Missing;
 
-/// What could not be priced or counted, and why.
-fn missing(missing: &[Missing]) -> impl Iterator<Item = Fact> {
-    missing.iter().map(|one| Fact::new("not measured", format!("{}: {}", one_line(&one.what), one_line(&one.why))))
+/// What could not be priced or counted, and why: each reason once.
+fn missing(missing: &[Missing]) -> Vec<Fact> {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for one in missing {
+        match reasons.iter_mut().find(|(why, _)| *why == one.why) {
+            Some((_, all)) => all.push(one_line(&one.what)),
+            None => reasons.push((&one.why, vec![one_line(&one.what)])),
+        }
+    }
+    let fact =
+        |(why, all): (&str, Vec<String>)| Fact::new("not measured", format!("{}: {}", all.join(", "), one_line(why)));
+    reasons.into_iter().map(fact).collect()
 }
 
 /// Sources of the counts, one fact each.

@@ -88,10 +88,6 @@ impl<'a> Tally<'a> {
             threads: self.counted("threads", Priced::Thread, &counts.threads, false),
             execs: self.counted("execs", Priced::Exec, &counts.execs, counts.execs_at_least),
         };
-        // A count of zero has no part, which must not look as if no process executed a second program.
-        if counts.execs_at_least && counts.execs == Ok(0) {
-            self.note_missing("execs after the first of a process", &Absent::because("only --trace counts them"));
-        }
         self.include_vfork();
         match (&counts.calls_by_name, &counts.calls) {
             (Ok(by_name), _) => calls_by_name(self, by_name, priced),

@@ -257,6 +257,12 @@ fn rows_say_what_their_numbers_are() {
 }
 
 #[test]
+fn what_is_missing_for_one_reason_is_one_fact() {
+    let shown = text(&refused(), 132).replace('\u{a0}', " ");
+    assert!(shown.contains("not measured  forks, threads, execs, system calls: perf_event_paranoid is 4"), "{shown}");
+}
+
+#[test]
 fn estimates_about_one_command_have_intervals() {
     let mut report = alone();
     let faults = report.parts.iter_mut().find(|part| part.name == "page faults").unwrap();

@@ -139,9 +139,14 @@ fn counts(seen: &Seen, tasks: &Reading<Tasks>, usage: Usage, sources: &mut Vec<S
     }
     let recorded = tasks.as_ref().ok().and_then(|tasks| Some((tasks.number as u64, tasks.processes?)));
     let execs_at_least = recorded.is_some() && counted.execs.is_err();
+    // Exit records or tracepoints would have counted them.
+    let counted_or_why = |count: &Reading<u64>| match (count, tasks) {
+        (Err(points), Err(records)) => Err(Absent(format!("{}; {}", records.0, points.0))),
+        _ => count.clone(),
+    };
     let execs = match &counted.execs {
         Err(_) if execs_at_least => {
-            let text = "exit records (taskstats), which show at most one exec for each process";
+            let text = "exit records (taskstats), which show at most one exec for each process; --trace counts all";
             sources.push(format!("{EXECS}: {text}"));
             // The command's own exec is not counted.
             Ok(tasks.as_ref().map_or(0, |tasks| tasks.executed.saturating_sub(1)))
@@ -150,7 +155,7 @@ fn counts(seen: &Seen, tasks: &Reading<Tasks>, usage: Usage, sources: &mut Vec<S
             sources.push(format!("{EXECS}: {}", counted.by));
             counted.execs.clone()
         }
-        Err(_) => counted.execs.clone(),
+        Err(_) => counted_or_why(&counted.execs),
     };
     let (forks, threads) = match (recorded, &counted.forks) {
         (Some((number, processes)), _) if processes > 0 => {
@@ -161,7 +166,7 @@ fn counts(seen: &Seen, tasks: &Reading<Tasks>, usage: Usage, sources: &mut Vec<S
             sources.push(format!("forks, threads: {}", counted.by));
             (counted.forks.clone(), counted.threads.clone())
         }
-        _ => (counted.forks.clone(), counted.threads.clone()),
+        _ => (counted_or_why(&counted.forks), counted_or_why(&counted.threads)),
     };
     let of_tracer = || Absent::because("each stop of the tracer is a switch");
     let switches = |count: u64| if seen.traced { Err(of_tracer()) } else { Ok(count) };

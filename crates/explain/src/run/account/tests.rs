@@ -129,6 +129,10 @@ fn without_exit_records_a_single_thread_has_its_own_statistics() {
     assert_eq!((run.thread_time, run.waiting), (Ok(ms(97)), Ok(ms(8))));
     assert!(!run.processes_sampled && run.counts.forks.is_err());
     assert!(run.processes.unwrap_err().0.contains("no privilege"));
+    let run = without(|seen| seen.counted = Counted::nothing(&no("no tracepoints; --trace counts them")));
+    let why = Err(no("no privilege; no tracepoints; --trace counts them"));
+    assert_eq!([run.counts.forks, run.counts.threads, run.counts.execs], [why.clone(), why.clone(), why]);
+    assert_eq!(run.counts.calls, Err(no("no tracepoints; --trace counts them")), "exit records have no calls");
     let run = without(|seen| seen.seen = Ok(vec![]));
     assert!(run.processes_sampled && run.processes == Ok(vec![]), "samples of /proc list the processes");
     for run in [
