@@ -64,7 +64,8 @@ fn sentence(record: &ExplainPairRecord, line: Line, first: bool) -> Option<Sente
     match (&of.difference, certain(of)) {
         (_, Some((size, interval))) => Some(different(record, line, size, interval)),
         (Ok((_, interval)), None) if first => {
-            let most = amount(interval.low.abs().max(interval.high.abs()), *interval);
+            let most = interval.low.abs().max(interval.high.abs());
+            let most = amount(most, *interval, amount_unit(most, *interval));
             let claim = format!("No difference in {what} was found");
             Some(vec![(Emphasis::Same, claim), (Emphasis::Plain, format!(" (within ±{most}, 95{TIE}%)."))])
         }
@@ -85,7 +86,9 @@ fn sentence(record: &ExplainPairRecord, line: Line, first: bool) -> Option<Sente
 
 fn different(record: &ExplainPairRecord, line: Line, size: f64, interval: Interval) -> Sentence {
     let more = size > 0.0;
-    let amount_of = amount(size.abs(), interval);
+    // All times of the sentence have one unit.
+    let unit = amount_unit(size.abs(), interval);
+    let amount_of = amount(size.abs(), interval, unit);
     let claim = match (line, more) {
         (Line::Cpu, true) => format!("NEW needs {amount_of} more CPU time"),
         (Line::Cpu, false) => format!("NEW needs {amount_of} less CPU time"),
@@ -94,23 +97,23 @@ fn different(record: &ExplainPairRecord, line: Line, size: f64, interval: Interv
     };
     let emphasis = if more { Emphasis::More } else { Emphasis::Less };
     let range = if more { interval } else { Interval { low: -interval.high, high: -interval.low } };
-    let (unit, scale) = amount_unit(size.abs(), interval);
-    let mut rest = format!(" ({}, 95{TIE}%)", in_unit(range, unit, scale));
-    let reasons = if line == Line::Cpu { of_cpu(record, size, interval) } else { of_wall(record, size, interval) };
+    let mut rest = format!(" ({}, 95{TIE}%)", in_unit(range, unit));
+    let reasons =
+        if line == Line::Cpu { of_cpu(record, size, interval, unit) } else { of_wall(record, size, interval, unit) };
     if !reasons.is_empty() {
         rest.push_str(&format!(": {}", reasons.join(", and ")));
     }
     rest.push('.');
     if line == Line::Cpu && is_unexplained(record, size) {
         rest.push_str(if is_mostly(record, Line::System, size) {
-            " Counted events explain hardly any of it at their prices, which are lower bounds: the kernel needs this \
-             time for the system calls whose numbers differ in the table."
+            " Counted events explain less than 10\u{a0}% of it at their prices, which are lower bounds: the kernel needs \
+             this time for the system calls whose numbers differ in the table."
         } else if is_mostly(record, Line::User, size) {
-            " Counted events explain hardly any of it: it is in the commands' own code, where a profiler such as \
+            " Counted events explain less than 10\u{a0}% of it: it is in the commands' own code, where a profiler such as \
              perf(1) shows the functions."
         } else {
-            " Counted events explain hardly any of it: it is in the commands' own code, in libraries, or in kernel work \
-             beyond these prices. A profiler such as perf(1) shows the functions."
+            " Counted events explain less than 10\u{a0}% of it: it is in the commands' own code, in libraries, or in \
+             kernel work beyond these prices. A profiler such as perf(1) shows the functions."
         });
     }
     vec![(emphasis, claim), (Emphasis::Plain, rest)]
@@ -155,10 +158,10 @@ fn reasons<'a>(lines: impl Iterator<Item = &'a Difference>, size: f64) -> Vec<Re
 }
 
 /// The reasons for a difference in wall time.
-fn of_wall(record: &ExplainPairRecord, size: f64, interval: Interval) -> Vec<String> {
+fn of_wall(record: &ExplainPairRecord, size: f64, interval: Interval, unit: Unit) -> Vec<String> {
     let names = [Line::Cpu, Line::Waiting, Line::Blocked, Line::OffCpu];
     let all = components(record.lines.iter().filter(|line| names.contains(&line.line)), size, interval);
-    let mut words: Vec<String> = all.iter().map(Reason::in_words).collect();
+    let mut words: Vec<String> = all.iter().map(|part| part.in_words(unit)).collect();
     let sum: f64 = all.iter().map(|part| part.size.abs()).sum();
     if !words.is_empty() && sum < MOST * size.abs() {
         words.push("what the rest consists of is not certain".to_owned());
@@ -167,14 +170,14 @@ fn of_wall(record: &ExplainPairRecord, size: f64, interval: Interval) -> Vec<Str
 }
 
 /// The reasons for a difference in CPU time: user and system time, and the counted events.
-fn of_cpu(record: &ExplainPairRecord, size: f64, interval: Interval) -> Vec<String> {
+fn of_cpu(record: &ExplainPairRecord, size: f64, interval: Interval, unit: Unit) -> Vec<String> {
     let modes = record.lines.iter().filter(|line| matches!(line.line, Line::User | Line::System));
     let parts = reasons(record.lines.iter().filter(|line| matches!(line.line, Line::Part(_))), size);
-    let mut within = parts.iter().map(Reason::in_events).collect::<Vec<_>>();
+    let mut within = parts.iter().map(|part| part.in_events(unit)).collect::<Vec<_>>();
     let sum: f64 = parts.iter().map(|part| part.size.abs()).sum();
     let mut all = Vec::new();
     for mode in components(modes, size, interval) {
-        let mut text = mode.in_words();
+        let mut text = mode.in_words(unit);
         let most = mode.interval.low.abs().max(mode.interval.high.abs());
         // Counted events are kernel work. They are attributed to the system time only if it is long enough to contain
         // them.
@@ -189,7 +192,7 @@ fn of_cpu(record: &ExplainPairRecord, size: f64, interval: Interval) -> Vec<Stri
         let left = reasons(record.lines.iter().filter(|line| line.line == Line::Unexplained), size);
         let unexplained = |left: &Reason<'_>| match left.size.abs() >= size.abs() {
             true => "all of it is unexplained".to_owned(),
-            false => format!("{} is unexplained", amount(left.size.abs(), left.interval)),
+            false => format!("{} is unexplained", amount(left.size.abs(), left.interval, unit)),
         };
         within.extend(left.iter().map(unexplained));
     }
@@ -202,7 +205,7 @@ fn of_cpu(record: &ExplainPairRecord, size: f64, interval: Interval) -> Vec<Stri
         let left = find(record, Line::Unexplained).and_then(certain).filter(|(left, _)| left.signum() == size.signum());
         all.extend(left.map(|(left, interval)| match left.abs() >= size.abs() {
             true => "all of it is unexplained".to_owned(),
-            false => format!("{} of it is unexplained", amount(left.abs(), interval)),
+            false => format!("{} of it is unexplained", amount(left.abs(), interval, unit)),
         }));
     }
     all
@@ -210,53 +213,59 @@ fn of_cpu(record: &ExplainPairRecord, size: f64, interval: Interval) -> Vec<Stri
 
 impl Reason<'_> {
     /// `9 ms more system time`.
-    fn in_words(&self) -> String {
-        format!("{} {}", more_or_less(self.size, self.interval), self.line.name)
+    fn in_words(&self, unit: Unit) -> String {
+        let more = if self.size > 0.0 { "more" } else { "less" };
+        format!("{} {more} {}", amount(self.size.abs(), self.interval, unit), self.line.name)
     }
 
     /// `7 ms is for 5,100 more page faults`.
-    fn in_events(&self) -> String {
-        let least = if self.line.at_least == Some(true) { "at least " } else { "" };
+    fn in_events(&self, unit: Unit) -> String {
+        let time = match self.line.at_least {
+            // The end of the interval that is nearer to zero is a lower bound. The estimate itself is none.
+            Some(true) => {
+                let low = self.interval.low.abs().min(self.interval.high.abs());
+                in_unit(Interval { low, high: f64::INFINITY }, unit)
+            }
+            _ => amount(self.size.abs(), self.interval, unit),
+        };
         let more = self.line.more.map_or(0.0, |(more, _)| more);
         let events = named(more.abs(), &self.line.name);
         let (number, what) = events.split_once(TIE).unwrap_or((&events, ""));
         let word = if more > 0.0 { "more" } else { "fewer" };
-        format!("{least}{} is for {number} {word} {what}", amount(self.size.abs(), self.interval))
+        format!("{time} is for {number} {word} {what}")
     }
 }
 
-/// For example `9 ms more` or `9 ms less`.
-fn more_or_less(size: f64, interval: Interval) -> String {
-    format!("{} {}", amount(size.abs(), interval), if size > 0.0 { "more" } else { "less" })
-}
+/// A unit of time, and how many of it make a second.
+type Unit = (&'static str, f64);
 
 /// A time with as many digits as its interval supports.
-fn amount(seconds: f64, interval: Interval) -> String {
+fn amount(seconds: f64, interval: Interval, unit: Unit) -> String {
     let half = interval.half_width();
     if !(half.is_finite() && half > 0.0) {
         return time(seconds);
     }
-    let (unit, scale) = amount_unit(seconds, interval);
+    let (unit, scale) = unit;
     format!("{}{TIE}{unit}", fixed(seconds * scale, decimals(half * scale)))
 }
 
-/// Unit and scale of [`amount`]. A larger unit has no digits that the interval does not support.
-fn amount_unit(seconds: f64, interval: Interval) -> (&'static str, f64) {
+/// The unit of a sentence about this time. A larger unit has no digits that the interval does not support.
+fn amount_unit(seconds: f64, interval: Interval) -> Unit {
     let half = interval.half_width();
     time_unit(if half.is_finite() && half > 0.0 { seconds.max(10.0 * half) } else { seconds })
 }
 
-/// Unit and scale for a difference and its interval.
-fn unit_of(interval: Interval) -> (&'static str, f64) {
+/// Unit of a difference and its interval.
+fn unit_of(interval: Interval) -> Unit {
     time_unit(interval.low.abs().max(interval.high.abs()))
 }
 
 fn range_of(interval: Interval) -> String {
-    let (unit, scale) = unit_of(interval);
-    in_unit(interval, unit, scale)
+    in_unit(interval, unit_of(interval))
 }
 
-fn in_unit(interval: Interval, unit: &str, scale: f64) -> String {
+fn in_unit(interval: Interval, unit: Unit) -> String {
+    let (unit, scale) = unit;
     let range = Interval { low: interval.low * scale, high: interval.high * scale };
     between(range, &format!("{TIE}{unit}"))
 }
@@ -487,8 +496,8 @@ mod tests {
     #[test]
     fn a_time_and_its_interval_have_one_unit() {
         let (size, interval) = (0.213, Interval { low: 0.11, high: 0.336 });
-        let (unit, scale) = amount_unit(size, interval);
-        let text = format!("{} ({})", amount(size, interval), in_unit(interval, unit, scale));
+        let unit = amount_unit(size, interval);
+        let text = format!("{} ({})", amount(size, interval, unit), in_unit(interval, unit));
         assert_eq!(text.replace(TIE, " "), "0.21 s (0.11 to 0.34 s)");
     }
 }

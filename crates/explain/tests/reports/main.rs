@@ -190,6 +190,26 @@ fn the_first_sentence_names_only_reasons_whose_intervals_exclude_zero() {
 }
 
 #[test]
+fn all_times_of_a_sentence_have_one_unit_and_lower_bounds_are_ends_of_intervals() {
+    let mut report = more_faults();
+    report.record.primary = Metric::Wall;
+    for line in &mut report.lines {
+        let (size, half) = match line.line {
+            Line::Wall => (-0.30, 0.12),
+            Line::Cpu => (-0.221, 0.004),
+            Line::Waiting => (-0.075, 0.004),
+            Line::Part(Priced::KernelEntry) => (-0.100, 0.02),
+            _ => continue,
+        };
+        line.difference = Ok((size, Interval { low: size - half, high: size + half }));
+    }
+    let shown = text(&report, 1000).replace('\u{a0}', " ");
+    let first = "NEW takes 0.30 s less time (0.18 to 0.42 s, 95 %): 0.221 s less CPU time, and 0.075 s less waiting";
+    assert!(shown.starts_with(first), "{shown}");
+    assert!(shown.contains("NEW needs 221 ms less CPU time") && shown.contains("80 ms or more is for"), "{shown}");
+}
+
+#[test]
 fn a_difference_that_no_single_part_explains_is_partly_unexplained() {
     let mut report = more_faults();
     for line in &mut report.lines {
