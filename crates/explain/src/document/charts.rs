@@ -60,6 +60,8 @@ pub(super) fn parts(record: &ExplainRecord) -> Option<Chart> {
     for part in &record.parts {
         rows[kind(part.priced)].1 += part.seconds;
     }
+    // In the order of the table: the rest is last.
+    rows.sort_by(|one, other| other.1.total_cmp(&one.1));
     let counting = record.counting_cost_seconds.as_ref().ok().filter(|_| !record.trace);
     rows.extend(counting.map(|cost| ("the counting", cost.seconds())));
     rows.extend(record.unexplained.as_ref().ok().map(|(left, _)| ("unexplained", *left)));
@@ -102,6 +104,9 @@ pub(super) fn parts_of_both(record: &ExplainPairRecord) -> Option<Chart> {
             *sum = [sum[0] + seconds[0], sum[1] + seconds[1]];
         }
     }
+    // In the order of the table: the rest is last.
+    let difference = |of: &(&str, [f64; 2])| (of.1[1] - of.1[0]).abs();
+    kinds.sort_by(|one, other| difference(other).total_cmp(&difference(one)));
     let left = record.lines.iter().find(|line| line.line == Line::Unexplained).and_then(of_both);
     kinds.extend(left.map(|left| ("unexplained", left)));
     kinds.retain(|(_, seconds)| seconds.iter().any(|seconds| *seconds > 0.0));

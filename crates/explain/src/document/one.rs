@@ -188,8 +188,9 @@ fn times(record: &ExplainRecord) -> Table {
     if let Some(of_parents) = blocked_parents(record) {
         let remark = "they may wait for their children".to_owned();
         rows.push(Row { remark, ..row(2, "parents", of_parents) });
-        let others = record.blocked_seconds.as_ref().map_or(0.0, |all| (all - of_parents).max(0.0));
-        rows.push(row(2, "other processes", others));
+        // Rounded as the times that it is a difference of, to nanoseconds.
+        let others = record.blocked_seconds.as_ref().map_or(Nanos::ZERO, |all| Nanos::from_seconds(all - of_parents));
+        rows.push(row(2, "other processes", others.seconds()));
     }
     if record.stopped_seconds > Nanos::ZERO {
         let remark = "by job control; not in the other times".to_owned();
@@ -462,8 +463,8 @@ pub(super) fn programs(record: &ExplainRecord) -> Option<Section> {
         let time = time(rest.iter().map(|one| one.cpu_seconds).sum());
         format!("{} used {time} of CPU time in total.", count(rest.len(), "other program", "other programs"))
     });
-    let text = others.into_iter().chain(not_listed(record, all)).chain(short_lived(record, all));
-    let text = text.map(|text| Block::Paragraph(vec![(Emphasis::Plain, text)]));
+    let text = others.into_iter().chain(not_listed(record, all)).map(|text| vec![(Emphasis::Plain, text)]);
+    let text = text.chain(short_lived(record, all)).map(Block::Paragraph);
     Some(Section::new("By program", std::iter::once(Block::Table(table)).chain(text).collect()).whole())
 }
 
@@ -485,24 +486,31 @@ fn not_listed(record: &ExplainRecord, all: &[ProcessUse]) -> Option<String> {
 }
 
 /// A hint if the command consists of many short processes: a part of their time is their start.
-fn short_lived(record: &ExplainRecord, all: &[ProcessUse]) -> Option<String> {
+fn short_lived(record: &ExplainRecord, all: &[ProcessUse]) -> Option<Sentence> {
     const MANY: usize = 20;
     const SHORT: Nanos = Nanos(5_000_000);
     let short = all.iter().filter(|one| one.cpu_seconds < SHORT).count();
     (short >= MANY).then(|| {
+        let plain = |text: &str| (Emphasis::Plain, text.to_owned());
+        let code = |text: &str| (Emphasis::Code, text.to_owned());
         let processes = count(short, "process", "processes");
+        let used = plain(&format!("{processes} used less than 5{TIE}ms of CPU time each. "));
         let program = &record.command.program;
         if typed::is_shim(program) {
-            return format!(
-                "{processes} used less than 5{TIE}ms of CPU time each. '{}' is a script that starts the real program: name \
-                 that program instead (for example, the output of `pyenv which` or `asdf which`).",
-                one_line(&program.display().to_string())
-            );
+            return vec![
+                used,
+                code(&one_line(&program.display().to_string())),
+                plain(
+                    " is a script that starts the real program: name that program instead (for example, the output of ",
+                ),
+                code("pyenv which"),
+                plain(" or "),
+                code("asdf which"),
+                plain(")."),
+            ];
         }
-        format!(
-            "{processes} used less than 5{TIE}ms of CPU time each. A part of it is their start: `steady warm bench` \
-             measures how much of it snapshots save."
-        )
+        let start = "A part of it is their start: ";
+        vec![used, plain(start), code("steady warm bench"), plain(" measures how much of it snapshots save.")]
     })
 }
 
@@ -544,7 +552,9 @@ fn table(record: &ExplainRecord, all: &[ProcessUse]) -> Vec<Block> {
         let others = count(rest.len(), "other process", "other processes");
         format!("{others} used {} of CPU time in total; the JSON lists each of them.", time(cpu))
     });
-    let text = others.into_iter().chain(not_listed(record, all));
+    // If there is a table of programs, it says so.
+    let not_listed = if programs(record).is_none() { not_listed(record, all) } else { None };
+    let text = others.into_iter().chain(not_listed);
     let text = text.map(|text| Block::Paragraph(vec![(Emphasis::Plain, text)]));
     std::iter::once(Block::Table(table)).chain(text).collect()
 }
