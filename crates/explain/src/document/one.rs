@@ -295,10 +295,11 @@ fn kind(part: &Part) -> Kind {
         each: time(part.price.seconds),
         seconds: part.seconds,
         interval: part.interval,
-        remark: match part.priced {
-            _ if !part.at_least => "",
-            Priced::Exec => "count: lower bound",
-            _ => "price: lower bound",
+        // An exec has the price of a small program.
+        remark: match (part.priced, part.at_least) {
+            (Priced::Exec, true) => "lower bound",
+            (Priced::Exec, false) | (_, true) => "price: lower bound",
+            (_, false) => "",
         },
     }
 }
