@@ -193,7 +193,7 @@ pub struct ReleaseChange {
     #[serde(flatten, with = "change_requests")]
     #[schemars(with = "parts::change_requests::Form")]
     pub requests: [u64; 2],
-    /// Seconds of the same traffic that would probably be enough for a verdict.
+    /// Seconds of the same traffic that would probably be enough for a verdict, if the change is as estimated.
     pub settle_seconds: Reading<f64>,
 }
 

@@ -186,12 +186,22 @@ pub(crate) fn within(interval: &Interval, resolution: f64) -> bool {
 pub(crate) fn time_to_settle(change: f64, interval: &Interval, resolution: f64) -> Option<f64> {
     /// Half-width of a 60 % interval relative to one of 95 %: 0.84 / 1.96.
     const LIKELY: f64 = 0.43;
-    let half_width = (interval.high - change).max(change - interval.low);
+    let half_width = longer_side(change, interval);
     let off = LIKELY * half_width;
     let (least, most) = ((change.abs() - off).max(0.0), change.abs() + off);
     // Effects of half the resolution take longest: their distance to zero and to the resolution is the same.
     let worst = (resolution / 2.0).clamp(least, most);
     time_for(half_width, worst.max(resolution - worst))
+}
+
+/// Returns the factor by which the time must grow for a verdict with a probability of about 80 % if the change is exactly
+/// as estimated. See [`time_to_settle`] for the other assumptions.
+pub(crate) fn time_if_as_estimated(change: f64, interval: &Interval, resolution: f64) -> Option<f64> {
+    time_for(longer_side(change, interval), change.abs().max(resolution - change.abs()))
+}
+
+fn longer_side(change: f64, interval: &Interval) -> f64 {
+    (interval.high - change).max(change - interval.low)
 }
 
 /// Returns the factor by which the time must grow until the interval excludes `limit` with a probability of 80 %, under
@@ -238,6 +248,13 @@ mod tests {
         assert!(seconds(0.003, 0.0031).unwrap() < 8.0);
         assert!(seconds(0.003, 0.0046).unwrap() > 30.0);
         assert!(seconds(0.002, 0.006).unwrap() > 290.0);
+    }
+
+    #[test]
+    fn the_time_for_the_estimate_itself_is_shorter() {
+        let (change, around) = (0.026, interval(-0.016, 0.07));
+        let times = [time_to_settle, time_if_as_estimated].map(|time| time(change, &around, 0.01).unwrap());
+        assert!(times[0] > 60.0 && (5.0..7.0).contains(&times[1]), "{times:?}");
     }
 
     #[test]

@@ -38,6 +38,11 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
                  several {units} per version, or a coin for each request."
             )
         }
+        ReleaseWarning::RestartedProcesses => format!(
+            "Processes that run the same code differ by 2 to 3{TIE}%, and workers that one process forked may have this \
+             difference in common. The interval does not include it. Use a coin for each request, or a switchback, to \
+             exclude it."
+        ),
         ReleaseWarning::FewProcesses { processes: [one, other] } => {
             let (unit, units) = if one_version_each(report) { ("host", "hosts") } else { ("process", "processes") };
             format!(

@@ -159,7 +159,7 @@ pub(crate) fn release_change(
     let verdict =
         interval.as_ref().map_or(Verdict::Undecided, |interval| estimators::verdict(interval, criteria.resolution));
     let settle = |change: f64, interval: &Interval| {
-        estimators::time_to_settle(change, interval, criteria.resolution).map(|factor| factor * criteria.minutes)
+        estimators::time_if_as_estimated(change, interval, criteria.resolution).map(|factor| factor * criteria.minutes)
     };
     let minutes = match (verdict, &change, &interval) {
         (Verdict::Undecided, Ok(change), Ok(interval)) if criteria.narrows_with_traffic && !criteria.is_refused => {

@@ -82,6 +82,9 @@ pub enum ReleaseWarning {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         allowance: Option<f64>,
     },
+    /// The versions ran one after the other, each in several processes. The intervals do not include how much processes
+    /// that run the same code differ, and those that one process forked may differ from others together.
+    RestartedProcesses,
     /// Each version has only a few processes.
     FewProcesses {
         /// Number of processes of OLD and of NEW.

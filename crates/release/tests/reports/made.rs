@@ -342,6 +342,7 @@ fn refused() -> ReleaseReport {
 fn undecided() -> ReleaseReport {
     ReleaseReport {
         design: ReleaseDesign::OneAfterTheOther,
+        warnings: vec![ReleaseWarning::RestartedProcesses],
         rests_on: RestsOn::AgentRulers,
         total: change([15_210, 15_043], -0.012, -0.047, 0.024, 0.11),
         usual: estimate(-0.011, -0.045, 0.025),

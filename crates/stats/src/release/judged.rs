@@ -76,9 +76,9 @@ pub fn within_resolution(interval: &Interval, resolution: f64) -> bool {
 }
 
 /// Returns the factor by which the time must grow until the interval probably excludes zero or is within the
-/// resolution.
-pub fn time_to_settle(change: f64, interval: &Interval, resolution: f64) -> Option<f64> {
-    estimate::time_to_settle(change, interval, resolution)
+/// resolution, if the change is as estimated.
+pub fn time_if_as_estimated(change: f64, interval: &Interval, resolution: f64) -> Option<f64> {
+    estimate::time_if_as_estimated(change, interval, resolution)
 }
 
 #[cfg(test)]

@@ -104,10 +104,10 @@ pub(crate) fn answer(
             .map(|found| widened(found, share, allowance))
             .ok_or_else(|| Absent::because("the time is too short to estimate the error"))
     };
-    let mut warnings = Vec::new();
-    if allowance > 0.0 {
-        warnings.push(ReleaseWarning::OneProcessASide { allowance: Some(allowance) });
-    }
+    let mut warnings = vec![match allowance > 0.0 {
+        true => ReleaseWarning::OneProcessASide { allowance: Some(allowance) },
+        false => ReleaseWarning::RestartedProcesses,
+    }];
     if rests_on == RestsOn::WorkerRulers && agents.per_second >= LEAST_READINGS {
         warnings.extend(disagreement(found, in_course(&agents.costs(&course, Measure::Total, None))));
     }
