@@ -150,8 +150,8 @@ fn invalid_options_are_usage_errors() {
     refused(&["--only", "no_such_probe"], "no probe 'no_such_probe'");
     refused(&["--only", "system_call,"], "no probe ''");
     refused(&["--only", ""], "no probe ''");
-    refused(&["--repetitions", "0"], "6..");
-    refused(&["--repetitions", "5"], "6..");
+    refused(&["--repetitions", "0"], "a whole number from 6");
+    refused(&["--repetitions", "5"], "a whole number from 6");
     refused(&["--budget", "0"], "longer than 0 s");
     refused(&["--cpu", "9999"], "--cpu 9999");
     refused(&["--samples"], "--export-json");
