@@ -44,7 +44,7 @@ pub enum Axis {
 
 /// The maximum width of a name next to an axis, in columns. A longer one is shortened; on pages and in drawings, the whole
 /// name appears when the pointer is on it.
-pub(crate) const LONGEST_NAME: usize = 24;
+pub(crate) const LONGEST_NAME: usize = 18;
 
 /// Marks of one kind and look.
 #[derive(Clone, Debug, PartialEq)]
