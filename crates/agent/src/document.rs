@@ -42,7 +42,10 @@ fn document(status: &AgentStatus) -> Document {
     let mut sections = Vec::new();
     if let Ok(agent) = &status.agent {
         sections.push(("Received", arrived(agent)));
-        sections.push(("Services in the last minute", agent.services.iter().map(service).collect()));
+        let is_silent = |service: &&AgentService| service.silent_seconds >= SILENT_SECONDS;
+        let (silent, active): (Vec<_>, Vec<_>) = agent.services.iter().partition(is_silent);
+        sections.push(("Services in the last minute", active.into_iter().map(service).collect()));
+        sections.push(("Silent services", silent.into_iter().map(service).collect()));
         sections.push(("Counted from outside", agent.outside.iter().flat_map(outside).collect()));
         sections.push(("Agent", own(agent)));
     }
@@ -243,10 +246,14 @@ fn rulers(rulers: &Reading<AgentRulers>) -> Fact {
     };
     let rates = rulers.per_second.iter().map(|(_, rate)| *rate);
     let (least, most) = (rates.clone().fold(f64::INFINITY, f64::min), rates.fold(0.0, f64::max));
-    let rates = if least.round() == most.round() { format!("{most:.0}") } else { format!("{least:.0} to {most:.0}") };
+    let rates = if least.round() == most.round() {
+        numbered(most.round() as u64, "reading", "readings")
+    } else {
+        format!("{least:.0} to {most:.0} readings")
+    };
     let kinds = count(rulers.per_second.len(), "ruler", "rulers");
     let cpu = format!("{} of one CPU (limit: {})", percent(rulers.cpu_ratio), percent(rulers.cpu_limit_ratio));
-    let text = format!("{kinds}, {rates} readings of each per second, {cpu}");
+    let text = format!("{kinds}, {rates} of each per second, {cpu}");
     let all: f64 = rulers.per_second.iter().map(|(_, rate)| *rate).sum();
     // A second that ends between two readings has one reading less.
     if all < FEW_READINGS - 1.0 {

@@ -105,7 +105,7 @@ pub struct AgentService {
     pub routes: usize,
     /// The number of processes that have sent a datagram in the last minute.
     pub processes: usize,
-    /// Requests per second, over the last ten seconds.
+    /// Requests per second, over the last minute.
     #[serde(rename = "requests_per_second")]
     pub per_second: f64,
     /// Requests since the agent started.

@@ -95,6 +95,8 @@ fn a_service_is_silent_only_if_it_sends_nothing() {
     };
     assert!(text(44).contains("no requests in the last minute, 8 processes"), "{}", text(44));
     assert!(text(150).replace('\u{a0}', " ").contains("silent for 2.5 min, 12,400 in total"), "{}", text(150));
+    assert!(text(44).contains("Services in the last minute") && !text(44).contains("Silent services"), "{}", text(44));
+    assert!(text(150).contains("Silent services") && !text(150).contains("in the last minute"), "{}", text(150));
 }
 
 #[test]
@@ -127,8 +129,12 @@ fn all_problems_are_reported_within_the_width() {
 fn fewer_than_twenty_readings_of_each_ruler_are_enough_if_all_have_twenty() {
     let mut agent = running();
     agent.rulers.as_mut().unwrap().per_second = RequestRuler::ALL.map(|ruler| (ruler, 13.0)).to_vec();
-    let text = text(&AgentStatus { agent: Ok(agent), ..status() }, 80);
-    assert!(text.replace('\u{a0}', " ").contains("13 readings") && !text.contains("one version after"), "{text}");
+    let text =
+        |agent: &RunningAgent| text(&AgentStatus { agent: Ok(agent.clone()), ..status() }, 80).replace('\u{a0}', " ");
+    let shown = text(&agent);
+    assert!(shown.contains("13 readings") && !shown.contains("one version after"), "{shown}");
+    agent.rulers.as_mut().unwrap().per_second = RequestRuler::ALL.map(|ruler| (ruler, 1.0)).to_vec();
+    assert!(text(&agent).contains("1 reading of each per second"), "{}", text(&agent));
 }
 
 #[test]

@@ -16,9 +16,8 @@ use crate::time::SECOND;
 /// How far in the future a request may end, and how far outside of its slot it may begin, in nanoseconds. The clock is
 /// read at different moments, so small differences are normal.
 const TOLERANCE: u64 = SECOND;
-/// The number of seconds over which the rate of requests is computed.
-const RATE_SECONDS: usize = 10;
-/// Versions, routes and processes are reported for this number of seconds after their last use.
+/// Versions, routes and processes are reported for this number of seconds after their last use. The rate of requests is
+/// computed over the same time.
 const RECENT_SECONDS: u64 = 60;
 
 /// The rows and the state of one service.
@@ -190,7 +189,7 @@ impl Service {
     pub(super) fn tick(&mut self) {
         self.recent.push_back(0);
         // The current second is not part of the rate, so one more is stored.
-        while self.recent.len() > RATE_SECONDS + 1 {
+        while self.recent.len() as u64 > RECENT_SECONDS + 1 {
             self.recent.pop_front();
         }
     }

@@ -93,6 +93,20 @@ fn a_service_that_sends_only_invalid_lines_is_not_silent() {
     assert_eq!((facts(44).versions, facts(44).silent_seconds), (vec![], 44));
 }
 
+/// Many requests at once after a pause are not a high rate.
+#[test]
+fn the_rate_of_requests_is_that_of_the_last_minute() {
+    let mut table = Table::new(limits());
+    table.take_in(&datagram("shop", 7, ""), NOW);
+    let rate = |table: &mut Table, seconds: usize| {
+        (0..seconds).for_each(|_| table.tick());
+        table.services(NOW)[0].per_second
+    };
+    assert_eq!(rate(&mut table, 100), 0.0);
+    table.take_in(&datagram("shop", 7, &request(NOW.monotonic, 202, "v1", "/", "none").repeat(30)), NOW);
+    assert_eq!([rate(&mut table, 1), rate(&mut table, 59), rate(&mut table, 1)], [0.5, 0.5, 0.0]);
+}
+
 #[test]
 fn the_time_of_receipt_replaces_an_impossible_end() {
     let mut table = Table::new(limits());
