@@ -296,6 +296,14 @@ pub struct ReleaseTail {
 }
 
 impl ReleaseTail {
+    /// Returns whether some of the requests certainly changed. Without an interval, every change counts; so do
+    /// expensive requests that one version has too few of.
+    pub(crate) fn has_changed(&self) -> bool {
+        let may_be_zero = |part: &ChangeEstimate| part.interval().is_ok_and(|interval| interval.holds(0.0));
+        let below = self.below.change.is_ok() && !may_be_zero(&self.below);
+        below || (self.has_above() && !may_be_zero(&self.above))
+    }
+
     /// Returns whether there is anything to say about the requests above the bound: their change, or that they need
     /// much of the CPU time.
     pub(crate) fn has_above(&self) -> bool {
@@ -625,8 +633,8 @@ pub struct ReleaseReport {
     #[serde(default = "not_before")]
     #[schemars(!default)]
     pub usual: ChangeEstimate,
-    /// Changes of expensive and other requests, the routes and classes with the most CPU time first. Empty if the total
-    /// and the usual request agree.
+    /// Changes of expensive and other requests of routes and classes. Those that contribute most to the difference
+    /// between the total and the usual request are first. Empty if these agree.
     #[serde(default)]
     pub tails: Vec<ReleaseTail>,
     /// Routes, those with the most CPU time first. Empty unless they were requested with `--by route`.

@@ -100,8 +100,9 @@ pub(super) fn tails(report: &ReleaseReport) -> Option<String> {
     if report.tails.is_empty() {
         return unattributed(report);
     }
-    let named = report.tails.iter().take(NAMED).map(|tail| of_tail(report, tail)).collect::<Vec<_>>();
-    let more = report.tails.len().saturating_sub(NAMED);
+    let changed = report.tails.iter().filter(|tail| tail.has_changed());
+    let named = changed.take(NAMED).map(|tail| of_tail(report, tail)).collect::<Vec<_>>();
+    let more = report.tails.len() - named.len();
     let more = if more > 0 { format!(" The JSON export has {more} more.") } else { String::new() };
     Some(format!(
         "The total and the usual request differ because requests changed unequally: {}.{more}",

@@ -34,8 +34,8 @@ pub(crate) struct Changes {
     pub(crate) usual: f64,
 }
 
-/// Returns the split of the routes and classes with the most CPU time. Returns nothing if they do not explain why the
-/// total and the usual request differ. The lines must be sorted.
+/// Returns the split of the routes and classes with the most CPU time, those that contribute most to the difference
+/// between the total and the usual request first. Returns nothing if they do not explain it. The lines must be sorted.
 pub(crate) fn tails(
     lines: &[Line],
     rows: &ReleaseRows,
@@ -57,7 +57,9 @@ pub(crate) fn tails(
     tails.truncate(MOST);
     let [old, new] = whole.requests.map(|n| n as f64);
     let by_old = all * (old + new) / (old + new * (1.0 + changes.total));
-    let explained = tails.iter().map(|(_, own)| own).sum::<f64>() / ((changes.total - changes.usual) * by_old);
+    let difference = (changes.total - changes.usual) * by_old;
+    let explained = tails.iter().map(|(_, own)| own).sum::<f64>() / difference;
+    tails.sort_by(|(_, one), (_, other)| (other / difference).total_cmp(&(one / difference)));
     match EXPLAINED.contains(&explained) && are_unequal(tails.iter().map(|(tail, _)| tail)) {
         true => tails.into_iter().map(|(tail, _)| tail).collect(),
         false => Vec::new(),

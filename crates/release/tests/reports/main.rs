@@ -153,6 +153,11 @@ fn requests_that_changed_differently_are_named() {
     let (_, mut open) = all().into_iter().find(|(other, _)| *other == "release-mixture").unwrap();
     open.tails[0].below = ChangeEstimate::new(Ok(-0.02), Ok(Interval { low: -0.07, high: 0.02 }));
     assert!(text(&open, 1000).contains("the others differ by -2 % (-7 to 2 %)"), "{}", text(&open, 1000));
+    // Requests that may not have changed are not named.
+    open.tails[0].above = open.tails[0].below.clone();
+    let open = text(&open, 1000);
+    let class = "changed unequally: on /page (class large), requests above 3 times";
+    assert!(open.contains(class) && open.contains("The JSON export has 1 more."), "{open}");
     // Without expensive requests, the sentence has no split.
     let (_, mut classes) = all().into_iter().find(|(other, _)| *other == "release-mixture").unwrap();
     classes.tails[0].above.change = Err(Absent::because("too few requests"));
