@@ -272,14 +272,23 @@ fn parts(lines: &[Line]) -> Reading<WallParts> {
     /// of 1,000 requests has a standard error of 4.5 %.
     const LEAST_WATCHED: u64 = 1_000;
     let watched = watched(lines);
-    if watched.iter().all(|n| *n > 0) && watched.iter().any(|n| *n < LEAST_WATCHED) {
+    if watched == [0; 2] {
+        return Err(Absent::because(
+            "the time waiting for a CPU is not known for any request in the window; a service reports it for some of \
+             its requests, or for none",
+        ));
+    }
+    if watched.iter().any(|n| *n < LEAST_WATCHED) {
         let [old, new] = watched;
         let minutes = super::span(lines) / 60.0 * LEAST_WATCHED as f64 / old.min(new) as f64;
+        let rate = match minutes.is_finite() {
+            true => format!(", about {} at this rate", time_setting(Nanos::from_seconds(60.0 * round_up(minutes)))),
+            false => String::new(),
+        };
         return Err(Absent(format!(
-            "the time waiting for a CPU is known for {} of OLD and {new} of NEW; {LEAST_WATCHED} of each are needed, \
-             about {} at this rate",
-            numbered(old, "request", "requests"),
-            time_setting(Nanos::from_seconds(60.0 * round_up(minutes)))
+            "the time waiting for a CPU is known for {} of OLD and {new} of NEW; {LEAST_WATCHED} of each are \
+             needed{rate}",
+            numbered(old, "request", "requests")
         )));
     }
     let mut sums = [[0.0; 4]; 2];
@@ -287,9 +296,6 @@ fn parts(lines: &[Line]) -> Reading<WallParts> {
         let row = &line.row.sums;
         let own = [row.watched as f64, row.watched_cpu, row.watched_delay, row.watched_wall];
         sums[line.side].iter_mut().zip(own).for_each(|(sum, value)| *sum += value);
-    }
-    if sums.iter().any(|sum| sum[0] == 0.0) {
-        return Err(Absent::because("the service did not report how long requests waited for a CPU"));
     }
     let blocked = |[n, cpu, delay, wall]: [f64; 4]| (wall - cpu - delay).max(0.0) / n;
     Ok(WallParts {
