@@ -18,11 +18,19 @@ pub(super) struct Row {
     pub(super) cpu_ratio: f64,
 }
 
+/// The name of the row of the whole service.
+pub(super) const ALL: &str = "all routes";
+
+/// Returns the name of a route for the first column. A route that has the name of the total is in quotes.
+pub(super) fn name_of_row(route: &str) -> String {
+    if route == ALL { format!("'{route}'") } else { route.to_owned() }
+}
+
 /// Returns the table of the whole service and its routes, and a note that explains the columns.
 pub(super) fn section(report: &ReleaseReport) -> Section {
-    let whole = Row { name: "all routes".to_owned(), change: report.total.clone(), cpu_ratio: 1.0 };
+    let whole = Row { name: ALL.to_owned(), change: report.total.clone(), cpu_ratio: 1.0 };
     let route = |route: &crate::record::ReleaseRoute| Row {
-        name: route.route.clone(),
+        name: name_of_row(&route.route),
         change: route.change.clone(),
         cpu_ratio: route.cpu_ratio,
     };
@@ -110,7 +118,7 @@ pub(super) fn tails(report: &ReleaseReport) -> Option<String> {
     ))
 }
 
-/// Advice if the usual request changed and the total may not have, and it is not known which requests differ. If the
+/// Advice if the usual request changed and the total may not have, and no requests are known to differ. If the
 /// total includes CPU time that requests do not explain, that is the difference.
 fn unattributed(report: &ReleaseReport) -> Option<String> {
     // If more of the same traffic is known to help, the difference may be chance.
@@ -119,11 +127,19 @@ fn unattributed(report: &ReleaseReport) -> Option<String> {
     }
     let (total, usual) = (report.total.interval().ok()?, report.usual.interval().ok()?);
     let changed = |interval: Interval| interval.low > 0.0 || interval.high < 0.0;
+    let agree = report.usual.change.as_ref().is_ok_and(|usual| total.holds(*usual));
+    let [why, can_name] = match agree {
+        true => ["the total is less precise, and its interval contains the change of the usual request", ""],
+        false => [
+            "other requests may have changed in the opposite direction, and it is not known which",
+            "the report can name them, and ",
+        ],
+    };
     (report.refused.is_empty() && !report.has_classes && changed(usual) && !changed(total)).then(|| {
-        "The usual request changed, but the total may not have: other requests may have changed in the opposite \
-         direction, and it is not known which. If the application names classes of requests (classify), the report \
-         can name them, and the interval of the total becomes narrower."
-            .to_owned()
+        format!(
+            "The usual request changed, but the total may not have: {why}. If the application names classes of \
+             requests (classify), {can_name}the interval of the total becomes narrower."
+        )
     })
 }
 

@@ -296,11 +296,17 @@ fn a_change_that_may_be_zero_is_not_called_a_change() {
 #[test]
 fn unexplained_cpu_time_is_not_called_a_change_of_other_requests() {
     let whole = |name: &str| all().into_iter().find(|(other, _)| *other == name).unwrap().1;
-    let opposite = "other requests may have changed in the opposite direction";
+    let opposite = "The usual request changed, but the total may not have";
     let unexplained = whole("release-unexplained");
     assert!(!text(&unexplained, 1000).contains(opposite));
     let without = ReleaseReport { warnings: vec![], ..unexplained.clone() };
-    assert!(text(&without, 1000).contains(opposite));
+    let precise = format!("{opposite}: the total is less precise, and its interval contains the change of the usual");
+    assert!(text(&without, 1000).contains(&precise));
+    let total = without.total.clone().with_interval(Ok(Interval { low: -0.01, high: 0.03 }));
+    let usual = ChangeEstimate::new(Ok(0.05), Ok(Interval { low: 0.04, high: 0.06 }));
+    let apart = ReleaseReport { total, usual, ..without };
+    let others = format!("{opposite}: other requests may have changed in the opposite direction");
+    assert!(text(&apart, 1000).contains(&others), "{}", text(&apart, 1000));
     let counted = vec![ReleaseWarning::ProcessCpuCounted { ratio: 0.19 }];
     let mut counted = ReleaseReport { warnings: counted, ..unexplained };
     let shown = text(&counted, 1000);
@@ -379,6 +385,16 @@ fn csv_has_a_line_for_the_service_and_one_per_route_and_host() {
     }
     let whole = "shop,v1,v2,random-per-request,,faster,false,-0.0748,-0.0779,-0.0716,-0.0732,";
     assert!(random().csv().lines().nth(1).unwrap().starts_with(whole), "{}", random().csv());
+}
+
+/// A route may have the name of the row of all routes.
+#[test]
+fn a_route_is_not_mistaken_for_the_total() {
+    let mut report = random();
+    report.routes[0].route = "all routes".to_owned();
+    let shown = text(&report, 100);
+    let rows = |name: &str| shown.lines().filter(|line| line.trim_start().starts_with(name)).count();
+    assert_eq!([rows("all routes "), rows("'all routes' ")], [1, 1], "{shown}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use steady_render::scale::{Kind, Scale};
 use steady_render::units::setting;
 
 use super::{on_pages, series};
+use crate::document::table::{ALL, name_of_row};
 use crate::record::{ReleaseChange, ReleaseReport};
 
 /// Most rows of a chart that are labelled with their names.
@@ -55,9 +56,9 @@ pub(super) fn resolution_label(resolution: f64) -> String {
 
 /// Charts the changes of the service and its routes. Returns `None` if there are no routes.
 pub(in crate::document) fn routes(report: &ReleaseReport) -> Option<Section> {
-    let all = std::iter::once(("all routes", &report.total))
-        .chain(report.routes.iter().map(|route| (route.route.as_str(), &route.change)));
-    let known: Vec<Known> = all.take(NAMED + 1).filter_map(|(name, change)| Known::new(name, change, false)).collect();
+    let all = std::iter::once((ALL.to_owned(), &report.total))
+        .chain(report.routes.iter().map(|route| (name_of_row(&route.route), &route.change)));
+    let known: Vec<Known> = all.take(NAMED + 1).filter_map(|(name, change)| Known::new(&name, change, false)).collect();
     if report.routes.is_empty() || known.is_empty() {
         return None;
     }
