@@ -20,7 +20,8 @@ pub(crate) fn sentences(report: &ReleaseReport) -> Vec<Vec<Span>> {
     all.extend(table::line(report).map(|text| vec![(Emphasis::Plain, text)]));
     all.extend(table::tails(report).map(|text| vec![(Emphasis::Plain, text)]));
     all.extend(warnings::reasons(report).map(|text| vec![(Emphasis::Plain, text)]));
-    all.extend(design::settling(report).map(|text| vec![(Emphasis::Plain, text)]));
+    let settling = design::settling(report).filter(|_| !lacks_traffic(report));
+    all.extend(settling.map(|text| vec![(Emphasis::Plain, text)]));
     all.push(design::design(report));
     all.extend(unadjusted(report).map(|text| vec![(Emphasis::Plain, text)]));
     all.extend(hosts::line(report).map(|text| vec![(Emphasis::Plain, text)]));
@@ -100,21 +101,34 @@ fn contradiction(report: &ReleaseReport) -> Option<&'static str> {
     report.warnings.iter().filter(|_| decides).find_map(of)
 }
 
-/// Returns why single processes or hosts limit what the comparison can show, if each version had only one. If the
-/// interval contains zero even without the allowance for that, the traffic is the first reason.
+/// Returns what limits the comparison, if each version had only one process or host.
 fn single_units(report: &ReleaseReport) -> Option<String> {
-    let allowance = report.warnings.iter().find_map(|warning| match warning {
-        ReleaseWarning::OneProcessASide { allowance } => *allowance,
-        _ => None,
-    })?;
+    let allowance = allowance(report)?;
+    if lacks_traffic(report) {
+        return Some("there is too little traffic in the window".to_owned());
+    }
     let (unit, units) = if hosts::one_version_each(report) { ("host", "hosts") } else { ("process", "processes") };
-    let Interval { low, high } = report.total.interval().ok()?;
-    let of_requests = Interval { low: low.ln_1p() + allowance, high: high.ln_1p() - allowance };
-    let traffic = if of_requests.holds(0.0) { "there is too little traffic in the window, and " } else { "" };
     Some(format!(
-        "{traffic}one {unit} per version cannot distinguish a change of up to {} from a difference between {units}",
+        "one {unit} per version cannot distinguish a change of up to {} from a difference between {units}",
         setting(allowance)
     ))
+}
+
+/// Returns what the interval includes for the difference between single processes or hosts, as a logarithm.
+fn allowance(report: &ReleaseReport) -> Option<f64> {
+    report.warnings.iter().find_map(|warning| match warning {
+        ReleaseWarning::OneProcessASide { allowance } => *allowance,
+        _ => None,
+    })
+}
+
+/// Returns whether most of the interval's width comes from the traffic, and less from the allowance for single
+/// processes or hosts.
+fn lacks_traffic(report: &ReleaseReport) -> bool {
+    let (Some(allowance), Ok(Interval { low, high })) = (allowance(report), report.total.interval()) else {
+        return false;
+    };
+    (high.ln_1p() - low.ln_1p()) / 2.0 > 2.0 * allowance
 }
 
 /// Formats the confidence, and whether it depends on a model: `95 %, model-based`.
