@@ -302,7 +302,7 @@ mod tests {
             page.split("style=\"grid-template:").nth(1).and_then(|rest| Some(rest.split_once('"')?.0.to_owned()))
         };
         assert_eq!(style(vec!["one".to_owned()]).as_deref(), Some("4.5rem auto/3.75rem minmax(0,1fr)"));
-        assert_eq!(style(vec!["n".repeat(20); 20]).as_deref(), Some("22.0rem auto/9.30rem minmax(0,1fr)"));
+        assert_eq!(style(vec!["n".repeat(16); 20]).as_deref(), Some("22.0rem auto/7.62rem minmax(0,1fr)"));
         let long = figure(&Chart { y: Axis::Names(vec!["n".repeat(40)]), ..crate::chart::sample() }).into_string();
         let shown = format!("title=\"{}\">{}…{}</span>", "n".repeat(40), "n".repeat(9), "n".repeat(8));
         assert!(long.contains(&shown) && long.contains("/8.46rem"), "{long}");
