@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -10,6 +9,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use rustix::thread::CpuSet;
 use steady_model::{Absent, Bytes, Nanos, Reading};
 
+use crate::root::OpenText;
 pub use crate::sys::{
     Attached, Begun, Change, Child, ChildUsage, Joining, NotStarted, Program, Reaped, Schedule, Status, Stdio,
     children_usage, execute, fix_addresses, inherited_descriptor, next_change, own_usage, start_detached,
@@ -190,7 +190,7 @@ pub fn own_peak_memory() -> Reading<Bytes> {
 }
 
 /// The file with the peak resident memory of this process, for several readings.
-pub struct OwnPeak(File);
+pub struct OwnPeak(OpenText);
 
 impl OwnPeak {
     /// Opens the file.
@@ -198,7 +198,7 @@ impl OwnPeak {
     /// # Errors
     /// There is no `/proc`.
     pub fn open() -> Reading<Self> {
-        File::open("/proc/self/status").map(OwnPeak).map_err(|error| Absent::because(error.to_string()))
+        OpenText::open(&Root::default(), "/proc/self/status").map(OwnPeak)
     }
 
     /// Reads the peak, as [`own_peak_memory`] does. It is that of the begin of the call.
@@ -206,10 +206,9 @@ impl OwnPeak {
     /// # Errors
     /// The file has no peak.
     pub fn read(&self) -> Reading<Bytes> {
-        let mut status = [0; 4096];
-        let length = self.0.read_at(&mut status, 0).map_err(|error| Absent::because(error.to_string()))?;
-        let peak = std::str::from_utf8(&status[..length]).ok().and_then(parse_peak_memory);
-        peak.ok_or_else(|| Absent::because("/proc/self/status has no line VmHWM"))
+        let peak =
+            |text: &str| parse_peak_memory(text).ok_or_else(|| Absent::because("/proc/self/status has no line VmHWM"));
+        self.0.read(peak)
     }
 }
 

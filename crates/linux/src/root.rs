@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use steady_model::{Absent, Reading};
@@ -68,6 +69,31 @@ impl Default for Root {
     /// The root of the running system, `/`.
     fn default() -> Self {
         Root::at("/")
+    }
+}
+
+/// A small text file of /proc that stays open and is read again and again.
+#[derive(Debug)]
+pub(crate) struct OpenText {
+    file: File,
+    path: &'static str,
+}
+
+impl OpenText {
+    /// The first bytes of the file that are read. No file of this kind needs more.
+    const MOST: usize = 4096;
+
+    /// Opens the file, or says why it cannot be read.
+    pub(crate) fn open(root: &Root, path: &'static str) -> Reading<OpenText> {
+        let file = File::open(root.path(path)).map_err(|error| unreadable(path, &error))?;
+        Ok(OpenText { file, path })
+    }
+
+    /// Parses the present text.
+    pub(crate) fn read<T>(&self, parse: impl FnOnce(&str) -> Reading<T>) -> Reading<T> {
+        let mut text = [0; Self::MOST];
+        let length = self.file.read_at(&mut text, 0).map_err(|error| unreadable(self.path, &error))?;
+        parse(text.get(..length).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or(""))
     }
 }
 

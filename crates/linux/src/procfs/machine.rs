@@ -1,13 +1,10 @@
 //! Reads host name, kernel, CPU, memory, load and hypervisor of the machine.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-
 use steady_model::{Absent, Bytes, Reading};
 
 use super::{number, value_of};
 use crate::Root;
-use crate::root::unreadable;
+use crate::root::OpenText;
 
 const LOADAVG: &str = "/proc/loadavg";
 
@@ -66,20 +63,17 @@ pub fn load_average(root: &Root) -> Reading<LoadAverage> {
 /// Reads the process ID that the kernel assigned last in this PID namespace. It assigns them in ascending order, to
 /// threads too, and starts again after the largest one. Source: `/proc/loadavg`, which stays open.
 #[derive(Debug)]
-pub struct LastPid(File);
+pub struct LastPid(OpenText);
 
 impl LastPid {
     /// Opens the file, or says why it cannot be read.
     pub fn open(root: &Root) -> Reading<LastPid> {
-        File::open(root.path(LOADAVG)).map(LastPid).map_err(|error| unreadable(LOADAVG, &error))
+        OpenText::open(root, LOADAVG).map(LastPid)
     }
 
     /// Reads the present value.
     pub fn read(&self) -> Reading<u64> {
-        let mut text = [0; 128];
-        let length = self.0.read_at(&mut text, 0).map_err(|error| unreadable(LOADAVG, &error))?;
-        let text = text.get(..length).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or("");
-        number(text.split_ascii_whitespace().nth(4), "the last process ID in /proc/loadavg")
+        self.0.read(|text| number(text.split_ascii_whitespace().nth(4), "the last process ID in /proc/loadavg"))
     }
 }
 

@@ -1,9 +1,7 @@
 //! Scheduling statistics of one thread: CPU time, run delay and migrations.
 
 use std::ffi::CStr;
-use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::FileExt;
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, open, openat};
@@ -12,7 +10,7 @@ use steady_model::{Absent, Nanos, Reading};
 
 use super::number;
 use crate::Root;
-use crate::root::unreadable;
+use crate::root::{OpenText, unreadable};
 
 const OWN_SCHED: &str = "/proc/self/sched";
 
@@ -109,27 +107,24 @@ impl SchedstatFile {
 }
 
 /// The file with the number of times that the kernel moved this process's main thread to another CPU.
-pub struct OwnMigrations(File);
+pub struct OwnMigrations(OpenText);
 
 impl OwnMigrations {
     /// Opens `/proc/self/sched`, or says why it cannot be read: for example, a kernel without CONFIG_SCHED_DEBUG.
     pub fn open(root: &Root) -> Reading<OwnMigrations> {
-        File::open(root.path(OWN_SCHED)).map(OwnMigrations).map_err(|error| unreadable(OWN_SCHED, &error))
+        OpenText::open(root, OWN_SCHED).map(OwnMigrations)
     }
 
     /// Reads the present number.
     pub fn read(&self) -> Reading<u64> {
-        let mut text = [0; 1024];
-        let length = self.0.read_at(&mut text, 0).map_err(|error| unreadable(OWN_SCHED, &error))?;
-        parse_migrations(&text[..length])
+        self.0.read(parse_migrations)
     }
 }
 
 /// Parses the first lines of `/proc/PID/sched`.
-fn parse_migrations(text: &[u8]) -> Reading<u64> {
-    let line = text.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"se.nr_migrations"));
-    let value = line.and_then(|line| std::str::from_utf8(line).ok()).and_then(|line| line.split_once(':'));
-    number(value.map(|(_, value)| value.trim()), "number of migrations in sched")
+fn parse_migrations(text: &str) -> Reading<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("se.nr_migrations")?.split_once(':'));
+    number(line.map(|(_, value)| value.trim()), "number of migrations in sched")
 }
 
 fn why_unread(errno: Errno) -> Absent {
@@ -158,8 +153,8 @@ mod tests {
 
     #[test]
     fn migrations_are_found_among_other_lines() {
-        let head = b"true (812, #threads: 1)\n-----------\nse.exec_start      :      4134.571925\n";
-        let of = |line: &str| parse_migrations(&[head, line.as_bytes()].concat()).ok();
+        let head = "true (812, #threads: 1)\n-----------\nse.exec_start      :      4134.571925\n";
+        let of = |line: &str| parse_migrations(&[head, line].concat()).ok();
         assert_eq!(
             of("se.nr_migrations                             :                   12\nnr_switches : 3\n"),
             Some(12)
