@@ -167,7 +167,8 @@ pub(crate) struct AgentStatusFlags {
     pub(crate) output: OutputFlags,
 }
 
-/// Parses the age of rows to remove. A number without a unit is refused, because data would be lost if it meant seconds.
+/// Parses the age of rows to remove. A number without a unit is refused, because data would be lost if it meant
+/// seconds.
 fn age(text: &str) -> Result<Nanos, String> {
     match text.trim().parse::<f64>() {
         Ok(_) => Err(format!("it has no unit; write {0}d, {0}h, {0}m or {0}s", text.trim())),

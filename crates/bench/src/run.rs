@@ -15,11 +15,11 @@ use crate::adapter::{Amount, Sampling};
 use crate::judge::{least_pairs, rules, strictest};
 use crate::record::{BenchLook, Benchmark, Samples, Side, SuiteRecord, Unmeasured};
 
-/// The time of a pair of processes that several benchmarks share, in seconds. It is longer than the processes need to start,
-/// but short, because both runs of a benchmark should meet the same load.
+/// The time of a pair of processes that several benchmarks share, in seconds. It is longer than the processes need to
+/// start, but short, because both runs of a benchmark should meet the same load.
 const SHARED_TIME: f64 = 4.0;
-/// The most time that a benchmark may have had, relative to another one, if both share processes. Equal times would need
-/// smaller groups, and more processes to start.
+/// The most time that a benchmark may have had, relative to another one, if both share processes. Equal times would
+/// need smaller groups, and more processes to start.
 const SHARED_RATIO: f64 = 4.0;
 
 /// Why the measuring cannot go on.
@@ -74,9 +74,9 @@ pub trait Machine {
     /// Whether one process can run both benchmarks, one after the other.
     fn share_a_process(&self, one: usize, other: usize) -> bool;
 
-    /// Runs benchmarks in these builds, one after the other, each with a padding of its environment in bytes. If there are
-    /// several benchmarks, they share a process. Returns for each benchmark its runs in the order of the builds, which have
-    /// values of all metrics.
+    /// Runs benchmarks in these builds, one after the other, each with a padding of its environment in bytes. If there
+    /// are several benchmarks, they share a process. Returns for each benchmark its runs in the order of the builds,
+    /// which have values of all metrics.
     ///
     /// # Errors
     /// See [`Stop`].
@@ -253,8 +253,8 @@ pub fn measure(
 }
 
 impl SuiteRecord {
-    /// Adds a benchmark after it was measured. It is not evaluated yet. `needed` is the budget that would suffice for the
-    /// whole suite.
+    /// Adds a benchmark after it was measured. It is not evaluated yet. `needed` is the budget that would suffice for
+    /// the whole suite.
     pub fn add(&mut self, name: &str, course: Course, needed: Option<Nanos>) {
         let name = name.to_owned();
         let (failed, only_in) = match course.stopped {
@@ -400,8 +400,8 @@ impl Measuring<'_> {
         let builds = sides.map(|side| (side, self.padding()));
         let results = self.machine.run(&benchmarks, &builds)?;
         let took = (self.machine.now() - began).seconds();
-        // Each benchmark is charged its share of the time of the processes. The time of one without a result is not that of
-        // the others.
+        // Each benchmark is charged its share of the time of the processes. The time of one without a result is not
+        // that of the others.
         let least = self.choices.sampling.time;
         let own = |runs: &[Run]| runs.iter().map(|run| run.wall.max(least).seconds()).sum::<f64>();
         let all: f64 = results.iter().flatten().map(|runs| own(runs)).sum();
@@ -419,9 +419,9 @@ impl Measuring<'_> {
         Ok(())
     }
 
-    /// Ends the measuring of a benchmark after a run of it failed. The earlier pairs show whether only one build fails, or
-    /// before the first pair, a run of the other build. That run may exceed the budget, because the exit status depends on
-    /// it.
+    /// Ends the measuring of a benchmark after a run of it failed. The earlier pairs show whether only one build fails,
+    /// or before the first pair, a run of the other build. That run may exceed the budget, because the exit status
+    /// depends on it.
     fn fail(&mut self, benchmark: usize, failed: FailedRun) -> Result<(), Stop> {
         let FailedRun { side, why, remedy } = failed;
         let with_remedy = remedy.map_or_else(|| why.clone(), |remedy| format!("{why}; {remedy}"));
@@ -462,8 +462,8 @@ impl Measuring<'_> {
         Ok(self.round.pop().into_iter().collect())
     }
 
-    /// The first benchmark of `order`, and others that can share its processes: those that did not have much more time, as far
-    /// as they fit into this time. Benchmarks that have not run yet take as long as the others.
+    /// The first benchmark of `order`, and others that can share its processes: those that did not have much more time,
+    /// as far as they fit into this time. Benchmarks that have not run yet take as long as the others.
     fn group(&self, order: &[usize], left: Nanos) -> Vec<usize> {
         let Some(&first) = order.first() else { return vec![] };
         let known = self.courses.iter().map(|one| one.per_pair.seconds()).filter(|&seconds| seconds > 0.0);

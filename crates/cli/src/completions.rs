@@ -39,8 +39,8 @@ fn names(command: &Command) -> BTreeSet<&'static str> {
         .collect()
 }
 
-/// Lets the script for bash complete values after an equals sign. Bash makes it a word of its own, so the word before the
-/// value is not the option.
+/// Lets the script for bash complete values after an equals sign. Bash makes it a word of its own, so the word before
+/// the value is not the option.
 fn after_equals_sign(script: &[u8]) -> Vec<u8> {
     const PREVIOUS: &str = "    prev=\"$3\"\n";
     const OF_OPTION: &str = "    [[ $prev != = ]] || prev=\"${COMP_WORDS[COMP_CWORD-2]}\"\n";

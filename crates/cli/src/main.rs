@@ -96,8 +96,8 @@ enum Advice {
     Nothing,
 }
 
-/// Returns what to say about an unknown option or word. A path in place of a subcommand is probably one of two commands.
-/// After the first word of a command, an option probably belongs to the command.
+/// Returns what to say about an unknown option or word. A path in place of a subcommand is probably one of two
+/// commands. After the first word of a command, an option probably belongs to the command.
 fn advice(error: &clap::Error, words: &[OsString]) -> Option<Advice> {
     let name = words.first()?;
     if error.kind() == ErrorKind::InvalidSubcommand {

@@ -78,8 +78,8 @@ pub(crate) struct CompareFlags {
     #[arg(required = true, value_name = "COMMAND")]
     pub(crate) commands: Vec<String>,
 
-    /// The time to measure: 10s, 1m30s, 500ms. The comparison stops early once the verdict and the size are known. If the
-    /// load leaves time for fewer than 6 pairs, it takes up to twice this time
+    /// The time to measure: 10s, 1m30s, 500ms. The comparison stops early once the verdict and the size are known. If
+    /// the load leaves time for fewer than 6 pairs, it takes up to twice this time
     #[arg(short, long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) budget: Nanos,
 

@@ -65,8 +65,8 @@ pub(crate) struct CostsFlags {
     #[arg(short, long, value_name = "N", default_value_t = 100, value_parser = whole_number::<u32>(6..=100_000))]
     pub(crate) repetitions: u32,
 
-    /// Time limit for the whole run. A short one leads to fewer repetitions; a busy machine may take twice as long, until
-    /// each cost has the 6 repetitions that an interval needs
+    /// Time limit for the whole run. A short one leads to fewer repetitions; a busy machine may take twice as long,
+    /// until each cost has the 6 repetitions that an interval needs
     #[arg(short, long, value_name = "TIME", default_value = "15s", value_parser = span)]
     pub(crate) budget: Nanos,
 
@@ -83,8 +83,8 @@ pub(crate) struct CostsFlags {
     #[arg(long, conflicts_with = "of")]
     pub(crate) sweep_loops: bool,
 
-    /// Measure four primitives as in a publication that is often quoted, next to the correct measurement, and explain the
-    /// differences
+    /// Measure four primitives as in a publication that is often quoted, next to the correct measurement, and explain
+    /// the differences
     #[arg(long, conflicts_with_all = ["of", "only", "list", "sweep_loops"])]
     pub(crate) as_published: bool,
 

@@ -69,8 +69,8 @@ pub trait Session {
     /// Reads an export of any kind of record that the history stores, with its samples. `None` if it is no such export.
     fn record(&self, json: &str) -> Option<Result<Box<dyn Record>, ReadError>>;
 
-    /// Joins exports of one kind of record that are parts of one run. `None` if they are not, or if their kind has no such
-    /// parts. The error says why they cannot be joined.
+    /// Joins exports of one kind of record that are parts of one run. `None` if they are not, or if their kind has no
+    /// such parts. The error says why they cannot be joined.
     fn joined(&self, texts: &[String]) -> Option<Result<Box<dyn Record>, String>>;
 
     /// Prints a line on standard error, after `steady: `.

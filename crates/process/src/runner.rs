@@ -87,7 +87,8 @@ pub enum RunError {
         script: String,
         /// Exit status or signal of the shell.
         outcome: Outcome,
-        /// The last lines of its output; empty if it printed nothing. `None` if the output was shown, or the script ran too long.
+        /// The last lines of its output; empty if it printed nothing. `None` if the output was shown, or the script ran
+        /// too long.
         printed: Option<String>,
     },
     /// A successful run has no value of a custom metric.

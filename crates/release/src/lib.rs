@@ -1,7 +1,7 @@
 //! `steady release`: whether a new version of a service changed the CPU time of its requests, and a demonstration.
 //!
-//! The estimation is a pure function from rows to a report ([`judge`], [`RepeatedComparison`]). `plan` resolves the flags, `run`
-//! reads the rows and follows a release live, `demo` runs a service with two versions.
+//! The estimation is a pure function from rows to a report ([`judge`], [`RepeatedComparison`]). `plan` resolves the
+//! flags, `run` reads the rows and follows a release live, `demo` runs a service with two versions.
 #![forbid(unsafe_code)]
 
 mod csv;

@@ -42,8 +42,8 @@ pub enum Axis {
     Names(Vec<String>),
 }
 
-/// The maximum width of a name next to an axis, in columns. A longer one is shortened; on pages and in drawings, the whole
-/// name appears when the pointer is on it.
+/// The maximum width of a name next to an axis, in columns. A longer one is shortened; on pages and in drawings, the
+/// whole name appears when the pointer is on it.
 pub(crate) const LONGEST_NAME: usize = 18;
 
 /// Marks of one kind and look.

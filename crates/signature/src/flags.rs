@@ -71,8 +71,8 @@ pub(crate) struct SignatureFlags {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Number of threads that work on each file, or per-block for a thread for each block [default: one per 256 KiB, up to
-    /// the number of CPUs]
+    /// Number of threads that work on each file, or per-block for a thread for each block [default: one per 256 KiB, up
+    /// to the number of CPUs]
     #[arg(short, long, value_name = "N", group = "crew", value_parser = threads)]
     pub(crate) threads: Option<Workers>,
 

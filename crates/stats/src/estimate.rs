@@ -46,8 +46,8 @@ pub struct Estimate {
     pub verdict: Verdict,
     /// Whether that interval is within ± resolution.
     pub within_resolution: bool,
-    /// The size of the effect, whose interval contains that over all pairs. It is wider if the verdict is a direction and
-    /// there are duets, which show effects smaller or larger than they are; see `size_of`.
+    /// The size of the effect, whose interval contains that over all pairs. It is wider if the verdict is a direction
+    /// and there are duets, which show effects smaller or larger than they are; see `size_of`.
     pub size: Effect,
     /// The lower end of the interval over all pairs.
     pub verdict_low: Option<f64>,
@@ -103,12 +103,12 @@ impl LogEffect {
 /// Returns the size of the effect.
 ///
 /// Runs in duets contend for caches, memory and locks. What one run saves or wastes also changes the cost of its
-/// neighbour, and the longer run has the rest of its time for itself. Duets therefore show a smaller or larger effect than
-/// turns: between `shown` and `1 / shown` times as much. If the interval over `all` pairs excludes zero, that of the size
-/// reaches to it multiplied by `shown` at one end and divided by it at the other, or it is the smallest that contains the
-/// intervals over all pairs and over the turns alone: the one that is expected to be narrower, which does not depend on
-/// the labels. It excludes zero, too. If the interval over all pairs contains zero, the size has the same: a part of an
-/// effect so small is far below the interval's width.
+/// neighbour, and the longer run has the rest of its time for itself. Duets therefore show a smaller or larger effect
+/// than turns: between `shown` and `1 / shown` times as much. If the interval over `all` pairs excludes zero, that of
+/// the size reaches to it multiplied by `shown` at one end and divided by it at the other, or it is the smallest that
+/// contains the intervals over all pairs and over the turns alone: the one that is expected to be narrower, which does
+/// not depend on the labels. It excludes zero, too. If the interval over all pairs contains zero, the size has the
+/// same: a part of an effect so small is far below the interval's width.
 pub(crate) fn size_of(all: &LogEffect, turns: Option<&LogEffect>, shown: f64) -> Effect {
     let sign = if all.interval.low > 0.0 {
         1.0
@@ -131,9 +131,9 @@ pub(crate) fn size_of(all: &LogEffect, turns: Option<&LogEffect>, shown: f64) ->
     Effect::from_log(best.centre, interval, best.pairs)
 }
 
-/// Returns a lower bound of the part of an effect that duets show, whose reciprocal is the upper bound; see [`size_of`].
-/// Runs in duets change each other's cost by at most what contention adds, which the costs of both layouts show.
-/// Exchanging OLD and NEW does not change it.
+/// Returns a lower bound of the part of an effect that duets show, whose reciprocal is the upper bound; see
+/// [`size_of`]. Runs in duets change each other's cost by at most what contention adds, which the costs of both layouts
+/// show. Exchanging OLD and NEW does not change it.
 pub(crate) fn shown_part<'a>(pairs: impl Iterator<Item = &'a Pair>) -> f64 {
     /// The part without visible contention. In `docs/evidence.md`, duets that cost as much as turns showed 0.96 to 1.1;
     /// this leaves a margin for other programs and machines.
@@ -180,9 +180,9 @@ pub(crate) fn within(interval: &Interval, resolution: f64) -> bool {
 
 /// Returns the factor by which the time must grow for a verdict with a probability of about 80 %. It assumes that the
 /// width of the interval falls with the square root of time, and that the interval must exclude zero or be within the
-/// resolution. The effect is the least favourable one within a 60 % interval of the estimate: with few data, an estimate
-/// far from zero may be chance. The half-width is that of the longer side: if a cost has two modes, the estimate may be
-/// close to one end of the interval by chance.
+/// resolution. The effect is the least favourable one within a 60 % interval of the estimate: with few data, an
+/// estimate far from zero may be chance. The half-width is that of the longer side: if a cost has two modes, the
+/// estimate may be close to one end of the interval by chance.
 pub(crate) fn time_to_settle(change: f64, interval: &Interval, resolution: f64) -> Option<f64> {
     /// Half-width of a 60 % interval relative to one of 95 %: 0.84 / 1.96.
     const LIKELY: f64 = 0.43;
@@ -194,8 +194,8 @@ pub(crate) fn time_to_settle(change: f64, interval: &Interval, resolution: f64) 
     time_for(half_width, worst.max(resolution - worst))
 }
 
-/// Returns the factor by which the time must grow for a verdict with a probability of about 80 % if the change is exactly
-/// as estimated. See [`time_to_settle`] for the other assumptions.
+/// Returns the factor by which the time must grow for a verdict with a probability of about 80 % if the change is
+/// exactly as estimated. See [`time_to_settle`] for the other assumptions.
 pub(crate) fn time_if_as_estimated(change: f64, interval: &Interval, resolution: f64) -> Option<f64> {
     time_for(longer_side(change, interval), change.abs().max(resolution - change.abs()))
 }

@@ -52,8 +52,8 @@ pub fn document(report: &Report) -> Document {
 }
 
 /// The reasons of the exit status as lines of plain text: the verdict and the condition of `--fail-if` for each command
-/// after the first, if a condition was given; or what `--require-verdict` does not accept: verdicts, and a comparison that
-/// tests no change.
+/// after the first, if a condition was given; or what `--require-verdict` does not accept: verdicts, and a comparison
+/// that tests no change.
 pub(crate) fn about_status(report: &Report) -> Vec<String> {
     let text = |spans: Sentence| spans.into_iter().map(|(_, text)| text).collect::<String>().replace(TIE, " ");
     let plan = &report.record.plan;

@@ -10,8 +10,8 @@ use super::values::{ChosenMetric, LayoutFlag, MetricParser, metric_input, metric
 /// The options about what is measured, and how commands are run.
 #[derive(Debug, Args)]
 pub struct RunFlags {
-    /// The quantity that is compared. auto: the first of --metric-from, or else CPU time, unless the commands mostly wait.
-    /// Of several, separated by commas, the first decides
+    /// The quantity that is compared. auto: the first of --metric-from, or else CPU time, unless the commands mostly
+    /// wait. Of several, separated by commas, the first decides
     #[arg(short, long, value_name = "METRIC,...", value_parser = MetricParser, default_value = "auto", value_delimiter = ',')]
     pub(crate) metric: Vec<ChosenMetric>,
 

@@ -31,7 +31,8 @@ pub fn judge(record: Record) -> Report {
     Report { load: load::load(&record), startups, judgements, ranking, course, breakdowns, warnings, record }
 }
 
-/// The most frequent reason why runs of a command have no value of a metric. A reason may contain a number that varies between runs.
+/// The most frequent reason why runs of a command have no value of a metric. A reason may contain a number that varies
+/// between runs.
 fn usual_reason(record: &Record, metric: Metric, command: usize) -> Option<Absent> {
     let blocks = record.blocks.iter().filter(|block| verdicts::serves(metric, block.layout));
     let runs = blocks.flat_map(|block| &block.runs).filter(|run| run.command == command);

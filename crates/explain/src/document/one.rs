@@ -469,9 +469,9 @@ pub(super) fn programs(record: &ExplainRecord) -> Option<Section> {
     Some(Section::new("By program", std::iter::once(Block::Table(table)).chain(text).collect()).whole())
 }
 
-/// How much of the CPU time the list of processes does not contain, if the record has all of the list. The kernel writes
-/// the exit record of a process before the process releases its memory. Samples miss short processes, and the last
-/// sample of a process is some time before its end.
+/// How much of the CPU time the list of processes does not contain, if the record has all of the list. The kernel
+/// writes the exit record of a process before the process releases its memory. Samples miss short processes, and the
+/// last sample of a process is some time before its end.
 fn not_listed(record: &ExplainRecord, all: &[ProcessUse]) -> Option<String> {
     let cpu = record.cpu().seconds();
     let left = cpu - all.iter().map(|one| one.cpu_seconds.seconds()).sum::<f64>();

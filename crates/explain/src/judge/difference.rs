@@ -107,8 +107,9 @@ impl<'a> Pairs<'a> {
         bounded(shift(&differences, &self.weights, ALPHA), differences.len())
     }
 
-    /// What the mean of all pairs is, all with the same weight, if it contradicts the weighted one. Pairs with an expensive
-    /// run have little weight, because load makes runs more expensive, but a command may also have expensive runs itself.
+    /// What the mean of all pairs is, all with the same weight, if it contradicts the weighted one. Pairs with an
+    /// expensive run have little weight, because load makes runs more expensive, but a command may also have expensive
+    /// runs itself.
     fn mean_of_all(&self) -> Option<String> {
         /// Chance alone makes means differ by this many standard errors in 1 % of all comparisons.
         const ERRORS: f64 = 2.6;

@@ -97,8 +97,8 @@ pub(super) fn resolution(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Parses a confidence: from 50 % to below 100 %. A number below 1 needs no `%`, because as a percentage it would be below
-/// 50 %.
+/// Parses a confidence: from 50 % to below 100 %. A number below 1 needs no `%`, because as a percentage it would be
+/// below 50 %.
 ///
 /// # Errors
 /// The text is not such a share. The error says what to write instead.

@@ -138,7 +138,8 @@ pub enum Reply {
         script: String,
         /// Exit status or signal of the shell.
         outcome: Outcome,
-        /// The last lines of its output; empty if it printed nothing. `None` if the output was shown, or the script ran too long.
+        /// The last lines of its output; empty if it printed nothing. `None` if the output was shown, or the script ran
+        /// too long.
         printed: Option<String>,
     },
     /// Any other error, as text.

@@ -116,8 +116,8 @@ impl Concurrency {
     }
 }
 
-/// Waits for the child's end and reads its pipes. Kills its process group at the time limit. `own` are the
-/// launcher's own statistics: on a busy machine it waits for a CPU before it notices the end, and that time is not the child's.
+/// Waits for the child's end and reads its pipes. Kills its process group at the time limit. `own` are the launcher's
+/// own statistics: on a busy machine it waits for a CPU before it notices the end, and that time is not the child's.
 pub(super) fn wait_or_kill(
     child: &Child,
     limit: Option<Nanos>,

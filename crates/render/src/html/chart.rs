@@ -63,7 +63,8 @@ fn percent(share: f64) -> String {
     format!("{:.2}%", share * 100.0)
 }
 
-/// The columns of text below a chart on a phone. If the labels of an axis need more, every second one is not shown there.
+/// The columns of text below a chart on a phone. If the labels of an axis need more, every second one is not shown
+/// there.
 const NARROW: usize = 36;
 
 /// Returns the width of the longest label, in columns.

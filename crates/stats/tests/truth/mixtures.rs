@@ -173,9 +173,9 @@ fn comparisons_with_one_mode_end_early_under_load() {
 }
 
 /// NEW has two modes around the cost of OLD, so that no pair has a ratio near one. The test of the usual run rejects
-/// neither mode while chance decides which one has more than half of the runs, and the interval must contain both. It may
-/// still find the usual run cheaper more often than in 5 %: expensive pairs are noisier and weigh less. The interval of
-/// the mean covers the truth.
+/// neither mode while chance decides which one has more than half of the runs, and the interval must contain both. It
+/// may still find the usual run cheaper more often than in 5 %: expensive pairs are noisier and weigh less. The
+/// interval of the mean covers the truth.
 #[test]
 fn two_modes_around_the_other_command_are_no_small_change() {
     let experiments = repeated(40);
