@@ -27,8 +27,8 @@ Exit status:
   1    the --fail-if condition certainly holds
   2    wrong usage, or files that are no reports with samples, or that cannot
        be joined
-  3    one command failed more often than the other; others as the command that
-       measured
+  3    one command failed clearly more often than the other; others as the
+       command that measured
   4    with --require-verdict: undecided; with --fail-if: not known whether the
        condition holds
   125  steady itself failed";
