@@ -1,5 +1,7 @@
 //! Reads `/proc` files of one process, and whether a thread waits for a futex.
 
+use std::collections::HashSet;
+
 use steady_model::{Absent, Bytes, Reading};
 
 use super::{excerpt, number};
@@ -35,11 +37,19 @@ pub fn process_stat(root: &Root, pid: i32) -> Reading<ProcessStat> {
     parse_process_stat(&read_of(root, pid, "stat")?)
 }
 
-/// Returns how many threads of the processes `pids` are running or could run. Threads that end during the call may be
-/// missing. Source: `/proc/PID/task/TID/stat`.
+/// Returns how many threads of the processes `pids` are running or could run. A thread of a process whose child could
+/// run too does not count: after a fork, the parent is probably about to wait for the child. Threads that end during the
+/// call may be missing. Source: `/proc/PID/task/TID/stat`.
 pub fn runnable_threads(root: &Root, pids: &[i32]) -> usize {
-    let threads = pids.iter().flat_map(|pid| root.numbered(&format!("/proc/{pid}/task")).unwrap_or_default());
-    threads.filter(|thread| process_stat(root, *thread).is_ok_and(|stat| stat.state == 'R')).count()
+    let states = |pid: &i32| -> Vec<ProcessStat> {
+        let threads = root.numbered(&format!("/proc/{pid}/task")).unwrap_or_default();
+        threads.iter().filter_map(|thread| process_stat(root, *thread).ok()).filter(|stat| stat.state == 'R').collect()
+    };
+    let runnable: Vec<(i32, Vec<ProcessStat>)> = pids.iter().map(|pid| (*pid, states(pid))).collect();
+    let parents: HashSet<i32> = runnable.iter().flat_map(|(_, threads)| threads).map(|stat| stat.parent).collect();
+    let counted =
+        |(pid, threads): &(i32, Vec<ProcessStat>)| threads.len().saturating_sub(usize::from(parents.contains(pid)));
+    runnable.iter().map(counted).sum()
 }
 
 /// Storage I/O of a process and its reaped children.
@@ -152,6 +162,29 @@ mod tests {
         assert_eq!(io, StorageIo { read: Bytes(4_096), written: Bytes(8_192), cancelled: Bytes(0) });
         assert!(storage_io(&tree("vm"), 101).is_err());
         assert!(parse_storage_io("write_bytes: many").is_err());
+    }
+
+    #[test]
+    fn a_parent_that_could_wait_for_its_child_is_not_another_runnable_thread() {
+        let folder = std::env::temp_dir().join(format!("steady-runnable-{}", std::process::id()));
+        let write = |pid: i32, thread: i32, state: char, parent: i32| {
+            std::fs::create_dir_all(folder.join(format!("proc/{pid}/task/{thread}"))).unwrap();
+            std::fs::create_dir_all(folder.join(format!("proc/{thread}"))).unwrap();
+            let zeros = "0 ".repeat(40);
+            std::fs::write(folder.join(format!("proc/{thread}/stat")), format!("1 (x) {state} {parent} {zeros}"))
+                .unwrap();
+        };
+        let root = Root::at(&folder);
+        write(10, 10, 'R', 1);
+        write(20, 20, 'S', 10);
+        assert_eq!(runnable_threads(&root, &[10, 20]), 1);
+        write(20, 20, 'R', 10);
+        assert_eq!(runnable_threads(&root, &[10, 20]), 1, "a shell and its only child");
+        write(30, 30, 'R', 10);
+        assert_eq!(runnable_threads(&root, &[10, 20, 30]), 2, "two children");
+        write(20, 21, 'R', 10);
+        assert_eq!(runnable_threads(&root, &[20]), 2, "two threads");
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -145,7 +145,7 @@ impl RunContext {
         let last_pid = self.last_pid();
         let (started, child) =
             self.start(job, start, word).map_err(|error| Stop::Reply(not_started(job.command, &error)))?;
-        let mut concurrency = probe.then(Concurrency::default);
+        let mut concurrency = probe.then(Concurrency::begin);
         let seen = self.watch(job.command, &child, control, concurrency.as_mut())?;
         let wrote_to_storage = probe && wrote_to_storage(child.pid);
         let left_its_cpu = probe && self.left_its_cpu(child.pid);

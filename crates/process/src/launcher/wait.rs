@@ -84,35 +84,56 @@ impl OwnScheduling {
     }
 }
 
-/// How many threads of a child's tree could run at several moments of its run. On a busy machine, the CPU time does not
+/// For how long several threads of a child's tree could run at the same time. On a busy machine, the CPU time does not
 /// show that a command uses several CPUs if it gets them.
-#[derive(Default)]
 pub(super) struct Concurrency {
-    /// Number of moments with one runnable thread or more.
-    busy: u32,
-    /// Number of moments with several.
-    several: u32,
+    begin: Nanos,
+    /// The previous look, or the begin.
+    last: Nanos,
+    next: Nanos,
+    /// The time with one runnable thread or more. Each look stands for the time since the previous one.
+    busy: Nanos,
+    /// The part of it with several.
+    several: Nanos,
 }
 
 impl Concurrency {
-    /// The first moment is this long after the start.
+    /// The first look is this long after the begin.
     const FIRST: Nanos = Nanos(300_000);
-    /// The next moment is later by the time since the start divided by this, so looks cost long runs little.
-    const FRACTION: u64 = 10;
-    /// A command uses several CPUs if several threads are runnable in at least one of this many moments.
-    const ONE_OF: u32 = 10;
+    /// The next look is later by the time since the begin divided by this.
+    const FRACTION: u64 = 50;
+    /// It is also later by this many times the duration of the look before, so that looks take a tenth of the time at most.
+    const PAUSES: u64 = 10;
+    /// A command uses several CPUs if several threads are runnable in at least one part of this many of the time.
+    const ONE_OF: u64 = 10;
+
+    /// Begins now.
+    pub(super) fn begin() -> Self {
+        let begin = clock::monotonic();
+        let next = begin + Self::FIRST;
+        Concurrency { begin, last: begin, next, busy: Nanos::ZERO, several: Nanos::ZERO }
+    }
 
     fn look(&mut self) {
+        let now = clock::monotonic();
         let (root, own) = (Root::default(), rustix::process::getpid().as_raw_nonzero().get());
         let tree = procfs::descendants(&root, own).unwrap_or_default();
         let runnable = procfs::runnable_threads(&root, &tree);
-        self.busy += u32::from(runnable > 0);
-        self.several += u32::from(runnable > 1);
+        let passed = now - self.last;
+        if runnable > 0 {
+            self.busy += passed;
+        }
+        if runnable > 1 {
+            self.several += passed;
+        }
+        let done = clock::monotonic();
+        let pause = ((done - self.begin).0 / Self::FRACTION).max(Self::PAUSES * (done - now).0);
+        (self.last, self.next) = (now, done + Nanos(pause));
     }
 
     /// Whether the tree could use several CPUs for a considerable part of the time.
     pub(super) fn uses_several_cpus(&self) -> bool {
-        self.several > 1 && self.several * Self::ONE_OF >= self.busy
+        self.several > Nanos::ZERO && self.several.0 * Self::ONE_OF >= self.busy.0
     }
 }
 
@@ -126,9 +147,7 @@ pub(super) fn wait_or_kill(
     own: Option<&OwnScheduling>,
     mut concurrency: Option<&mut Concurrency>,
 ) -> Result<End, Stop> {
-    let begin = clock::monotonic();
-    let deadline = limit.map(|limit| begin + limit);
-    let mut look_at = concurrency.is_some().then_some(begin + Concurrency::FIRST);
+    let deadline = limit.map(|limit| clock::monotonic() + limit);
     let mut in_time = true;
     loop {
         // poll(2) always reports a closed socket. Requests that arrive early are read later.
@@ -137,6 +156,7 @@ pub(super) fn wait_or_kill(
         let pipes = sink.into_iter().flat_map(Sink::readers);
         let pipes = pipes.map(|reader| PollFd::from_borrowed_fd(reader, PollFlags::IN));
         let mut watched: Vec<PollFd<'_>> = child_and_control.into_iter().chain(pipes).collect();
+        let look_at = concurrency.as_ref().map(|concurrency| concurrency.next);
         let next = deadline.filter(|_| in_time).into_iter().chain(look_at).min();
         let left = next.map(|next| timespec(next - clock::monotonic()));
         let before = own.and_then(|own| Some((own, own.before_sleep()?)));
@@ -152,8 +172,6 @@ pub(super) fn wait_or_kill(
                 if let Some(concurrency) = &mut concurrency {
                     concurrency.look();
                 }
-                let now = clock::monotonic();
-                look_at = look_at.map(|_| now + Nanos((now - begin).0 / Concurrency::FRACTION));
             }
             Ok(_) if ready(1) => return Err(Stop::Abandoned),
             Ok(_) => {
