@@ -1,5 +1,6 @@
 """The services that test_servers.py runs in real servers."""
 
+import collections
 import functools
 import os
 import time
@@ -8,10 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 import steadyhand
 
 
-def spin(milliseconds: float):
-    end = time.thread_time() + milliseconds / 1000
-    while time.thread_time() < end:
-        pass
+def spin(milliseconds: float) -> float:
+    """Uses at least this much CPU time and returns how much, in seconds. It is more if the host stops this CPU."""
+    begin = now = time.thread_time()
+    while now - begin < milliseconds / 1000:
+        now = time.thread_time()
+    return now - begin
 
 
 def flask_app():
@@ -98,20 +101,28 @@ def fastapi_app(with_middleware):
 
     app = FastAPI()
     pool = ThreadPoolExecutor(2)
+    spent = collections.Counter()
+
+    def spend(path, milliseconds):
+        spent[path] += spin(milliseconds)
 
     @app.get("/thread")
     def thread():
-        spin(20)
+        spend("/thread", 20)
 
     @app.get("/loop")
     async def loop():
-        spin(10)
+        spend("/loop", 10)
         await asyncio.sleep(0.001)
-        spin(10)
+        spend("/loop", 10)
 
     @app.get("/background")
     def background(tasks: BackgroundTasks):
-        tasks.add_task(spin, 20)
+        tasks.add_task(spend, "/background", 20)
+
+    @app.get("/spent")
+    async def seconds():
+        return spent
 
     @app.get("/pool")
     def own_pool():
