@@ -18,8 +18,9 @@ use super::area::{Bytes, Entry, place_at, places, tables};
 use super::program::why_unwatched;
 use crate::record::FutexWaits;
 
-/// Samples may use at most one part in so many of the time.
+/// Samples may use at most one part in so many of the time, and of the time before there are enough of them.
 const COST_SHARE: u64 = 300;
+const COST_SHARE_AT_FIRST: u64 = 30;
 /// Shortest and longest interval of a sample.
 const SHORTEST: Nanos = Nanos(1_000_000);
 const LONGEST: Nanos = Nanos(100_000_000);
@@ -94,7 +95,9 @@ impl Futexes {
     pub(super) fn plan_next(&mut self, now: Nanos, cost: Nanos) {
         let from = self.interval.1.max(now);
         let passed = Nanos((from - self.began).0 / ELAPSED_SHARE);
-        let length = passed.clamp(SHORTEST, LONGEST).max(Nanos(cost.0.saturating_mul(COST_SHARE)));
+        let is_enough = self.samples.len() as u64 >= MIN_SAMPLES;
+        let share = if is_enough { COST_SHARE } else { COST_SHARE_AT_FIRST };
+        let length = passed.clamp(SHORTEST, LONGEST).max(Nanos(cost.0.saturating_mul(share)));
         self.plan(from, length);
     }
 
@@ -287,6 +290,20 @@ mod tests {
             (20..90).contains(&off),
             "about 5 % of the estimates are off by more than two standard errors: {off} of 1,000"
         );
+    }
+
+    #[test]
+    fn a_short_command_has_enough_samples_even_if_they_are_expensive() {
+        let mut futexes = Futexes::new(Nanos(1));
+        let cost = Nanos::from_seconds(0.001);
+        let mut now = Nanos(1);
+        while now < Nanos::from_seconds(1.0) {
+            futexes.samples.push(Sample { interval: 0.01, waiting: 1, other: 1 });
+            futexes.plan_next(now, cost);
+            now = futexes.interval.1;
+        }
+        let samples = futexes.samples.len() as u64;
+        assert!((MIN_SAMPLES..=MIN_SAMPLES + 4).contains(&samples), "{samples}: then one each 0.3 s");
     }
 
     #[test]
