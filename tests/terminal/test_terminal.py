@@ -96,7 +96,7 @@ class WithTerminals(unittest.TestCase):
 class Progress(WithTerminals):
     def test_a_narrow_line_shows_the_whole_change(self):
         """The bar has 16 columns only if the text leaves them."""
-        compare = f"{STEADY} compare --min-runs 40 --no-history 'sleep 0.02' 'sleep 0.03'"
+        compare = f"{STEADY} compare --min-runs 200 --no-history 'sleep 0.02' 'sleep 0.03'"
         terminal = self.shell("sh", "-c", f"stty rows 24 cols 50; TERM=xterm exec {compare}")
         terminal.expect(r"pairs  elapsed \+[\d.]+ % \([\d.]+ to [\d.]+\)")
 
