@@ -360,7 +360,7 @@ fn a_run_that_hangs_is_ended_with_its_descendants() {
     let (status, record) = json(&repository, &words);
     assert_eq!((status, verdict(&record, "a")), (0, "same"));
     let reason = record["unmeasured"][0]["reason"].as_str().unwrap();
-    assert!(reason.contains("exceeded the time limit; --timeout"), "{reason}");
+    assert!(reason.contains("exceeded the time limit of 2 s; --timeout"), "{reason}");
     // By default, a run that hangs leaves the others most of the budget.
     let (_, record) = json(&repository, &["--rev", "HEAD..HEAD", "--budget", "20s"]);
     assert!(!verdict(&record, "a").is_empty() && record["elapsed_seconds"].as_f64().unwrap() < 25.0, "{record}");

@@ -366,7 +366,8 @@ fn advice(record: &SuiteRecord, counts: &Counts) -> Option<Sentence> {
     // The condition is about all benchmarks, so the budget must have room for those that were left out.
     let for_all = left_out.iter().max().filter(|_| record.condition.is_some());
     let for_all = for_all.map(|needed| needed.seconds() / record.budget_seconds.seconds());
-    if record.ending == Ending::Interrupted || (factor.is_none() && for_all.is_none()) {
+    let is_untested = record.is_one_revision();
+    if record.ending == Ending::Interrupted || is_untested || (factor.is_none() && for_all.is_none()) {
         return None;
     }
     // Those that are decided give their time to the others.
@@ -374,12 +375,17 @@ fn advice(record: &SuiteRecord, counts: &Counts) -> Option<Sentence> {
         one.failed.is_none() && (one.verdict == Verdict::Undecided || one.condition == Some(GateState::Open))
     };
     let share = record.benchmarks.iter().filter(is_measured).count() as f64 / counts.measured().max(1) as f64;
-    let needed = factor.map_or(1.0, |factor| 1.0 + (factor - 1.0) * share).max(for_all.unwrap_or(1.0));
     // Far beyond the data, the estimate of the spread is too rough for a number.
+    let from_data =
+        factor.map_or(Some(1.0), |factor| Some(1.0 + (factor - 1.0) * share).filter(|one| *one <= FARTHEST));
     let mut sentence = vec![plain(format!("To decide {which}, "))];
-    if needed <= FARTHEST {
+    let (about, needed) = match (from_data, for_all) {
+        (Some(from_data), for_all) => ("use about ", Some(from_data.max(for_all.unwrap_or(1.0)))),
+        (None, for_all) => ("use more than ", for_all),
+    };
+    if let Some(needed) = needed {
         let text = time_option(round_time_up(record.budget_seconds.seconds() * needed));
-        sentence.extend([plain("use about "), (Emphasis::Code, format!("--budget {text}")), plain(", or ")]);
+        sentence.extend([plain(about), (Emphasis::Code, format!("--budget {text}")), plain(", or ")]);
     } else {
         sentence.push(plain("much more time is needed: "));
         if counts.measured() > 1 {

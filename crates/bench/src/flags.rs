@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgAction, Args};
 use steady_compare::variable;
 use steady_feature::flags::{GateFlags, OutputFlags, PrecisionFlags, duration, whole_number};
@@ -71,7 +72,7 @@ pub(crate) struct BenchFlags {
 
     /// The shell command that builds the suite, in place of the adapter's. STEADY_PROGRAMS is the file to which it
     /// appends a line for each program: a label, the directory in which it runs, and its path, separated by tabs
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) build: Option<String>,
 
     /// Words that are added to the adapter's build command, such as features and packages
@@ -86,7 +87,7 @@ pub(crate) struct BenchFlags {
 
     /// The programs of the suite, relative to the current directory, if they are not those that the build names. '*'
     /// stands for any part of a file name
-    #[arg(long, value_name = "PATTERN", action = ArgAction::Append)]
+    #[arg(long, value_name = "PATTERN", action = ArgAction::Append, value_parser = NonEmptyStringValueParser::new())]
     pub(crate) program: Vec<String>,
 
     /// Measure only benchmarks with this text in their name, or with a name that matches this pattern with '*'. With

@@ -12,6 +12,7 @@ use steady_linux::{Root, clock};
 use steady_model::{Activity, Effort, Layout, Metric, MetricInput, MetricSource, Nanos, Outcome, Plan, Run, Seed};
 use steady_process::Extractor;
 use steady_process::runner::{BlockSpec, RunError, RunSpec, Runner, Start, how};
+use steady_render::units::time_setting;
 
 use crate::adapter::{Adapter, Amount, Input};
 use crate::record::Side;
@@ -204,7 +205,7 @@ impl<'a> SuiteMachine<'a> {
 
     /// Why a run of a command failed.
     fn failed(&self, command: usize, outcome: &Outcome) -> FailedRun {
-        let why = format!("a run in {} {}", self.build(command), how(outcome));
+        let why = format!("a run in {} {}", self.build(command), ended(outcome, self.plan.timeout.unwrap_or_default()));
         match outcome {
             Outcome::TimedOut => {
                 FailedRun { remedy: Some("--timeout allows longer runs"), ..FailedRun::of(command, why) }
@@ -346,5 +347,13 @@ impl Machine for SuiteMachine<'_> {
             _ => return self.together(benchmarks, builds),
         };
         Ok(vec![one.map_err(NoRuns::Failed)])
+    }
+}
+
+/// How a run or a step ended that had this time limit, as the end of a sentence.
+pub(crate) fn ended(outcome: &Outcome, limit: Nanos) -> String {
+    match outcome {
+        Outcome::TimedOut => format!("{} of {}", how(outcome), time_setting(limit)),
+        outcome => how(outcome),
     }
 }

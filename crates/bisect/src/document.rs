@@ -180,7 +180,27 @@ fn found(record: &BisectRecord, confirmation: &Comparison, whole: String) -> Vec
         );
         first.push(plain(advice));
     }
-    vec![first, vec![plain(whole)]]
+    let mut sentences = vec![first, vec![plain(whole)]];
+    sentences.extend(is_a_part(record, confirmation).then(|| {
+        vec![plain(
+            "The change of this commit is less than that of the whole range, so other commits changed the cost, too, or \
+             this is one of the wrong confirmations that the confidence allows: search the commits before and after it.",
+        )]
+    }));
+    sentences
+}
+
+/// Whether the intervals of the confirmation and of both ends exclude that the commit caused the whole change.
+fn is_a_part(record: &BisectRecord, confirmation: &Comparison) -> bool {
+    /// Half as much as the whole change is a part, whatever the intervals.
+    const HALF: f64 = 0.5;
+    let log = |value: &Reading<f64>| value.as_ref().map(|value| value.ln_1p().abs()).ok();
+    let nearest = |one: &Comparison| Some(log(&one.low)?.min(log(&one.high)?));
+    let farthest = |one: &Comparison| Some(log(&one.low)?.max(log(&one.high)?));
+    let Some(ends) = ends(record) else { return false };
+    let is_outside = farthest(confirmation).zip(nearest(ends)).is_some_and(|(most, whole)| most < whole);
+    let is_small = log(&confirmation.change).zip(log(&ends.change)).is_some_and(|(one, whole)| one < HALF * whole);
+    is_outside || is_small
 }
 
 /// The sentences about a search without a result.

@@ -1,6 +1,7 @@
 //! Command-line options of `steady bisect`.
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use steady_compare::RunFlags;
 use steady_compare::revisions::WORK;
 use steady_feature::Failure;
@@ -50,7 +51,7 @@ pub(crate) struct BisectFlags {
     pub(crate) command: String,
 
     /// The shell command that builds a commit. The variable STEADY_REVISION contains the commit
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) build: Option<String>,
 
     /// The maximum time to measure, for all comparisons together. Builds do not count

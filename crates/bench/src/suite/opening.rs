@@ -19,10 +19,13 @@ use super::programs::{Program, execute_copies, found_programs, no_programs, not_
 use super::{BuiltSuite, Entry, Layouts, Place, Suite};
 use crate::adapter::Adapter;
 use crate::flags::{BenchFlags, matches, selects};
+use crate::machine::ended;
 use crate::record::{Build, Unmeasured};
 
 /// The name of the file in which a build lists its programs.
 const PROGRAMS: &str = ".steady-programs";
+/// The least time limit of the command that lists the benchmarks, whose time is no part of the budget.
+const LONGEST_LISTING: Nanos = Nanos(60_000_000_000);
 
 /// Builds a suite and lists its benchmarks. `readable` becomes readable at a signal.
 ///
@@ -289,7 +292,8 @@ impl Opening<'_> {
     ) -> Result<(Adapter, [BuiltSuite; 2], Listed), Failure> {
         for program in builds.iter_mut().flat_map(|build| &mut build.programs) {
             let words = adapter.first_word(&program.path.display().to_string());
-            program.executable = self.session.command(&[words.into()])?.program;
+            let command = self.session.command(&[words.into()]);
+            program.executable = command.map_err(|failure| Failure::Usage(failure.to_string()))?.program;
         }
         // Programs of revisions are in the private directory already, and one program is the same file for both builds.
         if let [_, _] = &self.flags.programs[..] {
@@ -382,11 +386,11 @@ impl Opening<'_> {
             let command = build.command(adapter, program, vec![]);
             let script = format!("exec >{} 2>{}\nexec {}", quoted(&out)?, quoted(&errors)?, shell_words::join(&words));
             let mut scripts = self.scripts(command, false)?;
-            let limit = Nanos(self.flags.budget.0.max(self.flags.timeout().0));
+            let limit = LONGEST_LISTING.max(self.flags.budget).max(self.flags.timeout());
             scripts.run_within(limit, 0, script).map_err(|error| match error {
                 RunError::ScriptFailed { outcome, .. } => Failure::Usage(format!(
                     "the command that lists the benchmarks{of_build}{of_program} {}{}",
-                    how(&outcome),
+                    ended(&outcome, limit),
                     last_lines(if fs::metadata(&errors).is_ok_and(|file| file.len() > 0) { &errors } else { &out })
                 )),
                 RunError::Interrupted => Failure::Interrupted(0),

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgAction, Args};
 
 use crate::plan::Given;
@@ -38,7 +39,7 @@ pub(crate) struct VariantFlags {
     pub(crate) rev: Vec<String>,
 
     /// The shell command that builds a revision. The variable STEADY_REVISION contains the commit
-    #[arg(help_heading = HEADING, long, value_name = "COMMAND", requires = "rev", conflicts_with_all = VARIED, conflicts_with_all = CHANGED)]
+    #[arg(help_heading = HEADING, long, value_name = "COMMAND", requires = "rev", conflicts_with_all = VARIED, conflicts_with_all = CHANGED, value_parser = NonEmptyStringValueParser::new())]
     pub(crate) build: Option<String>,
 
     /// A shell command that links the program again, with another memory layout for each draw of layouts. It runs in

@@ -179,11 +179,16 @@ impl<'a> Measuring<'a> {
         let planned = self.rounds_within(pace, self.plan.effort, now);
         match self.plan.effort {
             Effort::Budget(_) if planned == 0 && self.below_minimum() => 1,
-            Effort::Budget(budget) if planned == 0 && self.too_few() => {
+            Effort::Budget(budget) if planned == 0 && self.too_few() && !self.has_failed_runs() => {
                 self.rounds_within(pace, Effort::Budget(Nanos(2 * budget.0)), now).min(1)
             }
             _ => planned,
         }
+    }
+
+    /// Returns whether runs failed. Failures, and not load, may be the reason for too few pairs then.
+    fn has_failed_runs(&self) -> bool {
+        self.blocks.iter().flat_map(|block| &block.runs).any(|run| !run.succeeded(&self.plan.failures))
     }
 
     /// Returns whether the user wants more pairs, whatever they show.

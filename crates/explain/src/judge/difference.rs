@@ -111,8 +111,6 @@ impl<'a> Pairs<'a> {
     /// expensive run have little weight, because load makes runs more expensive, but a command may also have expensive
     /// runs itself.
     fn mean_of_all(&self) -> Option<String> {
-        /// Chance alone makes means differ by this many standard errors in 1 % of all comparisons.
-        const ERRORS: f64 = 2.6;
         /// Standard errors of a 95 % interval.
         const HALF_WIDTH: f64 = 1.96;
         let usual = self.shift(&cpu).ok()?;
@@ -121,8 +119,8 @@ impl<'a> Pairs<'a> {
         let number = differences.len() as f64;
         let mean = differences.iter().sum::<f64>() / number;
         let squares: f64 = differences.iter().map(|difference| (difference - mean).powi(2)).sum();
-        let error = (squares / (number - 1.0) / number).sqrt();
-        if usual.interval.holds(mean) || (mean - usual.mean).abs() < ERRORS * error {
+        let half = HALF_WIDTH * (squares / (number - 1.0) / number).sqrt();
+        if usual.interval.holds(mean) || (mean - usual.mean).abs() < half {
             return None;
         }
         let more = if mean > 0.0 { "more" } else { "less" };
@@ -130,7 +128,7 @@ impl<'a> Pairs<'a> {
             "The figures are about the usual run: pairs with an expensive run count little. Over all runs, NEW needs {} \
              {more} CPU time on average (±{}).",
             time(mean.abs()),
-            time(HALF_WIDTH * error)
+            time(half)
         ))
     }
 

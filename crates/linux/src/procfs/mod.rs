@@ -17,7 +17,7 @@ pub use machine::{
 };
 pub use maps::{Mapping, parse_maps};
 pub use process::{
-    ProcessStat, Sleep, StorageIo, parse_process_stat, parse_storage_io, parse_syscall, process_stat, runnable_threads,
+    ProcessStat, RunnableThreads, Sleep, StorageIo, parse_process_stat, parse_storage_io, parse_syscall, process_stat,
     storage_io, waits_for_futex,
 };
 pub use schedstat::{OwnMigrations, Schedstat, SchedstatFile, SchedstatReader, parse_schedstat};

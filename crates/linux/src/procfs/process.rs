@@ -1,9 +1,10 @@
 //! Reads `/proc` files of one process, and whether a thread waits for a futex.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
-use steady_model::{Absent, Bytes, Reading};
+use steady_model::{Absent, Bytes, Nanos, Reading};
 
+use super::schedstat::SchedstatReader;
 use super::{excerpt, number};
 use crate::Root;
 use crate::syscalls::syscall_name;
@@ -37,19 +38,59 @@ pub fn process_stat(root: &Root, pid: i32) -> Reading<ProcessStat> {
     parse_process_stat(&read_of(root, pid, "stat")?)
 }
 
-/// Returns how many threads of the processes `pids` are running or could run. A thread of a process whose child could
-/// run too does not count: after a fork, the parent is probably about to wait for the child. Threads that end during the
-/// call may be missing. Source: `/proc/PID/task/TID/stat`.
-pub fn runnable_threads(root: &Root, pids: &[i32]) -> usize {
-    let states = |pid: &i32| -> Vec<ProcessStat> {
-        let threads = root.numbered(&format!("/proc/{pid}/task")).unwrap_or_default();
-        threads.iter().filter_map(|thread| process_stat(root, *thread).ok()).filter(|stat| stat.state == 'R').collect()
-    };
-    let runnable: Vec<(i32, Vec<ProcessStat>)> = pids.iter().map(|pid| (*pid, states(pid))).collect();
-    let parents: HashSet<i32> = runnable.iter().flat_map(|(_, threads)| threads).map(|stat| stat.parent).collect();
-    let counted =
-        |(pid, threads): &(i32, Vec<ProcessStat>)| threads.len().saturating_sub(usize::from(parents.contains(pid)));
-    runnable.iter().map(counted).sum()
+/// Counts the threads of a tree of processes that are running or could run, at several moments.
+///
+/// A process whose child could run too counts only if it used CPU time since the moment before, with the same child:
+/// after a fork, most parents wait for the child, but on a busy machine they have to wait for a CPU to do so.
+#[derive(Debug, Default)]
+pub struct RunnableThreads {
+    root: Root,
+    /// The CPU time of each process with a child, when both could run at the moment before. The key is both.
+    parents: HashMap<(i32, i32), Nanos>,
+}
+
+impl RunnableThreads {
+    /// A parent that uses more CPU time than this does not only begin to wait for its child.
+    const WORK: Nanos = Nanos(200_000);
+
+    /// Begins. `root` has the processes.
+    pub fn new(root: &Root) -> Self {
+        RunnableThreads { root: root.clone(), ..Default::default() }
+    }
+
+    /// Returns how many threads of the processes `pids` can run now. Threads that end during the call may be missing.
+    /// Sources: `/proc/PID/task/TID/stat`, `/proc/PID/schedstat`.
+    pub fn count(&mut self, pids: &[i32]) -> usize {
+        let root = &self.root;
+        let states = |pid: i32| -> Vec<ProcessStat> {
+            let threads = root.numbered(&format!("/proc/{pid}/task")).unwrap_or_default();
+            let states = threads.iter().filter_map(|thread| process_stat(root, *thread).ok());
+            states.filter(|stat| stat.state == 'R').collect()
+        };
+        let runnable: Vec<(i32, Vec<ProcessStat>)> =
+            pids.iter().map(|pid| (*pid, states(*pid))).filter(|(_, threads)| !threads.is_empty()).collect();
+        let reader = SchedstatReader::new(root);
+        let mut parents = HashMap::new();
+        let mut counted = 0;
+        for (pid, threads) in &runnable {
+            counted += threads.len();
+            let is_child = |other: &&(i32, Vec<ProcessStat>)| other.1.iter().any(|stat| stat.parent == *pid);
+            let children: Vec<i32> = runnable.iter().filter(is_child).map(|(child, _)| *child).collect();
+            if children.is_empty() {
+                continue;
+            }
+            let cpu =
+                reader.as_ref().ok().and_then(|reader| reader.read(*pid).ok()).map_or(Nanos::ZERO, |stat| stat.cpu);
+            let works =
+                |child: &i32| self.parents.get(&(*pid, *child)).is_some_and(|before| cpu > *before + Self::WORK);
+            if !children.iter().any(works) {
+                counted -= 1;
+            }
+            parents.extend(children.into_iter().map(|child| ((*pid, child), cpu)));
+        }
+        self.parents = parents;
+        counted
+    }
 }
 
 /// Storage I/O of a process and its reaped children.
@@ -167,23 +208,33 @@ mod tests {
     #[test]
     fn a_parent_that_could_wait_for_its_child_is_not_another_runnable_thread() {
         let folder = std::env::temp_dir().join(format!("steady-runnable-{}", std::process::id()));
-        let write = |pid: i32, thread: i32, state: char, parent: i32| {
+        let write = |pid: i32, thread: i32, state: char, parent: i32, cpu: u64| {
             std::fs::create_dir_all(folder.join(format!("proc/{pid}/task/{thread}"))).unwrap();
             std::fs::create_dir_all(folder.join(format!("proc/{thread}"))).unwrap();
             let zeros = "0 ".repeat(40);
             std::fs::write(folder.join(format!("proc/{thread}/stat")), format!("1 (x) {state} {parent} {zeros}"))
                 .unwrap();
+            std::fs::write(folder.join(format!("proc/{thread}/schedstat")), format!("{cpu} 0 3")).unwrap();
         };
         let root = Root::at(&folder);
-        write(10, 10, 'R', 1);
-        write(20, 20, 'S', 10);
-        assert_eq!(runnable_threads(&root, &[10, 20]), 1);
-        write(20, 20, 'R', 10);
-        assert_eq!(runnable_threads(&root, &[10, 20]), 1, "a shell and its only child");
-        write(30, 30, 'R', 10);
-        assert_eq!(runnable_threads(&root, &[10, 20, 30]), 2, "two children");
-        write(20, 21, 'R', 10);
-        assert_eq!(runnable_threads(&root, &[20]), 2, "two threads");
+        let now = |pids: &[i32]| RunnableThreads::new(&root).count(pids);
+        write(10, 10, 'R', 1, 1_000_000);
+        write(20, 20, 'S', 10, 1);
+        assert_eq!(now(&[10, 20]), 1);
+        write(20, 20, 'R', 10, 1);
+        assert_eq!(now(&[10, 20]), 1, "a shell and its only child");
+        write(30, 30, 'R', 10, 1);
+        assert_eq!(now(&[10, 20, 30]), 2, "two children");
+        let mut several = RunnableThreads::new(&root);
+        assert_eq!(several.count(&[10, 20]), 1);
+        write(10, 10, 'R', 1, 1_100_000);
+        assert_eq!(several.count(&[10, 20]), 1, "it waits for a CPU");
+        write(10, 10, 'R', 1, 1_900_000);
+        assert_eq!(several.count(&[10, 30]), 1, "it waited for one child and started another");
+        write(10, 10, 'R', 1, 2_900_000);
+        assert_eq!(several.count(&[10, 30]), 2, "it works while its child does");
+        write(20, 21, 'R', 10, 1);
+        assert_eq!(now(&[20]), 2, "two threads");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use steady_linux::Root;
 use steady_linux::clock;
 use steady_linux::process::{self, Child, Status};
-use steady_linux::procfs::{self, OwnMigrations, SchedstatFile, SchedstatReader};
+use steady_linux::procfs::{self, OwnMigrations, RunnableThreads, SchedstatFile, SchedstatReader};
 use steady_model::{Nanos, Outcome};
 
 use super::protocol::Reply;
@@ -95,6 +95,7 @@ pub(super) struct Concurrency {
     busy: Nanos,
     /// The part of it with several.
     several: Nanos,
+    runnable: RunnableThreads,
 }
 
 impl Concurrency {
@@ -111,14 +112,15 @@ impl Concurrency {
     pub(super) fn begin() -> Self {
         let begin = clock::monotonic();
         let next = begin + Self::FIRST;
-        Concurrency { begin, last: begin, next, busy: Nanos::ZERO, several: Nanos::ZERO }
+        let runnable = RunnableThreads::new(&Root::default());
+        Concurrency { begin, last: begin, next, busy: Nanos::ZERO, several: Nanos::ZERO, runnable }
     }
 
     fn look(&mut self) {
         let now = clock::monotonic();
         let (root, own) = (Root::default(), rustix::process::getpid().as_raw_nonzero().get());
         let tree = procfs::descendants(&root, own).unwrap_or_default();
-        let runnable = procfs::runnable_threads(&root, &tree);
+        let runnable = self.runnable.count(&tree);
         let passed = now - self.last;
         if runnable > 0 {
             self.busy += passed;
