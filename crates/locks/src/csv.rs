@@ -10,7 +10,7 @@ type Row<'a> = (&'a LockUse, Option<&'a LockedProcess>);
 
 /// The columns of the CSV: one line for each lock. A field is empty if the record has no such reading. `process` is the
 /// process ID, `site` the call site where threads waited longest for the lock, and `sites` the number of call sites.
-fn columns<'a>() -> [Column<Row<'a>>; 28] {
+fn columns<'a>() -> [Column<Row<'a>>; 29] {
     [
         ("id", |(lock, _)| lock.id.to_string()),
         ("kind", |(lock, _)| lock.kind.name().to_owned()),
@@ -40,6 +40,7 @@ fn columns<'a>() -> [Column<Row<'a>>; 28] {
         ("site", |(lock, _)| longest(lock).map_or_else(String::new, |site| place(&site.place()))),
         ("site_wait_seconds", |(lock, _)| longest(lock).map_or_else(String::new, |site| seconds(site.wait_seconds))),
         ("sites", |(lock, _)| lock.sites.len().to_string()),
+        ("probably_gil", |(lock, _)| lock.probably_gil.to_string()),
     ]
 }
 

@@ -170,6 +170,10 @@ pub struct LockUse {
     pub id: u32,
     /// Kind of the lock.
     pub kind: LockKind,
+    /// Whether it is probably a condition of Python's global interpreter lock (GIL), by the functions that initialised or
+    /// requested it. Derived.
+    #[serde(default)]
+    pub probably_gil: bool,
     /// Index of its process in `processes`.
     pub process: usize,
     /// Address of the lock in the memory of that process.
@@ -242,9 +246,10 @@ impl LockUse {
         !self.kind.is_held() && (self.is_used_by(&OF_PYTHON) || self.is_used_by(&OF_GIL))
     }
 
-    /// Returns whether it is probably a condition of Python's GIL. Other locks of Python are semaphores.
-    pub(crate) fn is_probably_gil(&self) -> bool {
-        self.kind == LockKind::Condition && self.is_used_by(&OF_GIL)
+    /// Returns the lock with [`LockUse::probably_gil`] computed from its functions. Other locks of Python are semaphores.
+    pub(crate) fn recognised(self) -> Self {
+        let probably_gil = self.kind == LockKind::Condition && self.is_used_by(&OF_GIL);
+        LockUse { probably_gil, ..self }
     }
 
     /// Returns whether one of these functions initialised or requested it.
@@ -371,7 +376,8 @@ impl LocksRecord {
     pub fn read(text: &str) -> Result<Self, ReadError> {
         let record: Self = json::record(&SCHEMA, text)?;
         record.check()?;
-        Ok(record)
+        let locks = record.locks.into_iter().map(LockUse::recognised).collect();
+        Ok(LocksRecord { locks, ..record })
     }
 
     /// Checks that every index of a process or thread exists, and that locks are numbered from 1.

@@ -150,7 +150,7 @@ fn share_of_one(lock: &LockUse, all: f64) -> String {
         None if lock.sites.len() > 1 => format!(", requested at {} call sites", lock.sites.len()),
         None => String::new(),
     };
-    let gil = if lock.is_probably_gil() { ", probably the GIL" } else { "" };
+    let gil = if lock.probably_gil { ", probably the GIL" } else { "" };
     format!(", {how_much} for one {} ({}{gil}){at}", noun(lock.kind), label(lock))
 }
 

@@ -28,7 +28,11 @@ pub(super) fn locks(record: &LocksRecord) -> Table {
     };
     let rounded = |time: &Nanos| about(*time);
     let mean_hold = if locks.iter().any(LockUse::has_estimated_holds) { "mean hold (about)" } else { "mean hold" };
-    let mut columns = vec![Column::words("lock", locks, named)];
+    let name = |lock: &LockUse| match lock.probably_gil {
+        true => format!("{}, probably the GIL", named(lock)),
+        false => named(lock),
+    };
+    let mut columns = vec![Column::words("lock", locks, name)];
     columns.extend(of_process(record, locks, |lock| lock.process));
     columns.extend([
         Column::numbers("acquisitions", locks, |lock| number(lock.acquisitions)),

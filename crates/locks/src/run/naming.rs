@@ -107,6 +107,7 @@ impl Naming<'_> {
         let named = LockUse {
             id: 0,
             kind: lock.kind,
+            probably_gil: false,
             process: lock.process,
             address: lock.address,
             destroyed: lock.destroyed,
@@ -131,7 +132,8 @@ impl Naming<'_> {
             waiting: lock.waiting,
             held_by: lock.held_by,
             sites: self.sites(lock.sites),
-        };
+        }
+        .recognised();
         if named.is_of_python() && named.gain_seconds.is_err() && named.waiting.is_empty() {
             let why = Absent::because("a lock of Python; which thread holds it is not known");
             return LockUse { gain_seconds: Err(why), ..named };

@@ -58,6 +58,7 @@ fn lock(id: u32, kind: LockKind, acquisitions: u64) -> LockUse {
     LockUse {
         id,
         kind,
+        probably_gil: false,
         process: 0,
         address: 0x55d0_1234_5000 + 64 * u64::from(id),
         destroyed: false,
