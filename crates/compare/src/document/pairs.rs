@@ -1,11 +1,11 @@
 //! The pairs: their number and time by layout, and what else the time was spent on.
 
-use steady_model::{DecidedBy, Judgement, Layout, Nanos, Report, Undecided};
+use steady_model::{DecidedBy, Judgement, Layout, Nanos, Report, Undecided, Verdict};
 use steady_render::document::Fact;
 use steady_render::units::{duration, percent};
 
 use super::secondary::without_interval;
-use crate::words::{blocks, count, sized};
+use crate::words::{blocks, count, signed_if_open, sized};
 
 /// The pairs as labelled facts.
 pub(super) fn facts(report: &Report) -> Vec<Fact> {
@@ -87,7 +87,12 @@ fn means(report: &Report) -> Vec<(&'static str, String)> {
         };
         let text = match (&judgement.mean.change, &judgement.mean.interval) {
             (Ok(change), Ok(interval)) => {
-                let (change, range) = sized(*change, *interval);
+                let (change, range) = match judgement.decided_by {
+                    DecidedBy::Mean if judgement.verdict == Verdict::Undecided => {
+                        signed_if_open(&report.record.plan, judgement, *change, *interval)
+                    }
+                    _ => sized(*change, *interval),
+                };
                 format!("{change} ({range}) over all runs; {about}")
             }
             (Err(absent), _) | (_, Err(absent)) => without_interval(judgement, absent),

@@ -37,7 +37,7 @@ fn table(report: &Report) -> Table {
         Column::words(&capital(&noun(metric)), rows, |rank| mean_cost(report, rank.command, metric)),
         Column::words("Relative to 1", rows, |rank| match judgement(report, rank.command) {
             Some(judgement) => {
-                let text = secondary::line(judgement).into_iter().map(|(_, text)| text).collect();
+                let text = secondary::line(&report.record.plan, judgement).into_iter().map(|(_, text)| text).collect();
                 Cell::Text(secondary::emphasis(judgement.verdict), text)
             }
             None => Cell::Nothing,

@@ -1,10 +1,10 @@
 //! The section about the secondary metrics.
 
-use steady_model::{Absent, DecidedBy, Judgement, Metric, Report, Undecided, Verdict};
+use steady_model::{Absent, DecidedBy, Judgement, Metric, Plan, Report, Undecided, Verdict};
 use steady_render::document::{Block, Emphasis, Fact, Section, Span};
 
 use super::plain;
-use crate::words::{ELAPSED, Effect, noun, signed};
+use crate::words::{ELAPSED, Effect, noun, signed_if_open};
 
 /// A line for each secondary metric and command, and what elapsed time is. `None` if there are no such metrics.
 pub(super) fn section(report: &Report) -> Option<Section> {
@@ -12,7 +12,7 @@ pub(super) fn section(report: &Report) -> Option<Section> {
     let fact = |judgement: &Judgement| {
         let what = noun(judgement.metric);
         let label = if has_many { format!("{what} of {}", judgement.command + 1) } else { what.into_owned() };
-        Fact { label, text: line(judgement), note: None }
+        Fact { label, text: line(&report.record.plan, judgement), note: None }
     };
     let of = |metric: Metric| report.judgements.iter().filter(move |one| !one.primary && one.metric == metric);
     let facts: Vec<Fact> = report.record.metrics().flat_map(of).map(fact).collect();
@@ -28,7 +28,7 @@ pub(super) fn section(report: &Report) -> Option<Section> {
 }
 
 /// The verdict by one metric in a few words.
-pub(crate) fn line(judgement: &Judgement) -> Vec<Span> {
+pub(crate) fn line(plan: &Plan, judgement: &Judgement) -> Vec<Span> {
     let (change, interval) = match (&judgement.change, &judgement.interval) {
         (Ok(change), Ok(interval)) => (*change, *interval),
         (Err(absent), _) | (_, Err(absent)) => return vec![(Emphasis::Plain, without_interval(judgement, absent))],
@@ -52,7 +52,7 @@ pub(crate) fn line(judgement: &Judgement) -> Vec<Span> {
         Ok(Undecided::UnequalFailures) => "no verdict, because failures are unequal",
         _ => word(judgement),
     };
-    let (size, range) = signed(change, interval);
+    let (size, range) = signed_if_open(plan, judgement, change, interval);
     vec![(emphasis, word.to_owned()), (Emphasis::Plain, format!(": {size} ({range})"))]
 }
 

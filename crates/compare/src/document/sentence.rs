@@ -8,7 +8,7 @@ use super::secondary::emphasis;
 use super::times::{mean_in_words, values_in_words};
 use crate::words::{
     Effect, blocks, capital, count, drawn, effort_for_verdict, less, make_succeed, more_pairs, more_work, noun, signed,
-    signed_apart, subject, ties, units, verb,
+    signed_if_open, subject, ties, units, verb,
 };
 
 /// The verdict in one sentence of plain text, or two if it needs a remedy. It names the command, the size of the effect
@@ -125,8 +125,8 @@ pub(super) fn by_mean(report: &Report, judgement: &Judgement) -> Option<Vec<Span
     let ((change, interval), (usual, usual_interval)) = (sized(&judgement.mean)?, sized(&judgement.usual)?);
     let (what, level) = (noun(judgement.metric), level(judgement.confidence));
     let (who, first) = (subject(plan, judgement.command), subject(plan, 0));
-    let (signed_change, range) = signed(change, interval);
-    let (signed_usual, usual_range) = signed(usual, usual_interval);
+    let (signed_change, range) = signed_if_open(plan, judgement, change, interval);
+    let (signed_usual, usual_range) = signed_if_open(plan, judgement, usual, usual_interval);
     let mut spans = match judgement.verdict {
         Verdict::Slower | Verdict::Faster => {
             let paint = emphasis(judgement.verdict);
@@ -239,7 +239,7 @@ fn undecided(report: &Report, judgement: &Judgement) -> Vec<Span> {
 /// The reason if the interval is too wide. `None` if there is no interval.
 pub(super) fn too_wide(plan: &Plan, judgement: &Judgement) -> Option<String> {
     let (change, interval) = (*judgement.change.as_ref().ok()?, *judgement.interval.as_ref().ok()?);
-    let (change, range) = signed_apart(change, interval, plan.resolution);
+    let (change, range) = signed_if_open(plan, judgement, change, interval);
     let (who, first, what) = (subject(plan, judgement.command), subject(plan, 0), noun(judgement.metric));
     let (level, limit) = (level(judgement.confidence), setting(plan.resolution));
     Some(format!(

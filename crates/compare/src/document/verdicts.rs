@@ -40,7 +40,7 @@ fn cell(report: &Report, command: usize, metric: Metric) -> Cell {
     let found = report.judgements.iter().find(|one| one.command == command && one.metric == metric);
     match found {
         Some(judgement) => {
-            let text = secondary::line(judgement).into_iter().map(|(_, text)| text).collect();
+            let text = secondary::line(&report.record.plan, judgement).into_iter().map(|(_, text)| text).collect();
             let emphasis = if judgement.primary { secondary::emphasis(judgement.verdict) } else { Emphasis::Plain };
             Cell::Text(emphasis, text)
         }

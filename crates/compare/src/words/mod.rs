@@ -16,7 +16,7 @@ pub(crate) use warning::{make_succeed, message, warning_message};
 
 use std::collections::BTreeSet;
 
-use steady_model::{Command, CounterScope, Metric, Plan, Record};
+use steady_model::{Command, CounterScope, Interval, Judgement, Metric, Plan, Record, Verdict};
 use steady_render::letters::width;
 
 /// What [`Metric::Elapsed`] is, as a sentence without its full stop. Every report that has this metric contains it.
@@ -27,6 +27,14 @@ pub(crate) fn ties(metric: Metric) -> String {
     match metric.is_count() {
         true => format!("have the same {}", noun(metric)),
         false => format!("do not differ in {} by as much as the clock resolves", noun(metric)),
+    }
+}
+
+/// As [`signed`]. If the verdict is undecided, the digits show on which side of zero and of the resolution an end is.
+pub(crate) fn signed_if_open(plan: &Plan, judgement: &Judgement, change: f64, interval: Interval) -> (String, String) {
+    match judgement.verdict {
+        Verdict::Undecided => signed_apart(change, interval, plan.resolution),
+        Verdict::Slower | Verdict::Faster | Verdict::Same => signed(change, interval),
     }
 }
 

@@ -174,7 +174,7 @@ fn mean_other_way(report: &Report, command: usize, metric: Metric) -> String {
 fn mean_size(report: &Report, found: Option<&Judgement>) -> String {
     let size = found.and_then(|one| Some((one.mean.change.as_ref().ok()?, one.mean.interval.as_ref().ok()?)));
     size.map_or_else(String::new, |(change, interval)| {
-        let (change, range) = signed(*change, *interval);
+        let (change, range) = super::signed_apart(*change, *interval, report.record.plan.resolution);
         let first = subject(&report.record.plan, 0);
         format!(": it differs from that of {first} by {change} ({range})")
     })

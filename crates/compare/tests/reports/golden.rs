@@ -4,7 +4,7 @@ use serde_json::Value;
 use steady_compare::json::{Comparison, SCHEMA, json_text};
 use steady_compare::{Compared, csv, document};
 use steady_feature::Record;
-use steady_model::{FailIf, Interval, Report, Verdict};
+use steady_model::{FailIf, Interval, Report, Undecided, Verdict};
 use steady_render::json::description;
 use steady_render::{Style, html, markdown, terminal};
 
@@ -114,6 +114,22 @@ fn required_answers_set_the_exit_status_and_the_condition_is_in_json() {
     let mean = |beyond| of(comparisons::mean_uncertain(), condition(Verdict::Slower, beyond), [-0.051, -0.049]);
     assert_eq!(mean(0.02), state(4, "open"));
     assert_eq!(mean(2.0), state(0, "does_not_hold"));
+}
+
+/// An interval of the mean that ends just below zero is the reason why there is no verdict.
+#[test]
+fn the_end_of_an_undecided_interval_of_the_mean_is_not_rounded_to_zero() {
+    let mut report = comparisons::mean_decides();
+    let judgement = report.judgements.iter_mut().find(|judgement| judgement.primary).unwrap();
+    let (change, interval) = (Ok(0.43), Ok(Interval { low: -0.0014, high: 0.88 }));
+    (judgement.verdict, judgement.undecided) = (Verdict::Undecided, Ok(Undecided::TooWide));
+    (judgement.change, judgement.interval) = (change.clone(), interval.clone());
+    (judgement.mean.change, judgement.mean.interval) = (change, interval);
+    let document = document(&report);
+    for text in [terminal::text(&document, Style { width: 1000, color: false }), markdown::text(&document)] {
+        let text = text.replace('\u{a0}', " ");
+        assert!(text.contains("+43.0 % (-0.1 to 88.0 %, 95 %)") && !text.contains("(0 to 88"), "{text}");
+    }
 }
 
 /// The mean is the reason only if the interval of the usual run alone would answer.
