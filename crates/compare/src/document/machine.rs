@@ -4,7 +4,7 @@ use steady_model::{Absent, Report};
 use steady_render::document::{Fact, ReadingFacts};
 use steady_render::units::{TIE, percent};
 
-use crate::words::counted;
+use crate::words::{counted, time_with_run_delay};
 
 /// The load of the machine, as labelled facts. Readings that are not available share one fact per reason.
 pub(super) fn facts(report: &Report) -> Vec<Fact> {
@@ -19,10 +19,11 @@ pub(super) fn facts(report: &Report) -> Vec<Fact> {
         true => "of runs were preempted more often than quiet runs",
         false => "of pairs had a run preempted more often than quiet runs",
     };
-    let delay = "of the runs' wall time was spent waiting for a CPU";
+    let of = time_with_run_delay(&report.record);
+    let delay = |ratio: &f64| format!("{} of {of} was spent waiting for a CPU", percent(*ratio));
     let mut facts = ReadingFacts::default();
     facts.add_activity(activity);
-    facts.add("run delay", &report.load.run_delay_ratio, |ratio| format!("{} {delay}", percent(*ratio)));
+    facts.add("run delay", &report.load.run_delay_ratio, delay);
     facts.add("preemption", &preempted, |ratio| format!("{} {preemption}", percent(*ratio)));
     facts.add_throttling(activity);
     facts.add("CPU counters", &report.record.counters, |scope| counted(*scope).to_owned());

@@ -27,6 +27,15 @@ fn usual_involuntary(record: &Record) -> Vec<f64> {
         .collect()
 }
 
+/// The commands whose run delay was measured, at least in some runs.
+pub(crate) fn with_run_delay(record: &Record) -> Vec<usize> {
+    let has = |command: &usize| {
+        let mut runs = record.blocks.iter().filter_map(|block| block.run_of(*command));
+        runs.any(|(_, run)| run.run_delay.is_ok())
+    };
+    (0..record.plan.commands.len()).filter(has).collect()
+}
+
 fn run_delay_ratio(record: &Record) -> Reading<f64> {
     let runs = record.blocks.iter().flat_map(|block| &block.runs);
     let known: Vec<(Nanos, Nanos)> =

@@ -14,6 +14,7 @@ mod warnings;
 
 pub(crate) use evidence::Evidence;
 pub use join::{JoinError, join};
+pub(crate) use load::with_run_delay;
 pub(crate) use status::{state, status, untested};
 
 use std::collections::BTreeMap;

@@ -17,7 +17,9 @@ pub(crate) use warning::{make_succeed, message, warning_message};
 use std::collections::BTreeSet;
 
 use steady_model::{Command, CounterScope, Interval, Judgement, Metric, Plan, Record, Verdict};
-use steady_render::letters::width;
+use steady_render::letters::{listed, width};
+
+use crate::judge::with_run_delay;
 
 /// What [`Metric::Elapsed`] is, as a sentence without its full stop. Every report that has this metric contains it.
 pub(crate) const ELAPSED: &str = "Elapsed time is wall time minus the time spent waiting for a CPU";
@@ -55,6 +57,17 @@ pub(crate) fn counted(scope: CounterScope) -> &'static str {
         }
         CounterScope::UserAndKernel => "count the program and the kernel's work for it",
     }
+}
+
+/// The wall time that the share of waiting for a CPU is a part of. It names the commands whose waiting was measured, if
+/// it was not measured for all.
+pub(crate) fn time_with_run_delay(record: &Record) -> String {
+    let measured = with_run_delay(record);
+    if measured.is_empty() || measured.len() == record.plan.commands.len() {
+        return "the runs' wall time".to_owned();
+    }
+    let names: Vec<String> = measured.into_iter().map(|command| subject(&record.plan, command)).collect();
+    format!("the wall time of {}", listed(&names))
 }
 
 /// A command inside a sentence: its name in quotes, if all names are short and different. Otherwise its place, or its

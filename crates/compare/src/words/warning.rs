@@ -55,16 +55,15 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
             subject(&record.plan, *command)
         ),
         Warning::Waiting { metric, ratio } => {
-            let share = percent(*ratio);
+            let share = format!("{} of {}", percent(*ratio), super::time_with_run_delay(record));
             match metric {
                 Metric::Custom(custom) => format!(
-                    "The runs waited for a CPU during {share} of their wall time. If {} includes that time, its change \
-                     depends on the load.",
+                    "Waiting for a CPU took {share}. If {} includes that time, its change depends on the load.",
                     custom.name()
                 ),
                 _ => format!(
-                    "Wall time includes the time spent waiting for a CPU, here {share} of the runs' wall time, and its \
-                     change then depends on the load. --metric elapsed leaves that time out."
+                    "Wall time includes the time spent waiting for a CPU, here {share}, and its change then depends on \
+                     the load. --metric elapsed leaves that time out."
                 ),
             }
         }

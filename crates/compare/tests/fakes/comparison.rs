@@ -256,6 +256,25 @@ fn a_budget_too_small_for_draws_of_snapshots_is_undecided() {
     assert!(few.warnings.iter().any(|one| matches!(one, Warning::BudgetExceeded { .. })), "{:?}", few.warnings);
 }
 
+/// The run delay of multi-threaded commands is not measured.
+#[test]
+fn the_run_delay_names_its_commands_if_it_is_not_known_for_all() {
+    let mut plan = plan(3, 1.0, 8);
+    plan.metric = Some(Metric::Wall);
+    let mut report = report(&plan, &[0.010; 3], Conditions { queueing: 1.0, ..Conditions::QUIET });
+    let words = |report: &Report| {
+        let text = steady_render::markdown::text(&steady_compare::document(report)).replace('\u{a0}', " ");
+        let count = |what: &str| text.matches(what).count();
+        [count("50 % of the runs' wall time"), count("50 % of the wall time of 'command 0' and 'command 2'")]
+    };
+    assert_eq!(words(&report), [2, 0], "the fact and the warning");
+    for run in report.record.blocks.iter_mut().flat_map(|block| &mut block.runs).filter(|run| run.command == 1) {
+        run.run_delay = Err(Absent::because("it is not known for commands with several threads"));
+    }
+    let report = judge(report.record);
+    assert_eq!(words(&report), [0, 2]);
+}
+
 #[test]
 fn a_shim_of_a_version_manager_gives_one_warning() {
     let shims = |programs: [&str; 2]| {
