@@ -111,13 +111,19 @@ pub(super) fn label(layout: Layout) -> &'static str {
     }
 }
 
-/// The effect in one layout. `None` with more than two commands, or if the other layout has no effect to compare with.
+/// The effect in one layout, or that there is no interval for it. `None` with more than two commands, and if the effect
+/// is that of all pairs or not known in either layout.
 fn effect(report: &Report, layout: Layout) -> Option<String> {
     let judged: Vec<&Judgement> = report.primary().collect();
     let [only] = judged.as_slice() else {
         return None;
     };
-    let found = only.layouts.iter().find(|effect| effect.layout == layout).filter(|_| only.layouts.len() > 1)?;
+    if only.layouts.is_empty() || report.blocks_of(layout) == report.record.blocks.len() {
+        return None;
+    }
+    let Some(found) = only.layouts.iter().find(|effect| effect.layout == layout) else {
+        return Some("too few pairs for an interval".to_owned());
+    };
     let (change, range) = sized(found.change, found.interval);
     Some(format!("{change} ({range})"))
 }

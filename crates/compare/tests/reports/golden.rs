@@ -4,7 +4,7 @@ use serde_json::Value;
 use steady_compare::json::{Comparison, SCHEMA, json_text};
 use steady_compare::{Compared, csv, document};
 use steady_feature::Record;
-use steady_model::{FailIf, Interval, Report, Undecided, Verdict};
+use steady_model::{FailIf, Interval, Layout, Report, Undecided, Verdict};
 use steady_render::json::description;
 use steady_render::{Style, html, markdown, terminal};
 
@@ -114,6 +114,17 @@ fn required_answers_set_the_exit_status_and_the_condition_is_in_json() {
     let mean = |beyond| of(comparisons::mean_uncertain(), condition(Verdict::Slower, beyond), [-0.051, -0.049]);
     assert_eq!(mean(0.02), state(4, "open"));
     assert_eq!(mean(2.0), state(0, "does_not_hold"));
+}
+
+#[test]
+fn a_layout_has_its_size_if_the_other_has_too_few_pairs() {
+    let mut report = comparisons::slower();
+    let judgement = report.judgements.iter_mut().find(|judgement| judgement.primary).unwrap();
+    judgement.layouts.retain(|effect| effect.layout == Layout::Turns);
+    let text = text(&report, Style { width: 1000, color: false });
+    let line = |label: &str| text.lines().find(|line| line.trim_start().starts_with(label)).unwrap();
+    assert!(line("in turns").contains(" of the measured time): +"), "{text}");
+    assert!(line("in duets").ends_with(" of the measured time): too few pairs for an interval"), "{text}");
 }
 
 /// An interval of the mean that ends just below zero is the reason why there is no verdict.
