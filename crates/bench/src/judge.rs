@@ -17,7 +17,7 @@
 use steady_model::{Absent, GateState, Interval, Verdict};
 use steady_render::letters::count;
 use steady_stats::descriptive::quantile;
-use steady_stats::{Estimate, MIN_PAIRS, Pair, Rules, Sequence, time_to_exclude};
+use steady_stats::{Estimate, Pair, Rules, Sequence, least_pairs, time_to_exclude};
 
 use crate::record::{BenchLook, Benchmark, ErrorRate, Medians, Quantity, Samples, Side, SuiteRecord};
 
@@ -27,12 +27,6 @@ pub(crate) const FAILED: u8 = 3;
 /// The level at which a benchmark is tested while it is measured, if `suite` benchmarks share the error rate.
 pub(crate) fn strictest(confidence: f64, suite: usize) -> f64 {
     (1.0 - confidence) / suite.max(1) as f64
-}
-
-/// The least number of pairs with which a test can reject anything at a level.
-pub(crate) fn least_pairs(level: f64) -> usize {
-    let needed = 1.0 - level.max(f64::MIN_POSITIVE).log2();
-    (needed.ceil() as usize).max(MIN_PAIRS)
 }
 
 /// The rules of a benchmark's test.

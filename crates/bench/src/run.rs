@@ -9,10 +9,10 @@ use rand_chacha::ChaCha12Rng;
 use steady_feature::Failure;
 use steady_model::{Absent, Ending, Nanos, Run, Seed, Verdict};
 use steady_render::units::{round_time_up, time_option};
-use steady_stats::{Schedule, Sequence};
+use steady_stats::{Schedule, Sequence, least_pairs};
 
 use crate::adapter::{Amount, Sampling};
-use crate::judge::{least_pairs, rules, strictest};
+use crate::judge::{rules, strictest};
 use crate::record::{BenchLook, Benchmark, Samples, Side, SuiteRecord, Unmeasured};
 
 /// The time of a pair of processes that several benchmarks share, in seconds. It is longer than the processes need to

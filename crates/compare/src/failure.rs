@@ -8,6 +8,7 @@ use steady_process::launcher::NoValue;
 use steady_process::runner::{RunError, how};
 
 use crate::again;
+use crate::judge::least_runs;
 use crate::run::CompareError;
 use crate::units::{time_option, time_setting};
 
@@ -38,9 +39,10 @@ pub fn failure(
         CompareError::Failed { command, outcome: Outcome::TimedOut } if plan.timeout != plan.run_limit() => {
             Failure::Usage(format!(
                 "a run of '{}' took longer than the whole budget of {} and was killed, so its duration is not known; a \
-                 verdict needs 12 runs: use a budget of more than {}, or --timeout if the command may hang",
+                 verdict needs {} runs: use a budget of more than {}, or --timeout if the command may hang",
                 name(command),
                 time_setting(plan.run_limit().unwrap_or_default()),
+                least_runs(plan),
                 time_setting(least_budget(plan))
             ))
         }
@@ -48,8 +50,8 @@ pub fn failure(
             let again = again::explain(plan, command, &outcome, readable, session);
             Failure::Measured(failed(plan, command, &outcome, &again))
         }
-        CompareError::BudgetTooSmall { per_pair, budget, needed } => Failure::Usage(format!(
-            "a pair needs {} s on an idle machine, so the budget of {} s is too small for the 6 pairs that a verdict \
+        CompareError::BudgetTooSmall { per_pair, budget, pairs, needed } => Failure::Usage(format!(
+            "a pair needs {} s on an idle machine, so the budget of {} s is too small for the {pairs} pairs that a verdict \
              needs: use --budget {}, or --runs for a number of pairs",
             two_digits_up(per_pair.seconds()),
             budget.seconds(),
@@ -61,11 +63,10 @@ pub fn failure(
     }
 }
 
-/// The least budget that can suffice if one run takes longer than the limit of a run: 12 runs, in whole seconds.
+/// The least budget that can suffice if one run takes longer than the limit of a run, in whole seconds.
 fn least_budget(plan: &Plan) -> Nanos {
-    const RUNS: f64 = 12.0;
     let limit = plan.run_limit().unwrap_or_default();
-    Nanos::from_seconds((RUNS * limit.seconds()).ceil().max(1.0))
+    Nanos::from_seconds((least_runs(plan) as f64 * limit.seconds()).ceil().max(1.0))
 }
 
 /// A run without a value of a custom metric: why, and what it printed.

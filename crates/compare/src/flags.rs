@@ -79,7 +79,7 @@ pub(crate) struct CompareFlags {
     pub(crate) commands: Vec<String>,
 
     /// The time to measure: 10s, 1m30s, 500ms. The comparison stops early once the verdict and the size are known. If
-    /// the load leaves time for fewer than 6 pairs, it takes up to twice this time
+    /// the load leaves time for fewer pairs than a verdict needs (6 with two commands), it takes up to twice this time
     #[arg(short, long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) budget: Nanos,
 

@@ -41,7 +41,7 @@ pub use gather::gather;
 pub use joined::{Agreement, Joint, Source, Stage, join};
 pub use mean_ratio::{MEAN_ALPHA_SHARE, Weighed, mean_ratio};
 pub use normal::two_sided_quantile;
-pub use pair::{MIN_PAIRS, Pair, Paired, Slot};
+pub use pair::{MIN_PAIRS, Pair, Paired, Slot, least_pairs};
 pub use scaling::{CountRange, Fitted, ScalabilityLaw, Scaling, ScalingPoint, scaling};
 pub use score::Tested;
 pub use sequential::{Look, Rules, Schedule, Sequence, single_look};

@@ -6,6 +6,12 @@ use steady_model::Layout;
 /// The minimum number of pairs for a test at 5 %: the smallest p-value of n pairs is `2^(1 - n)`.
 pub const MIN_PAIRS: usize = 6;
 
+/// Returns the minimum number of pairs for a test at `level`, at least [`MIN_PAIRS`].
+pub fn least_pairs(level: f64) -> usize {
+    let needed = 1.0 - level.max(f64::MIN_POSITIVE).log2();
+    (needed.ceil() as usize).max(MIN_PAIRS)
+}
+
 /// The random draws of a pair, from the point of view of NEW, as `+1` or `-1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slot {

@@ -9,6 +9,7 @@ use steady_render::units::{TIE, duration, fixed, percent, round_up};
 use steady_stats::time_to_exclude;
 
 use super::{headline, secondary, sentence};
+use crate::judge::least_pairs;
 use crate::words::{blocks, capital, count, noun, subject, ties, units};
 
 /// Joined comparisons as a document: the joint verdict, the verdict of each source, and whether the sources agree.
@@ -70,8 +71,9 @@ fn undecided(joined: &Joined, whole: &Report, judgement: &Judgement) -> Sentence
         Undecided::TooFewPairs => {
             let are = if judgement.pairs == 1 { "is" } else { "are" };
             format!(
-                "{pairs} in {} {are} too few to compare {who} with {first}, at least 6 are needed",
-                duration(joined.elapsed())
+                "{pairs} in {} {are} too few to compare {who} with {first}, at least {} are needed",
+                duration(joined.elapsed()),
+                least_pairs(plan)
             )
         }
         Undecided::BelowGrain => format!(
@@ -83,11 +85,7 @@ fn undecided(joined: &Joined, whole: &Report, judgement: &Judgement) -> Sentence
              is no verdict on {what}. Make the commands succeed"
         ),
         Undecided::TooWide => {
-            let helps = settle();
-            match sentence::too_wide(plan, judgement) {
-                Some(why) => format!("{why}; {basis}. {helps}"),
-                None => format!("there is no estimate yet for the {what} of {who}; {basis}. {helps}"),
-            }
+            format!("{}; {basis}. {}", sentence::too_wide(plan, judgement), settle())
         }
     };
     vec![(Emphasis::Open, "Undecided:".to_owned()), (Emphasis::Plain, format!(" {text}."))]

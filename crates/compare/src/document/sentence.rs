@@ -6,6 +6,7 @@ use steady_render::units::{count as amount, duration, level, memory, setting, ti
 
 use super::secondary::emphasis;
 use super::times::{mean_in_words, values_in_words};
+use crate::judge::least_pairs;
 use crate::words::{
     Effect, blocks, capital, count, drawn, effort_for_verdict, less, make_succeed, more_pairs, more_work, noun, signed,
     signed_if_open, subject, ties, units, verb,
@@ -198,7 +199,6 @@ fn estimate(change: f64, interval: Interval, confidence: f64) -> String {
 fn undecided(report: &Report, judgement: &Judgement) -> Vec<Span> {
     let record = &report.record;
     let (who, first) = (subject(&record.plan, judgement.command), subject(&record.plan, 0));
-    let what = noun(judgement.metric);
     let basis = basis(report, judgement);
     let (why, helps) = match judgement.undecided.as_ref().unwrap_or(&Undecided::TooWide) {
         Undecided::TooFewPairs => {
@@ -206,16 +206,18 @@ fn undecided(report: &Report, judgement: &Judgement) -> Vec<Span> {
                 Some(what) => format!("{} of {what}", units(record, judgement.pairs)),
                 None => count(judgement.pairs, "pair", "pairs"),
             };
-            let time = duration(record.elapsed);
+            let (time, least) = (duration(record.elapsed), least_pairs(&record.plan));
             let why = match (record.plan.effort, record.blocks.is_empty()) {
                 (Effort::Budget(budget), true) if record.ending == Ending::Spent => format!(
                     "the machine was so busy that no pair was completed in {time}, with a budget of {}; to compare {who} \
-                     with {first}, at least 6 pairs are needed",
+                     with {first}, at least {least} pairs are needed",
                     time_setting(budget)
                 ),
                 _ => {
                     let are = if judgement.pairs == 1 { "is" } else { "are" };
-                    format!("{pairs} in {time} {are} too few to compare {who} with {first}, at least 6 are needed")
+                    format!(
+                        "{pairs} in {time} {are} too few to compare {who} with {first}, at least {least} are needed"
+                    )
                 }
             };
             (why, more_pairs(&report.record, judgement.pairs))
@@ -226,25 +228,28 @@ fn undecided(report: &Report, judgement: &Judgement) -> Vec<Span> {
         }
         Undecided::UnequalFailures => unequal(report, judgement),
         Undecided::TooWide => {
-            let why = match too_wide(&record.plan, judgement) {
-                Some(why) => format!("{why}; {basis}"),
-                None => format!("there is no estimate yet for the {what} of {who}; {basis}"),
-            };
+            let why = format!("{}; {basis}", too_wide(&record.plan, judgement));
             (why, effort_for_verdict(record, judgement.effort_to_settle.as_ref().ok().copied()))
         }
     };
     vec![(Emphasis::Open, "Undecided:".to_owned()), (Emphasis::Plain, format!(" {why}. {}.", capital(&helps)))]
 }
 
-/// The reason if the interval is too wide. `None` if there is no interval.
-pub(super) fn too_wide(plan: &Plan, judgement: &Judgement) -> Option<String> {
-    let (change, interval) = (*judgement.change.as_ref().ok()?, *judgement.interval.as_ref().ok()?);
-    let (change, range) = signed_if_open(plan, judgement, change, interval);
+/// The reason if the interval is too wide, or if there is none.
+pub(super) fn too_wide(plan: &Plan, judgement: &Judgement) -> String {
     let (who, first, what) = (subject(plan, judgement.command), subject(plan, 0), noun(judgement.metric));
+    let (change, interval) = match (&judgement.change, &judgement.interval) {
+        (Ok(change), Ok(interval)) => (*change, *interval),
+        (Ok(_), Err(absent)) => {
+            return format!("the difference of {who} from {first} in {what} has no interval: {absent}");
+        }
+        (Err(_), _) => return format!("there is no estimate yet for the {what} of {who}"),
+    };
+    let (change, range) = signed_if_open(plan, judgement, change, interval);
     let (level, limit) = (level(judgement.confidence), setting(plan.resolution));
-    Some(format!(
+    format!(
         "the difference of {who} from {first} in {what}, {change} ({range}, {level}), may be zero or larger than ±{limit}"
-    ))
+    )
 }
 
 /// The reason and the remedy if one command failed more often than the other.

@@ -141,6 +141,22 @@ impl Evidence {
     }
 }
 
+/// The minimum number of pairs of each contender for a verdict. The contenders share the error rate, and a part of it
+/// belongs to the ratio of means.
+pub(crate) fn least_pairs(plan: &Plan) -> usize {
+    least_pairs_of(plan, plan.commands.len().saturating_sub(1))
+}
+
+/// As [`least_pairs`], if `contenders` share the error rate.
+pub(crate) fn least_pairs_of(plan: &Plan, contenders: usize) -> usize {
+    steady_stats::least_pairs(plan.alpha() * (1.0 - MEAN_ALPHA_SHARE) / contenders.max(1) as f64)
+}
+
+/// The minimum number of runs for a verdict.
+pub(crate) fn least_runs(plan: &Plan) -> usize {
+    plan.commands.len().max(2) * least_pairs(plan)
+}
+
 /// The resolution of the instrument, in seconds, bytes or instructions; 0 if it is not known. rusage has microseconds,
 /// and memory in whole pages; the monotonic clock has nanoseconds.
 pub(crate) fn grain(metric: Metric) -> f64 {

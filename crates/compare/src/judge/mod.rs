@@ -12,7 +12,7 @@ mod status;
 mod verdicts;
 mod warnings;
 
-pub(crate) use evidence::Evidence;
+pub(crate) use evidence::{Evidence, least_pairs, least_runs};
 pub use join::{JoinError, join};
 pub(crate) use load::with_run_delay;
 pub(crate) use status::{state, status, untested};

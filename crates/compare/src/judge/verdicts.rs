@@ -5,7 +5,7 @@ use steady_model::{
 };
 use steady_stats::{Effect, Estimate, MIN_PAIRS, Reason, Rules, Sequence, Weighed, single_look};
 
-use super::evidence::{Evidence, Failures};
+use super::evidence::{Evidence, Failures, least_pairs, least_pairs_of};
 use super::usual_reason;
 use crate::words::subject;
 
@@ -123,7 +123,7 @@ pub(super) fn judgement(record: &Record, metric: Metric, command: usize, weighed
         widening: number(estimate.widening, "there are too few pairs"),
         undecided: match unmeasured {
             Some(absent) => Err(absent),
-            None if is_open => Ok(undecided(estimate)),
+            None if is_open => Ok(undecided(record, metric, estimate)),
             None => Err(Absent::because(DECIDED)),
         },
     }
@@ -147,12 +147,18 @@ fn layout_effect(seen: &steady_stats::LayoutEffect) -> Option<LayoutEffect> {
     Some(LayoutEffect { layout: seen.layout, change: effect.change?, interval: interval(effect)?, pairs: effect.pairs })
 }
 
-fn undecided(estimate: &Estimate) -> Undecided {
+fn undecided(record: &Record, metric: Metric, estimate: &Estimate) -> Undecided {
     match estimate.reason {
+        None if estimate.pairs < needed(record, metric) => Undecided::TooFewPairs,
         Some(Reason::TooFewPairs) => Undecided::TooFewPairs,
         Some(Reason::BelowGrain) => Undecided::BelowGrain,
         None => Undecided::TooWide,
     }
+}
+
+/// The minimum number of pairs for an interval. Each secondary metric has the whole error rate.
+fn needed(record: &Record, metric: Metric) -> usize {
+    if metric == record.primary { least_pairs(&record.plan) } else { least_pairs_of(&record.plan, 1) }
 }
 
 /// Returns whether one of the two commands mostly reports zeros, and the other does not. Its values have no ratio then.
@@ -171,7 +177,8 @@ fn absent(record: &Record, metric: Metric, command: usize, has_ratio: bool, pair
     if !has_ratio {
         return Absent::because("one of the commands reports 0 in most runs, so there is no ratio");
     }
-    if pairs >= MIN_PAIRS {
+    let needed = needed(record, metric);
+    if pairs >= needed {
         return Absent::because("too few pairs for an interval with two ends");
     }
     if record.blocks.is_empty() {
@@ -191,7 +198,7 @@ fn absent(record: &Record, metric: Metric, command: usize, has_ratio: bool, pair
             true => (" in turns", "; --layout turns gives more of them"),
             false => ("", ""),
         };
-        Absent::because(format!("{pairs} {noun}{which}, and an interval needs {MIN_PAIRS}{helps}"))
+        Absent::because(format!("{pairs} {noun}{which}, and an interval needs {needed}{helps}"))
     })
 }
 

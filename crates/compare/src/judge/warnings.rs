@@ -6,9 +6,8 @@ use steady_feature::typed;
 use steady_model::{
     Cold, DecidedBy, Effort, Ending, Judgement, Layout, Metric, Outcome, Record, Undecided, Verdict, Warning,
 };
-use steady_stats::MIN_PAIRS;
 
-use super::evidence::{Failures, succeeded};
+use super::evidence::{Failures, least_pairs, succeeded};
 use super::status::untested;
 use steady_process::runner::how;
 
@@ -27,7 +26,8 @@ pub(super) fn warnings(record: &Record, judgements: &[Judgement], failures: &Fai
     warnings.extend(unexpanded(record));
     warnings.extend(shims(record));
     // With unequal failures, more pairs would not lead to a verdict either.
-    let is_short = |one: &&Judgement| one.pairs < MIN_PAIRS && one.undecided != Ok(Undecided::UnequalFailures);
+    let least = least_pairs(&record.plan);
+    let is_short = |one: &&Judgement| one.pairs < least && one.undecided != Ok(Undecided::UnequalFailures);
     let short = judgements.iter().filter(|judgement| judgement.primary).filter(is_short);
     warnings.extend(short.map(|judgement| Warning::TooFewPairs { pairs: judgement.pairs }));
     warnings.extend(record.unfinished.map(|command| Warning::Unfinished { command }));
@@ -90,7 +90,7 @@ fn budget_exceeded(record: &Record, judgements: &[Judgement]) -> Option<Warning>
     /// An excess up to this factor has no warning, because the last pair may take longer than expected.
     const SLACK: f64 = 1.1;
     let Effort::Budget(budget) = record.plan.effort else { return None };
-    let few = judgements.iter().any(|judgement| judgement.primary && judgement.pairs <= MIN_PAIRS);
+    let few = judgements.iter().any(|judgement| judgement.primary && judgement.pairs <= least_pairs(&record.plan));
     let exceeded = few
         && !record.blocks.is_empty()
         && record.plan.pairs_min.is_none()

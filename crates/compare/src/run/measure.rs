@@ -3,13 +3,13 @@
 
 use steady_model::{Block, Effort, Ending, Interval, Layout, Look, Moment, Nanos, Outcome, Plan};
 use steady_stats::allocate::{self, EXPLORATION_PAIRS, Standing};
-use steady_stats::{MIN_PAIRS, Schedule, Sequence, single_look};
+use steady_stats::{Schedule, Sequence, single_look};
 
 use super::draws::PerDraw;
 use super::warmup::{WarmUp, check_outcomes, starved};
 use super::{CompareError, Event, Measured, Progress};
 use crate::coins::Coins;
-use crate::judge::Evidence;
+use crate::judge::{Evidence, least_pairs};
 use steady_process::runner::{BlockSpec, RunError, Runner, Start};
 
 /// The duration of a batch. Short blocks are requested in batches, so that launchers do not wait for `steady`. With a
@@ -198,7 +198,11 @@ impl<'a> Measuring<'a> {
 
     /// Returns whether there are too few pairs for a verdict, or no run of a single command.
     fn too_few(&self) -> bool {
-        if self.evidence.contenders().is_empty() { self.blocks.is_empty() } else { self.evidence.pairs() < MIN_PAIRS }
+        if self.evidence.contenders().is_empty() {
+            self.blocks.is_empty()
+        } else {
+            self.evidence.pairs() < least_pairs(self.plan)
+        }
     }
 
     /// The number of rounds in the next batch of a layout, or in its next draw, that fit into `effort`.

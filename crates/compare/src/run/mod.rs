@@ -35,12 +35,14 @@ pub enum CompareError {
         outcome: Outcome,
     },
     /// Even on an idle machine, the budget is too small for the pairs that a verdict needs.
-    #[error("a pair needs {} s on an idle machine, and the budget of {} s holds fewer than {}", per_pair.seconds(), budget.seconds(), steady_stats::MIN_PAIRS)]
+    #[error("a pair needs {} s on an idle machine, and the budget of {} s holds fewer than {}", per_pair.seconds(), budget.seconds(), .pairs)]
     BudgetTooSmall {
         /// The time that a pair needs on an idle machine.
         per_pair: Nanos,
         /// The budget of the plan.
         budget: Nanos,
+        /// The number of pairs that a verdict needs.
+        pairs: usize,
         /// A budget that is sufficient.
         needed: Nanos,
     },

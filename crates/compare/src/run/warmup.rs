@@ -2,11 +2,11 @@
 //! depends on which command costs more.
 
 use steady_model::{Block, Effort, Layout, LeftOut, Metric, MetricInput, Nanos, Outcome, Output, Plan, Reading, Run};
-use steady_stats::MIN_PAIRS;
 use steady_stats::allocate::EXPLORATION_PAIRS;
 
 use super::{CompareError, Event};
 use crate::coins::Coins;
+use crate::judge::{least_pairs, least_runs};
 use steady_process::runner::{Runner, Start, Traits};
 
 /// The number of warm-up blocks of each layout, if the commands are short enough.
@@ -124,7 +124,8 @@ fn warm_layout<R: Runner>(
             break;
         }
     }
-    warmed.ok_or(CompareError::BudgetTooSmall { per_pair: Nanos::ZERO, budget: Nanos::ZERO, needed: Nanos::ZERO })
+    let none = Nanos::ZERO;
+    warmed.ok_or(CompareError::BudgetTooSmall { per_pair: none, budget: none, pairs: 0, needed: none })
 }
 
 /// Runs a warm-up round. Its first block also measures the properties of the commands. A round of turns is one block.
@@ -174,16 +175,15 @@ pub(super) fn check_outcomes<R: Runner>(plan: &Plan, block: &Block, runner: &R) 
 }
 
 /// Returns whether load prevented a run from ending within the budget: the run was killed at the end of the budget, but
-/// used so little time itself that twelve such runs would fit.
+/// used so little time itself that the runs for a verdict would fit.
 pub(super) fn starved<R: Runner>(plan: &Plan, block: &Block, runner: &R) -> bool {
-    const RUNS: f64 = 2.0 * MIN_PAIRS as f64;
     let Effort::Budget(budget) = plan.effort else { return false };
     let ended = || block.runs.iter().filter(|run| run.outcome == Outcome::TimedOut);
     if ended().next().is_none() || plan.timeout.is_some_and(|timeout| timeout <= budget) {
         return false;
     }
     let queued = runner.activity().pressure.unwrap_or(0.0);
-    ended().all(|run| RUNS * own_time(run, queued) <= budget.seconds())
+    ended().all(|run| least_runs(plan) as f64 * own_time(run, queued) <= budget.seconds())
 }
 
 /// The requested metric. Without one, CPU time, or elapsed or wall time if the commands mostly wait.
@@ -292,7 +292,7 @@ fn keep_what_fits(plan: &Plan, warm: &mut WarmUp, spent: Nanos) {
         return;
     }
     // Turns are preferred, because they give the size of the effect. Duets are used if there is no time for turns.
-    let fits = |took: Nanos| left.0 / least(drawing, took).0.max(1) >= MIN_PAIRS as u64;
+    let fits = |took: Nanos| left.0 / least(drawing, took).0.max(1) >= least_pairs(plan) as u64;
     let kept = warm.layouts.iter().position(|&(_, took)| fits(took)).unwrap_or(1);
     let kept = warm.layouts.swap_remove(kept);
     let others = warm
@@ -340,7 +340,7 @@ fn check_budget<R: Runner>(
         let busy = all < MOSTLY_OWN * wall.seconds();
         let room = if busy { 2.0 * budget.seconds() } else { budget.seconds() };
         let own = cheapest(plan, &seen, if busy { 1.0 } else { queued });
-        if own * MIN_PAIRS as f64 <= room {
+        if own * least_pairs(plan) as f64 <= room {
             break None;
         }
         let a_pair = Nanos(runner.now().0 / seen.len().max(1) as u64);
@@ -360,9 +360,10 @@ fn check_budget<R: Runner>(
     let Some(own) = too_small else { return Ok(()) };
     let per_pair = warm.layouts.first().map_or(Nanos::ZERO, |(_, took)| least(warm.drawing, *took));
     // The warm-up takes a fixed share of a larger budget, too.
-    let pairs = BUDGET_MARGIN * MIN_PAIRS as f64 * per_pair.seconds().max(own);
+    let pairs = BUDGET_MARGIN * least_pairs(plan) as f64 * per_pair.seconds().max(own);
     let needed = Nanos::from_seconds(((spent.seconds() + pairs) / (1.0 - BUDGET_SHARE)).ceil());
-    Err(CompareError::BudgetTooSmall { per_pair: Nanos::from_seconds(own), budget, needed })
+    let per_pair = Nanos::from_seconds(own);
+    Err(CompareError::BudgetTooSmall { per_pair, budget, pairs: least_pairs(plan), needed })
 }
 
 /// The time of a pair of the cheapest runs without waiting for a CPU, in seconds.

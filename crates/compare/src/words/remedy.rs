@@ -1,9 +1,10 @@
 //! Remedies. They name only options that the plan does not have already.
 
 use steady_model::{Effort, Ending, Interval, Judgement, Metric, Nanos, Record, Verdict};
-use steady_stats::{MIN_PAIRS, time_to_exclude};
+use steady_stats::time_to_exclude;
 
 use super::{noun, pairs_of_each};
+use crate::judge::least_pairs;
 use crate::units::{round_time_up, round_up, time_option, time_setting};
 
 /// The largest budget that a remedy names.
@@ -55,7 +56,7 @@ pub(crate) fn effort_for_interval(record: &Record, pairs: usize) -> String {
     /// The margin of a time.
     const MARGIN: f64 = 2.0;
     let margin = if let Limit::Budget(_) = limit(record) { MARGIN } else { 1.0 };
-    effort_for(record, margin * MIN_PAIRS as f64 / pairs as f64, "would give an interval")
+    effort_for(record, margin * least_pairs(&record.plan) as f64 / pairs as f64, "would give an interval")
 }
 
 /// Advice to measure more, by the option that limits the effort now.

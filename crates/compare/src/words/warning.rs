@@ -6,6 +6,7 @@ use steady_model::{FailureRule, Interval, Judgement, Layout, Metric, Plan, Recor
 use super::{
     capital, count, effort_for_interval, effort_for_mean, less, more_effort, more_work, noun, signed, subject,
 };
+use crate::judge::least_pairs;
 use crate::units::{duration, percent, time_setting};
 
 /// A warning as a sentence or two: what happened, how that changes the figures, and the remedy.
@@ -96,9 +97,10 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
             )
         }
         Warning::BudgetExceeded { budget, elapsed } => format!(
-            "Under this load, the budget of {} was too short for the 6 pairs that a verdict needs. Measuring went on, \
+            "Under this load, the budget of {} was too short for the {} pairs that a verdict needs. Measuring went on, \
              for at most twice the budget, and took {}.",
             time_setting(*budget),
+            least_pairs(&record.plan),
             duration(*elapsed)
         ),
         Warning::TooFewPairs { pairs } => {

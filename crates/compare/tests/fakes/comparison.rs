@@ -202,11 +202,43 @@ fn fewer_than_six_pairs_give_no_verdict() {
     assert_eq!(report.warnings, [Warning::TooFewPairs { pairs: 5 }]);
 }
 
+/// Several comparisons share the error rate, so each needs more pairs.
+#[test]
+fn a_verdict_on_several_commands_needs_more_pairs() {
+    for (commands, confidence, least) in [(3, 0.95, 7), (4, 0.95, 8), (6, 0.95, 8), (2, 0.999, 12)] {
+        let costs: Vec<f64> = (1..=commands).map(|place| 0.01 * place as f64).collect();
+        let with = |runs: usize| {
+            let mut plan = plan(commands, 1.0, 7);
+            (plan.effort, plan.confidence) = (Effort::Pairs(runs as u64), confidence);
+            report(&plan, &costs, Conditions::QUIET)
+        };
+        let few = with(least - 1);
+        assert!(few.primary().all(|one| one.undecided == Ok(Undecided::TooFewPairs)), "{commands}");
+        assert_eq!(few.warnings, [Warning::TooFewPairs { pairs: least - 1 }]);
+        let text = steady_render::markdown::text(&steady_compare::document(&few)).replace('\u{a0}', " ");
+        assert!(text.contains(&format!("at least {least} are needed")) && text.contains(": --runs "), "{text}");
+        assert!(!text.contains("no estimate yet") && !text.contains("not known how much"), "{text}");
+        assert!(with(least).primary().all(|one| one.verdict == Verdict::Slower), "{commands}");
+    }
+}
+
+/// Four commands take 0.4 s on an idle machine, and 6 s under load. The budget is 30 s.
+#[test]
+fn a_budget_is_exceeded_for_the_pairs_that_several_commands_need() {
+    let busy = Conditions { queueing: 14.0, ..Conditions::QUIET };
+    let mut plan = plan(4, 30.0, 8);
+    plan.layout = Some(Layout::Turns);
+    let report = report(&plan, &[0.1; 4], busy);
+    assert_eq!((report.record.blocks.len(), report.record.ending), (8, Ending::Spent));
+    let text = steady_render::markdown::text(&steady_compare::document(&report)).replace('\u{a0}', " ");
+    assert!(text.contains("too short for the 8 pairs that a verdict needs"), "{text}");
+}
+
 #[test]
 fn a_budget_that_is_too_small_is_refused_with_a_sufficient_one() {
     let mut machine = SimulatedMachine::new(&[3.0, 3.0], Conditions::QUIET, 8);
     let error = measure(&plan(2, 10.0, 8), &mut machine).unwrap_err();
-    let CompareError::BudgetTooSmall { per_pair, budget, needed } = error else { panic!("{error}") };
+    let CompareError::BudgetTooSmall { per_pair, budget, needed, .. } = error else { panic!("{error}") };
     assert!(6.0 * per_pair.seconds() > budget.seconds() && budget < needed, "{error}");
     let mut machine = SimulatedMachine::new(&[3.0, 3.0], Conditions::QUIET, 8);
     let again = measure(&plan(2, needed.seconds(), 8), &mut machine).unwrap();
