@@ -9,6 +9,8 @@ use crate::record::{ReleaseCourse, ReleaseDesign, ReleaseMoment, ReleaseReport, 
 
 /// Longer times are reported as more than a week.
 const TOO_LONG_MINUTES: f64 = 7.0 * 24.0 * 60.0;
+/// Beyond this many times the traffic so far, the estimates of the change and of its spread are too rough for a time.
+const FARTHEST: f64 = 10.0;
 
 /// Describes the design, and the assumptions that its interval needs unless the comparison is refused.
 pub(super) fn design(report: &ReleaseReport) -> Vec<Span> {
@@ -120,20 +122,25 @@ pub(super) fn settling(report: &ReleaseReport) -> Option<String> {
     }
     let needed = report.total.settle_seconds.as_ref().ok().copied();
     let needed = needed.filter(|seconds| open && seconds.is_finite() && *seconds > 0.0)?;
+    let traffic = traffic(report);
+    if needed > FARTHEST * traffic {
+        return Some(format!("A verdict probably needs more than {FARTHEST} times as much traffic."));
+    }
+    // A step is at least as long as a time block.
+    let more = (needed - traffic).max(report.course.step_seconds as f64);
     Some(format!(
         "If the change is as estimated, a verdict probably needs {} more of the same traffic.",
-        minutes(more(report, needed) / 60.0)
+        minutes(more / 60.0)
     ))
 }
 
-/// Returns the seconds that are missing from `needed`, at least one step of the time series. A step is at least as long
-/// as a time block.
-fn more(report: &ReleaseReport, needed: f64) -> f64 {
+/// Returns the seconds of the window from the first request to the last, in whole steps of the time series.
+fn traffic(report: &ReleaseReport) -> f64 {
     let ReleaseCourse { step_seconds, moments } = &report.course;
     let at = |moment: Option<&ReleaseMoment>| moment.map_or(0, |moment| moment.at_seconds);
     let traffic = (at(moments.last()) + step_seconds).saturating_sub(at(moments.first()));
     let window = report.question.to.saturating_sub(report.question.from);
-    (needed - traffic.min(window) as f64).max(*step_seconds as f64)
+    traffic.min(window) as f64
 }
 
 /// Formats a number of minutes, rounded up by at most a tenth in the unit that is shown: `about 12 min`.

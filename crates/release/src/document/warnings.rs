@@ -141,7 +141,7 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
             duration(Nanos::from_seconds(*other as f64))
         ),
         ReleaseWarning::Interrupted => {
-            "The watch was interrupted before the answer was known and the window was over.".to_owned()
+            "The watch was interrupted before the answer was known and before the window was over.".to_owned()
         }
         ReleaseWarning::ShortWindow { requested_seconds, seconds, block_seconds, before_seconds } => {
             let time = |seconds: u64| duration(Nanos::from_seconds(seconds as f64));

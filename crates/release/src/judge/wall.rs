@@ -8,7 +8,7 @@ use steady_model::{
     wall_bucket_middle,
 };
 use steady_render::letters::numbered;
-use steady_render::units::{round_up, time_setting};
+use steady_render::units::{round_time_up, time_setting};
 use steady_stats::release::{Estimated, relative};
 
 use super::canary;
@@ -282,7 +282,7 @@ fn parts(lines: &[Line]) -> Reading<WallParts> {
         let [old, new] = watched;
         let minutes = super::span(lines) / 60.0 * LEAST_WATCHED as f64 / old.min(new) as f64;
         let rate = match minutes.is_finite() {
-            true => format!(", about {} at this rate", time_setting(Nanos::from_seconds(60.0 * round_up(minutes)))),
+            true => format!(", about {} at this rate", time_setting(round_time_up(60.0 * minutes))),
             false => String::new(),
         };
         return Err(Absent(format!(

@@ -327,11 +327,12 @@ fn the_advice_names_the_traffic_that_is_missing() {
         let moments = (0..seconds).step_by(5).map(|at| ReleaseMoment::new(at, [9, 9], [None; 2], [None; 2]));
         report.course = ReleaseCourse { step_seconds: 5, moments: moments.collect() };
         let text = text(&report, 1000);
-        let (_, rest) = text.split_once("If the change is as estimated, a verdict probably needs ").unwrap();
+        let (_, rest) = text.split_once("verdict probably needs ").unwrap();
         rest.split_once('.').unwrap().0.replace('\u{a0}', " ")
     };
     assert_eq!(needs(12.0, 12), "about 5 s more of the same traffic");
     assert_eq!(needs(300.0, 60), "about 4 min more of the same traffic");
+    assert_eq!(needs(700.0, 60), "more than 10 times as much traffic", "it is too rough for a time");
 }
 
 #[test]
