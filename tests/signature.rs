@@ -140,6 +140,12 @@ fn a_pipe_gives_the_signature_of_the_file() {
         assert_eq!(piped(&args, &bytes), (0, "Final signature: 1647581792\n".to_owned(), String::new()), "{workers:?}");
     }
     assert_eq!(piped(&["-"], &[]).1, "Final signature: 0\n");
+    for (bytes, read) in [(&b""[..], "Read: 0 B with a single thread\n"), (b"a", "Read: 1 B with a single thread\n")] {
+        let stats = piped(&["--stats", "-"], bytes).1;
+        assert!(stats.contains(read), "{stats}");
+    }
+    let chosen = piped(&["--stats", "--threads", "2", "-"], &[]).1;
+    assert!(chosen.contains("Read: 0 B with 2 threads\n"), "{chosen}");
 }
 
 #[test]

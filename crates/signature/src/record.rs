@@ -359,7 +359,7 @@ fn pool<S: Serializer>(pool: &Option<Bytes>, serializer: S) -> Result<S::Ok, S::
 struct CrewFields {
     /// Kind of workers: `threads`, `processes` or `single`.
     crew: &'static str,
-    /// Number of threads or processes.
+    /// Number of threads or processes. If `steady` chose it for a stream: of those that read a part of it.
     workers: u32,
 }
 

@@ -78,16 +78,18 @@ fn signed(
     let crew = match plan.workers {
         Some(Workers::Crew(crew)) => crew,
         Some(Workers::ThreadPerBlock) => Crew::Threads(blocks(size, plan.block)?),
-        None => match worth(size, plan.cpus) {
-            1 => Crew::Single,
-            many => Crew::Threads(many),
-        },
+        None => threads(worth(size, plan.cpus)),
     };
     let job = Job { allocator: plan.allocator, crew, pool: plan.pool, block: plan.block };
     let (begun, before) = (clock::monotonic(), used().map_err(SignError::NotStarted)?);
     let sum = sign_file(file, job, &mut |bytes| progress(bytes, size))?;
     let elapsed = clock::monotonic() - begun;
     let after = used().map_err(SignError::NotStarted)?;
+    let crew = match (plan.workers, size) {
+        // The size of a stream is known only at its end. Threads that found no part in it did not work on it.
+        (None, None) => threads(sum.readers),
+        _ => crew,
+    };
     Ok(Signed {
         signature: sum.signature,
         bytes: sum.bytes,
@@ -100,6 +102,10 @@ fn signed(
         lock: Lock::of(plan.allocator, sum.lock),
         peak_memory_bytes: peak(crew),
     })
+}
+
+fn threads(number: u32) -> Crew {
+    if number > 1 { Crew::Threads(number) } else { Crew::Single }
 }
 
 /// Returns the number of blocks of a file, if each can have a thread.

@@ -53,6 +53,8 @@ pub struct Sum {
     pub signature: u64,
     /// The number of bytes read.
     pub bytes: u64,
+    /// The number of workers that read a part. Of a short stream, fewer read one than were started.
+    pub readers: u32,
     /// The number of allocated nodes.
     pub allocations: u64,
     /// The use of the allocator's lock.
@@ -150,6 +152,7 @@ impl SharedState {
             };
             sum.signature = (sum.signature + number(SUM)) % super::P;
             sum.bytes += number(BYTES);
+            sum.readers += u32::from(number(BYTES) > 0);
             sum.allocations += number(NODES);
             sum.lock = together(sum.lock, lock);
         }
