@@ -41,6 +41,8 @@ pub enum Align {
 pub enum Cell {
     /// Words, or a number with its unit.
     Text(Emphasis, String),
+    /// Words, or a number with its unit, and a note that is printed below the table.
+    Noted(String, String),
     /// A reading that is not available, with the reason. The reason is printed below the table.
     Absent(String),
     /// The row has no such value. The cell shows a dash.
@@ -65,6 +67,15 @@ impl Cell {
         match reading {
             Ok(value) => words(value).into(),
             Err(absent) => Cell::Absent(absent.0.clone()),
+        }
+    }
+
+    /// Returns the note to print below the table, if the cell has one.
+    fn note(&self) -> Option<String> {
+        match self {
+            Cell::Noted(_, note) => Some(one_line(note)),
+            Cell::Absent(reason) => Some(format!("not measured: {}", one_line(reason))),
+            Cell::Text(..) | Cell::Nothing => None,
         }
     }
 }
@@ -104,18 +115,18 @@ impl Table {
         self.len() == 0
     }
 
-    /// Returns a view of the first `most` rows, with the reasons of the readings that are not available in them.
+    /// Returns a view of the first `most` rows, with the notes of their cells.
     pub(crate) fn shown(&self, most: usize) -> Shown<'_> {
         let rows = self.len().min(most);
-        let mut reasons: Vec<&str> = Vec::new();
+        let mut marked: Vec<String> = Vec::new();
         for cell in (0..rows).flat_map(|row| self.columns.iter().filter_map(move |column| column.cells.get(row))) {
-            if let Cell::Absent(reason) = cell
-                && !reasons.contains(&reason.as_str())
+            if let Some(note) = cell.note()
+                && !marked.contains(&note)
             {
-                reasons.push(reason);
+                marked.push(note);
             }
         }
-        Shown { table: self, rows, reasons }
+        Shown { table: self, rows, marked }
     }
 }
 
@@ -124,21 +135,23 @@ pub(crate) struct Shown<'a> {
     pub(crate) table: &'a Table,
     /// The number of rows shown.
     pub(crate) rows: usize,
-    /// The reasons of readings that are not available, each once, in the order of their marks.
-    reasons: Vec<&'a str>,
+    /// The notes of cells, each once, in the order of their marks.
+    marked: Vec<String>,
 }
 
 impl Shown<'_> {
-    /// Returns the text and emphasis of a cell. A reading that is not available has the mark of its reason, such as
-    /// `[1]`.
+    /// Returns the text and emphasis of a cell. A cell with a note has its mark, such as `[1]`.
     pub(crate) fn cell(&self, column: &Column, row: usize) -> (Emphasis, String) {
-        match column.cells.get(row) {
-            Some(Cell::Text(emphasis, text)) => (*emphasis, one_line(text)),
-            Some(Cell::Absent(reason)) => {
-                let place = self.reasons.iter().position(|one| one == reason).unwrap_or(0);
-                (Emphasis::Plain, format!("[{}]", place + 1))
-            }
-            Some(Cell::Nothing) | None => (Emphasis::Plain, "–".to_owned()),
+        let cell = column.cells.get(row).unwrap_or(&Cell::Nothing);
+        let mark = || {
+            let place = cell.note().and_then(|note| self.marked.iter().position(|one| *one == note));
+            format!("[{}]", place.unwrap_or(0) + 1)
+        };
+        match cell {
+            Cell::Text(emphasis, text) => (*emphasis, one_line(text)),
+            Cell::Noted(text, _) => (Emphasis::Plain, format!("{}\u{a0}{}", one_line(text), mark())),
+            Cell::Absent(_) => (Emphasis::Plain, mark()),
+            Cell::Nothing => (Emphasis::Plain, "–".to_owned()),
         }
     }
 
@@ -150,11 +163,10 @@ impl Shown<'_> {
         self.table.columns.iter().map(|column| head(column).max(cells(column)) + 2).sum()
     }
 
-    /// Returns the lines below the table: the marks with their reasons, and the number of rows not shown.
+    /// Returns the lines below the table: the marks with their notes, and the number of rows not shown.
     pub(crate) fn notes(&self) -> Vec<String> {
-        let reason =
-            |(place, reason): (usize, &&str)| format!("[{}]\u{a0}not measured: {}", place + 1, one_line(reason));
-        let mut notes: Vec<String> = self.reasons.iter().enumerate().map(reason).collect();
+        let marked = self.marked.iter().enumerate();
+        let mut notes: Vec<String> = marked.map(|(place, note)| format!("[{}]\u{a0}{note}", place + 1)).collect();
         let (one, many) = self.table.rows;
         match self.table.len() - self.rows {
             0 => {}
@@ -197,6 +209,11 @@ mod tests {
         assert_eq!(shown.notes(), notes);
         assert_eq!(table.shown(1).notes(), ["2\u{a0}locks are not shown; the JSON export has them."]);
         assert_eq!(table.shown(9).notes().len(), 1);
+        let noted = |text: &str| Cell::Noted(text.to_owned(), "1 run".to_owned());
+        let times = Column::numbers("time", &["3 s", "4 s"], |text| noted(text));
+        let both = Table { columns: vec![times], ..sample() };
+        assert_eq!(both.shown(2).cell(&both.columns[0], 1).1, "4 s\u{a0}[1]");
+        assert_eq!(both.shown(2).notes(), ["[1]\u{a0}1 run"]);
         assert_eq!(shown.width(), "L1 mutex".len() + 2 + "1234 s".len() + 2 + "at".len() + 2);
     }
 }

@@ -261,6 +261,26 @@ fn the_published_reason_is_evaluated() {
 }
 
 #[test]
+fn a_time_of_one_run_has_a_note() {
+    let words = |record: &BenchRecord, form| {
+        let shown = shown(record, form).replace('\u{a0}', " ").replace('\\', "");
+        let table = &shown[shown.find("The published programs").unwrap()..shown.find("All results on").unwrap()];
+        table.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let note = "1 run: the time may vary by a large factor";
+    for form in [Form::Text, Form::Markdown, Form::Html] {
+        let mut record = bench();
+        assert!(!words(&record, form).contains(note));
+        let many = record.conditions.iter_mut().find(|one| one.condition.workers == 1_024).unwrap();
+        if let Ok(figures) = &mut many.figures {
+            (figures.runs, figures.wall_interval) = (1, absent("1 run of this condition"));
+        }
+        let words = words(&record, form);
+        assert!(words.contains(&format!("[1] {note}")), "{words}");
+    }
+}
+
+#[test]
 fn lines_fit_the_width_of_the_terminal() {
     for record in [bench(), interrupted()] {
         goldens::lines_fit("signature-bench", |width| text(&record, width));

@@ -389,12 +389,15 @@ fn real(record: &BenchRecord, bytes: u64) -> Table {
 }
 
 fn wall(one: &MeasuredCondition) -> Cell {
-    Cell::reading(&one.figures, |figures| match &figures.wall_interval {
+    reading(one, |figures| match &figures.wall_interval {
         Ok(interval) => {
             let found = time_and_range(figures.wall_seconds, *interval);
-            format!("{} ({})", found.time, found.range)
+            format!("{} ({})", found.time, found.range).into()
         }
-        Err(_) => time(figures.wall_seconds),
+        Err(_) if figures.runs == 1 => {
+            Cell::Noted(time(figures.wall_seconds), "1 run: the time may vary by a large factor".to_owned())
+        }
+        Err(_) => time(figures.wall_seconds).into(),
     })
 }
 
