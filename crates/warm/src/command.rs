@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
 
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::io::Errno;
 use steady_feature::{Failure, Session, attended};
 use steady_linux::{Root, process};
 use steady_preload::card::{Card, EXCEPT_VARIABLE, excepts};
@@ -199,7 +201,8 @@ const BUILT_IN: [&str; 40] = [
 ];
 
 /// Returns the absolute paths of the command's program and of all programs that its arguments or its script name, each
-/// once. `find` returns the path of the program with a given name.
+/// once. `find` returns the path of the program with a given name. Paths such as `/proc/self/exe` or `/dev/stdin` are
+/// skipped: for this process they lead to another file than for the command.
 pub(crate) fn programs(program: &Path, words: &[OsString], find: impl Fn(&OsStr) -> Option<PathBuf>) -> Vec<PathBuf> {
     let text = |word: &OsString| word.to_string_lossy().into_owned();
     let mut named: Vec<String> = words.iter().skip(1).map(text).collect();
@@ -209,7 +212,8 @@ pub(crate) fn programs(program: &Path, words: &[OsString], find: impl Fn(&OsStr)
     let mut found = vec![absolute(program)];
     let tokens: BTreeSet<&str> = named.iter().flat_map(|text| text.split(|letter| !of_a_name(letter))).collect();
     let tokens = tokens.into_iter().filter(|token| token.len() > 1 && !BUILT_IN.contains(token));
-    let files = tokens.filter_map(|token| find(OsStr::new(token))).filter(|file| may_be_executed(file));
+    let files = tokens.filter_map(|token| find(OsStr::new(token)));
+    let files = files.filter(|file| !depends_on_the_process(file) && may_be_executed(file));
     for file in files.map(|file| absolute(&file)) {
         if !found.contains(&file) {
             found.push(file);
@@ -228,6 +232,12 @@ fn script_text(path: &Path) -> Option<String> {
     File::open(path).ok()?.take(LONGEST).read_to_end(&mut text).ok()?;
     let text = String::from_utf8(text).ok()?;
     (!text.contains('\0')).then_some(text)
+}
+
+/// Returns whether a path leads through a link in /proc to what a process has open, executes or has as its directory.
+fn depends_on_the_process(path: &Path) -> bool {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    matches!(openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS), Err(Errno::LOOP))
 }
 
 fn may_be_executed(file: &Path) -> bool {
@@ -255,5 +265,17 @@ mod tests {
         std::fs::remove_file(script).unwrap();
         assert!(["sh", "grep", "head"].iter().all(|name| found.contains(&(*name).to_owned())), "{found:?}");
         assert!(!found.contains(&"if".to_owned()));
+    }
+
+    #[test]
+    fn paths_that_depend_on_the_process_are_no_programs() {
+        let link = std::env::temp_dir().join(format!("steady-own-{}", std::process::id()));
+        let _ = std::fs::remove_file(&link);
+        symlink("/proc/self/exe", &link).unwrap();
+        let own = "readlink /proc/self/exe //proc/self/../self/exe /proc/thread-self/root/bin/ls /dev/stdin /dev/fd/0";
+        let found = of(&["sh", "-c", &format!("{own} {}", link.display())]);
+        std::fs::remove_file(link).unwrap();
+        assert_eq!(found, ["sh", "readlink"]);
+        assert_eq!(of(&["sh", "-c", "/usr/bin/readlink x"]), ["sh", "readlink"]);
     }
 }
