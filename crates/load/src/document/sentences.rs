@@ -77,9 +77,9 @@ pub(super) fn paragraphs(record: &LoadRecord) -> Vec<Vec<String>> {
             let has_few = few.is_some();
             let factors = if has_few { factors(&scope, scaling) + "." } else { metric(&scope, scaling) };
             paragraphs.push(std::iter::once(factors).chain(few).collect());
-            // Few runs may show too few or too many cores by chance.
+            // Few runs may show too few or too many cores by chance. That the machine was not idle is no chance.
             paragraphs.push(match has_few {
-                true => scaling::reported(&scope),
+                true => scaling::no_limits(scaling).into_iter().chain(scaling::reported(&scope)).collect(),
                 false => scaling::limits(&scope, scaling),
             });
             let longer = longer(record);

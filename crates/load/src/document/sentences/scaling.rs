@@ -17,10 +17,13 @@ const DESCRIBED: f64 = 0.03;
 
 /// Compares the number of cores by the measurements with the one that the system reports.
 pub(super) fn limits(scope: &Scope<'_>, scaling: &Scaling) -> Vec<String> {
-    let mut sentences = match (&scaling.cores, &scaling.logical_cpus) {
-        (Err(why), Err(same)) if why == same => vec![not_shown("its own core or logical CPU", why)],
-        (cores, logical) => vec![by_points("its own core", cores), by_points("its own logical CPU", logical)],
-    };
+    let mut sentences = no_limits(scaling).map_or_else(
+        || {
+            let (cores, logical) = (&scaling.cores, &scaling.logical_cpus);
+            vec![by_points("its own core", cores), by_points("its own logical CPU", logical)]
+        },
+        |reason| vec![reason],
+    );
     sentences.extend(reported(scope));
     sentences.extend(match scope.cpus {
         Cpus::Reported(machine) => agreement(scope, machine, scaling),
@@ -31,6 +34,14 @@ pub(super) fn limits(scope: &Scope<'_>, scaling: &Scaling) -> Vec<String> {
         sentences.push(second_thread(scope, scaling));
     }
     sentences
+}
+
+/// Says why the measurements show neither the number of cores nor that of CPUs, if both have one reason.
+pub(super) fn no_limits(scaling: &Scaling) -> Option<String> {
+    match (&scaling.cores, &scaling.logical_cpus) {
+        (Err(why), Err(same)) if why == same => Some(not_shown("its own core or logical CPU", why)),
+        _ => None,
+    }
 }
 
 /// Says what the system reports, or a table states, about the CPUs.

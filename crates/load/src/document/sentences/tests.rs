@@ -200,6 +200,14 @@ fn few_runs_of_a_command_allow_no_conclusion() {
         "At N = 1, there were only 3 runs: too few to distinguish an effect of load from chance, in this and all other \
          factors. Use a longer --window (here 1 s)."
     );
+    let scaling = report.scaling.as_mut().unwrap();
+    let why = Absent::because("at N = 1, the process already waited, so that N = 1 is no idle baseline");
+    (scaling.cores, scaling.logical_cpus) = (Err(why.clone()), Err(why));
+    assert_says(
+        &sentences_of(&report),
+        "The measurements do not show up to which N each process has its own core or logical CPU: at N = 1, the process \
+         already waited, so that N = 1 is no idle baseline.",
+    );
 }
 
 #[test]
