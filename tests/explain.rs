@@ -4,6 +4,7 @@
 mod steady;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
@@ -92,6 +93,36 @@ fn every_fork_is_counted() {
     }
     assert_eq!(report["counts"]["forks"], 200, "{report}");
     assert!(seconds_of_event(&report, "fork") > 0.0);
+}
+
+/// A script names its interpreter in its first line, and that may be a shim too.
+#[test]
+fn the_interpreter_of_a_script_may_be_a_shim() {
+    let folder = scratch("of-shims");
+    let shims = folder.join("shims");
+    fs::create_dir_all(&shims).unwrap();
+    let loops = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22; do /bin/true; done";
+    for (file, text) in [
+        (shims.join("python3"), format!("#!/bin/sh\n{loops}\n")),
+        (folder.join("tool.py"), "#!/usr/bin/env python3\n".to_owned()),
+    ] {
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:/usr/bin:/bin", shims.display());
+    let export = folder.join("report.json");
+    let mut explain = steady::steady();
+    explain.env("PATH", path).args(["explain", "--export-json"]).arg(&export).arg("--").arg(folder.join("tool.py"));
+    let (status, _, text) = output_of(explain.output().unwrap());
+    assert_eq!(status, 0, "{text}");
+    let report: Value = serde_json::from_str(&fs::read_to_string(&export).unwrap()).unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(report["interpreter"].as_str(), shims.join("python3").to_str());
+    if let Some(why) = report["processes_absent"].as_str() {
+        return skip("the_interpreter_of_a_script_may_be_a_shim", why);
+    }
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("shims/python3 is a script that starts the real program"), "{text}");
 }
 
 /// Processes with the same name are summed, which shows what a script spends its time on.

@@ -1,6 +1,10 @@
 //! Splits commands that are typed as one string into words, as a shell does.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use crate::{Failure, Session};
 use steady_render::letters::{listed, quoted};
@@ -164,6 +168,26 @@ pub fn is_shim(program: &Path) -> bool {
     program.parent().and_then(Path::file_name).is_some_and(|name| name == "shims")
 }
 
+/// Returns the program that runs a script, by its first line: `#!PATH`, or `#!/usr/bin/env NAME`. `find` returns the path
+/// of the program with a given name. `None` if the file is no script, or if there is no such program.
+pub fn interpreter(script: &Path, find: impl Fn(&OsStr) -> Option<PathBuf>) -> Option<PathBuf> {
+    /// The number of bytes of a script that the kernel reads.
+    const LINE: u64 = 256;
+    let mut start = Vec::new();
+    // Opening a FIFO would wait for a writer.
+    let file = script.is_file().then(|| File::open(script))?;
+    file.ok()?.take(LINE).read_to_end(&mut start).ok()?;
+    let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let mut words = line.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty());
+    let first = Path::new(OsStr::from_bytes(words.next()?));
+    if first.file_name().is_some_and(|name| name != "env") {
+        return Some(first.to_owned());
+    }
+    // Options of env(1), such as -S, and variables precede the name.
+    let name = words.find(|word| !word.starts_with(b"-") && !word.contains(&b'='))?;
+    find(OsStr::from_bytes(name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,6 +235,31 @@ mod tests {
         for text in ["awk '{print $1 > \"x\"}'", "grep 'a|b' f", "find . -exec ls {} \\;", "ls *.c $HOME ~ `x` a?"] {
             assert!(words(text, None).is_ok(), "{text}");
         }
+    }
+
+    #[test]
+    fn the_first_line_of_a_script_names_its_interpreter() {
+        let script = std::env::temp_dir().join(format!("steady-interpreter-{}", std::process::id()));
+        let of = |text: &str| {
+            std::fs::write(&script, text).unwrap();
+            let found = interpreter(&script, |name| (name == "python3").then(|| "/shims/python3".into()));
+            found.map(|path| path.display().to_string()).unwrap_or_default()
+        };
+        for (text, found) in [
+            ("#!/usr/bin/env python3\nimport os\n", "/shims/python3"),
+            ("#! /usr/bin/env -S A=1 python3 -u\n", "/shims/python3"),
+            ("#!/usr/bin/env python2\n", ""),
+            ("#!/usr/bin/env\n", ""),
+            ("#!/bin/sh -e\n", "/bin/sh"),
+            ("#!/bin/sh", "/bin/sh"),
+            ("#!\n/bin/sh", ""),
+            ("# /bin/sh\n", ""),
+        ] {
+            assert_eq!(of(text), found, "{text}");
+        }
+        std::fs::remove_file(&script).unwrap();
+        assert_eq!(interpreter(Path::new("/bin/sh"), |_| None), None);
+        assert_eq!(interpreter(&script, |_| None), None);
     }
 
     proptest::proptest! {

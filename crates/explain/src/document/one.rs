@@ -496,11 +496,11 @@ fn short_lived(record: &ExplainRecord, all: &[ProcessUse]) -> Option<Sentence> {
         let code = |text: &str| (Emphasis::Code, text.to_owned());
         let processes = count(short, "process", "processes");
         let used = plain(&format!("{processes} used less than 5{TIE}ms of CPU time each. "));
-        let program = &record.command.program;
-        if typed::is_shim(program) {
+        let mut started = std::iter::once(&record.command.program).chain(&record.interpreter);
+        if let Some(shim) = started.find(|program| typed::is_shim(program)) {
             return vec![
                 used,
-                code(&one_line(&program.display().to_string())),
+                code(&one_line(&shim.display().to_string())),
                 plain(
                     " is a script that starts the real program: name that program instead (for example, the output of ",
                 ),

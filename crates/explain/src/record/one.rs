@@ -1,6 +1,7 @@
 //! The record of one command.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
@@ -26,6 +27,11 @@ pub struct ExplainRecord {
     /// The command line and its program.
     #[serde(serialize_with = "as_in_comparisons")]
     pub command: AttendedCommand,
+    /// The program that runs the command, if it is a script: the one that its first line names. Missing for others, and
+    /// in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "steady_model::path::optional")]
+    #[schemars(with = "Option<steady_model::path::Form>")]
+    pub interpreter: Option<PathBuf>,
     /// Whether a tracer stopped the command at each system call. Its times are then distorted, and
     /// `unexplained_seconds` is absent.
     pub trace: bool,

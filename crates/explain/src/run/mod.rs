@@ -13,12 +13,12 @@ mod series;
 mod usage;
 mod watch;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use serde::{Deserialize, Serialize};
 use steady_compare::run::tick;
 use steady_costs::prices::{self, Priced, Prices};
-use steady_feature::{Failure, Session};
+use steady_feature::{Failure, Session, typed};
 use steady_linux::activity::KernelCounters;
 use steady_linux::{Root, clock, host, procfs};
 use steady_model::{Absent, Command, Nanos, Outcome, Reading};
@@ -96,6 +96,8 @@ const PACE_READINGS: usize = 5;
 /// Returns why the command did not run to its end.
 pub(crate) fn one(flags: &ExplainFlags, session: &mut dyn Session) -> Result<ExplainRecord, Failure> {
     let command = session.command(&flags.words)?;
+    let find = |name: &OsStr| session.command(&[name.to_owned()]).ok().map(|found| found.program);
+    let interpreter = typed::interpreter(&command.program, find);
     // Prices are measured before the command. Measured afterwards, they would delay the shell's prompt, and the machine
     // might still be busy with work that the command caused.
     let prices =
@@ -112,6 +114,7 @@ pub(crate) fn one(flags: &ExplainFlags, session: &mut dyn Session) -> Result<Exp
     Ok(judged(ExplainRecord {
         started,
         command: command.into(),
+        interpreter,
         // If a tracer was not allowed, the command ran without one.
         trace: ran.traced,
         by_process: flags.by_process,

@@ -108,6 +108,7 @@ pub(crate) fn record(user: Nanos, system: Nanos, counts: Counts) -> ExplainRecor
     ExplainRecord {
         started: Timestamp(0),
         command,
+        interpreter: None,
         trace: false,
         by_process: false,
         host: setting().host,

@@ -88,6 +88,7 @@ pub(crate) fn alone() -> ExplainRecord {
     ExplainRecord {
         started: Timestamp(1_795_171_242),
         command: attended("./scan --pages 'in put.bin'"),
+        interpreter: None,
         trace: false,
         by_process: false,
         host: builder(),

@@ -329,6 +329,9 @@ fn short_processes_are_not_said_to_spend_most_of_their_time_on_their_start() {
         "{shown}"
     );
     assert!(self::shown(&report, Form::Markdown).contains(": `steady warm bench` measures"));
+    report.interpreter = Some("/root/.pyenv/shims/python3".into());
+    let hint = "`/root/.pyenv/shims/python3` is a script that starts the real program: name that program instead";
+    assert!(self::shown(&report, Form::Markdown).contains(hint));
 }
 
 #[test]
