@@ -260,7 +260,9 @@ fn parts(record: &ExplainRecord) -> Table {
         let label = count(small.len(), "other kind", "other kinds");
         let remark = if small.iter().any(|part| part.at_least) { "lower bound" } else { "" };
         let (seconds, interval) = sum(small);
-        rows.push(without_count(label, seconds, interval, remark));
+        // A kind without an upper limit leaves the sum without one.
+        let high = small.iter().map(|part| kind(part).interval.high).sum();
+        rows.push(without_count(label, seconds, Interval { high, ..interval }, remark));
     }
     if let (Ok(cost), false) = (&record.counting_cost_seconds, record.trace) {
         let (cost, remark) = (cost.seconds(), "estimated cost of counting these events");
@@ -289,18 +291,19 @@ fn parts(record: &ExplainRecord) -> Table {
 }
 
 fn kind(part: &Part) -> Kind {
+    // An exec has the price of a small program. More execs than were counted may have happened.
+    let (interval, remark) = match (part.priced, part.at_least) {
+        (Priced::Exec, true) => (Interval { high: f64::INFINITY, ..part.interval }, "lower bound"),
+        (Priced::Exec, false) | (_, true) => (part.interval, "price: lower bound"),
+        (_, false) => (part.interval, ""),
+    };
     Kind {
         label: one_line(&label(&part.name)),
         count: events(part.count),
         each: time(part.price.seconds),
         seconds: part.seconds,
-        interval: part.interval,
-        // An exec has the price of a small program.
-        remark: match (part.priced, part.at_least) {
-            (Priced::Exec, true) => "lower bound",
-            (Priced::Exec, false) | (_, true) => "price: lower bound",
-            (_, false) => "",
-        },
+        interval,
+        remark,
     }
 }
 

@@ -269,6 +269,11 @@ fn rows_say_what_their_numbers_are() {
         report.matches("price: lower bound").count() == 1 && report.matches("lower bound").count() == 2,
         "{report}"
     );
+    assert_eq!(
+        report.matches(" or more lower bound").count(),
+        1,
+        "a lower bound of a count has no upper limit: {report}"
+    );
     let mut report = more_faults();
     assert!(!words(&report).contains("vfork"));
     let price = report.prices.of(Priced::Fork);
