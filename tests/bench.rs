@@ -360,6 +360,7 @@ fn a_run_that_hangs_is_ended_with_its_descendants() {
     let (status, record) = json(&repository, &words);
     assert_eq!((status, verdict(&record, "a")), (0, "same"));
     let reason = record["unmeasured"][0]["reason"].as_str().unwrap();
+    let reason = reason.replace('\u{a0}', " ");
     assert!(reason.contains("exceeded the time limit of 2 s; --timeout"), "{reason}");
     // By default, a run that hangs leaves the others most of the budget.
     let (_, record) = json(&repository, &["--rev", "HEAD..HEAD", "--budget", "20s"]);

@@ -86,6 +86,19 @@ fn found() -> BisectRecord {
     })
 }
 
+#[test]
+fn a_commit_with_a_part_of_the_whole_change_is_reported_as_such() {
+    let part = |change: f64, half: f64| {
+        let mut record = found();
+        *record.comparisons.last_mut().unwrap() =
+            comparison(Purpose::Confirmation, [6, 7], change, half, Verdict::Slower);
+        judged(record).sentences().join(" ").contains("less than that of the whole range")
+    };
+    assert!(!part(0.053, 0.007) && !part(0.04, 0.02), "the intervals overlap");
+    assert!(part(0.03, 0.01), "the intervals exclude each other");
+    assert!(part(0.02, 0.019), "less than half as much");
+}
+
 /// The same search, before its confirmation.
 fn open() -> BisectRecord {
     let mut record = found();
