@@ -194,10 +194,12 @@ fn found(record: &BisectRecord, confirmation: &Comparison, whole: String) -> Vec
 fn is_a_part(record: &BisectRecord, confirmation: &Comparison) -> bool {
     /// Half as much as the whole change is a part, whatever the intervals.
     const HALF: f64 = 0.5;
-    let log = |value: &Reading<f64>| value.as_ref().map(|value| value.ln_1p().abs()).ok();
+    let Some(ends) = ends(record) else { return false };
+    // Positive in the direction of the whole change.
+    let direction = ends.change.as_ref().map_or(1.0, |change| change.signum());
+    let log = |value: &Reading<f64>| value.as_ref().map(|value| direction * value.ln_1p()).ok();
     let nearest = |one: &Comparison| Some(log(&one.low)?.min(log(&one.high)?));
     let farthest = |one: &Comparison| Some(log(&one.low)?.max(log(&one.high)?));
-    let Some(ends) = ends(record) else { return false };
     let is_outside = farthest(confirmation).zip(nearest(ends)).is_some_and(|(most, whole)| most < whole);
     let is_small = log(&confirmation.change).zip(log(&ends.change)).is_some_and(|(one, whole)| one < HALF * whole);
     is_outside || is_small
