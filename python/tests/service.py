@@ -101,10 +101,10 @@ def fastapi_app(with_middleware):
 
     app = FastAPI()
     pool = ThreadPoolExecutor(2)
-    spent = collections.Counter()
+    spent = collections.defaultdict(list)
 
     def spend(path, milliseconds):
-        spent[path] += spin(milliseconds)
+        spent[path].append(spin(milliseconds))
 
     @app.get("/thread")
     def thread():

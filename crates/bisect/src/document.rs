@@ -183,18 +183,22 @@ fn found(record: &BisectRecord, confirmation: &Comparison, whole: String) -> Vec
     let mut sentences = vec![first, vec![plain(whole)]];
     sentences.extend(is_a_part(record, confirmation).then(|| {
         vec![plain(
-            "The change of this commit is less than that of the whole range, so other commits changed the cost, too, or \
-             this is one of the wrong confirmations that the confidence allows: search the commits before and after it.",
+            "The change of this commit is less than that of the whole range. Either other commits changed the cost, too, \
+             or this is one of the wrong confirmations that the confidence allows. Search the commits before and after it.",
         )]
     }));
     sentences
 }
 
-/// Whether the intervals of the confirmation and of both ends exclude that the commit caused the whole change.
+/// Whether the commit probably did not cause the whole change: the intervals of the confirmation and of both ends exclude
+/// it, or the estimate is less than half as large. A confirmation of the whole range says nothing about parts.
 fn is_a_part(record: &BisectRecord, confirmation: &Comparison) -> bool {
     /// Half as much as the whole change is a part, whatever the intervals.
     const HALF: f64 = 0.5;
     let Some(ends) = ends(record) else { return false };
+    if (confirmation.from, confirmation.to) == (ends.from, ends.to) {
+        return false;
+    }
     // Positive in the direction of the whole change.
     let direction = ends.change.as_ref().map_or(1.0, |change| change.signum());
     let log = |value: &Reading<f64>| value.as_ref().map(|value| direction * value.ln_1p()).ok();

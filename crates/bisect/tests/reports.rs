@@ -97,6 +97,10 @@ fn a_commit_with_a_part_of_the_whole_change_is_reported_as_such() {
     assert!(!part(0.053, 0.007) && !part(0.04, 0.02), "the intervals overlap");
     assert!(part(0.03, 0.01), "the intervals exclude each other");
     assert!(part(0.02, 0.019), "less than half as much");
+    let mut whole = found();
+    whole.comparisons.truncate(1);
+    whole.comparisons.push(comparison(Purpose::Confirmation, [0, 12], 0.02, 0.019, Verdict::Slower));
+    assert!(!judged(whole).sentences().join(" ").contains("less than that of the whole range"));
 }
 
 /// The same search, before its confirmation.

@@ -25,7 +25,7 @@ use crate::record::{Build, Unmeasured};
 /// The name of the file in which a build lists its programs.
 const PROGRAMS: &str = ".steady-programs";
 /// The least time limit of the command that lists the benchmarks, whose time is no part of the budget.
-const LONGEST_LISTING: Nanos = Nanos(60_000_000_000);
+const LISTING_LIMIT_MIN: Nanos = Nanos(60_000_000_000);
 
 /// Builds a suite and lists its benchmarks. `readable` becomes readable at a signal.
 ///
@@ -386,7 +386,7 @@ impl Opening<'_> {
             let command = build.command(adapter, program, vec![]);
             let script = format!("exec >{} 2>{}\nexec {}", quoted(&out)?, quoted(&errors)?, shell_words::join(&words));
             let mut scripts = self.scripts(command, false)?;
-            let limit = LONGEST_LISTING.max(self.flags.budget).max(self.flags.timeout());
+            let limit = LISTING_LIMIT_MIN.max(self.flags.budget).max(self.flags.timeout());
             scripts.run_within(limit, 0, script).map_err(|error| match error {
                 RunError::ScriptFailed { outcome, .. } => Failure::Usage(format!(
                     "the command that lists the benchmarks{of_build}{of_program} {}{}",

@@ -18,8 +18,9 @@ use super::area::{Bytes, Entry, place_at, places, tables};
 use super::program::why_unwatched;
 use crate::record::FutexWaits;
 
-/// Samples may use at most one part in so many of the time, and of the time before there are enough of them.
+/// Samples may use at most one part in so many of the time.
 const COST_SHARE: u64 = 300;
+/// The same for the first samples, until there are [`MIN_SAMPLES`], so that a short command has an estimate.
 const COST_SHARE_AT_FIRST: u64 = 30;
 /// Shortest and longest interval of a sample.
 const SHORTEST: Nanos = Nanos(1_000_000);
