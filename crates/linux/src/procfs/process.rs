@@ -40,12 +40,13 @@ pub fn process_stat(root: &Root, pid: i32) -> Reading<ProcessStat> {
 
 /// Counts the threads of a tree of processes that are running or could run, at several moments.
 ///
-/// A process whose child could run too counts only if it used CPU time since the moment before, with the same child:
-/// after a fork, most parents wait for the child, but on a busy machine they have to wait for a CPU to do so.
+/// The main thread of a process whose child could run too counts only if it used CPU time meanwhile: after a fork, most
+/// parents wait for the child, but on a busy machine they have to wait for a CPU to do so.
 #[derive(Debug, Default)]
 pub struct RunnableThreads {
     root: Root,
-    /// The CPU time of each process with a child, when both could run at the moment before. The key is both.
+    /// The CPU time of the main thread of each process with a child, at the first of the moments since which both could
+    /// run. The key is both.
     parents: HashMap<(i32, i32), Nanos>,
 }
 
@@ -61,20 +62,24 @@ impl RunnableThreads {
     /// Returns how many threads of the processes `pids` can run now. Threads that end during the call may be missing.
     /// Sources: `/proc/PID/task/TID/stat`, `/proc/PID/schedstat`.
     pub fn count(&mut self, pids: &[i32]) -> usize {
+        struct Thread {
+            id: i32,
+            parent: i32,
+        }
         let root = &self.root;
-        let states = |pid: i32| -> Vec<ProcessStat> {
-            let threads = root.numbered(&format!("/proc/{pid}/task")).unwrap_or_default();
-            let states = threads.iter().filter_map(|thread| process_stat(root, *thread).ok());
-            states.filter(|stat| stat.state == 'R').collect()
+        let threads = |pid: i32| -> Vec<Thread> {
+            let ids = root.numbered(&format!("/proc/{pid}/task")).unwrap_or_default();
+            let stats = ids.into_iter().filter_map(|id| Some((id, process_stat(root, id).ok()?)));
+            stats.filter(|(_, stat)| stat.state == 'R').map(|(id, stat)| Thread { id, parent: stat.parent }).collect()
         };
-        let runnable: Vec<(i32, Vec<ProcessStat>)> =
-            pids.iter().map(|pid| (*pid, states(*pid))).filter(|(_, threads)| !threads.is_empty()).collect();
+        let runnable: Vec<(i32, Vec<Thread>)> =
+            pids.iter().map(|pid| (*pid, threads(*pid))).filter(|(_, threads)| !threads.is_empty()).collect();
         let reader = SchedstatReader::new(root);
         let mut parents = HashMap::new();
         let mut counted = 0;
         for (pid, threads) in &runnable {
             counted += threads.len();
-            let is_child = |other: &&(i32, Vec<ProcessStat>)| other.1.iter().any(|stat| stat.parent == *pid);
+            let is_child = |other: &&(i32, Vec<Thread>)| other.1.iter().any(|thread| thread.parent == *pid);
             let children: Vec<i32> = runnable.iter().filter(is_child).map(|(child, _)| *child).collect();
             if children.is_empty() {
                 continue;
@@ -83,10 +88,12 @@ impl RunnableThreads {
                 reader.as_ref().ok().and_then(|reader| reader.read(*pid).ok()).map_or(Nanos::ZERO, |stat| stat.cpu);
             let works =
                 |child: &i32| self.parents.get(&(*pid, *child)).is_some_and(|before| cpu > *before + Self::WORK);
-            if !children.iter().any(works) {
+            let is_main = |thread: &Thread| thread.id == *pid;
+            if threads.iter().any(is_main) && !children.iter().any(works) {
                 counted -= 1;
             }
-            parents.extend(children.into_iter().map(|child| ((*pid, child), cpu)));
+            let first = |child: i32| self.parents.get(&(*pid, child)).copied().unwrap_or(cpu);
+            parents.extend(children.into_iter().map(|child| ((*pid, child), first(child))));
         }
         self.parents = parents;
         counted
@@ -235,6 +242,9 @@ mod tests {
         assert_eq!(several.count(&[10, 30]), 2, "it works while its child does");
         write(20, 21, 'R', 10, 1);
         assert_eq!(now(&[20]), 2, "two threads");
+        write(10, 10, 'S', 1, 2_900_000);
+        write(10, 11, 'R', 1, 1);
+        assert_eq!(now(&[10, 30]), 2, "the main thread waits, and another one works");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
