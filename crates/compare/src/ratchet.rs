@@ -17,7 +17,9 @@ use serde::{Deserialize, Serialize};
 use steady_feature::Failure;
 use steady_model::{Candidate, CandidateComparison, Effort, Ending, Judgement, Nanos, Plan, Report, Seed, Verdict};
 use steady_render::units::setting;
-use steady_stats::{MIN_PAIRS, share_of_test};
+use steady_stats::share_of_test;
+
+use crate::judge::least_pairs;
 
 /// The part of the budget for the first comparison of a candidate.
 const SCREEN_BUDGET_RATIO: f64 = 0.25;
@@ -179,10 +181,10 @@ fn part(plan: &Plan, ratio: f64, confidence: f64, seed: Seed) -> Plan {
         Effort::Budget(budget) => Effort::Budget(Nanos::from_seconds(budget.seconds() * ratio)),
         pairs @ Effort::Pairs(_) => pairs,
     };
-    let pairs_min = plan.pairs_min.or(Some(MIN_PAIRS as u64));
     // Without the limit of the budget, which a least number of pairs lifts, a run that hangs would never end.
     let timeout = plan.timeout.or(plan.run_limit());
-    Plan { effort, confidence, seed, pairs_min, timeout, ..plan.clone() }
+    let part = Plan { effort, confidence, seed, timeout, ..plan.clone() };
+    Plan { pairs_min: part.pairs_min.or(Some(least_pairs(&part) as u64)), ..part }
 }
 
 /// The file of a loop. It is locked as long as this exists.

@@ -266,7 +266,7 @@ fn unequal(report: &Report, judgement: &Judgement) -> (String, String) {
     let (new, old) = (failures(judgement.command), failures(0));
     let why = format!(
         "{new} of {who} failed, but {old} of {first}; the remaining runs are not a fair sample of both, so there is no \
-         verdict on {}",
+         verdict on {}, and the exit status is 3",
         noun(judgement.metric)
     );
     (why, make_succeed(plan))

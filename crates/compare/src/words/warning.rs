@@ -1,7 +1,7 @@
 //! Warnings in words, each with its remedy.
 
 use steady_feature::typed;
-use steady_model::{FailureRule, Interval, Judgement, Layout, Metric, Plan, Record, Report, Undecided, Warning};
+use steady_model::{FailureRule, Interval, Judgement, Layout, Metric, Plan, Record, Report, Warning};
 
 use super::{
     capital, count, effort_for_interval, effort_for_mean, less, more_effort, more_work, noun, signed, subject,
@@ -227,12 +227,8 @@ fn failures(report: &Report, command: usize, failed: usize, runs: usize, first: 
         FailureRule::IgnoreCodes(_) => "; --ignore-failure without a list accepts every exit status",
         FailureRule::IgnoreAll => "",
     };
-    let is_reason =
-        report.primary().any(|one| one.command == command && one.undecided == Ok(Undecided::UnequalFailures));
-    let therefore =
-        if is_reason { " The commands do not fail equally often. The exit status is therefore 3." } else { "" };
     let runs = count(runs, "run", "runs");
-    format!("{failed} of {runs} of {who} failed (the first failure: {first}). {effect}{helps}.{therefore}")
+    format!("{failed} of {runs} of {who} failed (the first failure: {first}). {effect}{helps}.")
 }
 
 /// The layouts disagree: the size in each.
