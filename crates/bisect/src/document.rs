@@ -13,7 +13,7 @@ use steady_render::json;
 use steady_render::letters::{capital, count, one_line};
 use steady_render::scale::{Kind, Scale};
 use steady_render::table::{Cell, Column, Table};
-use steady_render::units::{TIE, duration, percent, setting, time_setting};
+use steady_render::units::{self, TIE, duration, percent, setting, time_setting};
 
 use crate::judge::{confirmed, ends, relative_to_good, with_good};
 use crate::record::{BisectOutcome, BisectRecord, Comparison, HistoryCommit, KIND, SCHEMA};
@@ -181,32 +181,33 @@ fn found(record: &BisectRecord, confirmation: &Comparison, whole: String) -> Vec
         first.push(plain(advice));
     }
     let mut sentences = vec![first, vec![plain(whole)]];
-    sentences.extend(is_a_part(record, confirmation).then(|| {
-        vec![plain(
-            "The change of this commit is less than that of the whole range. Either other commits changed the cost, too, \
-             or this is one of the wrong confirmations that the confidence allows. Search the commits before and after it.",
-        )]
-    }));
+    sentences.extend(other_changes(record, confirmation).map(|text| vec![plain(text)]));
     sentences
 }
 
-/// Whether the commit probably did not cause the whole change: the intervals of the confirmation and of both ends exclude
-/// it, or the estimate is less than half as large. A confirmation of the whole range says nothing about parts.
-fn is_a_part(record: &BisectRecord, confirmation: &Comparison) -> bool {
+/// What to say if the commit probably did not cause the whole change: the intervals of the confirmation and of both ends
+/// exclude it, or the estimate is less than half as large. A confirmation of the whole range says nothing about parts.
+fn other_changes(record: &BisectRecord, confirmation: &Comparison) -> Option<&'static str> {
     /// Half as much as the whole change is a part, whatever the intervals.
     const HALF: f64 = 0.5;
-    let Some(ends) = ends(record) else { return false };
-    if (confirmation.from, confirmation.to) == (ends.from, ends.to) {
-        return false;
-    }
+    let ends = ends(record).filter(|ends| (confirmation.from, confirmation.to) != (ends.from, ends.to))?;
     // Positive in the direction of the whole change.
     let direction = ends.change.as_ref().map_or(1.0, |change| change.signum());
     let log = |value: &Reading<f64>| value.as_ref().map(|value| direction * value.ln_1p()).ok();
-    let nearest = |one: &Comparison| Some(log(&one.low)?.min(log(&one.high)?));
-    let farthest = |one: &Comparison| Some(log(&one.low)?.max(log(&one.high)?));
-    let is_outside = farthest(confirmation).zip(nearest(ends)).is_some_and(|(most, whole)| most < whole);
-    let is_small = log(&confirmation.change).zip(log(&ends.change)).is_some_and(|(one, whole)| one < HALF * whole);
-    is_outside || is_small
+    let least = |one: &Comparison| Some(log(&one.low)?.min(log(&one.high)?));
+    let most = |one: &Comparison| Some(log(&one.low)?.max(log(&one.high)?));
+    let is_less = |one: Option<f64>, other: Option<f64>| one.zip(other).is_some_and(|(one, other)| one < other);
+    let half = log(&ends.change).map(|whole| HALF * whole);
+    if is_less(most(confirmation), least(ends)) || is_less(log(&confirmation.change), half) {
+        return Some(
+            "The change of this commit is less than that of the whole range. Either other commits changed the cost, too, \
+             or this is one of the wrong confirmations that the confidence allows. Search the commits before and after it.",
+        );
+    }
+    is_less(most(ends), least(confirmation)).then_some(
+        "The change of this commit is more than that of the whole range, so other commits changed the cost in the other \
+         direction.",
+    )
 }
 
 /// The sentences about a search without a result.
@@ -268,7 +269,7 @@ fn raised(comparison: &Comparison) -> (&'static str, String) {
 
 /// The confidence of a comparison. The share of a confirmation is a number with many digits.
 fn level(comparison: &Comparison) -> String {
-    setting((comparison.confidence * 1e3).round() / 1e3)
+    units::level(comparison.confidence)
 }
 
 /// The change of a comparison with its interval, or why there is none: `+3.1 % (2.2 to 4.0 %, 95 %)`.

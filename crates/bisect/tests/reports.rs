@@ -97,6 +97,9 @@ fn a_commit_with_a_part_of_the_whole_change_is_reported_as_such() {
     assert!(!part(0.053, 0.007) && !part(0.04, 0.02), "the intervals overlap");
     assert!(part(0.03, 0.01), "the intervals exclude each other");
     assert!(part(0.02, 0.019), "less than half as much");
+    let mut more = found();
+    *more.comparisons.last_mut().unwrap() = comparison(Purpose::Confirmation, [6, 7], 0.1, 0.02, Verdict::Slower);
+    assert!(judged(more).sentences().join(" ").contains("in the other direction"));
     let mut whole = found();
     whole.comparisons.truncate(1);
     whole.comparisons.push(comparison(Purpose::Confirmation, [0, 12], 0.02, 0.019, Verdict::Slower));
