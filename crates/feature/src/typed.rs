@@ -183,9 +183,16 @@ pub fn interpreter(script: &Path, find: impl Fn(&OsStr) -> Option<PathBuf>) -> O
     if first.file_name().is_some_and(|name| name != "env") {
         return Some(first.to_owned());
     }
-    // Options of env(1), such as -S, and variables precede the name.
-    let name = words.find(|word| !word.starts_with(b"-") && !word.contains(&b'='))?;
-    find(OsStr::from_bytes(name))
+    let line: Vec<String> = words.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+    find(OsStr::new(&of_env(&line.join(" "))?))
+}
+
+/// The program that env(1) starts with the rest of a first line as its argument: a name, or a command after `-S`. `None`
+/// after other options, which may have arguments of their own.
+fn of_env(argument: &str) -> Option<String> {
+    let split = ["--split-string=", "--split-string ", "-S"].iter().find_map(|option| argument.strip_prefix(option));
+    let words = shell_words::split(split.unwrap_or(argument)).ok()?;
+    words.into_iter().find(|word| !word.contains('=')).filter(|word| !word.starts_with('-'))
 }
 
 #[cfg(test)]
@@ -248,6 +255,11 @@ mod tests {
         for (text, found) in [
             ("#!/usr/bin/env python3\nimport os\n", "/shims/python3"),
             ("#! /usr/bin/env -S A=1 python3 -u\n", "/shims/python3"),
+            ("#!/usr/bin/env -Spython3 -u\n", "/shims/python3"),
+            ("#!/usr/bin/env -S \"python3\" -u\n", "/shims/python3"),
+            ("#!/usr/bin/env --split-string=python3 -u\n", "/shims/python3"),
+            ("#!/usr/bin/env -S -u python3 other\n", ""),
+            ("#!/usr/bin/env -i python3\n", ""),
             ("#!/usr/bin/env python2\n", ""),
             ("#!/usr/bin/env\n", ""),
             ("#!/bin/sh -e\n", "/bin/sh"),
