@@ -411,3 +411,10 @@ fn tips_are_about_the_words_that_are_wrong() {
     let [compare, completions] = ["'compare'", "'completions'"].map(|name| stderr.find(name));
     assert!(compare.is_some() && completions.is_none_or(|at| compare < Some(at)), "{stderr}");
 }
+
+#[test]
+fn a_hanging_command_is_not_said_to_need_a_larger_budget_if_failures_are_ignored() {
+    let (status, _, stderr) = run(&["compare", "--no-history", "-i", "--budget", "1s", "sleep 100", "true"]);
+    assert_eq!(status, 2, "{stderr}");
+    assert!(stderr.contains("so its duration is not known") && stderr.contains("--timeout"), "{stderr}");
+}

@@ -358,6 +358,13 @@ fn check_budget<R: Runner>(
         *per_pair = Nanos(all / seen.len() as u64);
     }
     let Some(own) = too_small else { return Ok(()) };
+    let mut runs = seen.iter().flat_map(|block| &block.runs);
+    if plan.timeout.is_none()
+        && let Some(killed) = runs.find(|run| run.outcome == Outcome::TimedOut)
+    {
+        // The whole budget was its time limit, so its duration is not known, also if failures are ignored.
+        return Err(CompareError::Failed { command: killed.command, outcome: killed.outcome });
+    }
     let per_pair = warm.layouts.first().map_or(Nanos::ZERO, |(_, took)| least(warm.drawing, *took));
     // The warm-up takes a fixed share of a larger budget, too.
     let pairs = BUDGET_MARGIN * least_pairs(plan) as f64 * per_pair.seconds().max(own);
