@@ -94,8 +94,10 @@ impl Attendant for Watching {
     fn finish(&mut self, end: End) -> io::Result<LocksRun> {
         let cpu = self.reaped - (self.before.user + self.before.system);
         let cpus = topology::allowed_cpus(&Root::default()).map_or(1, |cpus| cpus.len());
+        let ended = end.moment.now.max(self.ended);
+        self.futexes.end(ended);
         let others = self.futexes.of_threads();
-        let found = read(&self.area, &Facts { ended: end.moment.now.max(self.ended), cpu, cpus, others });
+        let found = read(&self.area, &Facts { ended, cpu, cpus, others });
         Ok(LocksRun {
             ended: end.outcome,
             wall: end.moment.now - self.started - end.moment.stopped,

@@ -1,5 +1,5 @@
 //! Estimates waits for futexes by sampling all threads. Time is divided into intervals; each sample is at a random
-//! moment of its interval and represents it. Watchers record each watched wait before it starts, so a sample can tell
+//! moment of its interval and represents it, the last one until the end of the command. Watchers record each watched wait before it starts, so a sample can tell
 //! watched waits from others.
 
 use std::collections::HashMap;
@@ -39,6 +39,8 @@ pub(super) struct Futexes {
     interval: (Nanos, Nanos),
     /// When the next sample is due.
     pub(super) due: Nanos,
+    /// The newest sample and the start of its interval. Its end is known when the next sample is taken.
+    newest: Option<(Nanos, Found)>,
     samples: Vec<Sample>,
     refused: Option<Absent>,
     /// Seconds of unwatched waits, by the path of the program and whether the watcher was loaded into it.
@@ -58,6 +60,17 @@ struct Sample {
     other: u32,
 }
 
+/// The waits that a sample found.
+#[derive(Default)]
+struct Found {
+    waiting: u32,
+    /// Process ID and thread ID of each thread whose wait is not watched.
+    other: Vec<(i32, i32)>,
+    /// For each process with such a thread: the path of its program, whether the watcher was loaded into it, and the
+    /// number of these threads.
+    programs: Vec<(PathBuf, bool, u32)>,
+}
+
 impl Futexes {
     pub(super) fn new(began: Nanos) -> Self {
         let seed = OsRng.try_next_u64().unwrap_or(began.0);
@@ -67,6 +80,7 @@ impl Futexes {
             began,
             interval: (began, began),
             due: began,
+            newest: None,
             samples: vec![],
             refused: None,
             unwatched: HashMap::new(),
@@ -85,10 +99,29 @@ impl Futexes {
 
     /// Takes a sample. If the call is late, the interval extends until now.
     pub(super) fn sample(&mut self, moment: Moment, area: &impl Bytes) {
-        let (waiting, other) = if moment.is_stopped { (0, 0) } else { self.count(area) };
+        let found = if moment.is_stopped { Found::default() } else { self.find(area) };
+        self.add(found, moment.now);
+    }
+
+    fn add(&mut self, found: Found, now: Nanos) {
         let (from, until) = self.interval;
-        let until = until.max(moment.now);
-        self.samples.push(Sample { interval: (until - from).seconds(), waiting, other });
+        self.add_newest(from);
+        self.newest = Some((from, found));
+        self.interval.1 = until.max(now);
+    }
+
+    /// Adds the newest sample, whose interval ends at `until`.
+    fn add_newest(&mut self, until: Nanos) {
+        let Some((from, found)) = self.newest.take() else { return };
+        let interval = (until - from).seconds();
+        for thread in &found.other {
+            *self.threads.entry(*thread).or_default() += interval;
+        }
+        for (path, watched, threads) in found.programs {
+            *self.unwatched.entry((path, watched)).or_default() += f64::from(threads) * interval;
+        }
+        let other = u32::try_from(found.other.len()).unwrap_or(u32::MAX);
+        self.samples.push(Sample { interval, waiting: found.waiting, other });
         self.merge();
     }
 
@@ -96,15 +129,19 @@ impl Futexes {
     pub(super) fn plan_next(&mut self, now: Nanos, cost: Nanos) {
         let from = self.interval.1.max(now);
         let passed = Nanos((from - self.began).0 / ELAPSED_SHARE);
-        let is_enough = self.samples.len() as u64 >= MIN_SAMPLES;
+        let is_enough = self.taken() >= MIN_SAMPLES;
         let share = if is_enough { COST_SHARE } else { COST_SHARE_AT_FIRST };
         let length = passed.clamp(SHORTEST, LONGEST).max(Nanos(cost.0.saturating_mul(share)));
         self.plan(from, length);
     }
 
-    /// Counts the threads that wait for a futex now, and how many of these waits are not watched.
-    fn count(&mut self, area: &impl Bytes) -> (u32, u32) {
-        let (mut waiting, mut other) = (0, 0);
+    fn taken(&self) -> u64 {
+        self.samples.len() as u64 + u64::from(self.newest.is_some())
+    }
+
+    /// Finds the threads that wait for a futex now.
+    fn find(&mut self, area: &impl Bytes) -> Found {
+        let mut found = Found::default();
         for pid in members(None) {
             let threads = tree::threads(&self.root, &[pid]);
             self.live.update(area, pid);
@@ -113,34 +150,29 @@ impl Futexes {
                 let before = self.live.is_waiting(area, pid, thread);
                 match procfs::waits_for_futex(&self.root, pid, thread) {
                     Ok(true) => {
-                        waiting += 1;
+                        found.waiting += 1;
                         // A watched wait may have started or ended between the two readings.
                         if !before && !self.live.is_waiting(area, pid, thread) {
                             unwatched += 1;
-                            *self.threads.entry((pid, thread)).or_default() += self.length();
+                            found.other.push((pid, thread));
                         }
                     }
                     Ok(false) => {}
                     Err(why) => self.refused = self.refused.take().or(Some(why)),
                 }
             }
-            other += unwatched;
-            if unwatched > 0 {
-                self.add_unwatched(pid, unwatched);
+            if unwatched > 0
+                && let Ok(path) = std::fs::read_link(self.root.path(&format!("/proc/{pid}/exe")))
+            {
+                found.programs.push((path, self.live.knows(pid), unwatched));
             }
         }
-        (waiting, other)
+        found
     }
 
-    fn add_unwatched(&mut self, pid: i32, threads: u32) {
-        let Ok(path) = std::fs::read_link(self.root.path(&format!("/proc/{pid}/exe"))) else { return };
-        let length = self.length();
-        *self.unwatched.entry((path, self.live.knows(pid))).or_default() += f64::from(threads) * length;
-    }
-
-    /// Returns the length of the current interval, in seconds.
-    fn length(&self) -> f64 {
-        (self.interval.1 - self.interval.0).seconds()
+    /// Ends the last interval at the end of the command.
+    pub(super) fn end(&mut self, ended: Nanos) {
+        self.add_newest(ended);
     }
 
     /// Returns the estimated time of unwatched waits, by process ID and thread ID.
@@ -305,6 +337,22 @@ mod tests {
         }
         let samples = futexes.samples.len() as u64;
         assert!((MIN_SAMPLES..=MIN_SAMPLES + 4).contains(&samples), "{samples}: then one each 0.3 s");
+    }
+
+    #[test]
+    fn the_samples_represent_exactly_the_time_of_the_command() {
+        for ended in [5_000_000, 40_000_000, 700_000_000] {
+            let mut futexes = Futexes::new(Nanos::ZERO);
+            let mut now = Nanos::ZERO;
+            while futexes.due < Nanos(ended) {
+                now = now.max(futexes.due);
+                futexes.add(Found { waiting: 1, other: vec![(1, 2)], programs: vec![] }, now);
+                futexes.plan_next(now, Nanos(100_000));
+            }
+            futexes.end(Nanos(ended));
+            let waited = futexes.threads[&(1, 2)];
+            assert!((waited - Nanos(ended).seconds()).abs() < 1e-9, "{waited} s of {ended} ns");
+        }
     }
 
     #[test]
