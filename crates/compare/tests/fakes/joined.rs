@@ -20,7 +20,7 @@ fn record(plan: &Plan, seconds: &[f64]) -> Record {
 /// `count` comparisons of `budget` seconds each. The second command costs `effect` more, as a share.
 fn parts(count: u64, budget: f64, effect: f64) -> Vec<(String, Record)> {
     let seconds = [0.005, 0.005 * (1.0 + effect)];
-    (0..count).map(|part| (format!("part-{part}.json"), record(&plan(2, budget, 900 + part), &seconds))).collect()
+    (0..count).map(|part| (format!("part-{part}.json"), record(&plan(2, budget, 800 + part), &seconds))).collect()
 }
 
 #[test]

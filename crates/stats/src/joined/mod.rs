@@ -158,11 +158,12 @@ fn conclude(prepared: &Prepared, level: f64, rules: &Rules) -> Joint {
     let open = verdict == Verdict::Undecided && reason.is_none();
     let settle = || estimate::time_to_settle(all.change?, &interval, rules.resolution);
     let sized = prepared.layouts.iter().find(|(layout, ..)| *layout == Layout::Turns);
-    let agreement = match sized {
-        // The sources must agree on what the size is estimated from: the numbers of duets differ between sources.
-        Some((_, joint, _)) => agreement(joint, rules.alpha),
-        None => agreement(&prepared.all, rules.alpha),
-    };
+    // The sources must agree on what the size is estimated from: the numbers of duets differ between sources. But none
+    // is left out because it has too few pairs in turns.
+    let of_all = agreement(&prepared.all, rules.alpha);
+    let of_turns = sized.and_then(|(_, joint, _)| agreement(joint, rules.alpha));
+    let sources = |found: &Option<Agreement>| found.as_ref().map(|found| found.degrees_of_freedom);
+    let agreement = if sources(&of_turns) < sources(&of_all) { of_all } else { of_turns };
     let layouts = in_layouts(prepared, level);
     let turns = layouts.iter().find(|(layout, _)| *layout == Layout::Turns).map(|(_, effect)| effect);
     let estimate = Estimate {
