@@ -280,7 +280,7 @@ fn traits(reply: &RunReply) -> Traits {
         command: reply.run.command,
         wrote_to_storage: reply.wrote_to_storage,
         left_its_cpu: reply.left_its_cpu,
-        uses_several_cpus: reply.uses_several_cpus,
+        runnable: reply.runnable,
     }
 }
 

@@ -1,6 +1,9 @@
 //! The trait through which experiments run blocks of commands. Tests replace it with a simulated machine on which no
 //! time passes.
 
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
 use steady_model::{Activity, Block, Hook, Layout, Moment, Nanos, Outcome};
 use thiserror::Error;
 
@@ -60,8 +63,35 @@ pub struct Traits {
     pub wrote_to_storage: bool,
     /// Whether it ended on, or may use, another CPU than the one it was pinned to.
     pub left_its_cpu: bool,
-    /// Whether several threads of its tree could run at the same time for a tenth of the time.
-    pub uses_several_cpus: bool,
+    /// For how long threads of its tree could run.
+    pub runnable: RunnableTime,
+}
+
+/// For how long threads of a command could run, estimated by looking at them at some moments of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunnableTime {
+    /// The time with one runnable thread or more.
+    pub any: Nanos,
+    /// The part of it with several.
+    pub several: Nanos,
+}
+
+impl RunnableTime {
+    /// A command uses several CPUs if several threads are runnable in at least one part of this many of the time.
+    const ONE_OF: u64 = 10;
+
+    /// Whether the command could use several CPUs for a considerable part of the time.
+    #[must_use]
+    pub fn is_of_several_cpus(self) -> bool {
+        self.several > Nanos::ZERO && self.several.0 * Self::ONE_OF >= self.any.0
+    }
+}
+
+impl AddAssign for RunnableTime {
+    fn add_assign(&mut self, other: Self) {
+        self.any += other.any;
+        self.several += other.several;
+    }
 }
 
 /// Why runs could not be made.

@@ -1,16 +1,20 @@
 //! The warm-up. It fills caches, and chooses the metric and the layouts by properties of the commands. No choice
 //! depends on which command costs more.
 
+use std::mem;
+
 use steady_model::{Block, Effort, Layout, LeftOut, Metric, MetricInput, Nanos, Outcome, Output, Plan, Reading, Run};
 use steady_stats::allocate::EXPLORATION_PAIRS;
 
 use super::{CompareError, Event};
 use crate::coins::Coins;
 use crate::judge::{least_pairs, least_runs};
-use steady_process::runner::{Runner, Start, Traits};
+use steady_process::runner::{RunnableTime, Runner, Start, Traits};
 
-/// The number of warm-up blocks of each layout, if the commands are short enough.
+/// The minimum number of warm-up blocks of each layout, if the commands are short enough.
 const BLOCKS: u32 = 3;
+/// The minimum time of the warm-up of a layout. Whether a command of 2 ms uses several CPUs shows only in many runs.
+const SHORTEST: Nanos = Nanos(50_000_000);
 /// The share of the budget after which the warm-up ends.
 const BUDGET_SHARE: f64 = 0.1;
 /// With fewer pairs than this, only turns are used, because they measure all metrics. About a third of the pairs of two
@@ -59,6 +63,8 @@ struct WarmUpBlocks {
     /// The blocks before the last.
     before: Vec<Block>,
     traits: Vec<Traits>,
+    /// Of each command, in all blocks.
+    runnable: Vec<RunnableTime>,
     took: Nanos,
 }
 
@@ -116,10 +122,13 @@ fn warm_layout<R: Runner>(
         let (block, traits) = warm_round(layout, start, plan, runner, coins)?;
         let took = runner.now() - began;
         events(Event::WarmedUp { blocks, last: took });
+        let none = || vec![RunnableTime::default(); plan.commands.len()];
+        let mut runnable = warmed.as_mut().map_or_else(none, |before| mem::take(&mut before.runnable));
+        traits.iter().for_each(|traits| runnable[traits.command] += traits.runnable);
         let mut all = traits;
         all.extend(warmed.iter_mut().filter(|_| layout == Layout::Duet).flat_map(|before| before.traits.drain(..)));
         let before = warmed.map_or_else(Vec::new, |last| [last.before, vec![last.block]].concat());
-        warmed = Some(WarmUpBlocks { block, before, traits: all, took });
+        warmed = Some(WarmUpBlocks { block, before, traits: all, runnable, took });
         if enough(plan, blocks, runner.now() - begin, took) {
             break;
         }
@@ -154,7 +163,7 @@ fn enough(plan: &Plan, blocks: u32, spent: Nanos, last: Nanos) -> bool {
         Effort::Budget(budget) => (spent + last).seconds() > BUDGET_SHARE / 2.0 * budget.seconds(),
         Effort::Pairs(_) => false,
     };
-    blocks >= BLOCKS || too_long
+    (blocks >= BLOCKS && spent >= SHORTEST) || too_long
 }
 
 /// Returns an error if a run failed against the rule of the plan, or did not end because of load. If failures are
@@ -250,7 +259,7 @@ fn no_duets(plan: &Plan, duets: &Reading<()>, primary: Metric, waits: bool, turn
         Some(format!("load hardly changes {what}, so duets have no advantage"))
     } else if turns.traits.iter().any(|traits| traits.wrote_to_storage) {
         Some("a command writes files, and both would write concurrently".to_owned())
-    } else if turns.block.runs.iter().any(several) || turns.traits.iter().any(|traits| traits.uses_several_cpus) {
+    } else if turns.block.runs.iter().any(several) || turns.runnable.iter().any(|time| time.is_of_several_cpus()) {
         Some("a command uses more than one CPU".to_owned())
     } else if waits {
         Some("the commands mostly wait".to_owned())

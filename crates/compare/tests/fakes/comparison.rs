@@ -6,7 +6,7 @@ use steady_model::{
     Absent, Activity, Block, DecidedBy, Effort, Ending, FailIf, FailureRule, Hook, Layout, Metric, Moment, Nanos,
     Outcome, Output, PerCommand, Plan, Reading, Record, Report, Undecided, Verdict, Warning,
 };
-use steady_process::runner::{BlockSpec, RunError, Runner, Traits};
+use steady_process::runner::{BlockSpec, RunError, RunnableTime, Runner, Traits};
 use steady_process::simulated::{Conditions, SimulatedMachine, Snapshots};
 
 use crate::common::{measure, plan, report, setting};
@@ -105,7 +105,7 @@ fn equal_commands_are_same_within_the_resolution() {
 #[test]
 fn too_much_noise_is_undecided_with_an_estimate_of_the_effort() {
     let noisy = Conditions { noise: 0.3, ..Conditions::QUIET };
-    let report = report(&plan(2, 1.0, 3), &[0.010, 0.0101], noisy);
+    let report = report(&plan(2, 1.0, 31), &[0.010, 0.0101], noisy);
     let judgement = primary(&report);
     assert_eq!((judgement.verdict, &judgement.undecided), (Verdict::Undecided, &Ok(Undecided::TooWide)));
     assert!(*judgement.effort_to_settle.as_ref().unwrap() > 2.0);
@@ -123,7 +123,7 @@ fn the_same_record_gives_the_same_report_again() {
 #[test]
 fn both_layouts_are_used_and_the_more_precise_one_gets_more_time() {
     let biased = Conditions { cpu_bias: (0.2, 0.05), ..Conditions::QUIET };
-    let mut plan = plan(2, 5.0, 5);
+    let mut plan = plan(2, 10.0, 5);
     plan.resolution = 1e-5;
     let report = report(&plan, &[0.010, 0.010], biased);
     let [turns, duet] = Layout::ALL.map(|layout| report.blocks_of(layout));
@@ -464,14 +464,14 @@ struct Stalling {
     /// The number of the block, from 1.
     stalled: usize,
     probed: usize,
-    uses_several_cpus: bool,
+    runnable: RunnableTime,
 }
 
 impl Runner for Stalling {
     fn probe(&mut self, block: &BlockSpec) -> Result<(Block, Vec<Traits>), RunError> {
         let (mut block, mut traits) = self.machine.probe(block)?;
         self.probed += 1;
-        traits.iter_mut().for_each(|traits| traits.uses_several_cpus = self.uses_several_cpus);
+        traits.iter_mut().for_each(|traits| traits.runnable = self.runnable);
         if self.probed == self.stalled {
             block.runs.iter_mut().for_each(|run| {
                 run.wall += Nanos::from_seconds(0.05);
@@ -510,7 +510,7 @@ impl Runner for Stalling {
 fn a_stall_during_the_warm_up_does_not_change_the_metric() {
     for stalled in 1..=3 {
         let machine = SimulatedMachine::new(&[0.002, 0.003], Conditions::QUIET, 15);
-        let mut machine = Stalling { machine, stalled, probed: 0, uses_several_cpus: false };
+        let mut machine = Stalling { machine, stalled, probed: 0, runnable: RunnableTime::default() };
         let report = judge(compare(&plan(2, 2.0, 15), setting(), &mut machine, &mut |_| {}).unwrap());
         assert_eq!(primary(&report).metric, Metric::Cpu, "block {stalled}");
         assert!(machine.probed >= 3 && report.blocks_of(Layout::Duet) > 0, "block {stalled}");
@@ -529,7 +529,8 @@ fn commands_on_several_cpus_exclude_duets() {
 #[test]
 fn commands_with_parallel_threads_exclude_duets() {
     let machine = SimulatedMachine::new(&[0.010, 0.020], Conditions { cpu_share: 0.5, ..Conditions::QUIET }, 13);
-    let mut machine = Stalling { machine, stalled: 0, probed: 0, uses_several_cpus: true };
+    let runnable = RunnableTime { any: Nanos(1_000_000), several: Nanos(100_000) };
+    let mut machine = Stalling { machine, stalled: 0, probed: 0, runnable };
     let report = judge(compare(&plan(2, 5.0, 13), setting(), &mut machine, &mut |_| {}).unwrap());
     assert_eq!(report.blocks_of(Layout::Duet), 0);
     assert!(report.record.left_out[0].reason.contains("more than one CPU"));

@@ -8,7 +8,7 @@ use steady_model::{
     Command, CounterScope, Hook, Layout, MetricInput, MetricSource, Nanos, Outcome, Output, PerCommand, Reading, Run,
 };
 
-use crate::runner::Start;
+use crate::runner::{RunnableTime, Start};
 
 /// First message to a launcher, with everything that is constant in an experiment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -155,8 +155,8 @@ pub struct RunReply {
     pub wrote_to_storage: bool,
     /// Only for probes: whether it ended on, or may use, another CPU than the launcher's.
     pub left_its_cpu: bool,
-    /// Only for probes: whether several threads of its tree could run at the same time for a tenth of the time.
-    pub uses_several_cpus: bool,
+    /// Only for probes: for how long threads of its tree could run.
+    pub runnable: RunnableTime,
     /// The first metric without a valid value. [`Run::values`] is empty then.
     #[serde(default)]
     pub no_value: Option<NoValue>,

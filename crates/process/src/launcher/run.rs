@@ -18,8 +18,8 @@ use super::custom::CustomMetrics;
 use super::prepared::{Prepared, Script, program};
 use super::protocol::{Job, Reply, RunReply, Setup, Snapshot};
 use super::streams::Sink;
-use super::wait::{Concurrency, End, OwnScheduling, Stop, lost, outcome, wait_or_kill};
-use crate::runner::Start;
+use super::wait::{End, OwnScheduling, Stop, ThreadLooks, lost, outcome, wait_or_kill};
+use crate::runner::{RunnableTime, Start};
 
 /// The CPU times of the main thread and of the tree count as equal if they differ by no more than this share...
 const SAME_CPU_TIME_RATIO: f64 = 0.02;
@@ -145,8 +145,8 @@ impl RunContext {
         let last_pid = self.last_pid();
         let (started, child) =
             self.start(job, start, word).map_err(|error| Stop::Reply(not_started(job.command, &error)))?;
-        let mut concurrency = probe.then(Concurrency::begin);
-        let seen = self.watch(job.command, &child, control, concurrency.as_mut())?;
+        let mut looks = probe.then(ThreadLooks::begin);
+        let seen = self.watch(job.command, &child, control, looks.as_mut())?;
         let wrote_to_storage = probe && wrote_to_storage(child.pid);
         let left_its_cpu = probe && self.left_its_cpu(child.pid);
         let reaped = process::wait_for(child.pid).map_err(lost)?;
@@ -168,8 +168,8 @@ impl RunContext {
         if let Some(script) = &mut self.commands[job.command].conclude {
             script.run(word, &self.null, &self.script_sink, control)?;
         }
-        let uses_several_cpus = concurrency.is_some_and(|concurrency| concurrency.uses_several_cpus());
-        Ok(RunReply { run, wrote_to_storage, left_its_cpu, uses_several_cpus, no_value })
+        let runnable = looks.map_or_else(RunnableTime::default, |looks| looks.found);
+        Ok(RunReply { run, wrote_to_storage, left_its_cpu, runnable, no_value })
     }
 
     /// Prepares snapshots to start runs from.
@@ -228,13 +228,13 @@ impl RunContext {
         command: usize,
         child: &Child,
         control: &UnixStream,
-        concurrency: Option<&mut Concurrency>,
+        looks: Option<&mut ThreadLooks>,
     ) -> Result<Seen, Stop> {
         // Opened while the child runs, to save time between its end and the readings.
         let schedstat = self.schedstat.as_ref().map_err(Clone::clone);
         let main_thread = schedstat.and_then(|reader| reader.open(number(child.pid)));
         let (sink, own) = (&self.commands[command].sink, self.own_scheduling.as_ref());
-        let end = wait_or_kill(child, self.run_limit, control.as_fd(), Some(sink), own, concurrency)?;
+        let end = wait_or_kill(child, self.run_limit, control.as_fd(), Some(sink), own, looks)?;
         Ok(Seen { end, main_thread: main_thread.and_then(|file| file.read()) })
     }
 

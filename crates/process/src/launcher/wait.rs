@@ -2,8 +2,11 @@
 //! `steady`.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
+use rand::TryRngCore;
+use rand::rngs::OsRng;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use steady_linux::Root;
 use steady_linux::clock;
@@ -13,6 +16,7 @@ use steady_model::{Nanos, Outcome};
 
 use super::protocol::Reply;
 use super::streams::Sink;
+use crate::runner::RunnableTime;
 
 /// Why a launcher stops.
 pub(super) enum Stop {
@@ -84,58 +88,46 @@ impl OwnScheduling {
     }
 }
 
-/// For how long several threads of a child's tree could run at the same time. On a busy machine, the CPU time does not
-/// show that a command uses several CPUs if it gets them.
-pub(super) struct Concurrency {
+/// Looks at the threads of a child's tree while it runs. On a busy machine, the CPU time does not show that a command
+/// uses several CPUs if it gets them.
+pub(super) struct ThreadLooks {
     begin: Nanos,
     /// The previous look, or the begin.
     last: Nanos,
     next: Nanos,
-    /// The time with one runnable thread or more. Each look stands for the time since the previous one.
-    busy: Nanos,
-    /// The part of it with several.
-    several: Nanos,
-    runnable: RunnableThreads,
+    /// Each look stands for the time since the previous one.
+    pub(super) found: RunnableTime,
+    threads: RunnableThreads,
 }
 
-impl Concurrency {
-    /// The first look is this long after the begin.
-    const FIRST: Nanos = Nanos(300_000);
+impl ThreadLooks {
+    /// The first look is at a random moment in this time, because short commands have only one.
+    const FIRST: Range<u64> = 100_000..2_000_000;
     /// The next look is later by the time since the begin divided by this.
     const FRACTION: u64 = 50;
     /// It is also later by this many times the duration of the look before, so that looks take a tenth of the time at most.
     const PAUSES: u64 = 10;
-    /// A command uses several CPUs if several threads are runnable in at least one part of this many of the time.
-    const ONE_OF: u64 = 10;
 
     /// Begins now.
     pub(super) fn begin() -> Self {
         let begin = clock::monotonic();
-        let next = begin + Self::FIRST;
-        let runnable = RunnableThreads::new(&Root::default());
-        Concurrency { begin, last: begin, next, busy: Nanos::ZERO, several: Nanos::ZERO, runnable }
+        let random = OsRng.try_next_u64().unwrap_or(begin.0);
+        let next = begin + Nanos(Self::FIRST.start + random % (Self::FIRST.end - Self::FIRST.start));
+        let threads = RunnableThreads::new(&Root::default());
+        ThreadLooks { begin, last: begin, next, found: RunnableTime::default(), threads }
     }
 
     fn look(&mut self) {
         let now = clock::monotonic();
         let (root, own) = (Root::default(), rustix::process::getpid().as_raw_nonzero().get());
         let tree = procfs::descendants(&root, own).unwrap_or_default();
-        let runnable = self.runnable.count(&tree);
+        let runnable = self.threads.count(&tree);
         let passed = now - self.last;
-        if runnable > 0 {
-            self.busy += passed;
-        }
-        if runnable > 1 {
-            self.several += passed;
-        }
+        let time = |least: usize| if runnable >= least { passed } else { Nanos::ZERO };
+        self.found += RunnableTime { any: time(1), several: time(2) };
         let done = clock::monotonic();
         let pause = ((done - self.begin).0 / Self::FRACTION).max(Self::PAUSES * (done - now).0);
         (self.last, self.next) = (now, done + Nanos(pause));
-    }
-
-    /// Whether the tree could use several CPUs for a considerable part of the time.
-    pub(super) fn uses_several_cpus(&self) -> bool {
-        self.several > Nanos::ZERO && self.several.0 * Self::ONE_OF >= self.busy.0
     }
 }
 
@@ -147,7 +139,7 @@ pub(super) fn wait_or_kill(
     control: BorrowedFd<'_>,
     sink: Option<&Sink>,
     own: Option<&OwnScheduling>,
-    mut concurrency: Option<&mut Concurrency>,
+    mut looks: Option<&mut ThreadLooks>,
 ) -> Result<End, Stop> {
     let deadline = limit.map(|limit| clock::monotonic() + limit);
     let mut in_time = true;
@@ -158,7 +150,7 @@ pub(super) fn wait_or_kill(
         let pipes = sink.into_iter().flat_map(Sink::readers);
         let pipes = pipes.map(|reader| PollFd::from_borrowed_fd(reader, PollFlags::IN));
         let mut watched: Vec<PollFd<'_>> = child_and_control.into_iter().chain(pipes).collect();
-        let look_at = concurrency.as_ref().map(|concurrency| concurrency.next);
+        let look_at = looks.as_ref().map(|looks| looks.next);
         let next = deadline.filter(|_| in_time).into_iter().chain(look_at).min();
         let left = next.map(|next| timespec(next - clock::monotonic()));
         let before = own.and_then(|own| Some((own, own.before_sleep()?)));
@@ -171,8 +163,8 @@ pub(super) fn wait_or_kill(
                 process::kill_group(child.pid);
             }
             Ok(0) => {
-                if let Some(concurrency) = &mut concurrency {
-                    concurrency.look();
+                if let Some(looks) = &mut looks {
+                    looks.look();
                 }
             }
             Ok(_) if ready(1) => return Err(Stop::Abandoned),
