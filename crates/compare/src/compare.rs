@@ -216,7 +216,7 @@ fn measure_in(
         started: clock::time_of_day(),
         revision: session.revision(),
         counters: runner.counters(),
-        tick: crate::run::tick(),
+        tick: steady_linux::host::tick(),
         cold,
         one_look: false,
     };

@@ -15,7 +15,7 @@ use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, FromArgMatches};
-use steady_compare::run::{CompareContext, CompareError, show, show_begin, tick};
+use steady_compare::run::{CompareContext, CompareError, show, show_begin};
 use steady_compare::{CommandRunner, failure};
 use steady_costs::prices::prices;
 use steady_feature::{Failure, Feature, Helper, Interrupt, RecordKind, Session, Status, attended};
@@ -102,7 +102,7 @@ fn measure(
         started: clock::time_of_day(),
         revision: session.revision(),
         counters: runner.counters(),
-        tick: tick(),
+        tick: steady_linux::host::tick(),
         cold: None,
         one_look: true,
     };

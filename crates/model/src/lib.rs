@@ -14,6 +14,7 @@ mod plan;
 mod release;
 mod report;
 mod samples;
+pub mod split;
 mod units;
 mod verdict;
 

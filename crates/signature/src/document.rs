@@ -4,7 +4,7 @@ mod bench;
 mod charts;
 
 use steady_feature::Report;
-use steady_model::Reading;
+use steady_model::{Nanos, Reading};
 use steady_render::csv::{self, Row};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Span};
 use steady_render::letters::{count, one_line};
@@ -81,18 +81,16 @@ fn table(record: &FilesRecord) -> Table {
             signed_cell(file, |signed| Cell::reading(&signed.lock, words))
         };
         let rate = |signed: &Signed| Cell::reading(&signed.bytes_per_second, |rate| short(rate / 1e6));
+        let mode = |time_of: &Reading<Nanos>| Cell::reading(time_of, |nanos| time(nanos.seconds()));
         let peak = |signed: &Signed| Cell::reading(&signed.peak_memory_bytes, |bytes| memory(bytes.0 as f64));
         columns.extend([
             Column::words("crew", files, |file| signed_cell(file, |signed| crew(signed.crew).into())),
             Column::numbers("real", files, |file| {
                 signed_cell(file, |signed| time(signed.elapsed_seconds.seconds()).into())
             }),
-            Column::numbers("user", files, |file| {
-                signed_cell(file, |signed| time(signed.user_seconds.seconds()).into())
-            }),
-            Column::numbers("system", files, |file| {
-                signed_cell(file, |signed| time(signed.system_seconds.seconds()).into())
-            }),
+            Column::numbers("CPU", files, |file| signed_cell(file, |signed| time(signed.cpu_seconds.seconds()).into())),
+            Column::numbers("user", files, |file| signed_cell(file, |signed| mode(&signed.user_seconds))),
+            Column::numbers("system", files, |file| signed_cell(file, |signed| mode(&signed.system_seconds))),
             Column::numbers("MB/s", files, |file| signed_cell(file, rate)),
             Column::numbers("lock acquired", files, |file| lock(file, |lock| events(lock.lock_acquisitions as f64))),
             Column::numbers("contended", files, |file| lock(file, |lock| events(lock.lock_contended as f64))),
@@ -126,7 +124,7 @@ pub(crate) fn lines(file: &SignedFile, several: bool, stats: bool) -> String {
 }
 
 /// Returns labels and values of a signature's cost. Published programs print the first label.
-fn stats(signed: &Signed) -> [(&'static str, String); 10] {
+fn stats(signed: &Signed) -> [(&'static str, String); 11] {
     fn words<T>(reading: &Reading<T>, words: impl Fn(&T) -> String) -> String {
         reading.as_ref().map_or_else(|absent| format!("not measured: {}", one_line(&absent.0)), words)
     }
@@ -143,8 +141,9 @@ fn stats(signed: &Signed) -> [(&'static str, String); 10] {
         ("Waited for the lock", words(&signed.lock, waited)),
         ("Allocations", signed.allocations.to_string()),
         ("Real time", time(signed.elapsed_seconds.seconds())),
-        ("User time", time(signed.user_seconds.seconds())),
-        ("System time", time(signed.system_seconds.seconds())),
+        ("User time", words(&signed.user_seconds, |user| time(user.seconds()))),
+        ("System time", words(&signed.system_seconds, |system| time(system.seconds()))),
+        ("CPU time", time(signed.cpu_seconds.seconds())),
         ("Peak memory", words(&signed.peak_memory_bytes, |bytes| memory(bytes.0 as f64))),
         ("Read", read),
         ("Throughput", words(&signed.bytes_per_second, |rate| format!("{} MB/s", short(rate / 1e6)))),
@@ -173,8 +172,9 @@ fn csv(record: &FilesRecord) -> String {
             .with_reading("crew", of, |signed| signed.crew.name().to_owned())
             .with_reading("workers", of, |signed| signed.crew.workers().to_string())
             .with_reading("elapsed_seconds", of, |signed| csv::seconds(signed.elapsed_seconds))
-            .with_reading("user_seconds", of, |signed| csv::seconds(signed.user_seconds))
-            .with_reading("system_seconds", of, |signed| csv::seconds(signed.system_seconds))
+            .with_reading("cpu_seconds", of, |signed| csv::seconds(signed.cpu_seconds))
+            .with_reading("user_seconds", of, |signed| field(&signed.user_seconds, |user| csv::seconds(*user)))
+            .with_reading("system_seconds", of, |signed| field(&signed.system_seconds, |system| csv::seconds(*system)))
             .with_reading("bytes_per_second", of, |signed| field(&signed.bytes_per_second, f64::to_string))
             .with_reading("allocations", of, |signed| signed.allocations.to_string())
             .with_reading("lock_acquisitions", of, |signed| {

@@ -1,6 +1,7 @@
 //! Computes figures and answers from the runs of a bench, as pure functions.
 
 use serde::Deserialize;
+use steady_model::split::{self, Processes};
 use steady_model::{Absent, Ending, Host, Interval, Layout, Nanos, Reading, Seed, Timestamp};
 use steady_render::json::{self, ReadError};
 use steady_stats::descriptive::quantile;
@@ -39,10 +40,11 @@ pub(crate) fn record(plan: BenchPlan, origin: Origin, done: Done) -> BenchRecord
     let Done { rounds, elapsed, stopped } = done;
     let interrupted = stopped == Some(BenchError::Interrupted);
     let missing = if interrupted { "the bench was interrupted before" } else { NO_TIME };
-    let conditions = plan.conditions.iter().enumerate().map(|(at, condition)| MeasuredCondition {
+    let measured = |(at, condition): (usize, &BenchCondition)| MeasuredCondition {
         condition: *condition,
-        figures: figures(&rounds, at, condition, missing),
-    });
+        figures: figures(&rounds, at, condition, &plan.tick, missing),
+    };
+    let conditions = plan.conditions.iter().enumerate().map(measured).collect();
     BenchRecord {
         seed: plan.seed,
         started: origin.started,
@@ -50,18 +52,25 @@ pub(crate) fn record(plan: BenchPlan, origin: Origin, done: Done) -> BenchRecord
         elapsed_seconds: elapsed,
         host: origin.host,
         cpus: plan.cpus,
+        tick_seconds: plan.tick,
         input: plan.input,
         rounds: rounds.len(),
         confidence: 1.0 - ALPHA,
         ending: if interrupted { Ending::Interrupted } else { Ending::Spent },
-        conditions: conditions.collect(),
+        conditions,
         answers: comparisons(&plan.conditions).iter().map(|compared| answer(&rounds, compared)).collect(),
         caches: plan.caches,
         samples: rounds,
     }
 }
 
-fn figures(rounds: &[Vec<BenchRun>], at: usize, condition: &BenchCondition, missing: &str) -> Reading<Figures> {
+fn figures(
+    rounds: &[Vec<BenchRun>],
+    at: usize,
+    condition: &BenchCondition,
+    tick: &Reading<Nanos>,
+    missing: &str,
+) -> Reading<Figures> {
     let runs: Vec<&BenchRun> = rounds.iter().flatten().filter(|run| run.condition == at).collect();
     let walls: Vec<f64> = runs.iter().map(|run| run.seconds()).collect();
     let wall_seconds = quantile(&walls, 0.5).ok_or_else(|| Absent::because(missing))?;
@@ -75,12 +84,16 @@ fn figures(rounds: &[Vec<BenchRun>], at: usize, condition: &BenchCondition, miss
     let times = total(|run| f64::from(run.times));
     let all_time = total(|run| run.wall_seconds.seconds()) * f64::from(condition.workers);
     let waited = lock(|lock| lock.lock_waited_seconds.seconds());
+    let (user, system) = (total(|run| run.user_seconds.seconds()), total(|run| run.system_seconds.seconds()));
+    // All runs are parts of one process, so the ticks of all of them count.
+    let split = split::check(user + system, Processes::Counted(1.0), tick, "this condition");
     Ok(Figures {
         runs: runs.len(),
         wall_seconds,
         wall_interval,
-        user_seconds: total(|run| run.user_seconds.seconds()) / times,
-        system_seconds: total(|run| run.system_seconds.seconds()) / times,
+        cpu_seconds: (user + system) / times,
+        user_seconds: split.clone().map(|()| user / times),
+        system_seconds: split.map(|()| system / times),
         bytes_per_second: rate(condition.bytes, wall_seconds),
         lock_acquisitions: lock(|lock| lock.lock_acquisitions as f64).map(|all| all / times),
         lock_waiting_ratio: waited.map(|waited| if all_time > 0.0 { waited / all_time } else { 0.0 }),
@@ -174,6 +187,8 @@ struct MeasuredBench {
     elapsed_seconds: Nanos,
     host: Host,
     cpus: u32,
+    #[serde(default = "steady_model::Record::tick_not_recorded")]
+    tick_seconds: Reading<Nanos>,
     caches: Vec<Cache>,
     input: Input,
     ending: Ending,
@@ -201,6 +216,7 @@ impl BenchRecord {
             caches: measured.caches,
             input: measured.input,
             cpus: measured.cpus,
+            tick: measured.tick_seconds,
             budget: measured.budget_seconds,
             seed: measured.seed,
         };
@@ -270,6 +286,7 @@ mod tests {
             conditions: conditions(4 << 20, Bytes(128 << 10), &caches),
             caches,
             cpus: 2,
+            tick: Ok(Nanos(4_000_000)),
             budget: Nanos(budget),
             seed: Seed(seed),
         };
@@ -354,6 +371,35 @@ mod tests {
             assert_eq!(BenchRecord::read(&record.json(true)), Ok(record.clone()));
             assert_eq!(BenchRecord::read(&record.json(false)), Err(ReadError::WithoutSamples));
         }
+    }
+
+    #[test]
+    fn few_ticks_do_not_split_the_cpu_time() {
+        let record = measured(1, 12_000_000_000, &mut SimulatedCrew::new(1));
+        let figures = |record: &BenchRecord| -> Vec<Figures> {
+            record.conditions.iter().filter_map(|one| one.figures.clone().ok()).collect()
+        };
+        assert!(figures(&record).iter().all(|one| one.user_seconds.is_ok() && one.cpu_seconds > 0.0));
+        let plan = |tick| BenchPlan {
+            input: Input::Made,
+            conditions: record.conditions.iter().map(|one| one.condition).collect(),
+            caches: vec![],
+            cpus: 2,
+            tick,
+            budget: record.budget_seconds,
+            seed: record.seed,
+        };
+        let origin = Origin { host: host(), started: Timestamp(0) };
+        let done = Done { rounds: record.samples.clone(), elapsed: record.elapsed_seconds, stopped: None };
+        for one in figures(&super::record(plan(Ok(LONGEST)), origin, done)) {
+            assert!(one.user_seconds.unwrap_err().0.starts_with("this condition used "));
+            assert!(one.system_seconds.is_err() && one.cpu_seconds > 0.0);
+        }
+        let mut old: serde_json::Value = serde_json::from_str(&record.json(true)).unwrap();
+        old.as_object_mut().unwrap().remove("tick_seconds");
+        let read = BenchRecord::read(&old.to_string()).unwrap();
+        assert_eq!(figures(&read), figures(&record));
+        assert_eq!(read.tick_seconds, steady_model::Record::tick_not_recorded());
     }
 
     #[test]

@@ -70,6 +70,7 @@ fn files(flags: &SignatureFlags, session: &mut dyn Session) -> Result<u8, Failur
         pool: flags.pool_bytes,
         block: flags.block_size,
         cpus: cpus(),
+        tick: steady_linux::host::tick(),
     };
     let has_pools = matches!(plan.allocator, Allocator::Pool | Allocator::PoolPerBlock);
     let pool_bytes = has_pools.then_some(Bytes(plan.pool as u64));
@@ -130,6 +131,7 @@ fn bench(flags: &BenchFlags, session: &mut dyn Session) -> Result<u8, Failure> {
         conditions: conditions(bytes.len() as u64, Bytes(flags.pool_bytes as u64), &caches),
         caches,
         cpus: cpus(),
+        tick: steady_linux::host::tick(),
         budget: flags.budget,
         seed: session.seed(flags.seed)?,
     };

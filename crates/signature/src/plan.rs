@@ -1,6 +1,6 @@
 //! Resolved plans: how to compute signatures of files, and the conditions of a bench.
 
-use steady_model::{Bytes, Nanos, Seed};
+use steady_model::{Bytes, Nanos, Reading, Seed};
 use steady_workloads::signature::{Allocator, BLOCK_BYTES, Crew, MOST_WORKERS};
 
 use crate::record::{BenchCondition, Cache, Input};
@@ -35,7 +35,7 @@ pub(crate) enum Workers {
 }
 
 /// How signatures of files are computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FilesPlan {
     /// Allocator of the nodes.
     pub(crate) allocator: Allocator,
@@ -47,6 +47,8 @@ pub(crate) struct FilesPlan {
     pub(crate) block: usize,
     /// Number of available CPUs.
     pub(crate) cpus: u32,
+    /// Length of the ticks at which the kernel samples user and system time, if it does.
+    pub(crate) tick: Reading<Nanos>,
 }
 
 /// Settings of a bench.
@@ -60,6 +62,8 @@ pub(crate) struct BenchPlan {
     pub(crate) caches: Vec<Cache>,
     /// Number of available CPUs.
     pub(crate) cpus: u32,
+    /// Length of the ticks at which the kernel samples user and system time, if it does.
+    pub(crate) tick: Reading<Nanos>,
     /// Approximate duration of the bench.
     pub(crate) budget: Nanos,
     /// Seed of the random order.

@@ -58,10 +58,12 @@ pub struct Signed {
     pub crew: Crew,
     /// Wall time from before the first byte was read until the last worker ended.
     pub elapsed_seconds: Nanos,
-    /// User time of all workers.
-    pub user_seconds: Nanos,
-    /// System time of all workers.
-    pub system_seconds: Nanos,
+    /// CPU time of all workers.
+    pub cpu_seconds: Nanos,
+    /// User time of all workers. Absent if they were too short for the kernel's ticks.
+    pub user_seconds: Reading<Nanos>,
+    /// System time of all workers; see `user_seconds`.
+    pub system_seconds: Reading<Nanos>,
     /// Size of the file divided by `elapsed_seconds`.
     pub bytes_per_second: Reading<f64>,
     /// Number of nodes that were allocated.
@@ -122,6 +124,9 @@ pub struct BenchRecord {
     pub host: Host,
     /// Number of available CPUs.
     pub cpus: u32,
+    /// Length of the ticks at which the kernel samples user and system time. Absent if both are exact, and in records
+    /// of earlier versions.
+    pub tick_seconds: Reading<Nanos>,
     /// Data caches of a CPU.
     pub caches: Vec<Cache>,
     /// Source of the bytes.
@@ -209,10 +214,13 @@ pub struct Figures {
     #[serde(flatten, serialize_with = "wall")]
     #[schemars(with = "WallEnds")]
     pub wall_interval: Reading<Interval>,
-    /// User time of a signature: the mean over all runs.
-    pub user_seconds: f64,
-    /// System time of a signature: the mean over all runs.
-    pub system_seconds: f64,
+    /// CPU time of a signature: the mean over all runs.
+    pub cpu_seconds: f64,
+    /// User time of a signature: the mean over all runs. Absent if all runs together were too short for the kernel's
+    /// ticks.
+    pub user_seconds: Reading<f64>,
+    /// System time of a signature; see `user_seconds`.
+    pub system_seconds: Reading<f64>,
     /// Size of the input divided by `wall_seconds`.
     pub bytes_per_second: Reading<f64>,
     /// Number of lock acquisitions per signature.
@@ -283,9 +291,10 @@ pub struct BenchRun {
     pub times: u32,
     /// Wall time of all signatures of the run.
     pub wall_seconds: Nanos,
-    /// User time of all signatures of the run.
+    /// User time of all signatures of the run. If the kernel samples it by ticks, only sums over many runs are
+    /// meaningful.
     pub user_seconds: Nanos,
-    /// System time of all signatures of the run.
+    /// System time of all signatures of the run; see `user_seconds`.
     pub system_seconds: Nanos,
     /// Use of the allocator's lock in the whole run.
     #[serde(flatten, serialize_with = "lock")]

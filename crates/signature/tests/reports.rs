@@ -14,6 +14,13 @@ use steady_workloads::signature::{Allocator, Crew};
 
 const NO_LOCK: &str = "the C library does not report the use of its locks";
 
+/// Why `whose` CPU time of `cpu` has no split.
+fn too_short(whose: &str, cpu: &str) -> Absent {
+    Absent(format!(
+        "{whose} used {cpu} of CPU time, less than 2 ticks of 4.0 ms each, at which the kernel samples user and system time"
+    ))
+}
+
 /// Two files with signatures and one without.
 fn files() -> FilesRecord {
     let signed = |signature, bytes| Signed {
@@ -21,8 +28,9 @@ fn files() -> FilesRecord {
         bytes,
         crew: Crew::Threads(8),
         elapsed_seconds: Nanos(367_000_000),
-        user_seconds: Nanos(126_000_000),
-        system_seconds: Nanos(204_000_000),
+        cpu_seconds: Nanos(330_000_000),
+        user_seconds: Ok(Nanos(126_000_000)),
+        system_seconds: Ok(Nanos(204_000_000)),
         bytes_per_second: Ok(bytes as f64 / 0.367),
         allocations: 513_688,
         lock: Ok(Lock {
@@ -49,6 +57,9 @@ fn one() -> FilesRecord {
     if let Ok(signed) = &mut record.files[0].signed {
         signed.lock = absent(NO_LOCK);
         signed.crew = Crew::Single;
+        signed.cpu_seconds = Nanos(2_600_000);
+        let short = || Err(too_short("steady", "2.6 ms"));
+        (signed.user_seconds, signed.system_seconds) = (short(), short());
     }
     record
 }
@@ -97,14 +108,16 @@ fn figures(condition: &BenchCondition) -> Reading<Figures> {
     let apart = if global { 1.0 } else { f64::from(condition.workers.min(2)) };
     let wall = condition.bytes as f64 * 12e-9 * share / apart + f64::from(condition.workers) * 30e-6;
     let few = "2 runs of this condition, too few for an interval; use a larger --budget";
+    let split = if wall < 200e-6 { Err(too_short("this condition", "2.6 ms")) } else { Ok(()) };
     let seldom = global && condition.workers == 8;
     let lock = |value| if condition.allocator == Allocator::System { absent(NO_LOCK) } else { Ok(value) };
     Ok(Figures {
         runs: if seldom { 2 } else { 14 },
         wall_seconds: wall,
         wall_interval: if seldom { absent(few) } else { Ok(Interval { low: wall * 0.98, high: wall * 1.03 }) },
-        user_seconds: wall * apart * 0.8,
-        system_seconds: wall * apart * 0.2,
+        cpu_seconds: wall * apart,
+        user_seconds: split.clone().map(|()| wall * apart * 0.8),
+        system_seconds: split.map(|()| wall * apart * 0.2),
         bytes_per_second: Ok(condition.bytes as f64 / wall),
         lock_acquisitions: lock(match condition.allocator {
             Allocator::Global => (condition.bytes / 1_024 * 1_004) as f64,
@@ -173,6 +186,7 @@ fn bench() -> BenchRecord {
         elapsed_seconds: Nanos(20_100_000_000),
         host: made::host("KVM"),
         cpus: 2,
+        tick_seconds: Ok(Nanos(4_000_000)),
         caches: vec![cache("L1", 48 << 10), cache("L2", 2 << 20)],
         input: Input::Made,
         rounds: 14,

@@ -1,5 +1,6 @@
 //! The parts of the time of each command's runs.
 
+use steady_model::split::{self, Processes};
 use steady_model::{
     Absent, Breakdown, Bytes, CounterMeans, Counters, Interval, Layout, Metric, Nanos, Reading, Record, Run, Spread,
 };
@@ -7,7 +8,6 @@ use steady_stats::descriptive::{self, quantile};
 use steady_stats::pooled::{self, Pooled};
 
 use super::evidence::succeeded;
-use super::split;
 use super::usual_reason;
 use super::verdicts::serves;
 
@@ -28,10 +28,10 @@ fn breakdown(record: &Record, command: usize) -> Option<Breakdown> {
     let (runs, failed): (Vec<&Run>, Vec<&Run>) = all.partition(|run| succeeded(&record.plan, run));
     let mean = |count: fn(&Run) -> u64| runs.iter().map(|run| count(run) as f64).sum::<f64>() / runs.len() as f64;
     let cpu = spread_of(&runs, |run| Ok(run.cpu_time())).ok()?;
-    let unsplit = split::unknown(&runs, cpu.mean, &record.tick);
-    let mode = |time: fn(&Run) -> Nanos| match &unsplit {
-        Some(why) => Some(Err(why.clone())),
-        None => part(&runs, &cpu, time).map(Ok),
+    let split = split::check(cpu.mean, Processes::of(&runs), &record.tick, "the command");
+    let mode = |time: fn(&Run) -> Nanos| match &split {
+        Err(why) => Some(Err(why.clone())),
+        Ok(()) => part(&runs, &cpu, time).map(Ok),
     };
     Some(Breakdown {
         command,

@@ -6,7 +6,6 @@ pub(crate) mod files;
 mod join;
 mod load;
 mod ranking;
-pub mod split;
 mod startups;
 mod status;
 mod verdicts;

@@ -81,7 +81,7 @@ pub struct CompareContext {
     pub revision: Reading<String>,
     /// Which events the CPU's counters count, or why they cannot be read.
     pub counters: Reading<CounterScope>,
-    /// Length of the ticks at which the kernel samples user and system time ([`tick`]).
+    /// Length of the ticks at which the kernel samples user and system time ([`steady_linux::host::tick`]).
     pub tick: Reading<Nanos>,
     /// Why runs cannot start from snapshots, if these were requested.
     pub cold: Option<Cold>,
@@ -115,16 +115,6 @@ impl CompareContext {
             one_look: false,
         }
     }
-}
-
-/// Length of the ticks at which the kernel samples user and system time. If the kernel's method is unknown, sampling is
-/// assumed. Takes 5 ms.
-///
-/// # Errors
-/// Absent if user and system time are exact.
-pub fn tick() -> Reading<Nanos> {
-    let exact = || Absent::because("user and system time are exact");
-    steady_linux::host::tick().unwrap_or_else(|_| Some(steady_linux::clock::tick())).ok_or_else(exact)
 }
 
 /// An event of a running comparison.

@@ -347,7 +347,7 @@ fn many_short_processes_have_no_user_and_system_time() {
     assert!(user(tick(), Some(2), false).is_ok() && user(tick(), Some(122), true).is_ok());
     assert!(user(Err(Absent::because("exact")), Some(122), false).is_ok());
     assert!(
-        user(tick(), Some(122), false).unwrap_err().starts_with("up to 122 processes, some perhaps of other programs")
+        user(tick(), Some(122), false).unwrap_err().starts_with("up to 122 processes and threads, some perhaps of other programs")
     );
     assert!(user(tick(), None, false).unwrap_err().contains("were not counted"));
 }

@@ -4,8 +4,8 @@
 //! All lines are means over the same pairs with the same weights, so the parts add up to the whole. User and system
 //! time add up to the CPU time, and so do the counted events and the unexplained rest.
 
-use steady_compare::judge::split::{Processes, too_short};
 use steady_costs::prices::{Price, Priced, Prices, at_run};
+use steady_model::split::{Processes, too_short};
 use steady_model::{Absent, Interval, Layout, Metric, Nanos, Reading, Record, Run};
 use steady_render::letters::count;
 use steady_render::units::time;

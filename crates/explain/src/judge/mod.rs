@@ -6,8 +6,8 @@ mod difference;
 mod faults;
 mod parts;
 
-use steady_compare::judge::split::{Processes, too_short};
 use steady_costs::prices::at_run;
+use steady_model::split::{Processes, too_short};
 use steady_model::{Absent, Interval, Nanos, Reading};
 
 use crate::record::ExplainRecord;

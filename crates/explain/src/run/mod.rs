@@ -16,7 +16,6 @@ mod watch;
 use std::ffi::{OsStr, OsString};
 
 use serde::{Deserialize, Serialize};
-use steady_compare::run::tick;
 use steady_costs::prices::{self, Priced, Prices};
 use steady_feature::{Failure, Session, typed};
 use steady_linux::activity::KernelCounters;
@@ -102,7 +101,7 @@ pub(crate) fn one(flags: &ExplainFlags, session: &mut dyn Session) -> Result<Exp
     // might still be busy with work that the command caused.
     let prices =
         prices::prices(session, flags.fresh, flags.quiet).unwrap_or_else(|failure| without_prices(&failure, session));
-    let tick_seconds = tick();
+    let tick_seconds = steady_linux::host::tick();
     let root = Root::default();
     let (started, before) = (clock::time_of_day(), KernelCounters::read(&root));
     let mut pace = Pace::default();

@@ -12,13 +12,21 @@ const THREADS: usize = 9;
 /// CPU time of each kind: shorter than any tick.
 const WORK: Nanos = Nanos(250_000);
 
-/// Returns the length of the ticks at which the kernel samples whether CPU time is user or system time. Returns `None`
-/// if the kernel measures both at each kernel entry. Takes 5 ms of CPU time.
+/// Returns the length of the ticks at which the kernel samples whether CPU time is user or system time. If the kernel's
+/// method is unknown, sampling is assumed. Takes 5 ms of CPU time.
+///
+/// # Errors
+/// User and system time are exact: the kernel measures both at each kernel entry.
+pub fn tick() -> Reading<Nanos> {
+    measured().unwrap_or_else(|_| Some(clock::tick())).ok_or_else(|| Absent::because("user and system time are exact"))
+}
+
+/// Returns the length of the ticks, or `None` if there are none.
 ///
 /// No file has this value on every system, so it is measured with threads that are shorter than a tick. A sampling
 /// kernel accounts all time of such a thread as one kind; a measuring kernel never does. The threads may disagree, for
 /// example if only some CPUs measure. That is an error.
-pub fn tick() -> Reading<Option<Nanos>> {
+fn measured() -> Reading<Option<Nanos>> {
     let start = |_| std::thread::Builder::new().spawn(both_kinds).ok();
     let threads: Vec<_> = (0..THREADS).filter_map(start).collect();
     let usages: Vec<ChildUsage> = threads.into_iter().filter_map(|thread| thread.join().ok()?.ok()).collect();
@@ -83,7 +91,7 @@ mod tests {
 
     #[test]
     fn this_kernel_samples_or_measures() {
-        let found = tick().unwrap();
+        let found = measured().unwrap();
         assert!(found.is_none_or(|tick| (100_000..=10_000_000).contains(&tick.0)), "{found:?}");
     }
 }

@@ -427,8 +427,10 @@ fn all(record: &BenchRecord, bytes: u64) -> Table {
     let columns = vec![
         Column::words("allocator × workers", &ways, |one| name(&one.condition)),
         Column::numbers("real", &ways, |one| wall(one)),
-        Column::numbers("user", &ways, |one| reading(one, |figures| time(figures.user_seconds).into())),
-        Column::numbers("system", &ways, |one| reading(one, |figures| time(figures.system_seconds).into())),
+        Column::numbers("CPU", &ways, |one| reading(one, |figures| time(figures.cpu_seconds).into())),
+        Column::numbers("system", &ways, |one| {
+            reading(one, |figures| Cell::reading(&figures.system_seconds, |seconds| time(*seconds)))
+        }),
         Column::numbers("MB/s", &ways, |one| {
             reading(one, |figures| Cell::reading(&figures.bytes_per_second, |rate| short(rate / 1e6)))
         }),
@@ -516,8 +518,9 @@ fn csv(record: &BenchRecord) -> String {
             .with_reading("wall_seconds", of, |figures| figures.wall_seconds.to_string())
             .with_reading("wall_low_seconds", of, |figures| end(figures, |interval| interval.low))
             .with_reading("wall_high_seconds", of, |figures| end(figures, |interval| interval.high))
-            .with_reading("user_seconds", of, |figures| figures.user_seconds.to_string())
-            .with_reading("system_seconds", of, |figures| figures.system_seconds.to_string())
+            .with_reading("cpu_seconds", of, |figures| figures.cpu_seconds.to_string())
+            .with_reading("user_seconds", of, |figures| field(&figures.user_seconds, f64::to_string))
+            .with_reading("system_seconds", of, |figures| field(&figures.system_seconds, f64::to_string))
             .with_reading("bytes_per_second", of, |figures| field(&figures.bytes_per_second, f64::to_string))
             .with_reading("lock_acquisitions", of, |figures| field(&figures.lock_acquisitions, f64::to_string))
             .with_reading("lock_waiting_ratio", of, |figures| field(&figures.lock_waiting_ratio, f64::to_string))

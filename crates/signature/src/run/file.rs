@@ -2,11 +2,13 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Sub;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use rustix::fs::{FileType, Stat};
 use steady_linux::{clock, process};
+use steady_model::split::{self, Processes};
 use steady_model::{Absent, Bytes, Nanos, Reading};
 use steady_workloads::signature::{Crew, Job, MOST_WORKERS, SignError, sign_file, worth};
 use thiserror::Error;
@@ -84,19 +86,25 @@ fn signed(
     let (begun, before) = (clock::monotonic(), used().map_err(SignError::NotStarted)?);
     let sum = sign_file(file, job, &mut |bytes| progress(bytes, size))?;
     let elapsed = clock::monotonic() - begun;
-    let after = used().map_err(SignError::NotStarted)?;
+    let used = used().map_err(SignError::NotStarted)? - before;
     let crew = match (plan.workers, size) {
         // The size of a stream is known only at its end. Threads that found no part in it did not work on it.
         (None, None) => threads(sum.readers),
         _ => crew,
     };
+    let processes = match crew {
+        Crew::Processes(workers) => f64::from(workers),
+        Crew::Single | Crew::Threads(_) => 1.0,
+    };
+    let split = split::check(used.cpu().seconds(), Processes::Counted(processes), &plan.tick, "steady");
     Ok(Signed {
         signature: sum.signature,
         bytes: sum.bytes,
         crew,
         elapsed_seconds: elapsed,
-        user_seconds: after.user - before.user,
-        system_seconds: after.system - before.system,
+        cpu_seconds: used.cpu(),
+        user_seconds: split.clone().map(|()| used.user),
+        system_seconds: split.map(|()| used.system),
         bytes_per_second: rate(sum.bytes, elapsed.seconds()),
         allocations: sum.allocations,
         lock: Lock::of(plan.allocator, sum.lock),
@@ -131,6 +139,20 @@ fn size(file: BorrowedFd<'_>) -> Option<u64> {
 pub(super) struct Used {
     pub(super) user: Nanos,
     pub(super) system: Nanos,
+}
+
+impl Used {
+    fn cpu(self) -> Nanos {
+        self.user + self.system
+    }
+}
+
+impl Sub for Used {
+    type Output = Used;
+
+    fn sub(self, before: Used) -> Used {
+        Used { user: self.user - before.user, system: self.system - before.system }
+    }
 }
 
 /// Returns the CPU time used so far.

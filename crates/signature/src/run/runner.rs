@@ -150,14 +150,14 @@ impl SignatureRunner for CrewRunner {
         let unread = |error: std::io::Error| BenchError::Failed(format!("getrusage: {error}"));
         let (begun, before) = (clock::monotonic(), used().map_err(unread)?);
         let sum = if condition.kept { self.kept(at, condition, times) } else { self.crew(condition, times) }?;
-        let (wall, after) = (clock::monotonic() - begun, used().map_err(unread)?);
+        let (wall, used) = (clock::monotonic() - begun, used().map_err(unread)? - before);
         self.check(condition, sum.signature)?;
         Ok(BenchRun {
             condition: at,
             times,
             wall_seconds: wall,
-            user_seconds: after.user - before.user,
-            system_seconds: after.system - before.system,
+            user_seconds: used.user,
+            system_seconds: used.system,
             lock: Lock::of(condition.allocator, sum.lock),
         })
     }

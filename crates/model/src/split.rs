@@ -4,7 +4,7 @@
 //! time of a process in the ratio of the two. A process that no tick hit counts as user time only, so the split is
 //! wrong for command lines of many short processes.
 
-use steady_model::{Absent, Nanos, Reading, Run};
+use crate::{Absent, Nanos, Reading, Run};
 
 /// A process that used less CPU time than this many ticks may have been running at none of them.
 const TICKS: f64 = 2.0;
@@ -33,10 +33,13 @@ impl Processes {
     }
 }
 
-/// Returns why the split of the CPU time of these runs is not known; `None` if it is. `cpu` is their mean CPU time in
-/// seconds.
-pub(super) fn unknown(runs: &[&Run], cpu: f64, tick: &Reading<Nanos>) -> Option<Absent> {
-    too_short(cpu, Processes::of(runs), tick.as_ref().ok()?.seconds(), "the command")
+/// Checks that the split of the CPU time of processes is known, if the kernel's ticks have this length.
+///
+/// # Errors
+/// Returns why it is not. Without a length, the split is exact, or is an earlier version's and is not checked.
+pub fn check(cpu: f64, processes: Processes, tick: &Reading<Nanos>, whose: &str) -> Reading<()> {
+    let short = tick.as_ref().ok().and_then(|tick| too_short(cpu, processes, tick.seconds(), whose));
+    short.map_or(Ok(()), Err)
 }
 
 /// Returns why ticks of this length, in seconds, do not split the CPU time of a process tree; `None` if they do.
@@ -60,8 +63,8 @@ pub fn too_short(cpu: f64, processes: Processes, tick: f64, whose: &str) -> Opti
         (_, 0 | 1) => format!("{whose} used {each} of CPU time"),
         (Processes::AtMost(_), many) => {
             format!(
-                "up to {many} processes, some perhaps of other programs, shared the CPU time of {whose}: each may have used \
-                 {each} on average"
+                "up to {many} processes and threads, some perhaps of other programs, shared the CPU time of {whose}: each \
+                 may have used {each} on average"
             )
         }
         (_, many) => format!("the {many} processes of {whose} used {each} of CPU time each on average"),
@@ -86,7 +89,7 @@ mod tests {
         assert_eq!(why(0.15, Processes::Counted(1.0)), None);
         assert_eq!(why(0.15, Processes::AtMost(18.0)), None);
         let many = why(0.15, Processes::AtMost(122.0)).unwrap();
-        assert!(many.starts_with("up to 122 processes, some perhaps of other programs, shared the CPU time of OLD: each may have used 1.2 ms"), "{many}");
+        assert!(many.starts_with("up to 122 processes and threads, some perhaps of other programs, shared the CPU time of OLD: each may have used 1.2 ms"), "{many}");
         let many = why(0.15, Processes::Counted(122.0)).unwrap();
         assert!(many.starts_with("the 122 processes of OLD used 1.2 ms"), "{many}");
         assert!(
