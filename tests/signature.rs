@@ -6,7 +6,7 @@ mod steady;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -334,6 +334,17 @@ fn character_devices_have_no_signature() {
         assert!(stderr.contains("': it is a character device, which has no end"), "{stderr}");
         let is_helped = stderr.lines().next().is_some_and(|line| line.contains("use a pipe and -"));
         assert_eq!(is_helped, words.len() > 1, "{stderr}");
+    }
+}
+
+#[test]
+fn a_closed_standard_input_has_no_data() {
+    let steady = env!("CARGO_BIN_EXE_steady");
+    for input in ["<&-", "</dev/null"] {
+        let output = Command::new("sh").args(["-c", &format!("{steady} signature - {input}")]).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains("'-': it is closed or /dev/null, so it has no data"), "{input}: {stderr}");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{input}");
     }
 }
 

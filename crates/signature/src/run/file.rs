@@ -16,12 +16,18 @@ use thiserror::Error;
 use crate::plan::{FilesPlan, Workers};
 use crate::record::{Lock, Signed, rate};
 
+/// Major and minor device number of `/dev/null` (null(4)).
+const NULL: (u32, u32) = (1, 3);
+
 /// Reason why a file has no signature.
 #[derive(Debug, Error)]
 pub(crate) enum FileError {
     /// The file could not be opened.
     #[error("{0}")]
     NotOpened(io::Error),
+    /// It is `/dev/null`, which the runtime of Rust also opens in place of a closed standard input.
+    #[error("it is closed or /dev/null, so it has no data")]
+    Null,
     /// It is a character device, such as a terminal or `/dev/zero`, which may have no end.
     #[error("it is a character device, which has no end")]
     Endless,
@@ -45,7 +51,7 @@ impl FileError {
     /// Returns whether the file is the cause, and not `steady` or the system.
     pub(crate) fn is_of_the_file(&self) -> bool {
         match self {
-            FileError::NotOpened(_) | FileError::Endless => true,
+            FileError::NotOpened(_) | FileError::Null | FileError::Endless => true,
             FileError::UnknownSize | FileError::TooManyBlocks(_) => true,
             FileError::NotSigned(error) => error.is_of_the_file(),
         }
@@ -73,8 +79,12 @@ fn signed(
     plan: &FilesPlan,
     progress: &mut dyn FnMut(u64, Option<u64>),
 ) -> Result<Signed, FileError> {
-    if rustix::fs::fstat(file).is_ok_and(|stat| kind(&stat) == FileType::CharacterDevice) {
-        return Err(FileError::Endless);
+    match rustix::fs::fstat(file) {
+        Ok(stat) if kind(&stat) == FileType::CharacterDevice => {
+            let is_null = stat.st_rdev == rustix::fs::makedev(NULL.0, NULL.1);
+            return Err(if is_null { FileError::Null } else { FileError::Endless });
+        }
+        _ => {}
     }
     let size = size(file);
     let crew = match plan.workers {
