@@ -1,12 +1,10 @@
 //! Splits commands that are typed as one string into words, as a shell does.
 
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::{Failure, Session};
+use steady_linux::script::{self, Script};
 use steady_render::letters::{listed, quoted};
 
 /// Words that have a meaning in a shell. A program that is started without a shell gets them as arguments.
@@ -171,27 +169,20 @@ pub fn is_shim(program: &Path) -> bool {
 /// Returns the program that runs a script, by its first line: `#!PATH`, or `#!/usr/bin/env NAME`. `find` returns the path
 /// of the program with a given name. `None` if the file is no script, or if there is no such program.
 pub fn interpreter(script: &Path, find: impl Fn(&OsStr) -> Option<PathBuf>) -> Option<PathBuf> {
-    /// The number of bytes of a script that the kernel reads.
-    const LINE: u64 = 256;
-    let mut start = Vec::new();
-    // Opening a FIFO would wait for a writer.
-    let file = script.is_file().then(|| File::open(script))?;
-    file.ok()?.take(LINE).read_to_end(&mut start).ok()?;
-    let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
-    let mut words = line.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty());
-    let first = Path::new(OsStr::from_bytes(words.next()?));
-    if first.file_name().is_some_and(|name| name != "env") {
-        return Some(first.to_owned());
+    let Script { interpreter, argument } = script::parse(&script::start(script).ok()?).ok()?;
+    if interpreter.file_name() != Some(OsStr::new("env")) {
+        return Some(interpreter);
     }
-    let line: Vec<String> = words.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-    find(OsStr::new(&of_env(&line.join(" "))?))
+    find(OsStr::new(&of_env(&argument?.to_string_lossy())?))
 }
 
-/// The program that env(1) starts with the rest of a first line as its argument: a name, or a command after `-S`. `None`
-/// after other options, which may have arguments of their own.
+/// The program that env(1) starts if `argument` is its only argument: a name, or the command after `-S`. `None` for other
+/// options.
 fn of_env(argument: &str) -> Option<String> {
-    let split = ["--split-string=", "--split-string ", "-S"].iter().find_map(|option| argument.strip_prefix(option));
-    let words = shell_words::split(split.unwrap_or(argument)).ok()?;
+    let words = match ["--split-string=", "-S"].iter().find_map(|option| argument.strip_prefix(option)) {
+        Some(command) => shell_words::split(command).ok()?,
+        None => vec![argument.to_owned()],
+    };
     words.into_iter().find(|word| !word.contains('=')).filter(|word| !word.starts_with('-'))
 }
 
@@ -260,6 +251,7 @@ mod tests {
             ("#!/usr/bin/env --split-string=python3 -u\n", "/shims/python3"),
             ("#!/usr/bin/env -S -u python3 other\n", ""),
             ("#!/usr/bin/env -i python3\n", ""),
+            ("#!/usr/bin/env python3 -u\n", ""),
             ("#!/usr/bin/env python2\n", ""),
             ("#!/usr/bin/env\n", ""),
             ("#!/bin/sh -e\n", "/bin/sh"),

@@ -21,6 +21,7 @@ pub mod private;
 pub mod process;
 pub mod procfs;
 mod root;
+pub mod script;
 pub mod signals;
 mod sys;
 pub mod syscalls;

@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use object::elf::{EM_X86_64, ET_DYN, ET_EXEC, FileHeader64, PT_INTERP};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{Endianness, ReadCache};
 use steady_linux::files::gives_rights;
+use steady_linux::script::{self, NoScript};
 use thiserror::Error;
 
 /// The interpreter of a script may itself be a script; the kernel follows at most this many (execve(2)).
@@ -46,17 +46,13 @@ pub(crate) fn watchable(program: &Path) -> Result<(), Unwatchable> {
 
 /// Returns the interpreter of a script, or `None` for a file that is no script.
 fn interpreter(path: &Path) -> Option<PathBuf> {
-    const LINE: u64 = 256;
-    let mut start = vec![];
-    File::open(path).ok()?.take(LINE).read_to_end(&mut start).ok()?;
-    if start.is_empty() || start.starts_with(b"\x7fELF") {
-        return None;
+    let start = script::start(path).ok()?;
+    match script::parse(&start) {
+        Ok(script) => Some(script.interpreter),
+        // The shell runs a file that is neither an ELF file nor names its interpreter (execvp(3)).
+        Err(NoScript::NoMark) if !start.is_empty() && !start.starts_with(b"\x7fELF") => Some(PathBuf::from("/bin/sh")),
+        Err(_) => None,
     }
-    let line = start.split(|byte| *byte == b'\n').next()?.strip_prefix(b"#!");
-    // The shell runs a file that is neither an ELF file nor names its interpreter (execvp(3)).
-    let Some(line) = line else { return Some(PathBuf::from("/bin/sh")) };
-    let word = line.split(|byte| matches!(byte, b' ' | b'\t')).find(|word| !word.is_empty())?;
-    Some(PathBuf::from(std::ffi::OsStr::from_bytes(word)))
 }
 
 /// Returns why the dynamic linker cannot load the watcher into a program. Returns `None` if it can, or if the file

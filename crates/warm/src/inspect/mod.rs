@@ -1,7 +1,6 @@
 //! Inspects a program's file before it is captured: whether it can have snapshots, and how to capture it.
 
 mod elf;
-mod script;
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -13,7 +12,8 @@ use rustix::fs::{Access, StatVfsMountFlags, access, fgetxattr, fstatvfs};
 use rustix::io::Errno;
 
 pub use elf::{Imports, imports};
-pub use script::Script;
+pub use steady_linux::script::Script;
+use steady_linux::script::{self, NoScript};
 
 use super::captured::Refusal;
 
@@ -56,8 +56,12 @@ pub fn inspect(path: &Path) -> Result<Inspected, Refusal> {
     permitted(path, &file, &metadata)?;
     let mut start = Vec::new();
     Read::by_ref(&mut file).take(script::LINE as u64).read_to_end(&mut start).map_err(said)?;
-    if start.starts_with(b"#!") {
-        return script::parse(&start).map(Inspected::Script);
+    match script::parse(&start) {
+        Ok(script) if script.interpreter.is_absolute() => return Ok(Inspected::Script(script)),
+        Ok(_) => return Err(refusal("its first line names its interpreter by a relative path")),
+        Err(NoScript::TooLong) => return Err(refusal("its first line does not end within 256 bytes")),
+        Err(NoScript::NoInterpreter) => return Err(refusal("its first line names no interpreter")),
+        Err(NoScript::NoMark) => {}
     }
     if !start.starts_with(b"\x7fELF") {
         return Err(refusal("it is neither an ELF program nor a script"));
@@ -175,6 +179,9 @@ mod tests {
     #[test]
     fn a_script_names_its_interpreter() {
         assert!(why("script", b"#!/bin/sh -e\nexit\n", 0o755).contains("/bin/sh"));
+        assert!(why("relative", b"#!sh\n", 0o755).contains("relative path"));
+        assert!(why("unnamed", b"#!\n", 0o755).contains("names no interpreter"));
+        assert!(why("long", &[b"#!/", [b'a'; script::LINE].as_slice()].concat(), 0o755).contains("256 bytes"));
     }
 
     #[test]
