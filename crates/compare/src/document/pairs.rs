@@ -70,9 +70,8 @@ fn shared(report: &Report) -> Vec<String> {
         let of = |layout| judgement.layouts.iter().find(|effect| effect.layout == layout).map(|effect| effect.pairs);
         let (command, pairs) = (judgement.command + 1, judgement.pairs);
         // A layout with few pairs has no effect of its own.
-        let duets = of(Layout::Duet).or_else(|| pairs.checked_sub(of(Layout::Turns)?))?;
-        let turns = pairs.checked_sub(duets)?;
-        Some(format!("command {command} has {pairs} with command 1: {turns} in turns and {duets} in duets"))
+        let duets = of(Layout::Duet).or_else(|| Some(pairs - of(Layout::Turns)?))?;
+        Some(format!("command {command} has {pairs} with command 1: {} in turns and {duets} in duets", pairs - duets))
     };
     judged.filter_map(line).collect()
 }
