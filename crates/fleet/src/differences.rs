@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::answer::Series;
 use crate::grid::Grid;
-use crate::scrapes::Host;
+use crate::scrapes::{AgentScrapes, Host};
 
 /// The largest relative decrease of a counter that is rounding: some stores keep only twelve digits of a value.
 const ROUNDED: f64 = 1e-9;
@@ -55,6 +55,24 @@ impl<K: Ord, const N: usize> Differences<K, N> {
     }
 }
 
+/// Returns by how much a counter increased in the window, over all agents of a host. Unlike the increases by interval,
+/// this includes what an agent had counted at its first scrape after a restart, and what was counted between scrapes that
+/// are missing.
+pub(crate) fn total_increase(agents: &[AgentScrapes], values: &[Option<f64>]) -> f64 {
+    let increase = |agent: &AgentScrapes| {
+        let mut before = if agent.is_new { 0.0 } else { values[agent.first].unwrap_or(0.0) };
+        let mut sum = 0.0;
+        for now in values[agent.first..=agent.last].iter().copied().flatten() {
+            // The agent may forget a service, and count it from 0 again.
+            let is_reset = now < before - ROUNDED * before.abs();
+            sum += if is_reset { now } else { (now - before).max(0.0) };
+            before = now;
+        }
+        sum
+    };
+    agents.iter().map(increase).sum()
+}
+
 /// Returns the values of a series at the points of the grid.
 pub(crate) fn values(series: &Series, grid: &Grid) -> Vec<Option<f64>> {
     let mut values = vec![None; grid.points];
@@ -73,7 +91,7 @@ mod tests {
 
     fn host(intervals: usize) -> Host {
         let interval = |at| Interval { from: at, to: at + 1, seconds: 10, broken: false };
-        Host { intervals: (0..intervals).map(interval).collect(), expected: intervals as u64 }
+        Host { agents: Vec::new(), intervals: (0..intervals).map(interval).collect(), expected: intervals as u64 }
     }
 
     #[test]
@@ -99,6 +117,21 @@ mod tests {
         let grown: Vec<Option<f64>> = differences.of(&7).unwrap().iter().map(|cell| cell[0]).collect();
         assert_eq!((grown, host.left_out()), (vec![Some(-3.0), Some(5.0), Some(-3.0)], 0));
         assert!(differences.of(&8).is_none());
+    }
+
+    #[test]
+    fn the_total_increase_includes_what_is_counted_before_the_first_scrape_of_a_new_agent() {
+        let agent = |first, last, is_new| AgentScrapes { first, last, is_new };
+        let restarted = [agent(0, 1, false), agent(2, 3, true)];
+        assert_eq!(total_increase(&restarted, &[Some(7.0), Some(9.0), Some(5.0), Some(6.0)]), 2.0 + 6.0);
+        // The new agent counted more than the earlier one.
+        assert_eq!(total_increase(&restarted, &[Some(7.0), Some(9.0), Some(50.0), None]), 2.0 + 50.0);
+        assert_eq!(total_increase(&[agent(1, 2, true)], &[None, Some(4.0), Some(4.0)]), 4.0);
+        // A service that an earlier agent did not know, scrapes that are missing, and a service that was forgotten.
+        assert_eq!(total_increase(&[agent(0, 2, false)], &[None, Some(4.0), Some(4.0)]), 4.0);
+        assert_eq!(total_increase(&[agent(0, 3, false)], &[Some(3.0), None, None, Some(8.0)]), 5.0);
+        assert_eq!(total_increase(&[agent(0, 2, false)], &[Some(3.0), None, Some(1.0)]), 1.0);
+        assert_eq!(total_increase(&[agent(0, 1, false)], &[Some(1e12), Some(1e12 - 1.0)]), 0.0);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use steady_model::{
 };
 
 use crate::answer::Series;
-use crate::differences::{Differences, values};
+use crate::differences::{Differences, total_increase, values};
 use crate::grid::Grid;
 use crate::metrics::{AGENT_RULERS, HOST, LEVELS, LOST, PROCESSES, REQUESTS, RULERS, assigned, is_counter};
 use crate::scrapes::{Host, Interval, host_of};
@@ -74,7 +74,8 @@ pub(crate) struct RowBuilder {
     agent_rulers: Differences<(u32, RequestRuler), { AGENT_RULERS.len() }>,
     states: Differences<u32, { HOST.len() - 1 }>,
     cpus: BTreeMap<u32, Vec<Option<f64>>>,
-    lost: Differences<u32, { LOST.len() }>,
+    /// Lost lines and folded requests in the window.
+    lost: [f64; LOST.len()],
 }
 
 impl RowBuilder {
@@ -99,7 +100,7 @@ impl RowBuilder {
             agent_rulers: Differences::new(),
             states: Differences::new(),
             cpus: BTreeMap::new(),
-            lost: Differences::new(),
+            lost: [0.0; LOST.len()],
         }
     }
 
@@ -187,7 +188,7 @@ impl RowBuilder {
     /// Adds a series of lost lines or folded requests.
     pub(crate) fn add_lost(&mut self, series: &Series) -> Result<(), FleetError> {
         if let (Some(which), Some(host)) = (place(&LOST, text(series, "__name__")), self.host(series)?) {
-            self.lost.add(host, which, &mut self.hosts[host as usize], &values(series, &self.grid));
+            self.lost[which] += total_increase(&self.hosts[host as usize].agents, &values(series, &self.grid));
         }
         Ok(())
     }
@@ -215,13 +216,7 @@ impl RowBuilder {
         rows.rulers = self.ruler_rows();
         rows.processes = self.process_rows();
         rows.seconds = self.host_rows();
-        for (host, cells) in self.lost.cells() {
-            let usable = self.intervals(*host).map(|(place, _)| cells[place]);
-            for [lost, folded] in usable {
-                rows.lost += lost.unwrap_or(0.0) as u64;
-                rows.folded += folded.unwrap_or(0.0) as u64;
-            }
-        }
+        [rows.lost, rows.folded] = self.lost.map(|number| number as u64);
         let missing = self.missing();
         rows.routes = self.routes.all;
         if self.classes.all.len() > 1 {
@@ -343,6 +338,7 @@ fn ruler(series: &Series) -> Option<RequestRuler> {
 mod tests {
     use super::*;
     use crate::answer::Sample;
+    use crate::scrapes::AgentScrapes;
 
     fn series(labels: &[(&str, &str)], values: &[f64]) -> Series {
         let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -353,7 +349,8 @@ mod tests {
     /// A builder with two hosts that have four scrapes each.
     fn builder() -> RowBuilder {
         let interval = |from| Interval { from, to: from + 1, seconds: 10, broken: false };
-        let host = Host { intervals: (0..3).map(interval).collect(), expected: 3 };
+        let agents = vec![AgentScrapes { first: 0, last: 3, is_new: false }];
+        let host = Host { agents, intervals: (0..3).map(interval).collect(), expected: 3 };
         let hosts = [("a", host.clone()), ("b", host)].map(|(name, host)| (name.to_owned(), host));
         RowBuilder::new(Grid { start: 10, step: 10, points: 4 }, "instance", ["v1", "v2"], hosts.into())
     }
@@ -391,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn rulers_hosts_and_losses_use_the_same_intervals() {
+    fn rulers_and_hosts_use_the_intervals_of_requests_and_losses_the_window() {
         let mut builder = builder();
         add(&mut builder, "a", "random", |_| [2.0, -3.0, 4.0]);
         let grows = [0.0, 5.0, 10.0, 15.0];
@@ -414,7 +411,7 @@ mod tests {
         assert_eq!((seconds, rows.seconds[0].cpus, rows.seconds[0].busy), (vec![10, 30], 5, Some(1.0)));
         let rulers: Vec<_> = rows.rulers.iter().map(|row| (row.process, row.version, row.sums.readings)).collect();
         assert_eq!(rulers, [(ALL_PROCESSES, Some(0), 5), (ALL_PROCESSES, Some(0), 5), (0, None, 5), (0, None, 5)]);
-        assert_eq!((rows.requests.len(), rows.lost), (2, 10));
+        assert_eq!((rows.requests.len(), rows.lost, rows.folded), (2, 15, 0));
     }
 
     #[test]

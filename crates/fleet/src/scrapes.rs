@@ -37,9 +37,22 @@ pub(crate) struct Interval {
     pub(crate) broken: bool,
 }
 
+/// The scrapes of one agent of a host. After a restart, another agent follows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct AgentScrapes {
+    /// The first point of the grid with a scrape of this agent.
+    pub(crate) first: usize,
+    /// The last point of the grid with a scrape of this agent.
+    pub(crate) last: usize,
+    /// Whether the agent started in the window, so that its counters were 0 in the window.
+    pub(crate) is_new: bool,
+}
+
 /// The intervals of one host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Host {
+    /// The agents of the host, one after the other.
+    pub(crate) agents: Vec<AgentScrapes>,
     /// The intervals in which the agent did not restart and no scrape is missing.
     pub(crate) intervals: Vec<Interval>,
     /// The number of blocks of the grid that the host should have.
@@ -109,7 +122,7 @@ impl ScrapeTimes {
             .collect();
         // Points after the last new scrape of any host are left out: the next scrapes may not have arrived yet.
         let end = hosts.values().filter_map(|points| last_new_scrape(points)).max().unwrap_or(0);
-        let of = |points: &Vec<Option<(f64, f64)>>| of_host(&points[..=end], self.grid.step as f64);
+        let of = |points: &Vec<Option<(f64, f64)>>| of_host(&points[..=end], self.grid.step as f64, from as f64);
         Ok(hosts.iter().map(|(host, points)| (host.clone(), of(points))).collect())
     }
 }
@@ -135,10 +148,32 @@ fn last_new_scrape(points: &[Option<(f64, f64)>]) -> Option<usize> {
     (0..points.len()).rev().find(|&place| points[place].is_some() && (place == 0 || scrape(place) != scrape(place - 1)))
 }
 
-/// Returns the intervals of one host; `step` is the length of a block in seconds.
-fn of_host(points: &[Option<(f64, f64)>], step: f64) -> Host {
+/// Returns whether two start times are those of one agent.
+fn is_same_agent(start: f64, other: f64) -> bool {
+    (start - other).abs() < SAME_START
+}
+
+/// Returns the agents of one host. Those that follow another one started in the window, which begins at second `from`.
+fn agents(points: &[Option<(f64, f64)>], from: f64) -> Vec<AgentScrapes> {
+    let scrapes = points.iter().enumerate().filter_map(|(place, point)| point.map(|(_, started)| (place, started)));
+    let scrapes: Vec<(usize, f64)> = scrapes.collect();
+    let agents = scrapes.chunk_by(|(_, before), (_, started)| is_same_agent(*before, *started));
+    let agents = agents.filter_map(|agent| agent.first().zip(agent.last())).enumerate();
+    agents
+        .map(|(number, (first, last))| AgentScrapes {
+            first: first.0,
+            last: last.0,
+            is_new: number > 0 || first.1 >= from,
+        })
+        .collect()
+}
+
+/// Returns the intervals of one host; `step` is the length of a block in seconds, and `from` the first second of the
+/// window.
+fn of_host(points: &[Option<(f64, f64)>], step: f64, from: f64) -> Host {
     let Some(first) = points.iter().position(Option::is_some) else { return Host::default() };
-    let mut host = Host { intervals: Vec::new(), expected: (points.len() - 1 - first) as u64 };
+    let expected = (points.len() - 1 - first) as u64;
+    let mut host = Host { agents: agents(points, from), intervals: Vec::new(), expected };
     let mut last: Option<(usize, f64, f64)> = None;
     for (place, point) in points.iter().enumerate() {
         let Some((scraped, started)) = *point else {
@@ -148,7 +183,7 @@ fn of_host(points: &[Option<(f64, f64)>], step: f64) -> Host {
         match last {
             Some((_, before, _)) if before == scraped => continue,
             Some((from, before, start_before))
-                if (start_before - started).abs() < SAME_START
+                if is_same_agent(start_before, started)
                     && scraped > before
                     && scraped - before <= MOST_BLOCKS * step =>
             {
@@ -182,7 +217,7 @@ mod tests {
 
     fn host(points: &[(f64, f64)], step: f64) -> Host {
         let points: Vec<_> = points.iter().map(|point| (point.0 > 0.0).then_some(*point)).collect();
-        of_host(&points, step)
+        of_host(&points, step, 5.0)
     }
 
     fn places(host: &Host) -> Vec<(usize, usize, u32)> {
@@ -206,6 +241,19 @@ mod tests {
         let gone = host(&[(8.0, 1.0), (18.0, 1.0), (0.0, 0.0), (0.0, 0.0)], 10.0);
         assert_eq!((places(&gone), gone.left_out()), (vec![(0, 1, 10)], 2));
         assert_eq!(host(&[(0.0, 0.0); 3], 10.0), Host::default());
+    }
+
+    #[test]
+    fn an_agent_that_started_in_the_window_is_new() {
+        let agents = |points: &[(f64, f64)]| -> Vec<(usize, usize, bool)> {
+            host(points, 10.0).agents.iter().map(|agent| (agent.first, agent.last, agent.is_new)).collect()
+        };
+        assert_eq!(agents(&[(8.0, 1.0), (18.0, 1.0), (28.0, 20.0)]), [(0, 1, false), (2, 2, true)]);
+        // A host that is added, and an agent whose scrapes are missing for a time.
+        assert_eq!(agents(&[(0.0, 0.0), (18.0, 7.0), (28.0, 7.0)]), [(1, 2, true)]);
+        assert_eq!(agents(&[(8.0, 1.0), (0.0, 0.0), (0.0, 0.0), (38.0, 1.0)]), [(0, 3, false)]);
+        // The clock of the host is behind that of the store.
+        assert_eq!(agents(&[(8.0, 1.0), (0.0, 0.0), (28.0, 4.0)]), [(0, 0, false), (2, 2, true)]);
     }
 
     #[test]
