@@ -173,6 +173,32 @@ fn the_status_has_the_absolute_path_of_the_store() {
 }
 
 #[test]
+fn a_comparison_finds_the_store_of_the_running_agent() {
+    use std::os::unix::fs::PermissionsExt;
+    let agent = Agent::start("found", &["--no-rulers"]);
+    agent.await_status(|status| status["agent"].is_object().then_some(()));
+    let (own, data) = (agent.folder.join("s"), agent.folder.join("data"));
+    let compare = |socket: &str| {
+        let mut command = steady::steady();
+        command.args(["release", "compare", "v1", "v2"]).env("XDG_DATA_HOME", &data);
+        let (status, _, error) =
+            steady::output_of(command.env("STEADY_SOCKET", agent.folder.join(socket)).output().unwrap());
+        assert_eq!(status, 2, "{error}");
+        error
+    };
+    let store = agent.store().display().to_string();
+    let error = compare("s/agent.sock");
+    assert!(error.contains(&format!("'{store}' has no service")), "{error}");
+    let error = compare("no.sock");
+    assert!(error.contains("there is no store") && error.contains("no agent is found at"), "{error}");
+    // Another user could replace the status of the agent.
+    fs::set_permissions(&own, fs::Permissions::from_mode(0o777)).unwrap();
+    let error = compare("s/agent.sock");
+    fs::set_permissions(&own, fs::Permissions::from_mode(0o700)).unwrap();
+    assert!(error.contains(&format!("stores in '{store}', but other users could change")), "{error}");
+}
+
+#[test]
 fn two_agents_cannot_share_a_store_by_different_names() {
     let agent = Agent::start("names", &["--no-rulers"]);
     let path = |name: &str| agent.folder.join(name).to_str().unwrap().to_owned();

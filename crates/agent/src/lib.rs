@@ -32,7 +32,7 @@ pub use record::{
     AgentClock, AgentMetrics, AgentOutside, AgentRulers, AgentService, AgentStatus, AgentStore, AgentWriting, Arrived,
     LineFault, RunningAgent, SCHEMA, StoredService,
 };
-pub use run::{AgentError, Event, Settings, is_stopped, run, running_agent, unreachable_agent};
+pub use run::{AgentError, Event, Settings, is_stopped, run, running_agent, trusted_store, unreachable_agent};
 
 /// The feature `agent`, as the command line knows it.
 pub const FEATURE: Feature = Feature {

@@ -20,7 +20,7 @@ use crate::metrics::{ListenPlan, Metrics, Server};
 use crate::outside::{Outside, OutsidePlan};
 use crate::own_rulers::OwnRulers;
 use crate::record::RunningAgent;
-use crate::socket::{Listener, Socket, SocketError, listener, status_file};
+use crate::socket::{Listener, Socket, SocketError, listener, status_file, trusted_status};
 use crate::store::{Batch, Keep, StoreError, Writer};
 use crate::table::{Limits, Now, Table};
 use crate::time::{ClockWatch, Clocks, SECOND, Stop, seconds_ahead};
@@ -359,6 +359,16 @@ pub fn running_agent(socket: &Path) -> Reading<RunningAgent> {
         Listener::Present => status_of(socket),
         Listener::Missing(why) | Listener::Unknown(why) => Err(why),
     }
+}
+
+/// Returns the store of the agent that listens at a socket; `None` if no agent listens, or other users could have
+/// written its status.
+pub fn trusted_store(socket: &Path) -> Option<PathBuf> {
+    if listener(socket) != Listener::Present {
+        return None;
+    }
+    let agent: RunningAgent = serde_json::from_slice(&trusted_status(socket)?).ok()?;
+    Some(PathBuf::from(agent.store))
 }
 
 /// Returns whether it is known that no agent listens at a socket.

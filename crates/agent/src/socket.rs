@@ -162,6 +162,13 @@ pub(crate) fn status_file(socket: &Path) -> PathBuf {
     socket.with_file_name(status_name(socket))
 }
 
+/// Reads the status of the agent at a socket; `None` if there is none, or if a user other than root and this one could
+/// have written it.
+pub(crate) fn trusted_status(socket: &Path) -> Option<Vec<u8>> {
+    let directory = Directory::open(parent(socket)).ok()?;
+    directory.read(status_name(socket)).ok().flatten()
+}
+
 /// Checks that a process listens at a socket. It does not take the lock, which would disturb an agent that starts.
 pub(crate) fn listener(socket: &Path) -> Listener {
     listener_by(connect(socket), socket)
@@ -215,9 +222,13 @@ fn with(name: &OsStr, suffix: &str) -> OsString {
     name
 }
 
+fn parent(socket: &Path) -> &Path {
+    socket.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Opens the directory of a socket, or creates it.
 fn directory(path: &Path, group: Option<u32>) -> Result<Directory, SocketError> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent = parent(path);
     let is_new = !parent.exists();
     let directory = Directory::create(parent, 0o700)?;
     if is_new && group.is_some() {
@@ -273,6 +284,24 @@ mod tests {
         fs::write(&path, "precious").unwrap();
         assert!(matches!(Socket::listen(&path, None), Err(SocketError::Occupied)));
         assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+        fs::remove_dir_all(path.parent().unwrap().parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn a_status_that_others_could_have_written_is_not_trusted() {
+        let path = path("trusted");
+        let socket = Socket::listen(&path, None).unwrap();
+        assert_eq!(trusted_status(&path), None, "the agent has not reported its status yet");
+        socket.report(b"{}").unwrap();
+        assert_eq!(trusted_status(&path), Some(b"{}".to_vec()));
+        fs::set_permissions(path.parent().unwrap(), Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(trusted_status(&path), None);
+        fs::set_permissions(path.parent().unwrap(), Permissions::from_mode(0o700)).unwrap();
+        // A link may lead to a file of another user.
+        fs::rename(status_file(&path), path.with_file_name("moved")).unwrap();
+        std::os::unix::fs::symlink("moved", status_file(&path)).unwrap();
+        assert_eq!(trusted_status(&path), None);
+        drop(socket);
         fs::remove_dir_all(path.parent().unwrap().parent().unwrap()).unwrap();
     }
 

@@ -71,8 +71,9 @@ pub(crate) struct ReleaseCompareFlags {
     #[arg(short, long, value_name = "NAME")]
     pub(crate) service: Option<String>,
 
-    /// Store of an agent. Repeat it to compare several hosts together, one store each [default: the store of this
-    /// user's agent]
+    /// Store of an agent. Repeat it to compare several hosts together, one store each [default: that of the agent at
+    /// STEADY_SOCKET or this user's default socket, if one runs; else steady/agent.db in XDG_DATA_HOME or
+    /// ~/.local/share]
     #[arg(long, value_name = "FILE", conflicts_with_all = FLEET)]
     pub(crate) store: Vec<PathBuf>,
 

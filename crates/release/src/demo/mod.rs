@@ -60,14 +60,14 @@ pub(crate) fn run(flags: &ReleaseDemoFlags, session: &mut dyn Session) -> Result
     let from = scene.next_second().map_err(ended)?;
     scene.play(Versions::Old, each, load::Habit::Always).map_err(ended)?;
     scene.play(Versions::New, each, load::Habit::Never).map_err(ended)?;
-    let after = judged(&scene, from, session)?;
+    let after = judged(&scene, from)?;
     session.print(&before_and_after(&after, session.style()))?;
     page(flags.pages.as_deref(), "one-after-the-other", &after, session)?;
 
     session.print("\n2. A coin chooses the version of each request; the neighbour starts and stops\n")?;
     let from = scene.next_second().map_err(ended)?;
     scene.play(Versions::Coin, flags.seconds, load::Habit::ComesAndGoes).map_err(ended)?;
-    let coins = judged(&scene, from, session)?;
+    let coins = judged(&scene, from)?;
     session.print(&format!("\n{}", coins.text(session.style())))?;
     page(flags.pages.as_deref(), "random-per-request", &coins, session)?;
     session.print(&conclusion(&truth, &after, &coins))?;
@@ -75,11 +75,11 @@ pub(crate) fn run(flags: &ReleaseDemoFlags, session: &mut dyn Session) -> Result
 }
 
 /// Compares the versions from the requests that the agent has stored since second `from`.
-fn judged(scene: &Scene, from: u64, session: &dyn Session) -> Result<ReleaseReport, Failure> {
+fn judged(scene: &Scene, from: u64) -> Result<ReleaseReport, Failure> {
     let to = clock::time_of_day().0.max(from + 1);
     let path = scene.store();
     scene.wait_for(to);
-    let store = Store::open(Some(&path), session)?;
+    let store = Store::open(&path)?;
     let question = ReleaseQuestion {
         service: SERVICE.to_owned(),
         old: VERSIONS[0].to_owned(),

@@ -11,6 +11,7 @@ use steady_fleet::{Client, FleetError, Gathered, Settings, header};
 use steady_linux::clock;
 use steady_linux::files::read_bounded;
 use steady_model::ReleaseRows;
+use steady_render::letters::one_line;
 
 use super::service::{Service, Version, join, named};
 use crate::flags::{FleetFlags, HeaderFlag, ReleaseCompareFlags};
@@ -96,11 +97,12 @@ impl Source {
         if let Some(client) = client(&flags.fleet)? {
             return Ok(Source::Fleet(Box::new(client)));
         }
+        let socket = steady_agent::socket_file(None, session);
         let stores = match &flags.store[..] {
-            [] => vec![Store::open(None, session)?],
-            paths => paths.iter().map(|path| Store::open(Some(path), session)).collect::<Result<_, _>>()?,
+            [] => vec![Store::of_agent(&socket, session)?],
+            paths => paths.iter().map(|path| Store::open(path)).collect::<Result<_, _>>()?,
         };
-        let (socket, are_named) = (steady_agent::socket_file(None, session), !flags.store.is_empty());
+        let are_named = !flags.store.is_empty();
         Ok(Source::Stores { stores, socket, are_named })
     }
 
@@ -291,16 +293,39 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens the store at a path, or the store of this user's agent.
-    pub(crate) fn open(path: Option<&PathBuf>, session: &dyn Session) -> Result<Store, Failure> {
-        let path = steady_agent::store_file(path.map(PathBuf::as_path), session)?;
-        match Reader::open(&path) {
-            Ok(reader) => Ok(Store { reader, path }),
-            Err(StoreError::Missing) => Err(Failure::Usage(format!(
-                "there is no store '{}': start steady agent, which creates it, or name another store with --store",
-                path.display()
-            ))),
-            Err(error) => Err(store_failed(&path, &error)),
+    /// Opens the store at a path.
+    pub(crate) fn open(path: &Path) -> Result<Store, Failure> {
+        Store::open_or(path, || "start steady agent, which creates it, or name another store with --store".to_owned())
+    }
+
+    /// Opens the store of the agent that listens at a socket, else the default store of this user's agents.
+    fn of_agent(socket: &Path, session: &dyn Session) -> Result<Store, Failure> {
+        if let Some(path) = steady_agent::trusted_store(socket) {
+            return Store::open(&path);
+        }
+        Store::open_or(&steady_agent::store_file(None, session)?, || match steady_agent::running_agent(socket) {
+            Ok(agent) => format!(
+                "the agent at '{}' stores in '{}', but other users could change where it says that; name the store \
+                 with --store if you trust it",
+                socket.display(),
+                one_line(&agent.store)
+            ),
+            Err(_) => format!(
+                "start steady agent, which creates it, or name another store with --store; no agent is found at '{}', \
+                 and 'steady agent status --socket PATH' shows the store of an agent at another socket",
+                socket.display()
+            ),
+        })
+    }
+
+    /// Opens the store at a path. If there is none, the error ends with `advice`.
+    fn open_or(path: &Path, advice: impl FnOnce() -> String) -> Result<Store, Failure> {
+        match Reader::open(path) {
+            Ok(reader) => Ok(Store { reader, path: path.to_owned() }),
+            Err(StoreError::Missing) => {
+                Err(Failure::Usage(format!("there is no store '{}': {}", path.display(), advice())))
+            }
+            Err(error) => Err(store_failed(path, &error)),
         }
     }
 
