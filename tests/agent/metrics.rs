@@ -109,6 +109,16 @@ fn send(agent: &Agent, number: u64) {
 }
 
 #[test]
+fn a_comparison_recognises_an_agent_at_the_address_of_a_metrics_store() {
+    let agent = Agent::start("no-metrics-store", &["--no-rulers", "--listen", ANYWHERE]);
+    let page = url(&agent);
+    for address in [&page, page.trim_end_matches("/metrics")] {
+        let (status, _, error) = steady::run(&["release", "compare", "v1", "v2", "--prometheus", address]);
+        assert!(status == 2 && error.contains("is the address at which a steady agent publishes"), "{status} {error}");
+    }
+}
+
+#[test]
 fn metrics_equal_the_stored_sums_and_restart_with_the_agent() {
     let mut agent = Agent::start("shown", &["--listen", ANYWHERE]);
     send(&agent, 400);

@@ -278,7 +278,6 @@ fn server_errors_are_reported_on_one_line() {
     assert_error(Response::json(403, "{}"), 2, "status 403");
     assert_error(page, 2, "an HTML page, not with JSON");
     assert_error(Response::json(503, "<html>"), 125, "status 503 and an HTML page");
-    // The metrics address of an agent answers in this way.
     assert_error(Response::Whole(404, "text/plain", String::new()), 125, "a metrics store that scrapes the agents");
     assert_error(Response::json(400, bad), 2, "reports an error: parse error (query: group by (service");
     assert_error(Response::json(200, over), 125, "reports an error: too many samples");

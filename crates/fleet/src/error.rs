@@ -31,6 +31,12 @@ pub enum FleetError {
         /// The HTTP status, 401 or 403.
         status: u16,
     },
+    /// An agent answers.
+    #[error(
+        "'{0}' is the address at which a steady agent publishes its metrics, not a metrics store; --prometheus must name \
+         the store that scrapes the agents, such as Prometheus (to compare one host without it, use --store)"
+    )]
+    IsAgent(String),
     /// The store redirects to another address. Redirects are not followed, because they might send a token elsewhere.
     #[error(
         "'{address}' redirects to {} (status {status}); name that address with --prometheus if you trust it",
@@ -195,6 +201,7 @@ impl FleetError {
             | FleetError::UnknownAssignment(_) => false,
             FleetError::Reported { bad_query, .. } => *bad_query,
             FleetError::Refused { .. }
+            | FleetError::IsAgent(_)
             | FleetError::Moved { .. }
             | FleetError::Page(_)
             | FleetError::NoAgents { .. }

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::thread;
 use std::time::Duration;
 
+use steady_model::AGENT_SERVER;
 use ureq::http::{Response, StatusCode, header};
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Body};
@@ -128,6 +129,9 @@ impl Api {
         let address = self.address.to_string();
         let (head, body) = response.into_parts();
         let status = head.status.as_u16();
+        if head.headers.get(header::SERVER).is_some_and(|server| server == AGENT_SERVER) {
+            return FleetError::IsAgent(address);
+        }
         if matches!(head.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             return FleetError::Refused { address, status };
         }

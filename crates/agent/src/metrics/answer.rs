@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use hyper::header::{
-    ACCEPT, ACCEPT_ENCODING, ALLOW, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, WWW_AUTHENTICATE,
+    ACCEPT, ACCEPT_ENCODING, ALLOW, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, SERVER, WWW_AUTHENTICATE,
 };
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use subtle::ConstantTimeEq;
@@ -88,8 +88,13 @@ fn is_authorized(headers: &HeaderMap, token: Option<&[u8]>) -> bool {
     scheme.eq_ignore_ascii_case(b"bearer ") && shown.trim_ascii().ct_eq(token).into()
 }
 
+/// Returns a response that names this server, so that `steady release` recognises an agent that `--prometheus` names.
+fn response(answer: Answer) -> Response<Answer> {
+    with(Response::new(answer), SERVER, steady_model::AGENT_SERVER)
+}
+
 fn line(status: StatusCode, line: &'static str) -> Response<Answer> {
-    let mut response = Response::new(Answer::Line(Some(Bytes::from_static(line.as_bytes()))));
+    let mut response = response(Answer::Line(Some(Bytes::from_static(line.as_bytes()))));
     *response.status_mut() = status;
     with(response, CONTENT_TYPE, "text/plain; charset=utf-8")
 }
@@ -118,7 +123,7 @@ async fn metrics<B>(request: &Request<B>, context: &AnswerContext) -> Response<A
             drop(permit);
         });
     }
-    let response = Response::new(Answer::Page { pieces, counts: Arc::clone(&context.counts), is_whole: false });
+    let response = response(Answer::Page { pieces, counts: Arc::clone(&context.counts), is_whole: false });
     let response = with(response, CONTENT_TYPE, dialect.content_type());
     if is_compressed { with(response, CONTENT_ENCODING, "gzip") } else { response }
 }
