@@ -56,9 +56,11 @@ pub(super) fn follow(
         let silent_for = |since: u64| (since > question.from).then(|| until.saturating_sub(since));
         let result = look(&mut watch, found, until, over)?;
         let (outcome, mut words) = outcome(&result);
-        words.extend(silent_since.map(|since| no_data(silent_for(since), source.stopped())));
+        let stopped = silent_since.and_then(|_| source.stopped());
+        let state = LookState { outcome, is_silent: silent_since.is_some(), is_stopped: stopped.is_some() };
+        words.extend(silent_since.map(|since| no_data(silent_for(since), stopped)));
         session.progress(Some(over.min(1.0)), &words);
-        if log.wants(outcome, now) {
+        if log.wants(state, now) {
             session.log_progress(&format!("{} {words}", at(now)));
         }
         // A failed look does not replace an earlier report.
@@ -194,7 +196,7 @@ fn is_settled(interval: &Interval, verdict: Verdict, fail_if: Option<FailIf>, re
 /// Longest time between two lines of the log, in seconds, while the outcome stays the same.
 const LOG_SECONDS: u64 = 60;
 
-/// Outcome of a look. The log gets a line when it changes.
+/// Outcome of a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Waiting,
@@ -202,18 +204,30 @@ enum Outcome {
     Verdict(Verdict),
 }
 
-/// Decides which looks get a line in the log: those whose outcome differs from the line before, and one per minute.
+/// State of a look. The log gets a line when it changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct LookState {
+    outcome: Outcome,
+    /// Whether no rows arrive.
+    is_silent: bool,
+    /// Whether that is because no agent listens.
+    is_stopped: bool,
+}
+
+/// Decides which looks get a line in the log: those whose state differs from the line before, and one per minute while
+/// rows arrive.
 #[derive(Debug, Default)]
 struct LookLog {
-    last: Option<(Outcome, u64)>,
+    last: Option<(LookState, u64)>,
 }
 
 impl LookLog {
     /// Returns whether a look at second `now` gets a line.
-    fn wants(&mut self, outcome: Outcome, now: u64) -> bool {
-        let wants = self.last.is_none_or(|(last, at)| last != outcome || now >= at.saturating_add(LOG_SECONDS));
+    fn wants(&mut self, state: LookState, now: u64) -> bool {
+        let is_due = |at: u64| !state.is_silent && now >= at.saturating_add(LOG_SECONDS);
+        let wants = self.last.is_none_or(|(last, at)| last != state || is_due(at));
         if wants {
-            self.last = Some((outcome, now));
+            self.last = Some((state, now));
         }
         wants
     }
@@ -292,12 +306,24 @@ mod tests {
     #[test]
     fn the_log_gets_new_outcomes_and_one_line_per_minute() {
         let mut log = LookLog::default();
+        let mut wants = |outcome, now| log.wants(LookState { outcome, is_silent: false, is_stopped: false }, now);
         let undecided = Outcome::Verdict(Verdict::Undecided);
         // A look every five seconds of a ten-minute window.
-        let lines = (0..120).filter(|look| log.wants(undecided, 1_000 + look * 5)).count();
+        let lines = (0..120).filter(|look| wants(undecided, 1_000 + look * 5)).count();
         assert_eq!(lines, 10);
-        assert!(log.wants(Outcome::Verdict(Verdict::Slower), 1_596), "a new verdict gets a line");
-        assert!(!log.wants(Outcome::Verdict(Verdict::Slower), 1_597));
-        assert!(log.wants(Outcome::Waiting, 1_598) && log.wants(Outcome::Refused, 1_599));
+        assert!(wants(Outcome::Verdict(Verdict::Slower), 1_596), "a new verdict gets a line");
+        assert!(!wants(Outcome::Verdict(Verdict::Slower), 1_597));
+        assert!(wants(Outcome::Waiting, 1_598) && wants(Outcome::Refused, 1_599));
+    }
+
+    #[test]
+    fn the_log_says_once_that_no_rows_arrive_and_once_that_they_do_again() {
+        let mut log = LookLog::default();
+        let outcome = Outcome::Verdict(Verdict::Undecided);
+        // A look every five seconds; no rows arrive from the third to the hundredth, and no agent listens for a time.
+        let state =
+            |look| LookState { outcome, is_silent: (3..100).contains(&look), is_stopped: (30..60).contains(&look) };
+        let lines: Vec<u64> = (0..110).filter(|look| log.wants(state(*look), 1_000 + look * 5)).collect();
+        assert_eq!(lines, [0, 3, 30, 60, 100]);
     }
 }
