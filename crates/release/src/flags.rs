@@ -81,8 +81,8 @@ pub(crate) struct ReleaseCompareFlags {
     pub(crate) fleet: FleetFlags,
 
     /// Length of the window to compare: 5m, 1h30m. It ends now unless --from or --to is given; with --watch it begins
-    /// now unless --from is given [default: 5m; with --from alone, until now; with --from and
-    /// --watch, until 5m from now]
+    /// now unless --from is given. Without --watch, the last 5 s before now are left out, because their requests may
+    /// not have arrived yet [default: 5m; with --from alone, until now; with --from and --watch, until 5m from now]
     #[arg(short, long, value_name = "TIME", value_parser = duration)]
     pub(crate) window: Option<Nanos>,
 

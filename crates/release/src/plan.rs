@@ -13,6 +13,10 @@ use crate::run::Service;
 /// Length of the window unless `--window` is given.
 const DEFAULT_WINDOW: Nanos = Nanos(300_000_000_000);
 
+/// Delay in seconds until the requests of a second are complete in an agent's store: a service sends the lines of three
+/// seconds together, and the agent writes the rows of a second after its end.
+pub(crate) const LATE: u64 = 5;
+
 /// A half-open interval of seconds since 1970: `to` is excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
@@ -21,10 +25,12 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Resolves the flags at the time `now`. With `--watch`, the window begins now unless `--from` is given.
+    /// Resolves the flags at the time `now`. With `--watch`, the window begins now unless `--from` is given. Otherwise it
+    /// ends at least [`LATE`] seconds ago, so that the same window always has the same requests.
     pub(crate) fn of(flags: &ReleaseCompareFlags, now: Timestamp) -> Result<Window, Failure> {
         let long = flags.window.unwrap_or(DEFAULT_WINDOW).seconds().ceil().max(1.0) as u64;
-        let window = match (flags.from, flags.to) {
+        let complete = now.0.saturating_sub(LATE);
+        let mut window = match (flags.from, flags.to) {
             (Some(_), Some(_)) if flags.window.is_some() => {
                 return Err(Failure::Usage(
                     "--from, --to and --window exclude each other: give at most two of them".to_owned(),
@@ -36,7 +42,7 @@ impl Window {
             (Some(from), None) => Window { from: from.0, to: now.0 },
             (None, Some(to)) => Window { from: to.0.saturating_sub(long), to: to.0 },
             (None, None) if flags.watch => Window { from: now.0, to: now.0.saturating_add(long) },
-            (None, None) => Window { from: now.0.saturating_sub(long), to: now.0 },
+            (None, None) => Window { from: complete.saturating_sub(long), to: complete },
         };
         if !flags.watch && window.from > now.0 && flags.from.is_some() {
             return Err(Failure::Usage(format!(
@@ -47,6 +53,15 @@ impl Window {
         }
         if window.from >= window.to {
             return Err(Failure::Usage("the window ends before it begins, or is empty".to_owned()));
+        }
+        if !flags.watch {
+            window.to = window.to.min(complete);
+        }
+        if window.from >= window.to {
+            return Err(Failure::Usage(format!(
+                "the window begins less than {LATE} s ago, and the requests of these seconds may not have arrived yet; \
+                 use an earlier --from, or --watch"
+            )));
         }
         Ok(window)
     }
@@ -131,9 +146,9 @@ mod tests {
 
     #[test]
     fn any_two_of_start_end_and_length_define_the_window() {
-        assert_eq!(window(""), Ok((99_700, 100_000)));
-        assert_eq!(window("--window 1m"), Ok((99_940, 100_000)));
-        assert_eq!(window("--from 1970-01-02"), Ok((86_400, 100_000)));
+        assert_eq!(window(""), Ok((99_695, 99_995)));
+        assert_eq!(window("--window 1m"), Ok((99_935, 99_995)));
+        assert_eq!(window("--from 1970-01-02"), Ok((86_400, 99_995)));
         assert_eq!(window("--to 1970-01-02"), Ok((86_100, 86_400)));
         assert_eq!(window("--from 1970-01-02 --window 30s"), Ok((86_400, 86_430)));
         assert_eq!(window("--from 1970-01-01 --to 1970-01-02"), Ok((0, 86_400)));
@@ -149,6 +164,11 @@ mod tests {
         assert!(window("--watch --from 1999-01-01").is_ok());
         let empty = window("--from 1970-01-02T03:46:40Z").unwrap_err();
         assert!(empty.ends_with("or is empty"), "{empty}");
+        // The newest seconds are not complete.
+        assert_eq!(window("--from 99990 --to 99999"), Ok((99_990, 99_995)));
+        assert_eq!(window("--from 99990 --window 1m"), Ok((99_990, 99_995)));
+        let new = window("--from 99996 --window 1m").unwrap_err();
+        assert!(new.starts_with("the window begins less than 5 s ago"), "{new}");
     }
 
     #[test]

@@ -16,11 +16,8 @@ use steady_render::letters::one_line;
 use super::service::{Service, Version, join, named};
 use crate::flags::{FleetFlags, HeaderFlag, ReleaseCompareFlags};
 use crate::merged;
-use crate::plan::Window;
+use crate::plan::{LATE, Window};
 use crate::record::{ReleaseQuestion, ReleaseReport, ReleaseWarning};
-
-/// Delay of an agent's store, in seconds: the agent writes the rows of a second after its end.
-const LATE: u64 = 2;
 
 /// Where rows come from.
 pub(super) enum Source {
