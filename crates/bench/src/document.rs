@@ -15,6 +15,7 @@ use steady_render::letters::{capital, count, cut, listed_with_more, one_line};
 use steady_render::scale::{Kind, Scale};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{duration, round_time_up, setting, time, time_option, time_setting, with_unit};
+use steady_stats::MOST_EXTRAPOLATED;
 
 use crate::judge::{FAILED, judged, more_is_better, status};
 use crate::record::{Benchmark, Build, Compared, ErrorRate, KIND, Medians, Quantity, SCHEMA, Side, SuiteRecord};
@@ -342,7 +343,6 @@ pub(crate) fn about_status(record: &SuiteRecord) -> Vec<String> {
 /// The budget that would probably decide most of what is undecided. With a condition, it is the one that would decide
 /// it for all benchmarks.
 fn advice(record: &SuiteRecord, counts: &Counts) -> Option<Sentence> {
-    const FARTHEST: f64 = 10.0;
     let mut factors: Vec<f64> = record.benchmarks.iter().filter_map(|one| one.time_factor).collect();
     factors.sort_by(f64::total_cmp);
     let half = factors.get(factors.len().saturating_sub(1) / 2);
@@ -375,9 +375,8 @@ fn advice(record: &SuiteRecord, counts: &Counts) -> Option<Sentence> {
         one.failed.is_none() && (one.verdict == Verdict::Undecided || one.condition == Some(GateState::Open))
     };
     let share = record.benchmarks.iter().filter(is_measured).count() as f64 / counts.measured().max(1) as f64;
-    // Far beyond the data, the estimate of the spread is too rough for a number.
     let from_data =
-        factor.map_or(Some(1.0), |factor| Some(1.0 + (factor - 1.0) * share).filter(|one| *one <= FARTHEST));
+        factor.map_or(Some(1.0), |factor| Some(1.0 + (factor - 1.0) * share).filter(|one| *one <= MOST_EXTRAPOLATED));
     let mut sentence = vec![plain(format!("To decide {which}, "))];
     let (about, needed) = match (from_data, for_all) {
         (Some(from_data), for_all) => ("use about ", Some(from_data.max(for_all.unwrap_or(1.0)))),

@@ -3,14 +3,13 @@
 use steady_model::{Nanos, Verdict};
 use steady_render::document::{Emphasis, Span};
 use steady_render::units::{setting, time_setting};
+use steady_stats::MOST_EXTRAPOLATED;
 
 use super::versions;
 use crate::record::{ReleaseCourse, ReleaseDesign, ReleaseMoment, ReleaseReport, RestsOn};
 
 /// Longer times are reported as more than a week.
 const TOO_LONG_MINUTES: f64 = 7.0 * 24.0 * 60.0;
-/// Beyond this many times the traffic so far, the estimates of the change and of its spread are too rough for a time.
-const FARTHEST: f64 = 10.0;
 
 /// Describes the design, and the assumptions that its interval needs unless the comparison is refused.
 pub(super) fn design(report: &ReleaseReport) -> Vec<Span> {
@@ -123,8 +122,8 @@ pub(super) fn settling(report: &ReleaseReport) -> Option<String> {
     let needed = report.total.settle_seconds.as_ref().ok().copied();
     let needed = needed.filter(|seconds| open && seconds.is_finite() && *seconds > 0.0)?;
     let traffic = traffic(report);
-    if needed > FARTHEST * traffic {
-        return Some(format!("A verdict probably needs more than {FARTHEST} times as much traffic."));
+    if needed > MOST_EXTRAPOLATED * traffic {
+        return Some(format!("A verdict probably needs more than {MOST_EXTRAPOLATED} times as much traffic."));
     }
     // A step is at least as long as a time block.
     let more = (needed - traffic).max(report.course.step_seconds as f64);
