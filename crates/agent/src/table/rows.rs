@@ -205,6 +205,12 @@ impl Names {
         Some(place)
     }
 
+    /// Returns the number of a name as [`Names::place`] does. Middleware sends `(other)` for the names beyond its own
+    /// limit, so this name has the number of the names beyond the limit here.
+    pub(super) fn place_or_other(&mut self, text: Text<'_>, now: u64) -> Option<u32> {
+        if text.written() == OTHER { Some(OTHER_NUMBER) } else { self.place(text, now) }
+    }
+
     /// Returns the name with a number.
     pub(super) fn plain(&self, place: u32) -> &str {
         self.all.get(place as usize).map_or(OTHER, |name| &name.plain)

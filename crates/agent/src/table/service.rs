@@ -94,8 +94,8 @@ impl Service {
             self.folded += 1;
             return;
         };
-        let route = self.names.routes.place(request.route, seconds);
-        let class = request.class.map(|class| self.names.classes.place(class, seconds));
+        let route = self.names.routes.place_or_other(request.route, seconds);
+        let class = request.class.map(|class| self.names.classes.place_or_other(class, seconds));
         if route.is_none() || class == Some(None) {
             arrived.folded += 1;
             self.folded += 1;

@@ -123,6 +123,20 @@ fn the_time_of_receipt_replaces_an_impossible_end() {
     assert_eq!(table.arrived().ends_replaced, 5);
 }
 
+/// Middleware sends this name for the names beyond its own limit.
+#[test]
+fn the_name_other_is_that_of_the_names_beyond_the_limit() {
+    let mut table = Table::new(limits());
+    let routes = ["(other)", "/0", "/1", "/2", "/3", "(other)"];
+    let lines = routes.map(|route| request(NOW.monotonic, 151, "v1", route, "none\tclass=(other)")).concat();
+    let rows = rows(&mut table, &lines);
+    let mut requests: Vec<(&str, u64)> =
+        rows.requests.iter().map(|row| (rows.routes[row.route as usize].as_str(), row.sums.requests)).collect();
+    requests.sort_unstable();
+    assert_eq!(requests, [("(other)", 3), ("/0", 1), ("/1", 1), ("/2", 1)]);
+    assert_eq!((rows.classes, rows.folded), (vec![String::new(), "(other)".to_owned()], 1), "only /3 is folded");
+}
+
 #[test]
 fn names_beyond_the_limits_are_folded_and_counted() {
     let mut table = Table::new(limits());
