@@ -80,6 +80,14 @@ fn equal_ends_have_no_commit() {
 }
 
 #[test]
+fn a_comparison_has_the_pairs_that_its_confidence_needs() {
+    let repository = history("bisect-confident", 99, &[]);
+    let words = ["good..HEAD~9", "--build", "./make.sh", "--budget", "1s", "--confidence", "99.9%", "sleep 0.1"];
+    let (_, record) = json(&repository, &words);
+    assert!(record["comparisons"][0]["pairs"].as_u64().unwrap() >= 12, "{}", record["comparisons"][0]);
+}
+
+#[test]
 fn a_search_that_is_interrupted_or_killed_continues() {
     let repository = history("bisect-continue", 5, &[]);
     let words = ["bisect", "good..HEAD", "--build", "./make.sh", "--budget", "60s", "./prog"];

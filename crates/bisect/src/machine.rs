@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
+use steady_compare::judge::with_least_pairs;
 use steady_compare::revisions::{LineCommit, NotBuilt, Trees};
 use steady_compare::run::CompareError;
 use steady_compare::{failure, judge, measure_plan};
@@ -9,7 +10,6 @@ use steady_feature::{Failure, Interrupt, Session};
 use steady_linux::clock;
 use steady_model::{Command, Effort, Ending, Plan, Seed};
 use steady_process::runner::RunError;
-use steady_stats::MIN_PAIRS;
 
 use crate::flags::BisectFlags;
 use crate::judge::Step;
@@ -81,17 +81,16 @@ impl Commits for Machine<'_> {
     fn compare(&mut self, step: &Step, earlier: &[Comparison]) -> Result<Measured, Stop> {
         let done = earlier.len();
         let commands = vec![self.command(step.from)?, self.command(step.to)?];
-        let plan = Plan {
+        let plan = with_least_pairs(Plan {
             commands,
             effort: Effort::Budget(step.budget),
             resolution: step.resolution,
             confidence: step.confidence,
             metric: self.plan.metric.or(step.metric),
             seed: Seed(self.plan.seed.0.wrapping_add(done as u64)),
-            pairs_min: Some(MIN_PAIRS as u64),
             timeout: self.plan.timeout.or(Some(self.flags.budget)),
             ..self.plan.clone()
-        };
+        });
         self.session.log_progress(&self.described(step, earlier));
         let (readable, again) = (self.readable()?, self.readable()?);
         let began = clock::monotonic();

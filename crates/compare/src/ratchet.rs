@@ -19,7 +19,7 @@ use steady_model::{Candidate, CandidateComparison, Effort, Ending, Judgement, Na
 use steady_render::units::setting;
 use steady_stats::share_of_test;
 
-use crate::judge::least_pairs;
+use crate::judge::with_least_pairs;
 
 /// The part of the budget for the first comparison of a candidate.
 const SCREEN_BUDGET_RATIO: f64 = 0.25;
@@ -183,8 +183,7 @@ fn part(plan: &Plan, ratio: f64, confidence: f64, seed: Seed) -> Plan {
     };
     // Without the limit of the budget, which a least number of pairs lifts, a run that hangs would never end.
     let timeout = plan.timeout.or(plan.run_limit());
-    let part = Plan { effort, confidence, seed, timeout, ..plan.clone() };
-    Plan { pairs_min: part.pairs_min.or(Some(least_pairs(&part) as u64)), ..part }
+    with_least_pairs(Plan { effort, confidence, seed, timeout, ..plan.clone() })
 }
 
 /// The file of a loop. It is locked as long as this exists.

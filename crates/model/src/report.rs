@@ -27,7 +27,7 @@ pub struct LayoutEffect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Undecided {
-    /// Fewer than six pairs, with which no test at 5 % exists.
+    /// Fewer pairs than a test at this confidence needs: 6 at 95 %, and more at a higher one or with several commands.
     TooFewPairs,
     /// More than half of the pairs differ by less than the resolution of the clock.
     BelowGrain,
@@ -81,7 +81,7 @@ pub struct Judgement {
     pub within_resolution: bool,
     /// The statistic that the verdict, `change` and its intervals come from.
     pub decided_by: DecidedBy,
-    /// The size of the effect; not available with fewer than six pairs.
+    /// The size of the effect; not available with fewer than 6 pairs.
     #[serde(serialize_with = "finite")]
     pub change: Reading<f64>,
     /// The interval of the size; not available if an end is infinite. It contains the interval that decides the

@@ -2,6 +2,7 @@
 
 use steady_bisect::{BisectOutcome, BisectRecord, Commits, Comparison, HistoryCommit, Measured, Step, Stop, bisect};
 use steady_compare::judge;
+use steady_compare::judge::with_least_pairs;
 use steady_compare::run::{CompareContext, compare};
 use steady_feature::Failure;
 use steady_model::{Absent, Command, Effort, Nanos, Plan, Seed, Timestamp, Warning};
@@ -93,12 +94,11 @@ impl Commits for History {
         }
         let command = Command { name: "x".to_owned(), argv: vec!["x".to_owned()], ..Command::default() };
         let seed = self.seed.wrapping_mul(1000).wrapping_add(done as u64);
-        let plan = Plan {
+        let plan = with_least_pairs(Plan {
             resolution: step.resolution,
             confidence: step.confidence,
-            pairs_min: Some(6),
             ..Plan::new(vec![command.clone(), command], Effort::Budget(step.budget), Seed(seed))
-        };
+        });
         let seconds = [self.seconds[step.from], self.seconds[step.to]];
         let mut machine = SimulatedMachine::new(&seconds, LOADED, seed ^ 0x5eed);
         let record = compare(&plan, CompareContext::simulated(false), &mut machine, &mut |_| {});

@@ -152,6 +152,12 @@ pub(crate) fn least_pairs_of(plan: &Plan, contenders: usize) -> usize {
     steady_stats::least_pairs(plan.alpha() * (1.0 - MEAN_ALPHA_SHARE) / contenders.max(1) as f64)
 }
 
+/// Returns the plan with the number of pairs that a verdict needs as its minimum, unless it has one. The comparison may
+/// exceed its budget for them.
+pub fn with_least_pairs(plan: Plan) -> Plan {
+    Plan { pairs_min: plan.pairs_min.or(Some(least_pairs(&plan) as u64)), ..plan }
+}
+
 /// The minimum number of runs for a verdict.
 pub(crate) fn least_runs(plan: &Plan) -> usize {
     plan.commands.len().max(2) * least_pairs(plan)

@@ -11,6 +11,7 @@ mod status;
 mod verdicts;
 mod warnings;
 
+pub use evidence::with_least_pairs;
 pub(crate) use evidence::{Evidence, least_pairs, least_runs};
 pub use join::{JoinError, join};
 pub(crate) use load::with_run_delay;
