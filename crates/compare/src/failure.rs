@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use steady_feature::{Failure, Interrupt, Session, typed};
-use steady_model::{MetricInput, Nanos, Outcome, Output, Plan};
+use steady_model::{FailureRule, MetricInput, Nanos, Outcome, Output, Plan};
 use steady_process::launcher::NoValue;
 use steady_process::runner::{RunError, how};
 
@@ -103,7 +103,12 @@ fn failed(plan: &Plan, command: usize, outcome: &Outcome, again: &str) -> String
         _ => "",
     };
     let remedy = match outcome {
-        Outcome::TimedOut => " of --timeout; --ignore-failure leaves such runs out".to_owned(),
+        Outcome::TimedOut if plan.failures == FailureRule::Abort => {
+            " of --timeout; --ignore-failure leaves such runs out".to_owned()
+        }
+        Outcome::TimedOut => {
+            " of --timeout in each of its runs so far; if it needs more time, set a larger --timeout".to_owned()
+        }
         Outcome::Exited(_) if typed::is_for_a_shell(&command.name, &command.argv) => {
             "; it ran without a shell, add --shell for pipes, redirections and variables".to_owned()
         }

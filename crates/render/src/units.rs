@@ -192,6 +192,17 @@ pub struct TimeAndRange {
     pub unit: &'static str,
 }
 
+/// Formats two numbers with one unit and equal decimals: `0.48 to 1.42 ms`. The larger one has three significant digits.
+pub fn low_to_high(low: f64, high: f64, unit: &str) -> String {
+    let largest = low.abs().max(high.abs());
+    let text = |value: f64| match largest {
+        size if size != 0.0 && !(1e-3..1e7).contains(&size) => format!("{value:.2e}"),
+        size => fixed(value, decimals_of(size, 3)),
+    };
+    let unit = if unit.is_empty() { String::new() } else { format!("{TIE}{unit}") };
+    format!("{} to {}{unit}", text(low), text(high))
+}
+
 /// Formats a time and its interval in one unit. The unit suits the larger of the time and the uncertainty, because a
 /// time that is far smaller than its interval would otherwise be shown with digits that are not significant.
 pub fn time_and_range(seconds: f64, interval: Interval) -> TimeAndRange {
@@ -311,6 +322,14 @@ pub fn round_up(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn both_ends_have_equal_decimals() {
+        assert_eq!(low_to_high(0.19, 0.2, "s"), format!("0.190 to 0.200{TIE}s"));
+        assert_eq!(low_to_high(9.96, 120.0, ""), "10 to 120");
+        assert_eq!(low_to_high(1.0, 2e9, ""), "1.00e0 to 2.00e9");
+        assert_eq!(low_to_high(0.0, 0.0, ""), "0 to 0");
+    }
 
     #[test]
     fn decimals_follow_the_uncertainty() {

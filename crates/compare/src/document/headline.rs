@@ -27,7 +27,22 @@ pub(crate) fn sentences(report: &Report) -> Vec<Sentence> {
         return vec![vec![(Emphasis::Open, "Undecided:".to_owned()), (Emphasis::Plain, rest)]];
     }
     let verdicts = report.primary().map(|judgement| sentence::spans(report, judgement));
+    let verdicts = not_tested(report).into_iter().chain(verdicts);
     verdicts.chain(conditions(report)).chain(candidate(report)).chain(further()).collect()
+}
+
+/// A sentence before the verdicts if they do not test the change between the revisions.
+fn not_tested(report: &Report) -> Option<Sentence> {
+    let why = why_not_tested(&untested(&report.record)?);
+    let text = format!(" {why}. The verdict below is about runs of the same files.");
+    Some(vec![(Emphasis::Open, "The change is not tested:".to_owned()), (Emphasis::Plain, text)])
+}
+
+fn why_not_tested(warning: &Warning) -> &'static str {
+    match warning {
+        Warning::OneRevision => "its revisions are the same commit",
+        _ => "no run opened a file of its revision",
+    }
 }
 
 /// Which comparison of which candidate of a loop this is, and what follows from it.
@@ -63,10 +78,7 @@ pub(super) fn conditions_with(report: &Report, remedy: impl Fn(f64, f64, &Interv
         let interval = &judgement.interval;
         let of = of(judgement.command);
         if let Some(warning) = untested(&report.record) {
-            let why = match warning {
-                Warning::OneRevision => "its revisions are the same commit",
-                _ => "no run opened a file of its revision",
-            };
+            let why = why_not_tested(&warning);
             return vec![
                 (Emphasis::Plain, format!("The condition {fail_if} ")),
                 (Emphasis::Open, "is open".to_owned()),
@@ -132,6 +144,9 @@ pub fn summary(report: &Report) -> String {
         let what = all.split(';').next().unwrap_or_default();
         let size = what.strip_prefix(&capital(&noun(report.record.primary))).unwrap_or("nothing measured");
         return size.trim().replace(TIE, " ");
+    }
+    if untested(&report.record).is_some() {
+        return "not tested".to_owned();
     }
     let words = report.primary().map(|judgement| match (judgement.verdict, &judgement.change, &judgement.interval) {
         (Verdict::Same, ..) => "same".to_owned(),

@@ -269,7 +269,7 @@ fn unequal(report: &Report, judgement: &Judgement) -> (String, String) {
          verdict on {}, and the exit status is 3",
         noun(judgement.metric)
     );
-    (why, make_succeed(plan))
+    (why, make_succeed(&report.record))
 }
 
 /// The cost of a command that is measured alone.

@@ -6,8 +6,8 @@ use steady_model::{Absent, Breakdown, CounterMeans, Interval, Layout, Metric, Re
 use steady_render::document::{Block, Section, Shown};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{
-    TIE, TimeAndRange, count, memory, short, time, time_and_range, time_beside, time_unit_beside, time_with_beside,
-    with_unit, with_unit_and_interval,
+    TIE, TimeAndRange, count, low_to_high, memory, short, time, time_and_range, time_beside, time_unit_beside,
+    time_with_beside, with_unit, with_unit_and_interval,
 };
 
 use super::{charts, plain};
@@ -126,7 +126,7 @@ fn rows(report: &Report, found: &[Option<&Breakdown>]) -> Vec<Row> {
 /// ms`.
 fn range(spread: &Spread, largest: f64) -> String {
     let (unit, scale) = time_unit_beside(spread.max, largest);
-    format!("{} to {}{TIE}{unit}", short(spread.min * scale), short(spread.max * scale))
+    low_to_high(spread.min * scale, spread.max * scale, unit)
 }
 
 fn runs_in_words(runs: usize, failures: usize) -> String {
@@ -165,7 +165,7 @@ fn values(metric: Metric, no_runs: &Absent) -> Vec<Row> {
         row(metric.name(), |spread, unit| with_unit_and_interval(spread.mean, spread.interval, unit)),
         row("  deviation", |spread, unit| with_unit(spread.deviation, unit)),
         row("  median", |spread, unit| with_unit(spread.median, unit)),
-        row("  range", |spread, unit| format!("{} to {}", with_unit(spread.min, ""), with_unit(spread.max, unit))),
+        row("  range", |spread, unit| low_to_high(spread.min, spread.max, unit)),
     ]
 }
 
@@ -174,7 +174,7 @@ pub(super) fn values_in_words(spread: &Spread, unit: &str) -> String {
     let Interval { low, high } = spread.interval;
     let mean = with_unit(spread.mean, unit);
     match spread.interval.half_width().is_finite() {
-        true => format!("{mean} ({} to {}, 95{TIE}%)", with_unit(low, ""), with_unit(high, unit)),
+        true => format!("{mean} ({}, 95{TIE}%)", low_to_high(low, high, unit)),
         false => format!("{mean} (too few runs for an interval)"),
     }
 }

@@ -1,7 +1,7 @@
 //! Runs `steady judge`: computes the verdicts of saved samples again, and joins the samples of several runs.
 
 use std::fmt::Display;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, FromArgMatches};
 use serde::Deserialize;
@@ -38,6 +38,7 @@ pub(crate) fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8,
         let record = joined.map_err(Failure::Usage)?;
         return written(&flags, &*record, session);
     }
+    of_one_kind(&flags.files, &texts)?;
     can_be_joined(&flags)?;
     let names = flags.files.iter().map(|file| file.display().to_string());
     let read = names.zip(&texts).map(|(name, text)| comparison(&flags, name, text));
@@ -97,6 +98,19 @@ fn can_be_joined(flags: &JudgeFlags) -> Result<(), Failure> {
     match options.iter().find(|option| option.1) {
         Some((option, _)) => Err(Failure::Usage(format!(
             "{option} is for one comparison; joined comparisons have no runs and no samples of their own"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses files of different kinds. Files of an unknown kind have an error of their own.
+fn of_one_kind(files: &[PathBuf], texts: &[String]) -> Result<(), Failure> {
+    let mut kinds = files.iter().zip(texts).filter_map(|(file, text)| Some((file.display(), json::kind(text)?)));
+    let Some((first, kind)) = kinds.next() else { return Ok(()) };
+    match kinds.find(|other| other.1 != kind) {
+        Some((other, other_kind)) => Err(Failure::Usage(format!(
+            "'{first}' is an export of steady {kind} and '{other}' one of steady {other_kind}: only exports of one \
+             kind can be joined"
         ))),
         None => Ok(()),
     }

@@ -367,11 +367,15 @@ fn check_budget<R: Runner>(
         *per_pair = Nanos(all / seen.len() as u64);
     }
     let Some(own) = too_small else { return Ok(()) };
+    // The duration of a run that was killed is not known, also if failures are ignored. Without --timeout, its limit was
+    // the whole budget. With it, no budget helps a command of which each run reaches it.
+    let is_killed = |run: &Run| run.outcome == Outcome::TimedOut;
+    let never_ends = |command: usize| {
+        let mut runs = seen.iter().filter_map(|block| block.run_of(command));
+        runs.all(|(_, run)| is_killed(run))
+    };
     let mut runs = seen.iter().flat_map(|block| &block.runs);
-    if plan.timeout.is_none()
-        && let Some(killed) = runs.find(|run| run.outcome == Outcome::TimedOut)
-    {
-        // The whole budget was its time limit, so its duration is not known, also if failures are ignored.
+    if let Some(killed) = runs.find(|run| is_killed(run) && (plan.timeout.is_none() || never_ends(run.command))) {
         return Err(CompareError::Failed { command: killed.command, outcome: killed.outcome });
     }
     let per_pair = warm.layouts.first().map_or(Nanos::ZERO, |(_, took)| least(warm.drawing, *took));

@@ -59,11 +59,11 @@ pub(crate) fn effort_for_interval(record: &Record, pairs: usize) -> String {
     effort_for(record, margin * least_pairs(&record.plan) as f64 / pairs as f64, "would give an interval")
 }
 
-/// Advice to measure more, by the option that limits the effort now.
+/// Advice to measure twice as much, by the option that limits the effort now.
 pub(crate) fn more_effort(record: &Record) -> String {
     match limit(record) {
-        Limit::Budget(budget) => format!("set --budget to more than {}", time_setting(budget)),
-        Limit::Pairs(option, pairs) => format!("set {option} to more than {pairs}"),
+        Limit::Budget(budget) => format!("try --budget {}", time_option(Nanos(budget.0.saturating_mul(2)))),
+        Limit::Pairs(option, pairs) => format!("try {option} {}", pairs.saturating_mul(2)),
     }
 }
 

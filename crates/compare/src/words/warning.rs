@@ -1,7 +1,7 @@
 //! Warnings in words, each with its remedy.
 
 use steady_feature::typed;
-use steady_model::{FailureRule, Interval, Judgement, Layout, Metric, Plan, Record, Report, Warning};
+use steady_model::{FailureRule, Interval, Judgement, Layout, Metric, Outcome, Record, Report, Warning};
 
 use super::{
     capital, count, effort_for_interval, effort_for_mean, less, more_effort, more_work, noun, signed, subject,
@@ -197,15 +197,35 @@ fn uncertain_mean(report: &Report, command: usize, metric: Metric) -> String {
 /// failed, more pairs would not help.
 pub fn more_pairs(record: &Record, pairs: usize) -> String {
     match (pairs, record.blocks.is_empty()) {
-        (0, false) if record.has_failures() => make_succeed(&record.plan),
+        _ if record.plan.timeout.is_none() && runs_at_limit(record) > 0 => make_end(record),
+        (0, false) if record.has_failures() => make_succeed(record),
         (0, false) => more_effort(record),
         _ => effort_for_interval(record, pairs.max(1)),
     }
 }
 
+/// The number of runs that reached the time limit.
+fn runs_at_limit(record: &Record) -> usize {
+    let runs = record.blocks.iter().flat_map(|block| &block.runs);
+    runs.filter(|run| run.outcome == Outcome::TimedOut).count()
+}
+
+/// The remedy for runs that reach the time limit, which is the whole budget without --timeout.
+fn make_end(record: &Record) -> String {
+    match record.plan.timeout {
+        Some(limit) => format!("if the runs need more time than {}, set a larger --timeout", time_setting(limit)),
+        None => "a run that hangs takes the whole budget: set --timeout to a little more than a run needs".to_owned(),
+    }
+}
+
 /// The remedy for runs that fail.
-pub(crate) fn make_succeed(plan: &Plan) -> String {
-    let or_count = match plan.failures {
+pub(crate) fn make_succeed(record: &Record) -> String {
+    let failures =
+        record.blocks.iter().flat_map(|block| &block.runs).filter(|run| !run.succeeded(&record.plan.failures));
+    if runs_at_limit(record) == failures.count() {
+        return make_end(record);
+    }
+    let or_count = match record.plan.failures {
         FailureRule::IgnoreAll => "",
         _ => ", or, if failing runs do all of their work, count them with --ignore-failure",
     };

@@ -411,6 +411,17 @@ fn a_run_that_does_not_end_because_of_load_leaves_the_comparison_undecided() {
     }
 }
 
+/// A larger budget would not help a command of which each run reaches the limit of --timeout.
+#[test]
+fn a_command_that_always_reaches_its_timeout_is_the_cause() {
+    let mut plan = plan(2, 2.0, 8);
+    (plan.failures, plan.timeout) = (FailureRule::IgnoreAll, Some(Nanos::from_seconds(0.5)));
+    let mut machine = SimulatedMachine::new(&[0.5, 0.5], Conditions { cpu_share: 0.001, ..Conditions::QUIET }, 8);
+    machine.failures[1] = Some((1, Outcome::TimedOut));
+    let error = measure(&plan, &mut machine).unwrap_err();
+    assert_eq!(error, CompareError::Failed { command: 1, outcome: Outcome::TimedOut });
+}
+
 #[test]
 fn the_budget_holds_if_the_load_rises() {
     // Blocks become ten times longer when the load begins, so planned batches no longer fit.
