@@ -170,7 +170,10 @@ fn found(record: &BisectRecord, confirmation: &Comparison, whole: String) -> Vec
         several => vec![
             (Emphasis::Heading, format!("One of {several} commits, up to {}, {verb} the {what}", commit.short)),
             plain(by),
-            plain(" The others of them cannot be measured, so it is not known which one it was."),
+            plain(match several {
+                2 => " The other one cannot be measured, so it is not known which one it was.",
+                _ => " The others cannot be measured, so it is not known which one it was.",
+            }),
         ],
     };
     if commit.is_merge && record.candidates.len() == 1 {

@@ -71,9 +71,10 @@ pub fn whole_number<T: TryFrom<u64>>(
     range: impl RangeBounds<u64> + Clone,
 ) -> impl Fn(&str) -> Result<T, String> + Clone {
     move |text| {
+        // The parser of the standard library accepts a sign.
         let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-        let number =
-            text.parse().ok().filter(|number| range.contains(number)).and_then(|number| T::try_from(number).ok());
+        let number = text.parse().ok().filter(|number| is_number && range.contains(number));
+        let number = number.and_then(|number| T::try_from(number).ok());
         number.ok_or_else(|| match (range.start_bound(), range.end_bound()) {
             (Bound::Included(first), Bound::Included(last)) => {
                 format!("it must be a whole number from {first} to {last}")
@@ -198,7 +199,7 @@ mod tests {
     fn whole_numbers_have_a_range() {
         let (any, some, few) = (whole_number::<u64>(..), whole_number::<u32>(1..), whole_number::<u32>(6..=100));
         assert_eq!((any("0"), some("4294967295"), few("6"), few("100")), (Ok(0), Ok(u32::MAX), Ok(6), Ok(100)));
-        for wrong in ["", "x", "1.5", "-1"] {
+        for wrong in ["", "x", "1.5", "-1", "+1"] {
             assert_eq!(any(wrong), Err("it must be a whole number".to_owned()), "{wrong}");
         }
         assert_eq!(some("0"), Err("it must be a whole number, at least 1".to_owned()));
