@@ -2,10 +2,9 @@
 
 use steady_model::{Interval, Nanos, Reading, Timestamp};
 use steady_render::document::Fact;
-use steady_render::effect::between;
 use steady_render::letters::{numbered, one_line};
 use steady_render::timestamp;
-use steady_render::units::{duration, percent, setting, time};
+use steady_render::units::{decimals, duration, fixed, percent, setting, time};
 
 use super::sentences::cpus_used;
 use super::{named_reason, number};
@@ -59,8 +58,15 @@ fn cpus(report: &ReleaseReport) -> String {
     if low > 0.0 || high < 0.0 {
         return used;
     }
-    let range = between(saving.interval, "");
-    format!("{used}; NEW instead of OLD for all requests would save {range} CPUs (negative: use more)")
+    let half = saving.interval.half_width();
+    if !half.is_finite() {
+        return format!("{used}; how many all requests would use on NEW instead of OLD is not known");
+    }
+    let [more, less] = [-low, high].map(|cpus| fixed(cpus, decimals(half)));
+    format!(
+        "{used}; no saving was shown: on NEW, all requests would use at most {more} CPUs more and at most {less} CPUs less \
+         than on OLD"
+    )
 }
 
 /// Describes a version: `v1: 12,400 requests (3 failed); 8 processes on 1 host, served in 300 seconds; mean 2.31 ms of
