@@ -84,7 +84,7 @@ fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
         Some(WarmCommands::Snapshot(flags)) => subcommands::snapshot(flags, session),
         Some(WarmCommands::Clear) => subcommands::clear(session),
         Some(WarmCommands::Bench(flags)) => bench::run(flags, session),
-        None if flags.words.is_empty() => Err(Failure::Own(
+        None if flags.words.is_empty() => Err(Failure::Usage(
             "no command: use steady warm -- COMMAND; steady warm --help lists the subcommands".to_owned(),
         )),
         None => command::run(&flags, session),

@@ -1,6 +1,6 @@
 //! `steady warm bench`: from its flags to its report.
 
-use steady_feature::{Failure, Interrupt, Session, Status};
+use steady_feature::{Failure, Interrupt, Session, Status, typed};
 use steady_linux::clock;
 use steady_linux::counters::{self, HARDWARE};
 use steady_model::{CounterScope, Nanos, Reading};
@@ -24,6 +24,13 @@ pub(crate) fn run(flags: &BenchFlags, session: &mut dyn Session) -> Result<u8, F
     session.open(&flags.output, flags.samples, Status::Own)?;
     if flags.runs < LEAST_RUNS {
         session.notice(&format!("there will be means, but no intervals and verdicts: use {LEAST_RUNS} runs or more"));
+    }
+    for program in bench.programs.iter().map(|program| &program.program).filter(|program| typed::is_shim(program)) {
+        session.notice(&format!(
+            "'{}' is a script that starts the real program: name that program instead (for example, the output of `pyenv \
+             which` or `asdf which`)",
+            one_line(&program.display().to_string())
+        ));
     }
     let folder = cache(&session.environment()).and_then(|cache| Folder::make(&cache)).map_err(Failure::Own)?;
     let (interrupt, readable) =
