@@ -10,11 +10,11 @@ import steadyhand
 
 
 def spin(milliseconds: float) -> float:
-    """Uses at least this much CPU time and returns how much, in seconds. It is more if the host stops this CPU."""
+    """Uses at least this much CPU time and returns how much, in ms. It is more if the host stops this CPU."""
     begin = now = time.thread_time()
     while now - begin < milliseconds / 1000:
         now = time.thread_time()
-    return now - begin
+    return (now - begin) * 1000
 
 
 def flask_app():
@@ -104,7 +104,7 @@ def fastapi_app(with_middleware):
     spent = collections.defaultdict(list)
 
     def spend(path, milliseconds):
-        spent[path].append(spin(milliseconds))
+        spent[path].append(spin(milliseconds) / 1000)
 
     @app.get("/thread")
     def thread():

@@ -326,8 +326,7 @@ const SAME_COMMIT: &str = "both revisions are the same commit, so no change is t
 
 /// Says without a condition that no change is tested.
 fn untested(record: &SuiteRecord) -> Option<Sentence> {
-    let is_untested = record.fail_if.is_none() && record.is_one_revision();
-    is_untested.then(|| vec![plain(format!("{}.", capital(SAME_COMMIT)))])
+    (record.fail_if.is_none() && record.is_one_revision()).then(|| vec![plain(format!("{}.", capital(SAME_COMMIT)))])
 }
 
 /// The sentences about the exit status as plain text: about the condition of `--fail-if`, if there is one, or about the
@@ -366,8 +365,7 @@ fn advice(record: &SuiteRecord, counts: &Counts) -> Option<Sentence> {
     // The condition is about all benchmarks, so the budget must have room for those that were left out.
     let for_all = left_out.iter().max().filter(|_| record.condition.is_some());
     let for_all = for_all.map(|needed| needed.seconds() / record.budget_seconds.seconds());
-    let is_untested = record.is_one_revision();
-    if record.ending == Ending::Interrupted || is_untested || (factor.is_none() && for_all.is_none()) {
+    if record.ending == Ending::Interrupted || record.is_one_revision() || (factor.is_none() && for_all.is_none()) {
         return None;
     }
     // Those that are decided give their time to the others.

@@ -247,7 +247,7 @@ impl LockUse {
     }
 
     /// Returns the lock with [`LockUse::probably_gil`] computed from its functions. Other locks of Python are semaphores.
-    pub(crate) fn recognised(self) -> Self {
+    pub(crate) fn with_probably_gil(self) -> Self {
         let probably_gil = self.kind == LockKind::Condition && self.is_used_by(&OF_GIL);
         LockUse { probably_gil, ..self }
     }
@@ -376,7 +376,7 @@ impl LocksRecord {
     pub fn read(text: &str) -> Result<Self, ReadError> {
         let record: Self = json::record(&SCHEMA, text)?;
         record.check()?;
-        let locks = record.locks.into_iter().map(LockUse::recognised).collect();
+        let locks = record.locks.into_iter().map(LockUse::with_probably_gil).collect();
         Ok(LocksRecord { locks, ..record })
     }
 

@@ -133,7 +133,7 @@ impl Naming<'_> {
             held_by: lock.held_by,
             sites: self.sites(lock.sites),
         }
-        .recognised();
+        .with_probably_gil();
         if named.is_of_python() && named.gain_seconds.is_err() && named.waiting.is_empty() {
             let why = Absent::because("a lock of Python; which thread holds it is not known");
             return LockUse { gain_seconds: Err(why), ..named };
