@@ -179,16 +179,11 @@ impl<'a> Measuring<'a> {
         let planned = self.rounds_within(pace, self.plan.effort, now);
         match self.plan.effort {
             Effort::Budget(_) if planned == 0 && self.below_minimum() => 1,
-            Effort::Budget(budget) if planned == 0 && self.too_few() && !self.has_failed_runs() => {
+            Effort::Budget(budget) if planned == 0 && self.too_few() => {
                 self.rounds_within(pace, Effort::Budget(Nanos(2 * budget.0)), now).min(1)
             }
             _ => planned,
         }
-    }
-
-    /// Returns whether runs failed. Failures, and not load, may be the reason for too few pairs then.
-    fn has_failed_runs(&self) -> bool {
-        self.blocks.iter().flat_map(|block| &block.runs).any(|run| !run.succeeded(&self.plan.failures))
     }
 
     /// Returns whether the user wants more pairs, whatever they show.
@@ -196,13 +191,11 @@ impl<'a> Measuring<'a> {
         self.plan.pairs_min.is_some_and(|least| self.rounds() < least)
     }
 
-    /// Returns whether there are too few pairs for a verdict, or no run of a single command.
+    /// Returns whether the time was enough for fewer pairs than a verdict needs, or for no run of a single command.
+    /// Pairs with failed runs count: they took their time, and further ones might fail, too.
     fn too_few(&self) -> bool {
-        if self.evidence.contenders().is_empty() {
-            self.blocks.is_empty()
-        } else {
-            self.evidence.pairs() < least_pairs(self.plan)
-        }
+        let least = if self.plan.commands.len() < 2 { 1 } else { least_pairs(self.plan) as u64 };
+        self.layouts.iter().map(|pace| pace.units - 1).sum::<u64>() < least
     }
 
     /// The number of rounds in the next batch of a layout, or in its next draw, that fit into `effort`.

@@ -263,6 +263,24 @@ fn a_budget_that_is_too_small_because_of_load_is_exceeded_and_not_refused() {
     assert!(exceeded(&few));
 }
 
+/// Under load, the budget of 10 s has room for two pairs of 5 s.
+#[test]
+fn pairs_with_failed_runs_count_when_the_budget_is_exceeded() {
+    let measured = |every, queueing| {
+        let mut machine = SimulatedMachine::new(&[0.1, 0.1], Conditions { queueing, ..Conditions::QUIET }, 8);
+        machine.failures[1] = Some((every, Outcome::Signalled(9)));
+        let mut plan = plan(2, 10.0, 8);
+        plan.failures = FailureRule::IgnoreAll;
+        let record = measure(&plan, &mut machine).unwrap();
+        let failed = |block: &&Block| block.runs.iter().any(|run| run.outcome == Outcome::Signalled(9));
+        (record.blocks.len(), record.blocks.iter().filter(failed).count(), record.elapsed.seconds())
+    };
+    let (pairs, failed, elapsed) = measured(5, 14.0);
+    assert!(pairs == 6 && (1..6).contains(&failed) && elapsed > 10.0, "{pairs} {failed} {elapsed}");
+    let (pairs, failed, elapsed) = measured(1, 0.0);
+    assert!(pairs > 6 && failed == pairs && elapsed <= 10.0, "{pairs} {failed} {elapsed}");
+}
+
 /// A pair takes 0.02 s to 0.2 s, or up to 0.5 s under load. The budget of 1 s has room for six of the cheap pairs.
 #[test]
 fn a_budget_with_room_for_cheap_runs_is_not_refused_because_of_expensive_ones() {
@@ -347,7 +365,9 @@ fn many_short_processes_have_no_user_and_system_time() {
     assert!(user(tick(), Some(2), false).is_ok() && user(tick(), Some(122), true).is_ok());
     assert!(user(Err(Absent::because("exact")), Some(122), false).is_ok());
     assert!(
-        user(tick(), Some(122), false).unwrap_err().starts_with("up to 122 processes and threads, some perhaps of other programs")
+        user(tick(), Some(122), false)
+            .unwrap_err()
+            .starts_with("up to 122 processes and threads, some perhaps of other programs")
     );
     assert!(user(tick(), None, false).unwrap_err().contains("were not counted"));
 }
