@@ -95,12 +95,17 @@ impl Column {
         Column { align: Align::Numbers, ..Column::words(head, items, cell) }
     }
 
+    /// Returns the heading with long words as they are.
+    pub(crate) fn whole_head(&self) -> String {
+        const HEAD: usize = 60;
+        cut(&self.head, HEAD)
+    }
+
     /// Returns the heading where lines are not broken everywhere, as on pages for wide screens: names of commands, and
     /// their words, are cut if they are long.
     pub(crate) fn short_head(&self) -> String {
-        const HEAD: usize = 60;
         const WORD: usize = 18;
-        cut(&self.head, HEAD).split(' ').map(|word| cut(word, WORD)).collect::<Vec<_>>().join(" ")
+        self.whole_head().split(' ').map(|word| cut(word, WORD)).collect::<Vec<_>>().join(" ")
     }
 }
 

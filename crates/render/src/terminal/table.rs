@@ -20,21 +20,33 @@ const WORD_LINES: usize = 4;
 /// Columns of words are not narrowed below this width.
 const SHORTEST: usize = 16;
 
-/// Writes the first `rows` rows of a table. The headings have as few lines as possible for the table to fit.
+/// Writes the first `rows` rows of a table. The headings have as few lines as possible for the table to fit, and long
+/// words of them are cut only if it does not fit otherwise.
 pub(super) fn write(table: &Table, rows: usize, page: &mut Page) {
-    let shown = table.shown(rows);
     let room = page.width() - INDENT;
-    let total = |widths: &[usize]| widths.iter().map(|width| width + GAP).sum::<usize>().saturating_sub(GAP);
-    let at = |lines: usize| table.columns.iter().map(|column| column_width(&shown, column, lines)).collect::<Vec<_>>();
-    let lines = LINES.into_iter().find(|lines| total(&at(*lines)) <= room).unwrap_or(*LINES.end());
-    let mut widths = at(lines);
+    let with = |head: fn(&Column) -> String| {
+        let columns = table.columns.iter().map(|column| Column { head: head(column), ..column.clone() }).collect();
+        Table { columns, ..table.clone() }
+    };
+    let least = |table: &Table| LINES.into_iter().find(|lines| total(&widths(&table.shown(rows), *lines)) <= room);
+    let whole = with(Column::whole_head);
+    let (table, lines) = match least(&whole) {
+        Some(lines) => (whole, lines),
+        None => {
+            let short = with(Column::short_head);
+            let lines = least(&short).unwrap_or(*LINES.end());
+            (short, lines)
+        }
+    };
+    let shown = table.shown(rows);
+    let mut widths = widths(&shown, lines);
     let mut excess = total(&widths).saturating_sub(room);
     // Numbers cannot be broken. Words may therefore use the width that the widest column of numbers leaves.
     let numbers = table.columns.iter().zip(&widths).filter(|(column, _)| column.align == Align::Numbers);
     let widest = numbers.map(|(_, width)| *width).max().unwrap_or(0);
     let shortest = SHORTEST.min(room.saturating_sub(widest + GAP));
     for (column, width) in table.columns.iter().zip(&mut widths).rev() {
-        let least = shortest.max(longest_word(&column.short_head())).max(longest_code(&shown, column));
+        let least = shortest.max(longest_word(&column.head)).max(longest_code(&shown, column));
         if column.align == Align::Words && *width > least {
             let less = excess.min(*width - least);
             (*width, excess) = (*width - less, excess - less);
@@ -66,6 +78,16 @@ pub(super) fn write(table: &Table, rows: usize, page: &mut Page) {
     shown.notes().into_iter().for_each(|note| page.paragraph(2, 6, &[(Emphasis::Plain, note)]));
 }
 
+/// The widths of all columns if no heading has more than `lines` lines.
+fn widths(shown: &Shown<'_>, lines: usize) -> Vec<usize> {
+    shown.table.columns.iter().map(|column| column_width(shown, column, lines)).collect()
+}
+
+/// The width of columns with the gaps between them.
+fn total(widths: &[usize]) -> usize {
+    widths.iter().map(|width| width + GAP).sum::<usize>().saturating_sub(GAP)
+}
+
 /// Gives columns of words that were narrowed the room that is left next to the columns of their part.
 fn widen(columns: &mut [(&Column, usize)], shown: &Shown<'_>, lines: usize, room: usize) {
     let used = columns.iter().map(|(_, width)| width + GAP).sum::<usize>().saturating_sub(GAP);
@@ -78,7 +100,7 @@ fn widen(columns: &mut [(&Column, usize)], shown: &Shown<'_>, lines: usize, room
 
 /// Writes some columns next to one another, with their headings aligned at the bottom, and each remark below its row.
 fn set(page: &mut Page, shown: &Shown<'_>, columns: &[(&Column, usize)], remarks: Option<&Column>) {
-    let heads: Vec<Vec<String>> = columns.iter().map(|(column, width)| broken(&column.short_head(), *width)).collect();
+    let heads: Vec<Vec<String>> = columns.iter().map(|(column, width)| broken(&column.head, *width)).collect();
     let height = heads.iter().map(Vec::len).max().unwrap_or(0);
     for line in 0..height {
         let mut spans = Vec::new();
@@ -125,9 +147,9 @@ fn padded(text: &str, align: Align, columns: usize, is_first: bool) -> String {
 /// Returns the width of a column if its heading has at most `lines` lines.
 fn column_width(shown: &Shown<'_>, column: &Column, lines: usize) -> usize {
     let cells = (0..shown.rows).map(|row| width(&shown.cell(column, row).1)).max().unwrap_or(0);
-    let head = column.short_head();
-    let whole = width(&head);
-    let narrowest = (longest_word(&head)..=whole).find(|room| broken(&head, *room).len() <= lines);
+    let head = &column.head;
+    let whole = width(head);
+    let narrowest = (longest_word(head)..=whole).find(|room| broken(head, *room).len() <= lines);
     cells.max(narrowest.unwrap_or(whole))
 }
 
@@ -187,6 +209,16 @@ mod tests {
         let table = Table { label: String::new(), rows: ("", ""), columns: vec![numbers(&name, ["1", "2"])] };
         let written = text(&table, 80);
         assert!(written.lines().all(|line| width(line) <= 62) && written.contains('…'), "{written}");
+    }
+
+    #[test]
+    fn long_words_of_headings_are_cut_only_if_the_table_does_not_fit() {
+        let name = "median_of_the_working_tree";
+        let columns = (1..4).map(|at| numbers(&format!("{at}\u{a0}{name}"), ["1", "2"])).collect();
+        let table = Table { label: String::new(), rows: ("", ""), columns };
+        assert_eq!(text(&table, 120).matches(name).count(), 3);
+        let narrow = text(&table, 80);
+        assert!(narrow.matches('…').count() == 3 && !narrow.contains(name), "{narrow}");
     }
 
     #[test]
