@@ -4,13 +4,13 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::thread;
 use std::time::Duration;
 
-use steady_model::AGENT_SERVER;
 use ureq::http::{Response, StatusCode, header};
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Body};
 
 use crate::answer::{self, AnswerStatus, Series};
 use crate::grid::Grid;
+use crate::metrics::AGENT_SERVER;
 use crate::{Address, FleetError};
 
 /// The longest answer that is read, in bytes.

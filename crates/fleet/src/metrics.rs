@@ -73,6 +73,9 @@ pub(crate) const HOST: [&str; 7] = [
 /// A service's lost lines, and its requests beyond a limit.
 pub(crate) const LOST: [&str; 2] = ["steady_requests_lost_total", "steady_requests_folded_total"];
 
+/// The header `Server` of agents.
+pub(crate) const AGENT_SERVER: &str = "steady-agent";
+
 /// The constant that agents add to each deviation, so that the sum does not decrease.
 pub(crate) const OFFSET: f64 = 16.0;
 

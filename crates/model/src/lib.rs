@@ -30,9 +30,9 @@ pub use plan::{
     PerCommand, Plan, Seed, parse_percent,
 };
 pub use release::{
-    AGENT_SERVER, ALL_PROCESSES, Assignment, HostSecond, LevelSums, ProcessRow, ReleaseRow, ReleaseRows,
-    ReleaseRulerRow, Request, RequestProcess, RequestRuler, RequestSums, RulerSums, TimeSlot, WALL_BUCKETS,
-    WALL_SECONDS, WallRow, wall_bucket, wall_bucket_middle,
+    ALL_PROCESSES, Assignment, HostSecond, LevelSums, ProcessRow, ReleaseRow, ReleaseRows, ReleaseRulerRow, Request,
+    RequestProcess, RequestRuler, RequestSums, RulerSums, TimeSlot, WALL_BUCKETS, WALL_SECONDS, WallRow, wall_bucket,
+    wall_bucket_middle,
 };
 pub use report::{
     Breakdown, CounterMeans, DecidedBy, Judgement, LayoutEffect, Load, Rank, Report, Sight, Size, Spread, StartUp,

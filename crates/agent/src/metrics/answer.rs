@@ -90,7 +90,7 @@ fn is_authorized(headers: &HeaderMap, token: Option<&[u8]>) -> bool {
 
 /// Returns a response that names this server, so that `steady release` recognises an agent that `--prometheus` names.
 fn response(answer: Answer) -> Response<Answer> {
-    with(Response::new(answer), SERVER, steady_model::AGENT_SERVER)
+    with(Response::new(answer), SERVER, "steady-agent")
 }
 
 fn line(status: StatusCode, line: &'static str) -> Response<Answer> {

@@ -3,9 +3,6 @@
 mod request;
 mod rows;
 
-/// The name that agents give as the header `Server` at the address of their metrics.
-pub const AGENT_SERVER: &str = "steady-agent";
-
 pub use request::{Assignment, Request, RequestProcess, RequestRuler, TimeSlot};
 pub use rows::{
     ALL_PROCESSES, HostSecond, LevelSums, ProcessRow, ReleaseRow, ReleaseRows, RequestSums,
