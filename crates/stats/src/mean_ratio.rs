@@ -11,8 +11,10 @@
 
 use steady_model::{Interval, Verdict};
 
+use crate::descriptive::quantile;
 use crate::estimate::{self, Effect, Estimate};
 use crate::invert::{Found, Search, Width};
+use crate::modes;
 use crate::normal;
 use crate::scale::Scratch;
 use crate::tail;
@@ -34,6 +36,20 @@ const OPEN_SHARE: f64 = 0.5;
 /// this.
 const DOUBT_SHARE: f64 = 0.7;
 
+/// In a command with two modes, each kind of run has a considerable share. The log ratios of its pairs form two groups:
+/// those of runs in the same mode, and those of runs in different modes, which are further from the middle by at least
+/// this.
+const MODE_GAP: f64 = 0.02;
+
+/// The ratio of the mean costs of two commands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeanRatio {
+    /// The ratio minus one, with its interval.
+    pub effect: Effect,
+    /// Whether the runs have two modes. The usual run then does not tell what the commands cost.
+    pub has_modes: bool,
+}
+
 /// The verdict on a contender after the comparison of the ratio of means with the usual run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weighed {
@@ -42,17 +58,21 @@ pub struct Weighed {
     /// The size of the effect on the usual run.
     pub usual: Effect,
     /// The effect on the mean cost.
-    pub mean: Effect,
+    pub mean: MeanRatio,
     /// Whether the mean decided; see [`Estimate::weighed_against`].
     pub mean_decides: bool,
 }
 
-/// Returns the ratio of the mean of NEW to the mean of OLD, minus one, with its interval at level `alpha`.
+/// Returns the ratio of the mean of NEW to the mean of OLD, with its interval at level `alpha`.
 ///
 /// Each stratum holds the costs `(old, new)` of pairs that were measured under comparable conditions. Costs are divided
 /// by the mean cost of their stratum, so that every pair counts equally. The effect is unknown without costs above
 /// zero.
-pub fn mean_ratio(strata: &[Vec<(f64, f64)>], alpha: f64) -> Effect {
+pub fn mean_ratio(strata: &[Vec<(f64, f64)>], alpha: f64) -> MeanRatio {
+    MeanRatio { effect: effect(strata, alpha), has_modes: has_modes(strata) }
+}
+
+fn effect(strata: &[Vec<(f64, f64)>], alpha: f64) -> Effect {
     let costs: Vec<(f64, f64)> = strata.iter().flat_map(|stratum| scaled(stratum)).collect();
     let (old, new) = costs.iter().fold((0.0, 0.0), |sums, pair| (sums.0 + pair.0, sums.1 + pair.1));
     let unknown = Effect { change: None, low: None, high: None, pairs: costs.len() };
@@ -61,6 +81,18 @@ pub fn mean_ratio(strata: &[Vec<(f64, f64)>], alpha: f64) -> Effect {
     }
     let centre = (new / old).ln();
     Effect::from_log(centre, interval(&costs, centre, alpha), costs.len())
+}
+
+/// Returns whether the distances of the log ratios from the median of their stratum form two groups. Slow changes of the
+/// load give the costs two groups, but not the ratios, because both runs of a pair are measured under the same load.
+fn has_modes(strata: &[Vec<(f64, f64)>]) -> bool {
+    let distances = strata.iter().flat_map(|stratum| {
+        let costs = stratum.iter().filter(|(old, new)| *old > 0.0 && *new > 0.0);
+        let ratios: Vec<f64> = costs.map(|(old, new)| (new / old).ln()).collect();
+        let middle = quantile(&ratios, 0.5).unwrap_or(0.0);
+        ratios.into_iter().map(move |ratio| (ratio - middle).abs())
+    });
+    modes::two(&distances.collect::<Vec<_>>(), MODE_GAP).is_some()
 }
 
 /// Divides the costs of a stratum by their mean.
@@ -124,31 +156,34 @@ fn is_below(one: f64, other: f64) -> bool {
 impl Estimate {
     /// Compares the usual run with the ratio of means. The mean decides if their intervals do not overlap. It also
     /// decides if the usual run has no verdict and the mean is a difference, or if the usual run costs the same, the
-    /// mean is open, and chance hardly explains how far it is from the usual run.
+    /// mean is open, and there are two modes or chance hardly explains how far it is from the usual run.
     ///
     /// The error guarantee holds if `mean` has [`MEAN_ALPHA_SHARE`] of the error rate, this estimate has the rest, and
     /// the mean is evaluated once, at the end of the effort (see [`Estimate::mean_is_open`]).
-    pub fn weighed_against(self, mean: Effect, resolution: f64) -> Weighed {
+    pub fn weighed_against(self, mean: MeanRatio, resolution: f64) -> Weighed {
         let usual = self.size;
-        let mean_decides = self.contradicted_by(&mean)
+        let of_mean = mean.effect.interval();
+        let mean_decides = self.contradicted_by(&mean.effect)
             || match self.verdict {
-                Verdict::Same => self.mean_is_open(&mean, resolution) && self.is_apart(&mean, DOUBT_SHARE),
-                Verdict::Undecided => estimate::verdict(&mean.interval(), resolution).is_difference(),
+                Verdict::Same => {
+                    let is_doubtful = mean.has_modes || self.is_apart(&mean.effect, DOUBT_SHARE);
+                    is_doubtful && self.mean_is_open(&mean, resolution)
+                }
+                Verdict::Undecided => estimate::verdict(&of_mean, resolution).is_difference(),
                 Verdict::Faster | Verdict::Slower => false,
             };
         if !mean_decides {
             return Weighed { estimate: self, usual, mean, mean_decides };
         }
-        let interval = mean.interval();
-        let verdict = estimate::verdict(&interval, resolution);
+        let verdict = estimate::verdict(&of_mean, resolution);
         let undecided = verdict == Verdict::Undecided;
-        let settle = || estimate::time_to_settle(mean.change?, &interval, resolution);
+        let settle = || estimate::time_to_settle(mean.effect.change?, &of_mean, resolution);
         let estimate = Estimate {
             verdict,
-            within_resolution: estimate::within(&interval, resolution),
-            size: mean,
-            verdict_low: mean.low,
-            verdict_high: mean.high,
+            within_resolution: estimate::within(&of_mean, resolution),
+            size: mean.effect,
+            verdict_low: mean.effect.low,
+            verdict_high: mean.effect.high,
             reason: None,
             widening: None,
             time_to_settle: if undecided { settle() } else { None },
@@ -159,7 +194,8 @@ impl Estimate {
 
     /// Returns whether further pairs may let the mean change the verdict of the usual run. If a comparison of a command
     /// with two modes ended while this is true, it would report only the usual run, although the modes decide the cost.
-    pub fn mean_is_open(&self, mean: &Effect, resolution: f64) -> bool {
+    pub fn mean_is_open(&self, mean: &MeanRatio, resolution: f64) -> bool {
+        let MeanRatio { effect: mean, has_modes } = mean;
         if self.contradicted_by(mean) {
             return true;
         }
@@ -177,7 +213,7 @@ impl Estimate {
             Verdict::Undecided => true,
         };
         let is_wide = half > OPEN_WIDTH_RATIO * self.verdict_interval().half_width();
-        !confirmed && half > resolution && (is_wide || self.is_apart(mean, OPEN_SHARE))
+        !confirmed && half > resolution && (is_wide || *has_modes || self.is_apart(mean, OPEN_SHARE))
     }
 
     /// Returns whether the mean is outside the interval of the usual run by more than a share of its half-width.
@@ -213,7 +249,7 @@ mod tests {
 
     #[test]
     fn the_estimate_is_the_ratio_of_the_sums() {
-        let effect = mean_ratio(&[vec![(1.0, 3.0), (2.0, 2.0), (3.0, 4.0)]], 0.05);
+        let effect = effect(&[vec![(1.0, 3.0), (2.0, 2.0), (3.0, 4.0)]], 0.05);
         assert!((effect.change.unwrap() - 0.5).abs() < 1e-12);
         assert_eq!((effect.low, effect.high), (None, None), "three pairs give no bound");
     }
@@ -222,7 +258,7 @@ mod tests {
     fn exchanged_labels_mirror_the_interval() {
         let costs = costs(60);
         let swapped: Vec<(f64, f64)> = costs.iter().map(|(old, new)| (*new, *old)).collect();
-        let (one, other) = (mean_ratio(&[costs], 0.01), mean_ratio(&[swapped], 0.01));
+        let (one, other) = (effect(&[costs], 0.01), effect(&[swapped], 0.01));
         let product = |one: Option<f64>, other: Option<f64>| (1.0 + one.unwrap()) * (1.0 + other.unwrap());
         assert!((product(one.low, other.high) - 1.0).abs() < 1e-9, "{one:?} {other:?}");
         assert!((product(one.change, other.change) - 1.0).abs() < 1e-9);
@@ -231,7 +267,7 @@ mod tests {
     #[test]
     fn strata_are_weighted_by_their_pairs_and_not_by_their_costs() {
         let slow: Vec<(f64, f64)> = costs(60).iter().map(|(old, new)| (old * 1e3, new * 1e3)).collect();
-        let (both, one) = (mean_ratio(&[costs(60), slow], 0.05), mean_ratio(&[costs(60)], 0.05));
+        let (both, one) = (effect(&[costs(60), slow], 0.05), effect(&[costs(60)], 0.05));
         assert!((both.change.unwrap() - one.change.unwrap()).abs() < 1e-9);
         assert!(both.high.unwrap() - both.low.unwrap() < one.high.unwrap() - one.low.unwrap());
     }
@@ -240,8 +276,8 @@ mod tests {
     fn few_expensive_runs_do_not_decide() {
         // Seven expensive runs, all of NEW: for equal commands the probability is 2 in 128.
         let runs = |misses: u32| (0..100).map(|i| (1.0, if i < misses { 50.0 } else { 1.0 })).collect::<Vec<_>>();
-        assert!(mean_ratio(&[runs(7)], 0.005).low.unwrap() < 0.0);
-        assert!(mean_ratio(&[runs(12)], 0.005).low.unwrap() > 0.0);
+        assert!(effect(&[runs(7)], 0.005).low.unwrap() < 0.0);
+        assert!(effect(&[runs(12)], 0.005).low.unwrap() > 0.0);
     }
 
     #[test]
@@ -286,9 +322,9 @@ mod tests {
 
     #[test]
     fn costs_without_noise_give_a_point_and_zero_costs_give_none() {
-        let point = mean_ratio(&[vec![(2.0, 3.0); 20]], 0.005);
+        let point = effect(&[vec![(2.0, 3.0); 20]], 0.005);
         assert!((point.low.unwrap() - 0.5).abs() < 1e-6 && (point.high.unwrap() - 0.5).abs() < 1e-6, "{point:?}");
-        assert_eq!(mean_ratio(&[vec![(0.0, 3.0); 20]], 0.005).change, None);
-        assert_eq!(mean_ratio(&[], 0.005).change, None);
+        assert_eq!(effect(&[vec![(0.0, 3.0); 20]], 0.005).change, None);
+        assert_eq!(effect(&[], 0.005).change, None);
     }
 }

@@ -1,7 +1,7 @@
 //! Extracts pairs from blocks.
 
 use steady_model::{Block, Layout, Metric, Plan, Reading, Record, Run};
-use steady_stats::{Effect, MEAN_ALPHA_SHARE, Pair, Rules, Slot, mean_ratio};
+use steady_stats::{MEAN_ALPHA_SHARE, MeanRatio, Pair, Rules, Slot, mean_ratio};
 
 /// The pairs of every contender by one metric. They grow block by block.
 pub(crate) struct Evidence {
@@ -113,7 +113,7 @@ impl Evidence {
     }
 
     /// The ratio of mean costs of each contender, over all pairs.
-    pub(crate) fn means(&self) -> Vec<Effect> {
+    pub(crate) fn means(&self) -> Vec<MeanRatio> {
         (0..self.contenders.len()).map(|index| mean_ratio(&self.strata(index), self.mean_alpha())).collect()
     }
 

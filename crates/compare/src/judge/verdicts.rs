@@ -111,7 +111,7 @@ pub(super) fn judgement(record: &Record, metric: Metric, command: usize, weighed
         within_resolution: estimate.within_resolution,
         decided_by: if weighed.mean_decides { DecidedBy::Mean } else { DecidedBy::UsualRun },
         usual: size(&weighed.usual),
-        mean: size(&weighed.mean),
+        mean: size(&weighed.mean.effect),
         mean_open: !weighed.mean_decides && estimate.mean_is_open(&weighed.mean, record.plan.resolution),
         change: total.change,
         interval: total.interval,

@@ -62,11 +62,21 @@ fn the_mean_decides_with_two_modes() {
     assert_eq!(judge(report.record.clone()), report);
 }
 
-/// Both commands have the same modes.
+/// Both commands have the same two modes. Whether one has expensive runs more often is not known.
 #[test]
-fn the_usual_run_decides_with_equal_modes() {
+fn equal_modes_are_undecided_until_the_mean_is_known() {
     let mut machine = SimulatedMachine::new(&[0.010, 0.010], Conditions::QUIET, 22);
     machine.modes = vec![(0.1, 10.0), (0.1, 10.0)];
+    let report = judge(measure(&plan(2, 5.0, 22), &mut machine).unwrap());
+    assert_eq!((primary(&report).verdict, primary(&report).decided_by), (Verdict::Undecided, DecidedBy::Mean));
+    assert!(report.record.elapsed > Nanos::from_seconds(4.5), "the comparison ended while the mean was uncertain");
+}
+
+/// Expensive runs are rare in both commands.
+#[test]
+fn the_usual_run_decides_with_rare_expensive_runs() {
+    let mut machine = SimulatedMachine::new(&[0.010, 0.010], Conditions::QUIET, 22);
+    machine.modes = vec![(0.03, 20.0), (0.03, 20.0)];
     let report = judge(measure(&plan(2, 5.0, 22), &mut machine).unwrap());
     assert_eq!((primary(&report).verdict, primary(&report).decided_by), (Verdict::Same, DecidedBy::UsualRun));
     assert!(report.record.elapsed > Nanos::from_seconds(4.5), "the comparison ended while the mean was uncertain");
@@ -644,16 +654,17 @@ fn unequal_failures_make_the_comparison_invalid() {
 
 #[test]
 fn more_time_is_no_remedy_for_commands_that_always_fail() {
-    let text = |blocks: usize| {
-        let mut record = with_failures(FailureRule::IgnoreAll, Outcome::TimedOut).unwrap();
+    let text = |outcome: Outcome, blocks: usize| {
+        let mut record = with_failures(FailureRule::IgnoreAll, outcome).unwrap();
         record.blocks.truncate(blocks);
         let runs = record.blocks.iter_mut().flat_map(|block| &mut block.runs);
-        runs.filter(|run| run.command == 1).for_each(|run| run.outcome = Outcome::TimedOut);
+        runs.filter(|run| run.command == 1).for_each(|run| run.outcome = outcome);
         steady_render::markdown::text(&steady_compare::document(&judge(record)))
     };
-    for blocks in [3, 100] {
-        let text = text(blocks);
-        assert!(text.contains("Make the commands succeed.") && !text.contains("too few for a verdict"), "{text}");
+    let advice = [(Outcome::Signalled(9), "Make the commands succeed."), (Outcome::TimedOut, "set --timeout")];
+    for ((outcome, advice), blocks) in advice.into_iter().flat_map(|each| [(each, 3), (each, 100)]) {
+        let text = text(outcome, blocks);
+        assert!(text.contains(advice) && !text.contains("too few for a verdict"), "{text}");
         assert!(!text.contains("--runs to") && !text.contains("gives more of them"), "{text}");
     }
 }

@@ -62,7 +62,7 @@ fn differs(verdict: Verdict) -> bool {
 }
 
 fn covers(weighed: &Weighed, change: f64) -> bool {
-    let mean = weighed.mean;
+    let mean = weighed.mean.effect;
     mean.low.is_none_or(|low| low <= change) && mean.high.is_none_or(|high| change <= high)
 }
 
@@ -130,7 +130,7 @@ fn the_interval_of_the_mean_covers_the_ratio_of_means() {
             let mut machine = Machine::new(Noise::Bursts, *seed as u64 + 33_000_000);
             let pairs: Vec<Pair> = (0..PAIRS).map(|_| pair(&mut machine, old, new)).collect();
             let costs = pairs.iter().map(|pair| (pair.old, pair.new)).collect();
-            let mean = mean_ratio(&[costs], ALPHA * MEAN_ALPHA_SHARE);
+            let mean = mean_ratio(&[costs], ALPHA * MEAN_ALPHA_SHARE).effect;
             !(mean.low.is_none_or(|low| low <= change) && mean.high.is_none_or(|high| change <= high))
         };
         let missed = (0..experiments).filter(missed).count();
@@ -196,6 +196,24 @@ fn two_modes_around_the_other_command_are_no_small_change() {
                 format!("{noise:?} {share} {factor}: {missed} missed, {same} same, {narrow} narrow of {experiments}");
             assert!(same == 0 && narrow <= most(experiments, ALPHA), "{case}");
             assert!(missed <= most(experiments, ALPHA), "{case}");
+        }
+    }
+}
+
+/// The usual run of both is in one of the two modes, and NEW is more often in the expensive one.
+#[test]
+fn more_frequent_expensive_runs_are_no_equal_cost() {
+    let experiments = repeated(40);
+    for noise in [Noise::Heavy, Noise::Bursts] {
+        for (share, more) in [(0.5, 0.6), (0.5, 0.55), (0.3, 0.35), (0.2, 0.25)] {
+            let mode = |share| Mode { usual: 1.0, share, factor: 2.7 };
+            let same = |seed: &usize| {
+                let mut machine = Machine::new(noise, *seed as u64 + 38_000_000);
+                let (weighed, _) = experiment(&mut machine, |machine| pair(machine, mode(share), mode(more)));
+                weighed.estimate.verdict == Verdict::Same
+            };
+            let same = (0..experiments).filter(same).count();
+            assert!(same <= most(experiments, ALPHA), "{noise:?} {share} {more}: {same} of {experiments} are the same");
         }
     }
 }
