@@ -23,8 +23,8 @@ use crate::suite::Suite;
 pub(crate) struct SuiteMachine<'a> {
     suite: &'a mut Suite,
     readable: &'a OwnedFd,
-    /// The plan of the launcher. Each benchmark has two commands, that of the old build first. With [`Shared`] processes,
-    /// there are only the two commands of the next processes.
+    /// The plan of the launcher. Each benchmark has two commands, that of the old build first. With [`Shared`]
+    /// processes, there are only the two commands of the next processes.
     plan: Plan,
     /// If a process can run several benchmarks.
     shared: Option<Shared>,
@@ -137,7 +137,8 @@ impl<'a> SuiteMachine<'a> {
         Ok(())
     }
 
-    /// Runs commands of the plan, each with a padding of its environment in bytes, one after the other. Some may have failed.
+    /// Runs commands of the plan, each with a padding of its environment in bytes, one after the other. Some may have
+    /// failed.
     ///
     /// # Errors
     /// The inner one says why the commands could not be run.
@@ -221,7 +222,8 @@ impl<'a> SuiteMachine<'a> {
         again::printed(&self.plan, command, outcome, self.suite.workspace(), interrupt)
     }
 
-    /// Runs benchmarks in one process of each of these builds. Returns each run, which may have failed, and what it wrote.
+    /// Runs benchmarks in one process of each of these builds. Returns each run, which may have failed, and what it
+    /// wrote.
     fn shared_processes(
         &mut self,
         benchmarks: &[usize],

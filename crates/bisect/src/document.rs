@@ -188,8 +188,9 @@ fn found(record: &BisectRecord, confirmation: &Comparison, whole: String) -> Vec
     sentences
 }
 
-/// What to say if the commit probably did not cause the whole change: the intervals of the confirmation and of both ends
-/// exclude it, or the estimate is less than half as large. A confirmation of the whole range says nothing about parts.
+/// What to say if the commit probably did not cause the whole change: the intervals of the confirmation and of both
+/// ends exclude it, or the estimate is less than half as large. A confirmation of the whole range says nothing about
+/// parts.
 fn other_changes(record: &BisectRecord, confirmation: &Comparison) -> Option<&'static str> {
     /// Half as much as the whole change is a part, whatever the intervals.
     const HALF: f64 = 0.5;

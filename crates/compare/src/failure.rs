@@ -12,8 +12,8 @@ use crate::judge::least_runs;
 use crate::run::CompareError;
 use crate::units::{time_option, time_setting};
 
-/// Returns the message and the exit status for an error of a comparison. A command that failed runs once more, to show what
-/// it prints. That run ends when `readable` becomes readable.
+/// Returns the message and the exit status for an error of a comparison. A command that failed runs once more, to show
+/// what it prints. That run ends when `readable` becomes readable.
 pub fn failure(
     plan: &Plan,
     error: CompareError,

@@ -25,7 +25,7 @@ pub const MEAN_ALPHA_SHARE: f64 = 0.1;
 
 /// The interval of the mean leaves the verdict of the usual run open if it is wider than that of the usual run by this
 /// factor. Noise of one mode makes it 2 to 5 times wider; two modes make it wider by 25 or more.
-const OPEN_WIDTH_RATIO: f64 = 8.0;
+pub const OPEN_WIDTH_RATIO: f64 = 8.0;
 /// A mean whose interval is less wide leaves the verdict open, too, if it differs from the usual run by more than this
 /// share of its half-width (1.4 standard errors). Rare expensive runs of one command do that; load affects both
 /// commands.
@@ -83,9 +83,11 @@ fn effect(strata: &[Vec<(f64, f64)>], alpha: f64) -> Effect {
     Effect::from_log(centre, interval(&costs, centre, alpha), costs.len())
 }
 
-/// Returns whether the distances of the log ratios from the median of their stratum form two groups. Slow changes of the
-/// load give the costs two groups, but not the ratios, because both runs of a pair are measured under the same load.
-fn has_modes(strata: &[Vec<(f64, f64)>]) -> bool {
+/// Returns whether the runs have two modes: the distances of the log ratios from the median of their stratum form two
+/// groups. Slow changes of the load give the costs two groups, but not the ratios, because both runs of a pair are
+/// measured under the same load.
+#[must_use]
+pub fn has_modes(strata: &[Vec<(f64, f64)>]) -> bool {
     let distances = strata.iter().flat_map(|stratum| {
         let costs = stratum.iter().filter(|(old, new)| *old > 0.0 && *new > 0.0);
         let ratios: Vec<f64> = costs.map(|(old, new)| (new / old).ln()).collect();

@@ -65,7 +65,7 @@ fn sentence(record: &ExplainPairRecord, line: Line, first: bool) -> Option<Sente
         (_, Some((size, interval))) => Some(different(record, line, size, interval)),
         (Ok((_, interval)), None) if first => {
             let most = interval.low.abs().max(interval.high.abs());
-            let most = amount(most, *interval, amount_unit(most, *interval));
+            let most = at_most(most, *interval);
             let claim = format!("No difference in {what} was found");
             Some(vec![(Emphasis::Same, claim), (Emphasis::Plain, format!(" (within ±{most}, 95{TIE}%)."))])
         }
@@ -247,6 +247,16 @@ fn amount(seconds: f64, interval: Interval, unit: Unit) -> String {
     }
     let (unit, scale) = unit;
     format!("{}{TIE}{unit}", fixed(seconds * scale, decimals(half * scale)))
+}
+
+/// Formats the larger end of an interval around zero. It is rounded up, so that the claim stays true.
+fn at_most(seconds: f64, interval: Interval) -> String {
+    let unit = amount_unit(seconds, interval);
+    let half = interval.half_width();
+    let steps = unit.1 * 10f64.powi(i32::try_from(decimals(half * unit.1)).unwrap_or(0));
+    let is_known = half.is_finite() && half > 0.0;
+    let rounded = if is_known { (seconds * steps - 1e-9).ceil() / steps } else { seconds };
+    amount(rounded, interval, unit)
 }
 
 /// The unit of a sentence about this time. A larger unit has no digits that the interval does not support.

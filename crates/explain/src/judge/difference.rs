@@ -6,10 +6,10 @@
 
 use steady_costs::prices::{Price, Priced, Prices, at_run};
 use steady_model::split::{Processes, too_short};
-use steady_model::{Absent, Interval, Layout, Metric, Nanos, Reading, Record, Run};
+use steady_model::{Absent, Interval, Layout, Metric, Nanos, Outcome, Reading, Record, Run};
 use steady_render::letters::count;
-use steady_render::units::time;
-use steady_stats::{MIN_PAIRS, Shift, mean, shift, weights};
+use steady_render::units::time_and_range;
+use steady_stats::{MIN_PAIRS, OPEN_WIDTH_RATIO, Shift, has_modes, mean, shift, weights};
 
 use super::counted::{self, CountedKind};
 use super::{ALPHA, faults};
@@ -33,7 +33,8 @@ pub fn judged_pair(mut record: ExplainPairRecord) -> ExplainPairRecord {
         lines.push(unexplained(&pairs, &parts));
         lines.extend(off_cpu(&pairs));
         let notes = counted::note(&kinds, &lines).into_iter().chain(pairs.mean_of_all());
-        (missing, notes.chain(left_behind(&record.record)).collect(), lines, pairs.runs.len())
+        let notes = notes.chain(pairs.failures()).chain(left_behind(&record.record));
+        (missing, notes.collect(), lines, pairs.runs.len())
     };
     for (what, priced) in [("the price of page faults", Priced::MinorFault), ("the price of switches", Priced::Switch)]
     {
@@ -56,10 +57,12 @@ fn left_behind(record: &Record) -> impl Iterator<Item = String> {
     })
 }
 
-/// The pairs in which both runs succeeded, with their weights.
+/// The pairs in which both runs succeeded, with their weights. They are equal if the runs have two modes: both kinds of
+/// runs are part of what a command costs then.
 pub(super) struct Pairs<'a> {
     runs: Vec<[&'a Run; 2]>,
     weights: Vec<f64>,
+    has_modes: bool,
 }
 
 /// Reads the quantity of a line from a run: seconds, or a number of events.
@@ -80,7 +83,9 @@ impl<'a> Pairs<'a> {
         // Wall time and CPU time are always available.
         let cost = |run: &Run| run.cost(metric).unwrap_or(0.0);
         let costs: Vec<(f64, f64)> = runs.iter().map(|[old, new]| (cost(old), cost(new))).collect();
-        Pairs { weights: weights(&costs), runs }
+        let has_modes = has_modes(std::slice::from_ref(&costs));
+        let weights = if has_modes { vec![1.0; costs.len()] } else { weights(&costs) };
+        Pairs { runs, weights, has_modes }
     }
 
     /// Weighted mean of each command.
@@ -107,12 +112,15 @@ impl<'a> Pairs<'a> {
         bounded(shift(&differences, &self.weights, ALPHA), differences.len())
     }
 
-    /// What the mean of all pairs is, all with the same weight, if it contradicts the weighted one. Pairs with an
-    /// expensive run have little weight, because load makes runs more expensive, but a command may also have expensive
-    /// runs itself.
+    /// What the mean of all pairs is, all with the same weight, if it contradicts the weighted one or is far less
+    /// certain. Pairs with an expensive run have little weight, because load makes runs more expensive, but a command
+    /// may also have expensive runs itself.
     fn mean_of_all(&self) -> Option<String> {
         /// Standard errors of a 95 % interval.
         const HALF_WIDTH: f64 = 1.96;
+        if self.has_modes {
+            return Some("The costs of the runs have two modes. All pairs count equally, in both modes.".to_owned());
+        }
         let usual = self.shift(&cpu).ok()?;
         let of = |[old, new]: &[&Run; 2]| new.cpu_time().seconds() - old.cpu_time().seconds();
         let differences: Vec<f64> = self.runs.iter().map(of).collect();
@@ -120,16 +128,34 @@ impl<'a> Pairs<'a> {
         let mean = differences.iter().sum::<f64>() / number;
         let squares: f64 = differences.iter().map(|difference| (difference - mean).powi(2)).sum();
         let half = HALF_WIDTH * (squares / (number - 1.0) / number).sqrt();
-        if usual.interval.holds(mean) || (mean - usual.mean).abs() < half {
-            return None;
-        }
+        let is_certain = !usual.interval.holds(mean) && (mean - usual.mean).abs() >= half;
+        let is_open = half > OPEN_WIDTH_RATIO * usual.interval.half_width();
+        let usual = "The figures are about the usual run: pairs with an expensive run count little. Over all runs, ";
+        let range = time_and_range(mean.abs(), Interval { low: mean.abs() - half, high: mean.abs() + half });
         let more = if mean > 0.0 { "more" } else { "less" };
-        Some(format!(
-            "The figures are about the usual run: pairs with an expensive run count little. Over all runs, NEW needs {} \
-             {more} CPU time on average (±{}).",
-            time(mean.abs()),
-            time(half)
-        ))
+        match (is_certain, is_open) {
+            (true, _) => Some(format!("{usual}NEW needs {} {more} CPU time on average ({}).", range.time, range.range)),
+            (false, true) => Some(format!(
+                "{usual}the difference of the mean CPU times is uncertain: {} {more} ({}).",
+                range.time, range.range
+            )),
+            (false, false) => None,
+        }
+    }
+
+    /// Notes about runs that failed and are evaluated, because their exit statuses are ignored.
+    fn failures(&self) -> impl Iterator<Item = String> {
+        ["OLD", "NEW"].into_iter().enumerate().filter_map(|(command, who)| {
+            let failed: Vec<Outcome> = self.runs.iter().map(|pair| pair[command].outcome).collect();
+            let failed: Vec<Outcome> = failed.into_iter().filter(|outcome| *outcome != Outcome::Exited(0)).collect();
+            let Outcome::Exited(status) = *failed.first()? else { return None };
+            Some(format!(
+                "{} of {} of {who} failed (the first with exit status {status}), and are evaluated like the others. Runs \
+                 that end early may cost less.",
+                failed.len(),
+                count(self.runs.len(), "run", "runs"),
+            ))
+        })
     }
 
     fn line(&self, line: Line, depth: u32, pick: Pick<'_>) -> Difference {

@@ -67,7 +67,41 @@ fn rare_expensive_runs_have_a_note_with_the_mean() {
         (slow.user, slow.wall) = (slow.user + Nanos::from_seconds(0.38), slow.wall + Nanos::from_seconds(0.38));
     }
     let [note] = &notes(record)[..] else { panic!("one note") };
-    assert!(note.replace('\u{a0}', " ").contains("NEW needs 18.0 ms more CPU time on average (±8.1"), "{note}");
+    assert!(note.replace('\u{a0}', " ").contains("NEW needs 18 ms more CPU time on average (10 to 26)"), "{note}");
+}
+
+/// A third of the runs of OLD and half of those of NEW take twice as long: 12.5 % more on average.
+#[test]
+fn with_two_modes_all_pairs_count_equally() {
+    let mut coin = ChaCha8Rng::seed_from_u64(2);
+    let programs = [Program { base: 0.02, faults: 0 }, Program { base: 0.02, faults: 0 }];
+    let mut record = pairs(programs, 300, 0.0, &mut coin);
+    for run in record.record.blocks.iter_mut().flat_map(|block| &mut block.runs) {
+        if coin.random_bool([1.0 / 3.0, 0.5][run.command]) {
+            (run.user, run.wall) = (run.user + Nanos::from_seconds(0.02), run.wall + Nanos::from_seconds(0.02));
+        }
+    }
+    let record = judged_pair(record);
+    let cpu = record.lines.iter().find(|line| line.line == Line::Cpu).unwrap();
+    let (size, interval) = cpu.difference.clone().unwrap();
+    assert!(interval.holds(0.02 / 6.0) && interval.low > 0.0 && interval.high < 0.007, "{size} {interval:?}");
+    assert!((cpu.seconds[0].clone().unwrap() - 0.0267).abs() < 0.002, "{:?}", cpu.seconds);
+    assert!(record.notes.iter().any(|note| note.contains("two modes")), "{:?}", record.notes);
+}
+
+/// With --ignore-failure, runs that fail early are evaluated.
+#[test]
+fn a_note_counts_runs_that_failed() {
+    let mut coin = ChaCha8Rng::seed_from_u64(2);
+    let programs = [Program { base: 0.02, faults: 10 }, Program { base: 0.02, faults: 10 }];
+    let mut record = pairs(programs, 40, 0.5e-6, &mut coin);
+    record.record.plan.failures = FailureRule::IgnoreAll;
+    for block in record.record.blocks.iter_mut().step_by(20) {
+        block.runs.iter_mut().find(|run| run.command == 1).unwrap().outcome = Outcome::Exited(7);
+    }
+    let [note] = &judged_pair(record).notes[..] else { panic!("one note") };
+    let note = note.replace('\u{a0}', " ");
+    assert!(note.starts_with("2 of 40 runs of NEW failed (the first with exit status 7)"), "{note}");
 }
 
 #[test]
