@@ -235,8 +235,8 @@ impl ProgramLock<'_> {
         now.is_ok_and(|(now, held)| (now.dev(), now.ino()) == (held.dev(), held.ino()))
     }
 
-    /// Writes the snapshot with this number in place of an earlier one, and returns its identity. Processes that run
-    /// from the earlier snapshot keep it.
+    /// Writes the snapshot with this number in place of an earlier one, also if that had another name, and returns its
+    /// identity. Processes that run from the earlier snapshot keep it.
     ///
     /// # Errors
     /// An error of the file system; no incomplete file stays.
@@ -245,6 +245,13 @@ impl ProgramLock<'_> {
         make_folder(&folder)?;
         let path = folder.join(name);
         write_atomically(&path, image.parts(), EXECUTABLE)?;
+        // If the program was renamed, its earlier snapshot and the links to that are dead, and block these names.
+        for entry in fs::read_dir(&folder)? {
+            let entry = entry?;
+            if entry.file_name() != name && fs::read_link(entry.path()).ok().as_deref() != Some(Path::new(name)) {
+                remove(&entry.path())?;
+            }
+        }
         identity::existing(&path)
     }
 
