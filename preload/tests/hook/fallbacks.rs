@@ -164,6 +164,7 @@ fn replaced_and_touched_programs() {
     let fake = Fake::new();
     fake.sh("chmod 711 bin/tool");
     starts_cold(&fake, Outcome::Changed);
+    assert_eq!(fake.counter(FIRST_PROGRAM + 1), 1, "it counts for the program too");
 }
 
 #[test]

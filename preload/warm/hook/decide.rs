@@ -66,7 +66,8 @@ fn is_script(card_bytes: &[u8], identity: &Identity, script: Option<&mut Script>
     let card = &Card::parse(card_bytes);
     let Some(card) = card else { return Err(Fallback::new(Outcome::Broken)) };
     if card.identity() != identity {
-        return Err(Fallback::new(Outcome::Changed));
+        let slot = if let Card::Warm(warm) = card { normal_counter(warm.slot) } else { 0 };
+        return Err(Fallback { slot, ..Fallback::new(Outcome::Changed) });
     }
     match card {
         Card::Warm(_) => Ok(false),
