@@ -137,14 +137,17 @@ pub(crate) fn replaced(card: &Card<'_>, path: &Path) -> Option<String> {
     }
 }
 
-/// Returns whether a card describes its program, and the files that the program loads, as they are now.
+/// Returns whether a card describes its program, and the files that the program loads, as they are now. The interpreter
+/// of a script must exist.
 #[must_use]
 pub fn is_current(card: &Card<'_>, program: &Path) -> bool {
     replaced(card, program).is_none()
         && match card {
             Card::Warm(warm) => changed(warm.dependencies()).is_none(),
             Card::Refused { dependencies, .. } => changed(dependencies.iter()).is_none(),
-            Card::Script { .. } => true,
+            Card::Script { interpreter, .. } => {
+                identity::at(Path::new(os(interpreter))).is_ok_and(|found| found.is_some())
+            }
         }
 }
 

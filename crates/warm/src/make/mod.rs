@@ -192,6 +192,11 @@ impl<'a, C: Capturer> Maker<'a, C> {
     }
 
     fn script(&self, program_lock: &ProgramLock<'_>, subject: &Subject, script: Script) -> Result<Made, Stop> {
+        if identity::at(&script.interpreter).map_err(Stop::failed)?.is_none() {
+            let reason = format!("its interpreter, '{}', does not exist", script.interpreter.display());
+            let missing = UsedFile { path: script.interpreter, found: false };
+            return Err(Stop::Refused(Refusal(reason), Some(vec![missing])));
+        }
         let interpreter = text(script.interpreter.as_os_str())?;
         let argument = script.argument.as_deref().map(text).transpose()?;
         subject.unchanged()?;
