@@ -35,7 +35,7 @@ const EVENTS: [[Event; counters::EVENTS]; 2] = [
 /// captures.
 const START: Nanos = Nanos(3_000_000_000);
 const WARM_START: Nanos = Nanos(60_000_000_000);
-/// Time allowed for captures after the driver has ended. They have the lowest priority then.
+/// Time allowed for captures after the driver has ended. They have a low priority then.
 const CAPTURES: Nanos = Nanos(120_000_000_000);
 const STEP: Duration = Duration::from_millis(1);
 /// The value that drops the page cache, dentries and inodes (proc(5), `drop_caches`).

@@ -2,7 +2,7 @@
 //!
 //! It has a session of its own and no streams. It runs at the priority of the command and captures the most often
 //! launched programs first. CPU time that other processes wait for is limited to what launches from snapshots have
-//! saved, plus a small share. One keeper works in a store at a time; keepers of other commands wait until it ends. The
+//! saved, plus a small share. After the command has ended, a low priority and a limit of time replace that limit. One keeper works in a store at a time; keepers of other commands wait until it ends. The
 //! store is consistent after each step, so a keeper can be killed at any moment.
 
 mod budget;
@@ -31,8 +31,9 @@ use watch::{Event, RequestWatch};
 /// The first argument that makes this binary a keeper; the store's directory follows.
 pub const ARGUMENT: &str = "warm-keeper";
 
-/// How long it continues after its command has ended, to capture requested programs for the next command.
-const AFTERWARDS: Nanos = Nanos(3_000_000_000);
+/// How long it continues after its command has ended, to capture requested programs for the next command. At its low
+/// priority it gets a second of CPU time or more, which is enough for some tens of programs.
+const AFTERWARDS: Nanos = Nanos(10_000_000_000);
 /// A program's snapshots are replaced after so many launches or seconds of use, because each has fixed addresses.
 const LAUNCHES: u64 = 4096;
 const AGE_SECONDS: u64 = 600;
@@ -60,9 +61,7 @@ pub fn keep(maker: &mut Maker<'_, impl Capturer>, command: OwnedFd, except: &OsS
         keeper.capture_requested(last)?;
         keeper.renew(last)?;
         let now = clock::monotonic();
-        // After the command has ended, no launch adds to the budget.
-        let is_done = keeper.waits_for_credit || keeper.queue.next().is_none();
-        if last.is_some_and(|last| now >= last || is_done) {
+        if last.is_some_and(|last| now >= last || keeper.queue.next().is_none()) {
             return Ok(());
         }
         let patience = if keeper.waits_for_credit { CREDIT_LOOK } else { LOOK };
@@ -85,15 +84,17 @@ struct Keeper<'a, 'b, C> {
 }
 
 impl<C: Capturer> Keeper<'_, '_, C> {
-    /// Returns whether the budget allows another capture.
-    fn has_credit(&self) -> io::Result<bool> {
-        Ok(self.budget.allows(self.maker.store().counts()?.outcome(Outcome::Warm)?, clock::monotonic()))
+    /// Returns whether the budget allows another capture. After the command has ended, no launch adds to the budget, and
+    /// captures are limited by priority and time.
+    fn has_credit(&self, last: Option<Nanos>) -> io::Result<bool> {
+        let launches = || self.maker.store().counts()?.outcome(Outcome::Warm);
+        Ok(last.is_some() || self.budget.allows(launches()?, clock::monotonic()))
     }
 
     /// Captures requested programs one by one, until there are no more, the budget is spent, or the time is over.
     fn capture_requested(&mut self, last: Option<Nanos>) -> io::Result<()> {
         loop {
-            let has_credit = self.has_credit()?;
+            let has_credit = self.has_credit(last)?;
             if self.waits_for_credit && !has_credit {
                 return Ok(());
             }
@@ -201,7 +202,7 @@ impl<C: Capturer> Keeper<'_, '_, C> {
             let Ok([launches, _]) = counts.launches(warm.slot) else { continue };
             let since = launches.saturating_sub(*self.queue.launches(&known.key, launches));
             let old = today.0.saturating_sub(known.written.0) >= AGE_SECONDS;
-            if (since >= LAUNCHES || (old && since > 0)) && self.has_credit()? {
+            if (since >= LAUNCHES || (old && since > 0)) && self.has_credit(last)? {
                 self.queue.launched(&known.key, launches);
                 let before = self.maker.used();
                 // If this fails, the old snapshots stay.

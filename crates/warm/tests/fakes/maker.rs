@@ -6,8 +6,9 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, PermissionsExt, symlink};
 use std::panic;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use steady_linux::Root;
 use steady_model::Nanos;
@@ -35,6 +36,8 @@ struct Fake {
     cpu: Option<fn(u64) -> Nanos>,
     /// A function that is called during the first capture.
     during_first: Option<Rc<dyn Fn()>>,
+    /// When each capture began.
+    began: Vec<Instant>,
 }
 
 impl Capturer for &mut Fake {
@@ -45,6 +48,7 @@ impl Capturer for &mut Fake {
 
     fn capture(&mut self, request: &Request) -> Result<Captured, NotCaptured> {
         self.requests.push(request.clone());
+        self.began.push(Instant::now());
         if self.panics {
             // Panics without a message, because the panic is expected.
             panic::resume_unwind(Box::new("a capture that panics"));
@@ -165,6 +169,7 @@ fn a_script_whose_interpreter_is_a_script_or_missing_starts_as_usual() {
         fs::write(script, format!("#!{}\n", interpreter.display())).unwrap();
         fs::set_permissions(script, fs::Permissions::from_mode(0o755)).unwrap();
     }
+    fs::write(path("missing"), "").unwrap();
     std::thread::sleep(Duration::from_millis(80));
     let mut fake = Fake::default();
     let mut maker = bench.maker(&mut fake);
@@ -173,6 +178,7 @@ fn a_script_whose_interpreter_is_a_script_or_missing_starts_as_usual() {
     };
     assert_eq!(maker.make_for(&script, &inner), Ok(true));
     drop(maker);
+    fs::remove_file(path("missing")).unwrap();
     let why = |script: &Path| {
         let here = StartingProcess { environment: &[], root: &Root::default() };
         match launch(&bench.store, script, here) {
@@ -194,6 +200,29 @@ fn a_script_whose_interpreter_is_a_script_or_missing_starts_as_usual() {
     };
     let states: Vec<_> = states.iter().map(|program| interpreter(&program.state)).collect();
     assert_eq!(states, [Some(nested.to_owned()), Some(nested.to_owned()), Some("it does not exist".to_owned())]);
+}
+
+#[test]
+fn a_script_is_refused_while_its_interpreter_does_not_exist() {
+    let bench = Bench::new("missing");
+    let interpreter = bench.folder.join("interpreter");
+    fs::write(&bench.program, format!("#!{}\n", interpreter.display())).unwrap();
+    std::thread::sleep(Duration::from_millis(80));
+    let keep = || {
+        bench.request(&bench.program);
+        keeper::keep(&mut Maker::new(&bench.store, &mut Fake::default(), vec![]), ended(), OsStr::new("")).unwrap();
+        assert_eq!(bench.store.requests().unwrap(), []);
+    };
+    for _ in 0..2 {
+        keep();
+        assert!(bench.launch(&[]).unwrap_err().ends_with("interpreter', does not exist"));
+        fs::copy("/bin/true", &interpreter).unwrap();
+        assert!(bench.launch(&[]).unwrap_err().ends_with("did not exist when the program was captured"));
+        std::thread::sleep(Duration::from_millis(80));
+        keep();
+        assert!(bench.launch(&[]).is_ok());
+        fs::remove_file(&interpreter).unwrap();
+    }
 }
 
 #[test]
@@ -400,6 +429,20 @@ fn names_stay_when_snapshots_are_replaced() {
 }
 
 #[test]
+fn a_renamed_program_starts_from_snapshots_by_its_old_name() {
+    let bench = Bench::new("renamed");
+    let other = bench.folder.join("program-1");
+    bench.make(&mut Fake::default()).unwrap();
+    bench.store.add_name(&bench.key(), COPIES, OsStr::new("program"), OsStr::new("script")).unwrap();
+    let before = bench.store.size(&bench.key());
+    fs::rename(&bench.program, &other).and_then(|()| symlink(&other, &bench.program)).unwrap();
+    std::thread::sleep(Duration::from_millis(80));
+    bench.make(&mut Fake::default()).unwrap();
+    assert!(bench.launch(&[]).is_ok());
+    assert_eq!(bench.store.size(&bench.key()), before, "the snapshots of the old name are removed");
+}
+
+#[test]
 fn a_store_that_is_cleared_during_a_capture_stays_empty() {
     let bench = Bench::new("cleared");
     let program_lock = bench.store.lock_program(&bench.key()).unwrap().unwrap();
@@ -413,11 +456,17 @@ fn a_store_that_is_cleared_during_a_capture_stays_empty() {
 
 /// A pidfd of a process that has ended. A keeper for it captures the requested programs and ends.
 fn ended() -> OwnedFd {
-    let mut child = std::process::Command::new("true").spawn().unwrap();
-    let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
-    let pidfd = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
+    let (mut child, pidfd) = sleeping("0");
     child.wait().unwrap();
     pidfd
+}
+
+/// A process that ends after so many seconds, and its pidfd.
+fn sleeping(seconds: &str) -> (Child, OwnedFd) {
+    let child = Command::new("sleep").arg(seconds).spawn().unwrap();
+    let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
+    let pidfd = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
+    (child, pidfd)
 }
 
 #[test]
@@ -436,7 +485,6 @@ fn a_keeper_survives_a_capture_that_panics() {
     assert!(bench.launch(&[]).is_ok());
 }
 
-/// The most often launched programs come first, and captures use no more CPU time than launches have saved.
 /// A capture that was not requested, as in mode prewarm, also fulfils a request that waits for a keeper.
 #[test]
 fn a_capture_fulfils_the_request_for_its_program() {
@@ -452,6 +500,8 @@ fn a_capture_fulfils_the_request_for_its_program() {
     assert_eq!(bench.store.requests().unwrap().len(), 1);
 }
 
+/// The most often launched programs come first, and captures use no more CPU time than launches have saved until the
+/// command has ended.
 #[test]
 fn a_keeper_captures_what_pays() {
     let bench = Bench::new("pays");
@@ -467,27 +517,31 @@ fn a_keeper_captures_what_pays() {
         bench.request(program);
         write(demand(&identity::existing(program).unwrap()), launches);
     }
-    let keep = |fake: &mut Fake, command, except: &str| {
-        keeper::keep(&mut Maker::new(&bench.store, &mut *fake, vec![]), command, OsStr::new(except)).unwrap();
+    // Returns the captured programs, and how many captures began while the command ran.
+    let keep = |mut fake: Fake, except: &str| {
+        let (mut child, command) = sleeping("1");
+        let end = Instant::now() + Duration::from_secs(1);
+        keeper::keep(&mut Maker::new(&bench.store, &mut fake, vec![]), command, OsStr::new(except)).unwrap();
+        child.wait().unwrap();
         let mut captured: Vec<PathBuf> = fake.requests.iter().map(|request| request.program.clone()).collect();
         captured.dedup();
-        captured
+        (captured, fake.began.iter().filter(|began| **began < end).count())
     };
     // Three captures use 30 ms. Six use more than a keeper may use at the start, or after an hour.
     let cpu: fn(u64) -> Nanos = |captures| Nanos(if captures <= 3 { 10_000_000 * captures } else { 1_000_000_000_000 });
-    let mut fake = Fake { cpu: Some(cpu), ..Fake::default() };
-    assert_eq!(keep(&mut fake, ended(), "never"), [&programs[1], &programs[2]].map(PathBuf::clone));
-    assert_eq!(bench.store.requests().unwrap().len(), 1, "the request of the excepted program is removed");
+    let (captured, early) = keep(Fake { cpu: Some(cpu), ..Fake::default() }, "never");
+    assert_eq!((captured, early), ([1, 2, 0].map(|at| programs[at].clone()).to_vec(), 6));
+    assert_eq!(bench.store.requests().unwrap(), [], "the request of the excepted program is removed");
     bench.request(&programs[1]);
-    assert_eq!(bench.store.requests().unwrap()[1].launches, 0, "the count of launches starts again");
+    assert_eq!(bench.store.requests().unwrap()[0].launches, 0, "the count of launches starts again");
     bench.store.clear().unwrap();
     // Launches from snapshots during the captures allow more captures.
     programs.iter().for_each(|program| bench.request(program));
     let saved = counts.try_clone().unwrap();
     let during_first = move || saved.write_all_at(&u64::to_ne_bytes(1_000), Outcome::Warm as u64 * 8).unwrap();
     let cpu: fn(u64) -> Nanos = |captures| Nanos(10_000_000 * captures);
-    let mut fake = Fake { cpu: Some(cpu), during_first: Some(Rc::new(during_first)), ..Fake::default() };
-    assert_eq!(keep(&mut fake, ended(), &programs[0].display().to_string()).len(), 3);
+    let fake = Fake { cpu: Some(cpu), during_first: Some(Rc::new(during_first)), ..Fake::default() };
+    assert_eq!(keep(fake, &programs[0].display().to_string()).1, 9);
 }
 
 #[test]
