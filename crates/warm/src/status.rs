@@ -1,5 +1,6 @@
 //! Reads the state of a store: its programs, and how launches went.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use steady_linux::clock;
 use steady_model::{Absent, Bytes, Nanos, Reading};
 use steady_preload::card::{Card, Outcome, Warm};
 
+use crate::identity;
 use crate::inspect::{Inspected, Script, inspect};
 use crate::launch::{DAMAGED_CARD, Launch, NESTED, StartingProcess, changed, damaged, launch, os, replaced, stored};
 use crate::record::{Answer, KeptProgram, Launches, ProgramState, Question, StatusRecord, StoreFacts};
@@ -28,7 +30,7 @@ pub fn status(
             let counts = absent_if_broken(store.counts());
             match programs.is_empty() {
                 true => all(store, &counts),
-                false => programs.iter().map(|program| one(store, &counts, program, here)).collect(),
+                false => named(question, programs).map(|program| one(store, &counts, program, here)).collect(),
             }
         }
     };
@@ -37,6 +39,29 @@ pub fn status(
         now: clock::time_of_day(),
         store: store.as_ref().map(of_store).map_err(Clone::clone),
         programs,
+    }
+}
+
+/// Returns the programs that the user named. [`Question::Status`] counts programs, so it has several names of a file
+/// once.
+fn named(question: Question, programs: &[PathBuf]) -> impl Iterator<Item = &PathBuf> {
+    let mut keys = HashSet::new();
+    programs.iter().filter(move |program| {
+        question != Question::Status || identity::key(program).map_or(true, |key| keys.insert(key))
+    })
+}
+
+/// Returns the card that names this path as its program, for a file that was removed since the capture.
+pub(crate) fn stored_by_path(store: &Store, path: &Path) -> Option<StoredCard> {
+    let is_named = |card: &StoredCard| Card::parse(&card.bytes).is_some_and(|card| path_of(&card) == path);
+    store.cards().unwrap_or_default().into_iter().find(is_named)
+}
+
+fn path_of<'a>(card: &Card<'a>) -> &'a Path {
+    match card {
+        Card::Warm(Warm { program, .. }) | Card::Refused { program, .. } | Card::Script { program, .. } => {
+            Path::new(os(program))
+        }
     }
 }
 
@@ -81,7 +106,8 @@ fn rank(state: &ProgramState) -> u8 {
 fn one(store: &Store, counts: &Reading<Counts>, program: &Path, here: Option<StartingProcess<'_>>) -> KeptProgram {
     let card = stored(store, program);
     let is_new = matches!(card, Ok(None));
-    let found = card.ok().flatten().and_then(|card| known(store, counts, &card, Some(program)));
+    let card = if program.exists() { card.ok().flatten() } else { stored_by_path(store, program) };
+    let found = card.and_then(|card| known(store, counts, &card, Some(program)));
     // For a program that was never started, report at once whether it is a script or would be refused.
     let inspected = if found.is_none() { Some(inspect(program)) } else { None };
     let against = here.map(|here| match (launch(store, program, here), &inspected) {
@@ -168,13 +194,8 @@ fn unknown(program: &Path) -> KeptProgram {
 /// any; otherwise the card's own path is used.
 fn known(store: &Store, counts: &Reading<Counts>, stored: &StoredCard, path: Option<&Path>) -> Option<KeptProgram> {
     let card = Card::parse(&stored.bytes)?;
-    let named = match &card {
-        Card::Warm(warm) => Some(PathBuf::from(os(warm.program))),
-        Card::Refused { program, .. } | Card::Script { program, .. } => Some(PathBuf::from(os(program))),
-    };
-    let path = path.map(Path::to_owned).or(named)?;
-    let program = unknown(&path);
-    let program = KeptProgram { state: state_of(store, &card, &path), created: Ok(stored.written), ..program };
+    let path = path.unwrap_or(path_of(&card));
+    let program = KeptProgram { state: state_of(store, &card, path), created: Ok(stored.written), ..unknown(path) };
     Some(match card {
         Card::Warm(warm) => of_warm(store, counts, &stored.key, &warm, program),
         _ => program,

@@ -1,6 +1,6 @@
 //! The subcommands `status`, `why`, `snapshot` and `clear`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use steady_feature::{Failure, Session, Status};
 use steady_linux::Root;
@@ -11,13 +11,16 @@ use crate::flags::{ProgramsFlags, StatusFlags};
 use crate::launch::StartingProcess;
 use crate::make::{Made, Maker, Traced};
 use crate::record::{Question, StatusRecord};
-use crate::status::status as read_status;
+use crate::status::{status as read_status, stored_by_path};
 use crate::store::Store;
 use crate::user_store::{absolute, executed, place, store};
 
 /// Runs `steady warm status`: reports what is stored.
 pub(crate) fn status(flags: &StatusFlags, session: &mut dyn Session) -> Result<u8, Failure> {
-    let (programs, missing) = found(&flags.programs, session)?;
+    let store = existing_store(session)?;
+    // Programs that were removed since the capture are listed too.
+    let is_listed = |path: &Path| store.as_ref().is_some_and(|store| stored_by_path(store, path).is_some());
+    let (programs, missing) = found(&flags.programs, session, is_listed)?;
     session.open(&flags.output, false, Status::Own)?;
     session.write(&record(Question::Status, &programs, session)?)?;
     missing.map_or(Ok(0), Err)
@@ -25,7 +28,7 @@ pub(crate) fn status(flags: &StatusFlags, session: &mut dyn Session) -> Result<u
 
 /// Runs `steady warm why`: reports how programs would be started.
 pub(crate) fn why(flags: &ProgramsFlags, session: &mut dyn Session) -> Result<u8, Failure> {
-    let (programs, missing) = found(&flags.programs, session)?;
+    let (programs, missing) = found(&flags.programs, session, |_| false)?;
     session.open(&flags.output, false, Status::Own)?;
     session.write(&record(Question::Why, &programs, session)?)?;
     missing.map_or(Ok(0), Err)
@@ -33,7 +36,7 @@ pub(crate) fn why(flags: &ProgramsFlags, session: &mut dyn Session) -> Result<u8
 
 /// Runs `steady warm snapshot`: captures programs now.
 pub(crate) fn snapshot(flags: &ProgramsFlags, session: &mut dyn Session) -> Result<u8, Failure> {
-    let (programs, missing) = found(&flags.programs, session)?;
+    let (programs, missing) = found(&flags.programs, session, |_| false)?;
     session.open(&flags.output, false, Status::Own)?;
     let store = store(session).map_err(|why| Failure::Own(format!("not available here: {why}")))?;
     let mut maker = Maker::new(&store, Traced, session.environment());
@@ -83,12 +86,16 @@ fn record(question: Question, programs: &[PathBuf], session: &dyn Session) -> Re
 }
 
 /// Resolves the names of programs to absolute paths. Also returns the failure to report after the others if some do not
-/// exist; if none exists, there is nothing to report.
-fn found(names: &[PathBuf], session: &dyn Session) -> Result<(Vec<PathBuf>, Option<Failure>), Failure> {
+/// exist; if none exists, there is nothing to report. Files that do not exist are accepted if `is_listed` says so.
+fn found(
+    names: &[PathBuf],
+    session: &dyn Session,
+    is_listed: impl Fn(&Path) -> bool,
+) -> Result<(Vec<PathBuf>, Option<Failure>), Failure> {
     let (mut programs, mut missing) = (Vec::new(), Vec::new());
     for name in names {
         match executed(name.as_os_str(), session) {
-            Ok(path) if path.exists() => programs.push(absolute(&path)),
+            Ok(path) if path.exists() || is_listed(&absolute(&path)) => programs.push(absolute(&path)),
             Ok(path) => missing.push(format!("the file '{}' does not exist", path.display())),
             Err(failure) => missing.push(failure.to_string()),
         }

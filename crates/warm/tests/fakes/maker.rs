@@ -440,6 +440,14 @@ fn a_renamed_program_starts_from_snapshots_by_its_old_name() {
     bench.make(&mut Fake::default()).unwrap();
     assert!(bench.launch(&[]).is_ok());
     assert_eq!(bench.store.size(&bench.key()), before, "the snapshots of the old name are removed");
+    let of = |question, names: &[&PathBuf]| {
+        let names: Vec<PathBuf> = names.iter().map(|name| PathBuf::clone(name)).collect();
+        status(question, &Ok(bench.store.clone()), &names, None).programs
+    };
+    assert_eq!(of(Question::Status, &[&bench.program, &other]).len(), 1, "it is one program");
+    assert_eq!(of(Question::Why, &[&bench.program, &other]).len(), 2, "each name has an answer");
+    fs::remove_file(&other).unwrap();
+    assert_eq!(of(Question::Status, &[&other])[0].state.reason(), Some("its file does not exist any more"));
 }
 
 #[test]
