@@ -101,11 +101,14 @@ fn claims(program: &BenchProgram) -> Sentence {
             claims.extend(of(LaunchMode::OnDemand, "on demand"));
             claims.push(plain(" "));
             claims.extend(of(LaunchMode::Prewarm, "Prewarmed"));
-            if let Some(on_demand) =
-                program.figures(LaunchMode::OnDemand).filter(|figures| !figures.has_few_snapshots())
-            {
-                claims.extend(session_claim(on_demand).into_iter().flatten());
-                claims.extend(repaid(on_demand).map(|text| plain(format!(" {text}"))));
+            if let Some(on_demand) = program.figures(LaunchMode::OnDemand) {
+                claims.extend(session_claim(on_demand, "On demand").into_iter().flatten());
+                let repaid = repaid(on_demand).filter(|_| !on_demand.has_few_snapshots());
+                claims.extend(repaid.map(|text| plain(format!(" {text}"))));
+            }
+            // Prewarmed sessions are summarised only if they cost more, because they always save launch time.
+            if let Some(prewarm) = program.figures(LaunchMode::Prewarm).filter(|figures| is_loss(figures)) {
+                claims.extend(session_claim(prewarm, "Prewarmed").into_iter().flatten());
             }
         }
     }
@@ -158,8 +161,14 @@ fn difference(effect: &Effect, noun: &str) -> Option<(Span, String)> {
     Some(((emphasis, format!("takes {} {noun}", size.relative())), size.range))
 }
 
+/// Whether whole sessions certainly take more time.
+fn is_loss(figures: &ModeFigures) -> bool {
+    let is_slower = |measure| figures.effect(measure).is_some_and(|effect| effect.verdict == Verdict::Slower);
+    is_slower(Measure::AllWall) || is_slower(Measure::AllCpu)
+}
+
 /// The sentence about the times of whole sessions, which contain the start of `steady warm` and the capture.
-fn session_claim(figures: &ModeFigures) -> Option<Sentence> {
+fn session_claim(figures: &ModeFigures, mode: &str) -> Option<Sentence> {
     let change = |measure, noun: &str| {
         let effect = figures.effect(measure)?;
         let size = Size::of(*effect.change.as_ref().ok()?, effect.interval().ok()?);
@@ -174,7 +183,7 @@ fn session_claim(figures: &ModeFigures) -> Option<Sentence> {
         several => format!("the {several} launches of a session take"),
     };
     Some(vec![
-        plain(format!(" On demand, with the start of steady warm and the capture, {launches} ")),
+        plain(format!(" {mode}, with the start of steady warm and the capture, {launches} ")),
         change(Measure::AllWall, "wall time")?,
         plain(" and "),
         change(Measure::AllCpu, "CPU time")?,
@@ -217,10 +226,11 @@ fn repaid(figures: &ModeFigures) -> Option<String> {
         Ok(seconds) => format!("The capture on demand alone costs {} of CPU time", time(seconds.max(0.0))),
         Err(absent) => format!("The cost of the capture on demand is not measured: {}", one_line(&absent.0)),
     };
-    let of = |one| match Payback::of(figures, one) {
+    let of = |one, measure| match Payback::of(figures, one, measure) {
         Payback::After { launches, certain_from: Some(_) } => {
             format!("it pays for itself after {}", launches_in_words(launches))
         }
+        Payback::Uncertain => "it is not certain that it pays for itself".to_owned(),
         Payback::After { launches, certain_from: None } => {
             format!("it pays for itself after {}, which is not certain", launches_in_words(launches))
         }
@@ -234,7 +244,7 @@ fn repaid(figures: &ModeFigures) -> Option<String> {
             format!("it does not pay for itself within the measured {measured}, and a gain per launch is not certain")
         }
     };
-    let (wall, cpu) = (of(wall), of(cpu));
+    let (wall, cpu) = (of(wall, Measure::Wall), of(cpu, Measure::Cpu));
     Some(match wall == cpu {
         true => format!("{costs}. In wall time and in CPU time, {wall}."),
         false => format!("{costs}. In wall time, {wall}. In CPU time, {cpu}."),
@@ -249,6 +259,8 @@ fn launches_in_words(launches: u64) -> String {
 enum Payback {
     /// After so many of the measured launches. From `certain_from` on, there is certainly no loss.
     After { launches: u64, certain_from: Option<u64> },
+    /// After some of the measured launches, but neither that nor a gain per launch is certain.
+    Uncertain,
     /// Not within the measured launches. The estimate is for launches that cost as much as the last ones.
     Later { measured: u64, estimate: u64 },
     /// Not within the measured launches, without an estimate.
@@ -256,10 +268,12 @@ enum Payback {
 }
 
 impl Payback {
-    /// Returns what the report states about one of the break-even values of a mode.
-    fn of(figures: &ModeFigures, one: &PaidBack) -> Self {
+    /// Returns what the report states about the break-even of a mode in this time of a launch.
+    fn of(figures: &ModeFigures, one: &PaidBack, measure: Measure) -> Self {
+        let has_gain = figures.effect(measure).is_some_and(|effect| effect.verdict == Verdict::Faster);
         let measured = figures.launch_wall_seconds.len() as u64;
         match (&one.launches, one.extrapolated) {
+            (Ok(_), false) if one.certain_launches.is_err() && !has_gain => Payback::Uncertain,
             (Ok(launches), false) => {
                 Payback::After { launches: *launches, certain_from: one.certain_launches.clone().ok() }
             }
@@ -335,12 +349,11 @@ fn times(modes: &[ModeFigures]) -> Table {
             let one = if *measure == Measure::Wall { &both.wall } else { &both.cpu };
             match &one.launches {
                 Err(few) if figures.has_few_snapshots() => Cell::Absent(few.0.clone()),
-                _ => paid(&Payback::of(figures, one)).into(),
+                _ => paid(&Payback::of(figures, one, *measure)).into(),
             }
         }
-        (Row::PaidBack(_), Err(absent)) => Cell::Absent(absent.0.clone()),
+        (Row::PaidBack(_) | Row::Capture, Err(absent)) => Cell::Absent(absent.0.clone()),
         (Row::Capture, Ok(both)) => Cell::reading(&both.cpu.capture_seconds, |seconds| time(seconds.max(0.0))),
-        (Row::Capture, Err(_)) => Cell::Nothing,
     };
     // Means of the other modes are not shown: the loads of the sessions differed, so they could contradict the changes.
     let normal = modes.iter().find(|figures| figures.mode == LaunchMode::Normal);
@@ -374,6 +387,7 @@ fn paid(payback: &Payback) -> String {
             format!("launch{TIE}{launches} (certain from{TIE}{certain})")
         }
         Payback::After { launches, certain_from: Some(_) } => format!("launch{TIE}{launches} (certain)"),
+        Payback::Uncertain => format!("not{TIE}certain"),
         Payback::After { launches, certain_from: None } => format!("launch{TIE}{launches} (not{TIE}certain)"),
         Payback::Later { measured, estimate } => {
             format!("not within{TIE}{measured} launches (estimate:{TIE}{})", round(*estimate))
