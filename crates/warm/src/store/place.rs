@@ -149,6 +149,7 @@ const STICKY: u32 = 0o1000;
 
 /// Creates the directory of a store if it does not exist, and returns its path without symbolic links.
 pub(super) fn create(place: &StoreDirectory) -> Result<PathBuf, NoStore> {
+    check_text(&place.cache.canonicalize().unwrap_or_else(|_| place.cache.clone()))?;
     // Any program may create the directory for caches, by the specification.
     let cache = DirBuilder::new().recursive(true).mode(FOLDER).create(&place.cache);
     cache.map_err(|error| no_store(&place.cache, &error))?;
@@ -208,8 +209,14 @@ fn check_usable(path: &Path) -> Result<(), NoStore> {
     if system.f_flag.contains(StatVfsMountFlags::NOEXEC) {
         return Err(NoStore(format!("the file system of '{text}' is mounted with noexec")));
     }
+    check_text(path)
+}
+
+/// Checks that LD_PRELOAD can contain a path.
+fn check_text(path: &Path) -> Result<(), NoStore> {
     // ld.so splits LD_PRELOAD at blanks and colons, and expands names such as `$ORIGIN`.
     if path.as_os_str().as_encoded_bytes().iter().any(|byte| matches!(byte, b' ' | b':' | b'$' | b'\n' | b'\t')) {
+        let text = path.display();
         return Err(NoStore(format!("'{text}' cannot be in LD_PRELOAD: it has a blank, a colon or a dollar sign")));
     }
     Ok(())
