@@ -92,9 +92,14 @@ fn the_exit_status_is_that_of_the_command_or_of_the_error() {
         let (found, _, stderr) = env.run(args);
         assert!(found == status && stderr.contains(text), "{args:?}: {found} {stderr}");
     }
-    for (args, status) in
-        [(&["warm"][..], 2), (&["warm", "--mode", "x", "--", "true"], 125), (&["warm", "why", "no-such-program"], 2)]
-    {
+    for (args, status) in [
+        (&["warm"][..], 2),
+        (&["warm", "--mode", "x", "--", "true"], 125),
+        (&["warm", "--"], 125),
+        (&["warm", "./without-the-two-dashes"], 125),
+        (&["warm", "why", "no-such-program"], 2),
+        (&["warm", "why", "--", "no-such-program"], 2),
+    ] {
         let (found, _, stderr) = output_of(env.steady().args(args).output().unwrap());
         assert!(found == status && !stderr.is_empty(), "{args:?}: {found} {stderr}");
     }

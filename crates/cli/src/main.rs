@@ -56,9 +56,20 @@ fn main() -> ExitCode {
         Ok(status) => ExitCode::from(status),
         Err(failure) => {
             failure::notice(&failure.to_string());
-            ExitCode::from(failure.status())
+            ExitCode::from(match failure {
+                Failure::Usage(_) => status_of_misuse(&std::env::args_os().skip(1).collect::<Vec<_>>()),
+                failure => failure.status(),
+            })
         }
     }
+}
+
+/// Returns the exit status of wrong usage. A subcommand that returns the status of the user's command uses a status for
+/// its own errors that commands seldom have.
+fn status_of_misuse(words: &[OsString]) -> u8 {
+    let status = words.split_first().map_or(Status::Own, |(name, words)| features::status(name, words));
+    let failure = if status == Status::OfTheCommand { Failure::Own } else { Failure::Usage };
+    failure(String::new()).status()
 }
 
 /// Runs a subcommand that is not a feature. Returns the exit status.
@@ -248,8 +259,5 @@ fn misuse(mut error: clap::Error) -> ExitCode {
         };
     }
     // If the message cannot be printed, the exit status still reports the error.
-    // A subcommand that returns the user's command's status uses a status for its own errors that commands seldom have.
-    let status = words.split_first().map_or(Status::Own, |(name, words)| features::status(name, words));
-    let failure = if status == Status::OfTheCommand { Failure::Own } else { Failure::Usage };
-    ExitCode::from(failure(String::new()).status())
+    ExitCode::from(status_of_misuse(&words))
 }

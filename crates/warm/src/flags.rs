@@ -38,7 +38,7 @@ Exit status of 'steady warm -- COMMAND':
   125  steady itself failed, wrong usage included
   126  the command cannot be executed
   127  the command does not exist
-Exit status of the subcommands, and without a command:
+Exit status of the subcommands, and of 'steady warm' alone:
   0    done
   1    snapshot: a program was refused
   2    wrong usage, or a program does not exist

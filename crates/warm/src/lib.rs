@@ -38,7 +38,7 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{ArgMatches, FromArgMatches};
+use clap::{ArgMatches, FromArgMatches, Subcommand};
 use steady_feature::{Failure, Feature, Helper, RecordKind, Session, Status};
 use steady_linux::process;
 use steady_preload::card::EXCEPT_VARIABLE;
@@ -61,7 +61,7 @@ pub const FEATURE: Feature = Feature {
     about: "Speed up a script that starts many short programs: they start from snapshots of themselves",
     flags: Feature::flags_of::<WarmFlags>,
     run,
-    status: Status::of_words,
+    status,
     records: &[RecordKind {
         kind: record::KIND,
         read: |text| Ok(Box::new(BenchRecord::read(text)?)),
@@ -74,6 +74,12 @@ pub const FEATURE: Feature = Feature {
         Helper { word: bench::DRIVER, main: drive },
     ],
 };
+
+/// Returns whose exit status a call returns: all words but a subcommand are about a command to run.
+fn status(words: &[OsString]) -> Status {
+    let is_subcommand = |word: &OsString| word.to_str().is_some_and(WarmCommands::has_subcommand);
+    if words.first().is_none_or(is_subcommand) { Status::Own } else { Status::OfTheCommand }
+}
 
 /// Runs a command or a subcommand; returns the exit status.
 fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
