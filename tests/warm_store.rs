@@ -78,6 +78,7 @@ fn paths_with_separators_of_ld_preload_are_rejected() {
         return skip("paths_with_separators_of_ld_preload_are_rejected", "no snapshots here");
     }
     assert_no_snapshots(&env, "has a blank");
+    assert!(!env.cache.exists(), "nothing is created");
 }
 
 #[test]

@@ -156,6 +156,7 @@ fn few_launches_from_a_snapshot_give_no_claim_about_time() {
         "{answer}"
     );
     assert!(!answer.contains("pays for itself"), "{answer}");
+    assert!(answer.contains("On demand, with the start of steady warm and the capture, the 50 launches"), "{answer}");
     assert_eq!(verdict, "63.7 % less prewarmed");
     let (answer, _) = with_share(Ok(0.0));
     assert!(answer.starts_with("true: on demand, no launch was from a snapshot. Prewarmed"), "{answer}");
