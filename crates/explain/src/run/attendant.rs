@@ -62,10 +62,10 @@ enum Instrument {
     Done,
 }
 
-/// Starts the counters. If exit records are available, only the counter of system calls is used, because each counter
-/// adds cost to each new process.
+/// Starts the counters. If exit records are available, only the counters of system calls and execs are used: each counter
+/// adds cost to each new process, and the records show the forks and threads. They show only one exec of each process.
 fn counting(ends: &Reading<Ends>) -> Reading<Tracepoints> {
-    let mut points = if ends.is_ok() { Tracepoints::of_calls()? } else { Tracepoints::open()? };
+    let mut points = if ends.is_ok() { Tracepoints::of_calls_and_execs()? } else { Tracepoints::open()? };
     points.begin().map_err(|error| Absent::because(format!("the counters could not be read: {error}")))?;
     Ok(points)
 }

@@ -297,8 +297,8 @@ impl Counted {
         let made = counts.made.ok_or_else(|| Absent::because("it was to come from exit records, and there are none"));
         Counted {
             forks: made.clone().map(|made| made.forks),
-            threads: made.clone().map(|made| made.threads),
-            execs: made.map(|made| made.execs),
+            threads: made.map(|made| made.threads),
+            execs: Ok(counts.execs),
             calls: Ok(counts.calls),
             by_name: Err(Absent::because("only --trace counts them by name")),
             cost: tracepoints::cost().map(|cost| CountingCost {

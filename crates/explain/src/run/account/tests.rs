@@ -2,7 +2,7 @@
 
 use steady_linux::exits::TaskExit;
 use steady_linux::procfs::Schedstat;
-use steady_linux::tracepoints::CountingCost;
+use steady_linux::tracepoints::{CountingCost, TreeCounts};
 use steady_model::{Absent, CallCount, Nanos, Outcome, Reading, Timestamp};
 
 use super::tasks::used;
@@ -177,6 +177,15 @@ fn exit_records_show_which_processes_executed_a_program() {
     let run = account(Seen { tasks: Ok(vec![forked, task(31, 30), task(30, 30), task(20, 20)]), ..seen() });
     assert_eq!((run.counts.forks, run.counts.execs), (Ok(2), Ok(1)));
     assert!(run.counts.execs_at_least, "a process may have executed several programs");
+}
+
+#[test]
+fn tracepoints_count_the_execs_of_processes_in_exit_records() {
+    let counts = TreeCounts { calls: 100, execs: 38, made: None };
+    let counted = Counted::at_points(Ok(counts), 2);
+    let run = account(Seen { tasks: Ok(vec![task(30, 30), task(20, 20)]), counted, ..seen() });
+    assert_eq!((run.counts.forks, run.counts.execs, run.counts.execs_at_least), (Ok(1), Ok(38), false));
+    assert!(run.sources.contains(&"execs after the command's own: tracepoints".to_owned()), "{:?}", run.sources);
 }
 
 #[test]

@@ -37,7 +37,7 @@ const THREADS_ONLY: &std::ffi::CStr = c"clone_flags & 0x10000";
 /// Each new process inherits the counters, which costs some microseconds per counter ([`cost`]). Therefore open only
 /// the counters that are needed.
 pub struct Tracepoints {
-    /// The counter of calls. After [`Tracepoints::open`], also those of tasks, threads and execs.
+    /// The counters of calls and execs. After [`Tracepoints::open`], also those of tasks and threads.
     counters: Vec<PerfCounter>,
     before: Vec<RawCount>,
 }
@@ -47,36 +47,37 @@ pub struct Tracepoints {
 pub struct TreeCounts {
     /// System calls, without the one that executed the command.
     pub calls: u64,
-    /// Tasks and programs that the tree created, if they were counted.
+    /// Programs executed, without the command itself.
+    pub execs: u64,
+    /// Tasks that the tree created, if they were counted.
     pub made: Option<Made>,
 }
 
-/// Tasks and programs that a tree created.
+/// Tasks that a tree created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Made {
     /// Processes created, without the process of the command itself.
     pub forks: u64,
     /// Threads created in addition to the first thread of each process.
     pub threads: u64,
-    /// Programs executed, without the command itself.
-    pub execs: u64,
 }
 
 impl Tracepoints {
     /// Opens all counters. Returns the reason if the kernel lacks the tracepoints or does not let this user count them.
     pub fn open() -> Reading<Self> {
-        let mut points = Tracepoints::of_calls()?;
+        let mut points = Tracepoints::of_calls_and_execs()?;
         let (root, tracefs) = (Root::default(), Tracefs::open(&Root::default())?);
         let threads = counter(&root, &tracefs, TASKS)?.only(THREADS_ONLY).map_err(|error| refused(&error))?;
-        points.counters.extend([counter(&root, &tracefs, TASKS)?, threads, counter(&root, &tracefs, EXECS)?]);
+        points.counters.extend([counter(&root, &tracefs, TASKS)?, threads]);
         Ok(points)
     }
 
-    /// Opens only the counter of system calls. Otherwise as [`Tracepoints::open`].
-    pub fn of_calls() -> Reading<Self> {
+    /// Opens only the counters of system calls and execs. Otherwise as [`Tracepoints::open`].
+    pub fn of_calls_and_execs() -> Reading<Self> {
         let root = Root::default();
-        let calls = counter(&root, &Tracefs::open(&root)?, CALLS)?;
-        Ok(Tracepoints { counters: vec![calls], before: Vec::new() })
+        let tracefs = Tracefs::open(&root)?;
+        let counters = vec![counter(&root, &tracefs, CALLS)?, counter(&root, &tracefs, EXECS)?];
+        Ok(Tracepoints { counters, before: Vec::new() })
     }
 
     /// Number of counters that a process inherits.
@@ -118,12 +119,12 @@ fn tree_counts(counted: &[RawCount], cpu_time: Nanos) -> Reading<TreeCounts> {
     let values: Vec<u64> = counted.iter().map(|counted| counted.value).collect();
     // The counters are read one after the other. They fit together because the tree has ended.
     let whole = counted.iter().all(|counted| counted.enabled.saturating_mul(UNCOUNTED_RATIO) >= cpu_time.0);
+    let counts = |calls, execs: u64, made| execs.checked_sub(1).map(|execs| TreeCounts { calls, execs, made });
     let counts = match values[..] {
-        [calls] => Some(TreeCounts { calls, made: None }),
-        [calls, tasks, threads, execs] => tasks
-            .checked_sub(threads)
-            .zip(execs.checked_sub(1))
-            .map(|(forks, execs)| TreeCounts { calls, made: Some(Made { forks, threads, execs }) }),
+        [calls, execs] => counts(calls, execs, None),
+        [calls, execs, tasks, threads] => {
+            tasks.checked_sub(threads).and_then(|forks| counts(calls, execs, Some(Made { forks, threads })))
+        }
         _ => None,
     };
     counts.filter(|_| whole).ok_or_else(|| {
@@ -155,17 +156,17 @@ mod tests {
 
     #[test]
     fn forks_are_tasks_without_threads() {
-        let made = Made { forks: 3, threads: 2, execs: 4 };
-        assert_eq!(counts([900, 5, 2, 5], 1_000), Ok(TreeCounts { calls: 900, made: Some(made) }));
-        assert_eq!(counts([900], 1_000), Ok(TreeCounts { calls: 900, made: None }));
+        let made = Some(Made { forks: 3, threads: 2 });
+        assert_eq!(counts([900, 5, 5, 2], 1_000), Ok(TreeCounts { calls: 900, execs: 4, made }));
+        assert_eq!(counts([900, 5], 1_000), Ok(TreeCounts { calls: 900, execs: 4, made: None }));
     }
 
     #[test]
     fn a_partly_counted_tree_has_no_counts() {
-        assert!(counts([900, 5, 2, 5], 249).is_err());
-        assert!(counts([900, 5, 2, 5], 250).is_ok());
-        assert!(counts([0, 0, 0, 0], 1_000).is_err(), "without an exec there is no count");
-        assert!(counts([9, 1, 2, 1], 1_000).is_err());
+        assert!(counts([900, 5, 5, 2], 249).is_err());
+        assert!(counts([900, 5, 5, 2], 250).is_ok());
+        assert!(counts([0, 0], 1_000).is_err(), "without an exec there is no count");
+        assert!(counts([9, 1, 1, 2], 1_000).is_err());
     }
 
     #[test]
