@@ -31,7 +31,7 @@ fn breakdown(record: &Record, command: usize) -> Option<Breakdown> {
     let split = split::check(cpu.mean, Processes::of(&runs), &record.tick, "the command");
     let mode = |time: fn(&Run) -> Nanos| match &split {
         Err(why) => Some(Err(why.clone())),
-        Ok(()) => part(&runs, &cpu, time).map(Ok),
+        Ok(()) => part(&runs, &cpu, &record.tick, time).map(Ok),
     };
     Some(Breakdown {
         command,
@@ -115,17 +115,20 @@ fn interval(pooled: &Pooled) -> Interval {
 
 /// User or system time. The kernel may split the exact CPU time by the ticks that it saw, which makes the split of a
 /// single run noisy. The share is therefore pooled over all runs, and multiplied by the mean CPU time.
-fn part(runs: &[&Run], cpu: &Spread, time: impl Fn(&Run) -> Nanos) -> Option<Spread> {
+fn part(runs: &[&Run], cpu: &Spread, tick: &Reading<Nanos>, time: impl Fn(&Run) -> Nanos) -> Option<Spread> {
     let parts: Vec<f64> = runs.iter().map(|run| time(run).seconds()).collect();
     let wholes: Vec<f64> = runs.iter().map(|run| run.cpu_time().seconds()).collect();
     let single = descriptive::summary(&parts)?;
     let Some(share) = pooled::ratio(&parts, &wholes, CONFIDENCE) else {
         return spread(&parts);
     };
+    // If all ticks fell on one side, the other is still up to this share: the runs had so many ticks.
+    let ticks = tick.as_ref().map_or(f64::INFINITY, |tick| wholes.iter().sum::<f64>() / tick.seconds());
+    let unseen = if share.value <= 0.0 || share.value >= 1.0 { (1.0 - CONFIDENCE).ln() / -ticks } else { 0.0 };
     // Both the share and the CPU time are uncertain.
     let mean = share.value * cpu.mean;
-    let half =
-        share.half_width.map_or(f64::INFINITY, |half| (half * cpu.mean).hypot(share.value * cpu.interval.half_width()));
+    let error = |half: f64| (half.max(unseen) * cpu.mean).hypot(share.value * cpu.interval.half_width());
+    let half = share.half_width.map_or(f64::INFINITY, error);
     Some(Spread {
         mean,
         interval: Interval { low: (mean - half).max(0.0), high: mean + half },

@@ -558,6 +558,19 @@ fn a_stall_during_the_warm_up_does_not_change_the_metric() {
     }
 }
 
+/// With n ticks in all runs, a part that none of them hit is up to 3 / n of the CPU time, with a confidence of 95 %.
+#[test]
+fn a_part_that_no_tick_hit_has_an_upper_limit() {
+    let mut record = report(&plan(2, 2.0, 13), &[0.010, 0.020], Conditions::QUIET).record;
+    record.tick = Ok(Nanos(4_000_000));
+    let breakdown = judge(record.clone()).breakdowns.remove(0);
+    let (system, ticks) = (breakdown.system.unwrap(), breakdown.runs as f64 * breakdown.cpu.mean / 0.004);
+    assert_eq!((system.mean, system.interval.low), (0.0, 0.0));
+    assert!((system.interval.high / (3.0 / ticks * breakdown.cpu.mean) - 1.0).abs() < 0.01, "{system:?}");
+    record.tick = Err(Absent::because("the split is exact"));
+    assert_eq!(judge(record).breakdowns.remove(0).system.unwrap().interval.high, 0.0);
+}
+
 #[test]
 fn commands_on_several_cpus_exclude_duets() {
     let parallel = Conditions { cpu_share: 1.8, ..Conditions::QUIET };
