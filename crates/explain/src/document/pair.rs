@@ -2,12 +2,12 @@
 
 use steady_compare::more_pairs;
 use steady_feature::{Record, Report};
-use steady_model::{Ending, Facts, Interval, Metric};
+use steady_model::{Effort, Ending, Facts, Interval, Metric, Reading};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, activity_facts, origin};
 use steady_render::json::pretty;
 use steady_render::letters::{capital, count, listed, one_line};
 use steady_render::table::{Cell, Column, Table};
-use steady_render::units::{TIE, between, decimals, duration, fixed, time, time_unit};
+use steady_render::units::{TIE, between, decimals, duration, fixed, time, time_setting, time_unit};
 use steady_stats::MIN_PAIRS;
 
 use super::{charts, counted, events, forks, indented, label, missing, named, notes, prices};
@@ -286,7 +286,7 @@ struct Row {
     seconds: [Cell; 2],
     difference: Cell,
     range: Cell,
-    /// The numbers of events.
+    /// The numbers of events, and the price of one.
     events: String,
 }
 
@@ -337,10 +337,18 @@ fn row(line: &Difference, depth: usize) -> Row {
         Err(absent) => (Cell::Absent(absent.0.clone()), Cell::from("")),
     };
     let events = line.counts.map_or_else(String::new, |[old, new]| {
-        let least = if line.at_least == Some(true) { "; times: lower bounds" } else { "" };
-        format!("{}{TIE}→{TIE}{}{least}", events(old), events(new))
+        let least = if line.at_least == Some(true) { "at least " } else { "" };
+        let each = each(line).map_or_else(String::new, |each| format!("; {least}{}{TIE}each", time(each)));
+        format!("{}{TIE}→{TIE}{}{each}", events(old), events(new))
     });
     Row { label: indented(depth, &label(&line.name)), seconds: [seconds(0), seconds(1)], difference, range, events }
+}
+
+/// The price of an event, in seconds. Both commands have the same price.
+fn each(line: &Difference) -> Option<f64> {
+    let of =
+        |(seconds, count): (&Reading<f64>, f64)| seconds.as_ref().ok().filter(|_| count > 0.0).map(|of| of / count);
+    line.seconds.iter().zip(line.counts?).find_map(of)
 }
 
 /// The smallest parts as one row. Their sum has no interval.
@@ -392,8 +400,14 @@ fn system_times(record: &ExplainPairRecord) -> Option<Fact> {
 
 /// Facts about how the difference was measured.
 fn facts(record: &ExplainPairRecord) -> Vec<Fact> {
+    let extended = match record.record.plan.effort {
+        Effort::Budget(budget) if record.record.elapsed > budget && record.record.blocks.len() <= MIN_PAIRS => {
+            format!(", beyond the budget of {} because an interval needs {MIN_PAIRS}", time_setting(budget))
+        }
+        _ => String::new(),
+    };
     let pairs = format!(
-        "{} in {}; the runs of a pair follow each other in random order; each interval is at 95{TIE}% by itself",
+        "{} in {}{extended}; the runs of a pair follow each other in random order; each interval is at 95{TIE}% by itself",
         count(record.pairs, "pair", "pairs"),
         duration(record.record.elapsed)
     );

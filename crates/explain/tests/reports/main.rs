@@ -285,6 +285,17 @@ fn rows_say_what_their_numbers_are() {
 }
 
 #[test]
+fn pairs_beyond_the_budget_say_why() {
+    let with = |pairs: usize, elapsed: f64| {
+        let mut record = more_faults();
+        record.record.blocks.truncate(pairs);
+        record.record.elapsed = seconds(elapsed);
+        text(&record, 1000).replace('\u{a0}', " ").contains("beyond the budget of 10 s because an interval needs 6")
+    };
+    assert_eq!([with(6, 14.0), with(6, 9.8), with(12, 10.1)], [true, false, false]);
+}
+
+#[test]
 fn what_is_missing_for_one_reason_is_one_fact() {
     let shown = text(&refused(), 132).replace('\u{a0}', " ");
     assert!(shown.contains("not measured  forks, threads, execs, system calls: perf_event_paranoid is 4"), "{shown}");
