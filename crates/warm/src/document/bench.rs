@@ -106,7 +106,7 @@ fn claims(program: &BenchProgram) -> Sentence {
                 let repaid = repaid(on_demand).filter(|_| !on_demand.has_few_snapshots());
                 claims.extend(repaid.map(|text| plain(format!(" {text}"))));
             }
-            // Prewarmed sessions are summarised only if they cost more, because they always save launch time.
+            // For prewarmed sessions the table is enough, unless they are a loss.
             if let Some(prewarm) = program.figures(LaunchMode::Prewarm).filter(|figures| is_loss(figures)) {
                 claims.extend(session_claim(prewarm, "Prewarmed").into_iter().flatten());
             }
