@@ -8,9 +8,9 @@ use std::panic;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use steady_linux::Root;
+use steady_linux::{Root, clock};
 use steady_model::Nanos;
 use steady_preload::card::{Card, Outcome, demand};
 use steady_warm::captured::{Captured, NotCaptured, Refusal, Request, Stack, Thread, UsedFile};
@@ -37,7 +37,7 @@ struct Fake {
     /// A function that is called during the first capture.
     during_first: Option<Rc<dyn Fn()>>,
     /// When each capture began.
-    began: Vec<Instant>,
+    began: Vec<Nanos>,
 }
 
 impl Capturer for &mut Fake {
@@ -48,7 +48,7 @@ impl Capturer for &mut Fake {
 
     fn capture(&mut self, request: &Request) -> Result<Captured, NotCaptured> {
         self.requests.push(request.clone());
-        self.began.push(Instant::now());
+        self.began.push(clock::monotonic());
         if self.panics {
             // Panics without a message, because the panic is expected.
             panic::resume_unwind(Box::new("a capture that panics"));
@@ -441,7 +441,7 @@ fn a_renamed_program_starts_from_snapshots_by_its_old_name() {
     assert!(bench.launch(&[]).is_ok());
     assert_eq!(bench.store.size(&bench.key()), before, "the snapshots of the old name are removed");
     let of = |question, names: &[&PathBuf]| {
-        let names: Vec<PathBuf> = names.iter().map(|name| PathBuf::clone(name)).collect();
+        let names: Vec<PathBuf> = names.iter().copied().cloned().collect();
         status(question, &Ok(bench.store.clone()), &names, None).programs
     };
     assert_eq!(of(Question::Status, &[&bench.program, &other]).len(), 1, "it is one program");
@@ -528,7 +528,7 @@ fn a_keeper_captures_what_pays() {
     // Returns the captured programs, and how many captures began while the command ran.
     let keep = |mut fake: Fake, except: &str| {
         let (mut child, command) = sleeping("1");
-        let end = Instant::now() + Duration::from_secs(1);
+        let end = clock::monotonic() + Nanos(1_000_000_000);
         keeper::keep(&mut Maker::new(&bench.store, &mut fake, vec![]), command, OsStr::new(except)).unwrap();
         child.wait().unwrap();
         let mut captured: Vec<PathBuf> = fake.requests.iter().map(|request| request.program.clone()).collect();
