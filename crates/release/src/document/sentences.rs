@@ -107,17 +107,20 @@ fn single_units(report: &ReleaseReport) -> Option<String> {
     if lacks_traffic(report) {
         return Some("there is too little traffic in the window".to_owned());
     }
-    let (unit, units) = if hosts::one_version_each(report) { ("host", "hosts") } else { ("process", "processes") };
-    Some(format!(
-        "one {unit} per version cannot distinguish a change of up to {} from a difference between {units}",
-        setting(allowance)
-    ))
+    let forked = |warning: &ReleaseWarning| matches!(warning, ReleaseWarning::ForkedProcesses { .. });
+    let (who, units) = match hosts::one_version_each(report) {
+        true => ("one host per version", "hosts"),
+        false if report.warnings.iter().any(forked) => ("processes of the same hosts", "processes"),
+        false => ("one process per version", "processes"),
+    };
+    Some(format!("{who} cannot distinguish a change of up to {} from a difference between {units}", setting(allowance)))
 }
 
 /// Returns what the interval includes for the difference between single processes or hosts, as a logarithm.
 fn allowance(report: &ReleaseReport) -> Option<f64> {
     report.warnings.iter().find_map(|warning| match warning {
         ReleaseWarning::OneProcessASide { allowance } => *allowance,
+        ReleaseWarning::ForkedProcesses { allowance } => Some(*allowance),
         _ => None,
     })
 }

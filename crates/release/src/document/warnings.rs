@@ -43,6 +43,12 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
              difference in common. The interval does not include it. Use a coin for each request, or a switchback, to \
              exclude it."
         ),
+        ReleaseWarning::ForkedProcesses { allowance } => format!(
+            "Processes that run the same code differ by 2 to 3{TIE}%, and workers that one process forked may have this \
+             difference in common, so the interval is extended by {} on both sides. Use a coin for each request, or a \
+             switchback, to exclude it.",
+            setting(*allowance)
+        ),
         ReleaseWarning::FewProcesses { processes: [one, other] } => {
             let (unit, units) = if one_version_each(report) { ("host", "hosts") } else { ("process", "processes") };
             format!(

@@ -25,9 +25,9 @@ const LENGTHS: [u64; 6] = [1, 2, 5, 10, 30, 60];
 const REQUESTS_PER_CELL: f64 = 8.0;
 /// Length of the slots of time by which two single processes are compared, in seconds.
 const SLOT: u64 = 5;
-/// What the interval of a comparison of two single units includes for the difference between units that run the same
-/// code, as a logarithm. Such processes differed by 2 to 3 % in measurements, and one unit per version shows nothing
-/// about it.
+/// What an interval includes for a difference between units that run the same code and that the units do not show, as a
+/// logarithm. Such processes differed by 2 to 3 % in measurements. One unit per version shows nothing about it, and
+/// several processes that one process forked have it in common.
 pub(super) const ALLOWANCE: f64 = 0.03;
 
 /// A host and a process, by their indices. If hosts are the unit, the process is 0.
@@ -95,10 +95,12 @@ pub(crate) fn answer(lines: &[Line], processes: &ProcessCpu<'_>) -> Answer {
     let warnings = match (units.kind, counts) {
         (Kind::Differences, _) => Vec::new(),
         (_, [1, 1]) => vec![ReleaseWarning::OneProcessASide { allowance: Some(ALLOWANCE) }],
-        _ if counts.iter().any(|&count| count < ENOUGH_UNITS) => {
-            vec![ReleaseWarning::FewProcesses { processes: counts }]
+        (kind, _) => {
+            let few = counts.iter().any(|&count| count < ENOUGH_UNITS);
+            let few = few.then_some(ReleaseWarning::FewProcesses { processes: counts });
+            let forked = ReleaseWarning::ForkedProcesses { allowance: units.allowance() };
+            few.into_iter().chain((kind == Kind::Processes).then_some(forked)).collect()
         }
-        _ => Vec::new(),
     };
     Answer {
         counts_processes,
@@ -118,7 +120,10 @@ pub(crate) fn wall(lines: &[Line]) -> Option<Estimated> {
     let mut weights = Weights::new();
     lines.iter().for_each(|line| *weights.entry(line.stratum()).or_default() += line.requests());
     let measure = Measure::Usual(|line| line.row.sums.wall_log);
-    Units::new(lines).found(lines, &weights, measure).map(|effect| effect.estimated())
+    let units = Units::new(lines);
+    let found = units.found(lines, &weights, measure)?.estimated();
+    // The allowance stands for two standard errors.
+    Some(Estimated { variance: found.variance + (units.allowance() / 2.0).powi(2), ..found })
 }
 
 impl Units {
@@ -157,6 +162,16 @@ impl Units {
         let factors: Option<Vec<f64>> = self.numbers.keys().map(factor).collect();
         self.processes = factors.unwrap_or_default();
         !self.processes.is_empty()
+    }
+
+    /// Returns what the intervals include for differences that the processes of a version on one host may have in common.
+    /// Those of several hosts average out. If the unit is the host, the spread of the units shows them.
+    fn allowance(&self) -> f64 {
+        if self.kind != Kind::Processes {
+            return 0.0;
+        }
+        let hosts: BTreeSet<u32> = self.numbers.keys().map(|((host, _), _)| *host).collect();
+        ALLOWANCE / (hosts.len() as f64).max(1.0).sqrt()
     }
 
     /// Returns the number of units on each side.
@@ -298,7 +313,7 @@ impl Units {
         };
         let sides = [of_side(0), of_side(1)];
         let [old, new] = [0, 1].map(|side| sides[side].iter().map(|one| one.1).collect::<Vec<f64>>());
-        let effect = Effect::Student(between_units(&old, &new)?, 0.0);
+        let effect = Effect::Student(between_units(&old, &new)?, self.allowance());
         if self.kind == Kind::Hosts {
             return Some(effect);
         }

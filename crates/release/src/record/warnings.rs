@@ -85,6 +85,12 @@ pub enum ReleaseWarning {
     /// The versions ran one after the other, each in several processes. The intervals do not include how much processes
     /// that run the same code differ, and those that one process forked may differ from others together.
     RestartedProcesses,
+    /// Processes of both versions ran on the same hosts. Those of a version that one process forked may differ from others
+    /// together, although they run the same code.
+    ForkedProcesses {
+        /// What the intervals include for this difference at both ends, as a logarithm.
+        allowance: f64,
+    },
     /// Each version has only a few processes.
     FewProcesses {
         /// Number of processes of OLD and of NEW.

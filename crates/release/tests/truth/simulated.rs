@@ -45,9 +45,10 @@ fn processes_are_the_unit_of_canaries() {
     let service = Service { hosts: 2, processes: 8, rate: 15.0, process_spread: 0.015, ..Service::small(60) };
     let none = services(&service, 150, Way::Processes, 0.0);
     holds(&none, "canary");
-    let five = services(&service, 40, Way::Processes, 0.05);
-    holds(&five, "canary, 5 %");
-    assert!(five.decided - five.wrong >= 36, "{five:?}");
+    // The interval includes 2.1 % for what the processes of a version on each of the hosts may have in common.
+    let seven = services(&service, 40, Way::Processes, 0.07);
+    holds(&seven, "canary, 7 %");
+    assert!(seven.decided - seven.wrong >= 36, "{seven:?}");
     let few = Service { hosts: 1, processes: 4, ..service };
     let none = services(&few, 150, Way::Processes, 0.0);
     holds(&none, "two processes per version");
