@@ -363,8 +363,15 @@ fn a_run_that_hangs_is_ended_with_its_descendants() {
     let reason = reason.replace('\u{a0}', " ");
     assert!(reason.contains("exceeded the time limit of 2 s; --timeout"), "{reason}");
     // By default, a run that hangs leaves the others most of the budget.
-    let (_, record) = json(&repository, &["--rev", "HEAD..HEAD", "--budget", "20s"]);
+    // A limit that only follows from the budget does not show that a build fails.
+    let words = ["--rev", "old..HEAD", "--budget", "20s"];
+    let (status, record) = json(&repository, &words);
     assert!(!verdict(&record, "a").is_empty() && record["elapsed_seconds"].as_f64().unwrap() < 25.0, "{record}");
+    assert_eq!((status, &record["unmeasured"][0]["failed_only_in"]), (0, &Value::Null), "{record}");
+    let reason = record["unmeasured"][0]["reason"].as_str().unwrap().replace('\u{a0}', " ");
+    assert!(reason.starts_with("a run in HEAD "), "{reason}");
+    assert!(reason.ends_with(" took longer than 5 s, a quarter of the budget; use a larger --budget"), "{reason}");
+    assert_eq!(json(&repository, &[&words[..], &["--require-verdict"]].concat()).0, 4);
     let left = Command::new("pgrep").args(["-f", "sleep 4321"]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&left.stdout), "");
 }

@@ -347,7 +347,7 @@ fn advice(record: &SuiteRecord, counts: &Counts) -> Option<Sentence> {
     let half = factors.get(factors.len().saturating_sub(1) / 2);
     let left_out: Vec<Nanos> = record.unmeasured.iter().filter_map(|one| one.needed_budget_seconds).collect();
     let which_condition = match counts.without_result > left_out.len() {
-        true => "the condition for the benchmarks that did not fail",
+        true => "the condition for the measured benchmarks",
         false => "the condition",
     };
     let (which, factor, other) = match (record.condition, counts.undecided) {

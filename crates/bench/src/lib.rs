@@ -142,7 +142,12 @@ fn measured(
     }
     let cpus = chosen_cpus(flags.cpus.as_deref())?;
     let mut record = SuiteRecord { compared, ..record(flags, seed, suite, metrics.clone(), session)? };
-    let options = RunOptions { timeout: flags.timeout(), cpus, metrics: metrics.clone() };
+    let options = RunOptions {
+        timeout: flags.timeout(),
+        is_timeout_of_budget: flags.is_timeout_of_budget(),
+        cpus,
+        metrics: metrics.clone(),
+    };
     let choices = Choices {
         budget: flags.budget,
         seed: record.seed,

@@ -26,6 +26,8 @@ pub(crate) struct SuiteMachine<'a> {
     /// The plan of the launcher. Each benchmark has two commands, that of the old build first. With [`Shared`]
     /// processes, there are only the two commands of the next processes.
     plan: Plan,
+    /// Whether the maximum duration of a process follows from the budget.
+    is_timeout_of_budget: bool,
     /// If a process can run several benchmarks.
     shared: Option<Shared>,
     runner: Option<CommandRunner<'a>>,
@@ -47,6 +49,8 @@ struct Shared {
 pub(crate) struct RunOptions {
     /// The maximum duration of one process.
     pub(crate) timeout: Nanos,
+    /// Whether it follows from the budget.
+    pub(crate) is_timeout_of_budget: bool,
     /// The CPUs to use, if not all.
     pub(crate) cpus: Option<Vec<usize>>,
     /// The metrics of the harness. The one that decides is the first.
@@ -117,6 +121,7 @@ impl<'a> SuiteMachine<'a> {
             suite,
             readable,
             plan,
+            is_timeout_of_budget: options.is_timeout_of_budget,
             shared,
             runner: None,
             began: clock::monotonic(),
@@ -206,8 +211,15 @@ impl<'a> SuiteMachine<'a> {
 
     /// Why a run of a command failed.
     fn failed(&self, command: usize, outcome: &Outcome) -> FailedRun {
-        let why = format!("a run in {} {}", self.build(command), ended(outcome, self.plan.timeout.unwrap_or_default()));
+        let (build, limit) = (self.build(command), self.plan.timeout.unwrap_or_default());
+        let why = format!("a run in {build} {}", ended(outcome, limit));
         match outcome {
+            // Load can make a run of either build slow, so this is no failure of the build.
+            Outcome::TimedOut if self.is_timeout_of_budget => FailedRun {
+                side: None,
+                why: format!("a run in {build} took longer than {}, a quarter of the budget", time_setting(limit)),
+                remedy: Some("use a larger --budget"),
+            },
             Outcome::TimedOut => {
                 FailedRun { remedy: Some("--timeout allows longer runs"), ..FailedRun::of(command, why) }
             }
