@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use steady_compare::again::is_error;
+use steady_compare::{RATIO_MAX, TOO_CLOSE, roughness};
 use steady_feature::{Record, Report};
 use steady_model::{Ending, Facts, GateState, Interval, Nanos, Reading, Verdict};
 use steady_render::Chart;
@@ -15,7 +16,6 @@ use steady_render::letters::{capital, count, cut, listed_with_more, one_line};
 use steady_render::scale::{Kind, Scale};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{duration, round_time_up, setting, time, time_option, time_setting, with_unit};
-use steady_stats::MOST_EXTRAPOLATED;
 
 use crate::judge::{FAILED, judged, more_is_better, status};
 use crate::record::{Benchmark, Build, Compared, ErrorRate, KIND, Medians, Quantity, SCHEMA, Side, SuiteRecord};
@@ -350,17 +350,12 @@ fn advice(record: &SuiteRecord, counts: &Counts) -> Option<Sentence> {
         true => "the condition for the measured benchmarks",
         false => "the condition",
     };
-    let (which, factor, other) = match (record.condition, counts.undecided) {
-        (Some(GateState::Open), _) => (which_condition, factors.last(), vec![plain("another limit")]),
+    let (which, factor) = match (record.condition, counts.undecided) {
+        (Some(GateState::Open), _) => (which_condition, factors.last()),
         (Some(_), _) | (None, 0) => return None,
-        (None, undecided) => {
-            let which = match undecided {
-                1 => "the undecided benchmark",
-                2 => "one of the undecided benchmarks",
-                _ => "half of the undecided benchmarks",
-            };
-            (which, half, vec![plain("a larger "), (Emphasis::Code, "--resolution".to_owned())])
-        }
+        (None, 1) => ("the undecided benchmark", half),
+        (None, 2) => ("one of the undecided benchmarks", half),
+        (None, _) => ("half of the undecided benchmarks", half),
     };
     // The condition is about all benchmarks, so the budget must have room for those that were left out.
     let for_all = left_out.iter().max().filter(|_| record.condition.is_some());
@@ -374,23 +369,24 @@ fn advice(record: &SuiteRecord, counts: &Counts) -> Option<Sentence> {
     };
     let share = record.benchmarks.iter().filter(is_measured).count() as f64 / counts.measured().max(1) as f64;
     let from_data =
-        factor.map_or(Some(1.0), |factor| Some(1.0 + (factor - 1.0) * share).filter(|one| *one <= MOST_EXTRAPOLATED));
-    let mut sentence = vec![plain(format!("To decide {which}, "))];
-    let (about, needed) = match (from_data, for_all) {
-        (Some(from_data), for_all) => ("use about ", Some(from_data.max(for_all.unwrap_or(1.0)))),
-        (None, for_all) => ("use more than ", for_all),
+        factor.map_or(Some(1.0), |factor| Some(1.0 + (factor - 1.0) * share).filter(|one| *one <= RATIO_MAX));
+    let budget = |about: &str, ratio: f64| {
+        let text = time_option(round_time_up(record.budget_seconds.seconds() * ratio));
+        vec![plain(format!("To decide {which}, use {about} ")), (Emphasis::Code, format!("--budget {text}"))]
     };
-    if let Some(needed) = needed {
-        let text = time_option(round_time_up(record.budget_seconds.seconds() * needed));
-        sentence.extend([plain(about), (Emphasis::Code, format!("--budget {text}")), plain(", or ")]);
-    } else {
-        sentence.push(plain("much more time is needed: "));
-        if counts.measured() > 1 {
-            sentence.extend([plain("select some with "), (Emphasis::Code, "--filter".to_owned()), plain(", or ")]);
+    let mut sentence = match (from_data, for_all) {
+        (Some(from_data), Some(for_all)) if from_data < for_all => budget("about", for_all),
+        (Some(from_data), _) => {
+            let rough = plain(roughness(from_data));
+            budget("about", from_data).into_iter().chain([rough]).collect()
         }
-        sentence.push(plain("use "));
+        (None, Some(for_all)) => budget("more than", for_all),
+        (None, None) if record.condition.is_some() => vec![plain(capital(TOO_CLOSE))],
+        (None, None) => vec![plain(format!("To decide {which}, much more time is needed"))],
+    };
+    if record.condition.is_none() {
+        sentence.extend([plain(", or a larger "), (Emphasis::Code, "--resolution".to_owned())]);
     }
-    sentence.extend(other);
     sentence.push(plain("."));
     Some(sentence)
 }

@@ -376,14 +376,10 @@ fn the_advice_with_a_condition_is_about_the_condition() {
     // The verdicts are decided at this resolution, but one change is near the limit.
     let (condition, text) = found("slower>5%", 0.5, 1.06);
     assert_eq!(condition, GateState::Open, "{text}");
+    assert!(!text.contains("limit"), "another limit is no remedy: {text}");
     assert!(text.contains("To decide the condition, use about --budget ") && !text.contains("resolution"), "{text}");
     let (_, text) = found("slower>5%", 0.5, 1.0499);
-    assert!(
-        text.contains(
-            "To decide the condition, much more time is needed: select some with --filter, or use another limit."
-        ),
-        "{text}"
-    );
+    assert!(text.contains("The estimate is so close to the limit that it is not known how much time"), "{text}");
     // One that was left out needs more than the others. No budget decides one that fails.
     let with = |needed: Option<u64>| {
         let mut suite = SimulatedSuite::new(3, LOADED, 7);
@@ -401,7 +397,7 @@ fn the_advice_with_a_condition_is_about_the_condition() {
     };
     let text = with(Some(30));
     assert!(text.contains("; 1 benchmark of both builds was not measured. To decide the condition, "), "{text}");
-    assert!(text.contains(" use about --budget 30s, "), "{text}");
+    assert!(text.contains(" use about --budget 30s."), "{text}");
     let text = with(None);
     assert!(text.contains("To decide the condition for the measured benchmarks, use about --budget"), "{text}");
     // A condition that is decided needs no advice, however fine the resolution.

@@ -7,6 +7,7 @@ mod warning;
 pub(crate) use steady_render::effect::{Effect, less, noun, signed, signed_apart, sized};
 pub(crate) use steady_render::letters::{capital, count, cut, one_line};
 
+pub use remedy::{RATIO_MAX, TOO_CLOSE, roughness};
 pub(crate) use remedy::{
     effort_for_condition, effort_for_interval, effort_for_mean, effort_for_verdict, more_effort, more_work,
 };

@@ -10,8 +10,18 @@ use crate::units::{round_time_up, round_up, time_option, time_setting};
 /// The largest budget that a remedy names.
 const TOO_LONG: Nanos = Nanos(86_400 * 1_000_000_000);
 
-/// With more than this ratio to the effort spent, an estimate may be several times too large or too small.
-const ROUGH: f64 = 5.0;
+/// The largest ratio to the effort spent that a remedy names.
+pub const RATIO_MAX: f64 = 100.0;
+
+/// Why no remedy names what would decide a condition.
+pub const TOO_CLOSE: &str = "the estimate is so close to the limit that it is not known how much time would decide it";
+
+/// What follows an effort that is this ratio of the effort spent. A large ratio may be several times too large or too
+/// small.
+pub fn roughness(ratio: f64) -> &'static str {
+    const ROUGH: f64 = 5.0;
+    if ratio > ROUGH { " (a rough estimate)" } else { "" }
+}
 
 /// What would probably lead to a verdict. `ratio` is the estimated effort, as a multiple of the effort spent so far.
 pub(crate) fn effort_for_verdict(record: &Record, ratio: Option<f64>) -> String {
@@ -23,9 +33,7 @@ pub(crate) fn effort_for_verdict(record: &Record, ratio: Option<f64>) -> String 
 
 /// What would probably decide a condition whose limit is inside the interval of the change.
 pub(crate) fn effort_for_condition(record: &Record, limit: f64, change: f64, interval: &Interval) -> String {
-    effort_to_exclude(record, limit, change, interval).unwrap_or_else(|| {
-        "the estimate is so close to the limit that it is not known how much time would decide it".to_owned()
-    })
+    effort_to_exclude(record, limit, change, interval).unwrap_or_else(|| TOO_CLOSE.to_owned())
 }
 
 /// What would probably show whether the mean cost agrees with the verdict on the usual run.
@@ -44,8 +52,6 @@ pub(crate) fn effort_for_mean(record: &Record, judgement: Option<&Judgement>) ->
 
 /// What would probably exclude `limit` from the interval of a change. `None` if the estimate is too close to it.
 fn effort_to_exclude(record: &Record, limit: f64, change: f64, interval: &Interval) -> Option<String> {
-    /// The largest ratio that a remedy names.
-    const RATIO_MAX: f64 = 100.0;
     let ratio = time_to_exclude(limit, change, interval).filter(|ratio| *ratio <= RATIO_MAX)?;
     Some(effort_for(record, ratio, "would probably decide it"))
 }
@@ -91,7 +97,7 @@ fn effort_for(record: &Record, ratio: f64, does: &str) -> String {
                 return format!("more than a day {does}: a coarser --resolution needs less time");
             }
             if wanted > budget {
-                let rough = if ratio > ROUGH { " (a rough estimate)" } else { "" };
+                let rough = roughness(ratio);
                 return format!("about {} {does}{rough}: --budget {}", time_setting(wanted), time_option(wanted));
             }
             format!("the budget of {} {does}", time_setting(budget))
