@@ -8,9 +8,14 @@ use steady::{run, scratch, steady, work};
 
 /// Compares a candidate with the accepted command. Returns the exit status, standard output and standard error.
 fn tried(file: &str, accepted: &str, candidate: &str) -> (i32, String, String) {
-    let markdown = markdown(file);
+    let (markdown, json) = (markdown(file), format!("{file}.json"));
     let options = ["compare", "--no-history", "--budget", "4s", "--export-markdown", &markdown, "--ratchet", file];
-    run(&[&options[..], &[accepted, candidate]].concat())
+    let tried = run(&[&options[..], &["--samples", "--export-json", &json, accepted, candidate]].concat());
+    if tried.0 < 2 {
+        assert_eq!(state(&json)["accepted"], tried.0 == 0, "the record has the same result: {}", tried.2);
+        assert_eq!(run(&["judge", &json]).0, tried.0);
+    }
+    tried
 }
 
 /// The report of the last comparison of a loop as Markdown, which also has the command line that repeats it.

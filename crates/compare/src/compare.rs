@@ -15,7 +15,7 @@ use steady_process::runner::RunError;
 use crate::commands::CommandRunner;
 use crate::flags::CompareFlags;
 use crate::judge::judge;
-use crate::ratchet::{Outcome, RatchetFile};
+use crate::ratchet::RatchetFile;
 use crate::report::Compared;
 use crate::revisions::{self, Trees};
 use crate::run::warm_runs::{self, Folder};
@@ -119,12 +119,9 @@ impl Ready<'_> {
         file.save(&ratchet)?;
         let status = self.reported(&Compared(tried.report), session)?;
         session.notice(&format!("{} {}", tried.outcome.in_words(), ratchet.in_words()));
-        Ok(if status == 0 && tried.outcome != Outcome::Accepted { NOT_ACCEPTED } else { status })
+        Ok(status)
     }
 }
-
-/// The exit status if a candidate is not accepted.
-const NOT_ACCEPTED: u8 = 1;
 
 /// The log of a comparison. Launchers append their runs to the same file.
 struct Log {

@@ -174,6 +174,12 @@ pub(crate) fn improvement(report: &Report) -> Option<&Judgement> {
     report.primary().find(is_better).filter(|_| report.record.ending != Ending::Interrupted)
 }
 
+/// Whether a comparison of a candidate accepts it. The first one accepts nothing. `None` without a candidate.
+pub(crate) fn accepts(report: &Report) -> Option<bool> {
+    let candidate = report.record.plan.candidate?;
+    Some(candidate.comparison == CandidateComparison::Second && improvement(report).is_some())
+}
+
 /// A comparison with a part of the budget. It may exceed it to get the least number of pairs, but no run may take longer
 /// than the whole budget.
 fn part(plan: &Plan, ratio: f64, confidence: f64, seed: Seed) -> Plan {

@@ -8,6 +8,10 @@ use steady_render::document::Document;
 use steady_render::json::ReadError;
 
 use crate::judge::{judge, status, untested};
+use crate::ratchet::accepts;
+
+/// The exit status if a candidate is not accepted.
+const NOT_ACCEPTED: u8 = 1;
 
 /// The kind of a comparison in the history.
 pub(crate) const KIND: RunKind = RunKind::new("compare");
@@ -84,7 +88,10 @@ impl Record for Compared {
     }
 
     fn status(&self) -> u8 {
-        status(&self.0.record.plan, &self.0.judgements, untested(&self.0.record).is_none())
+        match status(&self.0.record.plan, &self.0.judgements, untested(&self.0.record).is_none()) {
+            0 if accepts(&self.0) == Some(false) => NOT_ACCEPTED,
+            status => status,
+        }
     }
 }
 

@@ -17,6 +17,8 @@ use commands::ComparedCommand;
 use during::{Layouts, LoadDuring, StatedWarning, WarmRuns, budget};
 use verdicts::MetricVerdict;
 
+use crate::ratchet::accepts;
+
 pub use joined::{JOINED_SCHEMA, JoinedComparisons, joined_json_text};
 pub use record::{RecordBegin, RecordEnd, read_record, read_record_of};
 pub(crate) use steady_render::json::ReadError;
@@ -43,6 +45,9 @@ pub struct Comparison<'a> {
     /// The ranks of at least three commands, from the best estimate to the worst.
     #[serde(skip_serializing_if = "<[Rank]>::is_empty")]
     ranking: &'a [Rank],
+    /// With `--ratchet`: whether this comparison accepts the candidate. The first comparison of one accepts nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accepted: Option<bool>,
     /// Warnings about the results.
     warnings: Vec<StatedWarning<'a>>,
     /// The draws of snapshots. Missing if snapshots were not requested.
@@ -68,6 +73,7 @@ impl<'a> Comparison<'a> {
             runs: report.runs(),
             verdicts: report.judgements.iter().map(|judgement| verdicts::of(record, judgement)).collect(),
             ranking: &report.ranking,
+            accepted: accepts(report),
             warnings: during::warnings(report),
             warm: during::warm(record),
             cold_command: record.cold.as_ref().filter(|_| record.plan.warm).map(|cold| cold.command),
