@@ -481,9 +481,9 @@ fn chart(record: &SuiteRecord, rows: &[&Benchmark]) -> Option<Chart> {
         series: vec![
             series(Some("slower"), Look::First, bars(Verdict::Slower)),
             series(Some("faster"), Look::Second, bars(Verdict::Faster)),
-            series(None, Look::Rest, Marks::Down(0.0)),
+            series(Some("no change"), Look::Rest, Marks::Down(0.0)),
         ],
-        note: None,
+        note: Some("A bar is the interval of a change.".to_owned()),
     })
 }
 

@@ -2,7 +2,7 @@
 //! chart has a line for each row.
 
 use super::Page;
-use crate::chart::{Axis, Bin, Chart, Height, LONGEST_NAME, Marks};
+use crate::chart::{Axis, Bin, Chart, Height, LONGEST_NAME, Marks, Series};
 use crate::document::Emphasis;
 use crate::letters::{cut, width};
 use crate::scale::{AxisPosition, Scale};
@@ -120,6 +120,8 @@ fn marked(chart: &Chart, scale: &Scale, columns: usize) -> (String, Vec<String>)
 
 /// The letters that bars consist of, by the index of their series.
 const LETTERS: [&str; 4] = ["█", "▒", "░", "·"];
+/// The letter of a vertical line of a bar chart.
+const LINE: &str = "│";
 
 /// Writes the rows of a bar chart, and the key if several series have names. Charts of other kinds are ignored.
 pub(super) fn bars(chart: &Chart, page: &mut Page) {
@@ -132,20 +134,31 @@ pub(super) fn bars(chart: &Chart, page: &mut Page) {
         _ => String::new(),
     };
     let longest = rows.iter().map(|row| width(&total(row))).max().unwrap_or(0);
-    let room = page.width().saturating_sub(2 + labels + 2 + 1 + longest).max(8) as f64;
+    let room = page.width().saturating_sub(2 + labels + 2 + 1 + longest).max(4) as f64;
+    let cell = |value: f64| (scale.clamped(value) * room).round() as usize;
+    let down =
+        |one: &Series| if let Marks::Down(at) = one.marks { Some(cell(at).min(room as usize - 1)) } else { None };
+    let lines: Vec<usize> = chart.series.iter().filter_map(down).collect();
     for (name, row) in names.iter().zip(&rows) {
-        let mut line = format!("  {name}{}  ", " ".repeat(labels - width(name)));
+        let mut cells = vec![" "; lines.iter().map(|at| at + 1).max().unwrap_or(0)];
+        lines.iter().for_each(|&at| cells[at] = LINE);
         for (series, bar) in row {
-            let cells = ((scale.clamped(bar.to) - scale.clamped(bar.from)) * room).round() as usize;
-            line.push_str(&LETTERS[series % LETTERS.len()].repeat(cells.max(usize::from(bar.to > bar.from))));
+            // A short bar has one cell, also at the end of the line.
+            let to = cell(bar.to);
+            let from = if bar.to > bar.from { cell(bar.from).min(room as usize - 1) } else { to };
+            let end = to.max(from + usize::from(bar.to > bar.from));
+            cells.resize(cells.len().max(end), " ");
+            cells[from..end].fill(LETTERS[series % LETTERS.len()]);
         }
-        page.line(&[(Emphasis::Plain, format!("{line}\u{a0}{}", total(row)))]);
+        let label = format!("  {name}{}  ", " ".repeat(labels - width(name)));
+        page.line(&[(Emphasis::Plain, format!("{label}{}\u{a0}{}", cells.concat(), total(row)))]);
     }
     let named: Vec<String> = chart
         .series
         .iter()
         .zip(LETTERS)
-        .filter_map(|(series, letter)| Some(format!("{letter}\u{a0}{}", series.name.as_ref()?)))
+        .map(|(series, letter)| (series, if down(series).is_some() { LINE } else { letter }))
+        .filter_map(|(series, letter)| Some(format!("{letter}\u{a0}{}", series.name.as_ref()?.replace(' ', "\u{a0}"))))
         .collect();
     if named.len() > 1 {
         page.paragraph(2, 2, &[(Emphasis::Plain, named.join("  "))]);
@@ -188,5 +201,21 @@ mod tests {
         bars(&crate::chart::sample(), &mut page);
         let rows = "  one      ██████▒▒▒▒▒▒▒▒▒▒▒▒▒\n  another  █████████████████████████ 4 s\n";
         assert_eq!(page.finish(), format!("{rows}  █ waiting ▒ the rest\n"));
+    }
+
+    #[test]
+    fn bars_are_at_their_positions_next_to_vertical_lines() {
+        let mut chart = crate::chart::sample();
+        for one in &mut chart.series {
+            if let Marks::Bars(bars) = &mut one.marks {
+                bars.iter_mut().for_each(|bar| (bar.from, bar.to) = (bar.to / 2.0, bar.to));
+            }
+        }
+        let line = Series { name: Some("no change".to_owned()), look: chart.series[0].look, marks: Marks::Down(1.0) };
+        chart.series.push(line);
+        let mut page = Page::new(Style { width: 40, color: false });
+        bars(&chart, &mut page);
+        let rows = "  one         ███│  ▒▒▒▒▒▒▒▒▒▒\n  another        │      ████████████ 4 s\n";
+        assert_eq!(page.finish().replace('\u{a0}', " "), format!("{rows}  █ waiting ▒ the rest │ no change\n"));
     }
 }
