@@ -325,10 +325,15 @@ fn holm(effects: &[&Effect], alpha: f64) -> f64 {
 }
 
 /// Converts a change to CPUs: the use if OLD served all requests, minus the use if NEW did.
+///
+/// Only the sum of both versions and the shares of the work that they served are fixed. How the sum divides into the use
+/// of OLD and of NEW follows from the change, because unexplained CPU time may belong to either.
 fn saving(total: &ReleaseChange, all: &Plain, seconds: f64) -> Reading<ReleaseSaving> {
     let (change, interval) = (total.change.clone()?, total.interval()?);
     let [old, new] = all.cpu.map(|cpu| cpu / 1e9 / seconds);
-    let saved = |change: f64| (old + new / (1.0 + change)) - (old * (1.0 + change) + new);
+    let on_old = old + new / (1.0 + change);
+    let [share_old, share_new] = [old / on_old, new / (1.0 + change) / on_old];
+    let saved = |change: f64| -change * (old + new) / (share_old + share_new * (1.0 + change));
     let interval = Interval { low: saved(interval.high), high: saved(interval.low) };
     Ok(ReleaseSaving { cpus_used: old + new, cpus_saved: saved(change), interval })
 }

@@ -70,6 +70,10 @@ fn cpu_time_outside_of_requests_widens_the_interval_of_coins() {
     // The extremes: all of it belongs to OLD, or all to NEW. With half of the requests each, that is a factor of 1.6.
     assert!(interval.low < -0.35 && interval.high > 0.55, "{interval:?}");
     assert_eq!((widened.total.verdict, widened.total.settle_seconds.is_ok()), (Verdict::Undecided, false));
+    // If all of it belongs to OLD, running OLD alone would use it twice, and NEW none of it.
+    let saving = widened.saving.unwrap();
+    let [low, high] = [saving.interval.low, saving.interval.high].map(|saved| saved / saving.cpus_used / (2.0 * ratio));
+    assert!((low + 1.0).abs() < 0.1 && (high - 1.0).abs() < 0.1, "{low} {high}");
     let of_requests = |warning: &ReleaseWarning| match warning {
         ReleaseWarning::UnexplainedCpu { interval, .. } => interval.half_width() < 0.02,
         _ => false,
