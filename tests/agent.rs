@@ -115,7 +115,11 @@ fn an_agent_without_requests_reads_its_rulers() {
 fn two_agents_do_not_share_a_socket() {
     let agent = Agent::start("two", &[]);
     let (status, _, error) = agent.steady(&["agent", "--store", agent.folder.join("b.db").to_str().unwrap()]);
-    assert!(status == 2 && error.contains("an agent already listens there"), "{status} {error}");
+    let hint = format!("steady agent status --socket {}", agent.folder.join("s/agent.sock").display());
+    assert!(
+        status == 2 && error.contains("an agent already listens there") && error.contains(&hint),
+        "{status} {error}"
+    );
     requests(&agent.sender(), 10, |number| request(number, "v1", "/", "none"));
     agent.await_requests(10);
 }

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use steady_linux::directory::{Directory, DirectoryError, Lock};
 use steady_model::Absent;
+use steady_render::shell;
 use thiserror::Error;
 
 use crate::paths::denied;
@@ -25,10 +26,15 @@ const LONGEST: usize = 106;
 pub enum SocketError {
     /// Another process listens at the path; its process ID, as far as known.
     #[error(
-        "an agent already listens there ({0}); see its status with 'steady agent status', or choose another path with \
-         --socket"
+        "an agent already listens there ({holder}); see its status with: steady agent status --socket {path}; or choose \
+         another path with --socket"
     )]
-    Taken(String),
+    Taken {
+        /// The process.
+        holder: String,
+        /// The path, quoted for a shell if it needs that.
+        path: String,
+    },
     /// Other users can write to the directory, so they could replace the socket.
     #[error("{0}; choose another path with --socket")]
     Untrusted(DirectoryError),
@@ -53,9 +59,8 @@ pub enum SocketError {
 impl From<DirectoryError> for SocketError {
     fn from(error: DirectoryError) -> Self {
         match error {
-            DirectoryError::Locked { holder, .. } => SocketError::Taken(holder),
             DirectoryError::Untrusted { .. } => SocketError::Untrusted(error),
-            DirectoryError::System { .. } => SocketError::Unusable(error),
+            DirectoryError::Locked { .. } | DirectoryError::System { .. } => SocketError::Unusable(error),
         }
     }
 }
@@ -89,12 +94,16 @@ impl Socket {
     pub fn listen(path: &Path, group: Option<u32>) -> Result<Self, SocketError> {
         fits(path)?;
         let directory = directory(path, group)?;
-        let lock = directory.lock(&with(name(path), ".lock"), Duration::ZERO)?;
+        let taken = |holder| SocketError::Taken { holder, path: shell::line(&[path.to_string_lossy().into_owned()]) };
+        let lock = directory.lock(&with(name(path), ".lock"), Duration::ZERO).map_err(|error| match error {
+            DirectoryError::Locked { holder, .. } => taken(holder),
+            other => other.into(),
+        })?;
         match fs::symlink_metadata(path) {
             Ok(found) if !found.file_type().is_socket() => return Err(SocketError::Occupied),
             // The lock excludes other agents, but not other programs.
             Ok(_) => match connect(path) {
-                Ok(_) => return Err(SocketError::Taken("a process that does not hold the agent's lock".to_owned())),
+                Ok(_) => return Err(taken("a process that does not hold the agent's lock".to_owned())),
                 Err(error) if is_gone(&error) => {}
                 Err(_) => return Err(SocketError::Occupied),
             },
@@ -278,7 +287,10 @@ mod tests {
         drop(Socket::listen(&path, None).unwrap());
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
         let other = UnixDatagram::bind(&path).unwrap();
-        assert!(matches!(Socket::listen(&path, None), Err(SocketError::Taken(_))), "the other process holds no lock");
+        assert!(
+            matches!(Socket::listen(&path, None), Err(SocketError::Taken { .. })),
+            "the other process holds no lock"
+        );
         drop(other);
         fs::remove_file(&path).unwrap();
         fs::write(&path, "precious").unwrap();
