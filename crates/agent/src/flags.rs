@@ -180,10 +180,8 @@ fn age(text: &str) -> Result<Nanos, String> {
 fn store_size(text: &str) -> Result<u64, String> {
     /// A smaller store has no space for the names of a few services.
     const LEAST: u64 = 1 << 20;
-    match size(text)? {
-        bytes if bytes < LEAST => Err("the size must be at least 1 MiB".to_owned()),
-        bytes => Ok(bytes),
-    }
+    let bytes = size(text).ok().filter(|bytes| *bytes >= LEAST);
+    bytes.ok_or_else(|| format!("write a number of bytes, at least {LEAST}, such as {LEAST}, 1MiB or 100MB"))
 }
 
 const LIBRARY_EXAMPLES: &str = "\
@@ -209,6 +207,15 @@ pub(crate) struct LibraryFlags {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_examples_of_a_size_are_accepted() {
+        for wrong in ["1KB", "1MB", "128K", "x"] {
+            let why = store_size(wrong).unwrap_err();
+            let examples = why.split_once("such as ").unwrap().1.replace(" or ", ", ");
+            assert!(examples.split(", ").all(|example| store_size(example).is_ok()), "{why}");
+        }
+    }
 
     #[test]
     fn the_age_of_rows_to_remove_has_a_unit() {
