@@ -148,13 +148,15 @@ fn arrived(agent: &RunningAgent) -> Vec<Fact> {
         let lines = numbered(arrived.lost, "line", "lines");
         open("lost", format!("at least {lines} that services could not send"))
     }));
-    items.extend(some(
-        arrived.folded,
-        "folded",
-        "request",
-        "requests",
-        "beyond the limits of services, versions, routes or classes",
-    ));
+    items.extend((arrived.folded > 0).then(|| {
+        let (left_out, other) = (big(arrived.left_out), big(arrived.folded.saturating_sub(arrived.left_out)));
+        let text = format!(
+            "{} of these requests: {left_out} of further services or versions (left out), {other} of further routes or \
+             classes (counted as '(other)')",
+            big(arrived.folded)
+        );
+        open("folded", text)
+    }));
     items.extend(some(
         arrived.ends_replaced,
         "end times",

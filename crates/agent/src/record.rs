@@ -80,7 +80,7 @@ impl LineFault {
 pub struct Arrived {
     /// Datagrams received, valid or not.
     pub datagrams: u64,
-    /// Requests received in valid lines.
+    /// Requests received in valid lines, folded ones included.
     pub requests: u64,
     /// Faults, in the order of [`LineFault::ALL`]; in JSON by their names.
     #[serde(with = "by_fault")]
@@ -90,6 +90,10 @@ pub struct Arrived {
     pub lost: u64,
     /// Requests beyond a limit of services, versions, routes or classes: left out, or counted under `(other)`.
     pub folded: u64,
+    /// Those of `folded` that were left out, because they are of further services or versions. 0 in reports of earlier
+    /// versions of steady.
+    #[serde(default)]
+    pub left_out: u64,
     /// Requests with an impossible end time, which the time of receipt replaces.
     pub ends_replaced: u64,
 }

@@ -21,7 +21,14 @@ fn running() -> RunningAgent {
         since: Timestamp(1_700_000_000),
         seconds: 754,
         store: "/var/lib/steady/agent.db".to_owned(),
-        arrived: Arrived { requests: 12_400, faults: [0, 1, 0, 2, 0, 0, 0, 0, 0, 0], lost: 5, ..Arrived::default() },
+        arrived: Arrived {
+            requests: 12_400,
+            faults: [0, 1, 0, 2, 0, 0, 0, 0, 0, 0],
+            lost: 5,
+            folded: 37,
+            left_out: 20,
+            ..Arrived::default()
+        },
         services: vec![AgentService {
             name: "shop\u{1b}[31m".to_owned() + &"x".repeat(90),
             versions: vec!["v1".to_owned(), "v\n2".to_owned()],
@@ -108,6 +115,7 @@ fn all_problems_are_reported_within_the_width() {
         for part in [
             "running for 13 min: process 77",
             "12,400 in 0 datagrams",
+            "37 of these requests: 20 of further services or versions (left out), 17 of further routes or classes",
             "1 datagram with an invalid first line, 2 lines with an unknown first letter",
             "v1 and v\\n2, 8 processes, 1 route, 151 requests per second, 12,400 in total",
             "one version after the other need 20 of all rulers together, from the agent or from the workers",

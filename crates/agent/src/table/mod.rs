@@ -65,7 +65,11 @@ impl Table {
         let Some(service) = service_of(services, limits, &datagram, now) else {
             for line in datagram.lines() {
                 match line {
-                    Ok(Line::Request(_)) => arrived.folded += 1,
+                    Ok(Line::Request(_)) => {
+                        arrived.requests += 1;
+                        arrived.folded += 1;
+                        arrived.left_out += 1;
+                    }
                     Ok(Line::Process(_)) => {}
                     Ok(Line::Lost(lines)) => arrived.lost = arrived.lost.saturating_add(lines),
                     Err(fault) => arrived.faults[fault.index()] += 1,

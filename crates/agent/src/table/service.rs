@@ -91,6 +91,7 @@ impl Service {
         }
         let Some(version) = self.names.versions.place(request.version, seconds) else {
             arrived.folded += 1;
+            arrived.left_out += 1;
             self.folded += 1;
             return;
         };

@@ -157,6 +157,7 @@ fn names_beyond_the_limits_are_folded_and_counted() {
         table.take_in(&datagram(service, 1, &request(NOW.monotonic, 151, "v", "/", "none")), NOW);
     }
     assert_eq!((table.take("here").len(), table.arrived().folded), (1, 10));
+    assert_eq!((table.arrived().requests, table.arrived().left_out), (15, 3), "of v3 and of two services");
     // After 700 s without a datagram, another service replaces the shop.
     let later = Now { monotonic: NOW.monotonic + 700 * SECOND, ..NOW };
     table.take_in(&datagram("c", 1, &request(later.monotonic, 151, "v", "/", "none")), later);
