@@ -78,6 +78,21 @@ fn several_stores_are_compared_together() {
 }
 
 #[test]
+fn a_window_with_rows_removed_because_of_the_limit_of_size_is_reported() {
+    let store = store("removed", &[SHOP]);
+    let warnings = |before: u64| {
+        let query =
+            "INSERT INTO removed (id, before) VALUES (1, ?1) ON CONFLICT DO UPDATE SET before = excluded.before";
+        rusqlite::Connection::open(&store).unwrap().execute(query, [before as i64]).unwrap();
+        json(&store, &["v1", "v2"])["warnings"].to_string()
+    };
+    let from = 1795251900;
+    assert!(!warnings(from).contains("rows-removed"), "the window begins after these rows");
+    let found = warnings(from + 10);
+    assert!(found.contains(r#"{"before":"2026-11-21T09:05:10Z","kind":"rows-removed"}"#), "{found}");
+}
+
+#[test]
 fn copies_of_a_store_are_refused() {
     let one = store("copied", &[SHOP]);
     let copy = scratch("copy.db");

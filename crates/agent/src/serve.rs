@@ -43,9 +43,11 @@ fn settings(flags: &AgentFlags, session: &dyn Session) -> Result<Settings, Failu
     })
 }
 
-/// Returns the limits of the sums. A request is added to its second as long as the rows of that second are stored.
+/// Returns the limits of the sums. A request is added to its second as long as the rows of that second are stored, and
+/// a small store gets small batches.
 fn limits(routes: usize, keep: Keep) -> Limits {
-    Limits { routes, late_seconds: keep.seconds, ..Limits::default() }
+    let limits = Limits::default();
+    Limits { routes, late_seconds: keep.seconds, rows: limits.rows.min(keep.rows()), ..limits }
 }
 
 fn listen(flags: &ListenFlags) -> Option<ListenPlan> {

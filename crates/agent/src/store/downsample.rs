@@ -15,7 +15,7 @@ use super::writer::insert_block;
 use super::{StoreError, Writer};
 
 /// The length of an interval, in seconds.
-const SECONDS: u32 = 10;
+pub(super) const SECONDS: u32 = 10;
 /// The value of the column `grain` for blocks that were downsampled.
 pub(super) const DOWNSAMPLED: u32 = 1;
 

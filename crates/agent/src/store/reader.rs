@@ -222,8 +222,7 @@ pub struct ServiceFacts {
     pub first: u64,
     /// The last second with requests, since 1970.
     pub last: u64,
-    /// The number of requests, those of the warm-up included. It is stored by minute, so it may include seconds that
-    /// were removed.
+    /// The number of requests, those of the warm-up included.
     pub requests: u64,
 }
 
@@ -287,6 +286,18 @@ impl Reader {
     /// [`StoreError::Database`].
     pub fn last_second(&self) -> Result<Option<u64>, StoreError> {
         super::writer::last_second(&self.connection)
+    }
+
+    /// Returns the second before which the limit of size removed rows, if it ever did.
+    ///
+    /// # Errors
+    /// [`StoreError::Database`].
+    pub fn removed_before(&self) -> Result<Option<u64>, StoreError> {
+        if schema::version(&self.connection)? < schema::WITH_REMOVED {
+            return Ok(None);
+        }
+        let before: Option<i64> = self.connection.query_row("SELECT max(before) FROM removed", [], |row| row.get(0))?;
+        Ok(before.and_then(|second| u64::try_from(second).ok()))
     }
 
     /// Returns the size of the store and the time that it covers.

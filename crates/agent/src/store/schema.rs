@@ -7,11 +7,16 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use super::StoreError;
 
 /// `STEPS[n]` migrates version n to version n + 1; version 0 is an empty file. Existing steps must not change.
-const STEPS: [&str; 2] = [FIRST, BLOCKS_WITH_LEVELS];
+const STEPS: [&str; 3] = [FIRST, BLOCKS_WITH_LEVELS, REMOVED];
 
 /// Version 2 has the tables of version 1. New blobs have a format that version 1 cannot read; older blobs stay as they
 /// are.
 const BLOCKS_WITH_LEVELS: &str = "";
+
+/// Version 3 records which rows the limit of size removed. The table has at most one row.
+const REMOVED: &str = "CREATE TABLE removed (id INTEGER PRIMARY KEY CHECK (id = 1), before INTEGER NOT NULL) STRICT;";
+/// The first version of the schema with [`REMOVED`].
+pub(super) const WITH_REMOVED: i64 = 3;
 
 const FIRST: &str = "CREATE TABLE names (
         id INTEGER PRIMARY KEY,

@@ -18,7 +18,9 @@ use super::{StoreError, schema};
 /// The longest time to wait for a lock that a reader holds while it checkpoints the journal.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 /// The size of SQLite's pages, in bytes.
-const PAGE: u64 = 4_096;
+pub(super) const PAGE: u64 = 4_096;
+/// The most space that a row usually needs in the journal, in bytes.
+const ROW: u64 = 160;
 /// The suffixes of the names of a database's journals.
 const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// The service number of blocks with the rows of the host and of the agent's own rulers.
@@ -35,9 +37,20 @@ pub struct Keep {
 
 impl Keep {
     /// Returns the part of the size that is reserved for the journal, in bytes. The journal is checkpointed when half
-    /// of this is written; only a single larger transaction can exceed it.
+    /// of this is written, and a batch of at most [`Keep::rows`] rows fits into the other half.
     pub(super) fn journal(&self) -> u64 {
-        (self.bytes / 8).min(8 << 20)
+        (self.bytes / 4).min(8 << 20)
+    }
+
+    /// Returns the part of the size that stored rows may use, in bytes. The file grows by a batch before the oldest
+    /// rows are removed, so as much as for the journal is left free.
+    pub(super) fn space(&self) -> u64 {
+        self.bytes - 2 * self.journal()
+    }
+
+    /// Returns the largest number of rows of a batch with which the store stays below its size.
+    pub(crate) fn rows(&self) -> usize {
+        (self.journal() / 2 / ROW) as usize
     }
 }
 

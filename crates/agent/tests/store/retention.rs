@@ -36,14 +36,39 @@ fn the_oldest_rows_are_removed_at_the_size_limit() {
         });
         writer.write(&batch(second, rows.collect())).unwrap();
         writer.enforce_limits(second).unwrap();
-        let size: u64 = ["", "-wal"].iter().map(|suffix| size_of(&path, suffix)).sum();
-        assert!(size <= most + (1 << 20), "{size} bytes in second {second}");
+        let size: u64 = ["", "-wal", "-shm"].iter().map(|suffix| size_of(&path, suffix)).sum();
+        assert!(size <= most, "{size} bytes in second {second}");
     }
-    let read = Reader::open(&path).unwrap().rows("shop", 0, 2_000).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    let read = reader.rows("shop", 0, 2_000).unwrap();
+    let stored: u64 = read.requests.iter().map(|row| row.sums.requests).sum();
+    let service = &reader.services().unwrap()[0];
+    assert_eq!((service.requests, service.last), (stored, 1_399), "only what is stored is counted");
+    // Rows of the first of these seconds may have been removed too.
+    let before = reader.removed_before().unwrap().unwrap();
+    assert!((before..before + 2).contains(&read.seconds[0].second) && service.first.abs_diff(before) < 2, "{before}");
     let seconds: Vec<u64> = read.seconds.iter().map(|at| at.second).collect();
     assert_eq!(seconds.last(), Some(&1_399));
     assert!(seconds.is_sorted() && seconds[0] > 1_200 && seconds.len() > 40, "{seconds:?}");
     assert_eq!(seconds.len() as u64, 1_400 - seconds[0], "no second in between was removed");
+}
+
+#[test]
+fn a_store_whose_limit_was_lowered_shrinks() {
+    let path = file("lowered");
+    let mut writer = Writer::open(&path, PLENTY).unwrap();
+    for second in 1_000..1_400 {
+        writer.write(&batch(second, (0..100).map(|number| row(second, number, 0, 1, 5)).collect())).unwrap();
+    }
+    drop(writer);
+    let most = 1 << 20;
+    assert!(size_of(&path, "") > 2 * most);
+    let mut writer = Writer::open(&path, Keep { bytes: most, ..PLENTY }).unwrap();
+    for _ in 0..60 {
+        writer.enforce_limits(1_400).unwrap();
+    }
+    let size: u64 = ["", "-wal", "-shm"].iter().map(|suffix| size_of(&path, suffix)).sum();
+    assert!(size <= most && size > most / 2, "{size} bytes");
 }
 
 fn size_of(path: &std::path::Path, suffix: &str) -> u64 {
@@ -67,7 +92,7 @@ fn old_seconds_are_downsampled_and_slots_stay() {
     let before = Reader::open(&path).unwrap().rows("shop", 0, 2_000).unwrap();
     drop(writer);
     // More than half of this limit is used, so that the store is downsampled.
-    let limit = Reader::open(&path).unwrap().facts().unwrap().bytes * 5 / 4 * 8 / 7;
+    let limit = Reader::open(&path).unwrap().facts().unwrap().bytes * 5 / 4 * 2;
     let mut writer = Writer::open(&path, Keep { bytes: limit, ..PLENTY }).unwrap();
     let downsampled: usize = (0..9).map(|_| writer.enforce_limits(1_035 + 15 * 60).unwrap().downsampled).sum();
     assert_eq!(downsampled, 3, "the last interval is not old enough");

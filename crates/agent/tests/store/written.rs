@@ -111,7 +111,7 @@ fn a_store_of_the_first_version_is_read_and_migrated() {
     assert_rows();
     assert_eq!(version(), 1, "a reader does not migrate the store");
     let mut writer = Writer::open(&path, PLENTY).unwrap();
-    assert_eq!((version(), writer.clock("here").unwrap()), (2, Some(("a boot".to_owned(), 77))));
+    assert_eq!((version(), writer.clock("here").unwrap()), (3, Some(("a boot".to_owned(), 77))));
     assert_rows();
     let classed = ReleaseRow { class: 1, ..row(1_002, 7, 0, 1, 3) };
     writer.write(&batch(1_002, vec![row(1_001, 7, 1, 2, 2), classed])).unwrap();

@@ -1,8 +1,9 @@
 //! Sentences for warnings, and for the reasons of a refusal.
 
-use steady_model::Nanos;
+use steady_model::{Nanos, Timestamp};
 use steady_render::effect::signed;
 use steady_render::letters::{capital, listed_with_more, numbered};
+use steady_render::timestamp;
 use steady_render::units::{TIE, duration, percent, setting, short};
 
 use super::hosts::one_version_each;
@@ -122,6 +123,11 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
             "There are no data for {} of the window: the agent did not run, it could \
              not count the requests (see 'steady agent status'), or the service had none then.",
             duration(Nanos::from_seconds(*seconds as f64))
+        ),
+        ReleaseWarning::RowsRemoved { before } => format!(
+            "Rows before {} were removed because the agent's store reached its --store-limit, and the window asked for \
+             begins earlier. Start the agent with a larger --store-limit to keep more.",
+            timestamp::text(Timestamp(*before))
         ),
         ReleaseWarning::HostsDiffer { deviation, covered } => {
             let holds = match covered {

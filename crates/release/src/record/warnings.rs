@@ -162,6 +162,14 @@ pub enum ReleaseWarning {
         /// Number of seconds without a row.
         seconds: u64,
     },
+    /// The window that was asked for begins before the oldest rows: the agent removed earlier ones because its store
+    /// reached the limit of size (`--store-limit`).
+    RowsRemoved {
+        /// The second, since 1970, before which rows were removed. JSON has it as a timestamp.
+        #[serde(with = "parts::second")]
+        #[schemars(with = "String")]
+        before: u64,
+    },
     /// The change differs between hosts by more than chance explains.
     HostsDiffer {
         /// Standard deviation of the change between hosts, as a ratio.

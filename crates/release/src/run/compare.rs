@@ -25,15 +25,16 @@ pub(crate) fn run(flags: &ReleaseCompareFlags, session: &mut dyn Session) -> Res
         }
         (found, _) => found?,
     };
-    let (report, interrupted) = if flags.watch {
+    let (mut report, interrupted) = if flags.watch {
         // The versions are not checked here, because the new version may not have served a request yet.
         follow::follow(&source, &question(flags, &service, window), session)?
     } else {
         versions_there(&service, &flags.old, &flags.new)?;
         window.holds_some_of(&service)?;
-        let window = if flags.from.is_none() { window.since_first_kept(&service) } else { window };
-        (compare_once(&source, question(flags, &service, window), &service, session)?, None)
+        let kept = if flags.from.is_none() { window.since_first_kept(&service) } else { window };
+        (compare_once(&source, question(flags, &service, kept), &service, session)?, None)
     };
+    report.warnings.extend(source.removed(window)?);
     if !flags.no_history {
         session.keep(&report);
     }

@@ -167,6 +167,14 @@ impl Source {
         }
     }
 
+    /// Returns a warning if a store's limit of size removed rows of the window that was asked for.
+    pub(super) fn removed(&self, asked: Window) -> Result<Option<ReleaseWarning>, Failure> {
+        let Source::Stores { stores, .. } = self else { return Ok(None) };
+        let before: Vec<Option<u64>> = stores.iter().map(Store::removed_before).collect::<Result<_, _>>()?;
+        let before = before.into_iter().flatten().max().filter(|before| asked.from < *before);
+        Ok(before.map(|before| ReleaseWarning::RowsRemoved { before }))
+    }
+
     /// Reads the rows of both versions within the window of the question.
     pub(super) fn rows(&self, question: &ReleaseQuestion) -> Result<Found, SourceError> {
         let ReleaseQuestion { service, old, new, from, to, .. } = question;
@@ -346,6 +354,11 @@ impl Store {
     fn newest(&self) -> Result<Option<u64>, Failure> {
         let last = self.reader.last_second().map_err(|error| store_failed(&self.path, &error))?;
         Ok(last.map(|second| second + 1))
+    }
+
+    /// Returns the second before which the limit of size removed rows, if it did.
+    fn removed_before(&self) -> Result<Option<u64>, Failure> {
+        self.reader.removed_before().map_err(|error| store_failed(&self.path, &error))
     }
 
     /// Reads the rows of a service from second `from` to `to` (excluded).

@@ -276,7 +276,11 @@ fn switchback() -> ReleaseReport {
         course: course(1.05, |_| [true, true]),
         usual: estimate(0.0498, 0.0401, 0.0596),
         unexplained: Ok(UnexplainedCpu::new(0.412, Some([0.39, 0.43]))),
-        warnings: vec![ReleaseWarning::Gaps { seconds: 12 }, ReleaseWarning::ProcessCpuCounted { ratio: 0.412 }],
+        warnings: vec![
+            ReleaseWarning::RowsRemoved { before: 1_700_000_123 },
+            ReleaseWarning::Gaps { seconds: 12 },
+            ReleaseWarning::ProcessCpuCounted { ratio: 0.412 },
+        ],
         ..random()
     }
 }
