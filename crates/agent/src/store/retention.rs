@@ -53,7 +53,7 @@ impl Writer {
             used = bytes_in_use(&self.connection)?;
         }
         if done != Retention::default() {
-            self.clean()?;
+            self.clean(now)?;
         }
         self.shrink()?;
         Ok(done)
@@ -118,9 +118,9 @@ impl Writer {
     }
 
     /// Removes totals and names that no row refers to.
-    fn clean(&mut self) -> Result<(), StoreError> {
+    fn clean(&mut self, now: u64) -> Result<(), StoreError> {
         let oldest: Option<i64> = self.connection.query_row("SELECT min(second) FROM blocks", [], |row| row.get(0))?;
-        let oldest = oldest.and_then(|second| u64::try_from(second).ok()).unwrap_or(0);
+        let oldest = oldest.and_then(|second| u64::try_from(second).ok()).unwrap_or(now);
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         transaction.prepare_cached("DELETE FROM totals WHERE minute < ?1")?.execute([whole(oldest / 60)])?;
         let query = "UPDATE totals SET first = ?1 WHERE minute = ?2 AND first < ?1 AND last >= ?1";
