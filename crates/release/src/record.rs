@@ -459,8 +459,8 @@ impl ReleaseWall {
 /// The change of the total, in CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseSaving {
-    /// Number of CPUs that the requests of both versions used on average, from the first in the window to the last, on
-    /// all hosts together. If the change includes CPU time that requests do not explain, so does this number.
+    /// Number of CPUs that the requests of both versions used on average, from the first in the window to the last
+    /// without gaps in which no agent ran, on all hosts together. If the change includes CPU time that requests do not explain, so does this number.
     pub cpus_used: f64,
     /// Number of CPUs that would be used less if NEW served all these requests instead of OLD. Negative if more would
     /// be used.

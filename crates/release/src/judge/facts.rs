@@ -162,21 +162,35 @@ fn routes_of_one_version(lines: &[Line]) -> Option<ReleaseWarning> {
 /// Returns a warning about long runs of seconds without any row. The time before the first row does not count, because
 /// the agent or the service may not have been started.
 fn gaps(question: &ReleaseQuestion, rows: &ReleaseRows) -> Option<ReleaseWarning> {
-    let mut last = None;
-    let mut spans: Vec<(u64, u64)> = rows
-        .requests
-        .iter()
-        .map(|row| (row.second, row.second + u64::from(row.span_seconds).max(1)))
-        .filter(|span| last.replace(*span) != Some(*span))
-        .collect();
-    spans.sort_unstable();
-    spans.push((question.to, question.to));
-    let mut until = spans[0].0.max(question.from);
-    let mut empty = 0;
-    for (from, to) in spans {
-        let gap = from.min(question.to).saturating_sub(until);
-        empty += if gap >= LEAST_GAP { gap } else { 0 };
-        until = until.max(to);
-    }
+    let spans = spans_of_requests(rows);
+    let first = spans.iter().map(|span| span.0).min().unwrap_or(0);
+    let empty = uncovered(spans, first.max(question.from), question.to);
     (empty > 0).then_some(ReleaseWarning::Gaps { seconds: empty })
+}
+
+/// Returns the seconds between `from` and `to` in which no agent can have counted requests: gaps without a row of
+/// requests and without the load of a host, which an agent stores while it runs. `length` is that of the longest row.
+pub(crate) fn unobserved(rows: &ReleaseRows, from: u64, to: u64, length: u64) -> u64 {
+    let mut spans = spans_of_requests(rows);
+    spans.extend(rows.seconds.iter().map(|row| (row.second, row.second + length)));
+    uncovered(spans, from, to)
+}
+
+/// Returns the beginning and end (excluded) of the rows of requests, without most repeats.
+fn spans_of_requests(rows: &ReleaseRows) -> Vec<(u64, u64)> {
+    let mut last = None;
+    let spans = rows.requests.iter().map(|row| (row.second, row.second + u64::from(row.span_seconds).max(1)));
+    spans.filter(|span| last.replace(*span) != Some(*span)).collect()
+}
+
+/// Returns the length of all gaps between `from` and `to` that the spans leave.
+fn uncovered(mut spans: Vec<(u64, u64)>, from: u64, to: u64) -> u64 {
+    spans.sort_unstable();
+    let (mut until, mut empty) = (from, 0);
+    for (begin, end) in spans.into_iter().chain([(to, to)]) {
+        let gap = begin.min(to).saturating_sub(until);
+        empty += if gap >= LEAST_GAP { gap } else { 0 };
+        until = until.max(end);
+    }
+    empty
 }

@@ -59,9 +59,9 @@ pub(crate) struct Judged {
     /// Sums of both versions over all requests, including those that the design leaves out. If the change includes the
     /// unexplained CPU time of processes, so do they.
     all: Plain,
-    /// Seconds between the first and the last row of `all`.
+    /// Seconds between the first and the last row of `all` in which an agent ran.
     whole_seconds: f64,
-    /// Seconds between the first and the last row that the design uses.
+    /// The same between the first and the last row that the design uses.
     seconds: f64,
 }
 
@@ -80,7 +80,7 @@ impl Judged {
 /// Compares two versions as [`judge`] does, with intervals at the error rate `alpha`.
 pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f64) -> Result<Judged, JudgeError> {
     let lines = window::lines(question, rows)?;
-    let (mut all, whole_seconds) = (Plain::of(&lines), span(&lines));
+    let (mut all, whole_seconds) = (Plain::of(&lines), observed(rows, &lines));
     let apart = || JudgeError::AssignedApart { old: question.old.clone(), new: question.new.clone() };
     let (design, lines, left_out) = design::choose(lines).ok_or_else(apart)?;
     let processes = ProcessCpu::new(question, rows, &lines);
@@ -96,7 +96,7 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
         answer.usual = Err(Absent::because(facts::OUTSIDE_MEAN));
         answer.routes.clear();
     }
-    let seconds = span(&lines);
+    let seconds = observed(rows, &lines);
     let is_refused = !answer.refused.is_empty();
     let plain = Plain::of(&lines);
     let mut warnings = answer.warnings.clone();
@@ -233,6 +233,13 @@ pub(crate) fn span(lines: &[Line]) -> f64 {
         requests += line.requests();
     }
     end.saturating_sub(first) as f64
+}
+
+/// Returns the seconds of [`span`] in which an agent ran. CPU time that no agent counted is not zero use.
+fn observed(rows: &ReleaseRows, lines: &[Line]) -> f64 {
+    let span = span(lines);
+    let first = lines.iter().map(|line| line.row.second).min().unwrap_or(0);
+    span - facts::unobserved(rows, first, first + span as u64, window::longest(lines)) as f64
 }
 
 /// Returns whether more of the same traffic narrows the interval. It does not if the width comes from the model of the

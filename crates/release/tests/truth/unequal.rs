@@ -2,7 +2,7 @@
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use steady_model::{Assignment, ReleaseRows, Verdict};
+use steady_model::{Assignment, HostSecond, ReleaseRows, Verdict};
 use steady_release::{ReleaseDesign, ReleaseQuestion, ReleaseReport, ReleaseWarning, judge};
 
 use crate::support::made::{self, Label};
@@ -306,6 +306,23 @@ fn long_gaps_count_with_their_length() {
         };
         assert_eq!(report(&rows, 120).warnings.iter().find_map(gap), expected, "{from} to {to}");
     }
+}
+
+/// The time in which no agent ran is not zero use. A pause of the service is.
+#[test]
+fn gaps_without_an_agent_do_not_count_as_zero_use() {
+    let mut rows = rows(Way::Coin(0.5), 120, 1, |_, _| (PAGE, 0, 1e6));
+    let second =
+        |second| HostSecond { second, host: 0, cpus: 2, busy: None, steal: None, pressure: None, running: None };
+    rows.seconds = (BEGIN..BEGIN + 120).map(second).collect();
+    let used = |rows: &ReleaseRows| report(rows, 120).saving.unwrap().cpus_used;
+    let whole = used(&rows);
+    let is_in_gap = |second| (BEGIN + 40..BEGIN + 80).contains(&second);
+    rows.requests.retain(|row| !is_in_gap(row.second));
+    let paused = used(&rows);
+    rows.seconds.retain(|row| !is_in_gap(row.second));
+    let dead = used(&rows);
+    assert!((paused / whole - 2.0 / 3.0).abs() < 0.05 && (dead / whole - 1.0).abs() < 0.05, "{whole} {paused} {dead}");
 }
 
 /// If the time waiting for a CPU is known for few requests, their parts of wall time are not representative.
