@@ -20,7 +20,7 @@ use crate::metrics::{ListenPlan, Metrics, Server};
 use crate::outside::{Outside, OutsidePlan};
 use crate::own_rulers::OwnRulers;
 use crate::record::RunningAgent;
-use crate::socket::{Listener, Socket, SocketError, listener, status_file, trusted_status};
+use crate::socket::{Listener, Socket, SocketError, any_status, listener, status_file, trusted_status};
 use crate::store::{Batch, Keep, StoreError, Writer};
 use crate::table::{Limits, Now, Table};
 use crate::time::{ClockWatch, Clocks, SECOND, Stop, seconds_ahead};
@@ -379,7 +379,7 @@ pub fn is_stopped(socket: &Path) -> bool {
 /// Reads the status of an agent that listens at a socket.
 pub(crate) fn status_of(socket: &Path) -> Reading<RunningAgent> {
     let file = status_file(socket);
-    let text = fs::read(&file).map_err(|error| Absent::because(format!("'{}': {error}", display(&file))))?;
+    let text = any_status(socket).map_err(|error| Absent::because(format!("'{}': {error}", display(&file))))?;
     serde_json::from_slice(&text).map_err(|_| Absent::because("the agent there is another version of steady"))
 }
 

@@ -1,8 +1,8 @@
 //! The agent's socket: its path, its permissions, and the lock that admits one agent.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, Permissions};
-use std::io;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, chown};
@@ -10,6 +10,7 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::fs::{Mode, OFlags};
 use steady_linux::directory::{Directory, DirectoryError, Lock};
 use steady_model::Absent;
 use steady_render::shell;
@@ -171,6 +172,21 @@ pub(crate) fn status_file(socket: &Path) -> PathBuf {
     socket.with_file_name(status_name(socket))
 }
 
+/// Reads the status of the agent at a socket, whoever wrote it. Other users may have put anything there, so only a short
+/// regular file is read.
+pub(crate) fn any_status(socket: &Path) -> io::Result<Vec<u8>> {
+    /// More than any status has.
+    const LONGEST: u64 = 1 << 20;
+    // Without NONBLOCK, opening a FIFO would block.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let file = File::from(rustix::fs::open(status_file(socket), flags, Mode::empty())?);
+    let mut bytes = Vec::new();
+    if !file.metadata()?.is_file() || file.take(LONGEST + 1).read_to_end(&mut bytes)? as u64 > LONGEST {
+        return Err(io::Error::other("it is not a short regular file"));
+    }
+    Ok(bytes)
+}
+
 /// Reads the status of the agent at a socket; `None` if there is none, or if a user other than root and this one could
 /// have written it.
 pub(crate) fn trusted_status(socket: &Path) -> Option<Vec<u8>> {
@@ -260,6 +276,25 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("steady-socket-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         folder.join("deep/agent.sock")
+    }
+
+    #[test]
+    fn only_a_short_regular_file_is_read_as_a_status() {
+        let path = path("status");
+        let (folder, status) = (path.parent().unwrap(), status_file(&path));
+        fs::create_dir_all(folder).unwrap();
+        fs::write(&status, "{}").unwrap();
+        assert_eq!(any_status(&path).unwrap(), b"{}");
+        fs::write(&status, vec![b' '; (1 << 20) + 1]).unwrap();
+        assert!(any_status(&path).is_err(), "too long");
+        fs::remove_file(&status).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &status).unwrap();
+        assert!(any_status(&path).is_err(), "a symbolic link");
+        fs::remove_file(&status).unwrap();
+        let fifo = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, &status, fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        assert!(any_status(&path).is_err(), "a FIFO, on which no process writes");
+        fs::remove_dir_all(folder.parent().unwrap()).unwrap();
     }
 
     #[test]
