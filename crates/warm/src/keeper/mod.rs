@@ -2,8 +2,9 @@
 //!
 //! It has a session of its own and no streams. It runs at the priority of the command and captures the most often
 //! launched programs first. CPU time that other processes wait for is limited to what launches from snapshots have
-//! saved, plus a small share. After the command has ended, a low priority and a limit of time replace that limit. One keeper works in a store at a time; keepers of other commands wait until it ends. The
-//! store is consistent after each step, so a keeper can be killed at any moment.
+//! saved, plus a small share. After the command has ended, a low priority and a limit of time replace that limit. One
+//! keeper works in a store at a time; keepers of other commands wait until it ends. The store is consistent after each
+//! step, so a keeper can be killed at any moment.
 
 mod budget;
 mod queue;
@@ -26,7 +27,7 @@ use super::make::{Capturer, Made, Maker, NotMade, configures_loader, failed};
 use super::store::{SnapshotRequest, Store, StoredCard};
 use budget::Budget;
 use queue::Queue;
-use watch::{Event, RequestWatch};
+use watch::RequestWatch;
 
 /// The first argument that makes this binary a keeper; the store's directory follows.
 pub const ARGUMENT: &str = "warm-keeper";
@@ -52,30 +53,39 @@ pub fn keep(maker: &mut Maker<'_, impl Capturer>, command: OwnedFd, except: &OsS
     let Some(_lock) = watch.lock(store)? else { return Ok(()) };
     store.tidy()?;
     let budget = Budget::new(store.counts()?.outcome(Outcome::Warm)?, clock::monotonic());
-    let mut keeper =
-        Keeper { maker, except, queue: Queue::default(), looked: Nanos::ZERO, budget, waits_for_credit: false };
-    let mut last: Option<Nanos> = None;
+    let mut keeper = Keeper {
+        maker,
+        except,
+        watch,
+        last: None,
+        queue: Queue::default(),
+        looked: Nanos::ZERO,
+        budget,
+        waits_for_credit: false,
+    };
     // The first call only records the numbers of launches.
-    keeper.renew(last)?;
+    keeper.renew()?;
     loop {
-        keeper.capture_requested(last)?;
-        keeper.renew(last)?;
-        let now = clock::monotonic();
-        if last.is_some_and(|last| now >= last || keeper.queue.next().is_none()) {
+        keeper.capture_requested()?;
+        keeper.renew()?;
+        let is_over = keeper.is_over()?;
+        if is_over || (keeper.last.is_some() && keeper.queue.next().is_none()) {
             return Ok(());
         }
+        let now = clock::monotonic();
         let patience = if keeper.waits_for_credit { CREDIT_LOOK } else { LOOK };
-        let until = keeper.queue.next().unwrap_or(now + LOOK).min(last.unwrap_or(now + LOOK)).min(now + patience);
-        if watch.wait(until - now)? == Event::Ended && last.is_none() {
-            last = Some(clock::monotonic() + AFTERWARDS);
-            process::give_way();
-        }
+        let last = keeper.last.unwrap_or(now + LOOK);
+        let until = keeper.queue.next().unwrap_or(now + LOOK).min(last).min(now + patience);
+        keeper.watch.wait(until - now, keeper.last.is_some())?;
     }
 }
 
 struct Keeper<'a, 'b, C> {
     maker: &'a mut Maker<'b, C>,
     except: &'a OsStr,
+    watch: RequestWatch,
+    /// When its time is over. `None` while the command runs.
+    last: Option<Nanos>,
     queue: Queue,
     looked: Nanos,
     budget: Budget,
@@ -84,25 +94,32 @@ struct Keeper<'a, 'b, C> {
 }
 
 impl<C: Capturer> Keeper<'_, '_, C> {
+    /// Returns whether its time is over. When the command has ended, it gives way to other processes and has some time
+    /// left. This is checked before each capture, because there may be many.
+    fn is_over(&mut self) -> io::Result<bool> {
+        if self.last.is_none() && self.watch.has_ended()? {
+            self.last = Some(clock::monotonic() + AFTERWARDS);
+            process::give_way();
+        }
+        Ok(self.last.is_some_and(|last| clock::monotonic() >= last))
+    }
+
     /// Returns whether the budget allows another capture. After the command has ended, no launch adds to the budget, and
     /// captures are limited by priority and time.
-    fn has_credit(&self, last: Option<Nanos>) -> io::Result<bool> {
+    fn has_credit(&self) -> io::Result<bool> {
         let launches = || self.maker.store().counts()?.outcome(Outcome::Warm);
-        Ok(last.is_some() || self.budget.allows(launches()?, clock::monotonic()))
+        Ok(self.last.is_some() || self.budget.allows(launches()?, clock::monotonic()))
     }
 
     /// Captures requested programs one by one, until there are no more, the budget is spent, or the time is over.
-    fn capture_requested(&mut self, last: Option<Nanos>) -> io::Result<()> {
-        loop {
-            let has_credit = self.has_credit(last)?;
+    fn capture_requested(&mut self) -> io::Result<()> {
+        while !self.is_over()? {
+            let has_credit = self.has_credit()?;
             if self.waits_for_credit && !has_credit {
                 return Ok(());
             }
             self.waits_for_credit = false;
             let now = clock::monotonic();
-            if last.is_some_and(|last| now >= last) {
-                return Ok(());
-            }
             let requests = self.maker.store().requests()?;
             let Some(request) = requests.into_iter().find(|request| self.queue.is_due(&request.key, now)) else {
                 return Ok(());
@@ -133,6 +150,7 @@ impl<C: Capturer> Keeper<'_, '_, C> {
                 Err(_) => self.queue.put_off(&request.key, clock::monotonic()),
             }
         }
+        Ok(())
     }
 
     /// Does what a request still needs: a capture, or another name for existing snapshots.
@@ -186,23 +204,23 @@ impl<C: Capturer> Keeper<'_, '_, C> {
     }
 
     /// Replaces snapshots that are due, one program at a time.
-    fn renew(&mut self, last: Option<Nanos>) -> io::Result<()> {
+    fn renew(&mut self) -> io::Result<()> {
         let now = clock::monotonic();
-        if last.is_none() && self.looked > Nanos::ZERO && now < self.looked + LOOK {
+        if self.last.is_none() && self.looked > Nanos::ZERO && now < self.looked + LOOK {
             return Ok(());
         }
         self.looked = now;
         let (store, today) = (self.maker.store(), clock::time_of_day());
         let counts = store.counts()?;
         for known in store.cards()? {
-            if last.is_some_and(|last| clock::monotonic() >= last) {
+            if self.is_over()? {
                 return Ok(());
             }
             let Some(Card::Warm(warm)) = Card::parse(&known.bytes) else { continue };
             let Ok([launches, _]) = counts.launches(warm.slot) else { continue };
             let since = launches.saturating_sub(*self.queue.launches(&known.key, launches));
             let old = today.0.saturating_sub(known.written.0) >= AGE_SECONDS;
-            if (since >= LAUNCHES || (old && since > 0)) && self.has_credit(last)? {
+            if (since >= LAUNCHES || (old && since > 0)) && self.has_credit()? {
                 self.queue.launched(&known.key, launches);
                 let before = self.maker.used();
                 // If this fails, the old snapshots stay.

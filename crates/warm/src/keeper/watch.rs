@@ -14,15 +14,6 @@ use steady_model::Nanos;
 
 use crate::store::Store;
 
-/// Why a wait ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
-    /// A request came, or the time is over.
-    Something,
-    /// The command has ended.
-    Ended,
-}
-
 pub(super) struct RequestWatch {
     requests: OwnedFd,
     command: OwnedFd,
@@ -52,35 +43,50 @@ impl RequestWatch {
                     Err(Errno::WOULDBLOCK | Errno::INTR) => {}
                     Err(error) => return Err(error.into()),
                 }
-                if self.wait_for(&ends, Nanos::ZERO)? != Event::Something {
+                if self.wait_for_lock(&ends, Nanos::ZERO)? {
                     return Ok(None);
                 }
                 std::thread::sleep(Duration::from_millis(1));
             }
-            if self.wait_for(&ends, PATIENCE)? == Event::Ended {
+            if self.wait_for_lock(&ends, PATIENCE)? {
                 return Ok(None);
             }
         }
     }
 
-    /// Waits for a request, the end of the command, or the given time.
-    pub(super) fn wait(&self, time: Nanos) -> io::Result<Event> {
-        self.wait_for(&self.requests, time)
+    /// Waits for a request or the given time, and for the end of the command if that is not `known`.
+    pub(super) fn wait(&self, time: Nanos, known: bool) -> io::Result<()> {
+        let mut each = vec![PollFd::new(&self.requests, PollFlags::IN)];
+        each.extend((!known).then(|| PollFd::new(&self.command, PollFlags::IN)));
+        wait_for(&mut each, time)?;
+        drain(&self.requests)
     }
 
-    fn wait_for(&self, events: &OwnedFd, time: Nanos) -> io::Result<Event> {
-        let mut both = [PollFd::new(events, PollFlags::IN), PollFd::new(&self.command, PollFlags::IN)];
-        let time = Timespec {
-            tv_sec: i64::try_from(time.0 / 1_000_000_000).unwrap_or(i64::MAX),
-            tv_nsec: (time.0 % 1_000_000_000) as _,
-        };
-        match poll(&mut both, Some(&time)) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
+    /// Returns whether the command has ended.
+    pub(super) fn has_ended(&self) -> io::Result<bool> {
+        let mut command = [PollFd::new(&self.command, PollFlags::IN)];
+        wait_for(&mut command, Nanos::ZERO)?;
+        Ok(!command[0].revents().is_empty())
+    }
+
+    /// Waits for another keeper or the given time. Returns whether the command has ended.
+    fn wait_for_lock(&self, ends: &OwnedFd, time: Nanos) -> io::Result<bool> {
+        let mut both = [PollFd::new(ends, PollFlags::IN), PollFd::new(&self.command, PollFlags::IN)];
+        wait_for(&mut both, time)?;
         let ended = !both[1].revents().is_empty();
-        drain(events)?;
-        Ok(if ended { Event::Ended } else { Event::Something })
+        drain(ends)?;
+        Ok(ended)
+    }
+}
+
+fn wait_for(each: &mut [PollFd<'_>], time: Nanos) -> io::Result<()> {
+    let time = Timespec {
+        tv_sec: i64::try_from(time.0 / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: (time.0 % 1_000_000_000) as _,
+    };
+    match poll(each, Some(&time)) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 
