@@ -157,13 +157,15 @@ fn conclude(prepared: &Prepared, level: f64, rules: &Rules) -> Joint {
     };
     let open = verdict == Verdict::Undecided && reason.is_none();
     let settle = || estimate::time_to_settle(all.change?, &interval, rules.resolution);
-    let sized = prepared.layouts.iter().find(|(layout, ..)| *layout == Layout::Turns);
-    // The sources must agree on what the size is estimated from: the numbers of duets differ between sources. But none
-    // is left out because it has too few pairs in turns.
-    let of_all = agreement(&prepared.all, rules.alpha);
-    let of_turns = sized.and_then(|(_, joint, _)| agreement(joint, rules.alpha));
-    let sources = |found: &Option<Agreement>| found.as_ref().map(|found| found.degrees_of_freedom);
-    let agreement = if sources(&of_turns) < sources(&of_all) { of_all } else { of_turns };
+    // The numbers of duets differ between sources, and so may the effects in the layouts. The sources are therefore
+    // compared in one layout: in turns, from which the size is estimated, unless more sources have enough duets. Pairs of
+    // both layouts are only used if that compares still more sources.
+    let turns_first = [Layout::Turns, Layout::Duet].into_iter();
+    let joints = turns_first.filter_map(|wanted| prepared.layouts.iter().find(|(layout, ..)| *layout == wanted));
+    let each = joints.map(|(_, joint, _)| joint).chain([&prepared.all]);
+    let tests = each.filter_map(|joint| agreement(joint, rules.alpha));
+    let agreement =
+        tests.reduce(|best, next| if next.degrees_of_freedom > best.degrees_of_freedom { next } else { best });
     let layouts = in_layouts(prepared, level);
     let turns = layouts.iter().find(|(layout, _)| *layout == Layout::Turns).map(|(_, effect)| effect);
     let estimate = Estimate {
