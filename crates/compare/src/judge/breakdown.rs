@@ -124,14 +124,17 @@ fn part(runs: &[&Run], cpu: &Spread, tick: &Reading<Nanos>, time: impl Fn(&Run) 
     };
     // If all ticks fell on one side, the other is still up to this share: the runs had so many ticks.
     let ticks = tick.as_ref().map_or(f64::INFINITY, |tick| wholes.iter().sum::<f64>() / tick.seconds());
-    let unseen = if share.value <= 0.0 || share.value >= 1.0 { (1.0 - CONFIDENCE).ln() / -ticks } else { 0.0 };
+    let unseen = |is_one_sided: bool| if is_one_sided { (1.0 - CONFIDENCE).ln() / -ticks } else { 0.0 };
     // Both the share and the CPU time are uncertain.
     let mean = share.value * cpu.mean;
-    let error = |half: f64| (half.max(unseen) * cpu.mean).hypot(share.value * cpu.interval.half_width());
-    let half = share.half_width.map_or(f64::INFINITY, error);
+    let error = |unseen: f64| {
+        let of = |half: f64| (half.max(unseen) * cpu.mean).hypot(share.value * cpu.interval.half_width());
+        share.half_width.map_or(f64::INFINITY, of)
+    };
+    let (below, above) = (error(unseen(share.value >= 1.0)), error(unseen(share.value <= 0.0)));
     Some(Spread {
         mean,
-        interval: Interval { low: (mean - half).max(0.0), high: mean + half },
+        interval: Interval { low: (mean - below).max(0.0), high: mean + above },
         deviation: single.deviation,
         median: single.median,
         min: single.min,

@@ -512,7 +512,9 @@ impl Runner for Stalling {
     fn probe(&mut self, block: &BlockSpec) -> Result<(Block, Vec<Traits>), RunError> {
         let (mut block, mut traits) = self.machine.probe(block)?;
         self.probed += 1;
-        traits.iter_mut().for_each(|traits| traits.runnable = self.runnable);
+        if self.probed == 1 {
+            traits.iter_mut().for_each(|traits| traits.runnable = self.runnable);
+        }
         if self.probed == self.stalled {
             block.runs.iter_mut().for_each(|run| {
                 run.wall += Nanos::from_seconds(0.05);
@@ -567,6 +569,9 @@ fn a_part_that_no_tick_hit_has_an_upper_limit() {
     let (system, ticks) = (breakdown.system.unwrap(), breakdown.runs as f64 * breakdown.cpu.mean / 0.004);
     assert_eq!((system.mean, system.interval.low), (0.0, 0.0));
     assert!((system.interval.high / (3.0 / ticks * breakdown.cpu.mean) - 1.0).abs() < 0.01, "{system:?}");
+    let (user, cpu) = (breakdown.user.unwrap(), breakdown.cpu);
+    assert!(user.interval.high <= cpu.interval.high + 1e-12, "{user:?} {cpu:?}");
+    assert!((cpu.mean - user.interval.low) / system.interval.high > 0.99, "{user:?} {cpu:?}");
     record.tick = Err(Absent::because("the split is exact"));
     assert_eq!(judge(record).breakdowns.remove(0).system.unwrap().interval.high, 0.0);
 }

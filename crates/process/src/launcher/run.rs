@@ -18,7 +18,7 @@ use super::custom::CustomMetrics;
 use super::prepared::{Prepared, Script, program};
 use super::protocol::{Job, Reply, RunReply, Setup, Snapshot};
 use super::streams::Sink;
-use super::wait::{End, OwnScheduling, Stop, ThreadLooks, lost, outcome, wait_or_kill};
+use super::wait::{End, OwnScheduling, Stop, ThreadSamples, lost, outcome, wait_or_kill};
 use crate::runner::{RunnableTime, Start};
 
 /// The CPU times of the main thread and of the tree count as equal if they differ by no more than this share...
@@ -145,8 +145,8 @@ impl RunContext {
         let last_pid = self.last_pid();
         let (started, child) =
             self.start(job, start, word).map_err(|error| Stop::Reply(not_started(job.command, &error)))?;
-        let mut looks = probe.then(ThreadLooks::begin);
-        let seen = self.watch(job.command, &child, control, looks.as_mut())?;
+        let mut samples = probe.then(ThreadSamples::begin);
+        let seen = self.watch(job.command, &child, control, samples.as_mut())?;
         let wrote_to_storage = probe && wrote_to_storage(child.pid);
         let left_its_cpu = probe && self.left_its_cpu(child.pid);
         let reaped = process::wait_for(child.pid).map_err(lost)?;
@@ -168,7 +168,7 @@ impl RunContext {
         if let Some(script) = &mut self.commands[job.command].conclude {
             script.run(word, &self.null, &self.script_sink, control)?;
         }
-        let runnable = looks.map_or_else(RunnableTime::default, |looks| looks.found);
+        let runnable = samples.map_or_else(RunnableTime::default, |samples| samples.found);
         Ok(RunReply { run, wrote_to_storage, left_its_cpu, runnable, no_value })
     }
 
@@ -228,13 +228,13 @@ impl RunContext {
         command: usize,
         child: &Child,
         control: &UnixStream,
-        looks: Option<&mut ThreadLooks>,
+        samples: Option<&mut ThreadSamples>,
     ) -> Result<Seen, Stop> {
         // Opened while the child runs, to save time between its end and the readings.
         let schedstat = self.schedstat.as_ref().map_err(Clone::clone);
         let main_thread = schedstat.and_then(|reader| reader.open(number(child.pid)));
         let (sink, own) = (&self.commands[command].sink, self.own_scheduling.as_ref());
-        let end = wait_or_kill(child, self.run_limit, control.as_fd(), Some(sink), own, looks)?;
+        let end = wait_or_kill(child, self.run_limit, control.as_fd(), Some(sink), own, samples)?;
         Ok(Seen { end, main_thread: main_thread.and_then(|file| file.read()) })
     }
 

@@ -88,24 +88,24 @@ impl OwnScheduling {
     }
 }
 
-/// Looks at the threads of a child's tree while it runs. On a busy machine, the CPU time does not show that a command
+/// Samples the threads of a child's tree while it runs. On a busy machine, the CPU time does not show that a command
 /// uses several CPUs if it gets them.
-pub(super) struct ThreadLooks {
+pub(super) struct ThreadSamples {
     begin: Nanos,
-    /// The previous look, or the begin.
+    /// The previous sample, or the begin.
     last: Nanos,
     next: Nanos,
-    /// Each look stands for the time since the previous one.
+    /// Each sample stands for the time since the previous one.
     pub(super) found: RunnableTime,
     threads: RunnableThreads,
 }
 
-impl ThreadLooks {
-    /// The first look is at a random moment in this time, because short commands have only one.
+impl ThreadSamples {
+    /// The first sample is at a random moment in this time, because short commands have only one.
     const FIRST: Range<u64> = 100_000..2_000_000;
-    /// The next look is later by the time since the begin divided by this.
+    /// The next sample is later by the time since the begin divided by this.
     const FRACTION: u64 = 50;
-    /// It is also later by this many times the duration of the look before, so that looks take a tenth of the time at most.
+    /// It is also later by this many times the duration of the sample before, so that samples take a tenth of the time at most.
     const PAUSES: u64 = 10;
 
     /// Begins now.
@@ -114,10 +114,10 @@ impl ThreadLooks {
         let random = OsRng.try_next_u64().unwrap_or(begin.0);
         let next = begin + Nanos(Self::FIRST.start + random % (Self::FIRST.end - Self::FIRST.start));
         let threads = RunnableThreads::new(&Root::default());
-        ThreadLooks { begin, last: begin, next, found: RunnableTime::default(), threads }
+        ThreadSamples { begin, last: begin, next, found: RunnableTime::default(), threads }
     }
 
-    fn look(&mut self) {
+    fn sample(&mut self) {
         let now = clock::monotonic();
         let (root, own) = (Root::default(), rustix::process::getpid().as_raw_nonzero().get());
         let tree = procfs::descendants(&root, own).unwrap_or_default();
@@ -139,7 +139,7 @@ pub(super) fn wait_or_kill(
     control: BorrowedFd<'_>,
     sink: Option<&Sink>,
     own: Option<&OwnScheduling>,
-    mut looks: Option<&mut ThreadLooks>,
+    mut samples: Option<&mut ThreadSamples>,
 ) -> Result<End, Stop> {
     let deadline = limit.map(|limit| clock::monotonic() + limit);
     let mut in_time = true;
@@ -150,8 +150,8 @@ pub(super) fn wait_or_kill(
         let pipes = sink.into_iter().flat_map(Sink::readers);
         let pipes = pipes.map(|reader| PollFd::from_borrowed_fd(reader, PollFlags::IN));
         let mut watched: Vec<PollFd<'_>> = child_and_control.into_iter().chain(pipes).collect();
-        let look_at = looks.as_ref().map(|looks| looks.next);
-        let next = deadline.filter(|_| in_time).into_iter().chain(look_at).min();
+        let sample_at = samples.as_ref().map(|samples| samples.next);
+        let next = deadline.filter(|_| in_time).into_iter().chain(sample_at).min();
         let left = next.map(|next| timespec(next - clock::monotonic()));
         let before = own.and_then(|own| Some((own, own.before_sleep()?)));
         let polled = poll(&mut watched, left.as_ref());
@@ -163,8 +163,8 @@ pub(super) fn wait_or_kill(
                 process::kill_group(child.pid);
             }
             Ok(0) => {
-                if let Some(looks) = &mut looks {
-                    looks.look();
+                if let Some(samples) = &mut samples {
+                    samples.sample();
                 }
             }
             Ok(_) if ready(1) => return Err(Stop::Abandoned),
