@@ -158,17 +158,19 @@ pub(crate) struct BenchFlags {
     pub(crate) no_history: bool,
 }
 
+/// The maximum duration of one process without `--timeout`.
+const LONGEST: Nanos = Nanos(60_000_000_000);
+
 impl BenchFlags {
     /// The maximum duration of one process. A benchmark that hangs must leave the others most of the budget.
     pub(crate) fn timeout(&self) -> Nanos {
-        const LONGEST: Nanos = Nanos(60_000_000_000);
         self.timeout.unwrap_or(self.budget_share().min(LONGEST))
     }
 
     /// Whether [`BenchFlags::timeout`] is short only because the budget is. A run that takes longer shows that the budget
     /// is too small, and not that its build hangs.
     pub(crate) fn is_timeout_of_budget(&self) -> bool {
-        self.timeout.is_none() && self.timeout() == self.budget_share()
+        self.timeout.is_none() && self.budget_share() < LONGEST
     }
 
     /// The longest part of the budget for one process.

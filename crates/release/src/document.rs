@@ -14,7 +14,7 @@ use steady_model::{Absent, Facts, Interval, Metric, Timestamp};
 use steady_render::document::{Block, Document, Emphasis, Section, Sentence};
 use steady_render::effect::plus;
 use steady_render::letters::{cut, one_line};
-use steady_render::units::{TIE, decimals_of, fixed, thousands};
+use steady_render::units::{TIE, decimals_of, fixed, setting, thousands};
 use steady_render::{Style, terminal};
 
 use crate::csv::csv;
@@ -118,6 +118,11 @@ fn named_reason(reason: &str) -> String {
 /// Returns the names of OLD and NEW for sentences.
 fn versions(report: &ReleaseReport) -> [String; 2] {
     [named(&report.question.old), named(&report.question.new)]
+}
+
+/// Formats an allowance with one decimal: it is 3 % divided by the root of the number of hosts.
+fn allowed(allowance: f64) -> String {
+    setting((allowance * 1e3).round() / 1e3)
 }
 
 /// Formats a change without an interval, with its sign: `+18 %`, `-0.4 %`.

@@ -204,10 +204,6 @@ fn longer_side(change: f64, interval: &Interval) -> f64 {
     (interval.high - change).max(change - interval.low)
 }
 
-/// Beyond this many times the data so far, the estimates of the change and of its spread are too rough to say how much
-/// more data a verdict needs.
-pub const MOST_EXTRAPOLATED: f64 = 10.0;
-
 /// Returns the factor by which the time must grow until the interval excludes `limit` with a probability of 80 %, under
 /// the assumptions of `time_to_settle`.
 pub fn time_to_exclude(limit: f64, change: f64, interval: &Interval) -> Option<f64> {

@@ -36,7 +36,7 @@ mod slot;
 mod spending;
 mod tail;
 
-pub use estimate::{Effect, Estimate, LayoutEffect, MOST_EXTRAPOLATED, Reason, time_to_exclude};
+pub use estimate::{Effect, Estimate, LayoutEffect, Reason, time_to_exclude};
 pub use gather::gather;
 pub use joined::{Agreement, Joint, Source, Stage, join};
 pub use mean_ratio::{MEAN_ALPHA_SHARE, MeanRatio, OPEN_WIDTH_RATIO, Weighed, has_modes, mean_ratio};

@@ -3,10 +3,13 @@
 use steady_model::{Nanos, Verdict};
 use steady_render::document::{Emphasis, Span};
 use steady_render::units::{setting, time_setting};
-use steady_stats::MOST_EXTRAPOLATED;
 
 use super::versions;
 use crate::record::{ReleaseCourse, ReleaseDesign, ReleaseMoment, ReleaseReport, RestsOn};
+
+/// Beyond this many times the traffic so far, the estimates of the change and of its spread are too rough to say how much
+/// more a verdict needs.
+const MOST_EXTRAPOLATED: f64 = 10.0;
 
 /// Longer times are reported as more than a week.
 const TOO_LONG_MINUTES: f64 = 7.0 * 24.0 * 60.0;

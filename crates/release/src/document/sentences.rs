@@ -6,7 +6,7 @@ use steady_render::effect::{Effect, condition, signed, signed_apart, verdict_in_
 use steady_render::letters::numbered;
 use steady_render::units::{TIE, decimals, decimals_of, fixed, setting, time};
 
-use super::{design, hosts, moved, table, versions, wall, warnings};
+use super::{allowed, design, hosts, moved, table, versions, wall, warnings};
 use crate::record::{ReleaseReport, ReleaseSaving, ReleaseSight, ReleaseWarning};
 
 /// Metric that the verdict is about.
@@ -113,7 +113,7 @@ fn single_units(report: &ReleaseReport) -> Option<String> {
         false if report.warnings.iter().any(forked) => ("processes of the same hosts", "processes"),
         false => ("one process per version", "processes"),
     };
-    Some(format!("{who} cannot distinguish a change of up to {} from a difference between {units}", setting(allowance)))
+    Some(format!("{who} cannot distinguish a change of up to {} from a difference between {units}", allowed(allowance)))
 }
 
 /// Returns what the interval includes for the difference between single processes or hosts, as a logarithm.

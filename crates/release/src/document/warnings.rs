@@ -4,10 +4,10 @@ use steady_model::{Nanos, Timestamp};
 use steady_render::effect::signed;
 use steady_render::letters::{capital, listed_with_more, numbered};
 use steady_render::timestamp;
-use steady_render::units::{TIE, duration, percent, setting, short};
+use steady_render::units::{TIE, duration, percent, short};
 
 use super::hosts::one_version_each;
-use super::{moved, named, versions};
+use super::{allowed, moved, named, versions};
 use crate::judge::ENOUGH_UNITS;
 use crate::record::{Refusal, ReleaseReport, ReleaseWarning};
 
@@ -27,7 +27,7 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
         ),
         ReleaseWarning::OneProcessASide { allowance } => {
             let included = match allowance {
-                Some(allowance) => format!("so the interval is extended by {} on both sides", setting(*allowance)),
+                Some(allowance) => format!("so the interval is extended by {} on both sides", allowed(*allowance)),
                 None => "which the interval does not include".to_owned(),
             };
             let (place, units, differ) = match one_version_each(report) {
@@ -48,7 +48,7 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
             "Processes that run the same code differ by 2 to 3{TIE}%, and workers that one process forked may have this \
              difference in common, so the interval is extended by {} on both sides. Use a coin for each request, or a \
              switchback, to exclude it.",
-            setting(*allowance)
+            allowed(*allowance)
         ),
         ReleaseWarning::FewProcesses { processes: [one, other] } => {
             let (unit, units) = if one_version_each(report) { ("host", "hosts") } else { ("process", "processes") };

@@ -169,8 +169,12 @@ fn gaps(question: &ReleaseQuestion, rows: &ReleaseRows) -> Option<ReleaseWarning
 }
 
 /// Returns the seconds between `from` and `to` in which no agent can have counted requests: gaps without a row of
-/// requests and without the load of a host, which an agent stores while it runs. `length` is that of the longest row.
+/// requests and without the load of a host, which an agent stores while it runs. `length` is that of the longest row. If
+/// no row has the load (`--no-rulers`), nothing is known of gaps.
 pub(crate) fn unobserved(rows: &ReleaseRows, from: u64, to: u64, length: u64) -> u64 {
+    if rows.seconds.is_empty() {
+        return 0;
+    }
     let mut spans = spans_of_requests(rows);
     spans.extend(rows.seconds.iter().map(|row| (row.second, row.second + length)));
     uncovered(spans, from, to)

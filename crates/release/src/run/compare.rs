@@ -34,7 +34,8 @@ pub(crate) fn run(flags: &ReleaseCompareFlags, session: &mut dyn Session) -> Res
         let kept = if flags.from.is_none() { window.since_first_kept(&service) } else { window };
         (compare_once(&source, question(flags, &service, kept), &service, session)?, None)
     };
-    report.warnings.extend(source.removed(window)?);
+    // If the store cannot be read any more, the report must not be lost.
+    report.warnings.extend(source.removed(window).ok().flatten());
     if !flags.no_history {
         session.keep(&report);
     }
