@@ -83,7 +83,7 @@ const PAIRS: &str = "For two commands";
 /// Options for running two commands in pairs.
 #[derive(Debug, Args)]
 pub(crate) struct PairsFlags {
-    /// Time for the pairs: 10s, 1m30s, 500ms. Up to twice as long if 6 pairs need it; six runs with a tracer follow [default: 10s]
+    /// Time for the pairs: 10s, 1m30s, 500ms. Up to twice as long if load leaves time for fewer than 6 pairs; six runs with a tracer follow [default: 10s]
     #[arg(help_heading = PAIRS, short, long, value_name = "TIME", value_parser = duration)]
     pub(crate) budget: Option<Nanos>,
 
