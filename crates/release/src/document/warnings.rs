@@ -9,7 +9,7 @@ use steady_render::units::{TIE, duration, percent, short};
 use super::hosts::one_version_each;
 use super::{allowed, moved, named, versions};
 use crate::judge::ENOUGH_UNITS;
-use crate::record::{Refusal, ReleaseReport, ReleaseWarning};
+use crate::record::{Refusal, ReleaseDesign, ReleaseReport, ReleaseWarning};
 
 /// Returns a text of a few sentences for each warning.
 pub(crate) fn warnings(report: &ReleaseReport) -> Vec<String> {
@@ -87,10 +87,17 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
                 true => ", so the interval above includes both extremes",
                 false => "",
             };
+            let advice = match report.design {
+                ReleaseDesign::Switchback => {
+                    "That of whole processes is known for both versions in too few pairs of slots or time blocks; with \
+                     --prometheus, use a --block that is longer than a pair of slots."
+                }
+                _ => "To count the CPU time of whole processes, use steadyhand.switchback.",
+            };
             format!(
                 "Requests do not explain {} of the CPU time of the processes; a thread pool or the server's own \
                  threads may have used it. It may belong to either version{included}; the interval for requests alone \
-                 is {range}. To count the CPU time of whole processes, use steadyhand.switchback.",
+                 is {range}. {advice}",
                 percent(*ratio)
             )
         }

@@ -253,8 +253,7 @@ fn add_rulers(pairs: &mut Pairs, question: &ReleaseQuestion, rows: &ReleaseRows,
 /// Adds the CPU time of processes by slot. Returns whether it is known for both slots of most pairs.
 fn add_processes(pairs: &mut Pairs, processes: &ProcessCpu<'_>, length: u64) -> bool {
     let of_slots = |row: &ProcessRow, side: Option<usize>| {
-        let slot = length > 0 && u64::from(row.slot_seconds) == length;
-        slot.then_some((row.host, row.second, side?))
+        (u64::from(row.slot_seconds) == length).then_some((row.host, row.second, side?))
     };
     for ((host, second, side), used) in processes.by(of_slots) {
         let there = (host, second.saturating_sub(length))..=(host, second);

@@ -11,7 +11,8 @@ use std::path::Path;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use steady_model::{
-    ALL_PROCESSES, Assignment, ReleaseRow, ReleaseRows, ReleaseRulerRow, RequestRuler, RequestSums, RulerSums,
+    ALL_PROCESSES, Assignment, ProcessRow, ReleaseRow, ReleaseRows, ReleaseRulerRow, RequestRuler, RequestSums,
+    RulerSums,
 };
 
 use super::made;
@@ -335,7 +336,14 @@ pub(crate) fn scraped(rows: &ReleaseRows, span: u32) -> ReleaseRows {
         rulers.entry((second, row.host, process, row.version, row.ruler)).or_insert(like).sums += row.sums;
     }
     let seconds = rows.seconds.iter().filter(|row| grid(row.second) == row.second).copied().collect();
+    let process = |row: &ProcessRow| ProcessRow {
+        second: grid(row.second),
+        slot_seconds: 0,
+        process: whole(row.process),
+        ..*row
+    };
     ReleaseRows {
+        processes: rows.processes.iter().map(process).collect(),
         requests: requests.into_values().collect(),
         rulers: rulers.into_values().collect(),
         seconds,

@@ -154,7 +154,9 @@ impl Source {
                 Way::Coin(share) => (coin.random::<f64>() < share, Assignment::Random, 0),
                 Way::Slots(seconds) => {
                     let slot = began / u64::from(seconds);
-                    let coin: bool = ChaCha8Rng::seed_from_u64(key ^ (slot / 2)).random();
+                    // Each host has coins of its own.
+                    let pair = (slot / 2) ^ (u64::from(request.host) << 32);
+                    let coin: bool = ChaCha8Rng::seed_from_u64(key ^ pair).random();
                     (coin ^ (slot % 2 == 1), Assignment::Slot, seconds)
                 }
                 Way::Processes => (swap ^ (request.process % 2 == 1), Assignment::Canary, 0),

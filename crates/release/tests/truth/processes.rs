@@ -1,12 +1,15 @@
 //! CPU time of processes that requests do not explain.
 
-use rand::SeedableRng;
+use std::collections::BTreeMap;
+
+use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use steady_model::{ProcessRow, ReleaseRows, Verdict};
 use steady_release::{ReleaseDesign, ReleaseReport, ReleaseWarning, judge};
 
-use crate::support::made;
-use crate::support::trials::{Source, Way};
+use crate::support::simulated::{Service, normal};
+use crate::support::trials::{Count, Source, Way, repeated};
+use crate::support::{fleet, made};
 
 const SECONDS: (u64, u64) = (300, 420);
 
@@ -57,6 +60,76 @@ fn cpu_time_outside_of_requests_is_included_by_slot_and_process() {
         // The difference between the CPU time of requests and of processes is not load.
         assert!(counted.total.load_shift.is_err() && plain.total.load_shift.is_ok(), "{way:?}");
         assert!(counted.unexplained.unwrap().sides().is_some(), "{way:?}");
+    }
+}
+
+/// A metrics store does not distinguish slots, but it has the CPU time of processes by version and time block.
+#[test]
+fn cpu_time_outside_of_requests_is_included_by_time_block() {
+    let [plain, counted] = [[1.0, 1.0], [1.3, 1.3 * 4.0 / 3.0]].map(|factors| rows(Way::Slots(1), factors));
+    let [plain, counted] = [plain, counted].map(|rows| report(&fleet::scraped(&rows, 10)));
+    assert_eq!((plain.design, counted.design), (ReleaseDesign::Switchback, ReleaseDesign::Switchback));
+    let apart = counted.total.change.unwrap().ln_1p() - plain.total.change.unwrap().ln_1p();
+    assert!((apart - (4.0_f64 / 3.0).ln()).abs() < 1e-6, "{apart}");
+    let says_so = |warning: &ReleaseWarning| matches!(warning, ReleaseWarning::ProcessCpuCounted { .. });
+    assert!(counted.warnings.iter().any(says_so), "{:?}", counted.warnings);
+}
+
+/// Simulates a switchback in a metrics store with time blocks of `block` seconds. Processes use CPU time outside of
+/// requests: a share of the requests' that differs between processes and drifts, and a constant rate. All of it costs
+/// `1 + effect` times as much with NEW.
+fn scraped_switchback(service: &Service, slot: u32, block: u32, effect: f64, coin: &mut ChaCha8Rng) -> ReleaseReport {
+    const SPREAD: f64 = 0.3;
+    const DRIFT: f64 = 0.95;
+    let source = Source::simulated(service, coin);
+    let (from, to) = source.ends();
+    let mut rows = source.window(from, to, Way::Slots(slot), effect, coin);
+    let mut slots: BTreeMap<(u32, u64, u64), (u32, f64)> = BTreeMap::new();
+    for row in &rows.requests {
+        slots.entry((row.host, row.process, row.second)).or_insert((row.version, 0.0)).1 += row.sums.cpu;
+    }
+    let mut shares: BTreeMap<(u32, u64), (f64, f64)> = BTreeMap::new();
+    for ((host, process, second), (version, requests_cpu)) in slots {
+        let (share, drift) =
+            shares.entry((host, process)).or_insert_with(|| (coin.random_range(0.2..1.5), SPREAD * normal(coin)));
+        *drift = DRIFT * *drift + SPREAD * (1.0 - DRIFT * DRIFT).sqrt() * normal(coin);
+        let constant = 0.1e9 * f64::from(slot) * if version == 1 { 1.0 + effect } else { 1.0 };
+        rows.processes.push(ProcessRow {
+            // The reading arrives with the first request of the next slot.
+            second: second + u64::from(slot),
+            slot_seconds: slot,
+            host,
+            process,
+            version: Some(version),
+            cpu: requests_cpu * (1.0 + *share * drift.exp()) + constant,
+            requests_cpu,
+        });
+    }
+    judge(&made::question(from, to), &fleet::scraped(&rows, block)).unwrap()
+}
+
+#[test]
+fn switchbacks_in_a_metrics_store_keep_the_error_rate_and_find_effects() {
+    let small = Service::small(300);
+    let wandering = Service { load_spread: 0.4, ..small };
+    let several = Service { hosts: 3, processes: 4, rate: 20.0, process_spread: 0.03, ..small };
+    for (service, slot, block, seed) in [(small, 1, 10, 1), (wandering, 2, 15, 2), (several, 1, 15, 3)] {
+        let mut coin = ChaCha8Rng::seed_from_u64(seed);
+        let mut count = |windows: usize, effect: f64| {
+            let mut count = Count::default();
+            for _ in 0..windows {
+                let report = scraped_switchback(&service, slot, block, effect, &mut coin);
+                let counted = |warning: &ReleaseWarning| matches!(warning, ReleaseWarning::ProcessCpuCounted { .. });
+                assert!(report.warnings.iter().any(counted), "{:?}", report.warnings);
+                count.add(&report, effect);
+            }
+            assert!(count.share(count.missed) <= count.most(0.05), "{service:?}: {} missed of {windows}", count.missed);
+            count
+        };
+        let none = count(repeated(60), 0.0);
+        assert!(none.share(none.wrong) <= none.most(0.05), "{service:?}: {} wrong of {}", none.wrong, none.judged());
+        let five = count(30, 0.05);
+        assert!(five.share(five.decided - five.wrong) >= 0.9, "{service:?}: {} found", five.decided);
     }
 }
 
