@@ -68,6 +68,7 @@ fn designs() -> Vec<(&'static str, Way, u64, f64)> {
         ("canary, 8 a side", Way::Drawn, 300, 0.05),
         ("after, restarted (200 to 300 s)", Way::Restart, 300, 0.0),
         ("after, restarted (200 to 300 s)", Way::Restart, 300, 0.05),
+        ("after, restarted (200 to 300 s)", Way::Restart, 300, 0.1),
         ("restarted, agent's rulers", Way::RestartByAgent, 300, 0.0),
         ("restarted, agent's rulers", Way::RestartByAgent, 300, 0.05),
         ("restarted, 40 % of readings", Way::RestartThinned(0.4), 300, 0.0),

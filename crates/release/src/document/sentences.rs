@@ -7,7 +7,7 @@ use steady_render::letters::numbered;
 use steady_render::units::{TIE, decimals, decimals_of, fixed, setting, time};
 
 use super::{allowed, design, hosts, moved, table, versions, wall, warnings};
-use crate::record::{ReleaseReport, ReleaseSaving, ReleaseSight, ReleaseWarning};
+use crate::record::{ReleaseDesign, ReleaseReport, ReleaseSaving, ReleaseSight, ReleaseWarning};
 
 /// Metric that the verdict is about.
 const WHAT: &str = "CPU time per request";
@@ -101,37 +101,29 @@ fn contradiction(report: &ReleaseReport) -> Option<&'static str> {
     report.warnings.iter().filter(|_| decides).find_map(of)
 }
 
-/// Returns what limits the comparison, if each version had only one process or host.
+/// Returns what limits the comparison, if that is a difference between processes or hosts, or if each version had only
+/// one of them.
 fn single_units(report: &ReleaseReport) -> Option<String> {
-    let allowance = allowance(report)?;
-    if lacks_traffic(report) {
-        return Some("there is too little traffic in the window".to_owned());
+    let allowance = warnings::allowance(report)?;
+    if !warnings::is_limited_by_allowance(report) {
+        return lacks_traffic(report).then(|| "there is too little traffic in the window".to_owned());
     }
-    let forked = |warning: &ReleaseWarning| matches!(warning, ReleaseWarning::ForkedProcesses { .. });
-    let (who, units) = match hosts::one_version_each(report) {
-        true => ("one host per version", "hosts"),
-        false if report.warnings.iter().any(forked) => ("processes of the same hosts", "processes"),
-        false => ("one process per version", "processes"),
+    let (who, units) = match (hosts::one_version_each(report), has_single_units(report), report.design) {
+        (true, ..) => ("one host per version", "hosts"),
+        (false, true, _) => ("one process per version", "processes"),
+        (false, false, ReleaseDesign::OneAfterTheOther) => ("versions in different processes", "processes"),
+        (false, false, _) => ("processes of the same hosts", "processes"),
     };
     Some(format!("{who} cannot distinguish a change of up to {} from a difference between {units}", allowed(allowance)))
 }
 
-/// Returns what the interval includes for the difference between single processes or hosts, as a logarithm.
-fn allowance(report: &ReleaseReport) -> Option<f64> {
-    report.warnings.iter().find_map(|warning| match warning {
-        ReleaseWarning::OneProcessASide { allowance } => *allowance,
-        ReleaseWarning::ForkedProcesses { allowance } => Some(*allowance),
-        _ => None,
-    })
+fn has_single_units(report: &ReleaseReport) -> bool {
+    report.warnings.iter().any(|warning| matches!(warning, ReleaseWarning::OneProcessASide { allowance: Some(_) }))
 }
 
-/// Returns whether most of the interval's width comes from the traffic, and less from the allowance for single
-/// processes or hosts.
+/// Returns whether each version had only one process or host, and most of the interval's width comes from the traffic.
 fn lacks_traffic(report: &ReleaseReport) -> bool {
-    let (Some(allowance), Ok(Interval { low, high })) = (allowance(report), report.total.interval()) else {
-        return false;
-    };
-    (high.ln_1p() - low.ln_1p()) / 2.0 > 2.0 * allowance
+    has_single_units(report) && report.total.interval().is_ok() && !warnings::is_limited_by_allowance(report)
 }
 
 /// Formats the confidence, and whether it depends on a model: `95 %, model-based`.

@@ -1,6 +1,6 @@
 //! Sentences for warnings, and for the reasons of a refusal.
 
-use steady_model::{Nanos, Timestamp};
+use steady_model::{Interval, Nanos, Timestamp};
 use steady_render::effect::signed;
 use steady_render::letters::{capital, listed_with_more, numbered};
 use steady_render::timestamp;
@@ -39,11 +39,6 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
                  several {units} per version, or a coin for each request."
             )
         }
-        ReleaseWarning::RestartedProcesses => format!(
-            "Processes that run the same code differ by 2 to 3{TIE}%, and workers that one process forked may have this \
-             difference in common. The interval does not include it. Use a coin for each request, or a switchback, to \
-             exclude it."
-        ),
         ReleaseWarning::ForkedProcesses { allowance } => format!(
             "Processes that run the same code differ by 2 to 3{TIE}%, and workers that one process forked may have this \
              difference in common, so the interval is extended by {} on both sides. Use a coin for each request, or a \
@@ -194,6 +189,23 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
              The estimate is adjusted less for load that changes within a block. For shorter blocks, use a shorter window."
         ),
     }
+}
+
+/// Returns what the interval includes for the difference between processes or hosts, as a logarithm.
+pub(super) fn allowance(report: &ReleaseReport) -> Option<f64> {
+    report.warnings.iter().find_map(|warning| match warning {
+        ReleaseWarning::OneProcessASide { allowance } => *allowance,
+        ReleaseWarning::ForkedProcesses { allowance } => Some(*allowance),
+        _ => None,
+    })
+}
+
+/// Returns whether much of the interval's width comes from the allowance for processes or hosts.
+pub(super) fn is_limited_by_allowance(report: &ReleaseReport) -> bool {
+    let (Some(allowance), Ok(Interval { low, high })) = (allowance(report), report.total.interval()) else {
+        return false;
+    };
+    (high.ln_1p() - low.ln_1p()) / 2.0 <= 2.0 * allowance
 }
 
 /// Returns whether the answer has a change of the total with an interval.

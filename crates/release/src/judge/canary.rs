@@ -28,7 +28,13 @@ const SLOT: u64 = 5;
 /// What an interval includes for a difference between units that run the same code and that the units do not show, as a
 /// logarithm. Such processes differed by 2 to 3 % in measurements. One unit per version shows nothing about it, and
 /// several processes that one process forked have it in common.
-pub(super) const ALLOWANCE: f64 = 0.03;
+const ALLOWANCE: f64 = 0.03;
+
+/// Returns what intervals include for differences that the processes of a version on one host may have in common. Those
+/// of several hosts average out.
+pub(super) fn allowance(hosts: usize) -> f64 {
+    ALLOWANCE / (hosts as f64).max(1.0).sqrt()
+}
 
 /// A host and a process, by their indices. If hosts are the unit, the process is 0.
 type Unit = (u32, u64);
@@ -164,14 +170,13 @@ impl Units {
         !self.processes.is_empty()
     }
 
-    /// Returns what the intervals include for differences that the processes of a version on one host may have in common.
-    /// Those of several hosts average out. If the unit is the host, the spread of the units shows them.
+    /// Returns [`allowance`] for these units. If the unit is the host, the spread of the units shows the differences.
     fn allowance(&self) -> f64 {
         if self.kind != Kind::Processes {
             return 0.0;
         }
         let hosts: BTreeSet<u32> = self.numbers.keys().map(|((host, _), _)| *host).collect();
-        ALLOWANCE / (hosts.len() as f64).max(1.0).sqrt()
+        allowance(hosts.len())
     }
 
     /// Returns the number of units on each side.

@@ -82,11 +82,8 @@ pub enum ReleaseWarning {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         allowance: Option<f64>,
     },
-    /// The versions ran one after the other, each in several processes. The intervals do not include how much processes
-    /// that run the same code differ, and those that one process forked may differ from others together.
-    RestartedProcesses,
-    /// Processes of both versions ran on the same hosts. Those of a version that one process forked may differ from others
-    /// together, although they run the same code.
+    /// Each version ran in processes of its own: both versions at the same time on the same hosts, or one after the other.
+    /// Those of a version that one process forked may differ from others together, although they run the same code.
     ForkedProcesses {
         /// What the intervals include for this difference at both ends, as a logarithm.
         allowance: f64,

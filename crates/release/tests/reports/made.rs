@@ -346,7 +346,7 @@ fn refused() -> ReleaseReport {
 fn undecided() -> ReleaseReport {
     ReleaseReport {
         design: ReleaseDesign::OneAfterTheOther,
-        warnings: vec![ReleaseWarning::RestartedProcesses],
+        warnings: vec![ReleaseWarning::ForkedProcesses { allowance: 0.03 / 2.0_f64.sqrt() }],
         rests_on: RestsOn::AgentRulers,
         total: change([15_210, 15_043], -0.012, -0.047, 0.024, 0.11),
         usual: estimate(-0.011, -0.045, 0.025),

@@ -245,26 +245,46 @@ fn an_undecided_comparison_one_after_the_other_recommends_coins() {
     assert!(open > 0);
 }
 
-/// If each version ran in one process at a time, the time does not show how much processes differ, also if a worker was
-/// recycled. Several processes at a time, or processes that both versions share, cause no warning.
+/// New processes of the same code may differ from the old ones together, also if there are several at a time or a worker
+/// was recycled. Those of several hosts average out. Processes that both versions share do not differ.
 #[test]
-fn one_process_at_a_time_replaces_one_process() {
+fn the_interval_includes_what_new_processes_differ_by() {
     let (from, to) = (200, 440);
     let question = made::question(from, to);
     let rows = Source::recorded().window(from, to, Way::After, 0.0, &mut ChaCha8Rng::seed_from_u64(0));
-    let warned = |process: fn(&ReleaseRow, u64) -> u64| {
+    let judged = |hosts: u64, process: fn(&ReleaseRow, u64) -> u64| {
         let mut rows = rows.clone();
-        rows.requests.iter_mut().for_each(|row| row.process = process(row, from + (to - from) / 4));
+        for row in &mut rows.requests {
+            row.host = (row.process % hosts) as u32;
+            row.process = process(row, from + (to - from) / 4);
+        }
         let report = judge(&question, &rows).unwrap();
         assert_eq!((report.design, report.refused.len()), (ReleaseDesign::OneAfterTheOther, 0));
-        report.warnings.iter().any(|warning| matches!(warning, ReleaseWarning::OneProcessASide { .. }))
+        let allowance = report.warnings.iter().find_map(|warning| match warning {
+            ReleaseWarning::ForkedProcesses { allowance } => Some(*allowance),
+            _ => None,
+        });
+        let interval = report.total.interval().unwrap();
+        (allowance, (interval.high.ln_1p() - interval.low.ln_1p()) / 2.0)
     };
-    assert!(warned(|row, _| 10 * (1 + u64::from(row.version))));
-    assert!(warned(|row, recycled| 10 * (1 + u64::from(row.version)) + u64::from(row.second >= recycled)));
-    assert!(!warned(|row, _| 10 * (1 + u64::from(row.version)) + row.process % 2));
-    assert!(!warned(|_, _| 10));
-    // Counted from outside, each version in a process of its own.
-    assert!(warned(|_, _| 0));
+    let (none, half_width) = judged(1, |row, _| row.process);
+    assert_eq!(none, None);
+    let includes = |process: fn(&ReleaseRow, u64) -> u64| {
+        let (allowance, wider) = judged(1, process);
+        assert!((wider - half_width - 0.03).abs() < 1e-9, "{wider} {half_width}");
+        allowance == Some(0.03)
+    };
+    assert!(includes(|row, _| 10 * (1 + u64::from(row.version))));
+    assert!(includes(|row, recycled| 10 * (1 + u64::from(row.version)) + u64::from(row.second >= recycled)));
+    assert!(includes(|row, _| 10 * (1 + u64::from(row.version)) + row.process % 2));
+    // Counted from outside, each version in processes of its own.
+    assert_eq!(judged(1, |_, _| 0).0, Some(0.03));
+    let (allowance, _) = judged(2, |row, _| 10 * (1 + u64::from(row.version)));
+    assert!((allowance.unwrap() - 0.03 / 2.0_f64.sqrt()).abs() < 1e-9, "{allowance:?}");
+    // A metrics store does not distinguish processes.
+    let scraped = judge(&question, &scraped(&rows, 10)).unwrap();
+    let included = |warning: &ReleaseWarning| matches!(warning, ReleaseWarning::ForkedProcesses { .. });
+    assert!(scraped.warnings.iter().any(included), "{:?}", scraped.warnings);
 }
 
 /// Costs are adjusted for load by those of the other version at the same time. One version after the other has none.

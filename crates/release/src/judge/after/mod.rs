@@ -9,7 +9,7 @@ use crate::record::{LoadAlarm, Refusal, ReleaseQuestion, ReleaseWarning, RestsOn
 use steady_model::{ALL_PROCESSES, Absent, Reading, ReleaseRows, RequestRuler};
 use steady_stats::release::{InCourse, TimedCost, differ, in_course};
 
-use super::canary::ALLOWANCE;
+use super::canary;
 use super::design::{Answer, RouteAnswer};
 use super::effect::{Effect, Plain};
 use super::process_cpu::ProcessCpu;
@@ -98,25 +98,24 @@ pub(crate) fn answer(
         };
     }
     let share = if rests_on == RestsOn::WorkerRulers { SHIFT_SHARE } else { SHIFT_SHARE_OUTSIDE };
-    let allowance = if replaces_one_process(lines) { ALLOWANCE } else { 0.0 };
-    let effect = |found: Option<InCourse>| {
+    let effect = |found: Option<InCourse>, hosts: Option<usize>| {
         found
-            .map(|found| widened(found, share, allowance))
+            .map(|found| widened(found, share, hosts.map_or(0.0, canary::allowance)))
             .ok_or_else(|| Absent::because("the time is too short to estimate the error"))
     };
-    let mut warnings = vec![match allowance > 0.0 {
-        true => ReleaseWarning::OneProcessASide { allowance: Some(allowance) },
-        false => ReleaseWarning::RestartedProcesses,
-    }];
+    let replaced = hosts_with_new_processes(lines);
+    let forked = |hosts| ReleaseWarning::ForkedProcesses { allowance: canary::allowance(hosts) };
+    let mut warnings: Vec<ReleaseWarning> = replaced.map(forked).into_iter().collect();
     if rests_on == RestsOn::WorkerRulers && agents.per_second >= LEAST_READINGS {
         warnings.extend(disagreement(found, in_course(&agents.costs(&course, Measure::Total, None))));
     }
-    let of = |measure: Measure, route| effect(in_course(&chosen.costs(&course, measure, route)));
+    let of = |measure: Measure, route| effect(in_course(&chosen.costs(&course, measure, route)), replaced);
     let routes = course.routes_with(|measure, route| of(measure, Some(route)));
     let hosts = hosts::each(lines, |host, _| {
-        effect(in_course(&costs.iter().filter(|cost| cost.place == host).cloned().collect::<Vec<TimedCost>>()))
+        let own: Vec<TimedCost> = costs.iter().filter(|cost| cost.place == host).cloned().collect();
+        effect(in_course(&own), replaced.map(|_| 1))
     });
-    let total = effect(found).map(|total| {
+    let total = effect(found, replaced).map(|total| {
         let shares = hosts::by_precision(&hosts, total.estimate());
         total.with_hosts(&shares)
     });
@@ -148,36 +147,20 @@ fn widened(found: InCourse, share: f64, allowance: f64) -> Effect {
     Effect::Student(found.estimated, share * (found.plain - found.estimated.effect).abs() + allowance)
 }
 
-/// Requests by stretch of time, host and process.
-type ByProcess = BTreeMap<(u64, u32, u64), f64>;
-
-/// Returns whether each version ran in one process at a time, and not in those of the other version. Then the time does
-/// not show how much processes of the same code differ, also if workers were recycled.
-fn replaces_one_process(lines: &[Line]) -> bool {
-    /// Share of the requests that the busiest process of each stretch served. Processes overlap while one replaces
-    /// another.
-    const ALONE: f64 = 0.9;
-    let mut sides: [ByProcess; 2] = Default::default();
+/// Returns the number of hosts of the version that has fewer, or `None` if a process served both versions. Processes of
+/// the other version are new ones, and those of a host may differ from them together. A metrics store does not show
+/// which processes served, and a counter of the service counts each version in processes of its own.
+fn hosts_with_new_processes(lines: &[Line]) -> Option<usize> {
+    let mut sides: [BTreeSet<(u32, u64)>; 2] = Default::default();
     for line in lines {
-        let place = (line.row.second / CLUSTER, line.row.host, line.row.process);
-        *sides[line.side].entry(place).or_default() += line.requests();
+        sides[line.side].insert((line.row.host, line.row.process));
     }
-    let processes = |requests: &ByProcess| {
-        requests.keys().map(|(_, host, process)| (*host, *process)).collect::<BTreeSet<(u32, u64)>>()
-    };
-    let [old, new] = sides.each_ref().map(processes);
-    let is_known = |&(_, process): &(u32, u64)| process != ALL_PROCESSES;
-    let is_alone = |requests: &ByProcess| {
-        let mut busiest: BTreeMap<u64, f64> = BTreeMap::new();
-        for ((stretch, ..), own) in requests {
-            let most = busiest.entry(*stretch).or_default();
-            *most = most.max(*own);
-        }
-        busiest.values().sum::<f64>() >= ALONE * requests.values().sum::<f64>()
-    };
-    // All that is counted from outside has process 0, but each version was counted in processes of its own.
-    let shared = old.intersection(&new).any(|&(_, process)| process != 0);
-    !shared && old.iter().chain(&new).all(is_known) && sides.iter().all(is_alone)
+    let [old, new] = &sides;
+    if old.intersection(new).any(|(_, process)| ![0, ALL_PROCESSES].contains(process)) {
+        return None;
+    }
+    let hosts = |side: &BTreeSet<(u32, u64)>| side.iter().map(|(host, _)| host).collect::<BTreeSet<_>>().len();
+    sides.iter().map(hosts).min()
 }
 
 fn disagreement(workers: Option<InCourse>, agents: Option<InCourse>) -> Option<ReleaseWarning> {
