@@ -4,7 +4,9 @@ use steady_model::{Nanos, Verdict};
 use steady_render::document::{Emphasis, Span};
 use steady_render::units::{setting, time_setting};
 
+use super::hosts::one_version_each;
 use super::versions;
+use super::warnings::is_limited_by_allowance;
 use crate::record::{ReleaseCourse, ReleaseDesign, ReleaseMoment, ReleaseReport, RestsOn};
 
 /// Beyond this many times the traffic so far, the estimates of the change and of its spread are too rough to say how much
@@ -13,6 +15,10 @@ const MOST_EXTRAPOLATED: f64 = 10.0;
 
 /// Longer times are reported as more than a week.
 const TOO_LONG_MINUTES: f64 = 7.0 * 24.0 * 60.0;
+
+/// Advice if the host is the unit of the comparison.
+const BY_HOSTS: &str = "More hosts narrow the interval. More traffic hardly does, because its width comes from the \
+                        differences between hosts.";
 
 /// Describes the design, and the assumptions that its interval needs unless the comparison is refused.
 pub(super) fn design(report: &ReleaseReport) -> Vec<Span> {
@@ -107,18 +113,21 @@ pub(super) fn settling(report: &ReleaseReport) -> Option<String> {
     let open = report.refused.is_empty() && report.total.verdict == Verdict::Undecided;
     if open && report.design == ReleaseDesign::Canary {
         let knows_processes = report.sides.iter().all(|side| side.processes.is_ok());
-        let advice = match (knows_processes, report.total.interval().is_ok()) {
-            (true, _) => {
+        let advice = match (report.total.interval().is_ok(), knows_processes) {
+            (true, false) => BY_HOSTS,
+            (true, true) if one_version_each(report) => BY_HOSTS,
+            (true, true) if is_limited_by_allowance(report) => {
+                "More hosts narrow the interval. More processes on the same hosts, or more traffic, hardly do, because \
+                 its width comes from a difference that the processes of a host may have in common."
+            }
+            (true, true) => {
                 "More processes of each version, or more hosts, narrow the interval. More traffic hardly does, because \
                  its width comes from the differences between processes."
-            }
-            (false, true) => {
-                "More hosts narrow the interval. More traffic hardly does, because its width comes from the \
-                 differences between hosts."
             }
             (false, false) => {
                 "An interval needs more hosts, or the store of an agent (--store), which distinguishes processes."
             }
+            (false, true) => return None,
         };
         return Some(advice.to_owned());
     }

@@ -30,13 +30,14 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
                 Some(allowance) => format!("so the interval is extended by {} on both sides", allowed(*allowance)),
                 None => "which the interval does not include".to_owned(),
             };
-            let (place, units, differ) = match one_version_each(report) {
-                true => ("on one host only", "hosts", "a few per cent".to_owned()),
-                false => ("in one process at a time", "processes", format!("2 to 3{TIE}%")),
+            let (place, units, differ, instead) = match one_version_each(report) {
+                true => ("on one host only", "hosts", "a few per cent".to_owned(), "several hosts per version"),
+                // Several processes of one host may have the difference in common.
+                false => ("in one process at a time", "processes", format!("2 to 3{TIE}%"), "several hosts"),
             };
             format!(
-                "Each version ran {place}: {units} that run the same code differ by {differ}, {included}. Use \
-                 several {units} per version, or a coin for each request."
+                "Each version ran {place}: {units} that run the same code differ by {differ}, {included}. Use {instead}, \
+                 or a coin for each request."
             )
         }
         ReleaseWarning::ForkedProcesses { allowance } => format!(

@@ -130,6 +130,14 @@ fn a_canary_by_the_rows_of_a_fleet_advises_more_hosts() {
     let mut report = all().swap_remove(2).1;
     report.total.verdict = Verdict::Undecided;
     assert!(text(&report, 1000).contains("More processes of each version, or more hosts, narrow"));
+    // On these hosts, processes that one process forked may have the same difference, however many there are.
+    for (allowance, limits) in [(0.003, false), (0.03, true)] {
+        report.warnings.push(ReleaseWarning::ForkedProcesses { allowance });
+        let text = text(&report, 1000);
+        assert_eq!(text.contains("More hosts narrow the interval. More processes on the same hosts"), limits, "{text}");
+        assert_eq!(text.contains("More processes of each version"), !limits, "{text}");
+        report.warnings.pop();
+    }
     report.sides.iter_mut().for_each(|side| side.processes = Err(Absent::because("rows of a fleet")));
     assert!(text(&report, 1000).contains("More hosts narrow the interval."));
     let none = || Err(Absent::because("one host"));
