@@ -273,6 +273,29 @@ fn an_agent_runs_as_an_unprivileged_user() {
     assert_eq!(agent.end().requests.iter().map(|row| row.sums.requests + row.sums.first_requests).sum::<u64>(), 200);
 }
 
+/// SQLite would open the file for reading, and leave an index of its journal behind.
+#[test]
+fn a_store_that_may_not_be_written_is_refused_without_traces() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    let test = "a_store_that_may_not_be_written_is_refused_without_traces";
+    if !is_root() {
+        return steady::skip(test, "all tests run as an unprivileged user");
+    }
+    let (user, folder) = (65_534, running::folder("read-only"));
+    chown(&folder, Some(user), Some(user)).unwrap();
+    let Some(mut agent) = Agent::start_as(user, &folder, &["--no-rulers"]) else {
+        return steady::skip(test, "the user nobody has no access to the binary");
+    };
+    agent.await_status(|status| status["store"].is_object().then_some(()));
+    agent.stop();
+    fs::set_permissions(agent.store(), fs::Permissions::from_mode(0o400)).unwrap();
+    let error = agent.fail_to_start();
+    assert!(error.contains("the store cannot be written: its permissions are read-only"), "{error}");
+    let files = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let journals: Vec<String> = files.filter(|name| name.ends_with("-shm") || name.ends_with("-wal")).collect();
+    assert!(journals.is_empty(), "{journals:?}");
+}
+
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }

@@ -116,6 +116,14 @@ impl Agent {
         self.await_socket();
     }
 
+    /// Starts the stopped agent again with the same options, and returns the log. Panics unless it exits with status 2.
+    pub(crate) fn fail_to_start(&self) -> String {
+        let options: Vec<&str> = self.args.iter().map(String::as_str).collect();
+        let status = Agent::command(&self.store, &self.folder, &options, self.user).status().unwrap();
+        assert_eq!(status.code(), Some(2), "{}", self.log());
+        self.log()
+    }
+
     /// Returns a socket that is connected to the agent, as a service has it.
     pub(crate) fn sender(&self) -> UnixDatagram {
         let socket = UnixDatagram::unbound().unwrap();

@@ -21,6 +21,11 @@ pub enum StoreError {
     /// This user may not read the file, or may not enter its directory. The text names the owner.
     #[error("the store cannot be read: {0}; run as that user, or name another store with --store")]
     Denied(String),
+    /// This user may not write to the file.
+    #[error(
+        "the store cannot be written: its permissions are read-only; change them, or choose another file with --store"
+    )]
+    ReadOnly,
     /// The path names a directory.
     #[error("it is a directory; name the file of the store in it, such as agent.db")]
     IsDirectory,

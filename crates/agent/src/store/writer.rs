@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+use rusqlite::{Connection, MAIN_DB, OptionalExtension, TransactionBehavior};
 use steady_linux::directory::{Directory, Lock};
 use steady_model::{HostSecond, ReleaseRow, ReleaseRows, ReleaseRulerRow};
 
@@ -79,8 +79,8 @@ impl Writer {
     /// so prevent the agent from writing.
     ///
     /// # Errors
-    /// [`StoreError::Taken`], [`StoreError::TooNew`], [`StoreError::Foreign`], [`StoreError::Directory`] or
-    /// [`StoreError::Database`].
+    /// [`StoreError::Taken`], [`StoreError::ReadOnly`], [`StoreError::TooNew`], [`StoreError::Foreign`],
+    /// [`StoreError::Directory`] or [`StoreError::Database`].
     pub fn open(path: &Path, keep: Keep) -> Result<Self, StoreError> {
         let (directory, name) = Directory::of_file(path, 0o700)?;
         let lock = directory.lock(&with(&name, ".lock"), Duration::ZERO)?;
@@ -198,6 +198,11 @@ fn connect(directory: &Directory, name: &OsStr, keep: Keep) -> Result<Connection
         let _ = directory.close_to_others(&with(name, suffix));
     }
     let mut connection = Connection::open(directory.path().join(name))?;
+    // SQLite opens such a file for reading, and would create an index of the journal that it can neither write nor
+    // remove.
+    if connection.is_readonly(MAIN_DB)? {
+        return Err(StoreError::ReadOnly);
+    }
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(32);
     schema::migrate(&mut connection)?;

@@ -373,6 +373,7 @@ fn store_failed(path: &Path, error: &StoreError) -> Failure {
     match error {
         StoreError::Missing
         | StoreError::Denied(_)
+        | StoreError::ReadOnly
         | StoreError::IsDirectory
         | StoreError::NotADatabase
         | StoreError::Foreign
