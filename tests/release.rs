@@ -90,6 +90,13 @@ fn a_window_with_rows_removed_because_of_the_limit_of_size_is_reported() {
     assert!(!warnings(from).contains("rows-removed"), "the window begins after these rows");
     let found = warnings(from + 10);
     assert!(found.contains(r#""kind":"rows-removed","before":"2026-11-21T09:05:10Z""#), "{found}");
+    // If rows of the service are missing, that may be the reason.
+    let reason = "; rows before 2026-11-21T09:05:10Z were removed because the store reached its --store-limit: start";
+    let (status, _, error) = within(&store, &["v1", "v9"]);
+    assert!(status == 2 && error.contains("no version 'v9'") && error.contains(reason), "{status} {error}");
+    rusqlite::Connection::open(&store).unwrap().execute_batch("DELETE FROM totals; DELETE FROM blocks;").unwrap();
+    let (status, _, error) = within(&store, &["v1", "v2"]);
+    assert!(status == 2 && error.contains("has no service: rows before 2026-11-21T09:05:10Z"), "{status} {error}");
 }
 
 #[test]

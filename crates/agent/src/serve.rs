@@ -44,10 +44,11 @@ fn settings(flags: &AgentFlags, session: &dyn Session) -> Result<Settings, Failu
 }
 
 /// Returns the limits of the sums. A request is added to its second as long as the rows of that second are stored, and
-/// a small store gets small batches.
+/// a small store gets small batches and short names.
 fn limits(routes: usize, keep: Keep) -> Limits {
     let limits = Limits::default();
-    Limits { routes, late_seconds: keep.seconds, rows: limits.rows.min(keep.rows()), ..limits }
+    let (rows, route_bytes) = (limits.rows.min(keep.rows()), keep.route_bytes());
+    Limits { routes, route_bytes, late_seconds: keep.seconds, rows, ..limits }
 }
 
 fn listen(flags: &ListenFlags) -> Option<ListenPlan> {
@@ -128,5 +129,13 @@ mod tests {
     fn lines_may_be_as_late_as_rows_are_kept() {
         let keep = Keep { seconds: 7 * 86_400, bytes: 1 << 20 };
         assert_eq!(limits(200, keep).late_seconds, 7 * 86_400);
+    }
+
+    /// Otherwise the default `--routes` would have another effect than it says.
+    #[test]
+    fn the_default_store_has_space_for_the_longest_names_of_ten_thousand_routes() {
+        const LONGEST: usize = 500;
+        let keep = Keep { seconds: 86_400, bytes: 100_000_000 };
+        assert!(limits(10_000, keep).route_bytes >= 10_000 * LONGEST);
     }
 }

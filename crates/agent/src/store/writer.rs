@@ -48,6 +48,12 @@ impl Keep {
         self.bytes - 2 * self.journal()
     }
 
+    /// Returns the most bytes of the names of a service's routes. They are stored twice, with their index, and the store
+    /// never removes names in use: without a limit, they could leave no space for rows.
+    pub(crate) fn route_bytes(&self) -> usize {
+        (self.space() / 16) as usize
+    }
+
     /// Returns the largest number of rows of a batch with which the store stays below its size.
     pub(crate) fn rows(&self) -> usize {
         (self.journal() / 2 / ROW) as usize

@@ -185,6 +185,8 @@ pub struct Limits {
     pub versions: usize,
     /// The most routes of a service; further routes count as `(other)`.
     pub routes: usize,
+    /// The most bytes of the names of a service's routes together; further routes count as `(other)`.
+    pub route_bytes: usize,
     /// The most classes of a service; further classes count as `(other)`.
     pub classes: usize,
     /// The most processes of a service. The least recently seen ones are forgotten, so the costs of their earlier
@@ -203,6 +205,7 @@ impl Default for Limits {
             services: 20,
             versions: 24,
             routes: 200,
+            route_bytes: 5 << 20,
             classes: 16,
             processes: 2_000,
             rows: 50_000,

@@ -162,12 +162,14 @@ pub(super) const OTHER_NUMBER: u32 = u32::MAX;
 /// The text of [`OTHER_NUMBER`].
 const OTHER: &str = "(other)";
 
-/// A limited number of names and their numbers.
+/// A limited number of names of limited length, and their numbers.
 #[derive(Debug)]
 pub(super) struct Names {
     places: HashMap<Box<str>, u32>,
     all: Vec<Name>,
     most: usize,
+    /// The most bytes of all names together.
+    most_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -177,8 +179,8 @@ struct Name {
 }
 
 impl Names {
-    pub(super) fn new(most: usize) -> Names {
-        Names { places: HashMap::new(), all: Vec::new(), most }
+    pub(super) fn new(most: usize, most_bytes: usize) -> Names {
+        Names { places: HashMap::new(), all: Vec::new(), most, most_bytes }
     }
 
     /// Returns the number of a name that is used at `now`, in seconds of a monotonic clock. Adds the name if it is new;
@@ -189,12 +191,13 @@ impl Names {
             return Some(place);
         }
         let name = Name { plain: text.plain().into_owned(), used: now };
-        let place = if self.all.len() < self.most {
+        let bytes = self.all.iter().chain([&name]).map(|name| name.plain.len()).sum::<usize>();
+        let place = if self.all.len() < self.most && bytes <= self.most_bytes {
             self.all.push(name);
             self.all.len() - 1
         } else {
-            let (oldest, _) = self.all.iter().enumerate().min_by_key(|(_, name)| name.used)?;
-            if self.all[oldest].used + UNUSED_SECONDS >= now {
+            let (oldest, replaced) = self.all.iter().enumerate().min_by_key(|(_, name)| name.used)?;
+            if replaced.used + UNUSED_SECONDS >= now || bytes - replaced.plain.len() > self.most_bytes {
                 return None;
             }
             self.places.retain(|_, place| *place as usize != oldest);

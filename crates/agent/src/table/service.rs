@@ -47,9 +47,9 @@ impl Service {
             accumulator: Accumulator::new(),
             lost: 0,
             names: AllNames {
-                versions: Names::new(limits.versions),
-                routes: Names::new(limits.routes),
-                classes: Names::new(limits.classes),
+                versions: Names::new(limits.versions, usize::MAX),
+                routes: Names::new(limits.routes, limits.route_bytes),
+                classes: Names::new(limits.classes, usize::MAX),
             },
             open: OpenRows::default(),
             folded: 0,

@@ -22,7 +22,16 @@ fn request(end: u64, number: u64, version: &str, route: &str, more: &str) -> Str
 }
 
 fn limits() -> Limits {
-    Limits { services: 2, versions: 2, routes: 3, classes: 2, processes: 4, rows: 100, late_seconds: 60 }
+    Limits {
+        services: 2,
+        versions: 2,
+        routes: 3,
+        route_bytes: 1_000,
+        classes: 2,
+        processes: 4,
+        rows: 100,
+        late_seconds: 60,
+    }
 }
 
 /// Adds lines of the service `shop`, and returns its rows.
@@ -162,6 +171,24 @@ fn names_beyond_the_limits_are_folded_and_counted() {
     let later = Now { monotonic: NOW.monotonic + 700 * SECOND, ..NOW };
     table.take_in(&datagram("c", 1, &request(later.monotonic, 151, "v", "/", "none")), later);
     assert_eq!(table.take("here")[0].service, "c");
+}
+
+/// A later, shorter name still fits, and a name that is replaced makes space.
+#[test]
+fn long_names_of_routes_are_folded() {
+    let mut table = Table::new(Limits { routes: 10, route_bytes: 10, ..limits() });
+    let routes = |table: &mut Table, names: &[&str], now: Now| {
+        let lines = names.iter().map(|name| request(now.monotonic, 151, "v1", name, "none")).collect::<String>();
+        table.take_in(&datagram("shop", 7, &lines), now);
+        let mut rows = table.take("here").pop().unwrap();
+        rows.routes.sort();
+        (rows.routes, rows.folded)
+    };
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let found = routes(&mut table, &["/long/1", "/long/2", "/b"], NOW);
+    assert_eq!(found, (names(&["(other)", "/b", "/long/1"]), 1));
+    let later = Now { monotonic: NOW.monotonic + 700 * SECOND, ..NOW };
+    assert_eq!(routes(&mut table, &["/b", "/long/2", "/long/10"], later), (names(&["(other)", "/b", "/long/2"]), 1));
 }
 
 #[test]

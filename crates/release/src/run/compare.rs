@@ -28,14 +28,16 @@ pub(crate) fn run(flags: &ReleaseCompareFlags, session: &mut dyn Session) -> Res
     let (mut report, interrupted) = if flags.watch {
         // The versions are not checked here, because the new version may not have served a request yet.
         follow::follow(&source, &question(flags, &service, window), session)?
+    } else if flags.old == flags.new {
+        return Err(Failure::Usage(JudgeError::SameVersion(flags.old.clone()).to_string()));
     } else {
-        versions_there(&service, &flags.old, &flags.new)?;
-        window.holds_some_of(&service)?;
         let kept = if flags.from.is_none() { window.since_first_kept(&service) } else { window };
-        (compare_once(&source, question(flags, &service, kept), &service, session)?, None)
+        let compared = versions_there(&service, &flags.old, &flags.new)
+            .and_then(|()| window.holds_some_of(&service))
+            .and_then(|()| compare_once(&source, question(flags, &service, kept), &service, session));
+        (compared.map_err(|failure| source.explained(failure, window))?, None)
     };
-    // If the store cannot be read any more, the report must not be lost.
-    report.warnings.extend(source.removed(window).ok().flatten());
+    report.warnings.extend(source.removed(window));
     if !flags.no_history {
         session.keep(&report);
     }

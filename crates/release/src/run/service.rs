@@ -3,7 +3,6 @@
 use steady_feature::Failure;
 use steady_render::letters::quoted;
 
-use crate::JudgeError;
 use crate::judge::quoted_names;
 
 /// What the stores know about a service without reading its rows.
@@ -61,7 +60,7 @@ pub(super) fn named(mut services: Vec<Service>, name: Option<&str>, whose: &str)
     Ok(services.swap_remove(found))
 }
 
-/// Refuses versions without stored rows, and the comparison of a version with itself.
+/// Refuses versions without stored rows.
 pub(super) fn versions_there(service: &Service, old: &str, new: &str) -> Result<(), Failure> {
     let there = |version: &str| service.versions.iter().any(|one| one.name == version);
     if let Some(missing) = [old, new].into_iter().find(|version| !there(version)) {
@@ -73,9 +72,6 @@ pub(super) fn versions_there(service: &Service, old: &str, new: &str) -> Result<
             quoted(missing),
             quoted_names(&names)
         )));
-    }
-    if old == new {
-        return Err(Failure::Usage(JudgeError::SameVersion(old.to_owned()).to_string()));
     }
     Ok(())
 }
@@ -107,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_must_exist_and_differ() {
+    fn versions_must_exist() {
         let service = |versions: &[&str]| Service {
             name: "shop".to_owned(),
             versions: versions.iter().map(|name| Version { name: (*name).to_owned(), kept: None }).collect(),
@@ -120,6 +116,5 @@ mod tests {
             check(&["v1"], "v1", "v2"),
             Err("service 'shop' has reported no version 'v2', only 'v1'".to_owned())
         );
-        assert!(check(&["v1", "v2"], "v1", "v1").is_err_and(|why| why.contains("itself")));
     }
 }

@@ -16,7 +16,7 @@ use steady_render::letters::one_line;
 use super::service::{Service, Version, join, named};
 use crate::flags::{FleetFlags, HeaderFlag, ReleaseCompareFlags};
 use crate::merged;
-use crate::plan::{LATE, Window};
+use crate::plan::{LATE, Window, at};
 use crate::record::{ReleaseQuestion, ReleaseReport, ReleaseWarning};
 
 /// Where rows come from.
@@ -144,12 +144,14 @@ impl Source {
                     [store] => format!("'{}'", store.path().display()),
                     several => format!("the set of {} stores", several.len()),
                 };
-                match self.unwritten().filter(|_| services.is_empty()) {
-                    Some(why) => {
-                        Err(Failure::Usage(format!("{whose} has no service: the agent cannot write rows: {why}")))
+                if services.is_empty() {
+                    let unwritten = self.unwritten().map(|why| format!("the agent cannot write rows: {why}"));
+                    let why = unwritten.or(self.removed_before()?.map(removed));
+                    if let Some(why) = why {
+                        return Err(Failure::Usage(format!("{whose} has no service: {why}")));
                     }
-                    None => named(services, name, &whose),
                 }
+                named(services, name, &whose)
             }
             Source::Fleet(client) => {
                 let window = window.looked_back(clock::time_of_day().0);
@@ -167,12 +169,28 @@ impl Source {
         }
     }
 
-    /// Returns a warning if a store's limit of size removed rows of the window that was asked for.
-    pub(super) fn removed(&self, asked: Window) -> Result<Option<ReleaseWarning>, Failure> {
+    /// Returns the second before which a store's limit of size removed rows, if it did.
+    fn removed_before(&self) -> Result<Option<u64>, Failure> {
         let Source::Stores { stores, .. } = self else { return Ok(None) };
         let before: Vec<Option<u64>> = stores.iter().map(Store::removed_before).collect::<Result<_, _>>()?;
-        let before = before.into_iter().flatten().max().filter(|before| asked.from < *before);
-        Ok(before.map(|before| ReleaseWarning::RowsRemoved { before }))
+        Ok(before.into_iter().flatten().max())
+    }
+
+    /// Returns a warning if a store's limit of size removed rows of the window that was asked for.
+    pub(super) fn removed(&self, asked: Window) -> Option<ReleaseWarning> {
+        // If the store cannot be read any more, the report must not be lost.
+        let before = self.removed_before().ok().flatten().filter(|before| asked.from < *before);
+        before.map(|before| ReleaseWarning::RowsRemoved { before })
+    }
+
+    /// Adds to a failure about missing rows that a store's limit of size removed rows of the window.
+    pub(super) fn explained(&self, failure: Failure, asked: Window) -> Failure {
+        match (failure, self.removed(asked)) {
+            (Failure::Usage(why), Some(ReleaseWarning::RowsRemoved { before })) => {
+                Failure::Usage(format!("{why}; {}", removed(before)))
+            }
+            (failure, _) => failure,
+        }
     }
 
     /// Reads the rows of both versions within the window of the question.
@@ -223,6 +241,14 @@ impl Source {
             }
         }
     }
+}
+
+/// Describes that the limit of size removed rows, and what to do.
+fn removed(before: u64) -> String {
+    format!(
+        "rows before {} were removed because the store reached its --store-limit: start the agent with a larger one",
+        at(before)
+    )
 }
 
 /// Returns two parts that have a row in common. Rows of different agents differ: CPU times are in nanoseconds.
