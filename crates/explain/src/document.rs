@@ -71,6 +71,23 @@ fn clock(then: &Reading<AluTime>, run: &Reading<AluTime>) -> String {
     format!("; scaled to the clock rate at the run, which was {} {word}", percent(faster.abs()))
 }
 
+/// Says which pages the price of page faults is for, if page faults are priced: the form with one command and the form
+/// with two may have different prices.
+fn faults(priced: impl IntoIterator<Item = Priced>, prices: &Prices, is_pair: bool) -> Option<Fact> {
+    let has_faults = priced.into_iter().any(|priced| priced == Priced::MinorFault);
+    let text = match is_pair {
+        true => {
+            "at the price of pages that the runs of pairs reuse; the form with one command has a price for pages that no \
+             cache holds"
+        }
+        false => {
+            "in the first process at the price of pages that no cache holds; the form with two commands has a price for \
+             pages that runs reuse"
+        }
+    };
+    (has_faults && prices.of(Priced::MinorFaultCold).is_ok()).then(|| Fact::new("page faults", text))
+}
+
 /// Says why the interval of forks is wide, if forks are priced.
 fn forks(priced: impl IntoIterator<Item = Priced>, prices: &Prices) -> Option<Fact> {
     let is_wide = priced.into_iter().any(|priced| priced == Priced::Fork) && prices.of(Priced::Vfork).is_ok();

@@ -8,6 +8,7 @@ mod pair;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use steady_costs::prices::Priced;
 use steady_feature::Record;
 use steady_model::{Absent, CallCount, Nanos, Reading, RunKind};
 use steady_render::json::{ReadError, Schema};
@@ -49,6 +50,12 @@ pub(crate) fn read(text: &str) -> Result<Box<dyn Record>, ReadError> {
         return Ok(Box::new(ExplainPairRecord::read(text)?));
     }
     Ok(Box::new(ExplainRecord::read(text)?))
+}
+
+/// Whether an event of this kind costs at least its price: system calls in their cheapest case, and execs, whose price is
+/// that of a small static program.
+pub(crate) fn is_least_price(priced: Priced, at_least: bool) -> bool {
+    at_least || priced == Priced::Exec
 }
 
 /// Placeholder for a derived field that has not been computed yet.

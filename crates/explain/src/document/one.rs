@@ -12,10 +12,10 @@ use steady_render::letters::{count, cut, one_line};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{TIE, between, percent, thousands, time, time_and_range, time_unit};
 
-use super::{charts, counted, events, forks, indented, label, missing, named, notes, prices};
+use super::{charts, counted, events, faults, forks, indented, label, missing, named, notes, prices};
 use crate::csv;
 use crate::judge::counting_interval;
-use crate::record::{ExplainRecord, MOST_PROCESSES, Part, ProcessUse, SCHEMA};
+use crate::record::{ExplainRecord, MOST_PROCESSES, Part, ProcessUse, SCHEMA, is_least_price};
 
 /// The table of parts has about this many rows; the smallest parts share one row.
 const PARTS: usize = 10;
@@ -258,7 +258,8 @@ fn parts(record: &ExplainRecord) -> Table {
     };
     if !small.is_empty() {
         let label = count(small.len(), "other kind", "other kinds");
-        let remark = if small.iter().any(|part| part.at_least) { "lower bound" } else { "" };
+        let remark =
+            if small.iter().any(|part| is_least_price(part.priced, part.at_least)) { "lower bound" } else { "" };
         let (seconds, interval) = sum(small);
         // A kind without an upper limit leaves the sum without one.
         let high = small.iter().map(|part| kind(part).interval.high).sum();
@@ -294,8 +295,8 @@ fn kind(part: &Part) -> Kind {
     // An exec has the price of a small program. More execs than were counted may have happened.
     let (interval, remark) = match (part.priced, part.at_least) {
         (Priced::Exec, true) => (Interval { high: f64::INFINITY, ..part.interval }, "lower bound"),
-        (Priced::Exec, false) | (_, true) => (part.interval, "price: lower bound"),
-        (_, false) => (part.interval, ""),
+        (priced, at_least) if is_least_price(priced, at_least) => (part.interval, "price: lower bound"),
+        _ => (part.interval, ""),
     };
     Kind {
         label: one_line(&label(&part.name)),
@@ -337,7 +338,9 @@ fn facts(record: &ExplainRecord) -> Vec<Fact> {
     facts.extend(missing(&record.missing));
     facts.extend(counted(&record.sources));
     facts.extend(calls_in_other_prices(record));
-    facts.extend(forks(record.parts.iter().map(|part| part.priced), &record.prices));
+    let priced = || record.parts.iter().map(|part| part.priced);
+    facts.extend(faults(priced(), &record.prices, false));
+    facts.extend(forks(priced(), &record.prices));
     if let Err(absent) = &record.counting_cost_seconds {
         let text = format!("its cost to the command was not measured: {}", one_line(&absent.0));
         facts.push(Fact::new("counting", text));

@@ -10,7 +10,7 @@ use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{TIE, between, decimals, duration, fixed, time, time_setting, time_unit};
 use steady_stats::MIN_PAIRS;
 
-use super::{charts, counted, events, forks, indented, label, missing, named, notes, prices};
+use super::{charts, counted, events, faults, forks, indented, label, missing, named, notes, prices};
 use crate::csv;
 use crate::judge::at_ticks;
 use crate::record::{Difference, EventRows, ExplainPairRecord, Line, event_rows};
@@ -416,8 +416,9 @@ fn facts(record: &ExplainPairRecord) -> Vec<Fact> {
     facts.extend(missing(&record.missing));
     facts.extend(counted(&record.sources));
     let priced =
-        record.lines.iter().filter_map(|line| if let Line::Part(priced) = line.line { Some(priced) } else { None });
-    facts.extend(forks(priced, &record.prices));
+        || record.lines.iter().filter_map(|line| if let Line::Part(priced) = line.line { Some(priced) } else { None });
+    facts.extend(faults(priced(), &record.prices, true));
+    facts.extend(forks(priced(), &record.prices));
     facts.push(prices(&record.prices, record.record.started, &record.alu));
     facts.extend(activity_facts(&record.record.activity));
     facts.push(Fact::new("seed", record.record.plan.seed.to_string()));

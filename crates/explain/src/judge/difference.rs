@@ -13,7 +13,7 @@ use steady_stats::{MIN_PAIRS, OPEN_WIDTH_RATIO, Shift, has_modes, mean, shift, w
 
 use super::counted::{self, CountedKind};
 use super::{ALPHA, faults};
-use crate::record::{Difference, ExplainPairRecord, Line, Missing};
+use crate::record::{Difference, ExplainPairRecord, Line, Missing, is_least_price};
 
 /// The number of pairs that are evaluated: those in which both runs succeeded.
 pub(crate) fn evaluated_pairs(record: &Record) -> usize {
@@ -312,7 +312,7 @@ impl Part<'_> {
             name: self.name.to_owned(),
             depth: 2,
             seconds: [0, 1].map(|command| Ok(counts.clone()?[command] * self.price.seconds)),
-            at_least: counts.is_ok().then_some(self.at_least),
+            at_least: counts.is_ok().then_some(is_least_price(self.priced, self.at_least)),
             counts: counts.ok(),
             more: self.more(pairs).ok().map(|more| (more.mean, more.interval)),
             difference: self.difference(pairs),

@@ -177,6 +177,18 @@ fn lines_add_up_to_the_lines_above_them() {
 }
 
 #[test]
+fn the_price_of_an_exec_is_a_lower_bound() {
+    let mut coin = ChaCha8Rng::seed_from_u64(1);
+    let programs = [Program { base: 0.02, faults: 1_000 }, Program { base: 0.02, faults: 1_000 }];
+    let mut record = pairs(programs, 10, 0.5e-6, &mut coin);
+    let executed = |number: u64| Counts { execs: Ok(number), forks: Ok(number), ..counts(&[]) };
+    record.counted = [Ok(vec![executed(0); 3]), Ok(vec![executed(2); 3])];
+    let report = judged_pair(record);
+    let of = |priced: Priced| line(&report, Line::Part(priced)).at_least;
+    assert_eq!((of(Priced::Exec), of(Priced::Fork)), (Some(true), Some(false)));
+}
+
+#[test]
 fn the_interval_of_each_line_contains_the_true_value() {
     let trials = 400;
     // 99.9 % quantile of the number of misses at an error rate of 5 %.

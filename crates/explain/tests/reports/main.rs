@@ -282,6 +282,16 @@ fn rows_say_what_their_numbers_are() {
     let one = ExplainRecord { prices: report.prices, ..tree() };
     assert!(words(&one).contains("forks counted together with those by vfork(2)"), "{}", words(&one));
     assert!(!words(&tree()).contains("vfork"));
+    let mut pair = more_faults();
+    let price = pair.prices.of(Priced::MinorFault);
+    pair.prices.prices.push((Priced::MinorFaultCold, price));
+    assert!(
+        words(&pair).contains("page faults at the price of pages that the runs of pairs reuse"),
+        "{}",
+        words(&pair)
+    );
+    let one = ExplainRecord { prices: pair.prices, ..tree() };
+    assert!(words(&one).contains("page faults in the first process at the price of pages"), "{}", words(&one));
 }
 
 #[test]
