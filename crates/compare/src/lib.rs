@@ -36,7 +36,7 @@ pub use judge::{JoinError, join, judge};
 pub use plan::plan_of_runs;
 pub use report::Compared;
 pub(crate) use steady_render::units;
-pub use words::{RATIO_MAX, TOO_CLOSE, more_pairs, roughness};
+pub use words::{RATIO_MAX, TOO_CLOSE, about_runs, more_pairs, roughness};
 pub use workspace::{Workspace, renew};
 
 /// The feature `compare`, which runs and compares commands.

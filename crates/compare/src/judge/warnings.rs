@@ -34,9 +34,8 @@ pub(super) fn warnings(record: &Record, judgements: &[Judgement], failures: &Fai
     let failed = failed(record, failures);
     warnings.extend(budget_exceeded(record, judgements).filter(|_| failed.is_empty()));
     warnings.extend(failed);
-    warnings.extend(ignored(record));
+    warnings.extend(about_runs(record));
     warnings.extend(waiting(record));
-    warnings.extend(left_behind(record));
     if let Ok(ratio) = record.activity.throttled_ratio
         && ratio > THROTTLED
     {
@@ -105,6 +104,11 @@ fn failed(record: &Record, failures: &Failures) -> Vec<Warning> {
         Some(Warning::Failures { command, failed, runs, first: how(&first.outcome) })
     };
     failures.counts.iter().enumerate().filter_map(warn).collect()
+}
+
+/// The warnings about runs that count although they failed or left processes behind.
+pub(crate) fn about_runs(record: &Record) -> impl Iterator<Item = Warning> {
+    ignored(record).chain(left_behind(record))
 }
 
 /// A warning for each command with runs whose status counts as a success although it is not 0.

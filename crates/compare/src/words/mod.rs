@@ -12,7 +12,7 @@ pub(crate) use remedy::{
     effort_for_condition, effort_for_interval, effort_for_mean, effort_for_verdict, more_effort, more_work,
 };
 pub(crate) use startups::startups;
-pub use warning::more_pairs;
+pub use warning::{about_runs, more_pairs};
 pub(crate) use warning::{make_succeed, message, warning_message};
 
 use std::collections::BTreeSet;

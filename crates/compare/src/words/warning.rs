@@ -6,7 +6,7 @@ use steady_model::{FailureRule, Interval, Judgement, Layout, Metric, Outcome, Re
 use super::{
     capital, count, effort_for_interval, effort_for_mean, less, more_effort, more_work, noun, signed, subject,
 };
-use crate::judge::least_pairs;
+use crate::judge::{least_pairs, warnings_about_runs};
 use crate::units::{duration, percent, time_setting};
 
 /// A warning as a sentence or two: what happened, how that changes the figures, and the remedy.
@@ -19,21 +19,8 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
     let record = &report.record;
     match warning {
         Warning::Failures { command, failed, runs, first } => failures(report, *command, *failed, *runs, first),
-        Warning::LeftBehind { command, .. } if is_steady_warm(record, *command) => format!(
-            "{} leaves the background process of steady warm, which captures programs. It was killed at the end of each \
-             run, and its CPU time until then is counted. If snapshots were missing before the comparison, capture \
-             them first: steady warm --mode prewarm. To compare programs that all start from snapshots, use --warm \
-             instead of steady warm.",
-            capital(&subject(&record.plan, *command))
-        ),
         Warning::LeftBehind { command, processes } => {
-            let who = capital(&subject(&record.plan, *command));
-            let many = count(usize::try_from(*processes).unwrap_or(usize::MAX), "process", "processes");
-            format!(
-                "{who} left {many} behind. {} killed, and the CPU time until then is counted. If that work belongs to \
-                 the command, let the command wait for it.",
-                if *processes == 1 { "It was" } else { "They were" }
-            )
+            left_behind(record, *command, *processes, &subject(&record.plan, *command))
         }
         Warning::LayoutsDisagree { command, metric } => disagreement(report, *command, *metric),
         Warning::Throttled { ratio } => {
@@ -49,12 +36,9 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
              not too busy for it, the command sometimes hangs: --timeout ends such runs, and they count as failures.",
             subject(&record.plan, *command)
         ),
-        Warning::FailuresIgnored { command, failed, runs, status } => format!(
-            "{failed} of {} of {} exited with a status other than 0 (the first with {status}). They count as successes, as \
-             --ignore-failure says.",
-            count(*runs, "run", "runs"),
-            subject(&record.plan, *command)
-        ),
+        Warning::FailuresIgnored { command, failed, runs, status } => {
+            failures_ignored(*failed, *runs, *status, &subject(&record.plan, *command))
+        }
         Warning::Waiting { metric, ratio } => {
             let share = format!("{} of {}", percent(*ratio), super::time_with_run_delay(record));
             match metric {
@@ -134,6 +118,45 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
             format!("{how}: {}.", more_work(record, *metric))
         }
     }
+}
+
+/// The warnings about runs that count although they failed or left processes behind, in words. Sentences call the
+/// commands by these names.
+pub fn about_runs(record: &Record, names: &[&str]) -> Vec<String> {
+    let words = |warning: Warning| match warning {
+        Warning::FailuresIgnored { command, failed, runs, status } => {
+            Some(failures_ignored(failed, runs, status, names[command]))
+        }
+        Warning::LeftBehind { command, processes } => Some(left_behind(record, command, processes, names[command])),
+        _ => None,
+    };
+    warnings_about_runs(record).filter_map(words).collect()
+}
+
+fn left_behind(record: &Record, command: usize, processes: u64, who: &str) -> String {
+    let who = capital(who);
+    if is_steady_warm(record, command) {
+        return format!(
+            "{who} leaves the background process of steady warm, which captures programs. It was killed at the end of \
+             each run, and its CPU time until then is counted. If snapshots were missing before the comparison, capture \
+             them first: steady warm --mode prewarm. To compare programs that all start from snapshots, use --warm \
+             instead of steady warm."
+        );
+    }
+    let many = count(usize::try_from(processes).unwrap_or(usize::MAX), "process", "processes");
+    format!(
+        "{who} left {many} behind. {} killed, and the CPU time until then is counted. If that work belongs to the \
+         command, let the command wait for it.",
+        if processes == 1 { "It was" } else { "They were" }
+    )
+}
+
+fn failures_ignored(failed: usize, runs: usize, status: i32, who: &str) -> String {
+    format!(
+        "{failed} of {} of {who} exited with a status other than 0 (the first with {status}). They count as successes, \
+         as --ignore-failure says.",
+        count(runs, "run", "runs")
+    )
 }
 
 fn unused_revisions(record: &Record) -> String {

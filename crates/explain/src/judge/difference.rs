@@ -4,9 +4,10 @@
 //! All lines are means over the same pairs with the same weights, so the parts add up to the whole. User and system
 //! time add up to the CPU time, and so do the counted events and the unexplained rest.
 
+use steady_compare::about_runs;
 use steady_costs::prices::{Price, Priced, Prices, at_run};
 use steady_model::split::{Processes, too_short};
-use steady_model::{Absent, Interval, Layout, Metric, Nanos, Outcome, Reading, Record, Run};
+use steady_model::{Absent, Interval, Layout, Metric, Nanos, Reading, Record, Run};
 use steady_render::letters::count;
 use steady_render::units::time_and_range;
 use steady_stats::{MIN_PAIRS, OPEN_WIDTH_RATIO, Shift, has_modes, mean, shift, weights};
@@ -33,7 +34,7 @@ pub fn judged_pair(mut record: ExplainPairRecord) -> ExplainPairRecord {
         lines.push(unexplained(&pairs, &parts));
         lines.extend(off_cpu(&pairs));
         let notes = counted::note(&kinds, &lines).into_iter().chain(pairs.mean_of_all());
-        let notes = notes.chain(pairs.failures()).chain(left_behind(&record.record));
+        let notes = notes.chain(about_runs(&record.record, &["OLD", "NEW"]));
         (missing, notes.collect(), lines, pairs.runs.len())
     };
     for (what, priced) in [("the price of page faults", Priced::MinorFault), ("the price of switches", Priced::Switch)]
@@ -43,18 +44,6 @@ pub fn judged_pair(mut record: ExplainPairRecord) -> ExplainPairRecord {
     (record.pairs, record.confidence, record.lines) = (pairs, 1.0 - ALPHA, lines);
     (record.missing, record.notes) = (missing, notes);
     record
-}
-
-/// Notes about processes that the runs of a command left behind.
-fn left_behind(record: &Record) -> impl Iterator<Item = String> {
-    ["OLD", "NEW"].into_iter().enumerate().filter_map(|(command, who)| {
-        let runs = record.blocks.iter().flat_map(|block| &block.runs).filter(|run| run.command == command);
-        let left = runs.map(|run| run.left_behind as usize).sum();
-        let (many, were) = (count(left, "process", "processes"), if left == 1 { "It was" } else { "They were" });
-        (left > 0).then(|| {
-            format!("{who} left {many} behind in its runs. {were} killed, and the CPU time until then is counted.")
-        })
-    })
 }
 
 /// The pairs in which both runs succeeded, with their weights. They are equal if the runs have two modes: both kinds of
@@ -141,21 +130,6 @@ impl<'a> Pairs<'a> {
             )),
             (false, false) => None,
         }
-    }
-
-    /// Notes about runs that failed and are evaluated, because their exit statuses are ignored.
-    fn failures(&self) -> impl Iterator<Item = String> {
-        ["OLD", "NEW"].into_iter().enumerate().filter_map(|(command, who)| {
-            let failed: Vec<Outcome> = self.runs.iter().map(|pair| pair[command].outcome).collect();
-            let failed: Vec<Outcome> = failed.into_iter().filter(|outcome| *outcome != Outcome::Exited(0)).collect();
-            let Outcome::Exited(status) = *failed.first()? else { return None };
-            Some(format!(
-                "{} of {} of {who} failed (the first with exit status {status}), and are evaluated like the others. Runs \
-                 that end early may cost less.",
-                failed.len(),
-                count(self.runs.len(), "run", "runs"),
-            ))
-        })
     }
 
     fn line(&self, line: Line, depth: u32, pick: Pick<'_>) -> Difference {
