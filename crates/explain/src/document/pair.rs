@@ -265,15 +265,6 @@ fn amount_unit(seconds: f64, interval: Interval) -> Unit {
     time_unit(if half.is_finite() && half > 0.0 { seconds.max(10.0 * half) } else { seconds })
 }
 
-/// Unit of a difference and its interval.
-fn unit_of(interval: Interval) -> Unit {
-    time_unit(interval.low.abs().max(interval.high.abs()))
-}
-
-fn range_of(interval: Interval) -> String {
-    in_unit(interval, unit_of(interval))
-}
-
 fn in_unit(interval: Interval, unit: Unit) -> String {
     let (unit, scale) = unit;
     let range = Interval { low: interval.low * scale, high: interval.high * scale };
@@ -331,7 +322,7 @@ fn row(line: &Difference, depth: usize) -> Row {
     let seconds = |command: usize| Cell::reading(&line.seconds[command], |seconds| time(*seconds));
     let (difference, range) = match &line.difference {
         Ok((difference, interval)) if interval.half_width() > 0.0 => {
-            (signed(*difference, *interval).into(), range_of(*interval).into())
+            (signed(*difference, *interval).into(), in_unit(*interval, amount_unit(difference.abs(), *interval)).into())
         }
         Ok((difference, _)) => (signed(*difference, Interval { low: 0.0, high: 0.0 }).into(), Cell::from("exact")),
         Err(absent) => (Cell::Absent(absent.0.clone()), Cell::from("")),
@@ -365,15 +356,9 @@ fn together(small: &[&Difference]) -> Row {
     }
 }
 
-/// A difference with its sign, in the unit of its interval.
+/// A difference with its sign. It has the unit of a sentence about it.
 fn signed(difference: f64, interval: Interval) -> String {
-    let half = interval.half_width();
-    let text = if half.is_finite() && half > 0.0 {
-        let (unit, scale) = unit_of(interval);
-        format!("{}{TIE}{unit}", fixed(difference.abs() * scale, decimals(half * scale)))
-    } else {
-        time(difference.abs())
-    };
+    let text = amount(difference.abs(), interval, amount_unit(difference.abs(), interval));
     // A difference that rounds to zero has no sign.
     let nothing = !text.contains(|letter: char| ('1'..='9').contains(&letter));
     match difference {
@@ -391,7 +376,7 @@ fn system_times(record: &ExplainPairRecord) -> Option<Fact> {
         let system = *system.seconds[command].as_ref().ok()?;
         let cpu = *cpu.seconds[command].as_ref().ok().filter(|cpu| **cpu > 0.0)?;
         let interval = at_ticks(system, cpu, record.pairs as f64 * cpu / tick);
-        Some(format!("{} in {name}", range_of(interval)))
+        Some(format!("{} in {name}", in_unit(interval, amount_unit(interval.high, interval))))
     };
     let both: Vec<String> = ["OLD", "NEW"].into_iter().enumerate().filter_map(of).collect();
     let text = || format!("{}: sampled at ticks of {}", both.join(", "), time(tick));

@@ -9,7 +9,7 @@ use steady_costs::prices::{Price, Priced, Prices, at_run};
 use steady_model::split::{Processes, too_short};
 use steady_model::{Absent, Interval, Layout, Metric, Nanos, Reading, Record, Run};
 use steady_render::letters::count;
-use steady_render::units::time_and_range;
+use steady_render::units::{TIE, time_and_range};
 use steady_stats::{MIN_PAIRS, OPEN_WIDTH_RATIO, Shift, has_modes, mean, shift, weights};
 
 use super::counted::{self, CountedKind};
@@ -120,13 +120,14 @@ impl<'a> Pairs<'a> {
         let is_certain = !usual.interval.holds(mean) && (mean - usual.mean).abs() >= half;
         let is_open = half > OPEN_WIDTH_RATIO * usual.interval.half_width();
         let usual = "The figures are about the usual run: pairs with an expensive run count little. Over all runs, ";
-        let range = time_and_range(mean.abs(), Interval { low: mean.abs() - half, high: mean.abs() + half });
+        let size = time_and_range(mean.abs(), Interval { low: mean.abs() - half, high: mean.abs() + half });
+        let range = format!("{}{TIE}{}, 95{TIE}%", size.range, size.unit);
         let more = if mean > 0.0 { "more" } else { "less" };
         match (is_certain, is_open) {
-            (true, _) => Some(format!("{usual}NEW needs {} {more} CPU time on average ({}).", range.time, range.range)),
+            (true, _) => Some(format!("{usual}NEW needs {} {more} CPU time on average ({range}).", size.time)),
             (false, true) => Some(format!(
-                "{usual}the difference of the mean CPU times is uncertain: {} {more} ({}).",
-                range.time, range.range
+                "{usual}the difference of the mean CPU times is uncertain: {} {more} ({range}).",
+                size.time
             )),
             (false, false) => None,
         }

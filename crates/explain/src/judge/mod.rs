@@ -9,6 +9,7 @@ mod parts;
 use steady_costs::prices::at_run;
 use steady_model::split::{Processes, too_short};
 use steady_model::{Absent, Interval, Nanos, Reading};
+use steady_render::units::time;
 
 use crate::record::ExplainRecord;
 
@@ -105,7 +106,7 @@ fn notes(record: &ExplainRecord) -> Vec<String> {
         notes.push(format!(
             "The parts add up to {} more than the CPU time, which is outside the intervals of their prices: these \
              events were cheaper in this command than when their prices were measured. The largest part is {}.",
-            seconds(-left),
+            time(-left),
             largest.name
         ));
     }
@@ -114,12 +115,8 @@ fn notes(record: &ExplainRecord) -> Vec<String> {
     {
         notes.push(format!(
             "CPU time and waiting add up to {} more than the lifetimes of the threads: the kernel's clocks disagree.",
-            seconds(-blocked)
+            time(-blocked)
         ));
     }
     notes
-}
-
-fn seconds(seconds: f64) -> String {
-    if seconds < 1.0 { format!("{:.1} ms", seconds * 1e3) } else { format!("{seconds:.2} s") }
 }

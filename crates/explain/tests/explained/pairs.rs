@@ -67,7 +67,10 @@ fn rare_expensive_runs_have_a_note_with_the_mean() {
         (slow.user, slow.wall) = (slow.user + Nanos::from_seconds(0.38), slow.wall + Nanos::from_seconds(0.38));
     }
     let [note] = &notes(record)[..] else { panic!("one note") };
-    assert!(note.replace('\u{a0}', " ").contains("NEW needs 18 ms more CPU time on average (10 to 26)"), "{note}");
+    assert!(
+        note.replace('\u{a0}', " ").contains("NEW needs 18 ms more CPU time on average (10 to 26 ms, 95 %)"),
+        "{note}"
+    );
 }
 
 /// A third of the runs of OLD and half of those of NEW take twice as long: 12.5 % more on average.

@@ -111,7 +111,7 @@ fn a_note_says_that_the_parts_exceed_the_whole() {
     let (left, interval) = expensive.unexplained.unwrap();
     assert!(close(left, 0.002 - 0.005) && interval.high < 0.0);
     assert!(
-        expensive.notes.iter().any(|note| note.contains("3.0 ms more") && note.contains("page faults")),
+        expensive.notes.iter().any(|note| note.contains("3.00\u{a0}ms more") && note.contains("page faults")),
         "{:?}",
         expensive.notes
     );

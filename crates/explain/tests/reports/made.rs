@@ -411,10 +411,7 @@ pub(crate) fn more_faults() -> ExplainPairRecord {
             line(Line::Blocked, "blocked", 1, [0.004_9, 0.005_2], 0.000_5),
         ],
         missing: vec![missing("the price of execs", "the probe spawn_static is for x86-64 and aarch64")],
-        notes: vec![
-            "NEW left 12 processes behind in its runs. They were killed, and the CPU time until then is counted."
-                .into(),
-        ],
+        notes: vec!["NEW left 12 processes behind. They were killed, and the CPU time until then is counted.".into()],
     }
 }
 
