@@ -122,6 +122,16 @@ fn restore_gives_identical_files() {
 }
 
 #[test]
+fn dashes_without_a_command_are_refused() {
+    let host = CopiedHost::of("host-intel-active", "dashes");
+    let before = host.files();
+    let (status, _, stderr) = host.run(&["quiet", "--"]);
+    assert_eq!(status, 125, "{stderr}");
+    assert!(stderr.contains("no command follows --"), "{stderr}");
+    assert_eq!(host.files(), before);
+}
+
+#[test]
 fn the_published_knobs_are_set_and_restored() {
     let host = CopiedHost::of("host-intel-active", "published");
     let before = host.files();

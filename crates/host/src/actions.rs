@@ -117,6 +117,11 @@ pub(crate) fn quiet(flags: &HostQuietFlags, session: &mut dyn Session) -> Result
             other => other,
         });
     }
+    // The parsed options do not show whether `--` was there.
+    if std::env::args_os().any(|word| word == "--") {
+        let why = "no command follows --; without --, the host stays quiet until steady host restore";
+        return Err(Failure::Usage(why.to_owned()));
+    }
     let root = root(&flags.root.root)?;
     session.open(&flags.output, false, Status::Own)?;
     let mut record = record(&root, HostQuestion::Quiet);
