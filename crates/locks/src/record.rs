@@ -325,7 +325,8 @@ pub struct LockedProcess {
 /// Waits for futexes, estimated by sampling all threads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FutexWaits {
-    /// Total time that threads waited for any futex.
+    /// Total time that threads waited for any futex. It may exceed `thread_seconds`, because it includes processes that
+    /// are not watched, and because each sample represents the time until the next one.
     pub wait_seconds: Nanos,
     /// The part of `wait_seconds` that belongs to no watched lock, condition or semaphore, nor to the end of a thread.
     pub other_seconds: Nanos,

@@ -160,7 +160,7 @@ impl Debug {
         let Ok(mut frames) = self.context.find_frames(address).skip_all_loads() else { return no() };
         let (mut first, mut own) = (None, None);
         while let Ok(Some(frame)) = frames.next() {
-            let name = frame.function.as_ref().and_then(|name| name.demangle().ok().map(Cow::into_owned));
+            let name = frame.function.as_ref().and_then(|name| Some(demangled(&name.raw_name().ok()?)));
             let file = frame.location.as_ref().and_then(|location| location.file);
             let is_own = file.is_some_and(|file| !OF_OTHERS.iter().any(|folder| file.starts_with(folder)));
             let line = match (file, frame.location.as_ref().and_then(|location| location.line)) {

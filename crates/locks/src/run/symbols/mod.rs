@@ -36,9 +36,10 @@ impl Names for Symbols {
     }
 }
 
-/// Demangles the name of a symbol.
+/// Demangles the name of a symbol, if it is mangled. The demanglers also accept bare types, such as `w` for `wchar_t`.
 fn demangled(name: &str) -> String {
-    addr2line::demangle_auto(name.into(), None).into_owned()
+    let is_mangled = ["_Z", "_R"].iter().any(|prefix| name.starts_with(prefix));
+    if is_mangled { addr2line::demangle_auto(name.into(), None).into_owned() } else { name.to_owned() }
 }
 
 fn absent<T>(why: impl Into<String>) -> Reading<T> {
@@ -113,6 +114,9 @@ mod tests {
     #[test]
     fn symbols_are_demangled() {
         assert_eq!(demangled("_ZN5Queue4pushEi"), "Queue::push(int)");
-        assert_eq!(demangled("pthread_create"), "pthread_create");
+        assert_eq!(demangled("_RNvC6_123foo3bar"), "123foo::bar");
+        for name in ["pthread_create", "w", "i", "ZN3foo3barE", "RNvC6_123foo3bar"] {
+            assert_eq!(demangled(name), name);
+        }
     }
 }
