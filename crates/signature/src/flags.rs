@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use steady_feature::flags::{OutputFlags, size, span, whole_number};
+use steady_feature::flags::{FormatFlag, OutputFlags, size, span, whole_number};
 use steady_model::Nanos;
 use steady_workloads::signature::{Allocator, Crew, MOST_BLOCK_BYTES, MOST_NODES, MOST_WORKERS, POOL_NODE_BYTES};
 
@@ -148,6 +148,11 @@ pub(crate) struct BenchFlags {
 }
 
 impl SignatureFlags {
+    /// Whether the output has user and system times: all but the lines of the signatures alone.
+    pub(crate) fn has_times(&self) -> bool {
+        self.stats || self.output.format != FormatFlag::Text || self.output.files.wanted().next().is_some()
+    }
+
     /// Returns the workers that were requested, if any.
     pub(crate) fn workers(&self) -> Option<Workers> {
         let processes = self.processes.map(Crew::Processes);
@@ -216,7 +221,20 @@ fn block(text: &str) -> Result<usize, String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::{Command, FromArgMatches};
+
     use super::*;
+
+    #[test]
+    fn only_lines_of_signatures_alone_have_no_times() {
+        let has_times = |words: &[&str]| {
+            let command = SignatureFlags::augment_args(Command::new("signature"));
+            let matches = command.get_matches_from([&["signature", "file"], words].concat());
+            SignatureFlags::from_arg_matches(&matches).unwrap().has_times()
+        };
+        assert!(!has_times(&[]) && !has_times(&["--quiet"]));
+        assert!(has_times(&["--stats"]) && has_times(&["--format", "csv"]) && has_times(&["--export-html", "x"]));
+    }
 
     #[test]
     fn a_block_has_at_least_one_byte() {
