@@ -43,7 +43,7 @@ fn several(record: &ExplainRecord) -> bool {
 fn share(seconds: f64, whole: f64) -> String {
     match seconds / whole {
         _ if whole <= 0.0 => String::new(),
-        ratio if ratio > 0.0 && ratio < LEAST => format!("<0.1{TIE}%"),
+        ratio if ratio != 0.0 && ratio.abs() < LEAST => format!("<0.1{TIE}%"),
         ratio if ratio < 1.0 && percent(ratio) == percent(1.0) => format!(">99{TIE}%"),
         ratio => percent(ratio),
     }

@@ -34,7 +34,7 @@ pub fn judged(mut record: ExplainRecord) -> ExplainRecord {
     let cpu = record.cpu_seconds.seconds();
     (record.parts, record.missing) = parts::all(&record.counts, &at_run(&record.prices, &record.alu));
     record.unexplained = unexplained(&record, cpu);
-    record.blocked_seconds = blocked(&record, cpu);
+    record.blocked_seconds = blocked(&record);
     record.notes = notes(&record);
     record.system_interval = system_interval(&record, cpu);
     record
@@ -58,9 +58,11 @@ pub(crate) fn counting_interval(cost: f64) -> Interval {
 }
 
 /// Blocked time, in seconds: the lifetimes of all threads minus CPU time and waiting.
-fn blocked(record: &ExplainRecord, cpu: f64) -> Reading<f64> {
+fn blocked(record: &ExplainRecord) -> Reading<f64> {
     let (lived, waiting) = (record.thread_seconds.clone()?, record.waiting_seconds.clone()?);
-    Ok(lived.seconds() - cpu - waiting.seconds())
+    // It may be negative. In whole nanoseconds, no rounding error remains where it is zero.
+    let [lived, cpu, waiting] = [lived, record.cpu_seconds, waiting].map(|time| time.0 as f64);
+    Ok((lived - cpu - waiting) / 1e9)
 }
 
 /// 95 % interval of the system time, if the kernel's ticks show it.

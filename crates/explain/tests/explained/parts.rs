@@ -211,3 +211,10 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_command_that_never_blocked_has_exactly_zero() {
+    let mut record = record(Nanos(3_254_257), Nanos::ZERO, counts(&[]));
+    (record.thread_seconds, record.waiting_seconds) = (Ok(Nanos(3_951_110)), Ok(Nanos(696_853)));
+    assert_eq!(judged(record).blocked_seconds, Ok(0.0));
+}
