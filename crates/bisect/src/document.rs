@@ -191,7 +191,7 @@ fn found(record: &BisectRecord, confirmation: &Comparison, whole: String) -> Vec
 /// What to say if the commit probably did not cause the whole change: the intervals of the confirmation and of both
 /// ends exclude it, or the estimate is less than half as large. A confirmation of the whole range says nothing about
 /// parts.
-fn other_changes(record: &BisectRecord, confirmation: &Comparison) -> Option<&'static str> {
+fn other_changes(record: &BisectRecord, confirmation: &Comparison) -> Option<String> {
     /// Half as much as the whole change is a part, whatever the intervals.
     const HALF: f64 = 0.5;
     let ends = ends(record).filter(|ends| (confirmation.from, confirmation.to) != (ends.from, ends.to))?;
@@ -203,15 +203,30 @@ fn other_changes(record: &BisectRecord, confirmation: &Comparison) -> Option<&'s
     let is_less = |one: Option<f64>, other: Option<f64>| one.zip(other).is_some_and(|(one, other)| one < other);
     let half = log(&ends.change).map(|whole| HALF * whole);
     if is_less(most(confirmation), least(ends)) || is_less(log(&confirmation.change), half) {
-        return Some(
+        return Some(format!(
             "The change of this commit is less than that of the whole range. Either other commits changed the cost, too, \
-             or this is one of the wrong confirmations that the confidence allows. Search the commits before and after it.",
-        );
+             or this is one of the wrong confirmations that the confidence allows.{}",
+            searches_of_others(record, confirmation)
+        ));
     }
-    is_less(most(ends), least(confirmation)).then_some(
-        "The change of this commit is more than that of the whole range, so other commits changed the cost in the other \
-         direction.",
-    )
+    is_less(most(ends), least(confirmation)).then(|| {
+        format!(
+            "The change of this commit is more than that of the whole range, so other commits changed the cost in the \
+             other direction.{}",
+            searches_of_others(record, confirmation)
+        )
+    })
+}
+
+/// How to search the commits before and after those of a confirmation, as a sentence that begins with a space.
+fn searches_of_others(record: &BisectRecord, confirmation: &Comparison) -> String {
+    let sides = [("before", 0, confirmation.from), ("after", confirmation.to, record.commits.len() - 1)];
+    let search = |(side, from, to): (&str, usize, usize)| {
+        let [from, to] = [from, to].map(|at| record.commits[at].short.as_str());
+        format!("'steady bisect {from}..{to}' searches the commits {side} it")
+    };
+    let searches: Vec<String> = sides.into_iter().filter(|(_, from, to)| from < to).map(search).collect();
+    format!(" With the same command and options, {}.", searches.join(", and "))
 }
 
 /// The sentences about a search without a result.

@@ -97,6 +97,18 @@ fn a_commit_with_a_part_of_the_whole_change_is_reported_as_such() {
     assert!(!part(0.053, 0.007) && !part(0.04, 0.02), "the intervals overlap");
     assert!(part(0.03, 0.01), "the intervals exclude each other");
     assert!(part(0.02, 0.019), "less than half as much");
+    let advice = |at: usize| {
+        let mut record = found();
+        *record.comparisons.last_mut().unwrap() =
+            comparison(Purpose::Confirmation, [at - 1, at], 0.02, 0.01, Verdict::Slower);
+        let record = judged(record);
+        let short = |at: usize| record.commits[at].short.clone();
+        let [before, after] = [[0, at - 1], [at, 12]].map(|[from, to]| {
+            record.sentences().join(" ").contains(&format!("'steady bisect {}..{}' searches", short(from), short(to)))
+        });
+        (before, after)
+    };
+    assert_eq!((advice(7), advice(1), advice(12)), ((true, true), (false, true), (true, false)));
     let mut more = found();
     *more.comparisons.last_mut().unwrap() = comparison(Purpose::Confirmation, [6, 7], 0.1, 0.02, Verdict::Slower);
     assert!(judged(more).sentences().join(" ").contains("in the other direction"));
