@@ -19,7 +19,7 @@ use steady_preload::card::{Card, EXCEPT_VARIABLE, excepts};
 use crate::flags::{ModeFlag, WarmFlags};
 use crate::launch::{Launch, StartingProcess, is_done, launch};
 use crate::make::{Made, Maker, Traced};
-use crate::store::Store;
+use crate::store::{Store, StoredCard};
 use crate::user_store::{absolute, executed, store};
 use crate::{identity, keeper};
 
@@ -105,15 +105,16 @@ fn warm(store: &Store, program: &Path, before: &Environment, session: &dyn Sessi
     let after = preloaded(store, before);
     let path = absolute(program);
     let root = Root::default();
-    let executes = match launch(store, &path, StartingProcess { environment: before, root: &root }) {
+    let mut executes = program.to_owned();
+    if !is_excepted(before, &path) {
         // For a script the kernel executes the interpreter and builds its arguments, so execute the script itself.
-        Launch::Warm(snapshot) if is_itself(store, &path) && !is_excepted(before, &path) => snapshot,
-        _ if is_excepted(before, &path) => program.to_owned(),
-        _ => {
-            request_snapshot(store, &path);
-            program.to_owned()
+        if let Launch::Warm(snapshot) = launch(store, &path, StartingProcess { environment: before, root: &root })
+            && is_itself(store, &path)
+        {
+            executes = snapshot;
         }
-    };
+        request_snapshot(store, &path);
+    }
     if let Err(error) = keeper::start(store, before) {
         session.notice(&format!("snapshots are not created: the keeper process cannot be started: {error}"));
     }
@@ -126,8 +127,9 @@ fn is_itself(store: &Store, path: &Path) -> bool {
     card.is_some_and(|card| matches!(Card::parse(&card.bytes), Some(Card::Warm(_))))
 }
 
-/// Requests a snapshot of the command's own program, unless it has one. The binary of `steady` is never captured: it is
-/// large, and a nested `steady` that measures something would compete with the capture for the CPU.
+/// Requests a snapshot of the command's own program, unless it has one that is not due to be replaced. The binary of
+/// `steady` is never captured: it is large, and a nested `steady` that measures something would compete with the capture
+/// for the CPU.
 fn request_snapshot(store: &Store, path: &Path) {
     let Some(key) = identity::key(path).ok().filter(|_| path.is_file()) else { return };
     // The link resolves to the same mount as the path that executed this program.
@@ -135,7 +137,11 @@ fn request_snapshot(store: &Store, path: &Path) {
         return;
     }
     let known = store.card(&key).ok().flatten();
-    if !known.is_some_and(|known| Card::parse(&known.bytes).is_some_and(|card| is_done(store, &card, path))) {
+    let is_kept = |known: &StoredCard| {
+        let card = Card::parse(&known.bytes);
+        card.is_some_and(|card| is_done(store, &card, path) && !keeper::is_due(&card, known, path))
+    };
+    if !known.is_some_and(|known| is_kept(&known)) {
         // An error is harmless: the request exists already, or none can be made.
         let _ = symlink(path, store.wanted().join(key));
     }

@@ -43,6 +43,16 @@ const LOOK: Nanos = Nanos(30_000_000_000);
 /// How often it checks whether launches have saved enough for the next capture.
 const CREDIT_LOOK: Nanos = Nanos(20_000_000);
 
+/// Returns whether a launch of the program at `path`, by the name of its capture, replaces its snapshots. The keeper
+/// counts the launches by the hook; `steady warm` requests a snapshot for the command itself.
+pub(crate) fn is_due(card: &Card<'_>, stored: &StoredCard, path: &Path) -> bool {
+    matches!(card, Card::Warm(warm) if path.file_name() == Some(os(warm.name))) && is_old(stored)
+}
+
+fn is_old(stored: &StoredCard) -> bool {
+    clock::time_of_day().0.saturating_sub(stored.written.0) >= AGE_SECONDS
+}
+
 /// Captures requested programs until the process of the pidfd `command` has ended, except those that `except` lists.
 ///
 /// # Errors
@@ -159,6 +169,7 @@ impl<C: Capturer> Keeper<'_, '_, C> {
         if let Some(known) = store.card(&request.key).ok().flatten()
             && let Some(card) = Card::parse(&known.bytes)
             && is_done(store, &card, &request.program)
+            && !is_due(&card, &known, &request.program)
         {
             return match card {
                 Card::Warm(warm) => self.add_name(&request.key, &warm, request.program.file_name()),
@@ -210,7 +221,7 @@ impl<C: Capturer> Keeper<'_, '_, C> {
             return Ok(());
         }
         self.looked = now;
-        let (store, today) = (self.maker.store(), clock::time_of_day());
+        let store = self.maker.store();
         let counts = store.counts()?;
         for known in store.cards()? {
             if self.is_over()? {
@@ -219,8 +230,7 @@ impl<C: Capturer> Keeper<'_, '_, C> {
             let Some(Card::Warm(warm)) = Card::parse(&known.bytes) else { continue };
             let Ok([launches, _]) = counts.launches(warm.slot) else { continue };
             let since = launches.saturating_sub(*self.queue.launches(&known.key, launches));
-            let old = today.0.saturating_sub(known.written.0) >= AGE_SECONDS;
-            if (since >= LAUNCHES || (old && since > 0)) && self.has_credit()? {
+            if (since >= LAUNCHES || (is_old(&known) && since > 0)) && self.has_credit()? {
                 self.queue.launched(&known.key, launches);
                 let before = self.maker.used();
                 // If this fails, the old snapshots stay.

@@ -552,6 +552,23 @@ fn a_keeper_captures_what_pays() {
     assert_eq!(keep(fake, &programs[0].display().to_string()).1, 9);
 }
 
+/// The launches of the command itself are not counted: `steady warm` requests a snapshot if that of the command is old.
+#[test]
+fn a_request_replaces_old_snapshots() {
+    for (seconds, replaced) in [(300, false), (601, true)] {
+        let bench = Bench::new(&format!("request-{seconds}"));
+        assert_eq!(bench.make(&mut Fake::default()), Ok(Made::Warm));
+        let card = File::open(bench.store.folder().join("cards").join(bench.key())).unwrap();
+        let written = card.metadata().unwrap().modified().unwrap();
+        card.set_modified(written - Duration::from_secs(seconds)).unwrap();
+        bench.request(&bench.program);
+        let mut fake = Fake::default();
+        keeper::keep(&mut Maker::new(&bench.store, &mut fake, vec![]), ended(), OsStr::new("")).unwrap();
+        assert_eq!(!fake.requests.is_empty(), replaced, "{seconds} s");
+        assert_eq!(bench.store.requests().unwrap(), []);
+    }
+}
+
 #[test]
 fn snapshots_are_replaced_after_many_launches_or_some_minutes_of_use() {
     const TAKES: usize = 3;
