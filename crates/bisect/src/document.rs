@@ -15,7 +15,7 @@ use steady_render::scale::{Kind, Scale};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{self, TIE, duration, percent, setting, time_setting};
 
-use crate::judge::{confirmed, ends, relative_to_good, with_good};
+use crate::judge::{confirmations, confirmed, ends, is_incomplete, relative_to_good, with_good};
 use crate::record::{BisectOutcome, BisectRecord, Comparison, HistoryCommit, KIND, SCHEMA};
 
 impl Report for BisectRecord {
@@ -145,7 +145,7 @@ fn answer(record: &BisectRecord) -> Vec<Sentence> {
         _ => open(record, whole),
     };
     let further = match (record.outcome, record.interrupted) {
-        (BisectOutcome::Open, true) => Some("Interrupted: the same command continues the search."),
+        (_, true) => Some("Interrupted: the same command continues the search."),
         (BisectOutcome::Open, false) => Some("The same command continues the search, with another budget."),
         _ => None,
     };
@@ -183,17 +183,27 @@ fn found(record: &BisectRecord, confirmation: &Comparison, whole: String) -> Vec
         );
         first.push(plain(advice));
     }
-    let mut sentences = vec![first, vec![plain(whole)]];
+    let mut sentences = vec![first];
+    sentences.extend(other_confirmations(record, confirmation).map(|text| vec![plain(text)]));
+    sentences.push(vec![plain(whole)]);
     sentences.extend(other_changes(record, confirmation).map(|text| vec![plain(text)]));
     sentences
 }
 
-/// What to say if the commit probably did not cause the whole change: the intervals of the confirmation and of both
-/// ends exclude it, or the estimate is less than half as large. A confirmation of the whole range says nothing about
-/// parts.
+/// The other commits that were confirmed, one sentence each.
+fn other_confirmations<'a>(record: &'a BisectRecord, largest: &'a Comparison) -> impl Iterator<Item = String> + 'a {
+    let others = confirmations(record).filter(move |one| *one != largest);
+    others.map(|one| {
+        let [from, to] = [one.from, one.to].map(|at| record.commits[at].short.as_str());
+        let (verb, by) = raised(one);
+        let up_to = if one.to - one.from > 1 { "One of the commits up to " } else { "" };
+        format!("{up_to}{to} also {verb} it by {by} relative to {from}.")
+    })
+}
+
+/// What to say if the confirmed commits probably did not cause the whole change: the rest is larger, or the intervals of
+/// the only confirmation and of both ends exclude it. A confirmation of the whole range says nothing about parts.
 fn other_changes(record: &BisectRecord, confirmation: &Comparison) -> Option<String> {
-    /// Half as much as the whole change is a part, whatever the intervals.
-    const HALF: f64 = 0.5;
     let ends = ends(record).filter(|ends| (confirmation.from, confirmation.to) != (ends.from, ends.to))?;
     // Positive in the direction of the whole change.
     let direction = ends.change.as_ref().map_or(1.0, |change| change.signum());
@@ -201,8 +211,8 @@ fn other_changes(record: &BisectRecord, confirmation: &Comparison) -> Option<Str
     let least = |one: &Comparison| Some(log(&one.low)?.min(log(&one.high)?));
     let most = |one: &Comparison| Some(log(&one.low)?.max(log(&one.high)?));
     let is_less = |one: Option<f64>, other: Option<f64>| one.zip(other).is_some_and(|(one, other)| one < other);
-    let half = log(&ends.change).map(|whole| HALF * whole);
-    if is_less(most(confirmation), least(ends)) || is_less(log(&confirmation.change), half) {
+    let is_one = confirmations(record).count() == 1;
+    if is_incomplete(record) || is_one && is_less(most(confirmation), least(ends)) {
         return Some(format!(
             "The change of this commit is less than that of the whole range. Either other commits changed the cost, too, \
              or this is one of the wrong confirmations that the confidence allows.{}",

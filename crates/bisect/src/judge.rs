@@ -5,7 +5,8 @@
 //! whose standard deviation follows from its interval. All commits are equally probable before the first comparison,
 //! and all values of `d` are. The probability of each commit given the comparisons has a closed form then, because
 //! the integral over `d` is that of a normal density. If costs change in several steps, the commit at which the larger
-//! part has happened is the most probable one.
+//! part has happened is the most probable one. If the rest of the change is larger than
+//! that of a confirmed commit, the latter is subtracted, and the search goes on with the same model.
 //!
 //! These probabilities choose what to measure next. They need not be exact, because the result depends on a
 //! confirmation on fresh pairs.
@@ -68,7 +69,7 @@ const LARGEST: f64 = 1e6;
 /// Returns the record with its result, and with the probability of each commit.
 pub fn judged(record: BisectRecord) -> BisectRecord {
     let mut record = record;
-    let probabilities = probabilities(&record);
+    let probabilities = probabilities(&record, &[]);
     for (commit, probability) in record.commits.iter_mut().zip(&probabilities) {
         commit.probability = *probability;
     }
@@ -97,14 +98,16 @@ pub(crate) fn next(record: &BisectRecord) -> Option<Step> {
     };
     let Some(ends) = ends(record) else { return Some(step) };
     let left = (budget + record.earlier_seconds - record.measured()).seconds();
-    if ends.verdict == Verdict::Same || confirmed(record).is_some() || left <= 0.0 {
+    let is_found = confirmed(record).is_some() && !is_incomplete(record);
+    if ends.verdict == Verdict::Same || is_found || left <= 0.0 {
         return None;
     }
     if ends.verdict == Verdict::Undecided {
         return Some(Step { budget: Nanos::from_seconds(left), ..step });
     }
     let bounds = bounds(record);
-    let probabilities = probabilities(record);
+    let parts: Vec<&Comparison> = confirmations(record).collect();
+    let probabilities = probabilities(record, &parts);
     let sums: Vec<f64> = probabilities
         .iter()
         .scan(0.0, |sum, probability| {
@@ -115,6 +118,9 @@ pub(crate) fn next(record: &BisectRecord) -> Option<Step> {
     let until = |commit: usize| sums[commit];
     let of_group = |group: &[usize]| until(group[1]) - until(group[0]);
     let best = bounds.windows(2).max_by(|one, other| of_group(one).total_cmp(&of_group(other)))?;
+    if of_group(best) <= 0.0 {
+        return None;
+    }
     let searching = left - part(RESERVED_RATIO).seconds();
     let needed = if searching > 0.0 { CERTAIN } else { PROBABLE };
     if of_group(best) >= needed || bounds.len() == 2 {
@@ -130,8 +136,10 @@ pub(crate) fn next(record: &BisectRecord) -> Option<Step> {
     let distance = |commit: &&usize| (until(**commit) - 0.5).abs();
     let to = *inner.iter().min_by(|one, other| distance(one).total_cmp(&distance(other)))?;
     let budget = part(STEP_RATIO).min(Nanos::from_seconds(searching));
-    // Half of the change divides commits before it from those after it.
-    let resolution = ends.change.as_ref().map_or(step.resolution, |change| (change.abs() / 2.0).max(1e-6));
+    // Half of the change that is searched divides commits before it from those after it.
+    let known: f64 = parts.iter().filter_map(|part| log_change(part)).sum();
+    let resolution =
+        log_change(ends).map_or(step.resolution, |change| ((change - known).exp_m1().abs() / 2.0).max(1e-6));
     Some(Step { purpose: Purpose::Search, to, budget, resolution, ..step })
 }
 
@@ -167,11 +175,32 @@ pub(crate) fn ends(record: &BisectRecord) -> Option<&Comparison> {
     record.comparisons.iter().rfind(|one| one.purpose == Purpose::Ends)
 }
 
-/// The confirmation that found a change in the direction of the whole change.
+/// The confirmations that found a change in the direction of the whole change.
+pub(crate) fn confirmations(record: &BisectRecord) -> impl Iterator<Item = &Comparison> {
+    let direction = ends(record).map(|ends| ends.verdict).filter(|verdict| verdict.is_difference());
+    let all = record.comparisons.iter().filter(|one| one.purpose == Purpose::Confirmation);
+    all.filter(move |one| Some(one.verdict) == direction)
+}
+
+/// The confirmation of the largest change.
 pub(crate) fn confirmed(record: &BisectRecord) -> Option<&Comparison> {
-    let direction = ends(record)?.verdict;
-    let is_confirmed = |one: &&Comparison| one.purpose == Purpose::Confirmation && one.verdict == direction;
-    record.comparisons.iter().find(is_confirmed).filter(|_| direction.is_difference())
+    let size = |one: &Comparison| log_change(one).map_or(0.0, f64::abs);
+    confirmations(record).reduce(|one, other| if size(other) > size(one) { other } else { one })
+}
+
+/// Whether the rest of the whole change is larger than the largest confirmed one, by the estimates. Another commit may
+/// have more of it then. A confirmation of the whole range says nothing about parts.
+pub(crate) fn is_incomplete(record: &BisectRecord) -> bool {
+    let (Some(ends), Some(largest)) = (ends(record), confirmed(record)) else { return false };
+    let is_whole = (largest.from, largest.to) == (ends.from, ends.to);
+    let known: f64 = confirmations(record).filter_map(log_change).map(f64::abs).sum();
+    let rest = log_change(ends).map(|whole| whole.abs() - known);
+    !is_whole && rest.zip(log_change(largest)).is_some_and(|(rest, largest)| rest > largest.abs())
+}
+
+/// The log ratio of a comparison.
+pub(crate) fn log_change(comparison: &Comparison) -> Option<f64> {
+    comparison.change.as_ref().ok().map(|change| change.ln_1p())
 }
 
 /// The commits that can be measured, with both ends.
@@ -189,15 +218,24 @@ fn measured(comparison: &Comparison) -> Option<(f64, f64)> {
     is_usable.then_some((change, deviation))
 }
 
-/// The probability of each commit, given all comparisons. That of the first one is 0.
-fn probabilities(record: &BisectRecord) -> Vec<f64> {
+/// The probability of each commit, given all comparisons. That of the first one is 0. The changes of `parts` are known:
+/// they are subtracted from the comparisons that contain them, and their commits have the probability 0.
+fn probabilities(record: &BisectRecord, parts: &[&Comparison]) -> Vec<f64> {
     let commits = record.commits.len();
-    let evidence: Vec<(usize, usize, f64, f64)> = record
-        .comparisons
-        .iter()
-        .filter_map(|one| measured(one).map(|(change, deviation)| (one.from, one.to, change, deviation.powi(-2))))
-        .collect();
+    let rest = |one: &Comparison| {
+        let within = parts.iter().filter(|part| one.from <= part.from && part.to <= one.to);
+        let (change, deviation) = measured(one)?;
+        let known = within.filter_map(|part| measured(part));
+        let (change, variance) = known.fold((change, deviation.powi(2)), |(change, variance), (known, deviation)| {
+            (change - known, variance + deviation.powi(2))
+        });
+        Some((one.from, one.to, change, variance.recip()))
+    };
+    let evidence: Vec<(usize, usize, f64, f64)> = record.comparisons.iter().filter_map(rest).collect();
     let log_likelihood = |commit: usize| {
+        if parts.iter().any(|part| (part.from + 1..=part.to).contains(&commit)) {
+            return f64::NEG_INFINITY;
+        }
         let (mut weights, mut sum, mut squares) = (0.0, 0.0, 0.0);
         for &(from, to, change, weight) in &evidence {
             squares += weight * change * change;
@@ -210,6 +248,9 @@ fn probabilities(record: &BisectRecord) -> Vec<f64> {
     };
     let each: Vec<f64> = (1..commits).map(log_likelihood).collect();
     let most = each.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if most == f64::NEG_INFINITY {
+        return vec![0.0; commits];
+    }
     let relative: Vec<f64> = each.iter().map(|one| (one - most).exp()).collect();
     let sum: f64 = relative.iter().sum();
     std::iter::once(0.0).chain(relative.into_iter().map(|one| one / sum)).collect()

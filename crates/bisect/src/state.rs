@@ -62,9 +62,10 @@ impl State {
         self.0.as_deref().map_or(Ok(()), save)
     }
 
-    /// Removes the file if the search has a result.
+    /// Removes the file if the search has a result and was not interrupted while it searched for another one.
     pub(crate) fn finish(&self, record: &BisectRecord) {
-        if let Some(path) = self.0.as_deref().filter(|_| record.outcome != BisectOutcome::Open) {
+        let is_over = record.outcome != BisectOutcome::Open && !record.interrupted;
+        if let Some(path) = self.0.as_deref().filter(|_| is_over) {
             // A file that remains has the result of this search, which ends a repeated one at once.
             let _ = fs::remove_file(path);
         }

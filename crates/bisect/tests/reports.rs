@@ -118,6 +118,19 @@ fn a_commit_with_a_part_of_the_whole_change_is_reported_as_such() {
     assert!(!judged(whole).sentences().join(" ").contains("less than that of the whole range"));
 }
 
+#[test]
+fn all_confirmed_commits_are_reported_and_the_largest_is_named() {
+    let mut record = found();
+    record.comparisons[0] = comparison(Purpose::Ends, [0, 12], 0.10, 0.01, Verdict::Slower);
+    *record.comparisons.last_mut().unwrap() = comparison(Purpose::Confirmation, [2, 3], 0.03, 0.005, Verdict::Slower);
+    record.comparisons.push(comparison(Purpose::Confirmation, [6, 7], 0.05, 0.005, Verdict::Slower));
+    let record = judged(record);
+    assert_eq!(record.candidates, [7]);
+    let text = record.sentences().join(" ").replace('\u{a0}', " ");
+    let also = format!("{} also raised it by 3.0 %", record.commits[3].short);
+    assert!(text.contains(&also) && !text.contains("With the same command"), "{text}");
+}
+
 /// The same search, before its confirmation.
 fn open() -> BisectRecord {
     let mut record = found();

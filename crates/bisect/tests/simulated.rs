@@ -3,7 +3,7 @@
 mod common;
 
 use common::History;
-use steady_bisect::{BisectOutcome, BisectRecord, Purpose, bisect};
+use steady_bisect::{BisectOutcome, BisectRecord, Comparison, Purpose, bisect};
 use steady_feature::Failure;
 use steady_model::{Nanos, Verdict};
 
@@ -124,6 +124,19 @@ fn a_change_in_two_steps_names_one_of_them() {
     history.seconds[30..].iter_mut().for_each(|seconds| *seconds *= 1.04);
     let record = history.searched(180.0);
     assert_eq!((record.outcome, record.candidates.as_slice()), (BisectOutcome::Found, &[10][..]));
+}
+
+/// Half of the change has happened at the step of 1 %, which is confirmed first. The search for the rest goes on.
+#[test]
+fn a_small_step_between_larger_ones_is_not_the_result() {
+    let mut history = History::new(40, 0.06, 10, 50);
+    history.seconds[20..].iter_mut().for_each(|seconds| *seconds *= 1.01);
+    history.seconds[30..].iter_mut().for_each(|seconds| *seconds *= 1.06);
+    let record = history.searched(600.0);
+    let is_confirmed = |one: &&Comparison| one.purpose == Purpose::Confirmation && one.verdict == Verdict::Slower;
+    let confirmed: Vec<usize> = record.comparisons.iter().filter(is_confirmed).map(|one| one.to).collect();
+    assert!(confirmed[0] == 20 && confirmed.len() > 1, "{confirmed:?}");
+    assert!([[10], [30]].iter().any(|large| record.candidates == large), "{:?}", record.candidates);
 }
 
 #[test]
