@@ -5,8 +5,16 @@ use steady_agent::table::{Limits, Now, Table};
 /// Separates datagrams in the fuzzer's bytes. No valid line contains it.
 const MARK: u8 = 0x1e;
 /// Small limits, which short inputs can reach.
-const LIMITS: Limits =
-    Limits { services: 3, versions: 3, routes: 4, classes: 2, processes: 4, rows: 64, late_seconds: 60 };
+const LIMITS: Limits = Limits {
+    services: 3,
+    versions: 3,
+    routes: 4,
+    route_bytes: 200,
+    classes: 2,
+    processes: 4,
+    rows: 64,
+    late_seconds: 60,
+};
 /// A hundred seconds after the boot.
 const NOW: Now = Now { monotonic: 100_500_000_000, ahead: 1_700_000_000 };
 
