@@ -184,8 +184,10 @@ fn answer(record: &SuiteRecord) -> Vec<Sentence> {
         }
     };
     let of = |number: usize, words: &str| format!("{number} {words}");
-    add(counts.slower, Emphasis::More, of(counts.slower, "got slower"));
-    add(counts.faster, Emphasis::Less, of(counts.faster, if counts.slower > 0 { "faster" } else { "got faster" }));
+    let changed = |number: usize, words: &str, verdict| of(number, words) + &small(record, verdict);
+    add(counts.slower, Emphasis::More, changed(counts.slower, "got slower", Verdict::Slower));
+    let faster = if counts.slower > 0 { "faster" } else { "got faster" };
+    add(counts.faster, Emphasis::Less, changed(counts.faster, faster, Verdict::Faster));
     let same = if counts.slower + counts.faster > 0 { "the same within" } else { "cost the same within" };
     add(counts.same, Emphasis::Same, of(counts.same, &format!("{same} {resolution}")));
     let undecided = match counts.undecided {
@@ -226,6 +228,20 @@ fn answer(record: &SuiteRecord) -> Vec<Sentence> {
     sentences
 }
 
+/// How many of the benchmarks with this verdict certainly changed by less than the resolution: ` (1 by less than 1 %)`. A clear difference is reported even if it is that small.
+fn small(record: &SuiteRecord, verdict: Verdict) -> String {
+    match record.benchmarks.iter().filter(|one| one.verdict == verdict && is_small(record, one)).count() {
+        0 => String::new(),
+        number => format!(" ({number} by less than {})", setting(record.resolution_ratio)),
+    }
+}
+
+/// Whether a benchmark certainly changed by less than the resolution, if at all.
+fn is_small(record: &SuiteRecord, benchmark: &Benchmark) -> bool {
+    let limit = record.resolution_ratio;
+    benchmark.interval.as_ref().is_ok_and(|interval| -limit < interval.low && interval.high < limit)
+}
+
 /// How many benchmarks failed in this build, and not in the other one. It follows the exit status, if that is the
 /// reason.
 fn failed_in_one(record: &SuiteRecord, side: Side) -> Option<Sentence> {
@@ -264,7 +280,11 @@ fn only_one(record: &SuiteRecord, only: Option<&Benchmark>) -> Sentence {
         Verdict::Same => (Emphasis::Same, format!("costs the same within {}", setting(record.resolution_ratio))),
         Verdict::Undecided => (Emphasis::Open, "is undecided".to_owned()),
     };
-    vec![plain(format!("{subject} ")), (emphasis, text), plain(format!("{}.", relation(record)))]
+    let by = match only.verdict.is_difference() && is_small(record, only) {
+        true => format!(", by less than {}", setting(record.resolution_ratio)),
+        false => String::new(),
+    };
+    vec![plain(format!("{subject} ")), (emphasis, text), plain(format!("{}{by}.", relation(record)))]
 }
 
 /// The compared quantity: `time`, `CPU time`.

@@ -421,3 +421,19 @@ fn what_the_measuring_decided_stays_decided() {
     }
     assert!(ended > 10, "{ended}");
 }
+
+/// A clear difference is reported even if it is below the resolution; the first sentence says so.
+#[test]
+fn the_first_sentence_names_differences_below_the_resolution() {
+    let first = |factors: &[f64]| {
+        let mut suite = SimulatedSuite::new(factors.len(), Conditions::QUIET, 6);
+        suite.factors = factors.to_vec();
+        let record = SuiteRecord { resolution_ratio: 0.1, ..record(factors.len(), 60.0, 6) };
+        measured(&mut suite, &record).sentences()[0].replace('\u{a0}', " ")
+    };
+    let text = first(&[1.3, 1.04, 1.0]);
+    assert!(text.starts_with("Of 3 benchmarks, 2 got slower (1 by less than 10 %), 1 the same"), "{text}");
+    let text = first(&[0.7, 1.3, 1.0]);
+    assert!(text.starts_with("Of 3 benchmarks, 1 got slower, 1 faster, 1 the same"), "{text}");
+    assert_eq!(first(&[0.96]), "benchmark 0 got faster in v2 relative to v1, by less than 10 %.");
+}
