@@ -25,7 +25,7 @@ fn without_counters_the_reason_and_a_remedy_are_reported() {
     let setup = format!("touch {}", mark.display());
     let (status, stdout, stderr) = run(&["compare", "--setup", &setup, "--metric", "instructions", "true", "true"]);
     assert_eq!((status, stdout.as_str()), (2, ""), "{stderr}");
-    assert!(stderr.contains(&reason) && stderr.contains("use --metric auto"), "{reason} is not in {stderr}");
+    assert!(stderr.contains(&reason) && stderr.contains("use --metric cpu"), "{reason} is not in {stderr}");
     assert_eq!(stderr.lines().count(), 1, "{stderr}");
     assert!(!mark.exists(), "the setup ran before the error");
     let (status, text, stderr) = run(&["compare", "--runs", "6", "true", "true"]);

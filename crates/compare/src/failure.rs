@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use steady_feature::{Failure, Interrupt, Session, typed};
-use steady_model::{FailureRule, MetricInput, Nanos, Outcome, Output, Plan};
+use steady_model::{FailureRule, Metric, MetricInput, Nanos, Outcome, Output, Plan};
 use steady_process::launcher::NoValue;
 use steady_process::runner::{RunError, how};
 
@@ -59,7 +59,17 @@ pub fn failure(
         )),
         error @ CompareError::Starved => Failure::Own(error.to_string()),
         error @ CompareError::LayoutAbsent { .. } => Failure::Usage(format!("{error}; use --layout auto")),
-        error @ CompareError::MetricAbsent { .. } => Failure::Usage(format!("{error}; use --metric auto")),
+        CompareError::MetricAbsent { metric, .. } => Failure::Usage(format!("{error}{}", instead_of(metric))),
+    }
+}
+
+/// What helps if a metric cannot be measured. `--metric auto` may choose a custom metric, and never memory.
+fn instead_of(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Instructions | Metric::Energy => "; use --metric cpu",
+        Metric::Elapsed => "; use --metric wall, which includes the time spent waiting for a CPU",
+        Metric::Memory => "; the command may need more with a larger input",
+        Metric::Cpu | Metric::Wall | Metric::Faults | Metric::Switches | Metric::Custom(_) => "",
     }
 }
 
@@ -103,11 +113,14 @@ fn failed(plan: &Plan, command: usize, outcome: &Outcome, again: &str) -> String
         _ => "",
     };
     let remedy = match outcome {
-        Outcome::TimedOut if plan.failures == FailureRule::Abort => {
-            " of --timeout; --ignore-failure leaves such runs out".to_owned()
-        }
         Outcome::TimedOut => {
-            " of --timeout in each of its runs so far; if it needs more time, set a larger --timeout".to_owned()
+            let limit = time_setting(plan.run_limit().unwrap_or_default());
+            match plan.failures {
+                FailureRule::Abort => format!(" of {limit} (--timeout); --ignore-failure leaves such runs out"),
+                FailureRule::IgnoreAll | FailureRule::IgnoreCodes(_) => {
+                    format!(" of {limit} in each of its runs so far; if it needs more time, set a larger --timeout")
+                }
+            }
         }
         Outcome::Exited(_) if typed::is_for_a_shell(&command.name, &command.argv) => {
             "; it ran without a shell, add --shell for pipes, redirections and variables".to_owned()
@@ -122,4 +135,32 @@ fn failed(plan: &Plan, command: usize, outcome: &Outcome, again: &str) -> String
         _ => String::new(),
     };
     format!("'{}' {}{remedy}{place}{again}", command.name, how(outcome))
+}
+
+#[cfg(test)]
+mod tests {
+    use steady_model::{Command, Effort, Seed};
+
+    use super::*;
+
+    #[test]
+    fn an_exceeded_time_limit_is_named() {
+        let command = Command { name: "a b".to_owned(), argv: vec!["a".to_owned()], ..Command::default() };
+        let mut plan = Plan::new(vec![command], Effort::Budget(Nanos::from_seconds(60.0)), Seed(1));
+        plan.timeout = Some(Nanos::from_seconds(0.5));
+        let message = |plan: &Plan| failed(plan, 0, &Outcome::TimedOut, "").replace('\u{a0}', " ");
+        let expected = "'a b' exceeded the time limit of 500 ms (--timeout); --ignore-failure leaves such runs out";
+        assert_eq!(message(&plan), expected);
+        plan.failures = FailureRule::IgnoreAll;
+        assert!(message(&plan).contains("limit of 500 ms in each of its runs so far"), "{}", message(&plan));
+    }
+
+    /// `--metric auto` may be another number of the commands, and never memory.
+    #[test]
+    fn a_metric_that_is_not_measured_has_a_remedy_of_its_own() {
+        assert!(instead_of(Metric::Instructions).contains("--metric cpu"));
+        assert!(instead_of(Metric::Elapsed).contains("--metric wall"));
+        assert!(!instead_of(Metric::Memory).contains("--"));
+        assert!(Metric::built_in().all(|metric| !instead_of(metric).contains("auto")));
+    }
 }
