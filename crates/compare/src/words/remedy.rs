@@ -61,8 +61,19 @@ fn effort_to_exclude(record: &Record, limit: f64, change: f64, interval: &Interv
 pub(crate) fn effort_for_interval(record: &Record, pairs: usize) -> String {
     /// The margin of a time.
     const MARGIN: f64 = 2.0;
-    let margin = if let Limit::Budget(_) = limit(record) { MARGIN } else { 1.0 };
-    effort_for(record, margin * least_pairs(&record.plan) as f64 / pairs as f64, "would give an interval")
+    let (does, least) = ("would give an interval", least_pairs(&record.plan));
+    match limit(record) {
+        Limit::Budget(_) => effort_for(record, MARGIN * least as f64 / pairs as f64, does),
+        // Unlike numbers that are estimated, this one is not rounded: every run more costs the user time.
+        Limit::Pairs(option, given) => {
+            let wanted = (least * record.rounds()).div_ceil(pairs) as u64;
+            let about = if pairs == record.rounds() { "" } else { "about " };
+            if wanted > given {
+                return format!("{about}{} {does}: {option} {wanted}", pairs_of_each(&record.plan, wanted));
+            }
+            effort_left(record, &format!("all {}", pairs_of_each(&record.plan, given)), does)
+        }
+    }
 }
 
 /// Advice to measure twice as much, by the option that limits the effort now.
@@ -90,28 +101,34 @@ fn limit(record: &Record) -> Limit {
 
 /// The option that gives `ratio` times the effort spent so far, and what that effort would do.
 fn effort_for(record: &Record, ratio: f64, does: &str) -> String {
-    let within = match limit(record) {
+    match limit(record) {
         Limit::Budget(budget) => {
             let wanted = round_time_up(ratio * record.elapsed.seconds());
             if wanted > TOO_LONG {
-                return format!("more than a day {does}: a coarser --resolution needs less time");
-            }
-            if wanted > budget {
+                format!("more than a day {does}: a coarser --resolution needs less time")
+            } else if wanted > budget {
                 let rough = roughness(ratio);
-                return format!("about {} {does}{rough}: --budget {}", time_setting(wanted), time_option(wanted));
+                format!("about {} {does}{rough}: --budget {}", time_setting(wanted), time_option(wanted))
+            } else {
+                effort_left(record, &format!("the budget of {}", time_setting(budget)), does)
             }
-            format!("the budget of {} {does}", time_setting(budget))
         }
         Limit::Pairs(option, pairs) => {
             let wanted = round_up(ratio * record.rounds() as f64).min(1e15) as u64;
             if wanted > pairs {
                 return format!("about {} {does}: {option} {wanted}", pairs_of_each(&record.plan, wanted));
             }
-            format!("all {} {does}", pairs_of_each(&record.plan, pairs))
+            effort_left(record, &format!("all {}", pairs_of_each(&record.plan, pairs)), does)
         }
-    };
-    let unspent = record.ending == Ending::Interrupted;
-    if unspent { format!("{within}: do not interrupt it") } else { more_effort(record) }
+    }
+}
+
+/// What the effort would do that an interrupted comparison had left.
+fn effort_left(record: &Record, within: &str, does: &str) -> String {
+    match record.ending {
+        Ending::Interrupted => format!("{within} {does}: do not interrupt it"),
+        Ending::Decided | Ending::Spent => more_effort(record),
+    }
 }
 
 /// What helps if the difference between runs is smaller than the resolution of the clock.
