@@ -57,6 +57,8 @@ pub struct ThreadTimes {
     pub run_delay_before: Nanos,
     /// Whether one of the threads now runs or waits for a CPU.
     pub runnable: bool,
+    /// Number of threads that are runnable now, or ran or waited since the previous reading.
+    pub active: usize,
 }
 
 /// Reads the scheduling statistics of a tree's threads repeatedly.
@@ -112,6 +114,7 @@ impl ThreadWatch {
             sum.run_delay += did.run_delay;
             sum.run_delay_before += did.run_delay_before;
             sum.runnable |= did.runnable;
+            sum.active += did.active;
             seen.insert(thread, after);
         }
         (self.before, self.at) = (seen, now);
@@ -147,7 +150,8 @@ impl ThreadWatch {
         // A new thread did everything since the previous reading.
         let since = before.map_or(Nanos(u64::MAX), |_| now - self.at);
         let run_delay_before = (cpu_since + run_delay_since - since).min(run_delay_since);
-        let did = ThreadTimes { cpu: cpu_since, run_delay: run_delay_since, run_delay_before, runnable };
+        let active = usize::from(runnable || cpu_since + run_delay_since > Nanos::ZERO);
+        let did = ThreadTimes { cpu: cpu_since, run_delay: run_delay_since, run_delay_before, runnable, active };
         (did, Seen { cpu, run_delay, waits_since, counted })
     }
 
@@ -189,7 +193,10 @@ mod tests {
     fn first_reading_counts_everything_then_differences() {
         let mut watch = ThreadWatch::new(&tree("vm"), 100).unwrap();
         let first = watch.look(&[100, 999], Nanos(0));
-        assert_eq!(first, ThreadTimes { cpu: Nanos(398_184), run_delay: Nanos(51_577), ..ThreadTimes::default() });
+        assert_eq!(
+            first,
+            ThreadTimes { cpu: Nanos(398_184), run_delay: Nanos(51_577), active: 1, ..ThreadTimes::default() }
+        );
         assert_eq!(watch.look(&[], Nanos(1)), ThreadTimes::default());
         assert_eq!(watch.look(&[100], Nanos(2)), first, "a thread that was not read before is new");
         assert!(ThreadWatch::new(&tree("vm"), 101).is_err());

@@ -1,8 +1,14 @@
 //! Wall time as the wall limit counts it: without the time in which the command was stopped or waited for a CPU.
 
+use std::collections::VecDeque;
+
 use steady_linux::tree::ThreadTimes;
 use steady_model::{Absent, Nanos, Reading};
 use steady_process::attended::Moment;
+
+/// Number of intervals that are remembered for waits that the kernel reports late. A wait of a CPU-bound command lasts at
+/// most a few seconds, and readings are at least [`RECHECK`](super::limits) apart if the limit is near.
+const MOST_INTERVALS: usize = 256;
 
 /// Wall time of a command so far, and the parts of it that do not count.
 #[derive(Clone, Debug)]
@@ -13,8 +19,8 @@ pub(super) struct WallClock {
     seen: (Nanos, Nanos),
     /// Run delay divided by CPU time, for the threads seen last.
     ratio: f64,
-    /// What the threads did up to the last reading.
-    last: Interval,
+    /// What the threads did between the latest readings, the last one at the end.
+    intervals: VecDeque<Interval>,
     /// Number of CPUs that the command can use concurrently.
     cpus: f64,
 }
@@ -54,7 +60,7 @@ impl WallClock {
             waiting,
             seen: (started, Nanos::ZERO),
             ratio: 0.0,
-            last: Interval::default(),
+            intervals: VecDeque::new(),
             cpus: cpus.max(1) as f64,
         }
     }
@@ -74,8 +80,8 @@ impl WallClock {
     ///
     /// A process that ended between the readings has no run delay. It is assumed to have waited as much per CPU time as
     /// the threads that were seen. In a tree with several threads only some may wait at a time: see
-    /// [`Interval::waiting`]. A wait that began before the previous reading and is known only now is added to that
-    /// reading's interval.
+    /// [`Interval::waiting`]. A wait that began before the previous reading and is known only now is added to the latest
+    /// intervals that have room for it.
     pub(super) fn add(&mut self, Moment { now, stopped, .. }: Moment, seen: ThreadTimes, cpu: Nanos) {
         let (before, stopped_before) = self.seen;
         self.seen = (now, stopped);
@@ -83,17 +89,28 @@ impl WallClock {
             self.ratio = seen.run_delay.0 as f64 / seen.cpu.0 as f64;
         }
         let unseen = (cpu - seen.cpu).0 as f64;
-        let known_late = Interval { delay: self.last.delay + seen.run_delay_before.0 as f64, ..self.last };
         let now = Interval {
             span: (now - before - (stopped - stopped_before)).0 as f64,
             delay: (seen.run_delay - seen.run_delay_before).0 as f64 + unseen * self.ratio,
             ran: cpu.max(seen.cpu).0 as f64,
         };
-        if let Ok(waiting) = &mut self.waiting {
-            *waiting +=
-                Nanos((known_late.waiting(self.cpus) - self.last.waiting(self.cpus) + now.waiting(self.cpus)) as u64);
+        let mut waited = now.waiting(self.cpus);
+        let mut late = seen.run_delay_before.0 as f64;
+        for interval in self.intervals.iter_mut().rev() {
+            let room = interval.span * seen.active.max(1) as f64 - interval.delay - interval.ran;
+            let part = late.min(room.max(0.0));
+            let filled = Interval { delay: interval.delay + part, ..*interval };
+            waited += filled.waiting(self.cpus) - interval.waiting(self.cpus);
+            *interval = filled;
+            late -= part;
         }
-        self.last = now;
+        if let Ok(waiting) = &mut self.waiting {
+            *waiting += Nanos(waited as u64);
+        }
+        if self.intervals.len() == MOST_INTERVALS {
+            self.intervals.pop_front();
+        }
+        self.intervals.push_back(now);
     }
 }
 
@@ -147,6 +164,18 @@ mod tests {
         wall_clock.add(at(300), did(0, 0), ms(0));
         wall_clock.add(at(400), did(10, 90), ms(10));
         assert_eq!(wall_clock.waiting(), &Ok(ms(5 + 186 + 90)));
+    }
+
+    /// Readings shortly after one another: the kernel reports the wait of 89 ms after the fourth.
+    #[test]
+    fn a_wait_across_several_readings_counts_in_all_intervals() {
+        let mut wall_clock = WallClock::new(ms(0), Ok(()), MANY);
+        wall_clock.add(at(60), did(1, 0), ms(1));
+        wall_clock.add(at(75), did(0, 0), ms(0));
+        wall_clock.add(at(90), did(0, 0), ms(0));
+        wall_clock.add(at(110), ThreadTimes { run_delay_before: ms(70), ..did(1, 89) }, ms(1));
+        assert_eq!(wall_clock.waiting(), &Ok(ms(89)));
+        assert_eq!(wall_clock.counted(at(110)), ms(21));
     }
 
     #[test]
