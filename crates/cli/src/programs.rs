@@ -18,7 +18,8 @@ pub(crate) fn command(text: &str, shell: Option<&str>, directory: &Path) -> Resu
         None if argv.len() == 1 => Failure::Usage(format!("{why}{}", hint(text, &argv))),
         None => Failure::Usage(format!("'{text}': {why}{}", hint(text, &argv))),
     })?;
-    Ok(Command { name: text.trim().to_owned(), argv, program, ..Command::default() })
+    let interpreter = typed::interpreter(&program, |name| find(name.to_str()?, Path::new("")).ok());
+    Ok(Command { name: text.trim().to_owned(), argv, program, interpreter, ..Command::default() })
 }
 
 /// The file that execvp(3) would execute for the first word of a command.

@@ -179,7 +179,7 @@ impl Trees {
                 NotBuilt::Revision(format!("in {}: {failure}{remedy}", revision.label))
             })?;
             trees.check_program(&found.program)?;
-            command.program = found.program;
+            (command.program, command.interpreter) = (found.program, found.interpreter);
             command.directory = Some(directory);
             command.revision = Some(revision.recorded());
             Ok(())

@@ -22,6 +22,10 @@ pub struct Command {
     #[serde(with = "crate::path")]
     #[schemars(with = "crate::path::Form")]
     pub program: PathBuf,
+    /// The program that runs that file, if it is a script: the one that its first line names.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::path::optional")]
+    #[schemars(with = "Option<crate::path::Form>")]
+    pub interpreter: Option<PathBuf>,
     /// The working directory, if it is not that of `steady`.
     #[serde(with = "crate::path::optional")]
     #[schemars(with = "Option<crate::path::Form>")]

@@ -405,9 +405,10 @@ pub enum Warning {
         /// The parts, such as `*` and `$HOME`.
         parts: Vec<String>,
     },
-    /// The program of a command is a shim of a version manager: a script that starts the real program.
+    /// The program of a command, or the interpreter of that script, is a shim of a version manager: a script that starts
+    /// the real program.
     Shim {
-        /// The index of the first command with this program.
+        /// The index of the first command with this shim.
         command: usize,
     },
     /// No run opened a file of its revision, so the comparison does not test the change.

@@ -74,11 +74,13 @@ pub fn path() -> impl Strategy<Value = std::path::PathBuf> {
 pub fn command() -> impl Strategy<Value = Command> {
     let pairs = || prop::collection::btree_map(".*", ".*", 0..3).prop_map(|map| map.into_iter().collect());
     let words = (".*", prop::collection::vec(".*", 1..4), path());
-    (words, prop::option::of(path()), pairs(), pairs(), prop::option::of(".*")).prop_map(
-        |((name, argv, program), directory, environment, parameters, revision)| Command {
+    let paths = || prop::option::of(path());
+    (words, paths(), paths(), pairs(), pairs(), prop::option::of(".*")).prop_map(
+        |((name, argv, program), interpreter, directory, environment, parameters, revision)| Command {
             name,
             argv,
             program,
+            interpreter,
             directory,
             environment,
             parameters,

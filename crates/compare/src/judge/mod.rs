@@ -16,7 +16,7 @@ pub(crate) use evidence::{Evidence, least_pairs, least_runs};
 pub use join::{JoinError, join};
 pub(crate) use load::with_run_delay;
 pub(crate) use status::{state, status, untested};
-pub(crate) use warnings::about_runs as warnings_about_runs;
+pub(crate) use warnings::{about_runs as warnings_about_runs, shim};
 
 use std::collections::BTreeMap;
 

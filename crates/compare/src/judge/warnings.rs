@@ -1,10 +1,10 @@
 //! The warnings of a report.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use steady_feature::typed;
 use steady_model::{
-    Cold, DecidedBy, Effort, Ending, Judgement, Layout, Metric, Outcome, Record, Undecided, Verdict, Warning,
+    Cold, Command, DecidedBy, Effort, Ending, Judgement, Layout, Metric, Outcome, Record, Undecided, Verdict, Warning,
 };
 
 use super::evidence::{Failures, least_pairs, succeeded};
@@ -74,14 +74,17 @@ fn unexpanded(record: &Record) -> impl Iterator<Item = Warning> {
     })
 }
 
-/// One warning for each program that is a shim.
+/// One warning for each shim.
 fn shims(record: &Record) -> impl Iterator<Item = Warning> {
-    let commands = &record.plan.commands;
-    let first = |program: &Path| commands.iter().position(|command| command.program == program);
-    let shims = commands.iter().enumerate().filter(move |(_, command)| typed::is_shim(&command.program));
-    shims
-        .filter(move |(at, command)| first(&command.program) == Some(*at))
-        .map(|(command, _)| Warning::Shim { command })
+    let shims: Vec<Option<&Path>> = record.plan.commands.iter().map(shim).collect();
+    let is_first = move |command: &usize| shims[*command].is_some() && !shims[..*command].contains(&shims[*command]);
+    (0..record.plan.commands.len()).filter(is_first).map(|command| Warning::Shim { command })
+}
+
+/// The shim of a version manager that a command runs: its program, or the interpreter of that script.
+pub(crate) fn shim(command: &Command) -> Option<&Path> {
+    let started = std::iter::once(&command.program).chain(&command.interpreter);
+    started.map(PathBuf::as_path).find(|program| typed::is_shim(program))
 }
 
 /// A warning if the budget was exceeded to get the pairs that a verdict needs, and there are some.

@@ -1,12 +1,14 @@
 //! Warnings in words, each with its remedy.
 
+use std::path::Path;
+
 use steady_feature::typed;
-use steady_model::{FailureRule, Interval, Judgement, Layout, Metric, Outcome, Record, Report, Warning};
+use steady_model::{Command, FailureRule, Interval, Judgement, Layout, Metric, Outcome, Record, Report, Warning};
 
 use super::{
     capital, count, effort_for_interval, effort_for_mean, less, more_effort, more_work, noun, signed, subject,
 };
-use crate::judge::{least_pairs, warnings_about_runs};
+use crate::judge::{least_pairs, shim, warnings_about_runs};
 use crate::units::{duration, percent, time_setting};
 
 /// A warning as a sentence or two: what happened, how that changes the figures, and the remedy.
@@ -72,14 +74,7 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
                 super::one_line(&series)
             )
         }
-        Warning::Shim { command } => {
-            let shim = record.plan.commands.get(*command).map(|command| command.program.display().to_string());
-            format!(
-                "'{}' is a script that starts the real program, and its own cost is part of every run. To measure the \
-                 program alone, give its path (for example, the output of `pyenv which` or `asdf which`).",
-                super::one_line(&shim.unwrap_or_default())
-            )
-        }
+        Warning::Shim { command } => record.plan.commands.get(*command).map_or_else(String::new, shim_measured),
         Warning::BudgetExceeded { budget, elapsed } => format!(
             "Under this load, the budget of {} was too short for the {} pairs that a verdict needs. Measuring went on, \
              for at most twice the budget, and took {}.",
@@ -156,6 +151,23 @@ fn failures_ignored(failed: usize, runs: usize, status: i32, who: &str) -> Strin
         "{failed} of {} of {who} exited with a status other than 0 (the first with {status}). They count as successes, \
          as --ignore-failure says.",
         count(runs, "run", "runs")
+    )
+}
+
+/// A shim is a part of every run.
+fn shim_measured(command: &Command) -> String {
+    let quoted = |path: &Path| format!("'{}'", super::one_line(&path.display().to_string()));
+    let found = shim(command).unwrap_or(&command.program);
+    let (what, helps) = match found == command.program {
+        true => (quoted(found), "give its path"),
+        false => {
+            let interpreter = format!("{}, which runs {},", quoted(found), quoted(&command.program));
+            (interpreter, "begin the command with its path")
+        }
+    };
+    format!(
+        "{what} is a script that starts the real program, and its own cost is part of every run. To measure the program \
+         alone, {helps} (for example, the output of `pyenv which` or `asdf which`)."
     )
 }
 

@@ -358,6 +358,21 @@ fn a_shim_of_a_version_manager_gives_one_warning() {
 }
 
 #[test]
+fn a_script_that_a_shim_runs_has_the_warning_too() {
+    let mut plan = plan(3, 1.0, 8);
+    let scripts =
+        [("/bin/a", "/root/.pyenv/shims/python3"), ("/bin/b", "/bin/sh"), ("/bin/c", "/root/.pyenv/shims/python3")];
+    for (command, (program, interpreter)) in plan.commands.iter_mut().zip(scripts) {
+        (command.program, command.interpreter) = (program.into(), Some(interpreter.into()));
+    }
+    let report = report(&plan, &[0.001; 3], Conditions::QUIET);
+    let is_shim = |warning: &&Warning| matches!(warning, Warning::Shim { .. });
+    assert_eq!(report.warnings.iter().filter(is_shim).collect::<Vec<_>>(), [&Warning::Shim { command: 0 }]);
+    let text = steady_render::markdown::text(&steady_compare::document(&report));
+    assert!(text.contains("'/root/.pyenv/shims/python3', which runs '/bin/a', is a script"), "{text}");
+}
+
+#[test]
 fn many_short_processes_have_no_user_and_system_time() {
     let record = report(&plan(2, 10.0, 8), &[0.15, 0.15], Conditions::QUIET).record;
     let user = |tick: Reading<Nanos>, tasks_started: Option<u64>, alone: bool| {

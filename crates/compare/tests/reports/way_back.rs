@@ -231,6 +231,7 @@ proptest! {
             "tasks_started",
             "relink",
             "candidate",
+            "interpreter",
         ]
         .contains(&key.as_str());
         let is_compared = !key.ends_with("_absent") && !is_newer;
