@@ -71,7 +71,9 @@ fn three_runs_are_joined_into_one_verdict() {
     assert!(stderr.contains("steady.judge/1"), "{stderr}");
     fs::remove_file(exported).unwrap();
 
-    for (format, wanted) in [("markdown", "| file | verdict |"), ("text", "3 sources joined")] {
+    let formats =
+        [("markdown", "| file | verdict |"), ("text", "3 sources joined"), ("csv", "file,command,name,verdict,")];
+    for (format, wanted) in formats {
         let (status, text, stderr) = judge(&["--format", format], &files);
         assert!(status == 0 && text.contains(wanted), "{format}: {text}{stderr}");
     }
@@ -119,10 +121,8 @@ fn files_that_cannot_be_joined_are_rejected_with_the_reason() {
     fs::copy(&files[0], &copy).unwrap();
     refused(&[], &[files[0].clone(), copy.to_str().unwrap().to_owned()], "the same run");
     refused(&["--samples", "--format", "json"], &files, "--samples is for one comparison");
-    refused(&["--format", "csv"], &files, "--format csv is for one comparison");
     refused(&["--export-svg", "/dev/null"], &files, "--export-svg is for load experiments");
     refused(&["--export-svg", "/dev/null"], &files[..1], "--export-svg is for load experiments");
-    refused(&["--export-csv", "/dev/null"], &files, "--export-csv is for one comparison");
     refused(&[], &[files[0].clone(), "/nonexistent.json".to_owned()], "/nonexistent.json");
     refused(&[], &["-".to_owned(), "-".to_owned()], "one file");
     fs::write(&copy, "{\"schema\": \"steady.judge/1\"}").unwrap();

@@ -1,9 +1,10 @@
-//! The runs of a comparison as comma-separated values, for spreadsheets and data frames.
+//! The runs of a comparison, or the verdicts of joined ones, as comma-separated values, for spreadsheets and data frames.
 //!
 //! Fields are quoted as in RFC 4180. Lines end with a line feed only, as Unix tools expect.
 
-use steady_model::{Block, Record, Report, Run};
-use steady_render::csv::{outcome, quoted, seconds};
+use steady_model::{Block, Interval, Joined, Judgement, Record, Report, Run, Source};
+use steady_render::csv::{Row, outcome, quoted, seconds, text};
+use steady_render::timestamp;
 
 /// The columns in their order. The name of a column with a unit ends with the unit.
 const COLUMNS: [&str; 23] = [
@@ -70,6 +71,31 @@ pub fn csv(report: &Report) -> String {
         }
     }
     out
+}
+
+/// The verdicts of joined comparisons as CSV, with one line per source and command after the first. The lines of the
+/// joint verdicts come first, and have no file.
+pub fn joined_csv(joined: &Joined) -> String {
+    let name = |command: usize| joined.plan().map_or("", |plan| &plan.commands[command].name);
+    let row = |source: Option<&Source>, judgement: &Judgement| {
+        let end = |end: fn(&Interval) -> f64| judgement.interval.as_ref().map(end).map_err(Clone::clone);
+        let record = source.map(|source| &source.report.record);
+        let host = record.and_then(|record| record.host.hostname.as_deref().ok());
+        Row::new()
+            .with("file", source.map_or("", |source| &source.name))
+            .with("command", judgement.command)
+            .with("name", name(judgement.command))
+            .with("verdict", judgement.verdict.name())
+            .with_reading("change", &judgement.change, f64::to_string)
+            .with_reading("low", &end(|interval| interval.low), f64::to_string)
+            .with_reading("high", &end(|interval| interval.high), f64::to_string)
+            .with("pairs", judgement.pairs)
+            .with("host", host.unwrap_or_default())
+            .with("started", record.map_or_else(String::new, |record| timestamp::text(record.started)))
+    };
+    let joint = joined.primary().map(|judgement| row(None, judgement));
+    let each = joined.sources.iter().flat_map(|source| source.report.primary().map(move |one| row(Some(source), one)));
+    text(&joint.chain(each).collect::<Vec<_>>())
 }
 
 /// The line of one run, without the additional columns of runs from snapshots.

@@ -28,7 +28,7 @@ use steady_feature::{Feature, Status};
 
 pub use commands::{CommandRunner, layout_number};
 pub use compare::measure_plan;
-pub use csv::csv;
+pub use csv::{csv, joined_csv};
 pub use document::{document, joined_document, summary};
 pub use failure::failure;
 pub use flags::{RunFlags, variable};

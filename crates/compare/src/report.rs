@@ -37,7 +37,7 @@ fn logged(text: &str) -> Option<Box<dyn Record>> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compared(pub steady_model::Report);
 
-/// Joined comparisons. They have no runs and no samples of their own, so their CSV is empty and never requested.
+/// Joined comparisons. They have no runs and no samples of their own, so their CSV has the verdicts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JoinedReport<'a>(pub(crate) &'a Joined);
 
@@ -101,7 +101,7 @@ impl Report for JoinedReport<'_> {
     }
 
     fn csv(&self) -> String {
-        String::new()
+        crate::csv::joined_csv(self.0)
     }
 
     fn json(&self, _samples: bool) -> String {

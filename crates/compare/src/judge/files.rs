@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use clap::{ArgMatches, FromArgMatches};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use steady_feature::flags::FormatFlag;
 use steady_feature::{Failure, Session, Status, input};
 use steady_model::Record;
 use steady_render::json::{self, ReadError};
@@ -84,22 +83,14 @@ fn written(flags: &JudgeFlags, record: &dyn steady_feature::Record, session: &mu
     Ok(record.status())
 }
 
-/// Refuses output formats that contain runs. Joined comparisons have no runs of their own; their samples stay in the
-/// input files.
+/// Refuses options that joined comparisons do not have: they have no runs of their own, and no drawing.
 fn can_be_joined(flags: &JudgeFlags) -> Result<(), Failure> {
-    let options = [
-        ("--samples", flags.samples),
-        ("--export-csv", flags.output.files.export_csv.is_some()),
-        ("--format csv", flags.output.format == FormatFlag::Csv),
-    ];
     if flags.export_svg.is_some() {
         return Err(Failure::Usage(NO_DRAWING.to_owned()));
     }
-    match options.iter().find(|option| option.1) {
-        Some((option, _)) => Err(Failure::Usage(format!(
-            "{option} is for one comparison; joined comparisons have no runs and no samples of their own"
-        ))),
-        None => Ok(()),
+    match flags.samples {
+        true => Err(Failure::Usage("--samples is for one comparison; those of a join are in its files".to_owned())),
+        false => Ok(()),
     }
 }
 

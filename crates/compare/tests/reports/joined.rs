@@ -1,7 +1,7 @@
 //! Compares joined reports with the golden files in `testdata/reports`. `STEADY_BLESS=1 cargo test` rewrites them.
 
-use steady_compare::joined_document;
 use steady_compare::json::{JOINED_SCHEMA, JoinedComparisons, joined_json_text, read_record};
+use steady_compare::{joined_csv, joined_document};
 use steady_model::{FailIf, Joined, Verdict};
 use steady_render::json::{ReadError, description};
 use steady_render::{Style, html, markdown, terminal};
@@ -22,8 +22,12 @@ fn the_schema_of_the_join_is_as_recorded() {
 fn joined_comparisons_look_as_recorded() {
     goldens::check(joins::all().into_iter().flat_map(|(name, joined)| {
         let document = joined_document(&joined);
-        let exports =
-            [("json", joined_json_text(&joined)), ("md", markdown::text(&document)), ("html", html::text(&document))];
+        let exports = [
+            ("json", joined_json_text(&joined)),
+            ("csv", joined_csv(&joined)),
+            ("md", markdown::text(&document)),
+            ("html", html::text(&document)),
+        ];
         goldens::forms(name, |width| text(&joined, width), exports)
     }));
 }
