@@ -12,7 +12,7 @@ use steady_render::csv::{self, Row};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, activity_facts, origin};
 use steady_render::effect::{Effect, noun, signed, sized};
 use steady_render::json::{self, ReadError};
-use steady_render::letters::{capital, count, cut, listed_with_more, one_line};
+use steady_render::letters::{capital, count, listed_with_more, one_line};
 use steady_render::scale::{Kind, Scale};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{duration, round_time_up, setting, time, time_option, time_setting, with_unit};
@@ -438,7 +438,7 @@ fn table(record: &SuiteRecord, label: &str, rows: &[&Benchmark]) -> Table {
     let mut columns = vec![
         Column::words("benchmark", rows, |one| one_line(&one.name)),
         Column::words(&format!("change of {what}"), rows, |one| change(one)),
-        Column::numbers(&format!("median of {}", cut(&name(&record.old), 16)), rows, median),
+        Column::numbers(&format!("median of {}", name(&record.old)), rows, median),
     ];
     for (metric, source) in record.metrics.iter().enumerate().skip(1) {
         let differs = |one: &&Benchmark| {

@@ -102,6 +102,16 @@ mod tests {
     }
 
     #[test]
+    fn headings_of_columns_are_whole() {
+        let name = format!("1\u{a0}./{} --option", "x".repeat(100));
+        let mut table = crate::table::sample();
+        table.columns[1].head.clone_from(&name);
+        let section = Section::new("Named", vec![Block::Table(table)]);
+        let document = Document { sections: vec![section], ..Document::default() };
+        assert!(text(&document).contains(&format!("| lock | {name} | at |")), "{}", text(&document));
+    }
+
+    #[test]
     fn escaped_texts_read_as_written() {
         assert_eq!(plain("a|b `c` <i> *d*"), "a\\|b \\`c\\` \\<i\\> \\*d\\*");
         assert_eq!(plain("@team #12"), "@<!-- -->team #<!-- -->12");

@@ -80,7 +80,7 @@ fn block<M: Markup>(block: &Block, most: usize, out: &mut String) {
 
 fn rows<M: Markup>(table: &Table, most: usize, out: &mut String) {
     let shown = table.shown(most);
-    let heads: Vec<_> = table.columns.iter().map(|column| (M::plain(&column.short_head()), column.align)).collect();
+    let heads: Vec<_> = table.columns.iter().map(|column| (M::plain(&column.head), column.align)).collect();
     let row = |row| table.columns.iter().map(|column| sentence::<M>(&[shown.cell(column, row)])).collect();
     out.push_str(&M::table(&heads, &(0..shown.rows).map(row).collect::<Vec<_>>()));
     for note in shown.notes() {

@@ -19,7 +19,7 @@ pub struct Table {
 /// A column: its heading, and a cell for each row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// The heading. It may be broken into lines, and on a terminal also cut.
+    /// The heading. A terminal breaks it into lines and cuts it if it is long; other formats show all of it.
     pub head: String,
     /// The type of its cells.
     pub align: Align,

@@ -9,10 +9,7 @@ use steady_render::{Axis, Chart, Height, Look, Marks, Whisker};
 
 use super::verdicts::mean_cost;
 use super::{charts, plain, secondary};
-use crate::words::{capital, cut, label, noun};
-
-/// The maximum width of a command's name, in columns.
-const NAME: usize = 24;
+use crate::words::{capital, label, noun};
 
 /// The table, and for pages the chart. Empty for fewer than three commands.
 pub(super) fn sections(report: &Report) -> Vec<Section> {
@@ -31,7 +28,7 @@ fn table(report: &Report) -> Table {
     let columns = vec![
         Column::words("Rank", rows, rank_in_words),
         Column::words("Command", rows, |rank| {
-            let name = format!("{}: {}", rank.command + 1, cut(&label(plan, rank.command), NAME));
+            let name = format!("{}: {}", rank.command + 1, label(plan, rank.command));
             Cell::Text(Emphasis::Code, name)
         }),
         Column::words(&capital(&noun(metric)), rows, |rank| mean_cost(report, rank.command, metric)),

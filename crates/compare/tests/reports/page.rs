@@ -30,7 +30,8 @@ fn names_are_escaped() {
         assert!(!page.contains("<script>alert") && !page.contains("\" onload="), "{name}");
         assert_eq!(page.matches("</title></head>").count() + page.matches("</title><style>").count(), 1, "{name}");
         for line in markdown(&report).lines().filter(|line| line.starts_with("| ")) {
-            assert!(!line.contains("<script"), "{name}: {line}");
+            // `\<` is the letter, and no beginning of a tag.
+            assert!(!line.replace("\\<", "").contains("<script"), "{name}: {line}");
         }
     }
 }
