@@ -90,7 +90,8 @@ pub struct Judgement {
     #[serde(flatten, serialize_with = "ends::change")]
     #[schemars(with = "ends::Change")]
     pub interval: Reading<Interval>,
-    /// The interval over all pairs, which decides the verdict.
+    /// The interval over all pairs, which decides the verdict. `change` may lie outside if there are duets, because it is
+    /// then estimated from the turns alone.
     #[serde(flatten, serialize_with = "ends::verdict")]
     #[schemars(with = "ends::Verdict")]
     pub verdict_interval: Reading<Interval>,

@@ -66,8 +66,7 @@ pub struct Estimate {
 }
 
 impl Effect {
-    /// Converts from the log scale. The estimate is clamped to the interval, because later pairs may have moved it
-    /// outside.
+    /// Converts from the log scale. The estimate is clamped to the interval; see [`LogEffect::estimate`].
     pub(crate) fn from_log(estimate: f64, interval: Interval, pairs: usize) -> Effect {
         let inside = estimate.clamp(interval.low, interval.high);
         let finite = |log: f64| log.is_finite().then(|| log.exp_m1());
@@ -91,6 +90,11 @@ pub(crate) struct LogEffect {
 impl LogEffect {
     pub(crate) fn effect(&self) -> Effect {
         Effect::from_log(self.centre, self.interval, self.pairs)
+    }
+
+    /// Returns the centre, clamped to the interval: later pairs may have moved it outside of the interval of earlier looks.
+    fn estimate(&self) -> f64 {
+        self.centre.clamp(self.interval.low, self.interval.high)
     }
 
     /// Returns the ends of the interval, that towards zero first, as distances from zero on the side of `sign`.
@@ -128,7 +132,7 @@ pub(crate) fn size_of(all: &LogEffect, turns: Option<&LogEffect>, shown: f64) ->
     // Few turns may be a worse estimate than all pairs.
     let inside = |turns: &&LogEffect| interval.low < turns.centre && turns.centre < interval.high;
     let best = sized.filter(inside).unwrap_or(all);
-    Effect::from_log(best.centre, interval, best.pairs)
+    Effect::from_log(best.estimate(), interval, best.pairs)
 }
 
 /// Returns a lower bound of the part of an effect that duets show, whose reciprocal is the upper bound; see

@@ -48,7 +48,8 @@ fn differs(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Faster | Verdict::Slower)
 }
 
-/// Returns whether the interval of the size contains that of the verdict and the change, on the same side of zero.
+/// Returns whether the interval of the size contains that of the verdict and the change, on the same side of zero. The
+/// interval of the verdict contains the change, too, unless the change is that of the turns alone.
 fn contains_the_verdict(estimate: &Estimate) -> bool {
     let (size, verdict) = (estimate.size, (estimate.verdict_low, estimate.verdict_high));
     let (Some(low), Some(high), Some(change)) = (size.low, size.high, size.change) else { return true };
@@ -58,7 +59,8 @@ fn contains_the_verdict(estimate: &Estimate) -> bool {
         Verdict::Faster => high < 0.0,
         Verdict::Same | Verdict::Undecided => low <= 0.0 && 0.0 <= high,
     };
-    is_contained && agrees && low <= change && change <= high
+    let is_of_all = estimate.size.pairs == estimate.pairs;
+    is_contained && agrees && low <= change && change <= high && (!is_of_all || holds(verdict.0, verdict.1, change))
 }
 
 fn holds(low: Option<f64>, high: Option<f64>, change: f64) -> bool {
