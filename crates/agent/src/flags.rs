@@ -26,7 +26,7 @@ Examples:
           --cgroup /sys/fs/cgroup/system.slice/shop.service \\
           --requests 'http://localhost:8000/metrics#http_requests_total'
 
-Services report each request in a datagram. The Python package does this for
+Services report requests in datagrams. The Python package does this for
 WSGI and ASGI; docs/protocol.md describes the format. The agent stores sums by
 second, process, version, route and class, for `steady release compare`.
 
