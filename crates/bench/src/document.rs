@@ -212,6 +212,7 @@ fn answer(record: &SuiteRecord) -> Vec<Sentence> {
             first
         }
     }];
+    sentences.extend(about_means(record));
     sentences.extend(about_condition(record));
     sentences.extend(untested(record));
     sentences.extend(failed_in_one(record, Side::New));
@@ -240,6 +241,19 @@ fn small(record: &SuiteRecord, verdict: Verdict) -> String {
 fn is_small(record: &SuiteRecord, benchmark: &Benchmark) -> bool {
     let limit = record.resolution_ratio;
     benchmark.interval.as_ref().is_ok_and(|interval| -limit < interval.low && interval.high < limit)
+}
+
+/// The benchmarks whose usual run does not tell what they cost, because their runs vary: those that the mean decides, and
+/// those of which the mean may still contradict the verdict.
+fn about_means(record: &SuiteRecord) -> impl Iterator<Item = Sentence> {
+    let named = |decides: bool| -> Vec<&str> {
+        let is_meant = |one: &&Benchmark| one.mean.as_ref().is_some_and(|mean| mean.decides == decides);
+        record.benchmarks.iter().filter(is_meant).map(|one| one.name.as_str()).collect()
+    };
+    let (decided, open) = (named(true), named(false));
+    let of_mean = format!("The mean decides for {}, because the runs vary much.", some(&decided));
+    let of_usual = format!("For {}, the verdict is about the usual run: the mean is uncertain.", some(&open));
+    [(decided, of_mean), (open, of_usual)].into_iter().filter(|one| !one.0.is_empty()).map(|one| vec![plain(one.1)])
 }
 
 /// How many benchmarks failed in this build, and not in the other one. It follows the exit status, if that is the

@@ -13,13 +13,18 @@
 //! a sequence of looks, because a larger level spends more of the error at the first of them; a benchmark that the
 //! smaller level decides therefore keeps that result. The times of the looks do not depend on which build is called
 //! old, so they may be repeated with another level.
+//!
+//! As in a comparison of commands, a part of each level belongs to the ratio of means, which decides if the usual run
+//! does not tell what a benchmark costs.
 
-use steady_model::{Absent, GateState, Interval, Verdict};
+use steady_model::{Absent, GateState, Interval, Reading, Verdict};
 use steady_render::letters::count;
 use steady_stats::descriptive::quantile;
-use steady_stats::{Estimate, Pair, Rules, Sequence, least_pairs, time_to_exclude};
+use steady_stats::{
+    Effect, MEAN_ALPHA_SHARE, MeanRatio, Pair, Rules, Sequence, Weighed, least_pairs, mean_ratio, time_to_exclude,
+};
 
-use crate::record::{BenchLook, Benchmark, ErrorRate, Medians, Quantity, Samples, Side, SuiteRecord};
+use crate::record::{BenchLook, Benchmark, ErrorRate, MeanChange, Medians, Quantity, Samples, Side, SuiteRecord};
 
 /// The exit status if no benchmark could be measured, or if one failed in the new build only.
 pub(crate) const FAILED: u8 = 3;
@@ -29,15 +34,25 @@ pub(crate) fn strictest(confidence: f64, suite: usize) -> f64 {
     (1.0 - confidence) / suite.max(1) as f64
 }
 
-/// The rules of a benchmark's test.
+/// The rules of the test of a benchmark's usual run. The rest of the level belongs to the ratio of means.
 pub(crate) fn rules(record: &SuiteRecord, level: f64) -> Rules {
     Rules {
-        alpha: level,
+        alpha: level * (1.0 - MEAN_ALPHA_SHARE),
         resolution: record.resolution_ratio,
         limits: limit(record).into_iter().collect(),
         // Harnesses round to four digits or more; the rounding is far below the resolution of most suites.
         grain: 0.0,
     }
+}
+
+/// The least number of pairs that can decide a benchmark at this level.
+pub(crate) fn least(level: f64) -> usize {
+    least_pairs(level * (1.0 - MEAN_ALPHA_SHARE))
+}
+
+/// The ratio of means of a benchmark's pairs, with the part of the level that it may use.
+pub(crate) fn mean(pairs: &[Pair], level: f64) -> MeanRatio {
+    mean_ratio(&[pairs.iter().map(|pair| (pair.old, pair.new)).collect()], level * MEAN_ALPHA_SHARE)
 }
 
 /// The limit of `--fail-if` as a relative change.
@@ -54,11 +69,11 @@ pub(crate) fn more_is_better(record: &SuiteRecord) -> bool {
 pub fn judged(mut record: SuiteRecord) -> SuiteRecord {
     let alpha = 1.0 - record.confidence;
     let suite = record.suite.max(record.benchmarks.len()).max(1) as f64;
-    let at = |record: &SuiteRecord, level: f64| -> Vec<Option<Estimate>> {
-        record.benchmarks.iter().map(|benchmark| estimate(record, benchmark, level)).collect()
+    let at = |record: &SuiteRecord, level: f64| -> Vec<Option<Weighed>> {
+        record.benchmarks.iter().map(|benchmark| weighed(record, benchmark, level)).collect()
     };
-    let differing = |estimates: &[Option<Estimate>]| {
-        estimates.iter().flatten().filter(|estimate| estimate.verdict.is_difference()).count()
+    let differing = |estimates: &[Option<Weighed>]| {
+        estimates.iter().flatten().filter(|weighed| weighed.estimate.verdict.is_difference()).count()
     };
     // At this level, the benchmarks were measured until they were decided.
     let measured = at(&record, alpha / suite);
@@ -94,8 +109,8 @@ pub fn judged(mut record: SuiteRecord) -> SuiteRecord {
     }
     // See above: the smaller level is sufficient.
     for (estimate, measured) in estimates.iter_mut().zip(measured) {
-        let is_open = |estimate: &Option<Estimate>| {
-            estimate.as_ref().is_none_or(|estimate| estimate.verdict == Verdict::Undecided)
+        let is_open = |estimate: &Option<Weighed>| {
+            estimate.as_ref().is_none_or(|weighed| weighed.estimate.verdict == Verdict::Undecided)
         };
         if is_open(estimate) && !is_open(&measured) {
             *estimate = measured;
@@ -103,12 +118,13 @@ pub fn judged(mut record: SuiteRecord) -> SuiteRecord {
     }
     let more = more_is_better(&record);
     let metrics = record.metrics.len();
-    let least = least_pairs(alpha / suite);
+    let (least, resolution) = (least(alpha / suite), record.resolution_ratio);
     for (benchmark, estimate) in record.benchmarks.iter_mut().zip(estimates) {
         let Some(samples) = &benchmark.samples else { continue };
         benchmark.pairs = samples.len();
         benchmark.medians = (0..metrics).filter_map(|metric| medians(samples, Quantity::Metric(metric))).collect();
         benchmark.cpu = medians(samples, Quantity::Cpu).ok_or_else(|| Absent::because("there are no pairs"));
+        benchmark.mean = estimate.as_ref().and_then(|weighed| mean_change(weighed, resolution));
         conclude(benchmark, estimate, more, least);
     }
     for at in 0..record.benchmarks.len() {
@@ -122,7 +138,7 @@ pub fn judged(mut record: SuiteRecord) -> SuiteRecord {
 }
 
 /// The estimate of a benchmark at a level; `None` without samples, or if a run failed.
-fn estimate(record: &SuiteRecord, benchmark: &Benchmark, level: f64) -> Option<Estimate> {
+fn weighed(record: &SuiteRecord, benchmark: &Benchmark, level: f64) -> Option<Weighed> {
     let samples = benchmark.samples.as_ref().filter(|_| benchmark.failed.is_none())?;
     let pairs = samples.pairs(record.primary());
     let mut sequence = Sequence::new(rules(record, level), 1);
@@ -133,12 +149,22 @@ fn estimate(record: &SuiteRecord, benchmark: &Benchmark, level: f64) -> Option<E
         let so_far = pairs[..look.pairs.min(pairs.len())].to_vec();
         found = sequence.look(&[so_far], look.fraction_ratio, look.last).contenders.into_iter().next();
     }
-    found
+    Some(found?.weighed_against(mean(&pairs, level), record.resolution_ratio))
+}
+
+/// The change of the mean, if it decides or may contradict the verdict.
+fn mean_change(weighed: &Weighed, resolution: f64) -> Option<MeanChange> {
+    let decides = weighed.mean_decides;
+    let is_reported = decides || weighed.estimate.mean_is_open(&weighed.mean, resolution);
+    let Effect { change, low, high, .. } = weighed.mean.effect;
+    let why = || Absent::because("there are too few pairs");
+    let interval = low.zip(high).map(|(low, high)| Interval { low, high });
+    is_reported.then(|| MeanChange { decides, change: change.ok_or_else(why), interval: interval.ok_or_else(why) })
 }
 
 /// Sets the verdict and the interval of a benchmark. `least` is the number of pairs that its test needs.
-fn conclude(benchmark: &mut Benchmark, estimate: Option<Estimate>, more_is_better: bool, least: usize) {
-    let Some(estimate) = estimate else {
+fn conclude(benchmark: &mut Benchmark, estimate: Option<Weighed>, more_is_better: bool, least: usize) {
+    let Some(Weighed { estimate, .. }) = estimate else {
         let why = benchmark.failed.clone().unwrap_or_else(|| "it was not measured".to_owned());
         benchmark.verdict = Verdict::Undecided;
         benchmark.change = Err(Absent::because(why.clone()));
@@ -170,19 +196,29 @@ fn medians(samples: &Samples, quantity: Quantity) -> Option<Medians> {
     Some(Medians { old: median(|pair| pair.old)?, new: median(|pair| pair.new)? })
 }
 
-/// The state of the condition of `--fail-if` for a benchmark with a result. It is open if no change is tested.
+/// The state of the condition of `--fail-if` for a benchmark with a result. It is open if no change is tested, or if the
+/// mean may lie on the other side of the limit than the usual run.
 fn condition(record: &SuiteRecord, benchmark: &Benchmark) -> Option<GateState> {
     let fail_if = record.fail_if.filter(|_| benchmark.failed.is_none())?;
     if record.is_one_revision() {
         return Some(GateState::Open);
     }
-    Some(fail_if.evaluate(record.metric()?, benchmark.verdict, &benchmark.interval))
+    let metric = record.metric()?;
+    let of = |interval: &Reading<Interval>| fail_if.evaluate(metric, benchmark.verdict, interval);
+    let is_open = |mean: &MeanChange| of(&mean.interval) != GateState::DoesNotHold;
+    Some(match of(&benchmark.interval) {
+        GateState::DoesNotHold if benchmark.mean.as_ref().is_some_and(is_open) => GateState::Open,
+        state => state,
+    })
 }
 
 /// The factor by which the time must probably grow until the interval excludes the limit of an open condition.
 fn time_to_decide(benchmark: &Benchmark, limit: f64) -> Option<f64> {
     let is_open = benchmark.condition == Some(GateState::Open);
     let (Ok(change), Ok(interval)) = (&benchmark.change, &benchmark.interval) else { return None };
+    let of_mean = benchmark.mean.as_ref().and_then(|mean| mean.change.as_ref().ok().zip(mean.interval.as_ref().ok()));
+    // If the usual run excludes the limit, the mean leaves the condition open.
+    let (change, interval) = of_mean.filter(|_| !interval.holds(limit)).unwrap_or((change, interval));
     time_to_exclude(limit, *change, interval).filter(|_| is_open)
 }
 

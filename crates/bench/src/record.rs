@@ -140,6 +140,10 @@ pub struct Benchmark {
     pub change: Reading<f64>,
     /// Interval of the change. It excludes zero if the verdict is a difference.
     pub interval: Reading<Interval>,
+    /// The change of the mean, if it decides the verdict or may contradict it, because the runs vary: the usual run does
+    /// not tell what such a benchmark costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean: Option<MeanChange>,
     /// Number of pairs.
     pub pairs: usize,
     /// Factor by which the time must probably grow for a verdict, or with `fail_if` for the condition, if that is open
@@ -157,6 +161,17 @@ pub struct Benchmark {
     /// The raw samples, if they were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<Samples>,
+}
+
+/// The change of the mean of a benchmark's runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MeanChange {
+    /// Whether it decides the verdict. `change` and `interval` of the benchmark are then those of the mean.
+    pub decides: bool,
+    /// Relative change from the old to the new build.
+    pub change: Reading<f64>,
+    /// Interval of the change.
+    pub interval: Reading<Interval>,
 }
 
 /// The medians of a metric in both builds, in its unit.

@@ -9,10 +9,10 @@ use rand_chacha::ChaCha12Rng;
 use steady_feature::Failure;
 use steady_model::{Absent, Ending, Nanos, Run, Seed, Verdict};
 use steady_render::units::{round_time_up, time_option};
-use steady_stats::{Schedule, Sequence, least_pairs};
+use steady_stats::{Schedule, Sequence};
 
 use crate::adapter::{Amount, Sampling};
-use crate::judge::{rules, strictest};
+use crate::judge::{least, mean, rules, strictest};
 use crate::record::{BenchLook, Benchmark, Samples, Side, SuiteRecord, Unmeasured};
 
 /// The time of a pair of processes that several benchmarks share, in seconds. It is longer than the processes need to
@@ -226,7 +226,8 @@ pub fn measure(
     };
     let mut measuring = Measuring {
         record,
-        least: least_pairs(level).max(Schedule::FIRST_LOOK_PAIRS),
+        least: least(level).max(Schedule::FIRST_LOOK_PAIRS),
+        level,
         choices,
         machine,
         events,
@@ -312,6 +313,7 @@ impl Benchmark {
             condition: None,
             change: Err(none()),
             interval: Err(none()),
+            mean: None,
             pairs: samples.len(),
             time_factor: None,
             medians: vec![],
@@ -326,6 +328,8 @@ struct Measuring<'a> {
     record: &'a SuiteRecord,
     /// The least number of pairs that can decide a benchmark.
     least: usize,
+    /// The level at which benchmarks are tested while they are measured.
+    level: f64,
     choices: &'a Choices,
     machine: &'a mut dyn Machine,
     events: &'a mut dyn FnMut(Event),
@@ -539,7 +543,11 @@ impl Measuring<'_> {
             let look = BenchLook { pairs, fraction_ratio: fraction, last: false };
             course.looks.push(look);
             (self.events)(Event::Looked(benchmark, look));
-            if course.sequence.look(&[course.samples.pairs(quantity)], fraction, false).done {
+            let pairs = [course.samples.pairs(quantity)];
+            let found = course.sequence.look(&pairs, fraction, false);
+            let mean = mean(&pairs[0], self.level);
+            let is_open = found.contenders.iter().any(|one| one.mean_is_open(&mean, self.record.resolution_ratio));
+            if found.done && !is_open {
                 course.stopped = Some(Stopped::Decided);
             }
         }

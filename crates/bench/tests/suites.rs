@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{LOADED, SimulatedSuite, record, with};
+use common::{LOADED, SLOW, SimulatedSuite, record, with};
 use steady_bench::{ErrorRate, Side, SuiteRecord, Unmeasured, judged};
 use steady_feature::{Failure, Record, Report};
 use steady_model::{Ending, GateState, Nanos, Verdict};
@@ -80,8 +80,8 @@ fn what_was_measured_is_kept_if_a_later_draw_fails() {
 #[test]
 fn the_budget_holds_and_what_does_not_fit_is_listed() {
     for (benchmarks, seconds) in [(5, 3.0), (40, 10.0), (400, 10.0)] {
-        let mut suite = SimulatedSuite::new(benchmarks, LOADED, 2);
-        let record = measured(&mut suite, &record(benchmarks, seconds, 2));
+        let mut suite = SimulatedSuite::new(benchmarks, LOADED, 3);
+        let record = measured(&mut suite, &record(benchmarks, seconds, 3));
         assert!(record.elapsed_seconds <= Nanos::from_seconds(seconds * 1.01), "{:?}", record.elapsed_seconds);
         assert_eq!(record.benchmarks.len() + record.unmeasured.len(), benchmarks);
         assert!(!record.benchmarks.is_empty());
@@ -395,9 +395,9 @@ fn the_advice_with_a_condition_is_about_the_condition() {
         });
         Record::sentences(&judged(found)).join(" ")
     };
-    let text = with(Some(30));
+    let text = with(Some(50));
     assert!(text.contains("; 1 benchmark of both builds was not measured. To decide the condition, "), "{text}");
-    assert!(text.contains(" use about --budget 30s."), "{text}");
+    assert!(text.contains(" use about --budget 50s."), "{text}");
     let text = with(None);
     assert!(text.contains("To decide the condition for the measured benchmarks, use about --budget"), "{text}");
     // A condition that is decided needs no advice, however fine the resolution.
@@ -436,4 +436,43 @@ fn the_first_sentence_names_differences_below_the_resolution() {
     let text = first(&[0.7, 1.3, 1.0]);
     assert!(text.starts_with("Of 3 benchmarks, 1 got slower, 1 faster, 1 the same"), "{text}");
     assert_eq!(first(&[0.96]), "benchmark 0 got faster in v2 relative to v1, by less than 10 %.");
+}
+
+/// A change alters how often the runs of a benchmark are slow. The usual run is the same, so the mean must decide.
+#[test]
+fn the_mean_decides_if_the_runs_have_two_modes() {
+    let shares = [0.1, 0.2];
+    let change = (1.0 + shares[1] * (SLOW - 1.0)) / (1.0 + shares[0] * (SLOW - 1.0)) - 1.0;
+    let (mut slower, mut same) = (0, 0);
+    for seed in 0..5 {
+        let mut suite = SimulatedSuite::new(4, Conditions::QUIET, seed);
+        suite.modes = vec![shares, shares, [0.1, 0.1], [0.0, 0.0]];
+        let found = measured(&mut suite, &record(4, 240.0, seed));
+        for one in &found.benchmarks[..2] {
+            slower += u32::from(one.verdict == Verdict::Slower);
+            same += u32::from(one.verdict == Verdict::Same);
+            assert!(one.mean.as_ref().is_some_and(|mean| mean.decides), "{one:?}");
+            assert!(one.interval.as_ref().unwrap().holds(change), "{one:?}");
+        }
+        assert!(!found.benchmarks[2].verdict.is_difference(), "{found:?}");
+        let steady = &found.benchmarks[3];
+        assert!(steady.verdict == Verdict::Same && steady.mean.is_none() && steady.pairs < 100, "{steady:?}");
+        let text = Record::sentences(&found).join(" ");
+        assert!(text.contains("The mean decides for benchmark 0, benchmark 1"), "{text}");
+        assert_eq!(SuiteRecord::read(&found.json(true)).unwrap(), found);
+    }
+    assert!(slower >= 8 && same == 0, "{slower} of 10 slower, {same} the same");
+}
+
+/// The error rate holds for builds that are equal, with runs of two modes.
+#[test]
+fn suites_of_equal_builds_with_two_modes_rarely_report_a_difference() {
+    let reports = |seed: u64| {
+        let mut suite = SimulatedSuite::new(4, LOADED, seed);
+        suite.modes = vec![[0.1, 0.1], [0.3, 0.3], [0.5, 0.5], [0.02, 0.02]];
+        measured(&mut suite, &record(4, 60.0, seed)).benchmarks.iter().any(|one| one.verdict.is_difference())
+    };
+    // With an error rate of 5 %, more than 6 of 40 have a probability of 0.3 %.
+    let wrong = (0..40).filter(|&seed| reports(seed)).count();
+    assert!(wrong <= 6, "{wrong} of 40");
 }

@@ -24,6 +24,9 @@ pub(crate) const LOADED: Conditions = Conditions {
 /// The time that a process takes to start, in seconds.
 const START_UP: f64 = 0.003;
 
+/// How much longer a slow run takes, if the runs of a benchmark have two modes.
+pub(crate) const SLOW: f64 = 1.5;
+
 /// A suite whose true costs are known.
 pub(crate) struct SimulatedSuite {
     /// The time of an iteration of each benchmark in the old build, in seconds.
@@ -40,6 +43,9 @@ pub(crate) struct SimulatedSuite {
     pub(crate) interrupted: Option<u64>,
     /// The largest relative effect of a memory layout on a benchmark.
     pub(crate) layout_effect: f64,
+    /// The shares of slow runs of each benchmark in the old and in the new build, if its runs have two modes. A slow run
+    /// takes [`SLOW`] times as long.
+    pub(crate) modes: Vec<[f64; 2]>,
     /// The number of times that both builds were linked again.
     pub(crate) draws: u64,
     /// The number of times after which they cannot be linked again.
@@ -53,6 +59,8 @@ pub(crate) struct SimulatedSuite {
     /// The number of processes so far.
     pub(crate) processes: u64,
     machine: SimulatedMachine,
+    /// Which runs are slow.
+    slow: ChaCha12Rng,
     iterations: Vec<f64>,
     runs: Vec<u64>,
 }
@@ -69,6 +77,7 @@ impl SimulatedSuite {
             fails_in: None,
             interrupted: None,
             layout_effect: 0.0,
+            modes: vec![],
             draws: 0,
             draws_max: None,
             lost: None,
@@ -76,6 +85,7 @@ impl SimulatedSuite {
             ends_others: None,
             processes: 0,
             machine: SimulatedMachine::new(&[], conditions, seed),
+            slow: ChaCha12Rng::seed_from_u64(seed),
             iterations: vec![1.0; count],
             runs: vec![0; count],
         }
@@ -185,7 +195,9 @@ impl SimulatedSuite {
             let start = if self.is_shared { 0.0 } else { START_UP };
             let whole = start / self.iterations[benchmark] + timed + self.untimed[benchmark];
             let share = timed / whole;
-            run.values = vec![run.cpu_time().seconds() * share / self.iterations[benchmark] * layout];
+            let share_of_slow = self.modes.get(benchmark).map_or(0.0, |shares| shares[run.command % 2]);
+            let mode = if self.slow.random_bool(share_of_slow) { SLOW } else { 1.0 };
+            run.values = vec![run.cpu_time().seconds() * share / self.iterations[benchmark] * layout * mode];
         }
         Ok(Ok(runs))
     }
