@@ -229,7 +229,8 @@ fn answer(record: &SuiteRecord) -> Vec<Sentence> {
     sentences
 }
 
-/// How many of the benchmarks with this verdict certainly changed by less than the resolution: ` (1 by less than 1 %)`. A clear difference is reported even if it is that small.
+/// How many of the benchmarks with this verdict certainly changed by less than the resolution: ` (1 by less than 1 %)`.
+/// A clear difference is reported even if it is that small.
 fn small(record: &SuiteRecord, verdict: Verdict) -> String {
     match record.benchmarks.iter().filter(|one| one.verdict == verdict && is_small(record, one)).count() {
         0 => String::new(),
