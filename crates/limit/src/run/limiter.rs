@@ -29,8 +29,8 @@ pub(super) struct Task {
 /// A running command with its limits.
 pub(super) struct Limiter {
     pub(super) plan: LimitPlan,
-    /// ID of the process of the command.
-    pub(super) command: i32,
+    /// ID of the process of the command, until it is reaped.
+    pub(super) command: Option<i32>,
     pub(super) meter: Meter,
     passed_over: Vec<String>,
     started: Nanos,
@@ -102,10 +102,11 @@ impl Attendant for Limiter {
     }
 
     fn ended(&mut self, moment: Moment) {
-        self.read_last_run_delays(moment);
+        self.read_run_delays(moment);
     }
 
     fn reaped(&mut self, reaped: &Reaped) {
+        self.command = self.command.filter(|command| *command != reaped.pid.as_raw_nonzero().get());
         self.meter.reaped(reaped.usage.user + reaped.usage.system);
     }
 
@@ -150,7 +151,7 @@ impl Limiter {
         let mut limiter = Limiter {
             schedule: Schedule::new(at, cpus, plan.cpu, plan.poll),
             plan,
-            command,
+            command: Some(command),
             meter,
             passed_over,
             started: at,

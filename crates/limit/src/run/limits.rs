@@ -54,22 +54,12 @@ impl Limiter {
     }
 
     /// Reads how long the threads of the tree waited for a CPU. Returns whether one of them runs or waits now.
+    ///
+    /// A control group does not list a process that has ended, but the command can be read until it is reaped. Without
+    /// it, most of the waiting of a short command would be missing.
     pub(super) fn read_run_delays(&mut self, moment: Moment) -> bool {
-        let threads = self.meter.threads();
-        self.read_run_delays_of(threads, moment)
-    }
-
-    /// Reads the run delays for the last time, when the command has ended but can still be read. A control group does
-    /// not list a process that has ended, so most of the waiting of a short command would be missing.
-    pub(super) fn read_last_run_delays(&mut self, moment: Moment) {
         let mut threads = self.meter.threads();
-        if !threads.contains(&self.command) {
-            threads.push(self.command);
-        }
-        self.read_run_delays_of(threads, moment);
-    }
-
-    fn read_run_delays_of(&mut self, threads: Vec<i32>, moment: Moment) -> bool {
+        threads.extend(self.command.filter(|command| !threads.contains(command)));
         let Ok(watch) = &mut self.watch else {
             self.waiting_due = NEVER;
             return false;
