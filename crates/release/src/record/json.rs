@@ -11,6 +11,9 @@ use crate::document::{sentences, warnings};
 /// exactly.
 const LONGEST: Nanos = Nanos((1 << 23) * 1_000_000_000);
 
+/// Kinds of warnings that earlier versions of steady wrote. Reports no longer have them.
+const REMOVED: [&str; 2] = ["means-differ", "restarted-processes"];
+
 impl ReleaseReport {
     /// Reads a report from a JSON export. The result equals the exported report.
     ///
@@ -18,9 +21,8 @@ impl ReleaseReport {
     /// What is wrong with the JSON, and where. No input causes a panic.
     pub fn read(json: &str) -> Result<Self, ReadError> {
         let mut value = SCHEMA.value(json)?;
-        // Earlier versions of steady wrote this kind of warning; reports no longer have it.
         if let Some(Value::Array(warnings)) = value.get_mut("warnings") {
-            warnings.retain(|warning| warning.get("kind").is_none_or(|kind| kind != "means-differ"));
+            warnings.retain(|warning| warning.get("kind").is_none_or(|kind| !REMOVED.iter().any(|one| kind == one)));
         }
         value.get_mut("warnings").and_then(Value::as_array_mut).into_iter().flatten().for_each(with_named_sides);
         let [routes, hosts] = ["routes", "hosts"].map(|name| value.get(name).and_then(Value::as_array).cloned());
