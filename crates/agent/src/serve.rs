@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(limits(200, keep).late_seconds, 7 * 86_400);
     }
 
-    /// Otherwise the default `--routes` would have another effect than it says.
+    /// Otherwise a large `--routes` would have another effect than it says.
     #[test]
     fn the_default_store_has_space_for_the_longest_names_of_ten_thousand_routes() {
         const LONGEST: usize = 500;

@@ -49,7 +49,10 @@ impl Keep {
     }
 
     /// Returns the most bytes of the names of a service's routes. They are stored twice, with their index, and the store
-    /// never removes names in use: without a limit, they could leave no space for rows.
+    /// never removes names in use: without a limit, they could leave no space for rows. See [`Limits::route_bytes`] for
+    /// several services: 20 may have six times as much, so that a quarter of the space remains for rows.
+    ///
+    /// [`Limits::route_bytes`]: crate::table::Limits::route_bytes
     pub(crate) fn route_bytes(&self) -> usize {
         (self.space() / 16) as usize
     }

@@ -61,6 +61,7 @@ impl Table {
             Ok(datagram) => datagram,
             Err(fault) => return self.fault(fault),
         };
+        let all_bytes: usize = self.services.values().map(Service::route_bytes).sum();
         let Table { limits, services, arrived } = self;
         let Some(service) = service_of(services, limits, &datagram, now) else {
             for line in datagram.lines() {
@@ -77,6 +78,7 @@ impl Table {
             }
             return;
         };
+        service.limit_route_bytes(limits.route_bytes_beside(all_bytes.saturating_sub(service.route_bytes())));
         let process = service.processes.seen(
             datagram.process,
             now.monotonic / SECOND,
@@ -185,7 +187,8 @@ pub struct Limits {
     pub versions: usize,
     /// The most routes of a service; further routes count as `(other)`.
     pub routes: usize,
-    /// The most bytes of the names of a service's routes together; further routes count as `(other)`.
+    /// The most bytes of the names of a service's routes together; further routes count as `(other)`. All services have
+    /// four times as much, and each a tenth in any case.
     pub route_bytes: usize,
     /// The most classes of a service; further classes count as `(other)`.
     pub classes: usize,
@@ -197,6 +200,14 @@ pub struct Limits {
     /// The age, in seconds, up to which a request is added to the second in which it ended. A sender may keep its last
     /// lines until the next request, which may be hours later.
     pub late_seconds: u64,
+}
+
+impl Limits {
+    /// Returns the most bytes of the names of a service's routes, if those of the other services have `others`.
+    fn route_bytes_beside(&self, others: usize) -> usize {
+        let shared = self.route_bytes.saturating_mul(4).saturating_sub(others);
+        self.route_bytes.min(shared).max(self.route_bytes / 10)
+    }
 }
 
 impl Default for Limits {

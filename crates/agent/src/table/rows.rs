@@ -162,12 +162,14 @@ pub(super) const OTHER_NUMBER: u32 = u32::MAX;
 /// The text of [`OTHER_NUMBER`].
 const OTHER: &str = "(other)";
 
-/// A limited number of names of limited length, and their numbers.
+/// A limited number of names, and their numbers.
 #[derive(Debug)]
 pub(super) struct Names {
     places: HashMap<Box<str>, u32>,
     all: Vec<Name>,
     most: usize,
+    /// The bytes of all names together.
+    bytes: usize,
     /// The most bytes of all names together.
     most_bytes: usize,
 }
@@ -179,8 +181,18 @@ struct Name {
 }
 
 impl Names {
-    pub(super) fn new(most: usize, most_bytes: usize) -> Names {
-        Names { places: HashMap::new(), all: Vec::new(), most, most_bytes }
+    pub(super) fn new(most: usize) -> Names {
+        Names { places: HashMap::new(), all: Vec::new(), most, bytes: 0, most_bytes: usize::MAX }
+    }
+
+    /// Returns the bytes of all names together.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Limits the bytes of the names that are added from now on, together with those that are there.
+    pub(super) fn limit_bytes(&mut self, most_bytes: usize) {
+        self.most_bytes = most_bytes;
     }
 
     /// Returns the number of a name that is used at `now`, in seconds of a monotonic clock. Adds the name if it is new;
@@ -191,16 +203,19 @@ impl Names {
             return Some(place);
         }
         let name = Name { plain: text.plain().into_owned(), used: now };
-        let bytes = self.all.iter().chain([&name]).map(|name| name.plain.len()).sum::<usize>();
+        let bytes = self.bytes + name.plain.len();
         let place = if self.all.len() < self.most && bytes <= self.most_bytes {
+            self.bytes = bytes;
             self.all.push(name);
             self.all.len() - 1
         } else {
             let (oldest, replaced) = self.all.iter().enumerate().min_by_key(|(_, name)| name.used)?;
-            if replaced.used + UNUSED_SECONDS >= now || bytes - replaced.plain.len() > self.most_bytes {
+            let bytes = bytes - replaced.plain.len();
+            if replaced.used + UNUSED_SECONDS >= now || bytes > self.most_bytes {
                 return None;
             }
             self.places.retain(|_, place| *place as usize != oldest);
+            self.bytes = bytes;
             self.all[oldest] = name;
             oldest
         } as u32;

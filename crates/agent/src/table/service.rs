@@ -47,9 +47,9 @@ impl Service {
             accumulator: Accumulator::new(),
             lost: 0,
             names: AllNames {
-                versions: Names::new(limits.versions, usize::MAX),
-                routes: Names::new(limits.routes, limits.route_bytes),
-                classes: Names::new(limits.classes, usize::MAX),
+                versions: Names::new(limits.versions),
+                routes: Names::new(limits.routes),
+                classes: Names::new(limits.classes),
             },
             open: OpenRows::default(),
             folded: 0,
@@ -61,6 +61,16 @@ impl Service {
     /// Returns the number of rows that have not been passed on.
     pub(super) fn rows(&self) -> usize {
         self.open.len()
+    }
+
+    /// Returns the bytes of the names of its routes.
+    pub(super) fn route_bytes(&self) -> usize {
+        self.names.routes.bytes()
+    }
+
+    /// Limits the bytes of the names of its routes.
+    pub(super) fn limit_route_bytes(&mut self, most: usize) {
+        self.names.routes.limit_bytes(most);
     }
 
     /// Adds a request of a process, which counts its requests since the moment `began`.

@@ -173,6 +173,20 @@ fn names_beyond_the_limits_are_folded_and_counted() {
     assert_eq!(table.take("here")[0].service, "c");
 }
 
+/// Four services with long names leave the others a tenth of what each of them has.
+#[test]
+fn services_share_the_space_for_names_of_routes() {
+    let mut table = Table::new(Limits { services: 20, routes: 1_000, route_bytes: 1_000, ..limits() });
+    for service in 0..20 {
+        let line = |route: u64| request(NOW.monotonic, 151, "v1", &format!("/long-route-number/{route:05}"), "none");
+        let lines: String = (0..100).map(line).collect();
+        table.take_in(&datagram(&format!("service {service}"), 7, &lines), NOW);
+    }
+    let bytes: Vec<usize> = table.services.values().map(Service::route_bytes).collect();
+    assert!(bytes.iter().all(|bytes| (75..=1_000).contains(bytes)), "{bytes:?}");
+    assert!(bytes.iter().sum::<usize>() <= 6_000, "{bytes:?}");
+}
+
 /// A later, shorter name still fits, and a name that is replaced makes space.
 #[test]
 fn long_names_of_routes_are_folded() {
