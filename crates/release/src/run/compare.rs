@@ -32,10 +32,9 @@ pub(crate) fn run(flags: &ReleaseCompareFlags, session: &mut dyn Session) -> Res
         return Err(Failure::Usage(JudgeError::SameVersion(flags.old.clone()).to_string()));
     } else {
         let kept = if flags.from.is_none() { window.since_first_kept(&service) } else { window };
-        let compared = versions_there(&service, &flags.old, &flags.new)
-            .and_then(|()| window.holds_some_of(&service))
-            .and_then(|()| compare_once(&source, question(flags, &service, kept), &service, session));
-        (compared.map_err(|failure| source.explained(failure, window))?, None)
+        let there = versions_there(&service, &flags.old, &flags.new).and_then(|()| window.holds_some_of(&service));
+        there.map_err(|failure| source.explained(failure, window))?;
+        (compare_once(&source, question(flags, &service, kept), window, &service, session)?, None)
     };
     report.warnings.extend(source.removed(window));
     if !flags.no_history {
@@ -45,10 +44,11 @@ pub(crate) fn run(flags: &ReleaseCompareFlags, session: &mut dyn Session) -> Res
     Ok(interrupted.map_or_else(|| status(&report), |failure| failure.status()))
 }
 
-/// Evaluates the stored rows of the window once.
+/// Evaluates the stored rows of the window once. `asked` is the window before it was adapted to the stored rows.
 fn compare_once(
     source: &Source,
     mut question: ReleaseQuestion,
+    asked: Window,
     service: &Service,
     session: &dyn Session,
 ) -> Result<ReleaseReport, Failure> {
@@ -56,7 +56,8 @@ fn compare_once(
     print_store_warnings(&found.store_warnings, session);
     let requested = Window { to: question.from + elapsed(&question), from: question.from };
     (question.from, question.to) = (found.window.from, found.window.to);
-    let report = judge(&question, &found.rows).map_err(|error| judge_failure(&error, found.window, service))?;
+    let report = judge(&question, &found.rows)
+        .map_err(|error| source.explained(judge_failure(&error, found.window, service), asked))?;
     let mut report = found.with_warnings(report);
     report.warnings.extend(short_window(requested, &found));
     Ok(report)
