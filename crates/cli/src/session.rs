@@ -78,6 +78,10 @@ impl Session for CommandLine {
         env!("STEADY_VERSION")
     }
 
+    fn has_separator(&self) -> bool {
+        std::env::args_os().any(|word| word == "--")
+    }
+
     fn as_root(&self) -> String {
         let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
         programs::joined(&["sudo", "steady"].map(str::to_owned).into_iter().chain(words).collect::<Vec<_>>())

@@ -45,6 +45,9 @@ pub trait Session {
     /// The version of this program.
     fn version(&self) -> &'static str;
 
+    /// Returns whether the command line has a `--`, which a command must follow. Parsed options do not show it.
+    fn has_separator(&self) -> bool;
+
     /// Returns the command line that runs this call as root, as in `sudo steady host quiet`.
     fn as_root(&self) -> String;
 

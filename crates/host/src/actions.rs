@@ -117,8 +117,7 @@ pub(crate) fn quiet(flags: &HostQuietFlags, session: &mut dyn Session) -> Result
             other => other,
         });
     }
-    // The parsed options do not show whether `--` was there.
-    if std::env::args_os().any(|word| word == "--") {
+    if session.has_separator() {
         let why = "no command follows --; without --, the host stays quiet until steady host restore";
         return Err(Failure::Usage(why.to_owned()));
     }
