@@ -68,7 +68,7 @@ fn instead_of(metric: Metric) -> &'static str {
     match metric {
         Metric::Instructions | Metric::Energy => "; use --metric cpu",
         Metric::Elapsed => "; use --metric wall, which includes the time spent waiting for a CPU",
-        Metric::Memory => "; the command may need more with a larger input",
+        Metric::Memory => "; with a larger input, the command may use enough to be measured",
         Metric::Cpu | Metric::Wall | Metric::Faults | Metric::Switches | Metric::Custom(_) => "",
     }
 }
