@@ -81,7 +81,7 @@ impl WallClock {
     /// A process that ended between the readings has no run delay. It is assumed to have waited as much per CPU time as
     /// the threads that were seen. In a tree with several threads only some may wait at a time: see
     /// [`Interval::waiting`]. A wait that began before the previous reading and is known only now is added to the latest
-    /// intervals that have room for it.
+    /// intervals that have room for it. The rest is older than the remembered intervals, or was counted already.
     pub(super) fn add(&mut self, Moment { now, stopped, .. }: Moment, seen: ThreadTimes, cpu: Nanos) {
         let (before, stopped_before) = self.seen;
         self.seen = (now, stopped);
@@ -97,6 +97,9 @@ impl WallClock {
         let mut waited = now.waiting(self.cpus);
         let mut late = seen.run_delay_before.0 as f64;
         for interval in self.intervals.iter_mut().rev() {
+            if late <= 0.0 {
+                break;
+            }
             let room = interval.span * seen.active.max(1) as f64 - interval.delay - interval.ran;
             let part = late.min(room.max(0.0));
             let filled = Interval { delay: interval.delay + part, ..*interval };
