@@ -172,8 +172,8 @@ pub(crate) fn status_file(socket: &Path) -> PathBuf {
     socket.with_file_name(status_name(socket))
 }
 
-/// Reads the status of the agent at a socket, whoever wrote it. Other users may have put anything there, so only a short
-/// regular file is read.
+/// Reads the status of the agent at a socket, also if another user wrote it. Anything may be there, so only a short regular
+/// file is read.
 pub(crate) fn any_status(socket: &Path) -> io::Result<Vec<u8>> {
     /// More than any status has.
     const LONGEST: u64 = 1 << 20;

@@ -244,7 +244,7 @@ fn is_small(record: &SuiteRecord, benchmark: &Benchmark) -> bool {
     benchmark.interval.as_ref().is_ok_and(|interval| -limit < interval.low && interval.high < limit)
 }
 
-/// The benchmarks whose usual run does not tell what they cost, because their runs vary: those that the mean decides, and
+/// The benchmarks whose usual run does not describe their cost, because their runs vary: those that the mean decides, and
 /// those of which the mean may still contradict the verdict.
 fn about_means(record: &SuiteRecord) -> impl Iterator<Item = Sentence> {
     let named = |decides: bool| -> Vec<&str> {

@@ -15,7 +15,7 @@
 //! old, so they may be repeated with another level.
 //!
 //! As in a comparison of commands, a part of each level belongs to the ratio of means, which decides if the usual run
-//! does not tell what a benchmark costs.
+//! does not describe the cost of a benchmark.
 
 use steady_model::{Absent, GateState, Interval, Reading, Verdict};
 use steady_render::letters::count;

@@ -19,7 +19,7 @@ pub struct Table {
 /// A column: its heading, and a cell for each row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// The heading. A terminal breaks it into lines and cuts it if it is long; other formats show all of it.
+    /// The heading. Markdown shows all of it; a terminal breaks it into lines, and terminals and pages cut it if it is long.
     pub head: String,
     /// The type of its cells.
     pub align: Align,

@@ -36,9 +36,9 @@ const OPEN_SHARE: f64 = 0.5;
 /// this.
 const DOUBT_SHARE: f64 = 0.7;
 
-/// In a command with two modes, each kind of run has a considerable share. The log ratios of its pairs form two groups:
-/// those of runs in the same mode, and those of runs in different modes, which are further from the middle by at least
-/// this.
+/// In a command with two modes, each kind of run has a considerable share. The log ratios of its pairs form two groups by
+/// their distance from the middle: those of runs in the same mode, and those of runs in different modes. The gap between
+/// the groups is at least this.
 const MODE_GAP: f64 = 0.005;
 
 /// The ratio of the mean costs of two commands.
