@@ -201,8 +201,8 @@ fn other_confirmations<'a>(record: &'a BisectRecord, largest: &'a Comparison) ->
     })
 }
 
-/// What to say if the confirmed commits probably did not cause the whole change: the rest is larger, or the intervals of
-/// the only confirmation and of both ends exclude it. A confirmation of the whole range says nothing about parts.
+/// What to say if the confirmed commits probably did not cause the whole change: the rest is larger, or their intervals and
+/// that of both ends exclude it. A confirmation of the whole range says nothing about parts.
 fn other_changes(record: &BisectRecord, confirmation: &Comparison) -> Option<String> {
     let ends = ends(record).filter(|ends| (confirmation.from, confirmation.to) != (ends.from, ends.to))?;
     // Positive in the direction of the whole change.
@@ -211,31 +211,36 @@ fn other_changes(record: &BisectRecord, confirmation: &Comparison) -> Option<Str
     let least = |one: &Comparison| Some(log(&one.low)?.min(log(&one.high)?));
     let most = |one: &Comparison| Some(log(&one.low)?.max(log(&one.high)?));
     let is_less = |one: Option<f64>, other: Option<f64>| one.zip(other).is_some_and(|(one, other)| one < other);
-    let is_one = confirmations(record).count() == 1;
-    if is_incomplete(record) || is_one && is_less(most(confirmation), least(ends)) {
+    let (what, is, wrong) = match confirmations(record).count() {
+        1 => ("The change of this commit", "is", "this"),
+        _ => ("The changes of these commits together", "are", "one of these"),
+    };
+    if is_incomplete(record) || is_less(confirmations(record).map(most).sum(), least(ends)) {
         return Some(format!(
-            "The change of this commit is less than that of the whole range. Either other commits changed the cost, too, \
-             or this is one of the wrong confirmations that the confidence allows.{}",
-            searches_of_others(record, confirmation)
+            "{what} {is} less than that of the whole range. Either other commits changed the cost, too, or {wrong} is one \
+             of the wrong confirmations that the confidence allows.{}",
+            searches_of_others(record)
         ));
     }
-    is_less(most(ends), least(confirmation)).then(|| {
+    is_less(most(ends), confirmations(record).map(least).sum()).then(|| {
         format!(
-            "The change of this commit is more than that of the whole range, so other commits changed the cost in the \
-             other direction.{}",
-            searches_of_others(record, confirmation)
+            "{what} {is} more than that of the whole range, so other commits changed the cost in the other direction.{}",
+            searches_of_others(record)
         )
     })
 }
 
-/// How to search the commits before and after those of a confirmation, as a sentence that begins with a space.
-fn searches_of_others(record: &BisectRecord, confirmation: &Comparison) -> String {
-    let sides = [("before", 0, confirmation.from), ("after", confirmation.to, record.commits.len() - 1)];
-    let search = |(side, from, to): (&str, usize, usize)| {
-        let [from, to] = [from, to].map(|at| record.commits[at].short.as_str());
-        format!("'steady bisect {from}..{to}' searches the commits {side} it")
+/// How to search the commits that are not confirmed, as a sentence that begins with a space.
+fn searches_of_others(record: &BisectRecord) -> String {
+    let mut parts: Vec<(usize, usize)> = confirmations(record).map(|one| (one.from, one.to)).collect();
+    parts.sort_unstable();
+    let ends = std::iter::once(0).chain(parts.iter().map(|part| part.1));
+    let begins = parts.iter().map(|part| part.0).chain([record.commits.len() - 1]);
+    let search = |(from, to): (usize, usize)| {
+        let [first, last] = [from, to].map(|at| record.commits[at].short.as_str());
+        format!("'steady bisect {first}..{last}' searches {}", count(to - from, "commit", "commits"))
     };
-    let searches: Vec<String> = sides.into_iter().filter(|(_, from, to)| from < to).map(search).collect();
+    let searches: Vec<String> = ends.zip(begins).filter(|(from, to)| from < to).map(search).collect();
     format!(" With the same command and options, {}.", searches.join(", and "))
 }
 
@@ -394,8 +399,8 @@ fn commits(record: &BisectRecord, listed: &[Listed<'_>]) -> Table {
         Column::words("commit", listed, |row| row.commit.short.clone()),
         Column::numbers(&format!("{} relative to {first}", capital(&quantity(record))), listed, change),
     ];
-    // The probabilities assume that one of the commits changed the cost.
-    if ends(record).is_some_and(|ends| ends.verdict.is_difference()) {
+    // The probabilities assume that one of the commits changed the cost, and no other one.
+    if ends(record).is_some_and(|ends| ends.verdict.is_difference()) && confirmations(record).count() < 2 {
         columns.push(Column::numbers("probability", listed, probability));
     }
     columns.push(Column::words("subject", listed, subject));

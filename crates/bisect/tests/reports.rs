@@ -129,6 +129,15 @@ fn all_confirmed_commits_are_reported_and_the_largest_is_named() {
     let text = record.sentences().join(" ").replace('\u{a0}', " ");
     let also = format!("{} also raised it by 3.0 %", record.commits[3].short);
     assert!(text.contains(&also) && !text.contains("With the same command"), "{text}");
+    let mut less = record;
+    less.comparisons[0] = comparison(Purpose::Ends, [0, 12], 0.15, 0.01, Verdict::Slower);
+    let less = judged(less);
+    let text = less.sentences().join(" ").replace('\u{a0}', " ");
+    assert!(text.contains("together are less than that of the whole range"), "{text}");
+    for [from, to] in [[0, 2], [3, 6], [7, 12]] {
+        let [first, last] = [from, to].map(|at| less.commits[at].short.as_str());
+        assert!(text.contains(&format!("'steady bisect {first}..{last}' searches")), "{text}");
+    }
 }
 
 /// The same search, before its confirmation.
