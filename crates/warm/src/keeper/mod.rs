@@ -10,7 +10,7 @@ mod budget;
 mod queue;
 mod watch;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CStr, OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -43,10 +43,13 @@ const LOOK: Nanos = Nanos(30_000_000_000);
 /// How often it checks whether launches have saved enough for the next capture.
 const CREDIT_LOOK: Nanos = Nanos(20_000_000);
 
-/// Returns whether a launch of the program at `path`, by the name of its capture, replaces its snapshots. The keeper
-/// counts the launches by the hook; `steady warm` requests a snapshot for the command itself.
+/// Returns whether a request for the program at `path` replaces its snapshots: they are old, and the request has the name
+/// of the captured file. The keeper counts the launches by the hook; `steady warm` requests a snapshot for the command
+/// itself.
 pub(crate) fn is_due(card: &Card<'_>, stored: &StoredCard, path: &Path) -> bool {
-    matches!(card, Card::Warm(warm) if path.file_name() == Some(os(warm.name))) && is_old(stored)
+    // A capture has the name of the file, also if the request is by a symbolic link, as /usr/bin/awk.
+    let has_name = |name: &CStr| path.canonicalize().is_ok_and(|file| file.file_name() == Some(os(name)));
+    matches!(card, Card::Warm(warm) if is_old(stored) && has_name(warm.name))
 }
 
 fn is_old(stored: &StoredCard) -> bool {

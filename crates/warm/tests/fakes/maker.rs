@@ -555,13 +555,15 @@ fn a_keeper_captures_what_pays() {
 /// The launches of the command itself are not counted: `steady warm` requests a snapshot if that of the command is old.
 #[test]
 fn a_request_replaces_old_snapshots() {
-    for (seconds, replaced) in [(300, false), (601, true)] {
-        let bench = Bench::new(&format!("request-{seconds}"));
+    for (seconds, by_link, replaced) in [(300, false, false), (601, false, true), (601, true, true)] {
+        let bench = Bench::new(&format!("request-{seconds}-{by_link}"));
         assert_eq!(bench.make(&mut Fake::default()), Ok(Made::Warm));
         let card = File::open(bench.store.folder().join("cards").join(bench.key())).unwrap();
         let written = card.metadata().unwrap().modified().unwrap();
         card.set_modified(written - Duration::from_secs(seconds)).unwrap();
-        bench.request(&bench.program);
+        let link = bench.folder.join("link");
+        symlink(&bench.program, &link).unwrap();
+        bench.request(if by_link { &link } else { &bench.program });
         let mut fake = Fake::default();
         keeper::keep(&mut Maker::new(&bench.store, &mut fake, vec![]), ended(), OsStr::new("")).unwrap();
         assert_eq!(!fake.requests.is_empty(), replaced, "{seconds} s");
