@@ -172,6 +172,33 @@ fn a_command_shorter_than_the_interval_of_readings_has_its_waiting() {
     }
 }
 
+/// No reading sees the whole life of any of these processes.
+#[test]
+fn waiting_of_short_processes_does_not_count() {
+    const NAME: &str = "waiting_of_short_processes_does_not_count";
+    let spinner = || Command::new("taskset").args(["-c", "0", "sh", "-c", SPIN]).spawn();
+    let Ok(spinners) = (0..3).map(|_| spinner()).collect::<Result<Vec<Child>, _>>() else {
+        return skip(NAME, "no taskset");
+    };
+    let short = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done";
+    let all = r#"exec taskset -c 0 sh -c 'for n in $(seq 100); do sh -c "$short"; done'"#;
+    let script = format!("export short='{short}'; {all}");
+    let runs: Vec<(i32, Value)> = (0..3).map(|_| limited("processes", &["--cpu", "5s"], &script)).collect();
+    for mut spinner in spinners {
+        spinner.kill().unwrap();
+        spinner.wait().unwrap();
+    }
+    for (status, report) in runs {
+        if report["waiting_seconds"].is_null() {
+            return skip(NAME, &report["waiting_seconds_absent"].to_string());
+        }
+        assert_eq!(status, 0, "{report}");
+        let [wall, cpu, waiting] = ["wall_seconds", "cpu_seconds", "waiting_seconds"].map(|key| seconds(&report, key));
+        // One process runs or waits at nearly all times.
+        assert!(waiting > 0.7 * (wall - cpu) && waiting <= wall - 0.9 * cpu, "{report}");
+    }
+}
+
 #[test]
 fn time_while_stopped_does_not_count() {
     let script = "kill -STOP $$; exit 3";

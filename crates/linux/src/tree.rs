@@ -55,8 +55,8 @@ pub struct ThreadTimes {
     pub run_delay: Nanos,
     /// Part of `run_delay` from before the previous reading. The kernel reports a wait only when it has ended.
     pub run_delay_before: Nanos,
-    /// Whether one of the threads now runs or waits for a CPU.
-    pub runnable: bool,
+    /// Number of threads that now run or wait for a CPU.
+    pub runnable: usize,
     /// Number of threads that are runnable now, or ran or waited since the previous reading.
     pub active: usize,
 }
@@ -113,7 +113,7 @@ impl ThreadWatch {
             sum.cpu += did.cpu;
             sum.run_delay += did.run_delay;
             sum.run_delay_before += did.run_delay_before;
-            sum.runnable |= did.runnable;
+            sum.runnable += did.runnable;
             sum.active += did.active;
             seen.insert(thread, after);
         }
@@ -151,7 +151,13 @@ impl ThreadWatch {
         let since = before.map_or(Nanos(u64::MAX), |_| now - self.at);
         let run_delay_before = (cpu_since + run_delay_since - since).min(run_delay_since);
         let active = usize::from(runnable || cpu_since + run_delay_since > Nanos::ZERO);
-        let did = ThreadTimes { cpu: cpu_since, run_delay: run_delay_since, run_delay_before, runnable, active };
+        let did = ThreadTimes {
+            cpu: cpu_since,
+            run_delay: run_delay_since,
+            run_delay_before,
+            runnable: usize::from(runnable),
+            active,
+        };
         (did, Seen { cpu, run_delay, waits_since, counted })
     }
 

@@ -33,12 +33,14 @@ pub(super) struct Limiter {
     pub(super) command: Option<i32>,
     pub(super) meter: Meter,
     passed_over: Vec<String>,
-    started: Nanos,
+    pub(super) started: Nanos,
     pub(super) schedule: Schedule,
     pub(super) wall_clock: WallClock,
     pub(super) watch: Reading<ThreadWatch>,
     /// When to read the run delays next.
     pub(super) waiting_due: Nanos,
+    /// Number of readings of the run delays.
+    pub(super) waiting_readings: u32,
     /// CPU time of the tree at the previous reading of the run delays.
     pub(super) waiting_cpu: Nanos,
     /// When to check the limits next.
@@ -158,6 +160,7 @@ impl Limiter {
             wall_clock: WallClock::new(at, available, cpus),
             watch,
             waiting_due: at,
+            waiting_readings: 0,
             waiting_cpu: Nanos::ZERO,
             check_at: at,
             reached: None,

@@ -7,9 +7,14 @@ use steady_process::attended::Moment;
 use super::limiter::Limiter;
 use crate::record::LimitOutcome;
 
-/// Interval at which the run delays of threads are read if no check of the limits is earlier. A shorter interval misses
-/// less of the threads that end between two readings.
+/// Mean interval at which the run delays of threads are read if no check of the limits is earlier. A shorter interval
+/// misses less of the threads that end between two readings.
 const RUN_DELAY_INTERVAL: Nanos = Nanos(100_000_000);
+/// The interval is shorter at first: the time since the start divided by `FIRST_READINGS`, but not below [`RECHECK`].
+const FIRST_READINGS: u64 = 8;
+/// The golden ratio. Its multiples, without their integer parts, are spread evenly and have no period. A command that
+/// works at regular intervals is therefore seen at all phases of its work.
+const GOLDEN_RATIO: f64 = 1.618_033_988_749_895;
 /// Time to the next check of a tree that reached the wall limit but has runnable threads.
 const RECHECK: Nanos = Nanos(20_000_000);
 /// Reading the run delays may cost 1 part in `WAITING_SHARE` of the time.
@@ -60,6 +65,8 @@ impl Limiter {
     pub(super) fn read_run_delays(&mut self, moment: Moment) -> bool {
         let mut threads = self.meter.threads();
         threads.extend(self.command.filter(|command| !threads.contains(command)));
+        // Children before their parents: if a child ends during the reading, its parent is seen running or waiting.
+        threads.sort_unstable_by(|one, other| other.cmp(one));
         let Ok(watch) = &mut self.watch else {
             self.waiting_due = NEVER;
             return false;
@@ -70,8 +77,12 @@ impl Limiter {
         self.wall_clock.add(moment, seen, used - self.waiting_cpu);
         self.waiting_cpu = used;
         let cost = clock::process_cpu() - before;
-        self.waiting_due = moment.now + RUN_DELAY_INTERVAL.max(Nanos(cost.0.saturating_mul(WAITING_SHARE)));
-        seen.runnable
+        self.waiting_readings += 1;
+        let mean = Nanos((moment.now - self.started).0 / FIRST_READINGS).clamp(RECHECK, RUN_DELAY_INTERVAL);
+        let mean = mean.max(Nanos(cost.0.saturating_mul(WAITING_SHARE)));
+        let spread = 0.5 + (f64::from(self.waiting_readings) * GOLDEN_RATIO).fract();
+        self.waiting_due = moment.now + Nanos((mean.0 as f64 * spread) as u64);
+        seen.runnable > 0
     }
 
     /// Returns whether the time that counts has reached the wall limit.

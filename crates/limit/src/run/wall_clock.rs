@@ -17,12 +17,38 @@ pub(super) struct WallClock {
     waiting: Reading<Nanos>,
     /// Time of the last reading, and how long the command had been stopped by then.
     seen: (Nanos, Nanos),
-    /// Run delay divided by CPU time, for the threads seen last.
-    ratio: f64,
+    usual: Usual,
     /// What the threads did between the latest readings, the last one at the end.
     intervals: VecDeque<Interval>,
     /// Number of CPUs that the command can use concurrently.
     cpus: f64,
+}
+
+/// How long the threads of a tree wait for a CPU in relation to their CPU time. It includes threads that no reading
+/// could see to their end, and waits that have not ended: a thread that is runnable at a reading stands for the time until
+/// the next one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Usual {
+    /// Sum of the times that threads ran or waited, in nanoseconds.
+    runnable: f64,
+    /// Sum of their CPU times, in nanoseconds.
+    ran: f64,
+    /// Number of threads that were runnable at the latest reading.
+    now: usize,
+}
+
+impl Usual {
+    /// Adds an interval of `span` with the CPU time `ran`. At its end, `runnable` threads are runnable.
+    fn add(&mut self, span: f64, ran: f64, runnable: usize) {
+        self.runnable += span * self.now as f64;
+        self.ran += ran;
+        self.now = runnable;
+    }
+
+    /// Returns the waiting of threads with the CPU time `cpu`.
+    fn waiting(self, cpu: f64) -> f64 {
+        if self.ran > 0.0 { cpu * (self.runnable / self.ran - 1.0).max(0.0) } else { 0.0 }
+    }
 }
 
 /// What the threads of a tree did between two readings, in nanoseconds.
@@ -59,7 +85,7 @@ impl WallClock {
             started,
             waiting,
             seen: (started, Nanos::ZERO),
-            ratio: 0.0,
+            usual: Usual::default(),
             intervals: VecDeque::new(),
             cpus: cpus.max(1) as f64,
         }
@@ -79,41 +105,45 @@ impl WallClock {
     /// Adds what the threads did since the previous reading, during which the whole tree used `cpu`.
     ///
     /// A process that ended between the readings has no run delay. It is assumed to have waited as much per CPU time as
-    /// the threads that were seen. In a tree with several threads only some may wait at a time: see
-    /// [`Interval::waiting`]. A wait that began before the previous reading and is known only now is added to the latest
-    /// intervals that have room for it. The rest is older than the remembered intervals, or was counted already.
+    /// is [`Usual`], in this interval or before. In a tree with several threads only some may wait at a time: see
+    /// [`Interval::waiting`]. A wait that began before the previous reading may be known only now.
     pub(super) fn add(&mut self, Moment { now, stopped, .. }: Moment, seen: ThreadTimes, cpu: Nanos) {
         let (before, stopped_before) = self.seen;
         self.seen = (now, stopped);
-        if seen.cpu > Nanos::ZERO {
-            self.ratio = seen.run_delay.0 as f64 / seen.cpu.0 as f64;
-        }
-        let unseen = (cpu - seen.cpu).0 as f64;
-        let now = Interval {
-            span: (now - before - (stopped - stopped_before)).0 as f64,
-            delay: (seen.run_delay - seen.run_delay_before).0 as f64 + unseen * self.ratio,
-            ran: cpu.max(seen.cpu).0 as f64,
-        };
+        let span = (now - before - (stopped - stopped_before)).0 as f64;
+        let ran = cpu.max(seen.cpu).0 as f64;
+        self.usual.add(span, ran, seen.runnable);
+        let unseen = self.usual.waiting((cpu - seen.cpu).0 as f64);
+        let now = Interval { span, delay: (seen.run_delay - seen.run_delay_before).0 as f64, ran };
         let mut waited = now.waiting(self.cpus);
-        let mut late = seen.run_delay_before.0 as f64;
-        for interval in self.intervals.iter_mut().rev() {
-            if late <= 0.0 {
-                break;
-            }
-            let room = interval.span * seen.active.max(1) as f64 - interval.delay - interval.ran;
-            let part = late.min(room.max(0.0));
-            let filled = Interval { delay: interval.delay + part, ..*interval };
-            waited += filled.waiting(self.cpus) - interval.waiting(self.cpus);
-            *interval = filled;
-            late -= part;
-        }
-        if let Ok(waiting) = &mut self.waiting {
-            *waiting += Nanos(waited as u64);
-        }
+        let threads = seen.active.max(1) as f64;
+        waited += self.add_delay(seen.run_delay_before.0 as f64, threads);
         if self.intervals.len() == MOST_INTERVALS {
             self.intervals.pop_front();
         }
         self.intervals.push_back(now);
+        waited += self.add_delay(unseen, threads);
+        if let Ok(waiting) = &mut self.waiting {
+            *waiting += Nanos(waited as u64);
+        }
+    }
+
+    /// Adds a run delay to the latest intervals in which that many threads have room for it. The rest is older than the
+    /// remembered intervals, or was counted already. Returns by how much that increases the waiting.
+    fn add_delay(&mut self, mut delay: f64, threads: f64) -> f64 {
+        let mut waited = 0.0;
+        for interval in self.intervals.iter_mut().rev() {
+            if delay <= 0.0 {
+                break;
+            }
+            let room = interval.span * threads - interval.delay - interval.ran;
+            let part = delay.min(room.max(0.0));
+            let filled = Interval { delay: interval.delay + part, ..*interval };
+            waited += filled.waiting(self.cpus) - interval.waiting(self.cpus);
+            *interval = filled;
+            delay -= part;
+        }
+        waited
     }
 }
 
@@ -196,13 +226,19 @@ mod tests {
         assert_eq!(waited_on(1, 50, 50, 50), 50, "one thread");
     }
 
+    /// Processes of 20 ms that run for a quarter of that time, one after another. Readings see one of them waiting.
     #[test]
-    fn threads_that_ended_unseen_wait_like_the_others() {
-        assert_eq!(waited(10, 10, 50), 50);
+    fn threads_that_ended_unseen_wait_like_those_at_the_readings() {
         let mut wall_clock = WallClock::new(ms(0), Ok(()), MANY);
-        wall_clock.add(at(100), did(50, 50), ms(50));
-        wall_clock.add(at(200), ThreadTimes::default(), ms(50));
-        assert_eq!(wall_clock.waiting(), &Ok(ms(100)), "like the threads seen last");
+        let one = ThreadTimes { runnable: 1, active: 1, ..ThreadTimes::default() };
+        wall_clock.add(at(0), one, ms(0));
+        wall_clock.add(at(100), one, ms(25));
+        wall_clock.add(at(200), one, ms(25));
+        wall_clock.add(at(300), ThreadTimes::default(), ms(25));
+        assert_eq!(wall_clock.waiting(), &Ok(ms(225)));
+        // Processes that mostly sleep: no reading sees a runnable thread.
+        wall_clock.add(at(400), ThreadTimes::default(), ms(25));
+        assert_eq!(wall_clock.waiting(), &Ok(ms(225 + 50)), "300 ms of runnable threads, and 100 ms of CPU time");
     }
 
     #[test]
