@@ -291,6 +291,9 @@ fn a_store_that_may_not_be_written_is_refused_without_traces() {
     fs::set_permissions(agent.store(), fs::Permissions::from_mode(0o400)).unwrap();
     let error = agent.fail_to_start();
     assert!(error.contains("the store cannot be written: its permissions are read-only"), "{error}");
+    // A reader leaves none, either.
+    let reader = steady_agent::store::Reader::open(&agent.store()).unwrap();
+    assert!(reader.services().is_ok());
     let files = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let journals: Vec<String> = files.filter(|name| name.ends_with("-shm") || name.ends_with("-wal")).collect();
     assert!(journals.is_empty(), "{journals:?}");

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, OpenFlags};
+use rustix::fs::{Access, access};
 use steady_model::ReleaseRows;
 
 use crate::paths::denied;
@@ -108,25 +110,33 @@ struct OpenSecond {
     has_several: bool,
 }
 
-/// Opens a database for reading. SQLite needs a writable directory to read a database with a write-ahead log. In other
-/// directories, a file without a log is opened as immutable (<https://www.sqlite.org/wal.html>).
+/// Opens a database for reading. SQLite creates the files `-wal` and `-shm` next to a database with a write-ahead log,
+/// with its permissions, even to read it. If this user may not write the database, or nobody may, these files could keep
+/// an agent from writing later. The database is then opened without creating them
+/// (<https://www.sqlite.org/wal.html#read_only_databases>).
 fn connect(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(BUSY_TIMEOUT)?;
-    let works = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));
+    // The files are next to the database itself, not to a symbolic link to it.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mut journal = path.as_os_str().to_owned();
     journal.push("-wal");
-    match works {
-        Err(rusqlite::Error::SqliteFailure(error, _))
-            if matches!(error.code, ErrorCode::CannotOpen | ErrorCode::ReadOnly) && !Path::new(&journal).exists() =>
-        {
-            let uri = format!("file:{}?immutable=1", escaped(path));
-            Ok(Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)?)
-        }
-        Err(error) => Err(error.into()),
-        Ok(_) => Ok(connection),
-    }
+    let how = match (may_write(&path), Path::new(&journal).exists()) {
+        (true, _) => "mode=ro",
+        (false, true) => "mode=ro&readonly_shm=1",
+        (false, false) => "immutable=1",
+    };
+    let uri = format!("file:{}?{how}", escaped(&path));
+    let connection = Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
+    Ok(connection)
+}
+
+/// Returns whether a database and its directory may be written by this user, and the database by its owner: files of
+/// the user root belong to that owner.
+fn may_write(path: &Path) -> bool {
+    let by_owner = fs::metadata(path).is_ok_and(|facts| facts.permissions().mode() & 0o200 != 0);
+    by_owner && path.ancestors().take(2).all(|path| access(path, Access::WRITE_OK).is_ok())
 }
 
 /// Escapes a path for a URI.
