@@ -21,7 +21,8 @@ use steady_model::{Absent, GateState, Interval, Reading, Verdict};
 use steady_render::letters::count;
 use steady_stats::descriptive::quantile;
 use steady_stats::{
-    Effect, MEAN_ALPHA_SHARE, MeanRatio, Pair, Rules, Sequence, Weighed, least_pairs, mean_ratio, time_to_exclude,
+    Effect, MeanRatio, Pair, Rules, Sequence, Weighed, least_pairs, mean_alpha, mean_ratio, time_to_exclude,
+    usual_alpha,
 };
 
 use crate::record::{BenchLook, Benchmark, ErrorRate, MeanChange, Medians, Quantity, Samples, Side, SuiteRecord};
@@ -37,7 +38,7 @@ pub(crate) fn strictest(confidence: f64, suite: usize) -> f64 {
 /// The rules of the test of a benchmark's usual run. The rest of the level belongs to the ratio of means.
 pub(crate) fn rules(record: &SuiteRecord, level: f64) -> Rules {
     Rules {
-        alpha: level * (1.0 - MEAN_ALPHA_SHARE),
+        alpha: usual_alpha(level),
         resolution: record.resolution_ratio,
         limits: limit(record).into_iter().collect(),
         // Harnesses round to four digits or more; the rounding is far below the resolution of most suites.
@@ -47,12 +48,12 @@ pub(crate) fn rules(record: &SuiteRecord, level: f64) -> Rules {
 
 /// The least number of pairs that can decide a benchmark at this level.
 pub(crate) fn least(level: f64) -> usize {
-    least_pairs(level * (1.0 - MEAN_ALPHA_SHARE))
+    least_pairs(usual_alpha(level))
 }
 
 /// The ratio of means of a benchmark's pairs, with the part of the level that it may use.
 pub(crate) fn mean(pairs: &[Pair], level: f64) -> MeanRatio {
-    mean_ratio(&[pairs.iter().map(|pair| (pair.old, pair.new)).collect()], level * MEAN_ALPHA_SHARE)
+    mean_ratio(&[pairs.iter().map(|pair| (pair.old, pair.new)).collect()], mean_alpha(level))
 }
 
 /// The limit of `--fail-if` as a relative change.

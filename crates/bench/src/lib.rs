@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod adapter;
+mod csv;
 mod document;
 mod flags;
 mod join;

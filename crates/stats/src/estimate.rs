@@ -170,7 +170,7 @@ pub(crate) fn verdict(interval: &Interval, resolution: f64) -> Verdict {
         Verdict::Faster
     } else if interval.low > 0.0 {
         Verdict::Slower
-    } else if within(interval, resolution) {
+    } else if within_resolution(interval, resolution) {
         Verdict::Same
     } else {
         Verdict::Undecided
@@ -178,7 +178,7 @@ pub(crate) fn verdict(interval: &Interval, resolution: f64) -> Verdict {
 }
 
 /// Returns whether an interval is within ± resolution.
-pub(crate) fn within(interval: &Interval, resolution: f64) -> bool {
+pub fn within_resolution(interval: &Interval, resolution: f64) -> bool {
     -resolution <= interval.low && interval.high <= resolution
 }
 

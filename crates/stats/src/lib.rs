@@ -36,10 +36,10 @@ mod slot;
 mod spending;
 mod tail;
 
-pub use estimate::{Effect, Estimate, LayoutEffect, Reason, time_to_exclude};
+pub use estimate::{Effect, Estimate, LayoutEffect, Reason, time_to_exclude, within_resolution};
 pub use gather::gather;
 pub use joined::{Agreement, Joint, Source, Stage, join};
-pub use mean_ratio::{MEAN_ALPHA_SHARE, MeanRatio, OPEN_WIDTH_RATIO, Weighed, has_modes, mean_ratio};
+pub use mean_ratio::{MeanRatio, OPEN_WIDTH_RATIO, Weighed, has_modes, mean_alpha, mean_ratio, usual_alpha};
 pub use normal::two_sided_quantile;
 pub use pair::{MIN_PAIRS, Pair, Paired, Slot, least_pairs};
 pub use scaling::{CountRange, Fitted, ScalabilityLaw, Scaling, ScalingPoint, scaling};

@@ -21,7 +21,19 @@ use crate::tail;
 
 /// The share of the error rate that the interval of the ratio of means may use. The rest belongs to the test of the
 /// usual run, whose interval becomes 2 % wider by this. Both intervals hold together at the full error rate.
-pub const MEAN_ALPHA_SHARE: f64 = 0.1;
+const MEAN_ALPHA_SHARE: f64 = 0.1;
+
+/// The part of the error rate `alpha` that belongs to the ratio of means.
+#[must_use]
+pub fn mean_alpha(alpha: f64) -> f64 {
+    alpha * MEAN_ALPHA_SHARE
+}
+
+/// The part of the error rate `alpha` that belongs to the usual run.
+#[must_use]
+pub fn usual_alpha(alpha: f64) -> f64 {
+    alpha * (1.0 - MEAN_ALPHA_SHARE)
+}
 
 /// The interval of the mean leaves the verdict of the usual run open if it is wider than that of the usual run by this
 /// factor. Noise of one mode makes it 2 to 5 times wider; two modes make it wider by 25 or more.
@@ -160,7 +172,7 @@ impl Estimate {
     /// decides if the usual run has no verdict and the mean is a difference, or if the usual run costs the same, the
     /// mean is open, and there are two modes or chance hardly explains how far it is from the usual run.
     ///
-    /// The error guarantee holds if `mean` has [`MEAN_ALPHA_SHARE`] of the error rate, this estimate has the rest, and
+    /// The error guarantee holds if `mean` has the level [`mean_alpha`], this estimate has [`usual_alpha`], and
     /// the mean is evaluated once, at the end of the effort (see [`Estimate::mean_is_open`]).
     pub fn weighed_against(self, mean: MeanRatio, resolution: f64) -> Weighed {
         let usual = self.size;
@@ -182,7 +194,7 @@ impl Estimate {
         let settle = || estimate::time_to_settle(mean.effect.change?, &of_mean, resolution);
         let estimate = Estimate {
             verdict,
-            within_resolution: estimate::within(&of_mean, resolution),
+            within_resolution: estimate::within_resolution(&of_mean, resolution),
             size: mean.effect,
             verdict_low: mean.effect.low,
             verdict_high: mean.effect.high,
@@ -211,7 +223,7 @@ impl Estimate {
         let confirmed = match self.verdict {
             Verdict::Faster => interval.high + half < 0.0,
             Verdict::Slower => interval.low - half > 0.0,
-            Verdict::Same => estimate::within(&interval, resolution),
+            Verdict::Same => estimate::within_resolution(&interval, resolution),
             Verdict::Undecided => true,
         };
         let is_wide = half > OPEN_WIDTH_RATIO * self.verdict_interval().half_width();
@@ -330,7 +342,9 @@ mod tests {
             same += usize::from(usual.verdict == Verdict::Same);
             let weighed = usual.weighed_against(mean, 0.01);
             by_mean += usize::from(weighed.mean_decides);
-            assert!(weighed.estimate.verdict != Verdict::Same || estimate::within(&mean.effect.interval(), 0.01));
+            assert!(
+                weighed.estimate.verdict != Verdict::Same || estimate::within_resolution(&mean.effect.interval(), 0.01)
+            );
         }
         assert!(same > 10 && by_mean > 10, "{same} {by_mean}");
     }
@@ -338,12 +352,12 @@ mod tests {
     #[test]
     fn intervals_that_differ_by_rounding_do_not_contradict_each_other() {
         let alpha = 0.05;
-        let rules = Rules { alpha: alpha * (1.0 - MEAN_ALPHA_SHARE), resolution: 0.01, limits: vec![], grain: 0.0 };
+        let rules = Rules { alpha: usual_alpha(alpha), resolution: 0.01, limits: vec![], grain: 0.0 };
         for (old, new) in [(20.0, 21.0), (21.0, 20.0), (0.1, 0.3), (7.0, 7.0)] {
             let order = |i: u32| if i.is_multiple_of(2) { 1 } else { -1 };
             let pair = |i| Pair { layout: Layout::Turns, slot: Slot { order: order(i), cpu: 0 }, old, new };
             let usual = single_look(&(0..40).map(pair).collect::<Vec<_>>(), &rules);
-            let mean = mean_ratio(&[vec![(old, new); 40]], alpha * MEAN_ALPHA_SHARE);
+            let mean = mean_ratio(&[vec![(old, new); 40]], mean_alpha(alpha));
             assert!(!usual.mean_is_open(&mean, 0.01), "{old} {new}: {usual:?} {mean:?}");
             let (verdict, weighed) = (usual.verdict, usual.weighed_against(mean, 0.01));
             assert!(!weighed.mean_decides && weighed.estimate.verdict == verdict, "{weighed:?}");

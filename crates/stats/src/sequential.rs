@@ -295,7 +295,7 @@ impl Sequence {
         let settle = || estimate::time_to_settle(all.change?, &interval, self.rules.resolution);
         Estimate {
             verdict,
-            within_resolution: enough && estimate::within(&interval, self.rules.resolution),
+            within_resolution: enough && estimate::within_resolution(&interval, self.rules.resolution),
             size: estimate::size_of(&known, turns.as_ref(), prepared.shown),
             verdict_low: all.low,
             verdict_high: all.high,

@@ -1,7 +1,7 @@
 //! Extracts pairs from blocks.
 
 use steady_model::{Block, Layout, Metric, Plan, Reading, Record, Run};
-use steady_stats::{MEAN_ALPHA_SHARE, MeanRatio, Pair, Rules, Slot, mean_ratio};
+use steady_stats::{MeanRatio, Pair, Rules, Slot, mean_alpha, mean_ratio, usual_alpha};
 
 /// The pairs of every contender by one metric. They grow block by block.
 pub(crate) struct Evidence {
@@ -120,7 +120,7 @@ impl Evidence {
     /// The error rate of the interval of one contender's ratio of means: a share of the plan's, divided by the number
     /// of contenders.
     pub(crate) fn mean_alpha(&self) -> f64 {
-        self.plan.alpha() * MEAN_ALPHA_SHARE / self.contenders.len().max(1) as f64
+        mean_alpha(self.plan.alpha()) / self.contenders.len().max(1) as f64
     }
 
     /// By layout, the costs (OLD, NEW) of a contender's pairs for the ratio of means.
@@ -133,7 +133,7 @@ impl Evidence {
     /// The rules for the test of the usual run. The rest of the error rate belongs to the ratio of means.
     pub(crate) fn rules(&self) -> Rules {
         Rules {
-            alpha: self.plan.alpha() * (1.0 - MEAN_ALPHA_SHARE),
+            alpha: usual_alpha(self.plan.alpha()),
             resolution: self.plan.resolution,
             limits: self.plan.fail_if.iter().map(|condition| condition.limit(self.metric)).collect(),
             grain: grain(self.metric),
@@ -149,7 +149,7 @@ pub(crate) fn least_pairs(plan: &Plan) -> usize {
 
 /// As [`least_pairs`], if `contenders` share the error rate.
 pub(crate) fn least_pairs_of(plan: &Plan, contenders: usize) -> usize {
-    steady_stats::least_pairs(plan.alpha() * (1.0 - MEAN_ALPHA_SHARE) / contenders.max(1) as f64)
+    steady_stats::least_pairs(usual_alpha(plan.alpha()) / contenders.max(1) as f64)
 }
 
 /// Returns the plan with the number of pairs that a verdict needs as its minimum, unless it has one. The comparison may

@@ -176,7 +176,7 @@ pub(crate) fn release_change(
         (Ok(raw), Ok(change)) => Ok((1.0 + raw) / (1.0 + change) - 1.0),
         (Err(why), _) | (_, Err(why)) => Err(why.clone()),
     };
-    let within = |interval: &Interval| estimators::within_resolution(interval, criteria.resolution);
+    let within = |interval: &Interval| steady_stats::within_resolution(interval, criteria.resolution);
     ReleaseChange {
         requests,
         within_resolution: interval.as_ref().is_ok_and(within),

@@ -170,7 +170,7 @@ fn conclude(prepared: &Prepared, level: f64, rules: &Rules) -> Joint {
     let turns = layouts.iter().find(|(layout, _)| *layout == Layout::Turns).map(|(_, effect)| effect);
     let estimate = Estimate {
         verdict,
-        within_resolution: enough && estimate::within(&interval, rules.resolution),
+        within_resolution: enough && estimate::within_resolution(&interval, rules.resolution),
         size: estimate::size_of(&known, turns, prepared.shown),
         verdict_low: all.low,
         verdict_high: all.high,

@@ -70,11 +70,6 @@ pub fn verdict(interval: &Interval, resolution: f64) -> Verdict {
     estimate::verdict(interval, resolution)
 }
 
-/// Returns whether an interval of relative changes is within ± resolution.
-pub fn within_resolution(interval: &Interval, resolution: f64) -> bool {
-    estimate::within(interval, resolution)
-}
-
 /// Returns the factor by which the time must grow until the interval probably excludes zero or is within the
 /// resolution, if the change is as estimated.
 pub fn time_if_as_estimated(change: f64, interval: &Interval, resolution: f64) -> Option<f64> {

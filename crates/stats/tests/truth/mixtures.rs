@@ -3,7 +3,7 @@
 
 use rand::Rng;
 use steady_model::{Layout, Verdict};
-use steady_stats::{Estimate, MEAN_ALPHA_SHARE, Pair, Rules, Schedule, Sequence, Weighed, mean_ratio};
+use steady_stats::{Estimate, Pair, Rules, Schedule, Sequence, Weighed, mean_alpha, mean_ratio, usual_alpha};
 
 use crate::simulated::{Machine, Noise, most, repeated};
 
@@ -38,7 +38,7 @@ fn pair(machine: &mut Machine, old: Mode, new: Mode) -> Pair {
 
 /// Runs one experiment like `compare`: it ends early only if the mean is not open.
 fn experiment(machine: &mut Machine, mut next: impl FnMut(&mut Machine) -> Pair) -> (Weighed, usize) {
-    let rules = Rules { alpha: ALPHA * (1.0 - MEAN_ALPHA_SHARE), resolution: RESOLUTION, limits: vec![], grain: 1e-6 };
+    let rules = Rules { alpha: usual_alpha(ALPHA), resolution: RESOLUTION, limits: vec![], grain: 1e-6 };
     let (mut schedule, mut sequence) = (Schedule::new(), Sequence::new(rules, 1));
     let mut pairs = vec![vec![]];
     for count in 1..=PAIRS {
@@ -48,7 +48,7 @@ fn experiment(machine: &mut Machine, mut next: impl FnMut(&mut Machine) -> Pair)
             let look = sequence.look(&pairs, count as f64 / PAIRS as f64, last);
             let estimate: Estimate = look.contenders.into_iter().next().unwrap();
             let costs: Vec<(f64, f64)> = pairs[0].iter().map(|pair| (pair.old, pair.new)).collect();
-            let mean = mean_ratio(&[costs], ALPHA * MEAN_ALPHA_SHARE);
+            let mean = mean_ratio(&[costs], mean_alpha(ALPHA));
             if last || look.done && !estimate.mean_is_open(&mean, RESOLUTION) {
                 return (estimate.weighed_against(mean, RESOLUTION), count);
             }
@@ -88,7 +88,7 @@ fn equal_commands_with_two_modes_rarely_differ() {
         }
     }
     assert!(wrong <= most(total, ALPHA), "{wrong} of {total}\n{table}");
-    assert!(by_mean <= most(total, ALPHA * MEAN_ALPHA_SHARE), "{by_mean} of {total} by the mean\n{table}");
+    assert!(by_mean <= most(total, mean_alpha(ALPHA)), "{by_mean} of {total} by the mean\n{table}");
 }
 
 /// The usual run and the mean change in opposite directions: the mean decides, and neither interval is wrong.
@@ -130,7 +130,7 @@ fn the_interval_of_the_mean_covers_the_ratio_of_means() {
             let mut machine = Machine::new(Noise::Bursts, *seed as u64 + 33_000_000);
             let pairs: Vec<Pair> = (0..PAIRS).map(|_| pair(&mut machine, old, new)).collect();
             let costs = pairs.iter().map(|pair| (pair.old, pair.new)).collect();
-            let mean = mean_ratio(&[costs], ALPHA * MEAN_ALPHA_SHARE).effect;
+            let mean = mean_ratio(&[costs], mean_alpha(ALPHA)).effect;
             !(mean.low.is_none_or(|low| low <= change) && mean.high.is_none_or(|high| change <= high))
         };
         let missed = (0..experiments).filter(missed).count();

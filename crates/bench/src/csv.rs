@@ -1,0 +1,48 @@
+//! A suite as comma-separated values.
+
+use steady_model::{DecidedBy, Interval, Reading};
+use steady_render::csv;
+use steady_render::csv::Row;
+
+use crate::record::{Benchmark, Medians, SuiteRecord};
+
+/// The statistic that decides the verdict of a benchmark.
+fn decided_by(benchmark: &Benchmark) -> DecidedBy {
+    let of_mean = benchmark.mean.as_ref().is_some_and(|mean| mean.decides);
+    if of_mean { DecidedBy::Mean } else { DecidedBy::UsualRun }
+}
+
+/// One line for each benchmark.
+pub(crate) fn text(record: &SuiteRecord) -> String {
+    let rows = record.benchmarks.iter().map(|one| {
+        let end =
+            |pick: fn(&Interval) -> f64| -> Reading<f64> { one.interval.as_ref().map(pick).map_err(Clone::clone) };
+        let mut row = Row::new()
+            .with("benchmark", &one.name)
+            .with("verdict", if one.failed.is_some() { "failed" } else { one.verdict.name() })
+            .with_reading("change", &one.change, f64::to_string)
+            .with_reading("low", &end(|interval| interval.low), f64::to_string)
+            .with_reading("high", &end(|interval| interval.high), f64::to_string)
+            .with("decided_by", decided_by(one).name())
+            .with("pairs", one.pairs);
+        for (metric, source) in record.metrics.iter().enumerate() {
+            let unit = match source.unit.as_str() {
+                "" => String::new(),
+                "s" => "_seconds".to_owned(),
+                "B" => "_bytes".to_owned(),
+                other => format!("_{other}"),
+            };
+            let medians: Reading<Medians> =
+                one.medians.get(metric).copied().ok_or_else(|| steady_model::Absent::because("there are no pairs"));
+            let old = medians.clone().map(|one| one.old);
+            let new = medians.map(|one| one.new);
+            row = row.with_reading(format!("old_{}{unit}", source.name), &old, f64::to_string).with_reading(
+                format!("new_{}{unit}", source.name),
+                &new,
+                f64::to_string,
+            );
+        }
+        row
+    });
+    csv::text(&rows.collect::<Vec<_>>())
+}
