@@ -73,7 +73,7 @@ fn document(record: &BenchRecord) -> Document {
     let mut answer: Vec<Sentence> = record.programs.iter().map(claims).collect();
     if record.ending == Ending::Interrupted {
         let early = "Interrupted: this report has the sessions that were complete.";
-        answer.insert(1.min(answer.len()), vec![(Emphasis::Open, early.to_owned())]);
+        answer.push(vec![(Emphasis::Open, early.to_owned())]);
     }
     let has_tables = record.programs.len() <= TABLES;
     let mut sections: Vec<Section> =
@@ -425,13 +425,21 @@ fn course(modes: &[ModeFigures]) -> Table {
     Table { label: "Launches in their order".to_owned(), rows: ("mode", "modes"), columns }
 }
 
+/// The smallest and the largest number as text: `6 to 7`. If the bench was interrupted, programs differ by one session.
+fn range(numbers: impl Iterator<Item = usize> + Clone) -> String {
+    match (numbers.clone().min().unwrap_or(0), numbers.max().unwrap_or(0)) {
+        (least, most) if least == most => most.to_string(),
+        (least, most) => format!("{least} to {most}"),
+    }
+}
+
 /// The facts about how the bench was run.
 fn facts(record: &BenchRecord, has_tables: bool) -> Vec<Fact> {
     let plan = &record.plan;
     let trials = || record.programs.iter().flat_map(|program| &program.samples);
     let all: usize = trials().map(|trial| 1 + trial.sessions().len()).sum();
-    let timed = trials().map(|trial| trial.run_count()).max().unwrap_or(0);
-    let counted = trials().map(|trial| trial.counted().len() / LaunchMode::ALL.len()).max().unwrap_or(0);
+    let timed = range(trials().map(|trial| trial.run_count()));
+    let counted = range(trials().map(|trial| trial.counted().len() / LaunchMode::ALL.len()));
     let sessions = format!(
         "{all} in {}, with {} each: for each program and mode, {timed} for times and {counted} for counts of events, in \
          random order; the first one of each program has 1{TIE}launch and is discarded",
