@@ -382,7 +382,12 @@ fn a_time_of_the_adapter_that_runs_do_not_use_does_not_plan_the_budget() {
     let adapter = ADAPTER.replace("{iterations} {samples}", "100 3").replace("seconds = 0.01", "seconds = 10.0");
     std::fs::write(repository.repo().join("adapter.toml"), adapter).unwrap();
     let (status, record) = json(&repository, &["--rev", "old..HEAD", "--budget", "60s"]);
-    assert_eq!((status, verdict(&record, "a"), verdict(&record, "b")), (0, "same", "same"), "{record}");
+    // Runs of 10 s would leave at most three pairs for each benchmark.
+    for benchmark in record["benchmarks"].as_array().unwrap() {
+        let enough = benchmark["verdict"] == "same" || benchmark["pairs"].as_u64().unwrap() > 20;
+        assert!(status == 0 && enough, "{record}");
+    }
+    assert_eq!(record["benchmarks"].as_array().unwrap().len(), 2, "{record}");
 }
 
 #[test]
