@@ -104,7 +104,10 @@ impl Attendant for Limiter {
     }
 
     fn ended(&mut self, moment: Moment) {
-        self.read_run_delays(moment);
+        // The wall limit was reached by the time that counted then. What the signal caused is no part of it.
+        if self.reached != Some(LimitOutcome::WallLimit) {
+            self.read_run_delays(moment);
+        }
     }
 
     fn reaped(&mut self, reaped: &Reaped) {

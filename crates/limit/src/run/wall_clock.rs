@@ -60,6 +60,8 @@ struct Interval {
     delay: f64,
     /// Sum of the CPU times of all threads.
     ran: f64,
+    /// Whether a thread was runnable at its start or end.
+    runnable: bool,
 }
 
 impl Interval {
@@ -112,27 +114,29 @@ impl WallClock {
         self.seen = (now, stopped);
         let span = (now - before - (stopped - stopped_before)).0 as f64;
         let ran = cpu.max(seen.cpu).0 as f64;
+        let runnable = self.usual.now + seen.runnable > 0;
         self.usual.add(span, ran, seen.runnable);
         let unseen = self.usual.waiting((cpu - seen.cpu).0 as f64);
-        let now = Interval { span, delay: (seen.run_delay - seen.run_delay_before).0 as f64, ran };
+        let now = Interval { span, delay: (seen.run_delay - seen.run_delay_before).0 as f64, ran, runnable };
         let mut waited = now.waiting(self.cpus);
         let threads = seen.active.max(1) as f64;
-        waited += self.add_delay(seen.run_delay_before.0 as f64, threads);
+        waited += self.add_delay(seen.run_delay_before.0 as f64, threads, |interval| interval.runnable);
         if self.intervals.len() == MOST_INTERVALS {
             self.intervals.pop_front();
         }
         self.intervals.push_back(now);
-        waited += self.add_delay(unseen, threads);
+        waited += self.add_delay(unseen, threads, |_| true);
         if let Ok(waiting) = &mut self.waiting {
             *waiting += Nanos(waited as u64);
         }
     }
 
-    /// Adds a run delay to the latest intervals in which that many threads have room for it. The rest is older than the
-    /// remembered intervals, or was counted already. Returns by how much that increases the waiting.
-    fn add_delay(&mut self, mut delay: f64, threads: f64) -> f64 {
+    /// Adds a run delay to the latest intervals that are `possible` and in which that many threads have room for it. The
+    /// rest is older than the remembered intervals, was counted already, or was sleep: Linux 6.18 sometimes reports the
+    /// whole sleep of a thread as its run delay. Returns by how much that increases the waiting.
+    fn add_delay(&mut self, mut delay: f64, threads: f64, possible: impl Fn(&Interval) -> bool) -> f64 {
         let mut waited = 0.0;
-        for interval in self.intervals.iter_mut().rev() {
+        for interval in self.intervals.iter_mut().rev().filter(|interval| possible(interval)) {
             if delay <= 0.0 {
                 break;
             }
@@ -190,7 +194,7 @@ mod tests {
     #[test]
     fn a_wait_across_two_readings_counts_in_both_intervals() {
         let mut wall_clock = WallClock::new(ms(0), Ok(()), MANY);
-        wall_clock.add(at(100), did(4, 5), ms(4));
+        wall_clock.add(at(100), ThreadTimes { runnable: 1, ..did(4, 5) }, ms(4));
         wall_clock.add(at(200), ThreadTimes { run_delay_before: ms(90), ..did(4, 186) }, ms(4));
         assert_eq!(wall_clock.waiting(), &Ok(ms(5 + 186)));
         // Time in which it slept earlier did not become waiting.
@@ -203,12 +207,23 @@ mod tests {
     #[test]
     fn a_wait_across_several_readings_counts_in_all_intervals() {
         let mut wall_clock = WallClock::new(ms(0), Ok(()), MANY);
-        wall_clock.add(at(60), did(1, 0), ms(1));
-        wall_clock.add(at(75), did(0, 0), ms(0));
-        wall_clock.add(at(90), did(0, 0), ms(0));
+        let waits = ThreadTimes { runnable: 1, ..did(0, 0) };
+        wall_clock.add(at(60), ThreadTimes { runnable: 1, ..did(1, 0) }, ms(1));
+        wall_clock.add(at(75), waits, ms(0));
+        wall_clock.add(at(90), waits, ms(0));
         wall_clock.add(at(110), ThreadTimes { run_delay_before: ms(70), ..did(1, 89) }, ms(1));
         assert_eq!(wall_clock.waiting(), &Ok(ms(89)));
         assert_eq!(wall_clock.counted(at(110)), ms(21));
+    }
+
+    #[test]
+    fn a_sleep_that_the_kernel_reports_as_a_wait_counts_as_wall_time() {
+        let mut wall_clock = WallClock::new(ms(0), Ok(()), MANY);
+        wall_clock.add(at(100), did(1, 0), ms(1));
+        wall_clock.add(at(200), did(0, 0), ms(0));
+        wall_clock.add(at(300), did(0, 0), ms(0));
+        wall_clock.add(at(310), ThreadTimes { run_delay_before: ms(290), ..did(1, 299) }, ms(1));
+        assert_eq!(wall_clock.waiting(), &Ok(ms(9)));
     }
 
     #[test]
