@@ -1,7 +1,7 @@
 //! The first sentences of the report: the verdicts.
 
 use steady_model::{
-    Candidate, CandidateComparison, FailIf, GateState, Interval, Judgement, Metric, Report, Verdict, Warning,
+    Candidate, CandidateComparison, FailIf, GateState, Interval, Judgement, Metric, Report, Undecided, Verdict, Warning,
 };
 use steady_render::document::{Emphasis, Sentence};
 use steady_render::effect::condition;
@@ -77,21 +77,22 @@ pub(super) fn conditions_with(report: &Report, remedy: impl Fn(f64, f64, &Interv
     let sentence = |fail_if: FailIf, judgement: &Judgement| {
         let interval = &judgement.interval;
         let of = of(judgement.command);
-        if let Some(warning) = untested(&report.record) {
-            let why = why_not_tested(&warning);
-            return vec![
+        let open = |why: &str| {
+            vec![
                 (Emphasis::Plain, format!("The condition {fail_if} ")),
                 (Emphasis::Open, "is open".to_owned()),
                 (Emphasis::Plain, format!("{of}: {why}.")),
-            ];
+            ]
+        };
+        if let Some(warning) = untested(&report.record) {
+            return open(&why_not_tested(&warning));
+        }
+        if judgement.undecided == Ok(Undecided::UnequalFailures) {
+            return open("failures are unequal");
         }
         let found = state(fail_if, judgement, true);
         if found != fail_if.evaluate(judgement.metric, judgement.verdict, interval) {
-            return vec![
-                (Emphasis::Plain, format!("The condition {fail_if} ")),
-                (Emphasis::Open, "is open".to_owned()),
-                (Emphasis::Plain, format!("{of}: the mean may lie on the other side of the limit.")),
-            ];
+            return open("the mean may lie on the other side of the limit");
         }
         let mut sentence = condition(fail_if, judgement.metric, found, interval.as_ref().ok().copied(), &of);
         if let (GateState::Open, Ok(change), Ok(interval)) = (found, &judgement.change, interval) {

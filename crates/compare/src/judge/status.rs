@@ -17,12 +17,12 @@ pub(crate) fn untested(record: &Record) -> Option<Warning> {
     is_one.then_some(Warning::OneRevision)
 }
 
-/// Whether a condition holds for a judgement. That is not known if the change is not tested, or if the mean may lie on
-/// the other side of the limit than the usual run.
+/// Whether a condition holds for a judgement. That is not known if the change is not tested, if unequal failures make the
+/// sample unfair, or if the mean may lie on the other side of the limit than the usual run.
 pub(crate) fn state(fail_if: FailIf, judgement: &Judgement, is_tested: bool) -> GateState {
     let of = |interval| fail_if.evaluate(judgement.metric, judgement.verdict, interval);
     match of(&judgement.interval) {
-        _ if !is_tested => GateState::Open,
+        _ if !is_tested || judgement.undecided == Ok(Undecided::UnequalFailures) => GateState::Open,
         GateState::DoesNotHold if judgement.mean_open && of(&judgement.mean.interval) != GateState::DoesNotHold => {
             GateState::Open
         }
