@@ -1,15 +1,17 @@
 //! A suite as comma-separated values.
 
 use steady_model::{DecidedBy, Interval, Reading};
-use steady_render::csv;
-use steady_render::csv::Row;
+use steady_render::csv::{self, Row};
 
 use crate::record::{Benchmark, Medians, SuiteRecord};
 
-/// The statistic that decides the verdict of a benchmark.
-fn decided_by(benchmark: &Benchmark) -> DecidedBy {
-    let of_mean = benchmark.mean.as_ref().is_some_and(|mean| mean.decides);
-    if of_mean { DecidedBy::Mean } else { DecidedBy::UsualRun }
+/// The statistic that decides the verdict of a benchmark: none if it failed.
+fn decided_by(benchmark: &Benchmark) -> &'static str {
+    match &benchmark.mean {
+        _ if benchmark.failed.is_some() => "",
+        Some(mean) if mean.decides => DecidedBy::Mean.name(),
+        _ => DecidedBy::UsualRun.name(),
+    }
 }
 
 /// One line for each benchmark.
@@ -23,7 +25,7 @@ pub(crate) fn text(record: &SuiteRecord) -> String {
             .with_reading("change", &one.change, f64::to_string)
             .with_reading("low", &end(|interval| interval.low), f64::to_string)
             .with_reading("high", &end(|interval| interval.high), f64::to_string)
-            .with("decided_by", decided_by(one).name())
+            .with("decided_by", decided_by(one))
             .with("pairs", one.pairs);
         for (metric, source) in record.metrics.iter().enumerate() {
             let unit = match source.unit.as_str() {

@@ -9,8 +9,7 @@ use steady_feature::{Record, Report};
 use steady_model::{Ending, Facts, Verdict};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, activity_facts, origin};
 use steady_render::effect::noun;
-use steady_render::json;
-use steady_render::json::ReadError;
+use steady_render::json::{self, ReadError};
 use steady_render::letters::{count, one_line};
 use steady_render::units::{duration, setting, time_setting};
 
