@@ -32,9 +32,10 @@ use watch::RequestWatch;
 /// The first argument that makes this binary a keeper; the store's directory follows.
 pub const ARGUMENT: &str = "warm-keeper";
 
-/// How long it continues after its command has ended, to capture requested programs for the next command. At its low
-/// priority it gets a second of CPU time or more, which is enough for some tens of programs.
-const AFTERWARDS: Nanos = Nanos(10_000_000_000);
+/// How long it begins captures after its command has ended, for the next command. At its low priority it gets most of a
+/// second of CPU time or more, which is enough for some tens of programs. With the last capture, it is gone after ten
+/// seconds.
+const AFTERWARDS: Nanos = Nanos(8_000_000_000);
 /// A program's snapshots are replaced after so many launches or seconds of use, because each has fixed addresses.
 const LAUNCHES: u64 = 4096;
 const AGE_SECONDS: u64 = 600;
