@@ -85,7 +85,7 @@ pub(super) fn conditions_with(report: &Report, remedy: impl Fn(f64, f64, &Interv
             ]
         };
         if let Some(warning) = untested(&report.record) {
-            return open(&why_not_tested(&warning));
+            return open(why_not_tested(&warning));
         }
         if judgement.undecided == Ok(Undecided::UnequalFailures) {
             return open("failures are unequal");
