@@ -301,7 +301,9 @@ fn excepted_programs_start_without_snapshots() {
     let inner = format!("{} warm --except sed -- sh -c \"$0\"", env!("CARGO_BIN_EXE_steady"));
     assert_eq!(from_snapshots("cat", &["sh", "-c", &inner, maps]), [false, false, false]);
     assert!(from_snapshots("expr", &["sh", "-c", "expr 1 + 1; expr 1 + 1"]).iter().all(|warm| !warm));
-    assert!(within(10.0, || env.keepers() == 0));
+    let trees =
+        || output_of(Command::new("ps").args(["-eo", "pid,ppid,stat,ni,time,wchan:20,args"]).output().unwrap()).1;
+    assert!(within(10.0, || env.keepers() == 0), "{}\n{}", env.status(), trees());
     assert_eq!(env.state(&fs::canonicalize("/usr/bin/expr").unwrap().display().to_string()), "unknown");
     let (status, _, stderr) = output_of(env.steady().args(["warm", "--except", "a:b", "--", "true"]).output().unwrap());
     assert!(status == 125 && stderr.contains("without a colon"), "{stderr}");
