@@ -138,6 +138,57 @@ fn a_keeper_ends_with_its_command_and_holds_none_of_its_descriptors() {
     assert!(within(10.0, || env.keepers() == 0), "the keeper does not end");
 }
 
+/// A capture that takes too long is abandoned with its program: a keeper is gone after ten seconds, as docs/warm.md says.
+#[test]
+fn a_keeper_is_gone_after_ten_seconds_in_the_middle_of_a_capture() {
+    const TEST: &str = "a_keeper_is_gone_after_ten_seconds_in_the_middle_of_a_capture";
+    /// CPU time of the constructor. It is below the limit of a capture, and the three captures take longer than ten.
+    const SECONDS: f64 = 4.0;
+    let Some(env) = available(TEST) else { return };
+    let folder = env.folder();
+    // It is captured once more because a library of it starts programs.
+    fs::write(
+        folder.join("slow.c"),
+        "#include <stdlib.h>\nvoid slow(void) { system(\"true\"); }\n\
+         __attribute__((constructor)) void spin(void) { for (volatile long i = 0; i < STEPS; i++); }\n",
+    )
+    .unwrap();
+    fs::write(folder.join("program.c"), "void slow(void); int main(void) { slow(); return 0; }").unwrap();
+    let compile = |steps: f64| {
+        let steps = format!("-DSTEPS={steps:.0}L");
+        let library = [steps.as_str(), "-shared", "-fPIC", "-o", "libslow.so", "slow.c"];
+        let program = ["-o", "program", "program.c", "-L.", "-lslow", "-Wl,-rpath,$ORIGIN"];
+        let compiles = |words: &[&str]| {
+            Command::new("cc").args(words).current_dir(folder).status().is_ok_and(|status| status.success())
+        };
+        compiles(&library) && compiles(&program)
+    };
+    let program = folder.join("program");
+    const FIRST: f64 = 1e8;
+    if !compile(FIRST) {
+        return skip(TEST, "no C compiler");
+    }
+    let before = children_seconds();
+    assert!(Command::new(&program).status().unwrap().success());
+    assert!(compile(FIRST * SECONDS / (children_seconds() - before)));
+    // The captures begin after the end of this command: it is not captured before its file is some time old.
+    assert_eq!(env.run(&[program.to_str().unwrap()]).0, 0);
+    let captured = || {
+        let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+        processes.filter(|process| fs::read_link(process.path().join("exe")).is_ok_and(|exe| exe == program)).count()
+    };
+    assert!(within(5.0, || captured() == 1), "nothing is captured: {}", env.status());
+    assert!(within(10.0, || env.keepers() == 0), "the keeper does not end");
+    assert!(within(1.0, || captured() == 0), "its program does not end");
+    assert_eq!(env.state(program.to_str().unwrap()), "unknown");
+}
+
+/// Returns the CPU time of ended children in seconds.
+fn children_seconds() -> f64 {
+    let usage = steady_linux::process::children_usage().unwrap();
+    (usage.user + usage.system).0 as f64 / 1e9
+}
+
 #[test]
 fn one_keeper_is_active_and_another_takes_over_when_it_is_killed() {
     let Some(env) = available("one_keeper_is_active_and_another_takes_over_when_it_is_killed") else { return };

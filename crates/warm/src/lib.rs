@@ -104,6 +104,9 @@ fn keep(words: &mut dyn Iterator<Item = OsString>) -> ExitCode {
         return ExitCode::FAILURE;
     };
     let Ok(command) = io::stdin().as_fd().try_clone_to_owned() else { return ExitCode::FAILURE };
+    if command.try_clone().and_then(keeper::end_in_time).is_err() {
+        return ExitCode::FAILURE;
+    }
     process::keep_priority();
     let except = env::var_os(EXCEPT_VARIABLE).unwrap_or_default();
     let mut maker = Maker::new(&store, Traced, environment());

@@ -4,7 +4,7 @@
 //! launched programs first. CPU time that other processes wait for is limited to what launches from snapshots have
 //! saved, plus a small share. After the command has ended, a low priority and a limit of time replace that limit. One
 //! keeper works in a store at a time; keepers of other commands wait until it ends. The store is consistent after each
-//! step, so a keeper can be killed at any moment.
+//! step, so a keeper can be killed at any moment, and ends itself in the middle of a capture that takes too long.
 
 mod budget;
 mod queue;
@@ -16,6 +16,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::time::Duration;
 
 use steady_linux::{clock, process};
 use steady_model::Nanos;
@@ -33,9 +34,13 @@ use watch::RequestWatch;
 pub const ARGUMENT: &str = "warm-keeper";
 
 /// How long it begins captures after its command has ended, for the next command. At its low priority it gets most of a
-/// second of CPU time or more, which is enough for some tens of programs. With the last capture, it is gone after ten
-/// seconds.
+/// second of CPU time or more, which is enough for some tens of programs.
 const AFTERWARDS: Nanos = Nanos(8_000_000_000);
+/// When the process of a keeper ends after its command, whatever it does. Next to many other processes, one capture can
+/// take half a minute.
+const GONE: Duration = Duration::from_secs(9);
+/// The stack of the thread that ends the process. It only waits.
+const STACK_BYTES: usize = 64 << 10;
 /// A program's snapshots are replaced after so many launches or seconds of use, because each has fixed addresses.
 const LAUNCHES: u64 = 4096;
 const AGE_SECONDS: u64 = 600;
@@ -55,6 +60,21 @@ pub(crate) fn is_due(card: &Card<'_>, stored: &StoredCard, path: &Path) -> bool 
 
 fn is_old(stored: &StoredCard) -> bool {
     clock::time_of_day().0.saturating_sub(stored.written.0) >= AGE_SECONDS
+}
+
+/// Ends this process [`GONE`] after the process of the pidfd `command` has ended. A program that it captures then is
+/// killed with it, and its request stays in the store.
+///
+/// # Errors
+/// No thread can be started.
+pub fn end_in_time(command: OwnedFd) -> io::Result<()> {
+    let end = move || {
+        // Without the event of its end, the process must not stay either.
+        let _ = watch::wait_for_end(&command);
+        std::thread::sleep(GONE);
+        std::process::exit(1);
+    };
+    std::thread::Builder::new().stack_size(STACK_BYTES).spawn(end).map(drop)
 }
 
 /// Captures requested programs until the process of the pidfd `command` has ended, except those that `except` lists.

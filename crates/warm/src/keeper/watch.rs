@@ -79,6 +79,18 @@ impl RequestWatch {
     }
 }
 
+/// Waits until the process of a pidfd has ended.
+pub(super) fn wait_for_end(command: &OwnedFd) -> io::Result<()> {
+    loop {
+        let mut command = [PollFd::new(command, PollFlags::IN)];
+        match poll(&mut command, None) {
+            Ok(0) | Err(Errno::INTR) => {}
+            Ok(_) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
 fn wait_for(each: &mut [PollFd<'_>], time: Nanos) -> io::Result<()> {
     let time = Timespec {
         tv_sec: i64::try_from(time.0 / 1_000_000_000).unwrap_or(i64::MAX),
