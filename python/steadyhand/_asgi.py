@@ -109,6 +109,7 @@ class AsgiApp:
                         more += reporter.rulers.delay_since(delay)
                     route = self._routes.of_scope(scope)
                     cpu = cost.cpu + sum(cost.threads) if cost.threads else cost.cpu
+                    reporter.loop_cpu += cpu
                     lines = reporter.lines
                     lines.append((now, choice, route, sender.status, cpu, now - begin, more, None, 0))
                     if now >= reporter.due or len(lines) >= BATCH:

@@ -72,8 +72,9 @@ class ProcessCpu:
     """Formats `c` lines: the CPU time of the process and of its requests.
 
     Both exclude the CPU time of the server itself, between requests on the threads that serve them, because it is the
-    same for all versions. The rest of the process's CPU time was used by other threads and tasks. A line names a
-    version and slot if all requests since the previous line had the same version and slot.
+    same for all versions, and that of the requests of other services in the process. The rest of the process's CPU time
+    was used by other threads and tasks. A line names a version and slot if all requests since the previous line had the
+    same version and slot.
     """
 
     __slots__ = ("ends", "last", "requests", "served", "server")
@@ -82,7 +83,8 @@ class ProcessCpu:
         # CPU time of all requests so far, and the choice of the requests since the last reading.
         self.requests = 0
         self.served: Choice | None = None
-        # CPU time of the server in WSGI threads, and the CPU time of each such thread at the end of its last request.
+        # CPU time of the server and of other services in WSGI threads, and the CPU time of each such thread at the end of
+        # its last request.
         self.server = 0
         self.ends: dict[int, int] = {}
         # The process's CPU time in the last reading.
@@ -119,9 +121,9 @@ class ProcessCpu:
         if served is not None and served is not _SEVERAL and (before is None or before is served):
             slot = served[2].partition("\t")[2]
             label = f"\t{slot}\tversion={served[1]}" if slot else f"\tversion={served[1]}"
-        process, thread, thread_cpu, of_loop = read
-        # The gaps of other threads become known later. They must not make the counter go back.
-        self.last = max(self.last, process - self.server - self._gap(thread, thread_cpu) - of_loop)
+        process, thread, thread_cpu, of_others = read
+        # The gaps of other threads, and the costs of requests, become known later. They must not make the counter go back.
+        self.last = max(self.last, process - self.server - self._gap(thread, thread_cpu) - of_others)
         return f"c\t{now}\t{self.last}\t{self.requests}{label}\n"
 
     def lose(self) -> None:
@@ -132,8 +134,8 @@ class ProcessCpu:
 class Reporter:
     """Numbers, batches and sends the lines about a service. It is thread-safe."""
 
-    __slots__ = ("skip", "lines", "due", "began", "rulers", "follows", "unmeasured", "failed", "failure", "service", "pid",
-                 "answered", "sent", "dropped", "_connection", "_head", "_unreported_drops", "_process", "_sending", "_drop_until")
+    __slots__ = ("skip", "lines", "due", "began", "rulers", "follows", "loop_cpu", "unmeasured", "failed", "failure",
+                 "service", "pid", "answered", "sent", "dropped", "_connection", "_head", "_unreported_drops", "_process", "_sending", "_drop_until")
 
     def __init__(self, service: str, path: str | None, kinds: Iterable[str]) -> None:
         self.service = service
@@ -147,6 +149,8 @@ class Reporter:
         self.pid = os.getpid()
         self.began = time.monotonic_ns()
         self._head = f"steady/1\t{field(self.service)}\t{self.pid}\t{self.began}\n"
+        # CPU time of its requests under an event loop.
+        self.loop_cpu = 0
         self.answered = 0
         self.sent = self.dropped = self.unmeasured = self.failed = 0
         self.failure: str | None = None
@@ -176,10 +180,14 @@ class Reporter:
         self.lines.append((time.monotonic_ns(), before, self.read_cpu()))
 
     def read_cpu(self) -> tuple[int, int, int, int]:
-        """Returns the CPU time of the process, the current thread and its CPU time, and that of the loop's server."""
+        """Returns the CPU time of the process, the current thread and its CPU time, and that of others on event loops.
+
+        Others are the server of a loop and the requests of other services.
+        """
+        others = sum(found.loop_cpu for found in list(_reporters.values()) if found is not self)
         thread_cpu = time.thread_time_ns()
-        of_loop = _follow.server_cpu(thread_cpu) if self.follows else 0
-        return time.process_time_ns(), threading.get_ident(), thread_cpu, of_loop
+        of_server = _follow.server_cpu(thread_cpu) if self.follows else 0
+        return time.process_time_ns(), threading.get_ident(), thread_cpu, of_server + others
 
     def not_measured(self, thread: int) -> None:
         """Counts a request of this thread that could not be measured."""

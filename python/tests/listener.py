@@ -86,8 +86,8 @@ class RequestLine:
 class Reading:
     """A parsed `c` line: the CPU time of a process and of its requests, in nanoseconds."""
 
-    def __init__(self, pid: int, began: int, line: str):
-        self.pid, self.began = pid, began
+    def __init__(self, service: str, pid: int, began: int, line: str):
+        self.service, self.pid, self.began = service, pid, began
         fields = line.split("\t")
         self.time, self.process_cpu, self.requests_cpu = (int(number) for number in fields[1:4])
         self.more = dict(pair.split("=", 1) for pair in fields[4:])
@@ -130,7 +130,7 @@ class Listener:
             if line.startswith("l\t"):
                 self.dropped += int(line[2:])
             elif line.startswith("c\t"):
-                self.readings.append(Reading(int(pid), int(began), line))
+                self.readings.append(Reading(unescaped(service), int(pid), int(began), line))
             else:
                 self.requests.append(RequestLine(unescaped(service), int(pid), int(began), line))
         self.datagrams.append(datagram)

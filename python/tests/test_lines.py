@@ -1009,6 +1009,28 @@ class Follow(ReportingTest):
             unexplained = (process - requests) / 1e6
             self.assertTrue(least <= unexplained < most, (follow, unexplained))
 
+    def test_requests_of_other_services_under_a_loop_are_left_out(self):
+        def app(milliseconds):
+            async def app(scope, receive, send):
+                await asyncio.sleep(0)
+                spin(milliseconds)
+            return app
+
+        own = steadyhand.asgi(app(5), self.service, "v1", rulers=False, socket=self.listener.path)
+        others = [steadyhand.asgi(app(20), f"{self.service} {number}", "v1", rulers=False, socket=self.listener.path, follow=number == 1)
+                  for number in (1, 2)]
+
+        async def server():
+            for wrapped in [own, *4 * [*others, own]]:
+                await asyncio.ensure_future(wrapped({"type": "http", "path": "/"}, None, None))
+            _reporter.reporter(self.service, self.listener.path, False).flush()
+
+        asyncio.run(server())
+        self.listener.wait_for(5)
+        first, *_, last = [reading for reading in self.listener.readings if reading.service == self.service]
+        process, requests = self.between(first, last)
+        self.assertTrue(0.9 * requests <= process < 1.3 * requests, (process, requests))
+
     def test_a_loop_sends_the_last_lines_of_a_burst(self):
         async def app(scope, receive, send):
             pass
