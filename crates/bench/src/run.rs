@@ -15,8 +15,8 @@ use crate::adapter::{Amount, Sampling};
 use crate::judge::{least, mean, rules, strictest};
 use crate::record::{BenchLook, Benchmark, Samples, Side, SuiteRecord, Unmeasured};
 
-/// The time of a pair of processes that several benchmarks share, in seconds. It is longer than the processes need to
-/// start, but short, because both runs of a benchmark should meet the same load.
+/// The time of a pair of processes that several benchmarks share, in seconds. It is short, because both runs of a
+/// benchmark should meet the same load. Processes that need most of it to start may take twice as long as their start.
 const SHARED_TIME: f64 = 4.0;
 /// The most time that a benchmark may have had, relative to another one, if both share processes. Equal times would
 /// need smaller groups, and more processes to start.
@@ -123,30 +123,46 @@ pub struct Course {
     pub counts_iterations: bool,
     /// The looks so far.
     pub looks: Vec<BenchLook>,
+    /// The time of its runs in a pair, without the start of their processes.
     per_pair: Nanos,
+    /// The time of all its runs in pairs.
+    own: Nanos,
+    /// The same, with its share of the start of their processes.
     spent: Nanos,
     sharing: Sharing,
     schedule: Schedule,
     sequence: Sequence,
 }
 
-/// Whether a benchmark can share a process with others. One that has no result then runs alone. If it succeeds, another
-/// benchmark was the reason, so that it has a second chance.
-#[derive(Clone, Copy, Debug, Default)]
+/// With how many others a benchmark can share a process. If several have no results, one of them may be the reason, so
+/// they are divided until it runs alone. If a single one has none, it runs alone at once, which shows why.
+#[derive(Clone, Copy, Debug)]
 struct Sharing {
+    /// The most benchmarks in its processes.
+    most: usize,
     /// The number of shared processes without a result of it.
     misses: u32,
-    is_alone: bool,
 }
 
 impl Sharing {
-    fn miss(&mut self) {
+    /// One that often has no result is not shared with more benchmarks again.
+    const MISSES: u32 = 5;
+
+    /// Notes that a process with so many benchmarks had no results of this one, and of `missing` in total.
+    fn miss(&mut self, benchmarks: usize, missing: usize) {
         self.misses += 1;
-        self.is_alone = true;
+        self.most = if missing == 1 { 1 } else { self.most.min(benchmarks / 2) };
     }
 
-    fn succeed(&mut self) {
-        self.is_alone = self.misses > 1;
+    /// Notes that a process with so many benchmarks had results of all of them.
+    fn succeed(&mut self, benchmarks: usize) {
+        if benchmarks > 1 && self.misses < Self::MISSES {
+            self.most = usize::MAX;
+        }
+    }
+
+    fn is_alone(self) -> bool {
+        self.most <= 1
     }
 }
 
@@ -219,8 +235,9 @@ pub fn measure(
         counts_iterations: choices.counts_iterations,
         looks: vec![],
         per_pair: Nanos::ZERO,
+        own: Nanos::ZERO,
         spent: Nanos::ZERO,
-        sharing: Sharing::default(),
+        sharing: Sharing { most: usize::MAX, misses: 0 },
         schedule: Schedule::new(),
         sequence: Sequence::new(rules(record, level), 1),
     };
@@ -234,6 +251,7 @@ pub fn measure(
         generator: ChaCha12Rng::seed_from_u64(choices.seed.0),
         courses: (0..count).map(|_| course()).collect(),
         began: Nanos::ZERO,
+        starts: Starts::default(),
         drawing: Nanos::ZERO,
         round: vec![],
     };
@@ -291,7 +309,7 @@ impl SuiteRecord {
             failed,
             failed_only_in: only_in,
             looks: course.looks,
-            unshared: course.sharing.is_alone,
+            unshared: course.sharing.is_alone(),
             ..benchmark
         });
     }
@@ -324,6 +342,36 @@ impl Benchmark {
     }
 }
 
+/// The time that processes take beyond the runs of their benchmarks, mostly to start.
+#[derive(Clone, Copy, Debug, Default)]
+struct Starts {
+    processes: u32,
+    seconds: f64,
+}
+
+impl Starts {
+    /// Adds processes that took so many seconds, and the runs in them.
+    fn add(&mut self, processes: u32, took: f64, runs: f64) {
+        self.processes += processes;
+        self.seconds += (took - runs).max(0.0);
+    }
+
+    /// The mean time for a pair of processes, in seconds.
+    fn of_pair(&self) -> f64 {
+        2.0 * self.seconds / f64::from(self.processes.max(1))
+    }
+
+    /// The time that the runs of several benchmarks may take in a pair of processes, in seconds.
+    fn most_runs(&self) -> f64 {
+        (SHARED_TIME - self.of_pair()).max(self.of_pair())
+    }
+}
+
+/// The number of benchmarks without results.
+fn missing(results: &[Result<Vec<Run>, NoRuns>]) -> usize {
+    results.iter().filter(|result| matches!(result, Err(NoRuns::Unknown))).count()
+}
+
 struct Measuring<'a> {
     record: &'a SuiteRecord,
     /// The least number of pairs that can decide a benchmark.
@@ -337,6 +385,7 @@ struct Measuring<'a> {
     courses: Vec<Course>,
     /// The time at which the calibration ended.
     began: Nanos,
+    starts: Starts,
     /// The time to link both builds again, if they are.
     drawing: Nanos,
     /// With draws: the benchmarks whose pairs of this draw have not been run yet.
@@ -409,15 +458,24 @@ impl Measuring<'_> {
         let least = self.choices.sampling.time;
         let own = |runs: &[Run]| runs.iter().map(|run| run.wall.max(least).seconds()).sum::<f64>();
         let all: f64 = results.iter().flatten().map(|runs| own(runs)).sum();
-        let took = if results.iter().all(Result::is_ok) { took } else { all };
+        let is_complete = results.iter().all(Result::is_ok);
+        if is_complete {
+            self.starts.add(2, took, all);
+        }
+        let took = if is_complete { took } else { all };
+        let (together, missing) = (benchmarks.len(), missing(&results));
         for (&benchmark, result) in benchmarks.iter().zip(results) {
             match result {
                 Ok(runs) => {
-                    self.courses[benchmark].sharing.succeed();
-                    self.add(benchmark, new_first, &runs, Nanos::from_seconds(took * own(&runs) / all));
+                    if missing == 0 {
+                        self.courses[benchmark].sharing.succeed(together);
+                    }
+                    let own = own(&runs);
+                    self.courses[benchmark].own += Nanos::from_seconds(own);
+                    self.add(benchmark, new_first, &runs, Nanos::from_seconds(took * own / all));
                 }
                 Err(NoRuns::Failed(failed)) => self.fail(benchmark, failed)?,
-                Err(NoRuns::Unknown) => self.courses[benchmark].sharing.miss(),
+                Err(NoRuns::Unknown) => self.courses[benchmark].sharing.miss(together, missing),
             }
         }
         Ok(())
@@ -455,7 +513,8 @@ impl Measuring<'_> {
             group.shuffle(&mut self.generator);
             return Ok(group);
         }
-        self.round.retain(|&one| self.courses[one].stopped.is_none() && self.courses[one].per_pair <= left);
+        let fitting: Vec<usize> = self.fitting(left).collect();
+        self.round.retain(|one| fitting.contains(one));
         if self.round.is_empty() {
             if self.drawing > left || self.fitting(left - self.drawing).next().is_none() {
                 return Ok(vec![]);
@@ -470,35 +529,41 @@ impl Measuring<'_> {
     /// as far as they fit into this time. Benchmarks that have not run yet take as long as the others.
     fn group(&self, order: &[usize], left: Nanos) -> Vec<usize> {
         let Some(&first) = order.first() else { return vec![] };
-        let known = self.courses.iter().map(|one| one.per_pair.seconds()).filter(|&seconds| seconds > 0.0);
-        let (sum, count) = known.fold((0.0, 0.0), |(sum, count), seconds| (sum + seconds, count + 1.0));
-        if count == 0.0 || self.courses[first].sharing.is_alone {
-            return vec![first];
-        }
+        let Some(mean) = self.mean_pair() else { return vec![first] };
         let takes = |one: usize| match self.courses[one].per_pair.seconds() {
-            0.0 => sum / count,
+            0.0 => mean,
             seconds => seconds,
         };
         let spent = |one: usize| self.courses[one].spent.seconds();
-        let mut rest = left.min(self.choices.timeout).seconds().min(SHARED_TIME) - takes(first);
+        let start = self.starts.of_pair();
+        let most = (left.min(self.choices.timeout).seconds() - start).min(self.starts.most_runs());
+        let mut rest = most - takes(first);
         let mut group = vec![first];
+        let mut most = self.courses[first].sharing.most;
         for &other in &order[1..] {
-            let is_near = spent(other) <= SHARED_RATIO * spent(first) + takes(other);
-            if is_near
-                && !self.courses[other].sharing.is_alone
-                && takes(other) <= rest
-                && self.machine.share_a_process(first, other)
-            {
+            let is_near = spent(other) <= SHARED_RATIO * spent(first) + takes(other) + start;
+            let with = most.min(self.courses[other].sharing.most);
+            if is_near && group.len() < with && takes(other) <= rest && self.machine.share_a_process(first, other) {
                 rest -= takes(other);
+                most = with;
                 group.push(other);
             }
         }
         group
     }
 
+    /// The mean time of the runs of a pair of those benchmarks of which it is known, in seconds.
+    fn mean_pair(&self) -> Option<f64> {
+        let known = self.courses.iter().map(|one| one.per_pair.seconds()).filter(|&seconds| seconds > 0.0);
+        let (sum, count) = known.fold((0.0, 0.0), |(sum, count), seconds| (sum + seconds, count + 1.0));
+        (count > 0.0).then(|| sum / count)
+    }
+
     /// The benchmarks that are open and whose pair fits into this time.
     fn fitting(&self, left: Nanos) -> impl Iterator<Item = usize> {
-        let fits = move |course: &Course| course.stopped.is_none() && course.per_pair <= left && left > Nanos::ZERO;
+        let start = Nanos::from_seconds(self.starts.of_pair());
+        let fits =
+            move |course: &Course| course.stopped.is_none() && course.per_pair + start <= left && left > Nanos::ZERO;
         self.courses.iter().enumerate().filter(move |(_, course)| fits(course)).map(|(one, _)| one)
     }
 
@@ -537,7 +602,7 @@ impl Measuring<'_> {
         course.samples.extend(&pair);
         course.spent += took;
         let pairs = course.samples.len();
-        course.per_pair = Nanos(course.spent.0 / pairs.max(1) as u64);
+        course.per_pair = Nanos(course.own.0 / pairs.max(1) as u64);
         (self.events)(Event::Paired(benchmark, pair));
         if course.schedule.due(pairs, course.spent.seconds()) {
             let look = BenchLook { pairs, fraction_ratio: fraction, last: false };

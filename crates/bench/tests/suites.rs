@@ -184,6 +184,19 @@ fn benchmarks_that_share_processes_are_all_measured() {
     assert!(failed.benchmarks.iter().enumerate().all(|(at, one)| at == 2 || one.failed.is_none() && one.pairs >= 12));
 }
 
+/// Processes that take longer to start than pairs usually take are shared, too: leaving benchmarks out saves nothing.
+#[test]
+fn processes_that_take_long_to_start_are_shared() {
+    for (start_up, seconds) in [(1.0, 60.0), (4.6, 180.0), (7.3, 300.0)] {
+        let mut suite = SimulatedSuite::new(9, Conditions::QUIET, 13);
+        (suite.is_shared, suite.start_up, suite.factors[4]) = (true, start_up, 1.06);
+        let found = suite.measured(&record(9, seconds, 13)).unwrap();
+        assert!(found.unmeasured.is_empty(), "{start_up}: {:?}", found.unmeasured);
+        assert_eq!(with(&found, Verdict::Slower), vec!["benchmark 4"], "{start_up}");
+        assert!(found.elapsed_seconds <= Nanos::from_seconds(seconds + 2.0 * start_up), "{:?}", found.elapsed_seconds);
+    }
+}
+
 #[test]
 fn a_benchmark_that_ends_the_processes_of_others_runs_alone() {
     let mut suite = SimulatedSuite::new(9, LOADED, 11);

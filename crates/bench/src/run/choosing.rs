@@ -4,7 +4,7 @@ use rand::Rng;
 use rand::seq::SliceRandom;
 use steady_model::{Nanos, Run};
 
-use super::{Choices, Course, Event, Measuring, NoRuns, Stop, Stopped};
+use super::{Choices, Event, Measuring, NoRuns, Starts, Stop, Stopped, missing};
 use crate::adapter::Amount;
 use crate::record::Side;
 
@@ -41,23 +41,26 @@ impl Measuring<'_> {
                 let padding = self.padding();
                 let began = self.machine.now();
                 let results = self.machine.run(&group, &[(side, padding)])?;
-                // Each benchmark is charged an equal share of the time that the process needs to start.
                 let took = (self.machine.now() - began).seconds();
                 let measured: f64 = results.iter().flatten().flatten().map(|run| run.wall.seconds()).sum();
-                let is_complete = results.iter().all(Result::is_ok);
-                let start = if is_complete { (took - measured).max(0.0) / group.len() as f64 } else { 0.0 };
+                if results.iter().all(Result::is_ok) {
+                    self.starts.add(1, took, measured);
+                }
+                let (together, missing) = (group.len(), missing(&results));
                 for (benchmark, result) in group.into_iter().zip(results) {
                     match result {
                         Ok(runs) => {
-                            self.courses[benchmark].sharing.succeed();
+                            if missing == 0 {
+                                self.courses[benchmark].sharing.succeed(together);
+                            }
                             let is_last = round + 1 == ROUNDS;
-                            if runs.first().is_some_and(|run| !self.add_calibration(benchmark, run, start, is_last)) {
+                            if runs.first().is_some_and(|run| !self.add_calibration(benchmark, run, is_last)) {
                                 next.push(benchmark);
                             }
                         }
                         Err(NoRuns::Failed(failed)) => self.fail(benchmark, failed)?,
                         Err(NoRuns::Unknown) => {
-                            self.courses[benchmark].sharing.miss();
+                            self.courses[benchmark].sharing.miss(together, missing);
                             next.push(benchmark);
                         }
                     }
@@ -68,16 +71,15 @@ impl Measuring<'_> {
         Ok(())
     }
 
-    /// Adds a calibration run of a benchmark, whose process needed `start` seconds more for it. Returns whether no
-    /// further one is needed.
-    fn add_calibration(&mut self, benchmark: usize, run: &Run, start: f64, is_last: bool) -> bool {
+    /// Adds a calibration run of a benchmark. Returns whether no further one is needed.
+    fn add_calibration(&mut self, benchmark: usize, run: &Run, is_last: bool) -> bool {
         let found = self.calibrated(self.courses[benchmark].calibrating, run);
         let course = &mut self.courses[benchmark];
         course.calibrating = found.amount;
+        course.per_pair = Nanos::from_seconds(2.0 * found.takes.seconds());
         let is_final = found.is_final || is_last;
         if is_final {
             course.amount = Some(found.amount);
-            course.per_pair = Nanos::from_seconds(2.0 * (found.takes.seconds() + start));
         }
         is_final
     }
@@ -119,30 +121,46 @@ impl Measuring<'_> {
         order.retain(|&one| matches!(self.courses[one].stopped, None | Some(Stopped::NoTime)));
         order.iter().for_each(|&one| self.courses[one].stopped = Some(Stopped::NoTime));
         order.shuffle(&mut self.generator);
-        let mut left = self.left_over();
+        let (left, mut needs) = (self.left(), self.needs());
         for &benchmark in &order {
-            let course = &mut self.courses[benchmark];
-            let needs = course.per_pair.seconds() * self.least as f64;
-            if needs <= left {
-                course.stopped = None;
-                left -= needs;
+            let with = self.and(needs, benchmark);
+            if with.seconds(self.starts) <= left {
+                self.courses[benchmark].stopped = None;
+                needs = with;
             }
         }
         if self.courses.iter().all(|course| course.stopped.is_some() && course.samples.len() == 0) {
             let is_left_out = |&one: &usize| self.courses[one].stopped == Some(Stopped::NoTime);
             let cheapest = { order.into_iter().filter(is_left_out) }.min_by_key(|&one| self.courses[one].per_pair);
-            let fits = |one: &usize| 2.0 * self.courses[*one].per_pair.seconds() <= left;
+            let start = self.starts.of_pair();
+            let fits = |one: &usize| 2.0 * (self.courses[*one].per_pair.seconds() + start) <= left;
             if let Some(one) = cheapest.filter(fits) {
                 self.courses[one].stopped = None;
             }
         }
     }
 
-    /// The rest of the budget after [`Measuring::least`] pairs of all benchmarks that are measured, in seconds.
-    fn left_over(&self) -> f64 {
-        let measured = self.courses.iter().filter(|one| one.stopped.is_none());
-        let needs = |one: &Course| self.least.saturating_sub(one.samples.len()) as f64 * one.per_pair.seconds();
-        (self.choices.budget - self.machine.now()).seconds() - self.draws_seconds() - measured.map(needs).sum::<f64>()
+    /// The rest of the budget, without the time to link the builds, in seconds.
+    fn left(&self) -> f64 {
+        (self.choices.budget - self.machine.now()).seconds() - self.draws_seconds()
+    }
+
+    /// What [`Measuring::least`] pairs of all benchmarks that are measured still need.
+    fn needs(&self) -> Needs {
+        let measured = (0..self.courses.len()).filter(|&one| self.courses[one].stopped.is_none());
+        measured.fold(Needs::default(), |needs, one| self.and(needs, one))
+    }
+
+    /// What the least number of pairs of another benchmark needs in addition.
+    fn and(&self, needs: Needs, one: usize) -> Needs {
+        let course = &self.courses[one];
+        let pairs = self.least.saturating_sub(course.samples.len());
+        needs.and(course.per_pair.seconds(), pairs, self.runs_alone(one))
+    }
+
+    /// Whether a benchmark has processes of its own.
+    fn runs_alone(&self, one: usize) -> bool {
+        self.courses[one].sharing.is_alone() || !self.machine.share_a_process(one, one)
     }
 
     /// The time to link both builds again for [`Measuring::least`] pairs, in seconds.
@@ -152,18 +170,17 @@ impl Measuring<'_> {
 
     /// The budget that would suffice for all benchmarks after the calibration, if this one does not.
     pub(super) fn needed(&self) -> Option<Nanos> {
-        let known: Vec<f64> =
-            self.courses.iter().filter(|one| one.amount.is_some()).map(|one| one.per_pair.seconds()).collect();
-        let is_left_out = |one: &&Course| one.stopped == Some(Stopped::NoTime);
-        let left_out = self.courses.iter().filter(is_left_out).count();
-        if left_out == 0 || known.is_empty() {
-            return None;
-        }
-        let open = self.courses.iter().filter(|one| one.stopped.is_none()).count() + left_out;
+        let known = self.courses.iter().filter(|one| one.amount.is_some()).count();
+        let is_left_out = |one: &usize| self.courses[*one].stopped == Some(Stopped::NoTime);
+        let left_out = (0..self.courses.len()).filter(is_left_out).count();
+        let mean = self.mean_pair().filter(|_| left_out > 0 && known > 0)?;
+        let is_open = |one: &usize| is_left_out(one) || self.courses[*one].stopped.is_none();
+        let open: Vec<usize> = (0..self.courses.len()).filter(is_open).collect();
         // Benchmarks that were not calibrated are as expensive as the others.
-        let calibrated = self.machine.now().seconds();
-        let each = (known.iter().sum::<f64>() * self.least as f64 + calibrated) / known.len() as f64;
-        Some(Nanos::from_seconds(each * open as f64 + self.draws_seconds()))
+        let and = |needs: Needs, &one: &usize| needs.and(mean, self.least, self.runs_alone(one));
+        let needs = open.iter().fold(Needs::default(), and);
+        let calibrated = self.machine.now().seconds() * open.len() as f64 / known as f64;
+        Some(Nanos::from_seconds(calibrated + needs.seconds(self.starts) + self.draws_seconds()))
     }
 
     /// Adds benchmarks that were left out, if the others leave enough time. Returns whether there are any.
@@ -171,13 +188,16 @@ impl Measuring<'_> {
         let is_left_out = |&at: &usize| self.courses[at].stopped == Some(Stopped::NoTime);
         let left_out: Vec<usize> = (0..self.courses.len()).filter(is_left_out).collect();
         // Benchmarks that were not calibrated are about as expensive as the others.
-        let cheapest = self.courses.iter().filter(|one| one.amount.is_some()).map(|one| one.per_pair).min();
-        let needs = cheapest.unwrap_or_default().seconds() * self.least as f64;
-        if left_out.is_empty() || self.left_over() < needs {
+        let cheapest = (0..self.courses.len()).filter(|&at| self.courses[at].amount.is_some());
+        let cheapest = cheapest.min_by_key(|&at| self.courses[at].per_pair);
+        let needs = self.needs();
+        let and = |at: usize| needs.and(self.courses[at].per_pair.seconds(), self.least, self.runs_alone(at));
+        let left = self.left();
+        if left_out.is_empty() || cheapest.map_or(needs, and).seconds(self.starts) > left {
             return Ok(false);
         }
         let unknown: Vec<usize> = left_out.iter().copied().filter(|&at| self.courses[at].amount.is_none()).collect();
-        let time = Nanos::from_seconds(self.left_over().max(0.0) * CALIBRATION_SHARE);
+        let time = Nanos::from_seconds((left - needs.seconds(self.starts)).max(0.0) * CALIBRATION_SHARE);
         self.calibrate(&unknown, self.machine.now() + time)?;
         self.choose(&left_out);
         let added = self.measured(&left_out);
@@ -187,6 +207,36 @@ impl Measuring<'_> {
             (self.events)(Event::Added(added));
         }
         Ok(is_any)
+    }
+}
+
+/// The time that pairs of several benchmarks need.
+#[derive(Clone, Copy, Debug, Default)]
+struct Needs {
+    /// The time of runs that can share processes, in seconds.
+    sharing: f64,
+    /// The most pairs of one of their benchmarks.
+    most_pairs: usize,
+    /// The time of runs in processes of their own, in seconds.
+    alone: f64,
+    /// The pairs of these.
+    pairs_alone: usize,
+}
+
+impl Needs {
+    /// Adds a number of pairs of a benchmark whose runs take so many seconds in each.
+    fn and(self, per_pair: f64, pairs: usize, is_alone: bool) -> Self {
+        let seconds = per_pair * pairs as f64;
+        if is_alone {
+            return Needs { alone: self.alone + seconds, pairs_alone: self.pairs_alone + pairs, ..self };
+        }
+        Needs { sharing: self.sharing + seconds, most_pairs: self.most_pairs.max(pairs), ..self }
+    }
+
+    /// All of the time in seconds, with the starts of the processes.
+    fn seconds(&self, starts: Starts) -> f64 {
+        let shared = (self.sharing / starts.most_runs()).max(self.most_pairs as f64);
+        self.sharing + self.alone + starts.of_pair() * (shared + self.pairs_alone as f64)
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) const LOADED: Conditions = Conditions {
     ..Conditions::QUIET
 };
 
-/// The time that a process takes to start, in seconds.
+/// The usual time that a process takes to start, in seconds.
 const START_UP: f64 = 0.003;
 
 /// How much longer a slow run takes, if the runs of a benchmark have two modes.
@@ -54,6 +54,8 @@ pub(crate) struct SimulatedSuite {
     pub(crate) lost: Option<Failure>,
     /// Whether a process can run several benchmarks.
     pub(crate) is_shared: bool,
+    /// The time that a process takes to start, in seconds.
+    pub(crate) start_up: f64,
     /// A benchmark with which a process of several has no results.
     pub(crate) ends_others: Option<usize>,
     /// The number of processes so far.
@@ -82,6 +84,7 @@ impl SimulatedSuite {
             draws_max: None,
             lost: None,
             is_shared: false,
+            start_up: START_UP,
             ends_others: None,
             processes: 0,
             machine: SimulatedMachine::new(&[], conditions, seed),
@@ -126,7 +129,7 @@ impl SimulatedSuite {
 
 impl Machine for SimulatedSuite {
     fn now(&self) -> Nanos {
-        let started = if self.is_shared { START_UP * self.processes as f64 } else { 0.0 };
+        let started = if self.is_shared { self.start_up * self.processes as f64 } else { 0.0 };
         self.machine.now() + Nanos(200_000_000 * self.draws) + Nanos::from_seconds(started)
     }
 
@@ -134,7 +137,7 @@ impl Machine for SimulatedSuite {
         let iterations = |amount: &Amount| (amount.samples * amount.iterations) as f64;
         self.iterations = amounts.iter().map(iterations).collect();
         // A process that is shared starts once.
-        let start = if self.is_shared { 0.0 } else { START_UP };
+        let start = if self.is_shared { 0.0 } else { self.start_up };
         let process =
             |at: usize, factor: f64| start + self.iterations[at] * (self.each[at] * factor + self.untimed[at]);
         let seconds = (0..self.each.len()).flat_map(|at| [process(at, 1.0), process(at, self.factors[at])]);
@@ -192,7 +195,7 @@ impl SimulatedSuite {
             let factor = if run.command % 2 == 1 { self.factors[benchmark] } else { 1.0 };
             let timed = self.each[benchmark] * factor;
             let layout = self.layout(run.command);
-            let start = if self.is_shared { 0.0 } else { START_UP };
+            let start = if self.is_shared { 0.0 } else { self.start_up };
             let whole = start / self.iterations[benchmark] + timed + self.untimed[benchmark];
             let share = timed / whole;
             let share_of_slow = self.modes.get(benchmark).map_or(0.0, |shares| shares[run.command % 2]);
