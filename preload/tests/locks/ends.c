@@ -20,12 +20,13 @@ static void *locks(void *first) {
     return NULL;
 }
 
-// Whether the second thread is about to wait.
-static volatile int about_to_wait;
+// Whether the second thread is about to wait, and has the lock.
+static volatile int about_to_wait, has;
 
 static void *keeps(void *leaves) {
     about_to_wait = 1;
     pthread_mutex_lock(&one);
+    has = 1;
     printf("had\n");
     fflush(stdout);
     if (!leaves) pause();
@@ -39,6 +40,8 @@ static int had(char *leaves) {
     while (!about_to_wait) usleep(1000);
     usleep(100000);
     pthread_mutex_unlock(&one);
+    // On a busy machine, the second thread may get the lock much later.
+    while (!has) usleep(1000);
     usleep(50000);
     pthread_mutex_lock(&one);
     return 0;

@@ -21,7 +21,12 @@ fn a_killed_deadlock_shows_which_thread_waits_for_which() {
         .expect("standard output is a pipe")
         .read_exact(&mut byte)
         .expect("the program reports that its locks are held");
-    std::thread::sleep(Duration::from_millis(100));
+    assert!(eventually(|| {
+        let place = area.place(0);
+        let threads = place.threads();
+        let waits = |number: &usize| threads[*number].waits_for.load(Relaxed) > 0;
+        threads.len() == 3 && [1, 2].iter().all(waits) && get(&threads[0].waits_since) > 0
+    }));
     child.kill().expect("the process can be killed");
     child.wait().expect("the process can be waited for");
     let place = area.place(0);
@@ -47,6 +52,14 @@ fn a_killed_deadlock_shows_which_thread_waits_for_which() {
     assert!(address(at(1)) != 0 && address(at(0)) != 0);
 }
 
+/// Waits up to a minute for `condition`.
+fn eventually(mut condition: impl FnMut() -> bool) -> bool {
+    (0..6_000).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        condition()
+    })
+}
+
 /// Runs the program in a mode in which its second thread waits for a lock of the first one, which then waits for it in
 /// turn, and kills it. The second thread acquires the lock after at least 50 ms.
 fn killed_while_waiting_in_turn(mode: &str) -> Area {
@@ -61,11 +74,7 @@ fn killed_while_waiting_in_turn(mode: &str) -> Area {
         .read_exact(&mut byte)
         .expect("the program reports that it holds the lock");
     // The first thread waits for the lock in turn, 50 ms later.
-    let waits = || get(&area.place(0).threads()[0].waits_since) > 0;
-    assert!((0..6_000).any(|_| {
-        std::thread::sleep(Duration::from_millis(10));
-        waits()
-    }));
+    assert!(eventually(|| get(&area.place(0).threads()[0].waits_since) > 0));
     child.kill().expect("the process can be killed");
     child.wait().expect("the process can be waited for");
     area
