@@ -114,28 +114,30 @@ impl Measuring<'_> {
 
     /// Leaves out some of these benchmarks if the rest of the budget does not suffice for [`Measuring::least`] pairs of
     /// all of them. The others are a random choice, because any other would always leave out the same ones. If it does
-    /// not even suffice for one of them, the cheapest is measured, with the pairs that there is time for.
+    /// not even suffice for one of them, the cheapest is measured, with the pairs that there is time for, and others
+    /// that hardly cost more in the same processes.
     pub(super) fn choose(&mut self, benchmarks: &[usize]) {
+        /// What others may cost in relation to the cheapest, if even that has too few pairs.
+        const HARDLY_MORE: f64 = 1.1;
         let mut order = benchmarks.to_vec();
         order.retain(|&one| self.courses[one].amount.is_some());
         order.retain(|&one| matches!(self.courses[one].stopped, None | Some(Stopped::NoTime)));
         order.iter().for_each(|&one| self.courses[one].stopped = Some(Stopped::NoTime));
         order.shuffle(&mut self.generator);
-        let (left, mut needs) = (self.left(), self.needs());
-        for &benchmark in &order {
+        let (mut left, mut needs) = (self.left(), self.needs());
+        if self.courses.iter().all(|course| course.stopped.is_some() && course.samples.len() == 0) {
+            let start = self.starts.of_pair();
+            let cheapest = order.iter().copied().min_by_key(|&one| self.courses[one].per_pair);
+            let fits = |one: &usize| 2.0 * (self.courses[*one].per_pair.seconds() + start) <= left;
+            if let Some(one) = cheapest.filter(fits) {
+                left = left.max(HARDLY_MORE * self.and(needs, one).seconds(self.starts));
+            }
+        }
+        for benchmark in order {
             let with = self.and(needs, benchmark);
             if with.seconds(self.starts) <= left {
                 self.courses[benchmark].stopped = None;
                 needs = with;
-            }
-        }
-        if self.courses.iter().all(|course| course.stopped.is_some() && course.samples.len() == 0) {
-            let is_left_out = |&one: &usize| self.courses[one].stopped == Some(Stopped::NoTime);
-            let cheapest = { order.into_iter().filter(is_left_out) }.min_by_key(|&one| self.courses[one].per_pair);
-            let start = self.starts.of_pair();
-            let fits = |one: &usize| 2.0 * (self.courses[*one].per_pair.seconds() + start) <= left;
-            if let Some(one) = cheapest.filter(fits) {
-                self.courses[one].stopped = None;
             }
         }
     }
