@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use steady_compare::judge;
 use steady_compare::run::{CompareContext, CompareError, compare};
-use steady_model::{Command, Effort, Nanos, Plan, Record, Report, Seed};
+use steady_model::{Command, Effort, Judgement, Nanos, Plan, Record, Report, Seed};
 use steady_process::simulated::{Conditions, SimulatedMachine};
 
 /// A plan for `commands` commands within `seconds`.
@@ -28,6 +28,11 @@ pub(crate) fn setting() -> CompareContext {
 /// Runs a comparison on `machine`.
 pub(crate) fn measure(plan: &Plan, machine: &mut SimulatedMachine) -> Result<Record, CompareError> {
     compare(plan, setting(), machine, &mut |_| {})
+}
+
+/// The verdict on the metric that decides.
+pub(crate) fn primary(report: &Report) -> &Judgement {
+    report.primary().next().unwrap()
 }
 
 /// Compares commands with these costs, and returns the report.

@@ -2,10 +2,10 @@
 
 use steady_compare::judge;
 use steady_compare::run::{CompareContext, CompareError, compare};
-use steady_model::{CounterScope, Ending, Hook, Judgement, Layout, Metric, PerCommand, Plan, Report, Verdict};
+use steady_model::{CounterScope, Ending, Hook, Layout, Metric, PerCommand, Plan, Report, Verdict};
 use steady_process::simulated::{Conditions, SimulatedMachine};
 
-use crate::common::{plan, setting};
+use crate::common::{plan, primary, setting};
 
 /// A machine whose load changes so much that times show nothing.
 const LOUD: Conditions =
@@ -21,10 +21,6 @@ fn counted(seed: u64, instructions: [(u64, u64); 2]) -> Report {
     machine.instructions = instructions.to_vec();
     let setting = CompareContext { counters: Ok(CounterScope::User), ..setting() };
     judge(compare(&plan, setting, &mut machine, &mut |_| {}).unwrap())
-}
-
-fn primary(report: &Report) -> &Judgement {
-    report.primary().next().unwrap()
 }
 
 #[test]

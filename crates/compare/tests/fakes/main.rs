@@ -4,10 +4,14 @@
 mod calibration;
 #[path = "../common/mod.rs"]
 mod common;
-mod comparison;
 mod custom;
 mod drawn;
+mod effort;
+mod failures;
 mod instructions;
 mod joined;
+mod layouts;
 mod log;
 mod ranking;
+mod verdicts;
+mod warnings;
