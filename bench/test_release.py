@@ -1,11 +1,13 @@
 import gzip
 import json
+import random
 import tempfile
 import unittest
 from pathlib import Path
 
 import release
 import release_mixed
+import release_processes
 from common import compact
 
 
@@ -27,6 +29,21 @@ class Windows(unittest.TestCase):
     def test_a_short_last_side_is_no_window(self):
         about = {"design": "one", "begin": 0.0, "end": 200.0, "segments": [[0.0, "v1"], [150.0, "v2"]]}
         self.assertEqual(release.windows(about, 300), [])
+
+
+class Processes(unittest.TestCase):
+    def test_differences_between_processes_are_those_within_a_minute(self):
+        costs = random.Random(1)
+        # The second process needs 4 % more, and the second minute half as much again.
+        made = [(0, minute, "A", process, 1e6 * (1 + 0.5 * minute) * (1 + 0.04 * process) * costs.lognormvariate(0, 0.01))
+                for minute in (0, 1) for process in (0, 1) for _ in range(200)]
+        by_start = release_processes.differences(made)
+        (first, error), (second, _) = by_start[0]
+        self.assertAlmostEqual(second - first, 3.92, delta=0.5)
+        self.assertTrue(0 < error < 0.1, error)
+        deviation, by_number = release_processes.deviations(by_start)
+        self.assertAlmostEqual(deviation, (second - first) / 2**0.5, places=6)
+        self.assertTrue(0 < by_number < 0.2, by_number)
 
 
 class Lines(unittest.TestCase):

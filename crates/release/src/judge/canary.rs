@@ -26,8 +26,8 @@ const REQUESTS_PER_CELL: f64 = 8.0;
 /// Length of the slots of time by which two single processes are compared, in seconds.
 const SLOT: u64 = 5;
 /// What an interval includes for a difference between units that run the same code and that the units do not show, as a
-/// logarithm. Such processes differed by 2 to 3 % in measurements. One unit per version shows nothing about it, and
-/// several processes that one process forked have it in common.
+/// logarithm. Two of 16 such processes differed by 2.7 % (`bench/run release_processes`). One unit per version shows
+/// nothing about it, and several processes that one process forked have it in common.
 const ALLOWANCE: f64 = 0.03;
 
 /// Returns what intervals include for differences that the processes of a version on one host may have in common. Those
