@@ -7,8 +7,9 @@ mod test_env;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use steady::{output_of, skip};
 use test_env::{TestEnv, available, within};
@@ -176,12 +177,15 @@ fn a_keeper_is_gone_after_ten_seconds_in_the_middle_of_a_capture() {
     }
     let (_, stdout, _) = output_of(Command::new(&program).output().unwrap());
     assert!(compile(FIRST * SECONDS / stdout.parse::<f64>().unwrap()));
-    // The captures begin after the end of this command: it is not captured before its file is some time old.
-    assert_eq!(env.run(&[program.to_str().unwrap()]).0, 0);
-    let captured = || {
-        let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
-        processes.filter(|process| fs::read_link(process.path().join("exe")).is_ok_and(|exe| exe == program)).count()
-    };
+    // A file that was changed a moment ago is not captured.
+    std::thread::sleep(Duration::from_millis(200));
+    let runs = |process: &Path| fs::read_link(process.join("exe")).is_ok_and(|exe| exe == program);
+    let mut command = env.command(&[program.to_str().unwrap()]).spawn().unwrap();
+    let of_command = PathBuf::from(format!("/proc/{}", command.id()));
+    assert!(within(10.0, || runs(&of_command)), "the command does not start");
+    command.kill().unwrap();
+    command.wait().unwrap();
+    let captured = || fs::read_dir("/proc").unwrap().filter_map(Result::ok).filter(|one| runs(&one.path())).count();
     assert!(within(8.0, || captured() == 1), "nothing is captured: {}", env.status());
     assert!(within(10.0, || env.keepers() == 0), "the keeper does not end");
     assert!(within(1.0, || captured() == 0), "its program does not end");

@@ -536,8 +536,8 @@ impl Measuring<'_> {
         };
         let spent = |one: usize| self.courses[one].spent.seconds();
         let start = self.starts.of_pair();
-        let most = (left.min(self.choices.timeout).seconds() - start).min(self.starts.most_runs());
-        let mut rest = most - takes(first);
+        let fits = left.min(self.choices.timeout).seconds() - start;
+        let mut rest = fits.min(self.starts.most_runs()) - takes(first);
         let mut group = vec![first];
         let mut most = self.courses[first].sharing.most;
         for &other in &order[1..] {
