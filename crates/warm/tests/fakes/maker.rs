@@ -527,8 +527,9 @@ fn a_keeper_captures_what_pays() {
     }
     // Returns the captured programs, and how many captures began while the command ran.
     let keep = |mut fake: Fake, except: &str| {
-        let (mut child, command) = sleeping("3");
+        // The command does not end before this, however late this thread gets a CPU again.
         let end = clock::monotonic() + Nanos(3_000_000_000);
+        let (mut child, command) = sleeping("3");
         keeper::keep(&mut Maker::new(&bench.store, &mut fake, vec![]), command, OsStr::new(except)).unwrap();
         child.wait().unwrap();
         let mut captured: Vec<PathBuf> = fake.requests.iter().map(|request| request.program.clone()).collect();
