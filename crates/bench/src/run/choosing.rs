@@ -129,8 +129,9 @@ impl Measuring<'_> {
             let start = self.starts.of_pair();
             let cheapest = order.iter().copied().min_by_key(|&one| self.courses[one].per_pair);
             let fits = |one: &usize| 2.0 * (self.courses[*one].per_pair.seconds() + start) <= left;
-            if let Some(one) = cheapest.filter(fits) {
-                left = left.max(HARDLY_MORE * self.and(needs, one).seconds(self.starts));
+            let least = cheapest.filter(fits).map_or(0.0, |one| self.and(needs, one).seconds(self.starts));
+            if least > left {
+                left = HARDLY_MORE * least;
             }
         }
         for benchmark in order {
