@@ -4,7 +4,8 @@ use rand::Rng;
 use rand::seq::SliceRandom;
 use steady_model::{Nanos, Run};
 
-use super::{Choices, Event, Measuring, NoRuns, Starts, Stop, Stopped, missing};
+use super::sharing::{Starts, missing};
+use super::{Choices, Event, Measuring, NoRuns, Stop, Stopped};
 use crate::adapter::Amount;
 use crate::record::Side;
 
