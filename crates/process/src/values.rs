@@ -148,8 +148,10 @@ fn number(text: &str) -> Result<f64, String> {
     let whole = text.split('.').next().unwrap_or_default();
     let mut groups = whole.split(',');
     let first = groups.next().unwrap_or_default();
-    let is_group = |group: &str| group.len() == 3 && group.bytes().all(|digit| digit.is_ascii_digit());
-    let has_separators = whole.contains(',') && (1..=3).contains(&first.len()) && groups.all(is_group);
+    let are_digits = |group: &str| group.bytes().all(|digit| digit.is_ascii_digit());
+    // After a zero, as in `0,123`, the comma begins the decimals in the languages that write it so.
+    let is_first = (1..=3).contains(&first.len()) && are_digits(first) && !first.starts_with('0');
+    let has_separators = whole.contains(',') && is_first && groups.all(|group| group.len() == 3 && are_digits(group));
     let parsed = if has_separators { text.replace(',', "").parse() } else { text.parse() };
     parsed.map_err(|_| format!("'{text}' is not a number"))
 }
@@ -247,10 +249,10 @@ mod tests {
 
     #[test]
     fn thousands_may_be_separated() {
-        for (text, expected) in [("1,234", 1234.0), ("1,234,567.25", 1_234_567.25), ("12.5", 12.5)] {
+        for (text, expected) in [("1,234", 1234.0), ("1,234,567.25", 1_234_567.25), ("12.5", 12.5), ("0.5", 0.5)] {
             assert_eq!(value("t=regex:n=(.*)", &format!("n={text}")), Ok(expected));
         }
-        for wrong in ["1,5", "1,23,456", ",123", "1234,567", "1.5,000"] {
+        for wrong in ["1,5", "1,23,456", ",123", "1234,567", "1.5,000", "0,123", "-0,123", "a,123"] {
             assert!(value("t=regex:n=(.*)", &format!("n={wrong}")).is_err(), "{wrong}");
         }
     }
