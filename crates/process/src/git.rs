@@ -3,12 +3,14 @@
 mod here;
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, Read, Seek};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, memfd_create};
 use steady_linux::clock;
 use steady_model::Nanos;
 
@@ -72,8 +74,11 @@ fn ask_within<S: AsRef<OsStr>>(
     for name in LOCAL {
         git.env_remove(name);
     }
-    git.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let said = |error: io::Error| NoAnswer::Said(error.to_string());
+    // Git may print more warnings than a pipe can hold, which would have to be read at the same time as its output.
+    let mut errors =
+        memfd_create("steady-git", MemfdFlags::CLOEXEC).map(File::from).map_err(|error| said(error.into()))?;
+    git.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors.try_clone().map_err(said)?);
     let mut child = git.spawn().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => NoAnswer::NoGit,
         _ => said(error),
@@ -85,9 +90,10 @@ fn ask_within<S: AsRef<OsStr>>(
         let _ = child.wait();
         return Err(NoAnswer::Late);
     };
-    let done = child.wait_with_output().map_err(said)?;
-    if !done.status.success() {
-        let text = String::from_utf8_lossy(&done.stderr);
+    if !child.wait().map_err(said)?.success() {
+        let mut text = Vec::new();
+        errors.rewind().and_then(|()| errors.read_to_end(&mut text)).map_err(said)?;
+        let text = String::from_utf8_lossy(&text);
         let line = text.lines().find(|line| line.starts_with("fatal:")).or(text.lines().next());
         return Err(NoAnswer::Said(line.unwrap_or("git failed").trim_start_matches("fatal: ").to_owned()));
     }
@@ -133,6 +139,17 @@ mod tests {
         writer.write_all(b"whole").unwrap();
         drop(writer);
         assert_eq!(read_within(reader, Some(Nanos(10_000_000_000))).unwrap(), b"whole");
+    }
+
+    #[test]
+    fn git_may_print_more_warnings_than_a_pipe_holds() {
+        // An alias that begins with `!` is a command of the shell.
+        let loud =
+            "alias.loud=!i=0; while [ $i -lt 9000 ]; do echo a line that is a warning >&2; i=$((i+1)); done; echo done";
+        match ask(Path::new("/"), ["-c", loud, "loud"]) {
+            Ok(answer) => assert_eq!(answer, "done"),
+            Err(error) => assert_eq!(error, NoAnswer::NoGit),
+        }
     }
 
     #[test]
