@@ -123,6 +123,16 @@ fn launchers_of_others() -> bool {
 }
 
 #[test]
+fn a_command_whose_output_never_ends_is_killed_at_the_timeout() {
+    // Several processes fill the pipe, so that it is never empty.
+    let one = "head -c 70060000000000 /dev/zero";
+    let flood = &format!("sh -c '{one} & {one} & exec {one}'");
+    let (status, _, stderr) = run(&["compare", "--timeout", "1s", "--metric-from", "x=regex:x=(.*)", flood, flood]);
+    assert!(status != 0 && stderr.contains("--timeout"), "{status} {stderr}");
+    assert!(within_a_second(|| processes_with(one) == 0));
+}
+
+#[test]
 fn an_interruption_gives_the_verdict_so_far() {
     let (less, more) = (work(1000), work(4000));
     let runs = std::env::temp_dir().join(format!("steady-interrupted-{}", std::process::id()));
@@ -139,6 +149,23 @@ fn an_interruption_gives_the_verdict_so_far() {
     assert_eq!(status, 130, "{stderr}");
     let report: serde_json::Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!((&primary(&report)["verdict"], &report["ending"]), (&"slower".into(), &"interrupted".into()));
+}
+
+#[test]
+fn signals_that_steady_was_started_to_ignore_do_not_interrupt_it() {
+    let script = format!(
+        "trap '' HUP INT; exec '{}' compare --runs 20 'sleep 0.1013' 'sleep 0.1013'",
+        env!("CARGO_BIN_EXE_steady")
+    );
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]).env("XDG_DATA_HOME", steady::data_home());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    assert!(eventually(|| processes_with("sleep 0.1013") >= 2));
+    for signal in ["-HUP", "-INT"] {
+        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+    }
+    let (status, stdout, stderr) = output_of(child.wait_with_output().unwrap());
+    assert!(status == 0 && !stdout.contains("nterrupted"), "{status} {stdout}{stderr}");
 }
 
 #[test]

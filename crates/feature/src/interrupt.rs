@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use steady_linux::signals::is_ignored;
 
-/// Catches SIGINT, SIGTERM and SIGHUP until the process ends.
+/// Catches SIGINT, SIGTERM and SIGHUP until the process ends. Signals that this process was started to ignore, as by
+/// nohup(1) or in the background of a script, stay ignored.
 pub struct Interrupt {
     caught: Arc<AtomicUsize>,
     released: Arc<AtomicBool>,
@@ -23,7 +25,7 @@ impl Interrupt {
         let caught = Arc::new(AtomicUsize::new(0));
         let (reader, writer) = UnixStream::pair()?;
         let released = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)) {
             signal_hook::flag::register_conditional_default(signal, Arc::clone(&released))?;
             signal_hook::flag::register_usize(signal, Arc::clone(&caught), signal as usize)?;
             signal_hook::low_level::pipe::register(signal, writer.try_clone()?)?;

@@ -40,6 +40,11 @@ pub fn to_pass_on() -> Vec<i32> {
     PASSED.into_iter().chain(FIRST_REAL_TIME..=LAST).filter(|&signal| !signals::is_ignored(signal)).collect()
 }
 
+/// Returns whether this process ignores `signal`.
+pub fn is_ignored(signal: i32) -> bool {
+    signals::is_ignored(signal)
+}
+
 /// Returns all signals that this process ignores, except SIGPIPE, which Rust always ignores.
 pub fn ignored() -> Vec<i32> {
     (1..=LAST).filter(|&signal| signal != libc::SIGPIPE && signals::is_ignored(signal)).collect()

@@ -158,27 +158,26 @@ pub(super) fn wait_or_kill(
         let woken = clock::monotonic();
         let ready = |place: usize| watched.get(place).is_some_and(|fd| !fd.revents().is_empty());
         match polled {
-            Ok(0) if in_time && deadline.is_some_and(|deadline| woken >= deadline) => {
-                in_time = false;
-                process::kill_group(child.pid);
-            }
-            Ok(0) => {
-                if let Some(samples) = &mut samples {
-                    samples.sample();
-                }
-            }
-            Ok(_) if ready(1) => return Err(Stop::Abandoned),
-            Ok(_) => {
-                if let Some(sink) = sink.filter(|_| ready(2) || ready(3)) {
-                    sink.drain();
-                }
-                if ready(0) {
-                    let late = before.and_then(|(own, before)| own.late_since(&before));
-                    return Ok(End { at: woken - late.unwrap_or(Nanos::ZERO), in_time });
-                }
-            }
-            Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(lost(error.into())),
+        }
+        if ready(1) {
+            return Err(Stop::Abandoned);
+        }
+        if let Some(sink) = sink.filter(|_| ready(2) || ready(3)) {
+            sink.drain();
+        }
+        if ready(0) {
+            let late = before.and_then(|(own, before)| own.late_since(&before));
+            return Ok(End { at: woken - late.unwrap_or(Nanos::ZERO), in_time });
+        }
+        // A pipe may always be ready, so these times pass also without a timeout of poll(2).
+        if in_time && deadline.is_some_and(|deadline| woken >= deadline) {
+            in_time = false;
+            process::kill_group(child.pid);
+        }
+        if let Some(samples) = samples.as_mut().filter(|samples| woken >= samples.next) {
+            samples.sample();
         }
     }
 }
