@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use steady::{eventually, processes_with, run, scratch, skip, steady, within_a_second};
+use steady::{eventually, output_of, processes_with, run, scratch, skip, steady, within_a_second};
 
 /// The journal of changed settings, relative to the root.
 const JOURNAL: &str = "var/lib/steady-host/host.json";
@@ -23,8 +23,11 @@ struct CopiedHost(PathBuf);
 
 impl CopiedHost {
     fn of(tree: &str, test: &str) -> Self {
+        Self::at(scratch(&format!("host-{test}")), tree)
+    }
+
+    fn at(to: PathBuf, tree: &str) -> Self {
         let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/trees").join(tree);
-        let to = scratch(&format!("host-{test}"));
         let _ = fs::remove_dir_all(&to);
         let copied = Command::new("cp").arg("-r").arg(from).arg(&to).status().expect("cp starts");
         assert!(copied.success());
@@ -384,6 +387,25 @@ fn locks_of_other_users_do_not_block() {
     assert_eq!(host.files(), before);
     drop(holder.stdin.take());
     let _ = holder.wait();
+}
+
+#[test]
+fn a_journal_of_root_does_not_fail_the_runs_of_other_users() {
+    const TEST: &str = "a_journal_of_root_does_not_fail_the_runs_of_other_users";
+    if !rustix::process::geteuid().is_root() {
+        return skip(TEST, "only root may become another user");
+    }
+    // Other users may have no access to the build directory.
+    let folder = Path::new("/tmp").join(scratch("host-others").file_name().unwrap());
+    let host = CopiedHost::at(folder, "host-intel-active");
+    assert_eq!(host.run(&["quiet", "--only", "swap"]).0, 0);
+    let program = host.0.join("steady");
+    fs::copy(env!("CARGO_BIN_EXE_steady"), &program).unwrap();
+    let mut command = Command::new(&program);
+    command.args(["host", "quiet", "--root", host.root(), "--only", "smt", "--", "sh", "-c", "echo ran; exit 3"]);
+    let output = command.stdin(Stdio::null()).current_dir("/").uid(NOBODY).gid(NOBODY).output();
+    let (status, stdout, stderr) = output_of(output.unwrap());
+    assert_eq!((status, stdout.as_str()), (3, "ran\n"), "{stderr}");
 }
 
 #[test]

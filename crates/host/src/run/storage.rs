@@ -138,6 +138,13 @@ pub(super) fn is_empty(root: &Root) -> bool {
     [FOLDER, FORMER].into_iter().all(|folder| !root.path(folder).join(NAME).exists())
 }
 
+/// Returns whether a holder is in the journal. A journal that cannot be read may contain it.
+pub(super) fn names(root: &Root, holder: &Holder) -> bool {
+    let journal = directory(root).and_then(|found| found.map_or(Ok(None), |directory| read(&directory)));
+    let is_in = |journal: Journal| journal.entries.iter().any(|entry| entry.holders.contains(holder));
+    journal.map_or(true, |found| found.is_some_and(is_in))
+}
+
 /// Returns a summary of the journal, as far as this user may read it, and notes.
 pub(super) fn facts(root: &Root) -> (Reading<Option<JournalFacts>>, Vec<String>) {
     let mut notes = Vec::new();
