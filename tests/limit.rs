@@ -110,9 +110,18 @@ fn a_command_that_ignores_sigterm_is_killed() {
     let (status, report) = limited("ignores-term", &options, &format!("trap '' TERM; {SPIN}"));
     assert_eq!((status, &report["outcome"], &report["ended"]["signalled"]), (124, &"cpu-limit".into(), &9.into()));
     assert!((0.2..0.8).contains(&seconds(&report, "cpu_seconds")), "{report}");
-    assert!(seconds(&report, "wall_seconds") < 10.0, "{report}");
+    assert!(report["killed"] == true && seconds(&report, "wall_seconds") < 10.0, "{report}");
     let (status, report) = limited("handles-term", &["--cpu", "200ms"], &format!("trap 'exit 5' TERM; {SPIN}"));
     assert_eq!((status, &report["outcome"], &report["ended"]["exited"]), (124, &"cpu-limit".into(), &5.into()));
+}
+
+#[test]
+fn a_command_that_kills_itself_beyond_its_limit_was_not_killed_by_steady() {
+    let script = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; kill -KILL $$";
+    let options = ["--cpu", "10ms", "--wall-factor", "10000", "--poll", "30s"];
+    let (status, _, stderr, report) = limited_with_output("itself", &options, script);
+    assert_eq!((status, &report["ended"]["signalled"], &report["killed"]), (124, &9.into(), &false.into()), "{report}");
+    assert!(stderr.contains("CPU limit reached") && !stderr.contains("SIGTERM"), "{stderr}");
 }
 
 #[test]

@@ -46,9 +46,6 @@ fn document(record: &LimitRecord) -> Document {
     }
 }
 
-/// The number of the signal that no process can ignore.
-const SIGKILL: i32 = 9;
-
 /// How the command ended. The claim comes first, then what explains it.
 fn answer(record: &LimitRecord) -> Sentence {
     let cpu_limit = time_setting(record.cpu_limit_seconds);
@@ -86,11 +83,11 @@ fn answer(record: &LimitRecord) -> Sentence {
         }
     };
     let emphasis = if record.outcome == LimitOutcome::Ok { Emphasis::Same } else { Emphasis::Open };
-    let killed = match (record.outcome, record.ended) {
-        (LimitOutcome::CpuLimit | LimitOutcome::WallLimit, Outcome::Signalled(SIGKILL)) => {
+    let killed = match record.killed {
+        true => {
             format!(" It did not end at SIGTERM, and was killed {} later.", time_setting(record.kill_after_seconds))
         }
-        _ => String::new(),
+        false => String::new(),
     };
     vec![(emphasis, claim), (Emphasis::Plain, rest + &killed)]
 }

@@ -66,6 +66,7 @@ fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
         command: plan.command.into(),
         outcome: ran.outcome,
         ended: ran.ended,
+        killed: ran.killed,
         cpu_seconds: ran.cpu,
         wall_seconds: ran.wall,
         waiting_seconds: ran.waiting,

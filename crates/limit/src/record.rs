@@ -42,6 +42,10 @@ pub struct LimitRecord {
     pub outcome: LimitOutcome,
     /// Exit status of the command, or the signal that ended it.
     pub ended: Outcome,
+    /// Whether the command was killed, `kill_after_seconds` after SIGTERM at a limit. Missing in records of earlier
+    /// versions.
+    #[serde(default)]
+    pub killed: bool,
     /// CPU time of the whole process tree.
     pub cpu_seconds: Nanos,
     /// Wall time from the start of the command to its end.

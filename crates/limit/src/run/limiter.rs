@@ -133,6 +133,7 @@ impl Attendant for Limiter {
         Ok(LimitRun {
             outcome,
             ended: end.outcome,
+            killed: end.killed,
             cpu,
             wall: end.moment.now - self.started,
             waiting: self.wall_clock.waiting().clone(),

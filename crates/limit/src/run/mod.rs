@@ -28,6 +28,8 @@ pub(crate) struct LimitRun {
     pub(crate) outcome: LimitOutcome,
     /// Exit status or signal of the command itself.
     pub(crate) ended: Outcome,
+    /// Whether it was killed, because it did not end at SIGTERM.
+    pub(crate) killed: bool,
     /// CPU time of the whole process tree.
     pub(crate) cpu: Nanos,
     /// Wall time from the start of the command to its end.

@@ -118,6 +118,8 @@ pub enum Next {
 pub struct End {
     /// Exit status or signal of the command.
     pub outcome: Outcome,
+    /// Whether it was killed, because it did not end by itself or at SIGTERM.
+    pub killed: bool,
     /// Time of the end.
     pub moment: Moment,
     /// Number of processes that it left behind, if it ended by itself.

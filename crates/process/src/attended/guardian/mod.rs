@@ -110,14 +110,14 @@ impl<A: Attendant> Guardian<A> {
 impl<A: Attendant> Guardian<A> {
     /// Kills what is left, and lets the attendant compute the result.
     fn finish(&mut self) -> io::Result<A::Run> {
-        let by_itself = self.kill_at.is_none();
+        let (by_itself, killed) = (self.kill_at.is_none(), self.ended.is_none());
         let (outcome, at) = match self.ended {
             Some(ended) => ended,
             None => self.kill_command()?,
         };
-        let killed = self.end()?;
-        let left_behind = if by_itself { killed } else { 0 };
-        self.attendant.finish(End { outcome, moment: self.stops.at(at), left_behind })
+        let rest = self.end()?;
+        let left_behind = if by_itself { rest } else { 0 };
+        self.attendant.finish(End { outcome, killed, moment: self.stops.at(at), left_behind })
     }
 
     /// Kills and reaps everything that is left. Returns how many processes were killed.
