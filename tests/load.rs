@@ -303,6 +303,16 @@ fn a_file_that_cannot_be_executed_is_a_usage_error() {
 }
 
 #[test]
+fn an_argument_that_is_not_utf_8_is_a_usage_error() {
+    use std::os::unix::ffi::OsStrExt;
+    let mut command = steady();
+    command.args(["load", "--no-history", "--procs", "1", "--", "echo"]).arg(std::ffi::OsStr::from_bytes(b"a\xff"));
+    let (status, stdout, stderr) = output_of(command.output().unwrap());
+    assert_eq!((status, stdout.as_str()), (2, ""), "{stderr}");
+    assert!(stderr.contains("not UTF-8"), "{stderr}");
+}
+
+#[test]
 fn a_failing_command_ends_the_experiment_and_complete_rows_are_shown() {
     // The second process fails, which only rows with two processes have.
     let script = "[ $STEADY_RUN = 0 ] || exit 7";

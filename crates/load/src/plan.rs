@@ -43,6 +43,9 @@ fn work(flags: &LoadFlags, session: &dyn Session) -> Result<LoadWork, Failure> {
             // A program that cannot be run is wrong usage here, because the exit status is that of `steady`.
             let command = session.command(&flags.command).map_err(|failure| Failure::Usage(failure.to_string()))?;
             check_program(&command.program)?;
+            if let Some(word) = flags.command.iter().find(|word| word.to_str().is_none()) {
+                return usage(&format!("'{}' is not UTF-8, which steady load needs", word.display()));
+            }
             Ok(LoadWork::Command { command, window: flags.window.unwrap_or(WINDOW) })
         }
         WorkloadFlag::Hash if flags.work.is_some() => {
