@@ -75,6 +75,12 @@ fn mode_off_runs_the_command_unchanged() {
     let args = ["warm", "--mode", "off", "--", "sh", "-c", "echo [$LD_PRELOAD]; exit 7"];
     assert_eq!(output_of(env.steady().args(args).output().unwrap()), (7, "[]\n".to_owned(), String::new()));
     assert!(!env.cache.exists());
+    // It also removes the hook of an outer `steady warm`, and no other library.
+    let inner = format!("'{}' warm --mode off -- sh -c 'echo [$LD_PRELOAD]'", env!("CARGO_BIN_EXE_steady"));
+    let outer = |script: &str| output_of(env.steady().args(["warm", "--", "sh", "-c", script]).output().unwrap());
+    assert_eq!(outer(&inner), (0, "[]\n".to_owned(), String::new()));
+    let (status, stdout, _) = outer(&format!("LD_PRELOAD=$LD_PRELOAD:/none.so {inner}"));
+    assert_eq!((status, stdout.as_str()), (0, "[/none.so]\n"));
 }
 
 #[test]

@@ -19,7 +19,7 @@ use steady_preload::card::{Card, EXCEPT_VARIABLE, excepts};
 use crate::flags::{ModeFlag, WarmFlags};
 use crate::launch::{Launch, StartingProcess, is_done, launch};
 use crate::make::{Made, Maker, Traced};
-use crate::store::{Store, StoredCard};
+use crate::store::{Store, StoredCard, is_hook};
 use crate::user_store::{absolute, executed, store};
 use crate::{identity, keeper};
 
@@ -39,7 +39,8 @@ pub(crate) fn run(flags: &WarmFlags, session: &dyn Session) -> Result<u8, Failur
     }
     let before = excepting(session.environment(), &flags.except)?;
     let mut executes = program.clone();
-    let mut after = before.clone();
+    // The command may run below another `steady warm`.
+    let mut after = if flags.mode == ModeFlag::Off { without_hooks(&before) } else { before.clone() };
     if flags.mode != ModeFlag::Off {
         match store(session) {
             Ok(store) => {
@@ -149,18 +150,31 @@ fn request_snapshot(store: &Store, path: &Path) {
 
 /// Returns the environment with the hook first in `LD_PRELOAD`, before the libraries that the user preloads.
 fn preloaded(store: &Store, before: &Environment) -> Environment {
-    let hook = store.hook().into_os_string();
-    let own = before.iter().find(|(name, _)| name == PRELOAD).map(|(_, value)| value).filter(|value| !value.is_empty());
-    let first = |value: &OsStr| {
-        value.as_encoded_bytes().split(|byte| matches!(byte, b':' | b' ')).next() == Some(hook.as_encoded_bytes())
+    let mut after = without_hooks(before);
+    let own = after.iter().position(|(name, _)| name == PRELOAD).map(|at| after.remove(at).1);
+    let libraries = [Some(store.hook().into_os_string()), own.filter(|own| !own.is_empty())];
+    let libraries: Vec<OsString> = libraries.into_iter().flatten().collect();
+    after.push((PRELOAD.into(), libraries.join(OsStr::new(":"))));
+    after
+}
+
+/// Returns the environment without the hooks of any `steady warm` in `LD_PRELOAD`, which would start programs from the
+/// snapshots of their own stores.
+pub(crate) fn without_hooks(environment: &[(OsString, OsString)]) -> Environment {
+    let kept = |value: &OsStr| {
+        let libraries = value.as_bytes().split(|byte| matches!(byte, b':' | b' ')).map(OsStr::from_bytes);
+        let (hooks, others): (Vec<&OsStr>, Vec<&OsStr>) = libraries.partition(|library| is_hook(Path::new(library)));
+        match (hooks.is_empty(), others.is_empty()) {
+            (true, _) => Some(value.to_owned()),
+            (false, true) => None,
+            (false, false) => Some(others.join(OsStr::new(":"))),
+        }
     };
-    let value = match own {
-        None => hook,
-        Some(own) if first(own) => own.clone(),
-        Some(own) => [&hook, OsStr::new(":"), own].into_iter().collect(),
+    let variable = |(name, value): &(OsString, OsString)| match name == PRELOAD {
+        true => Some((name.clone(), kept(value)?)),
+        false => Some((name.clone(), value.clone())),
     };
-    let others = before.iter().filter(|(name, _)| name != PRELOAD).cloned();
-    others.chain([(OsString::from(PRELOAD), value)]).collect()
+    environment.iter().filter_map(variable).collect()
 }
 
 /// Captures programs before the command begins, on all CPUs, or on fewer if no more threads can be started.

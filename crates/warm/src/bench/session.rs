@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use crate::command::without_hooks;
 use crate::record::{BenchSession, LaunchMode, SessionCounts, Spent};
 use crate::store::Counts;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -165,6 +166,7 @@ fn command(
 /// Returns this binary with these arguments, and with `folder` as the directory for caches.
 fn start(words: &[OsString], environment: &[(OsString, OsString)], folder: &Path) -> Result<Program, Stop> {
     const CACHE: &str = "XDG_CACHE_HOME";
+    let environment = without_hooks(environment);
     let inherited = environment.iter().filter(|(name, _)| name != CACHE);
     let all = inherited.map(|(name, value)| (name.as_os_str(), value.as_os_str()));
     let all = all.chain([(OsStr::new(CACHE), folder.as_os_str())]);

@@ -64,6 +64,13 @@ impl Drop for Locked {
     }
 }
 
+/// Returns whether a path is that of the hook of a store, in any directory for caches.
+pub(crate) fn is_hook(path: &Path) -> bool {
+    let folders = path.parent().and_then(Path::parent);
+    path.file_name() == Some(HOOK.as_ref())
+        && folders.is_some_and(|folders| folders.ends_with(place::FOLDERS.iter().collect::<PathBuf>()))
+}
+
 /// Releases a lock. Closing the file would not, while a process that another thread has just forked still has a copy.
 fn unlock(file: &File) {
     // Closing the file releases the lock if this fails.
