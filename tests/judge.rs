@@ -71,8 +71,11 @@ fn three_runs_are_joined_into_one_verdict() {
     assert!(stderr.contains("steady.judge/1"), "{stderr}");
     fs::remove_file(exported).unwrap();
 
-    let formats =
-        [("markdown", "| file | verdict |"), ("text", "3 sources joined"), ("csv", "file,command,name,verdict,")];
+    let formats = [
+        ("markdown", "| file | verdict |"),
+        ("text", "3 sources joined"),
+        ("csv", "file,command,name,metric,verdict,"),
+    ];
     for (format, wanted) in formats {
         let (status, text, stderr) = judge(&["--format", format], &files);
         assert!(status == 0 && text.contains(wanted), "{format}: {text}{stderr}");

@@ -21,7 +21,7 @@ use steady_model::{Absent, GateState, Interval, Reading, Verdict};
 use steady_render::letters::count;
 use steady_stats::descriptive::quantile;
 use steady_stats::{
-    Effect, MeanRatio, Pair, Rules, Sequence, Weighed, least_pairs, mean_alpha, mean_ratio, time_to_exclude,
+    Effect, MIN_PAIRS, MeanRatio, Pair, Rules, Sequence, Weighed, least_pairs, mean_alpha, mean_ratio, time_to_exclude,
     usual_alpha,
 };
 
@@ -183,7 +183,7 @@ fn conclude(benchmark: &mut Benchmark, estimate: Option<Weighed>, more_is_better
         let needed = if pairs < least { format!("; at least {least} are needed") } else { String::new() };
         Absent(format!("{}{needed}", count(pairs, "pair is too few", "pairs are too few")))
     };
-    benchmark.change = estimate.size.change.ok_or_else(few);
+    benchmark.change = estimate.size.change.filter(|_| pairs >= MIN_PAIRS).ok_or_else(few);
     benchmark.interval = match (estimate.verdict_low, estimate.verdict_high) {
         (Some(low), Some(high)) => Ok(Interval { low, high }),
         _ => Err(few()),

@@ -85,6 +85,7 @@ pub fn joined_csv(joined: &Joined) -> String {
             .with("file", source.map_or("", |source| &source.name))
             .with("command", judgement.command)
             .with("name", name(judgement.command))
+            .with("metric", judgement.metric.name())
             .with("verdict", judgement.verdict.name())
             .with_reading("change", &judgement.change, f64::to_string)
             .with_reading("low", &end(|interval| interval.low), f64::to_string)

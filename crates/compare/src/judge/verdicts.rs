@@ -179,7 +179,7 @@ fn absent(record: &Record, metric: Metric, command: usize, has_ratio: bool, pair
     }
     let needed = needed(record, metric);
     if pairs >= needed {
-        return Absent::because("too few pairs for an interval with two ends");
+        return Absent::because(format!("{pairs} pairs are too few for an interval with two ends"));
     }
     if record.blocks.is_empty() {
         return record.no_runs();
