@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use steady_linux::cgroup::GroupUsage;
-use steady_linux::{Root, procfs, tree};
+use steady_linux::{Root, clock, procfs, tree};
+use steady_model::Nanos;
 
 use super::OutsidePlan;
 use super::http::Client;
@@ -26,7 +27,12 @@ struct Reading {
     counters: BTreeMap<String, f64>,
     /// CPU time since the application started, in nanoseconds.
     cpu: u64,
+    /// The time on the monotonic clock.
+    at: Nanos,
 }
+
+/// The longest time whose CPU time counts for the next requests that end.
+const LONGEST_WAIT: Nanos = Nanos(60_000_000_000);
 
 /// Reads the counter and the CPU time, and remembers the last reading.
 pub(super) struct Counter {
@@ -43,16 +49,19 @@ impl Counter {
         Ok(Counter { plan, client: Client::new(timeout), cpu, last: None })
     }
 
-    /// Reads both, and returns the increase since the last reading: `None` if there was no request, or no last reading.
+    /// Reads both, and returns the increase since the last requests: `None` if there was no request since, or if this is
+    /// the first reading.
     ///
     /// # Errors
     /// The reason why the increase is not known. After a failed reading, the next one starts the count again.
     pub(super) fn read(&mut self) -> Result<Option<Increase>, String> {
         let last = self.last.take();
         let now = self.read_now()?;
-        let increase = last.map_or(Ok(None), |last| increase(&last, &now));
-        // After a reset of the counter too, the next increase starts from this reading.
-        self.last = Some(now);
+        let increase = last.as_ref().map_or(Ok(None), |last| increase(last, &now));
+        // Requests that have not ended yet used the CPU too. After a reset of the counter, the next increase starts from
+        // this reading.
+        let goes_on = |last: &Reading| increase == Ok(None) && now.at - last.at < LONGEST_WAIT;
+        self.last = last.filter(goes_on).or(Some(now));
         increase
     }
 
@@ -67,7 +76,7 @@ impl Counter {
         let named = requests.into_iter().map(|(found, value)| (version.map_or(found, str::to_owned), value));
         let mut requests = BTreeMap::new();
         named.for_each(|(version, value)| *requests.entry(version).or_insert(0.0) += value);
-        Ok(Reading { counters: requests, cpu })
+        Ok(Reading { counters: requests, cpu, at: clock::monotonic() })
     }
 }
 
@@ -87,7 +96,7 @@ fn increase(last: &Reading, now: &Reading) -> Result<Option<Increase>, String> {
         return Err("a series of the counter disappeared: the application was restarted".to_owned());
     }
     let Some(cpu) = now.cpu.checked_sub(last.cpu) else {
-        return Err("CPU time went back: a process ended and its parent did not wait for it (wait(2))".to_owned());
+        return Err("CPU time went back: the service was restarted, or a parent did not wait for a process that ended (wait(2))".to_owned());
     };
     match grown[..] {
         [] => Ok(None),
@@ -145,7 +154,7 @@ mod tests {
 
     fn reading(requests: &[(&str, f64)], cpu: u64) -> Reading {
         let counters = requests.iter().map(|(version, value)| ((*version).to_owned(), *value)).collect();
-        Reading { counters, cpu }
+        Reading { counters, cpu, at: Nanos::ZERO }
     }
 
     #[test]

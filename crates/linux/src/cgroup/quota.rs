@@ -1,9 +1,8 @@
 //! CPU quota, throttling and CPU time of control groups that this process did not create.
 
 use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
 use steady_model::{Absent, Nanos, Quota, Reading};
 
@@ -130,35 +129,36 @@ pub fn parse_throttling(text: &str, period: Nanos) -> Reading<Throttling> {
 #[derive(Debug)]
 pub struct GroupUsage {
     version: Version,
-    file: File,
+    file: PathBuf,
 }
 
 impl GroupUsage {
     /// Opens the group in `folder`, of version 1 (`cpuacct.usage`) or 2 (`cpu.stat`).
     pub fn open(folder: &Path) -> Reading<Self> {
-        let open = |name: &str| File::open(folder.join(name));
         let shown = folder.display();
-        let (version, file) = match open("cpuacct.usage") {
-            Ok(file) => (Version::V1, file),
+        let (of_v1, of_v2) = (folder.join("cpuacct.usage"), folder.join("cpu.stat"));
+        let usage = match File::open(&of_v1) {
+            Ok(_) => GroupUsage { version: Version::V1, file: of_v1 },
             Err(_) => {
                 let absent =
                     |error| Absent::because(format!("'{shown}' has neither cpuacct.usage nor cpu.stat ({error})"));
-                (Version::V2, open("cpu.stat").map_err(absent)?)
+                File::open(&of_v2).map_err(absent)?;
+                GroupUsage { version: Version::V2, file: of_v2 }
             }
         };
-        let usage = GroupUsage { version, file };
         // Groups of version 1 can have a cpu.stat too, without the CPU time in it.
         usage.cpu_time().map_err(|error| Absent::because(format!("'{shown}': {error}")))?;
         Ok(usage)
     }
 
-    /// CPU time so far. The time of a process that runs now is as of the last tick of its CPU.
+    /// CPU time so far. The time of a process that runs now is as of the last tick of its CPU. A group that was removed
+    /// and created again, as when a service is restarted, begins at zero.
     ///
     /// # Errors
-    /// The error of read(2): ENODEV if the group was removed.
+    /// The error of open(2) or read(2): ENOENT or ENODEV if the group was removed.
     pub fn cpu_time(&self) -> io::Result<Nanos> {
         let mut bytes = [0_u8; 512];
-        let length = self.file.read_at(&mut bytes, 0)?;
+        let length = File::open(&self.file)?.read(&mut bytes)?;
         let text = String::from_utf8_lossy(&bytes[..length]);
         let read = match self.version {
             Version::V1 => number(Some(&text), "cpuacct.usage").map(Nanos),
