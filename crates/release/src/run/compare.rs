@@ -15,6 +15,9 @@ use crate::{JudgeError, judge};
 
 /// Compares two versions within a window, or follows it live. Returns the exit status.
 pub(crate) fn run(flags: &ReleaseCompareFlags, session: &mut dyn Session) -> Result<u8, Failure> {
+    if flags.old == flags.new {
+        return Err(Failure::Usage(JudgeError::SameVersion(flags.old.clone()).to_string()));
+    }
     session.open(&flags.output, false, Status::Own)?;
     let source = Source::open(flags, session)?;
     let window = Window::of(flags, clock::time_of_day())?;
@@ -28,8 +31,6 @@ pub(crate) fn run(flags: &ReleaseCompareFlags, session: &mut dyn Session) -> Res
     let (mut report, interrupted) = if flags.watch {
         // The versions are not checked here, because the new version may not have served a request yet.
         follow::follow(&source, &question(flags, &service, window), session)?
-    } else if flags.old == flags.new {
-        return Err(Failure::Usage(JudgeError::SameVersion(flags.old.clone()).to_string()));
     } else {
         let kept = if flags.from.is_none() { window.since_first_kept(&service) } else { window };
         let there = versions_there(&service, &flags.old, &flags.new).and_then(|()| window.holds_some_of(&service));

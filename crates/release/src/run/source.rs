@@ -1,6 +1,6 @@
 //! Sources of rows: the stores of agents, or the store that scrapes the agents of a fleet.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -251,16 +251,22 @@ fn removed(before: u64) -> String {
     )
 }
 
-/// Returns two parts that have a row in common. Rows of different agents differ: CPU times are in nanoseconds.
+/// Returns two parts that are copies: of the rows in the seconds that both have, more than half are the same. Some rows
+/// of different agents may agree by chance, because the CPU time of a control group is in microseconds.
 fn copies(parts: &[ReleaseRows]) -> Option<[usize; 2]> {
-    let mut owners = HashMap::new();
-    parts.iter().enumerate().find_map(|(part, rows)| {
-        let measured = rows.requests.iter().filter(|row| row.sums.cpu > 0.0);
-        measured.into_iter().find_map(|row| {
-            let owner = *owners.entry((row.second, row.sums.cpu.to_bits(), row.sums.wall.to_bits())).or_insert(part);
-            (owner != part).then_some([owner, part])
-        })
-    })
+    let rows = parts.iter().map(|part| {
+        let measured = part.requests.iter().filter(|row| row.sums.cpu > 0.0);
+        measured.map(|row| (row.second, row.sums.cpu.to_bits(), row.sums.wall.to_bits())).collect::<HashSet<_>>()
+    });
+    let rows: Vec<_> = rows.collect();
+    let seconds: Vec<HashSet<u64>> = rows.iter().map(|rows| rows.iter().map(|row| row.0).collect()).collect();
+    let are_copies = |one: usize, other: usize| {
+        let common = rows[other].iter().filter(|row| seconds[one].contains(&row.0)).count();
+        2 * rows[other].intersection(&rows[one]).count() > common
+    };
+    (0..parts.len())
+        .flat_map(|other| (0..other).map(move |one| [one, other]))
+        .find(|&[one, other]| are_copies(one, other))
 }
 
 /// Returns warnings about the rows of a fleet's store.
