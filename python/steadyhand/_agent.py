@@ -63,6 +63,8 @@ class Connection:
         self._disconnect()
         connected = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:
+            # With `socket.setdefaulttimeout()`, Python would wait for the agent before the system call.
+            connected.setblocking(False)
             connected.connect(self.path)
             found = os.fstat(connected.fileno())
         except BaseException:

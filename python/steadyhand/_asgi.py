@@ -39,8 +39,8 @@ def split_asgi(old_app: Any, new_app: Any, service: str, versions: tuple[str, st
 
     Protocols other than HTTP go to the old version. Lifespan events go to both.
     """
-    choose = _versions.coin(old_app, new_app, versions, share)
     app = _BothApps(old_app, new_app)
+    choose = _versions.coin(app.old, app.new, versions, share)
     return AsgiApp(app, choose, reporter(service, socket, rulers), route, classify, server_timing, follow)
 
 
@@ -50,8 +50,8 @@ def switchback_asgi(old_app: Any, new_app: Any, service: str, versions: tuple[st
                     server_timing: bool = False, socket: str | None = None, follow: bool = True) -> AsgiApp:
     """Wraps two versions as `switchback` does; for protocols other than HTTP, see `split_asgi`."""
     own = reporter(service, socket, rulers)
-    choose = _versions.slots(old_app, new_app, service, versions, seconds, own.slot_changes)
     app = _BothApps(old_app, new_app)
+    choose = _versions.slots(app.old, app.new, service, versions, seconds, own.slot_changes)
     return AsgiApp(app, choose, own, route, classify, server_timing, follow)
 
 
@@ -156,16 +156,32 @@ class Sender:
         return self._send(message)
 
 
+class WithState:
+    """An application with a lifespan state of its own, so that versions do not get each other's objects."""
+
+    __slots__ = ("app", "state")
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+        self.state: dict[str, Any] = {}
+
+    def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> Any:
+        """Calls the application with its state."""
+        if self.state:
+            scope = {**scope, "state": {**scope.get("state", {}), **self.state}}
+        return self.app(scope, receive, send)
+
+
 class _BothApps:
     """Passes lifespan events to both applications, and protocols other than HTTP to the old one."""
 
     def __init__(self, old_app: Any, new_app: Any) -> None:
-        self._old = old_app
-        self._new = new_app
+        self.old = WithState(old_app)
+        self.new = self.old if old_app is new_app else WithState(new_app)
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
             from ._lifespan import both
-            await both(self._old, self._new, scope, receive, send)
+            await both(self.old, self.new, scope, receive, send)
         else:
-            await self._old(scope, receive, send)
+            await self.old(scope, receive, send)

@@ -198,7 +198,7 @@ class _Awaited:
             close()
 
 
-def _timed(cost: Cost, function: Any, *args: Any, **named: Any) -> Any:
+def _timed(cost: Cost, function: Any, /, *args: Any, **named: Any) -> Any:
     begin = _cpu()
     try:
         return function(*args, **named)
@@ -216,11 +216,12 @@ def _wrap(module: Any, name: str) -> None:
         return
 
     @functools.wraps(original)
-    async def in_thread(function: Any, *args: Any, **named: Any) -> Any:
+    async def in_thread(*args: Any, **named: Any) -> Any:
         cost = current.get()
-        if cost is None or cost.is_over:
-            return await original(function, *args, **named)
-        return await original(functools.partial(_timed, cost, function), *args, **named)
+        # A function that is given by its name is not measured.
+        if cost is None or cost.is_over or not args:
+            return await original(*args, **named)
+        return await original(functools.partial(_timed, cost, args[0]), *args[1:], **named)
 
     in_thread.steadyhand_wraps = original  # type: ignore[attr-defined]
     setattr(module, name, in_thread)

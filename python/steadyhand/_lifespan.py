@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from ._asgi import WithState
+
 
 class _Lifespan:
     """The lifespan task of one application."""
 
-    def __init__(self, app: Any, scope: dict[str, Any]) -> None:
+    def __init__(self, app: WithState, scope: dict[str, Any]) -> None:
         self.requests: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.answers: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        self.task = asyncio.ensure_future(self._live(app, scope))
+        if "state" in scope:
+            app.state = {}
+            scope = {**scope, "state": app.state}
+        self.task = asyncio.ensure_future(self._live(app.app, scope))
 
     async def _live(self, app: Any, scope: dict[str, Any]) -> None:
         try:
@@ -28,10 +33,10 @@ class _Lifespan:
         return await self.answers.get()
 
 
-async def both(old: Any, new: Any, scope: dict[str, Any], receive: Any, send: Any) -> None:
+async def both(old: WithState, new: WithState, scope: dict[str, Any], receive: Any, send: Any) -> None:
     """Passes startup and shutdown to both applications, and the first failure of either to the server."""
     if old is new:
-        await old(scope, receive, send)
+        await old.app(scope, receive, send)
         return
     lifespans = [_Lifespan(app, scope) for app in (old, new)]
     try:

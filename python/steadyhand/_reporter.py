@@ -62,7 +62,8 @@ def request_line(number: int, request: Request) -> str:
     """Formats the line of a request."""
     end, (_, version, assignment), route, status, cpu, wall, more, _, _ = request
     if status.__class__ is not int:
-        status = status_number(status)
+        # Frameworks may give an `http.HTTPStatus`, and WSGI has status lines.
+        status = int(status) if isinstance(status, int) else status_number(str(status))
     if route.__class__ is not str:
         route = rule_text(route)
     return f"r\t{end}\t{number}\t{version}\t{route}\t{status}\t{cpu}\t{wall}\t{assignment}{more}\n"
@@ -195,8 +196,11 @@ class Reporter:
         self.lines.append((thread,))
 
     def flush(self) -> None:
-        """Sends all batched lines."""
-        self.send(time.monotonic_ns())
+        """Sends all batched lines. An error of the middleware is recorded."""
+        try:
+            self.send(time.monotonic_ns())
+        except Exception as error:
+            self.fail(error)
 
     def send(self, now: int) -> None:
         """Sends all batched lines. `now` is the monotonic time in nanoseconds."""
@@ -210,7 +214,12 @@ class Reporter:
             size = BATCH
             while self.lines:
                 batch = [self.lines.popleft() for _ in range(min(size, len(self.lines)))]
-                datagram, numbered, process = self._datagram(batch, now)
+                try:
+                    datagram, numbered, process = self._datagram(batch, now)
+                except Exception:
+                    for record in batch:
+                        self._drop(record)
+                    raise
                 if len(datagram) > LONGEST and len(batch) > 1:
                     self.lines.extendleft(reversed(batch))
                     size = len(batch) // 2

@@ -2,8 +2,10 @@
 
 import asyncio
 import gc
+import http
 import inspect
 import os
+import socket
 import statistics
 import sys
 import threading
@@ -307,6 +309,9 @@ class Agent(ReportingTest):
         self.assertEqual((self.status()["dropped"], self.listener.dropped), (0, 0))
 
     def test_requests_do_not_wait_for_a_slow_agent(self):
+        # Sockets have this time limit then, and would wait for it.
+        self.addCleanup(socket.setdefaulttimeout, socket.getdefaulttimeout())
+        socket.setdefaulttimeout(5)
         app = self.wsgi()
         self.listener.ending = True
         self.listener.thread.join()
@@ -786,6 +791,17 @@ class Asgi(ReportingTest):
         self.assertEqual([type(outcome) for outcome in outcomes], [KeyError, asyncio.CancelledError])
         self.assertEqual([request.status for request in self.received(2)], [0, 0])
 
+    def test_a_status_may_be_an_enum_or_anything_else(self):
+        def answering(status):
+            async def app(scope, receive, send):
+                await send({"type": "http.response.start", "status": status, "headers": []})
+                await send({"type": "http.response.body", "body": b""})
+            return self.asgi(app)
+
+        self.call(*map(answering, (http.HTTPStatus.NOT_FOUND, "201 Created", None, 200)))
+        self.assertEqual(sorted(request.status for request in self.received(4)), [0, 200, 201, 404])
+        self.assertEqual(self.status()["failed"], 0)
+
     def test_a_header_contains_the_cpu_time_so_far(self):
         _, sent = self.call(self.asgi(self.stepwise, server_timing=True))
         [(name, value)] = sent[0]["headers"]
@@ -800,15 +816,17 @@ class Asgi(ReportingTest):
         self.assertEqual((sent, self.status()["requests"]), ([{"type": "websocket.close"}], 0))
 
     def test_both_versions_are_started_and_served(self):
-        seen = []
+        seen, states = [], set()
 
         def version(name):
             async def app(scope, receive, send):
                 if scope["type"] == "lifespan":
+                    scope["state"]["name"] = name
                     for event in ("startup", "shutdown"):
                         seen.append((name, (await receive())["type"]))
                         await send({"type": f"lifespan.{event}.complete"})
                 else:
+                    states.add((name, scope["state"]["name"]))
                     await self.stepwise(scope, receive, send)
             return app
 
@@ -823,13 +841,14 @@ class Asgi(ReportingTest):
             async def send(message):
                 answers.append(message["type"])
 
-            await app({"type": "lifespan"}, receive, send)
+            await app({"type": "lifespan", "state": {}}, receive, send)
 
         asyncio.run(life())
         self.assertEqual(answers, ["lifespan.startup.complete", "lifespan.shutdown.complete"])
         self.assertEqual(sorted(seen), [(name, f"lifespan.{event}") for name in "ab" for event in ("shutdown", "startup")])
         self.call(*[app] * 40)
         self.assertEqual({request.version for request in self.received(40)}, {"a", "b"})
+        self.assertEqual(states, {("a", "a"), ("b", "b")})
 
 
 class Follow(ReportingTest):
@@ -870,6 +889,15 @@ class Follow(ReportingTest):
         self.assertGreaterEqual(min(spent), 20)
         self.assertGreaterEqual(min(rest), 0)
         self.assertLess(statistics.median(rest), 3)
+
+    def test_functions_in_threads_get_all_their_arguments(self):
+        async def app(scope, receive, send):
+            found.append(await asyncio.to_thread(dict, cost=1, function=2))
+            found.append(await asyncio.to_thread(*[dict], args=3))
+
+        found = []
+        self.costs(app, 1)
+        self.assertEqual(found, [{"cost": 1, "function": 2}, {"args": 3}])
 
     def test_work_after_the_end_of_the_request_does_not_count(self):
         going = []
