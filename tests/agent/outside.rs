@@ -12,9 +12,9 @@ use std::thread;
 use crate::running::Agent;
 use crate::{metrics, steady};
 
-/// Serves a page of metrics whose counter grows by 100 with each scrape. With `restarts`, the counter starts again at
-/// every third scrape. Returns the port, and the number of scrapes so far.
-fn serve_counter(restarts: bool) -> (u16, Arc<AtomicU64>) {
+/// Serves a page of metrics. `hundreds` is the counter at a scrape, in hundreds. Returns the port, and the number of
+/// scrapes so far.
+fn serve_counter(hundreds: fn(u64) -> u64) -> (u16, Arc<AtomicU64>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let readings = Arc::new(AtomicU64::new(0));
@@ -22,15 +22,15 @@ fn serve_counter(restarts: bool) -> (u16, Arc<AtomicU64>) {
     thread::spawn(move || {
         for stream in listener.incoming().filter_map(Result::ok) {
             let reading = scrapes.fetch_add(1, Ordering::SeqCst);
-            answer(stream, if restarts { reading % 3 } else { reading });
+            answer(stream, hundreds(reading));
         }
     });
     (port, readings)
 }
 
-fn answer(mut stream: TcpStream, reading: u64) {
+fn answer(mut stream: TcpStream, hundreds: u64) {
     let _ = stream.read(&mut [0; 1_000]);
-    let requests = 1_000 + 100 * reading;
+    let requests = 1_000 + 100 * hundreds;
     let body = format!("# TYPE requests_total counter\nrequests_total{{code=\"200\",version=\"v2\"}} {requests}\n");
     let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
 }
@@ -60,7 +60,7 @@ fn options(port: u16, pid: u32, more: &[&str]) -> Vec<String> {
 
 #[test]
 fn cpu_time_is_divided_by_a_counter_of_requests() {
-    let (busy, (port, _)) = (Busy::start(), serve_counter(false));
+    let (busy, (port, _)) = (Busy::start(), serve_counter(|reading| reading));
     let options = options(port, busy.0.id(), &["--version-label", "version"]);
     let agent = Agent::start("outside", &options.iter().map(String::as_str).collect::<Vec<_>>());
     agent.await_requests(300);
@@ -72,6 +72,24 @@ fn cpu_time_is_divided_by_a_counter_of_requests() {
         assert_eq!((row.process, row.sums.requests), (0, 100), "{row:?}");
         assert!(row.sums.cpu > 1e7 && row.sums.cpu < 5e9, "{row:?}");
     }
+}
+
+#[test]
+fn cpu_time_of_requests_that_take_several_seconds_counts() {
+    let (busy, (port, _)) = (Busy::start(), serve_counter(|reading| reading / 4));
+    let args = options(port, busy.0.id(), &["--version", "v1"]);
+    let agent = Agent::start("long", &args.iter().map(String::as_str).collect::<Vec<_>>());
+    let used = |process: u32| {
+        let stat = fs::read_to_string(format!("/proc/{process}/schedstat")).unwrap();
+        stat.split(' ').next().unwrap().parse::<f64>().unwrap()
+    };
+    let before = used(busy.0.id());
+    agent.await_requests(400);
+    let all = used(busy.0.id()) - before;
+    let rows = agent.end();
+    // Without the seconds in which no request ended, it would be a quarter.
+    let cpu: f64 = rows.requests.iter().map(|row| row.sums.cpu).sum();
+    assert!(cpu > 0.4 * all && cpu < 1.1 * all, "{cpu} of {all}");
 }
 
 /// A control group for one test, removed on drop once no process is in it.
@@ -112,7 +130,7 @@ fn cpu_time_of_a_control_group_is_divided_by_a_counter_of_requests() {
         );
     }
     for group in groups {
-        let (inside, outside, (port, _)) = (Busy::start(), Busy::start(), serve_counter(false));
+        let (inside, outside, (port, _)) = (Busy::start(), Busy::start(), serve_counter(|reading| reading));
         group.add_process(inside.0.id());
         let url = format!("http://127.0.0.1:{port}/metrics#requests_total");
         let folder = group.0.to_str().unwrap();
@@ -131,7 +149,7 @@ fn cpu_time_of_a_control_group_is_divided_by_a_counter_of_requests() {
 
 #[test]
 fn restarted_counters_and_failed_scrapes_are_reported_and_add_no_rows() {
-    let (busy, (port, _)) = (Busy::start(), serve_counter(true));
+    let (busy, (port, _)) = (Busy::start(), serve_counter(|reading| reading % 3));
     let args = options(port, busy.0.id(), &["--version", "v1"]);
     let agent = Agent::start("restarts", &args.iter().map(String::as_str).collect::<Vec<_>>());
     agent.await_status(|status| (status["agent"]["outside"]["failures"].as_u64()? >= 2).then_some(()));

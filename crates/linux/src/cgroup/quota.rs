@@ -147,7 +147,7 @@ impl GroupUsage {
             }
         };
         // Groups of version 1 can have a cpu.stat too, without the CPU time in it.
-        usage.cpu_time().map_err(|error| Absent::because(format!("'{shown}': {error}")))?;
+        usage.cpu_time().map_err(|error| Absent::because(error.to_string()))?;
         Ok(usage)
     }
 
@@ -157,6 +157,10 @@ impl GroupUsage {
     /// # Errors
     /// The error of open(2) or read(2): ENOENT or ENODEV if the group was removed.
     pub fn cpu_time(&self) -> io::Result<Nanos> {
+        self.read().map_err(|error| io::Error::new(error.kind(), format!("'{}': {error}", self.file.display())))
+    }
+
+    fn read(&self) -> io::Result<Nanos> {
         let mut bytes = [0_u8; 512];
         let length = File::open(&self.file)?.read(&mut bytes)?;
         let text = String::from_utf8_lossy(&bytes[..length]);
@@ -176,6 +180,23 @@ mod tests {
     use crate::trees::{SOUND, UNSOUND, tree};
 
     const MILLISECOND: u64 = 1_000_000;
+
+    #[test]
+    fn a_group_that_is_created_again_is_read_again() {
+        let folder = std::env::temp_dir().join(format!("steady-group-{}", std::process::id()));
+        let begin = |usage: &str| {
+            std::fs::create_dir(&folder).unwrap();
+            std::fs::write(folder.join("cpu.stat"), format!("usage_usec {usage}\nuser_usec 1\n")).unwrap();
+        };
+        begin("5000");
+        let usage = GroupUsage::open(&folder).unwrap();
+        assert_eq!(usage.cpu_time().unwrap(), Nanos(5 * MILLISECOND));
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(usage.cpu_time().unwrap_err().to_string().contains("cpu.stat"));
+        begin("3000");
+        assert_eq!(usage.cpu_time().unwrap(), Nanos(3 * MILLISECOND));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn the_lowest_quota_counts() {
