@@ -108,8 +108,9 @@ fn run_here(flags: &BenchFlags, session: &mut dyn Session) -> Result<u8, Failure
 /// The first reasons why benchmarks have no result, each with the first benchmark that has it.
 fn reasons(record: &SuiteRecord) -> String {
     const MOST: usize = 3;
+    let failed = record.benchmarks.iter().filter_map(|one| Some((one.name.clone(), one.failed.clone()?)));
     let of_both = record.unmeasured.iter().filter(|one| !one.is_of_one_build);
-    let all = document::by_reason(of_both.map(|one| (one.name.clone(), one.reason.clone())));
+    let all = document::by_reason(failed.chain(of_both.map(|one| (one.name.clone(), one.reason.clone()))));
     let named = all.iter().take(MOST).map(|(reason, names)| match &names[..] {
         [name] => format!("'{name}': {reason}"),
         names => format!("'{}' and {} more: {reason}", names[0], names.len() - 1),

@@ -282,7 +282,7 @@ impl SuiteRecord {
 
     /// Whether there are benchmarks, but none could be measured.
     pub(crate) fn has_no_result(&self) -> bool {
-        self.benchmarks.is_empty() && self.without_result() > 0
+        self.benchmarks.iter().all(|one| one.failed.is_some()) && self.without_result() > 0
     }
 }
 

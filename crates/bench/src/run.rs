@@ -414,19 +414,16 @@ impl Measuring<'_> {
         Ok(())
     }
 
-    /// Ends the measuring of a benchmark after a run of it failed. The earlier pairs show whether only one build fails,
-    /// or before the first pair, a run of the other build. That run may exceed the budget, because the exit status
-    /// depends on it.
+    /// Ends the measuring of a benchmark after a run of it failed. A run of the other build shows whether only one build
+    /// fails. Earlier pairs do not, because something that both need may be gone. The run may exceed the budget, because
+    /// the exit status depends on it.
     fn fail(&mut self, benchmark: usize, failed: FailedRun) -> Result<(), Stop> {
         let FailedRun { side, why, remedy } = failed;
         let with_remedy = remedy.map_or_else(|| why.clone(), |remedy| format!("{why}; {remedy}"));
         self.courses[benchmark].stopped = Some(Stopped::Failed { why: with_remedy, only_in: None });
         let Some(side) = side else { return Ok(()) };
-        let other_succeeds = self.courses[benchmark].samples.len() > 0 || {
-            let padding = self.padding();
-            self.machine.run(&[benchmark], &[(side.other(), padding)])?.iter().all(Result::is_ok)
-        };
-        if other_succeeds {
+        let padding = self.padding();
+        if self.machine.run(&[benchmark], &[(side.other(), padding)])?.iter().all(Result::is_ok) {
             self.courses[benchmark].stopped = Some(Stopped::Failed { why, only_in: Some(side) });
         }
         Ok(())

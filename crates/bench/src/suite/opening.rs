@@ -307,11 +307,7 @@ impl Opening<'_> {
             if several && !label.is_empty() { format!("{label}/{own}") } else { own.to_owned() }
         };
         let [old_names, new_names] = &lists;
-        let places = |names: &Names, build: &BuiltSuite| -> BTreeMap<(String, String), usize> {
-            let label = |program: usize| build.programs[program].label.clone();
-            names.iter().map(|(program, own)| ((label(*program), own.clone()), *program)).collect()
-        };
-        let (in_old, in_new) = (places(old_names, old), places(new_names, new));
+        let (in_old, in_new) = (places(old_names, old)?, places(new_names, new)?);
         let mut entries = vec![];
         let mut unmeasured = vec![];
         for (program, own) in old_names {
@@ -409,4 +405,26 @@ type Names = Vec<(usize, String)>;
 
 fn here() -> Result<PathBuf, Failure> {
     Path::new(".").canonicalize().map_err(|error| Failure::Usage(format!("the current directory: {error}")))
+}
+
+/// The programs of a build's benchmarks, by the label of the program and the name.
+///
+/// # Errors
+/// Two programs have the same label and a benchmark of the same name, so it is not known which belong together.
+fn places(names: &Names, build: &BuiltSuite) -> Result<BTreeMap<(String, String), usize>, Failure> {
+    let mut found = BTreeMap::new();
+    for (program, own) in names {
+        let [one, label] = [&build.programs[*program].path.display().to_string(), &build.programs[*program].label];
+        match found.insert((label.clone(), own.clone()), *program) {
+            Some(other) if other != *program => {
+                let other = build.programs[other].path.display();
+                return Err(Failure::Usage(format!(
+                    "'{other}' and '{one}' have the same file name and both have a benchmark '{own}': measure one of \
+                     them (--program)"
+                )));
+            }
+            _ => {}
+        }
+    }
+    Ok(found)
 }
