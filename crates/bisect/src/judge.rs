@@ -209,13 +209,14 @@ fn bounds(record: &BisectRecord) -> Vec<usize> {
     (0..=last).filter(|commit| [0, last].contains(commit) || record.commits[*commit].skipped.is_none()).collect()
 }
 
-/// The log ratio of a comparison and its standard deviation. `None` if it has no interval with two ends.
+/// The log ratio of a comparison and its standard deviation, which is never 0: a metric without noise, such as a size,
+/// has intervals without a width. `None` if it has no interval with two ends.
 fn measured(comparison: &Comparison) -> Option<(f64, f64)> {
     let log = |value: &steady_model::Reading<f64>| value.as_ref().ok().map(|value| value.ln_1p());
     let (change, low, high) = (log(&comparison.change)?, log(&comparison.low)?, log(&comparison.high)?);
     let deviation = (high - low) / 2.0 / two_sided_quantile(1.0 - comparison.confidence);
-    let is_usable = change.abs() < LARGEST && deviation > LARGEST.recip() && deviation < LARGEST;
-    is_usable.then_some((change, deviation))
+    let is_usable = change.abs() < LARGEST && deviation < LARGEST;
+    is_usable.then_some((change, deviation.max(LARGEST.recip())))
 }
 
 /// The probability of each commit, given all comparisons. That of the first one is 0. The changes of `parts` are known:

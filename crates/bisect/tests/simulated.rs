@@ -6,6 +6,7 @@ use common::History;
 use steady_bisect::{BisectOutcome, BisectRecord, Comparison, Purpose, bisect};
 use steady_feature::Failure;
 use steady_model::{Nanos, Verdict};
+use steady_process::simulated::Conditions;
 
 #[test]
 fn the_commit_is_found_under_load() {
@@ -22,6 +23,14 @@ fn the_commit_is_found_under_load() {
     // Expected are 19 and 0. With 17 of 20 as the true rate, fewer than 13 have a probability of 0.6 %; with one wrong
     // in 20, more than 4 have one of 0.3 %.
     assert!(right >= 13 && wrong <= 4, "{right} right, {wrong} wrong");
+}
+
+#[test]
+fn a_metric_without_noise_is_evidence() {
+    let mut history = History::new(64, 0.03, 40, 1);
+    history.conditions = Conditions { noise: 0.0, ..Conditions::QUIET };
+    let record = history.searched(180.0);
+    assert_eq!((record.outcome, record.candidates.as_slice()), (BisectOutcome::Found, &[40][..]));
 }
 
 #[test]

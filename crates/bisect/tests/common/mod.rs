@@ -21,6 +21,7 @@ pub(crate) struct History {
     /// The number of comparisons after which the search is interrupted.
     pub(crate) interrupt_after: Option<usize>,
     pub(crate) seed: u64,
+    pub(crate) conditions: Conditions,
     /// The commits that were built, in the order of time.
     pub(crate) built: Vec<usize>,
     /// The share of time that the runs wait for a CPU, if the comparisons warn of it.
@@ -33,7 +34,8 @@ impl History {
     /// A history of `commits` commits after the first one, whose cost changes by `effect` at commit `at`.
     pub(crate) fn new(commits: usize, effect: f64, at: usize, seed: u64) -> Self {
         let seconds = (0..=commits).map(|commit| 0.05 * if commit >= at { 1.0 + effect } else { 1.0 }).collect();
-        History { seconds, broken: vec![], interrupt_after: None, seed, built: vec![], waiting: None, saved: 0 }
+        let (broken, built, conditions) = (vec![], vec![], LOADED);
+        History { seconds, broken, interrupt_after: None, seed, conditions, built, waiting: None, saved: 0 }
     }
 
     /// A record before the first comparison.
@@ -100,7 +102,7 @@ impl Commits for History {
             ..Plan::new(vec![command.clone(), command], Effort::Budget(step.budget), Seed(seed))
         });
         let seconds = [self.seconds[step.from], self.seconds[step.to]];
-        let mut machine = SimulatedMachine::new(&seconds, LOADED, seed ^ 0x5eed);
+        let mut machine = SimulatedMachine::new(&seconds, self.conditions, seed ^ 0x5eed);
         let record = compare(&plan, CompareContext::simulated(false), &mut machine, &mut |_| {});
         let record = record.map_err(|error| Stop::Failed(Failure::Own(error.to_string())))?;
         let mut report = judge(record);
