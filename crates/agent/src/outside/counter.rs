@@ -96,7 +96,9 @@ fn increase(last: &Reading, now: &Reading) -> Result<Option<Increase>, String> {
         return Err("a series of the counter disappeared: the application was restarted".to_owned());
     }
     let Some(cpu) = now.cpu.checked_sub(last.cpu) else {
-        return Err("CPU time went back: the service was restarted, or a parent did not wait for a process that ended (wait(2))".to_owned());
+        let why = "CPU time went back: the service was restarted, or a parent did not wait for a process that ended \
+                   (wait(2))";
+        return Err(why.to_owned());
     };
     match grown[..] {
         [] => Ok(None),
