@@ -1,19 +1,15 @@
 """A service under a changing load.
 
-Its requests go through the middleware to a random version, until its stdin is closed. On SIGUSR1 it sends its batch of
-lines and stops until SIGCONT.
+Its requests go through the middleware to a random version, until its standard input is closed.
 """
 
 import math
-import os
 import random
-import signal
 import sys
 import threading
 import time
 
 import steadyhand
-from steadyhand import _reporter
 
 # v2 does a fourteenth more work than v1.
 WORK = {"v1": 1400, "v2": 1500}
@@ -34,16 +30,10 @@ def application(work):
 def main():
     versions = tuple(WORK)
     service = steadyhand.split(*(application(WORK[version]) for version in versions), service="shop", versions=versions)
-    ended, is_to_stop = threading.Event(), threading.Event()
-    signal.signal(signal.SIGUSR1, lambda *_: is_to_stop.set())
+    ended = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
     begun, phase = time.monotonic(), random.uniform(0, 2 * math.pi)
     while not ended.is_set():
-        if is_to_stop.is_set():
-            is_to_stop.clear()
-            for reporter in list(_reporter._reporters.values()):
-                reporter.flush()
-            os.kill(os.getpid(), signal.SIGSTOP)
         path = random.choice(list(PATHS))
         environ = {"REQUEST_METHOD": "GET", "PATH_INFO": path, "steadyhand.route": path}
         answer = service(environ, lambda *_: None)

@@ -3,8 +3,11 @@
 The results from these stores must agree with the results from the agents' own stores for the same seconds.
 """
 
+import collections
 import contextlib
+import itertools
 import json
+import math
 import os
 import signal
 import socket
@@ -19,6 +22,7 @@ import urllib.parse
 import urllib.request
 from pathlib import Path
 
+import blobs
 from stores import missing, port_of_metrics, prometheus, victoria_metrics
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,10 +30,6 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).absolute()
 STEADY = TARGET / "debug" / "steady"
 HERE = Path(__file__).resolve().parent
 HOSTS = 4
-# Requests, means and the raw change must be equal. The adjusted change compares requests of the same second, or of the
-# same scrape. These are not the same groups, so the two estimates may differ by a quarter of the half-width, and by 0.1
-# percentage points if that is more.
-CLOSE = 0.001
 
 
 class Proxy:
@@ -71,6 +71,8 @@ class Host:
         self.name = f"web-{number}"
         self.socket, self.store = folder / f"{number}.sock", folder / f"{number}.db"
         self.proxy = Proxy()
+        # The last block of each agent that has ended.
+        self.last_blocks = []
         self.start()
 
     def start(self):
@@ -94,21 +96,8 @@ class Host:
         _, notices = self.agent.communicate()
         if self.agent.returncode != 0:
             raise AssertionError(f"the agent of {self.name} ended with status {self.agent.returncode}: {notices}")
-
-
-@contextlib.contextmanager
-def quiet(*hosts):
-    """Pauses the services of these hosts while the block runs, so that each request is certainly before or after it.
-
-    Services first send their batches. The waits cover the agents' delay of a second and the scrape interval.
-    """
-    for host in hosts:
-        host.service.send_signal(signal.SIGUSR1)
-    time.sleep(3.2)
-    yield
-    time.sleep(3.2)
-    for host in hosts:
-        host.service.send_signal(signal.SIGCONT)
+        with contextlib.closing(sqlite3.connect(self.store)) as store:
+            self.last_blocks += store.execute("SELECT MAX(id) FROM blocks").fetchone()
 
 
 def compare(words, window):
@@ -127,34 +116,57 @@ def follow(url):
     return subprocess.Popen([STEADY, *words], stdout=subprocess.PIPE, text=True)
 
 
-def scrapes(url, end):
-    """Returns, for each host, the times of its scrapes and the agent's start time in each of them, in order of time."""
-    query = urllib.parse.urlencode({"query": "steady_agent_start_time_seconds[2m]", "time": end, "nocache": 1})
-    with urllib.request.urlopen(f"{url}/api/v1/query?{query}") as answer:
-        series = json.load(answer)["data"]["result"]
-    # VictoriaMetrics returns NaN for a failed scrape.
-    return {one["metric"]["host"]: [scrape for scrape in one["values"] if scrape[1] != "NaN"] for one in series}
+def scrapes(url, window):
+    """Returns the scrapes of each host, those that `steady` sees once a second.
+
+    They have the second, the place of the agent among the agents of its host, and the requests that it had counted.
+    """
+
+    def values(metric):
+        query = {"query": f"{metric}[{window[1] - window[0]}s]", "time": window[1], "nocache": 1}
+        with urllib.request.urlopen(f"{url}/api/v1/query?{urllib.parse.urlencode(query)}") as answer:
+            series = json.load(answer)["data"]["result"]
+        # VictoriaMetrics returns NaN for a failed scrape.
+        return [(one["metric"]["host"], at, float(value)) for one in series for at, value in one["values"] if value != "NaN"]
+
+    counted = collections.Counter()
+    for host, at, value in values('steady_requests_total{service="shop"}'):
+        counted[host, at] += value
+    seen, starts = collections.defaultdict(dict), collections.defaultdict(list)
+    for host, at, began in sorted(values("steady_agent_start_time_seconds")):
+        # VictoriaMetrics sometimes rounds the last digits.
+        if not starts[host] or began - starts[host][-1] > 0.1:
+            starts[host].append(began)
+        seen[host][math.ceil(at)] = (len(starts[host]) - 1, counted[host, at])
+    return {host: [(second, *scrape) for second, scrape in sorted(of.items())] for host, of in seen.items()}
 
 
-def without_gaps(host, seen, path):
-    """Copies the host's store without the seconds that are not between two scrapes of the same agent.
+def as_scraped(host, seen, path):
+    """Copies the host's store, and gives its requests the second of the scrape before them.
 
-    Returns the number of gaps, and whether one begins or ends near requests. An agent adds a second to its store and
-    metrics once the second is over. It may be up to a second late, and then a scrape has one second less.
+    A store that scrapes the agent has the same requests in the same seconds. Requests that are not between two successive
+    scrapes of the same agent get second 0, which is not compared. Returns the number of gaps between such scrapes, and the number of requests in them.
     """
     with contextlib.closing(sqlite3.connect(host.store)) as store, contextlib.closing(sqlite3.connect(path)) as copy:
         store.backup(copy)
-        gaps, among_requests = 0, False
-        for (one, began), (other, begun) in zip(seen, seen[1:]):
-            # VictoriaMetrics sometimes rounds the last digits.
-            if abs(float(began) - float(begun)) > 0.1 or other - one > 2.5:
-                gaps += 1
-                for edge in (one, other):
-                    near = "SELECT COUNT(*) FROM blocks WHERE service != 0 AND second > ? AND second < ?"
-                    among_requests |= copy.execute(near, (edge - 2, edge - 1)).fetchone()[0] > 0
-                copy.execute("DELETE FROM blocks WHERE second > ? AND second <= ?", (one - 1, other - 1))
+        blocks = store.execute("SELECT id, service, rows FROM blocks ORDER BY id").fetchall()
+        # An agent adds rows to its metrics in the order in which it writes them, so each scrape is between two blocks.
+        ids = [number for number, _, _ in blocks]
+        totals = list(itertools.accumulate(blobs.requests(rows) if service else 0 for _, service, rows in blocks))
+        begins = [0, *(totals[ids.index(last)] for last in host.last_blocks)]
+        edges = [(second, agent, begins[agent] + counted) for second, agent, counted in seen]
+        if wrong := [edge for edge in edges if edge[2] not in {0, *totals}]:
+            raise AssertionError(f"{host.name}: the numbers of requests in the store do not add up to these: {wrong}")
+        gaps, missed = 0, edges[0][2]
+        copy.execute("UPDATE blocks SET second = 0")
+        for (second, agent, low), (later, next_agent, high) in itertools.pairwise(edges):
+            if agent == next_agent and later - second <= 2:
+                inside = [(second, number) for number, total in zip(ids, totals) if low < total <= high]
+                copy.executemany("UPDATE blocks SET second = ? WHERE id = ?", inside)
+            else:
+                gaps, missed = gaps + 1, missed + high - low
         copy.commit()
-    return gaps, among_requests
+    return gaps, missed
 
 
 @unittest.skipIf(missing(), f"not installed: {', '.join(missing())}")
@@ -184,14 +196,13 @@ class Fleet(unittest.TestCase):
             host.serve()
         time.sleep(6)
         watched = follow(url)
-        with quiet(hosts[1], hosts[2]):
-            hosts[1].stop()
-            hosts[1].start()
-            hosts[2].proxy.cut = True
         time.sleep(4)
-        with quiet(hosts[2]):
-            hosts[2].proxy.cut = False
-        time.sleep(4)
+        hosts[1].stop()
+        hosts[1].start()
+        hosts[2].proxy.cut = True
+        time.sleep(10)
+        hosts[2].proxy.cut = False
+        time.sleep(8)
         for host in hosts:
             host.stop_serving()
         time.sleep(3)
@@ -202,29 +213,26 @@ class Fleet(unittest.TestCase):
     def check_agreement(self, hosts, url, window, folder):
         """Compares the result from a store with that from the agents' stores for the same seconds."""
         folder.mkdir()
-        seen = scrapes(url, window[1])
+        seen = scrapes(url, window)
         copies = [folder / host.store.name for host in hosts]
-        gaps, among_requests = zip(*(without_gaps(host, seen[host.name], copy) for host, copy in zip(hosts, copies)))
+        gaps, missed = zip(*(as_scraped(host, seen[host.name], copy) for host, copy in zip(hosts, copies)))
         fleet = compare(["--prometheus", url, "--host-label", "host"], window)
         stores = compare([word for copy in copies for word in ("--store", copy)], window)
         changes = [report["total"]["change"] for report in (fleet, stores)]
         requests = [sum(side["requests"] for side in report["sides"]) for report in (fleet, stores)]
         half_width = (stores["total"]["high"] - stores["total"]["low"]) / 2
-        print(f"{url}: {changes[0]:+.4%} and {changes[1]:+.4%} +- {half_width:.4%}, requests {requests}", file=sys.stderr)
+        print(f"{url}: {changes[0]:+.4%} and {changes[1]:+.4%} +- {half_width:.4%}, requests {requests}, missed {missed}", file=sys.stderr)
         self.assertGreater(gaps[1], 0, "an agent restarted")
         self.assertGreater(gaps[2], 0, "an agent was not reachable")
-        if any(among_requests):
-            self.skipTest(f"this machine was too busy to scrape once a second: gaps of the hosts: {gaps}")
         self.assertEqual([report["sides"][0]["hosts"] for report in (fleet, stores)], [HOSTS, HOSTS])
         missing_scrapes = [warning for warning in fleet["warnings"] if warning["kind"] == "missing-scrapes"]
-        if [warning["hosts"] > 2 for warning in missing_scrapes] == [True]:
-            self.skipTest(f"this machine was too busy to scrape the other hosts once a second: {missing_scrapes}")
-        self.assertEqual([warning["hosts"] for warning in missing_scrapes], [2])
+        # On a busy machine, other hosts may have missing scrapes too.
+        self.assertEqual([2 <= warning["hosts"] <= HOSTS for warning in missing_scrapes], [True])
         self.assertEqual(requests[0], requests[1])
         for name in ("requests", "cpu_mean_seconds", "wall_mean_seconds"):
             self.assertEqual(*([side[name] for side in report["sides"]] for report in (fleet, stores)), name)
-        self.assertAlmostEqual(*(report["total"]["raw_change"] for report in (fleet, stores)), delta=1e-9)
-        self.assertLess(abs(changes[0] - changes[1]), max(CLOSE, half_width / 4))
+        for name in ("raw_change", "change", "low", "high"):
+            self.assertAlmostEqual(*(report["total"][name] for report in (fleet, stores)), delta=1e-9, msg=name)
 
 
 if __name__ == "__main__":
