@@ -13,8 +13,9 @@ const STUB_LINK: &str = "-nostartfiles -nostdlib -static-pie -Wl,--build-id=none
 
 /// The hook is loaded into every program, so loading it must be cheap: two segments, and functions that are looked up
 /// when they are first called. No symbol may be undefined, because the program would be terminated when it is called.
+/// Threads are cancelled in open(2) and fopen(3), so it has unwind tables.
 const HOOK_LINK: &str = "-nostartfiles -Wl,-z,defs,-z,lazy,-z,norelro,-z,noseparate-code,--hash-style=gnu,--build-id=none,\
---no-eh-frame-hdr";
+--eh-frame-hdr";
 /// Reduces three segments to two with lld. Other linkers do not know the option.
 const HOOK_LINK_LLD: &str = ",--no-rosegment";
 
@@ -43,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let hook = |more: &str| {
         let link = format!("-Clink-args={HOOK_LINK}{more}");
-        let options = ["--crate-type=cdylib", "-Copt-level=s", "-Crelro-level=off", "-Cforce-unwind-tables=no", &link];
+        let options = ["--crate-type=cdylib", "-Copt-level=s", "-Crelro-level=off", "-Cforce-unwind-tables=yes", &link];
         compile(Path::new("warm/hook/main.rs"), &out.join("hook.so"), &target, &options)
     };
     hook(HOOK_LINK_LLD).or_else(|_| hook(""))?;

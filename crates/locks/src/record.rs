@@ -306,8 +306,8 @@ pub struct LockedProcess {
     pub forked: bool,
     /// Time from when it was first observed to its end, or to the end of the command.
     pub life_seconds: Nanos,
-    /// Whether the watcher in the process observed its end. If not, it was killed, executed another program or called
-    /// _exit(2).
+    /// Whether the watcher in the process observed its end. If not, it was killed, executed another program or ended
+    /// without the C library.
     pub ended_itself: bool,
     /// Number of its threads, including those without an entry in `threads` of the record.
     pub threads: u32,

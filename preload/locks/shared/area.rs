@@ -119,7 +119,7 @@ pub struct Process {
     pub origin: AtomicU32,
     /// When the watcher was initialised.
     pub began: AtomicU64,
-    /// When it ended by exit(3) or the return of `main`; 0 if it was killed, called _exit(2) or execve(2), or still
+    /// When it ended by exit(3), _exit(2) or the return of `main`; 0 if it was killed, called execve(2), or still
     /// runs.
     pub ended: AtomicU64,
     /// Entries of `locks` that are or were in use.

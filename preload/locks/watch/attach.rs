@@ -51,6 +51,7 @@ fn attach() -> Option<&'static ProcessPlace> {
     }
     real::look_up_all();
     let head = map_head()?;
+    register_fork_handler();
     clock::calibrate();
     if calls::address_space_limit() < LEAST_MEMORY {
         head.unmapped.fetch_add(1, Relaxed);
@@ -62,7 +63,6 @@ fn attach() -> Option<&'static ProcessPlace> {
         head.unmapped.fetch_add(1, Relaxed);
         return None;
     };
-    register_fork_handler();
     thread::create_exit_key();
     Some(use_place(place, Origin::Exec))
 }
@@ -77,11 +77,14 @@ fn register_fork_handler() {
 ///
 /// The area may no longer be accessible, after chroot(2) or a change of user. Then remap_file_pages(2), which is
 /// deprecated, moves the existing mapping to another part of the file. A child that may not make system calls is not
-/// watched.
+/// watched, nor is that of a process without a place.
 extern "C" fn attach_child() {
-    let Some((place, head)) = mapped() else { return };
+    // SAFETY: the head is mapped as long as the process lives.
+    let Some(head) = (unsafe { HEAD.load(Relaxed).as_ref() }) else { return };
+    let place: *mut c_void = PLACE.load(Relaxed).cast();
     detach();
-    if calls::are_forbidden() {
+    if place.is_null() || calls::are_forbidden() {
+        head.unmapped.fetch_add(1, Relaxed);
         return;
     }
     entries::reset_after_fork();
@@ -115,13 +118,6 @@ fn use_place(memory: *mut c_void, origin: Origin) -> &'static ProcessPlace {
     process.pid.store(calls::getpid(), Release);
     PLACE.store(memory, Release);
     place
-}
-
-/// Returns the address of the place, and the head of the area; none if the process is not watched.
-fn mapped() -> Option<(*mut c_void, &'static Head)> {
-    let (place, head) = (PLACE.load(Relaxed), HEAD.load(Relaxed));
-    // SAFETY: if there is a place, the head is mapped too, as long as the process lives.
-    (!place.is_null()).then(|| (place.cast(), unsafe { &*head }))
 }
 
 /// Stops counting in this process, because it has no place from now on.
@@ -191,13 +187,41 @@ fn environment_variable(name: &[u8]) -> Option<&'static [u8]> {
     None
 }
 
-/// Notes that the process ended by exit(3) or the return of `main`.
+/// Ends watching, before the process may no longer read the time.
+pub(crate) fn stop() {
+    if end() {
+        detach();
+    }
+}
+
+/// Notes that the process ends by exit(3) or the return of `main`.
 pub(crate) extern "C" fn on_exit() {
-    let place = PLACE.load(Relaxed);
-    if !place.is_null() {
-        // SAFETY: the mapping lasts as long as the process.
-        let process = unsafe { &(*place).process };
-        process.cpu.store(clock::process_cpu(), Relaxed);
-        process.ended.store(clock::now(), Release);
+    if calls::are_forbidden() {
+        note_end();
+    } else {
+        let _ = end();
+    }
+}
+
+/// Notes that the process ends now. Returns whether it is known to be this process: a child of vfork(2), or of _Fork(3),
+/// has the place of its parent, which goes on.
+pub(crate) fn end() -> bool {
+    // SAFETY: the mapping lasts as long as the process.
+    let place = unsafe { PLACE.load(Relaxed).as_ref() };
+    let is_own = place.is_some_and(|place| {
+        let pid = place.process.pid.load(Relaxed);
+        pid != 0 && pid == calls::getpid()
+    });
+    if is_own {
+        note_end();
+    }
+    is_own
+}
+
+fn note_end() {
+    // SAFETY: the mapping lasts as long as the process.
+    if let Some(place) = unsafe { PLACE.load(Relaxed).as_ref() } {
+        place.process.cpu.store(clock::process_cpu(), Relaxed);
+        place.process.ended.store(clock::now(), Release);
     }
 }

@@ -7,7 +7,7 @@
 
 use core::arch::x86_64::_rdtsc;
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use super::calls::Descriptor;
 use super::{calls, real, thread};
@@ -44,7 +44,7 @@ static RATE: AtomicU64 = AtomicU64::new(0);
 const MAX_TICKS: u64 = 1 << 28;
 
 fn ticks() -> u64 {
-    // SAFETY: every x86-64 CPU has the counter; where user space may not read it, the vDSO may not either.
+    // SAFETY: every x86-64 CPU has the counter. A process that may no longer read it is not watched (`attach::stop`).
     unsafe { _rdtsc() }
 }
 
@@ -76,10 +76,23 @@ impl Anchor {
     }
 }
 
+/// Whether the C library reads the clock without a system call.
+static IS_IN_VDSO: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether the time can be read without system calls.
+pub(crate) fn needs_no_calls() -> bool {
+    IS_IN_VDSO.load(Relaxed)
+}
+
 /// Finds out whether the counter can be used, and its rate. Without a result, all readings are of the real clock.
 pub(crate) fn calibrate() {
     const CALIBRATION_NANOSECONDS: u64 = 100_000;
-    if !is_kernel_clock_source() {
+    let source = kernel_clock_source();
+    // Those of x86 that the vDSO can read (vdso(7)), which an unknown one probably is.
+    let in_vdso: [&[u8]; 4] = [b"tsc\n", b"kvm-clock\n", b"hyperv_clocksource_tsc_page\n", b"\0"];
+    IS_IN_VDSO.store(in_vdso.iter().any(|name| source.starts_with(name)), Relaxed);
+    // Only if the counter is the kernel's own clock source, it is the same on all CPUs and never stops.
+    if !source.starts_with(b"tsc\n") {
         return;
     }
     let Some(first) = Anchor::read().filter(|first| first.time != 0) else { return };
@@ -98,13 +111,14 @@ fn set_rate(nanoseconds: u64, ticks: u64) {
     }
 }
 
-/// Returns whether the counter is the kernel's own clock source. Only then it is the same on all CPUs and never stops.
-fn is_kernel_clock_source() -> bool {
+/// Returns the name of the kernel's clock source and a line feed; zeros if it is not known.
+fn kernel_clock_source() -> [u8; 32] {
     const PATH: &core::ffi::CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    let mut name = [0; 4];
+    let mut name = [0; 32];
     // SAFETY: the path is NUL-terminated.
     let file = unsafe { Descriptor::open(PATH.as_ptr().cast(), false) };
-    file.and_then(|file| file.read(&mut name)) == Some(4) && &name == b"tsc\n"
+    let _ = file.and_then(|file| file.read(&mut name));
+    name
 }
 
 /// Returns the current time of CLOCK_MONOTONIC, in nanoseconds.

@@ -60,6 +60,7 @@ macro_rules! functions {
     ($($name:ident)*) => {
         $(
             /// The real function; null where there is none.
+            #[allow(non_snake_case)]
             #[inline(always)]
             pub(crate) fn $name() -> *mut c_void {
                 let function = addresses::$name.load(Ordering::Relaxed);
@@ -94,7 +95,7 @@ functions! {
     sem_init sem_destroy sem_wait sem_trywait sem_timedwait sem_clockwait
     pthread_create pthread_join pthread_timedjoin_np pthread_clockjoin_np
     mtx_init thrd_create thrd_join
-    prctl syscall
+    prctl syscall _exit _Exit quick_exit
 }
 
 /// Calls the real function of this name with these arguments. Returns its result, an int; ENOSYS if it does not exist.

@@ -2,6 +2,7 @@
 // stub of a snapshot does.
 #define _GNU_SOURCE
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -47,6 +48,9 @@ int main(int argc, char **argv, char **environment) {
     if (!strcmp(way, "stat") && !stat(path, &stat_)) printf("%lu\n", stat_.st_ino);
     if (!strcmp(way, "statx") && !statx(AT_FDCWD, path, 0, STATX_INO, &more)) printf("%llu\n", more.stx_ino);
     if (!strcmp(way, "link-fstatat") && !fstatat(AT_FDCWD, path, &stat_, AT_SYMLINK_NOFOLLOW)) puts(S_ISLNK(stat_.st_mode) ? "link" : "file");
+    // Since Linux 6.11, the path may be missing.
+    char *volatile none = NULL;
+    if (!strcmp(way, "no-path")) printf("%d\n", statx(1, none, AT_EMPTY_PATH, STATX_INO, &more) ? errno : 0);
     if (!strcmp(way, "link-statx") && !statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_MODE, &more)) puts(S_ISLNK(more.stx_mode) ? "link" : "file");
     if (!strcmp(way, "link-open")) puts(fstat(open(path, O_PATH | O_NOFOLLOW), &stat_) || !S_ISLNK(stat_.st_mode) ? "file" : "link");
     if (!strcmp(way, "create")) {

@@ -55,6 +55,45 @@ fn own_link_leads_to_the_program() {
 }
 
 #[test]
+fn a_path_may_be_missing() {
+    let shown = look(&with(&OWN), "no-path", "");
+    assert!(["0\n", "14\n"].contains(&shown.as_str()), "success, or EFAULT before Linux 6.11: {shown}");
+}
+
+/// The callers of a cancelled thread are unwound, through the hook.
+#[test]
+fn a_thread_that_is_cancelled_while_it_opens_a_file_releases_what_it_holds() {
+    let fake = Fake::empty();
+    let program = compiled(
+        "cancelled",
+        r#"
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static void released(int *what) { printf("released %d\n", *what); }
+static void *opens(void *path) {
+    int held __attribute__((cleanup(released))) = 7;
+    return (void *)(long)open(path, O_RDONLY);
+}
+int main(int argc, char **argv) {
+    pthread_t thread;
+    void *result;
+    pthread_create(&thread, NULL, opens, argv[1]);
+    usleep(100000);
+    pthread_cancel(thread);
+    pthread_join(thread, &result);
+    return puts(result == PTHREAD_CANCELED ? "cancelled" : "opened") < 0;
+}"#,
+        &["-pthread", "-fexceptions"],
+    );
+    let fifo = fake.folder.join("fifo");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let output = fake.command(&program).arg(&fifo).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "released 7\ncancelled\n", "{output:?}");
+}
+
+#[test]
 fn other_paths_are_unchanged() {
     let fake = with(&OWN);
     std::os::unix::fs::symlink("tool", fake.folder.join("bin/link")).unwrap();

@@ -1,6 +1,7 @@
 // Without arguments, a deadlock: two threads each acquire a lock and wait for the other's; the main thread joins one.
 // `had`: a thread waits for a lock of the main thread, acquires and keeps it. Then the main thread waits for the lock.
 // `left`: as `had`, but the thread ends.
+// `told`: as `had`, but the thread acquires the lock as it returns from a wait for a condition.
 // `count FILE`: four threads acquire a lock in an endless loop and count the acquisitions in the file.
 #include <fcntl.h>
 #include <pthread.h>
@@ -47,6 +48,33 @@ static int had(char *leaves) {
     return 0;
 }
 
+static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
+
+static void *is_told(void *nothing) {
+    pthread_mutex_lock(&one);
+    about_to_wait = 1;
+    pthread_cond_wait(&news, &one);
+    has = 1;
+    printf("had\n");
+    fflush(stdout);
+    pause();
+    return nothing;
+}
+
+static int told(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, is_told, NULL);
+    while (!about_to_wait) usleep(1000);
+    // Until the thread has released the lock.
+    usleep(100000);
+    pthread_mutex_lock(&one);
+    pthread_cond_signal(&news);
+    pthread_mutex_unlock(&one);
+    while (!has) usleep(1000);
+    pthread_mutex_lock(&one);
+    return 0;
+}
+
 static void *counts(void *counted) {
     for (;;) {
         pthread_mutex_lock(&one);
@@ -68,6 +96,7 @@ static int count(const char *path) {
 
 int main(int argc, char **argv) {
     pthread_t threads[2];
+    if (argc == 2 && !strcmp(argv[1], "told")) return told();
     if (argc == 2) return had(strcmp(argv[1], "left") ? NULL : argv[1]);
     if (argc == 3) return count(argv[2]);
     pthread_barrier_init(&both, NULL, 2);

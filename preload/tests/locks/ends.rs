@@ -89,6 +89,15 @@ fn a_thread_that_ends_with_a_contended_lock_acquired_it_last() {
     assert_eq!((place.totals(number).contended, get(&lock.last)), (1, 2), "the wait is counted");
 }
 
+/// Otherwise the thread that signalled would be said to hold the lock that it waits for.
+#[test]
+fn a_thread_that_returns_from_a_condition_acquired_the_lock_last() {
+    let area = killed_while_waiting_in_turn("told");
+    let place = area.place(0);
+    let (_, lock) = Queries::locks(&*place, Kind::Mutex)[0];
+    assert_eq!(get(&lock.last), 2);
+}
+
 #[test]
 fn a_contended_lock_that_is_still_held_shows_its_wait() {
     let area = killed_while_waiting_in_turn("had");

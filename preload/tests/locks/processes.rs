@@ -42,6 +42,23 @@ fn processes_without_a_place_run_normally() {
     assert_eq!(did(&area.place(1)), (FORK, 1020, 2, true));
 }
 
+/// A child of vfork(2) uses the memory of its parent until it ends.
+#[test]
+fn the_end_by_exit_2_is_seen_and_is_not_that_of_the_parent() {
+    let program = compiled(
+        "#include <signal.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
+        int main(int argc, char **argv) {\
+            if (argc > 1 && argv[1][0] == 'v') { if (vfork() == 0) _exit(0); raise(SIGKILL); }\
+            if (argc > 1) _Exit(0);\
+            _exit(0); }",
+    );
+    for (words, ends) in [(&[][..], true), (&["C"], true), (&["vfork"], false)] {
+        let area = Area::new(1);
+        let _ = area.command(&program).args(words).status().expect("the program starts");
+        assert_eq!(did(&area.place(0)), (EXEC, 0, 1, ends), "{words:?}");
+    }
+}
+
 #[test]
 fn executed_programs_get_a_place() {
     let area = Area::new(8);

@@ -95,6 +95,14 @@ fn an_allocator_may_take_locks() {
 
 #[test]
 fn a_program_that_restricts_system_calls_survives() {
+    let source = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    let source = source.unwrap_or_default();
+    if !["", "tsc", "kvm-clock", "hyperv_clocksource_tsc_page"].contains(&source.trim_end()) {
+        return eprintln!(
+            "skipped: a_program_that_restricts_system_calls_survives: the clock {} needs system calls",
+            source.trim_end()
+        );
+    }
     let program = compiled(include_str!("sandbox.c"));
     for way in ["prctl", "syscall"] {
         let without = whole(Command::new(&program).arg(way));
@@ -110,6 +118,53 @@ fn a_program_that_restricts_system_calls_survives() {
         assert_eq!(place.acquisitions(), 30_001, "{way}");
         assert!(get(&place.process.ended) > 0, "{way}");
     }
+}
+
+/// In the strict mode of seccomp(2), a process may not read the time stamp counter either.
+#[test]
+fn a_program_that_may_not_read_the_time_is_no_longer_watched() {
+    let program = compiled(
+        r#"
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void locks(void) { for (int i = 0; i < 1000; i++) pthread_mutex_lock(&lock), pthread_mutex_unlock(&lock); }
+int main(int argc, char **argv) {
+    locks();
+    if (argc > 1 ? prctl(PR_SET_TSC, PR_TSC_SIGSEGV) : prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT)) return 1;
+    locks();
+    write(1, "ok\n", 3);
+    syscall(SYS_exit, 5);
+}"#,
+    );
+    for words in [&[][..], &["tsc"]] {
+        let without = whole(Command::new(&program).args(words));
+        if without != "ok\nexit status: 5" {
+            eprintln!("skipped: a_program_that_may_not_read_the_time_is_no_longer_watched: {without}");
+            return;
+        }
+        let area = Area::new(1);
+        assert_eq!(whole(area.command(&program).args(words)), without, "{words:?}");
+        let place = area.place(0);
+        assert!(place.acquisitions() == 1_000 && get(&place.process.ended) > 0, "{words:?}");
+    }
+}
+
+#[test]
+fn a_timeout_may_be_missing() {
+    let program = compiled(
+        "#include <pthread.h>\n#include <stdio.h>\n#include <stddef.h>\n\
+        int main(void) { pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; struct timespec *volatile none = NULL;\
+        return printf(\"%d\", pthread_rwlock_timedrdlock(&lock, none)) < 0; }",
+    );
+    let without = whole(&mut Command::new(&program));
+    if without != "0exit status: 0" {
+        return eprintln!("skipped: a_timeout_may_be_missing: not with this C library: {without}");
+    }
+    assert_eq!(whole(&mut Area::new(1).command(&program)), without);
 }
 
 /// The core dump of a program does not contain the area.

@@ -70,7 +70,7 @@ fn watched(record: &LocksRecord) -> String {
             1 => "it was".to_owned(),
             _ => count(cut_off, "process was", "processes were"),
         };
-        text.push_str(&format!("; {who} killed, executed another program or called _exit(2)"));
+        text.push_str(&format!("; {who} killed, executed another program or ended without the C library"));
     }
     text
 }

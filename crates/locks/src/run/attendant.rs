@@ -97,7 +97,8 @@ impl Attendant for Watching {
         let ended = end.moment.now.max(self.ended);
         self.futexes.end(ended);
         let others = self.futexes.of_threads();
-        let found = read(&self.area, &Facts { ended, cpu, cpus, others });
+        let gone = self.futexes.gone();
+        let found = read(&self.area, &Facts { ended, cpu, cpus, others, gone });
         Ok(LocksRun {
             ended: end.outcome,
             wall: end.moment.now - self.started - end.moment.stopped,

@@ -3,7 +3,7 @@
 //! watched waits from others.
 
 use std::collections::HashMap;
-use std::mem::offset_of;
+use std::mem::{self, offset_of};
 use std::path::PathBuf;
 
 use rand::rngs::OsRng;
@@ -48,6 +48,8 @@ pub(super) struct Futexes {
     /// Seconds of unwatched waits, by process ID and thread ID.
     threads: HashMap<(i32, i32), f64>,
     live: LiveThreads,
+    /// For each watched process that was found: when a later sample did not find it any more.
+    gone: HashMap<i32, Option<Nanos>>,
 }
 
 /// One sample: numbers of threads that waited for a futex.
@@ -86,6 +88,7 @@ impl Futexes {
             unwatched: HashMap::new(),
             threads: HashMap::new(),
             live: LiveThreads::default(),
+            gone: HashMap::new(),
         };
         new.plan(began, SHORTEST);
         new
@@ -99,7 +102,7 @@ impl Futexes {
 
     /// Takes a sample. If the call is late, the interval extends until now.
     pub(super) fn sample(&mut self, moment: Moment, area: &impl Bytes) {
-        let found = if moment.is_stopped { Found::default() } else { self.find(area) };
+        let found = if moment.is_stopped { Found::default() } else { self.find(area, moment.now) };
         self.add(found, moment.now);
     }
 
@@ -139,12 +142,20 @@ impl Futexes {
         self.samples.len() as u64 + u64::from(self.newest.is_some())
     }
 
-    /// Finds the threads that wait for a futex now.
-    fn find(&mut self, area: &impl Bytes) -> Found {
+    /// Finds the threads that wait for a futex now, and the processes that have ended.
+    fn find(&mut self, area: &impl Bytes, now: Nanos) -> Found {
         let mut found = Found::default();
+        for end in self.gone.values_mut() {
+            *end = end.or(Some(now));
+        }
         for pid in members(None) {
             let threads = tree::threads(&self.root, &[pid]);
             self.live.update(area, pid);
+            // A process that has ended, and was not waited for yet, has no program.
+            let program = || std::fs::read_link(self.root.path(&format!("/proc/{pid}/exe")));
+            if self.live.knows(pid) && program().is_ok() {
+                self.gone.insert(pid, None);
+            }
             let mut unwatched = 0;
             for &thread in &threads {
                 let before = self.live.is_waiting(area, pid, thread);
@@ -162,7 +173,7 @@ impl Futexes {
                 }
             }
             if unwatched > 0
-                && let Ok(path) = std::fs::read_link(self.root.path(&format!("/proc/{pid}/exe")))
+                && let Ok(path) = program()
             {
                 found.programs.push((path, self.live.knows(pid), unwatched));
             }
@@ -173,6 +184,11 @@ impl Futexes {
     /// Ends the last interval at the end of the command.
     pub(super) fn end(&mut self, ended: Nanos) {
         self.add_newest(ended);
+    }
+
+    /// Returns when watched processes were found to have ended, by process ID.
+    pub(super) fn gone(&self) -> HashMap<u32, Nanos> {
+        self.gone.iter().filter_map(|(pid, end)| Some((u32::try_from(*pid).ok()?, (*end)?))).collect()
     }
 
     /// Returns the estimated time of unwatched waits, by process ID and thread ID.
@@ -240,6 +256,8 @@ pub(super) struct LiveThreads {
     /// The newest place of each process ID.
     places: HashMap<i32, ThreadTable>,
     seen: u32,
+    /// Places that have no process ID yet, because they are being allocated or their process could not use them.
+    without_process: Vec<u32>,
 }
 
 #[derive(Default)]
@@ -253,14 +271,16 @@ impl LiveThreads {
     /// Reads the places and threads that were added since the last call.
     pub(super) fn update(&mut self, area: &impl Bytes, pid: i32) {
         let (there, _) = places(area);
-        // A place that is being allocated has no process ID yet; the next call reads it again.
-        while self.seen < there {
-            let pid = Entry::read::<Process>(area, place_at(self.seen)).u32(offset_of!(Process, pid));
-            if pid == 0 {
-                break;
+        let mut new = mem::take(&mut self.without_process);
+        new.extend(self.seen..there);
+        self.seen = self.seen.max(there);
+        for place in new {
+            match Entry::read::<Process>(area, place_at(place)).u32(offset_of!(Process, pid)) {
+                0 => self.without_process.push(place),
+                pid => {
+                    self.places.insert(pid as i32, ThreadTable { place, ..ThreadTable::default() });
+                }
             }
-            self.places.insert(pid as i32, ThreadTable { place: self.seen, ..ThreadTable::default() });
-            self.seen += 1;
         }
         let Some(known) = self.places.get_mut(&pid) else { return };
         let process = Entry::read::<Process>(area, place_at(known.place));

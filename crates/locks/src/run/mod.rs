@@ -62,7 +62,7 @@ pub(crate) struct LocksRun {
 /// Returns the record for any bytes of an area, with made-up facts about the command. For tests and fuzzing.
 pub fn of_area(area: &impl Bytes) -> LocksRecord {
     let others = [((100, 100), Nanos(7))].into();
-    let facts = Facts { ended: Nanos(5_000_000_000), cpu: Nanos(1_000_000_000), cpus: 2, others };
+    let facts = Facts { ended: Nanos(5_000_000_000), cpu: Nanos(1_000_000_000), cpus: 2, others, ..Facts::default() };
     let nothing = || Absent::because("not available in tests");
     let run = LocksRun {
         ended: Outcome::Exited(0),

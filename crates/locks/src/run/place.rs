@@ -26,6 +26,8 @@ pub(crate) struct Facts {
     pub(crate) cpus: usize,
     /// Estimated time of unwatched waits, by process ID and thread ID.
     pub(crate) others: HashMap<(u32, u32), Nanos>,
+    /// When a process was first found to have ended, by process ID.
+    pub(crate) gone: HashMap<u32, Nanos>,
 }
 
 /// Reads the place of one process.

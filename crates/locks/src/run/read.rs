@@ -32,7 +32,7 @@ pub(crate) fn read(bytes: &(impl Bytes + ?Sized), facts: &Facts) -> Found {
     let mut modules = Modules::default();
     for (number, span) in spans.iter().enumerate() {
         let process = entry(bytes, span.place);
-        let end = end_of(span, &spans[number + 1..], facts.ended);
+        let end = end_of(span, &spans[number + 1..], facts);
         let sites = sites(bytes, span.place, &process, &mut modules);
         let alone = spans.len() == 1;
         let place = PlaceReader {
@@ -86,10 +86,12 @@ fn span(bytes: &(impl Bytes + ?Sized), place: u32) -> Option<Span> {
 }
 
 /// Returns when a process ended: the time that its watcher recorded, or else the start of the next watched program that
-/// it executed, or else the end of the command.
-fn end_of(span: &Span, later: &[Span], all: Nanos) -> Nanos {
+/// it executed, or else when it was no longer found, or else the end of the command.
+fn end_of(span: &Span, later: &[Span], facts: &Facts) -> Nanos {
     let successor = later.iter().find(|other| other.pid == span.pid && !other.forked).map(|other| other.began);
-    span.ended.or(successor).unwrap_or(all).clamp(span.began, all.max(span.began))
+    let gone = facts.gone.get(&span.pid).copied().filter(|gone| *gone > span.began);
+    let end = span.ended.or(successor).or(gone).unwrap_or(facts.ended);
+    end.clamp(span.began, facts.ended.max(span.began))
 }
 
 fn cpu_of(process: &Entry<'_>) -> Option<Nanos> {

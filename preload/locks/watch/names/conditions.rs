@@ -6,7 +6,7 @@ use crate::area::Kind;
 use crate::names::cancellation::{Call, cancellable, real_or_missing};
 use crate::names::{self, entry_points};
 use crate::real::{self, real};
-use crate::{attach, hold, wait};
+use crate::{acquisition, attach, hold, index, wait};
 
 entry_points! {
     pthread_cond_destroy -> destroy, "rsi";
@@ -45,6 +45,13 @@ fn before(call: &mut Call, real: *mut c_void) -> *const c_void {
 pub(super) extern "C" fn after(call: &Call, result: c_int) -> c_int {
     if let Some(wait) = call.wait() {
         names::end_wait(wait, result);
+    }
+    // The thread has acquired the mutex again.
+    if matches!(result, names::SUCCESS | names::ETIMEDOUT | names::EOWNERDEAD)
+        && let Some(place) = attach::place()
+        && let Some(mutex) = index::find(place, call.address(1))
+    {
+        acquisition::set_last(place, mutex);
     }
     result
 }

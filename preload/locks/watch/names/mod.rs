@@ -6,6 +6,7 @@
 mod c11;
 pub(crate) mod cancellation;
 mod conditions;
+mod ends;
 mod mutexes;
 mod rwlocks;
 mod seccomp;
@@ -43,6 +44,43 @@ macro_rules! entry_points {
     };
 }
 use entry_points;
+
+/// Defines entry points that jump to the function that `before` returns, with all argument registers restored.
+macro_rules! tail_calls {
+    ($($name:ident -> $before:ident;)*) => {
+        $(
+            #[unsafe(naked)]
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $name() {
+                core::arch::naked_asm!(
+                    ".cfi_startproc",
+                    "push rdi",
+                    "push rsi",
+                    "push rdx",
+                    "push rcx",
+                    "push r8",
+                    "push r9",
+                    "push rax",
+                    ".cfi_adjust_cfa_offset 56",
+                    "call {before}",
+                    "mov r11, rax",
+                    "pop rax",
+                    "pop r9",
+                    "pop r8",
+                    "pop rcx",
+                    "pop rdx",
+                    "pop rsi",
+                    "pop rdi",
+                    ".cfi_adjust_cfa_offset -56",
+                    "jmp r11",
+                    ".cfi_endproc",
+                    before = sym $before,
+                )
+            }
+        )*
+    };
+}
+use tail_calls;
 
 /// What to do first when a lock is requested.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -163,10 +201,11 @@ fn destroyed(place: &'static ProcessPlace, address: u64) {
     }
 }
 
-/// Returns whether a timeout is valid. An invalid one must fail even if the lock is free.
+/// Returns whether a timeout is valid. An invalid one must fail even if the lock is free. Some real functions accept null
+/// as no timeout.
 fn is_valid_time(time: *const Timespec) -> bool {
-    // SAFETY: the caller passed a valid pointer; the real function reads it too.
-    (0..1_000_000_000).contains(&unsafe { (*time).nanoseconds })
+    // SAFETY: the caller passed a valid pointer or null; the real function reads it too.
+    unsafe { time.as_ref() }.is_none_or(|time| (0..1_000_000_000).contains(&time.nanoseconds))
 }
 
 /// Returns whether a clock is supported for timeouts.

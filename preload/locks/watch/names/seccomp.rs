@@ -1,62 +1,46 @@
-//! Detects that a program restricts its system calls (seccomp(2)) by prctl(3) or syscall(3). A program that makes the
-//! system call by its own instruction is not detected.
+//! Detects that a program restricts its system calls (seccomp(2)), or its use of the time stamp counter, by prctl(3) or
+//! syscall(3). A program that makes the system call by its own instruction is not detected.
 
-use core::arch::naked_asm;
-use core::ffi::{c_int, c_long, c_void};
+use core::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
 
-use crate::{calls, real};
+use crate::names::tail_calls;
+use crate::{attach, calls, clock, real};
 
 const PR_SET_SECCOMP: c_int = 22;
+const PR_SET_TSC: c_int = 26;
+const PR_TSC_SIGSEGV: c_ulong = 2;
 const SECCOMP: c_long = 317;
+/// The operations of seccomp(2) that restrict the caller. The first one also forbids the time stamp counter.
+const SECCOMP_SET_MODE_STRICT: c_uint = 0;
+const SECCOMP_SET_MODE_FILTER: c_uint = 1;
+/// The argument of prctl(2) for the strict mode.
+const SECCOMP_MODE_STRICT: c_ulong = 1;
 
-extern "C" fn before_prctl(operation: c_int) -> *mut c_void {
-    if operation == PR_SET_SECCOMP {
-        calls::forbid();
+extern "C" fn before_prctl(operation: c_int, argument: c_ulong) -> *mut c_void {
+    match operation {
+        PR_SET_SECCOMP => restrict(argument == SECCOMP_MODE_STRICT),
+        PR_SET_TSC if argument == PR_TSC_SIGSEGV => attach::stop(),
+        _ => {}
     }
     real::prctl()
 }
 
-extern "C" fn before_syscall(number: c_long) -> *mut c_void {
-    if number == SECCOMP {
-        calls::forbid();
+extern "C" fn before_syscall(number: c_long, operation: c_uint, flags: c_uint) -> *mut c_void {
+    match (number, operation) {
+        // With flags, it fails; libseccomp tests in this way whether the kernel has the system call.
+        (SECCOMP, SECCOMP_SET_MODE_STRICT) if flags == 0 => restrict(true),
+        (SECCOMP, SECCOMP_SET_MODE_FILTER) => restrict(false),
+        _ => {}
     }
     real::syscall()
 }
 
-/// Defines entry points that jump to the function that `before` returns, with all argument registers restored.
-macro_rules! tail_calls {
-    ($($name:ident -> $before:ident;)*) => {
-        $(
-            #[unsafe(naked)]
-            #[unsafe(no_mangle)]
-            unsafe extern "C" fn $name() {
-                naked_asm!(
-                    ".cfi_startproc",
-                    "push rdi",
-                    "push rsi",
-                    "push rdx",
-                    "push rcx",
-                    "push r8",
-                    "push r9",
-                    "push rax",
-                    ".cfi_adjust_cfa_offset 56",
-                    "call {before}",
-                    "mov r11, rax",
-                    "pop rax",
-                    "pop r9",
-                    "pop r8",
-                    "pop rcx",
-                    "pop rdx",
-                    "pop rsi",
-                    "pop rdi",
-                    ".cfi_adjust_cfa_offset -56",
-                    "jmp r11",
-                    ".cfi_endproc",
-                    before = sym $before,
-                )
-            }
-        )*
-    };
+/// The process is no longer watched if it cannot read the time without system calls.
+fn restrict(strictly: bool) {
+    if strictly || !clock::needs_no_calls() {
+        attach::stop();
+    }
+    calls::forbid();
 }
 
 tail_calls! {

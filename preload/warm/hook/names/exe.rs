@@ -122,7 +122,8 @@ macro_rules! path_functions {
                 )
             };
             let result = call(path);
-            if $kind::failed(result) $(|| $flags & $flag != 0)? {
+            // With AT_EMPTY_PATH, there may be no path.
+            if $kind::failed(result) || path.is_null() $(|| $flags & $flag != 0)? {
                 return result;
             }
             // SAFETY: the kernel has read the path.

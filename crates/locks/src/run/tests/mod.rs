@@ -90,6 +90,20 @@ fn waits_that_had_not_ended_are_reported_with_the_holder() {
 }
 
 #[test]
+fn a_process_that_was_killed_waits_until_it_is_found_to_have_ended() {
+    let mut area = AreaBuilder::new(1);
+    area.process(0, 100, 0, 0);
+    area.thread(0, 100, 0, 0, [0; 3]);
+    area.lock(0, 0xabc0, Kind::Mutex, 1, 0, 0);
+    area.waits_for(0, 0, Some(0), 400 * MS);
+    for (pid, end) in [(100, 500), (101, 1_000)] {
+        let found = read(&area.bytes[..], &Facts { gone: [(pid, Nanos(500 * MS))].into(), ..facts() });
+        assert_eq!(found.processes[0].life, Nanos(end * MS));
+        assert_eq!(found.locks[0].waits.as_ref().unwrap().total, Nanos((end - 400) * MS));
+    }
+}
+
+#[test]
 fn accounts_and_pending_waits_of_threads_are_added() {
     let mut area = two_threads();
     area.account(0, 0, 1, 0, &[MS, 2 * MS, 20 * MS], 3 * MS);
